@@ -1,0 +1,1 @@
+"""mirstack: Relay, TE and TIR as xDSL dialects, lowered to native code."""

@@ -1,1 +1,1 @@
-
+"""What every layer stands on: diagnostics with carets, locations, deep recursion."""

@@ -1,0 +1,147 @@
+"""Errors as a product: `file.mir:3:9: error: …`, the source line, a caret and notes.
+
+Every layer reports what a user wrote wrong by raising `MirError`. It carries one or more `Diagnostic`s, each with the
+xDSL location of the op or token at fault; `render` turns them into text given the sources that were read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Literal
+
+from xdsl.dialects.builtin import CallSiteLoc, FileLineColLoc, FusedLoc, NameLoc, UnknownLoc
+from xdsl.ir import LocationAttr, Operation, SSAValue
+from xdsl.utils.exceptions import DiagnosticException
+
+UNKNOWN_LOC = UnknownLoc()
+
+Severity = Literal["error", "warning", "note"]
+
+
+def file_loc(file: str, line: int, column: int) -> FileLineColLoc:
+    """The location of line `line`, column `column` (both from 1) of `file`."""
+    return FileLineColLoc(file, line, column)
+
+
+def source_position(location: LocationAttr | None) -> tuple[str, int, int] | None:
+    """(file, line, column) of the first file location inside `location`, or None when it holds none."""
+    pending = [location]
+    while pending:
+        loc = pending.pop()
+        match loc:
+            case FileLineColLoc():
+                return loc.filename.data, loc.line.data, loc.column.data
+            case NameLoc():
+                pending.append(loc.child_loc)
+            case CallSiteLoc():
+                pending += [loc.caller, loc.callee]
+            case FusedLoc():
+                pending += reversed(loc.locations.data)
+            case _:
+                pass
+    return None
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """One message at one place. `message` starts in lower case and has no final period."""
+
+    message: str
+    location: LocationAttr = UNKNOWN_LOC
+    notes: tuple[Diagnostic, ...] = ()
+    severity: Severity = "error"
+
+    def with_note(self, message: str, location: LocationAttr = UNKNOWN_LOC) -> Diagnostic:
+        """This diagnostic with one more note behind it."""
+        note = Diagnostic(message, location, severity="note")
+        return Diagnostic(self.message, self.location, (*self.notes, note), self.severity)
+
+
+class MirError(DiagnosticException):
+    """What a user wrote cannot be compiled. Carries every diagnostic that was found."""
+
+    diagnostics: tuple[Diagnostic, ...]
+
+    def __init__(self, diagnostics: Iterable[Diagnostic] | Diagnostic):
+        self.diagnostics = (diagnostics,) if isinstance(diagnostics, Diagnostic) else tuple(diagnostics)
+        super().__init__(render_all(self.diagnostics, Sources.current()))
+
+
+def error_at(where: Operation | SSAValue | LocationAttr | None, message: str, *notes: str) -> MirError:
+    """A `MirError` of one diagnostic at an op, a value (its defining op) or a location; to be raised by the caller."""
+    diagnostic = Diagnostic(message, location_of(where))
+    for note in notes:
+        diagnostic = diagnostic.with_note(note)
+    return MirError(diagnostic)
+
+
+def location_of(where: Operation | SSAValue | LocationAttr | None) -> LocationAttr:
+    """The location of an op, of a value's defining op or block argument, or the location itself."""
+    match where:
+        case None:
+            return UNKNOWN_LOC
+        case Operation():
+            return where.location
+        case SSAValue():
+            owner = where.owner
+            return owner.location if isinstance(owner, Operation) else getattr(where, "location", UNKNOWN_LOC)
+        case _:
+            return where
+
+
+@dataclass
+class Sources:
+    """Texts that were read, by file name, so that a diagnostic can show the line it speaks of."""
+
+    texts: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+
+    def add(self, name: str, text: str, first_line: int = 1) -> None:
+        """Registers `text` as lines `first_line`… of the file `name` (a later part of a split file starts further down)."""
+        lines = text.split("\n")
+        self.texts[name] = [""] * (first_line - 1) + lines
+
+    def line(self, name: str, number: int) -> str | None:
+        """Line `number` (from 1) of file `name`, or None when it was not registered."""
+        lines = self.texts.get(name)
+        return lines[number - 1] if lines is not None and 0 < number <= len(lines) else None
+
+    @staticmethod
+    def current() -> Sources:
+        """The sources of the innermost `reading` block, or an empty set."""
+        return _SOURCES[-1] if _SOURCES else Sources()
+
+    @contextmanager
+    def reading(self) -> Iterator[Sources]:
+        """While inside, messages of `MirError`s are rendered with these sources."""
+        _SOURCES.append(self)
+        try:
+            yield self
+        finally:
+            _SOURCES.pop()
+
+
+_SOURCES: list[Sources] = []
+
+
+def render(diagnostic: Diagnostic, sources: Sources) -> str:
+    """The diagnostic as text: place, severity, message, source line, caret, then its notes."""
+    position = source_position(diagnostic.location)
+    if position is None:
+        lines = [f"{diagnostic.severity}: {diagnostic.message}"]
+    else:
+        file, line, column = position
+        lines = [f"{file}:{line}:{column}: {diagnostic.severity}: {diagnostic.message}"]
+        text = sources.line(file, line)
+        if text is not None:
+            # Tabs stay tabs before the caret, so that it stands under its character whatever the tab width.
+            indent = "".join("\t" if c == "\t" else " " for c in text[: column - 1])
+            lines += [text, f"{indent}^"]
+    lines += [render(note, sources) for note in diagnostic.notes]
+    return "\n".join(lines)
+
+
+def render_all(diagnostics: Iterable[Diagnostic], sources: Sources) -> str:
+    """All diagnostics, one after the other."""
+    return "\n".join(render(d, sources) for d in diagnostics)

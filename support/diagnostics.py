@@ -11,34 +11,43 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Literal
 
-from xdsl.dialects.builtin import CallSiteLoc, FileLineColLoc, FusedLoc, NameLoc, UnknownLoc
-from xdsl.ir import LocationAttr, Operation, SSAValue
+from xdsl.dialects.builtin import (
+    UNKNOWN_LOC,
+    ArrayAttr,
+    CallSiteLoc,
+    FileLineColLoc,
+    FusedLoc,
+    IntAttr,
+    LocationAttr,
+    NameLoc,
+    StringAttr,
+)
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 from xdsl.utils.exceptions import DiagnosticException
-
-UNKNOWN_LOC = UnknownLoc()
 
 Severity = Literal["error", "warning", "note"]
 
 
 def file_loc(file: str, line: int, column: int) -> FileLineColLoc:
     """The location of line `line`, column `column` (both from 1) of `file`."""
-    return FileLineColLoc(file, line, column)
+    return FileLineColLoc(StringAttr(file), IntAttr(line), IntAttr(column))
 
 
-def source_position(location: LocationAttr | None) -> tuple[str, int, int] | None:
+def source_position(location: Attribute | None) -> tuple[str, int, int] | None:
     """(file, line, column) of the first file location inside `location`, or None when it holds none."""
-    pending = [location]
+    pending: list[Attribute | None] = [location]
     while pending:
         loc = pending.pop()
         match loc:
             case FileLineColLoc():
                 return loc.filename.data, loc.line.data, loc.column.data
             case NameLoc():
-                pending.append(loc.child_loc)
+                pending.append(loc.location)
             case CallSiteLoc():
                 pending += [loc.caller, loc.callee]
             case FusedLoc():
-                pending += reversed(loc.locations.data)
+                if isinstance(loc.locations, ArrayAttr):
+                    pending += reversed(loc.locations.data)
             case _:
                 pass
     return None
@@ -86,7 +95,9 @@ def location_of(where: Operation | SSAValue | LocationAttr | None) -> LocationAt
             return where.location
         case SSAValue():
             owner = where.owner
-            return owner.location if isinstance(owner, Operation) else getattr(where, "location", UNKNOWN_LOC)
+            if not isinstance(owner, Block):
+                return owner.location
+            return owner.args[where.index].location if isinstance(where, BlockArgument) else UNKNOWN_LOC
         case _:
             return where
 

@@ -1,0 +1,367 @@
+"""Buffers: the ops that make them, take them apart, load from them and store to them.
+
+An op that makes a buffer holds what its type cannot: symbolic extents, strides, element offset, alignment. A buffer
+without strides is compact in row-major order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DictionaryAttr,
+    IntegerAttr,
+    NoneAttr,
+    StringAttr,
+    VectorType,
+)
+from xdsl.ir import Attribute, BlockArgument, Operation, OpResult, SSAValue
+from xdsl.irdl import (
+    AttrSizedOperandSegments,
+    IRDLOperation,
+    irdl_op_definition,
+    operand_def,
+    opt_operand_def,
+    opt_prop_def,
+    prop_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+)
+from xdsl.traits import MemoryAllocEffect, MemoryReadEffect, MemoryWriteEffect, Pure
+from xdsl.utils.exceptions import VerifyException
+
+from ..array import ArrayValueAttr
+from .types import I1, BufferType, HandleType, RegionType, element_of, lanes_of, type_to_dtype, with_lanes
+
+EMPTY = ArrayAttr[Attribute]([])
+NO_ATTRS = DictionaryAttr({})
+
+
+class BufferOp(IRDLOperation):
+    """An op that makes a buffer named `var_name`.
+
+    `source` is what the buffer lies in: the handle of a match or declaration, the region of a match inside a block,
+    absent where the op brings its own memory. Extents that the type leaves open come from `shape`, in order; likewise
+    `strides` for the open ones of `stride_dims` (empty: compact).
+    """
+
+    source = opt_operand_def()
+    shape = var_operand_def()
+    strides = var_operand_def()
+    elem_offset = opt_operand_def()
+    result = result_def(BufferType)
+
+    var_name = prop_def(StringAttr)
+    stride_dims = prop_def(ArrayAttr, default_value=EMPTY)
+    data_alignment = opt_prop_def(IntegerAttr)
+    offset_factor = opt_prop_def(IntegerAttr)
+    buffer_type = opt_prop_def(StringAttr)
+    axis_separators = opt_prop_def(ArrayAttr)
+
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+
+    def __init__(
+        self,
+        name: str,
+        type: BufferType,
+        *,
+        source: SSAValue | Operation | None = None,
+        shape: Sequence[SSAValue | Operation] = (),
+        strides: Sequence[SSAValue | Operation] = (),
+        stride_dims: Sequence[Attribute] = (),
+        elem_offset: SSAValue | Operation | None = None,
+        properties: Mapping[str, Attribute] | None = None,
+    ):
+        super().__init__(
+            operands=[
+                [] if source is None else [source],
+                list(shape),
+                list(strides),
+                [] if elem_offset is None else [elem_offset],
+            ],
+            properties={
+                "var_name": StringAttr(name),
+                "stride_dims": ArrayAttr(list(stride_dims)),
+                **(properties or {}),
+            },
+            result_types=[type],
+        )
+
+    def extents(self) -> list[int | SSAValue]:
+        """Every extent: a number, or the value that gives it."""
+        return _merge(self.result.type.shape.data, self.shape)
+
+    def stride_values(self) -> list[int | SSAValue] | None:
+        """Every stride in elements, or None for a compact buffer."""
+        return _merge(self.stride_dims.data, self.strides) if self.stride_dims.data else None
+
+    def verify_(self) -> None:
+        name = self.var_name.data
+        if _open(self.result.type.shape.data) != len(self.shape):
+            raise VerifyException(
+                f"buffer '{name}' has {_open(self.result.type.shape.data)} symbolic extents, but {len(self.shape)} values for them"
+            )
+        if self.stride_dims.data and len(self.stride_dims.data) != self.result.type.rank:
+            raise VerifyException(
+                f"buffer '{name}' has {self.result.type.rank} dimensions, but {len(self.stride_dims.data)} strides"
+            )
+        if _open(self.stride_dims.data) != len(self.strides):
+            raise VerifyException(
+                f"buffer '{name}' has {_open(self.stride_dims.data)} symbolic strides, but {len(self.strides)} values for them"
+            )
+
+
+def _open(dims: Sequence[Attribute]) -> int:
+    return sum(isinstance(d, NoneAttr) for d in dims)
+
+
+def _merge(dims: Sequence[Attribute], values: Sequence[SSAValue]) -> list[int | SSAValue]:
+    pending = iter(values)
+    return [d.value.data if isinstance(d, IntegerAttr) else next(pending) for d in dims]
+
+
+@irdl_op_definition
+class MatchBufferOp(BufferOp):
+    """`A = T.match_buffer(a, (m, n), …)`: of a handle parameter, binding the symbolic variables in it; or of a region in a block."""
+
+    name = "tir.match_buffer"
+    traits = traits_def()
+
+
+@irdl_op_definition
+class AllocBufferOp(BufferOp):
+    """`A = T.alloc_buffer((16, 16), "float32", scope="shared")`: memory that lives as long as the block around it."""
+
+    name = "tir.alloc_buffer"
+    traits = traits_def(MemoryAllocEffect())
+
+
+@irdl_op_definition
+class DeclBufferOp(BufferOp):
+    """`A = T.decl_buffer((16,), data=p)`, a view of the memory behind a handle; without `data`, memory of its own.
+
+    With `implicit` it is printed as `A = T.Buffer((16,), data=p)`, TVM's form for a view that no statement declares.
+    """
+
+    name = "tir.decl_buffer"
+    implicit = prop_def(IntegerAttr, default_value=IntegerAttr(0, I1))
+    traits = traits_def(MemoryAllocEffect())
+
+
+@irdl_op_definition
+class BufferGetOp(IRDLOperation):
+    """`A.data`, `A.elem_offset`, `A.shape[i]`, `A.strides[i]`; `dim` is given for the last two."""
+
+    name = "tir.buffer_get"
+    buffer = operand_def(BufferType)
+    field = prop_def(StringAttr)
+    dim = opt_prop_def(IntegerAttr)
+    result = result_def()
+    traits = traits_def(Pure())
+
+    def __init__(self, buffer: SSAValue | Operation, field: str, type: Attribute, dim: int | None = None):
+        properties: dict[str, Attribute] = {"field": StringAttr(field)}
+        if dim is not None:
+            properties["dim"] = IntegerAttr.from_int_and_width(dim, 64)
+        super().__init__(operands=[buffer], properties=properties, result_types=[type])
+
+    def verify_(self) -> None:
+        field = self.field.data
+        if field not in ("data", "elem_offset", "shape", "strides"):
+            raise VerifyException(f"a buffer has no field '{field}'; it has data, elem_offset, shape and strides")
+        if (self.dim is not None) != (field in ("shape", "strides")):
+            raise VerifyException(f"'{field}' is {'indexed by a dimension' if self.dim is None else 'one value'}")
+        rank = self.buffer.type.rank
+        if self.dim is not None and not 0 <= self.dim.value.data < rank:
+            raise VerifyException(
+                f"dimension {self.dim.value.data} of '{field}' is outside the buffer's {rank} dimensions"
+            )
+
+
+@irdl_op_definition
+class BufferRegionOp(IRDLOperation):
+    """The box `A[i:i + 4, j]`: a minimum and an extent in each dimension (extent 1 where the text gives one index)."""
+
+    name = "tir.buffer_region"
+    buffer = operand_def(BufferType)
+    mins = var_operand_def()
+    extents = var_operand_def()
+    result = result_def(RegionType)
+    traits = traits_def(Pure())
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+
+    def __init__(
+        self,
+        buffer: SSAValue | Operation,
+        mins: Sequence[SSAValue | Operation],
+        extents: Sequence[SSAValue | Operation],
+    ):
+        super().__init__(operands=[buffer, list(mins), list(extents)], result_types=[RegionType()])
+
+    def verify_(self) -> None:
+        rank = self.buffer.type.rank
+        if len(self.mins) != rank or len(self.extents) != rank:
+            raise VerifyException(f"a region of '{buffer_name(self.buffer)}' needs {rank} ranges, not {len(self.mins)}")
+
+
+class AccessOp(IRDLOperation):
+    """What load and store share: the last index may be a vector (a ramp), then several elements are accessed."""
+
+    buffer = operand_def(BufferType)
+    indices = var_operand_def()
+
+    def accessed_type(self) -> Attribute:
+        """The type of the value loaded or stored."""
+        type = self.buffer.type
+        lanes = lanes_of(type.dtype)
+        for index in self.indices:
+            lanes *= lanes_of(index.type)
+        return with_lanes(element_of(type.dtype), lanes)
+
+    def verify_indices(self) -> None:
+        rank = self.buffer.type.rank
+        name = buffer_name(self.buffer)
+        if len(self.indices) != rank:
+            raise VerifyException(
+                f"buffer '{name}' has {rank} dimensions, but is accessed with {len(self.indices)} indices"
+            )
+        for number, index in enumerate(self.indices):
+            dtype = type_to_dtype(element_of(index.type))
+            if not dtype.startswith(("int", "uint")):
+                raise VerifyException(f"index {number} of '{name}' has dtype {dtype}; an index is an integer")
+            if isinstance(index.type, VectorType) and number != rank - 1:
+                raise VerifyException(f"index {number} of '{name}' is a vector; only the last index may be one")
+
+
+@irdl_op_definition
+class LoadOp(AccessOp):
+    """`A[i, j]`."""
+
+    name = "tir.load"
+    buffer = operand_def(BufferType)
+    indices = var_operand_def()
+    predicate = opt_operand_def()
+    result = result_def()
+    traits = traits_def(MemoryReadEffect())
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+
+    def __init__(
+        self,
+        buffer: SSAValue | Operation,
+        indices: Sequence[SSAValue | Operation],
+        predicate: SSAValue | Operation | None = None,
+    ):
+        buffer = SSAValue.get(buffer)
+        indices = [SSAValue.get(i) for i in indices]
+        assert isinstance(buffer.type, BufferType)
+        lanes = lanes_of(buffer.type.dtype)
+        for index in indices:
+            lanes *= lanes_of(index.type)
+        super().__init__(
+            operands=[buffer, indices, [] if predicate is None else [predicate]],
+            result_types=[with_lanes(element_of(buffer.type.dtype), lanes)],
+        )
+
+    def verify_(self) -> None:
+        self.verify_indices()
+        if self.result.type != self.accessed_type():
+            raise VerifyException(
+                f"a load from '{buffer_name(self.buffer)}' gives {type_to_dtype(self.accessed_type())}, not {type_to_dtype(self.result.type)}"
+            )
+
+
+@irdl_op_definition
+class StoreOp(AccessOp):
+    """`A[i, j] = value`."""
+
+    name = "tir.store"
+    buffer = operand_def(BufferType)
+    indices = var_operand_def()
+    predicate = opt_operand_def()
+    value = operand_def()
+    traits = traits_def(MemoryWriteEffect())
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+
+    def __init__(
+        self,
+        value: SSAValue | Operation,
+        buffer: SSAValue | Operation,
+        indices: Sequence[SSAValue | Operation],
+        predicate: SSAValue | Operation | None = None,
+    ):
+        super().__init__(operands=[buffer, list(indices), [] if predicate is None else [predicate], value])
+
+    def verify_(self) -> None:
+        self.verify_indices()
+        if self.value.type != self.accessed_type():
+            raise VerifyException(
+                f"'{buffer_name(self.buffer)}' holds {type_to_dtype(self.accessed_type())} here, but the value stored is {type_to_dtype(self.value.type)}; write a T.Cast"
+            )
+
+
+@irdl_op_definition
+class AllocateOp(IRDLOperation):
+    """`p = T.allocate([n], "float32", "global")`: a handle to memory that lives until the end of the block of statements."""
+
+    name = "tir.allocate"
+    extents = var_operand_def()
+    condition = opt_operand_def()
+    var_name = prop_def(StringAttr)
+    dtype = prop_def(Attribute)
+    scope = prop_def(StringAttr)
+    annotations = prop_def(DictionaryAttr, default_value=NO_ATTRS)
+    result = result_def(HandleType)
+    traits = traits_def(MemoryAllocEffect())
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+
+    def __init__(
+        self,
+        name: str,
+        extents: Sequence[SSAValue | Operation],
+        dtype: Attribute,
+        scope: str = "global",
+        *,
+        condition: SSAValue | Operation | None = None,
+        annotations: DictionaryAttr = NO_ATTRS,
+    ):
+        super().__init__(
+            operands=[list(extents), [] if condition is None else [condition]],
+            properties={
+                "var_name": StringAttr(name),
+                "dtype": dtype,
+                "scope": StringAttr(scope),
+                "annotations": annotations,
+            },
+            result_types=[HandleType.get(dtype, scope)],
+        )
+
+
+@irdl_op_definition
+class AllocateConstOp(IRDLOperation):
+    """`p = T.allocate_const(data, "float32", [n])`: a handle to constant data."""
+
+    name = "tir.allocate_const"
+    var_name = prop_def(StringAttr)
+    data = prop_def(ArrayValueAttr)
+    annotations = prop_def(DictionaryAttr, default_value=NO_ATTRS)
+    result = result_def(HandleType)
+    traits = traits_def(MemoryAllocEffect())
+
+    def __init__(self, name: str, data: ArrayValueAttr, dtype: Attribute, annotations: DictionaryAttr = NO_ATTRS):
+        super().__init__(
+            properties={"var_name": StringAttr(name), "data": data, "annotations": annotations},
+            result_types=[HandleType.get(dtype, "global")],
+        )
+
+
+def buffer_name(buffer: SSAValue) -> str:
+    """The name the text gives a buffer."""
+    if isinstance(buffer, OpResult) and isinstance(buffer.op, BufferOp):
+        return buffer.op.var_name.data
+    if isinstance(buffer, BlockArgument):
+        names = getattr(buffer.block.parent_op(), "param_names", None)
+        if isinstance(names, ArrayAttr):
+            return names.data[buffer.index].data
+    return buffer.name_hint or "buffer"

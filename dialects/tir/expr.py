@@ -1,0 +1,511 @@
+"""TIR's scalar expressions as SSA ops: constants, arithmetic, comparison, casts, vectors and calls of intrinsics.
+
+Every op here except `tir.call` is pure. Integer semantics are TVM's: `tir.div` and `tir.mod` truncate toward zero,
+`tir.floordiv` and `tir.floormod` round toward minus infinity; signed overflow of 32 bits and more is undefined.
+Operands are vectors where a loop was vectorized; then results are vectors of as many lanes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from xdsl.dialects.builtin import ArrayAttr, FloatAttr, IntAttr, IntegerAttr, StringAttr, SymbolRefAttr, VectorType
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.irdl import (
+    IRDLOperation,
+    irdl_op_definition,
+    operand_def,
+    opt_prop_def,
+    opt_result_def,
+    prop_def,
+    region_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+)
+from xdsl.traits import (
+    Commutative,
+    ConstantLike,
+    EffectInstance,
+    IsTerminator,
+    MemoryEffect,
+    MemoryEffectKind,
+    Pure,
+    RecursiveMemoryEffect,
+)
+from xdsl.utils.exceptions import VerifyException
+
+from .intrinsics import Effect, intrinsic_effect
+from .types import I1, I32, StringType, element_of, lanes_of, type_to_dtype, with_lanes
+
+
+@irdl_op_definition
+class ConstOp(IRDLOperation):
+    """An immediate: a number of any scalar type, or a string among a call's arguments."""
+
+    name = "tir.const"
+    value = prop_def(IntegerAttr | FloatAttr | StringAttr)
+    result = result_def()
+    traits = traits_def(Pure(), ConstantLike())
+
+    def __init__(self, value: IntegerAttr | FloatAttr | StringAttr, type: Attribute | None = None):
+        if type is None:
+            type = StringType() if isinstance(value, StringAttr) else value.type
+        super().__init__(properties={"value": value}, result_types=[type])
+
+    @staticmethod
+    def int(value: int, type: Attribute = I32) -> ConstOp:
+        return ConstOp(IntegerAttr(value, type, truncate_bits=True))
+
+    @staticmethod
+    def float(value: float, type: Attribute) -> ConstOp:
+        return ConstOp(FloatAttr(value, type))
+
+
+@irdl_op_definition
+class VarOp(IRDLOperation):
+    """A symbolic variable, `n = T.int32()`: bound by the first buffer match that names it in its shape, strides or offset."""
+
+    name = "tir.var"
+    var_name = prop_def(StringAttr)
+    result = result_def()
+    # Not pure: two variables of the same name and type are still two.
+    traits = traits_def()
+
+    def __init__(self, name: str, type: Attribute = I32):
+        super().__init__(properties={"var_name": StringAttr(name)}, result_types=[type])
+
+
+@irdl_op_definition
+class LetOp(IRDLOperation):
+    """A name given to a value by the text: `x: T.int32 = i * 4` or `with T.LetStmt(…) as x`. Scope: the rest of the block."""
+
+    name = "tir.let"
+    var_name = prop_def(StringAttr)
+    value = operand_def()
+    result = result_def()
+    traits = traits_def(Pure())
+
+    def __init__(self, name: str, value: SSAValue | Operation):
+        value = SSAValue.get(value)
+        super().__init__(operands=[value], properties={"var_name": StringAttr(name)}, result_types=[value.type])
+
+    def verify_(self) -> None:
+        # A handle may be bound to a call that returns an untyped one.
+        if self.value.type != self.result.type and "handle" not in (
+            type_to_dtype(self.value.type),
+            type_to_dtype(self.result.type),
+        ):
+            raise VerifyException(
+                f"'{self.var_name.data}' has type {type_to_dtype(self.result.type)}, but its value is {type_to_dtype(self.value.type)}"
+            )
+
+
+class BinaryOp(IRDLOperation):
+    """A pure op on two values of one type."""
+
+    lhs = operand_def()
+    rhs = operand_def()
+    result = result_def()
+
+    SYMBOL: ClassVar[str]
+    """How TVMScript writes it: an infix operator, or the name of a function of `T`."""
+
+    def __init__(self, lhs: SSAValue | Operation, rhs: SSAValue | Operation):
+        lhs = SSAValue.get(lhs)
+        super().__init__(operands=[lhs, rhs], result_types=[self.type_of(lhs.type)])
+
+    @classmethod
+    def type_of(cls, operand: Attribute) -> Attribute:
+        """The result's type for operands of type `operand`."""
+        return operand
+
+    def verify_(self) -> None:
+        lhs, rhs = self.lhs.type, self.rhs.type
+        if lhs != rhs:
+            raise VerifyException(
+                f"operands of '{self.SYMBOL}' have different dtypes: {type_to_dtype(lhs)} and {type_to_dtype(rhs)}; write a T.Cast"
+            )
+        if self.result.type != self.type_of(lhs):
+            raise VerifyException(
+                f"'{self.SYMBOL}' on {type_to_dtype(lhs)} gives {type_to_dtype(self.type_of(lhs))}, not {type_to_dtype(self.result.type)}"
+            )
+
+
+class CompareOp(BinaryOp):
+    """A comparison: its result is bool, with as many lanes as the operands."""
+
+    @classmethod
+    def type_of(cls, operand: Attribute) -> Attribute:
+        return with_lanes(I1, lanes_of(operand))
+
+
+class LogicalOp(BinaryOp):
+    """A connective of bools. Both sides are evaluated."""
+
+    def verify_(self) -> None:
+        super().verify_()
+        if element_of(self.lhs.type) != I1:
+            raise VerifyException(f"operands of '{self.SYMBOL}' must be bool, not {type_to_dtype(self.lhs.type)}")
+
+
+@irdl_op_definition
+class AddOp(BinaryOp):
+    name = "tir.add"
+    SYMBOL: ClassVar[str] = "+"
+    traits = traits_def(Pure(), Commutative())
+
+
+@irdl_op_definition
+class SubOp(BinaryOp):
+    name = "tir.sub"
+    SYMBOL: ClassVar[str] = "-"
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class MulOp(BinaryOp):
+    name = "tir.mul"
+    SYMBOL: ClassVar[str] = "*"
+    traits = traits_def(Pure(), Commutative())
+
+
+@irdl_op_definition
+class DivOp(BinaryOp):
+    """Division: of floats, or of integers toward zero (`T.Div`, C's rule)."""
+
+    name = "tir.div"
+    SYMBOL: ClassVar[str] = "T.Div"
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class ModOp(BinaryOp):
+    """The remainder that goes with `tir.div` (`T.truncmod`): its sign is the dividend's."""
+
+    name = "tir.mod"
+    SYMBOL: ClassVar[str] = "T.truncmod"
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class FloorDivOp(BinaryOp):
+    name = "tir.floordiv"
+    SYMBOL: ClassVar[str] = "//"
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class FloorModOp(BinaryOp):
+    name = "tir.floormod"
+    SYMBOL: ClassVar[str] = "%"
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class MinOp(BinaryOp):
+    name = "tir.min"
+    SYMBOL: ClassVar[str] = "T.min"
+    traits = traits_def(Pure(), Commutative())
+
+
+@irdl_op_definition
+class MaxOp(BinaryOp):
+    name = "tir.max"
+    SYMBOL: ClassVar[str] = "T.max"
+    traits = traits_def(Pure(), Commutative())
+
+
+@irdl_op_definition
+class EqOp(CompareOp):
+    name = "tir.eq"
+    SYMBOL: ClassVar[str] = "=="
+    traits = traits_def(Pure(), Commutative())
+
+
+@irdl_op_definition
+class NeOp(CompareOp):
+    name = "tir.ne"
+    SYMBOL: ClassVar[str] = "!="
+    traits = traits_def(Pure(), Commutative())
+
+
+@irdl_op_definition
+class LtOp(CompareOp):
+    name = "tir.lt"
+    SYMBOL: ClassVar[str] = "<"
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class LeOp(CompareOp):
+    name = "tir.le"
+    SYMBOL: ClassVar[str] = "<="
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class GtOp(CompareOp):
+    name = "tir.gt"
+    SYMBOL: ClassVar[str] = ">"
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class GeOp(CompareOp):
+    name = "tir.ge"
+    SYMBOL: ClassVar[str] = ">="
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class AndOp(LogicalOp):
+    name = "tir.and"
+    SYMBOL: ClassVar[str] = "and"
+    traits = traits_def(Pure(), Commutative())
+
+
+@irdl_op_definition
+class OrOp(LogicalOp):
+    name = "tir.or"
+    SYMBOL: ClassVar[str] = "or"
+    traits = traits_def(Pure(), Commutative())
+
+
+@irdl_op_definition
+class NotOp(IRDLOperation):
+    name = "tir.not"
+    value = operand_def()
+    result = result_def()
+    traits = traits_def(Pure())
+
+    def __init__(self, value: SSAValue | Operation):
+        value = SSAValue.get(value)
+        super().__init__(operands=[value], result_types=[value.type])
+
+    def verify_(self) -> None:
+        if element_of(self.value.type) != I1 or self.result.type != self.value.type:
+            raise VerifyException(f"the operand of 'not' must be bool, not {type_to_dtype(self.value.type)}")
+
+
+@irdl_op_definition
+class SelectOp(IRDLOperation):
+    """`T.Select(condition, true_value, false_value)`: both values are evaluated."""
+
+    name = "tir.select"
+    condition = operand_def()
+    true_value = operand_def()
+    false_value = operand_def()
+    result = result_def()
+    traits = traits_def(Pure())
+
+    def __init__(
+        self, condition: SSAValue | Operation, true_value: SSAValue | Operation, false_value: SSAValue | Operation
+    ):
+        true_value = SSAValue.get(true_value)
+        super().__init__(operands=[condition, true_value, false_value], result_types=[true_value.type])
+
+    def verify_(self) -> None:
+        if element_of(self.condition.type) != I1:
+            raise VerifyException(f"the condition of T.Select must be bool, not {type_to_dtype(self.condition.type)}")
+        if self.true_value.type != self.false_value.type or self.result.type != self.true_value.type:
+            raise VerifyException(
+                f"the values of T.Select have different dtypes: {type_to_dtype(self.true_value.type)} and {type_to_dtype(self.false_value.type)}"
+            )
+
+
+@irdl_op_definition
+class IfThenElseOp(IRDLOperation):
+    """`T.if_then_else(condition, a, b)`: only the chosen side is evaluated, so that the other may load out of bounds.
+
+    Each region ends with `tir.yield` of its value. With a vector condition the choice is made lane by lane.
+    """
+
+    name = "tir.if_then_else"
+    condition = operand_def()
+    then_region = region_def("single_block")
+    else_region = region_def("single_block")
+    result = result_def()
+    traits = traits_def(RecursiveMemoryEffect())
+
+    def __init__(self, condition: SSAValue | Operation, then_region: Region, else_region: Region, type: Attribute):
+        super().__init__(operands=[condition], regions=[then_region, else_region], result_types=[type])
+
+    def verify_(self) -> None:
+        if element_of(self.condition.type) != I1:
+            raise VerifyException(
+                f"the condition of T.if_then_else must be bool, not {type_to_dtype(self.condition.type)}"
+            )
+        for region in (self.then_region, self.else_region):
+            last = region.block.last_op
+            if not isinstance(last, YieldOp) or len(last.values) != 1 or last.values[0].type != self.result.type:
+                raise VerifyException("both sides of T.if_then_else must yield one value of its dtype")
+
+
+@irdl_op_definition
+class YieldOp(IRDLOperation):
+    """Ends an expression's region with its value(s)."""
+
+    name = "tir.yield"
+    values = var_operand_def()
+    traits = traits_def(Pure(), IsTerminator())
+
+    def __init__(self, *values: SSAValue | Operation):
+        super().__init__(operands=[list(values)])
+
+
+@irdl_op_definition
+class CastOp(IRDLOperation):
+    """`T.Cast("float32", x)`, or `T.float32(x)`: conversion by value; float to integer truncates toward zero."""
+
+    name = "tir.cast"
+    value = operand_def()
+    result = result_def()
+    traits = traits_def(Pure())
+
+    def __init__(self, value: SSAValue | Operation, type: Attribute):
+        super().__init__(operands=[value], result_types=[type])
+
+    def verify_(self) -> None:
+        if lanes_of(self.value.type) != lanes_of(self.result.type):
+            raise VerifyException(
+                f"a cast keeps the number of lanes: {type_to_dtype(self.value.type)} to {type_to_dtype(self.result.type)}"
+            )
+
+
+@irdl_op_definition
+class RampOp(IRDLOperation):
+    """`T.Ramp(base, stride, lanes)`: the vector base, base + stride, …, of `lanes` elements."""
+
+    name = "tir.ramp"
+    base = operand_def()
+    stride = operand_def()
+    result = result_def(VectorType)
+    traits = traits_def(Pure())
+
+    def __init__(self, base: SSAValue | Operation, stride: SSAValue | Operation, lanes: int):
+        base = SSAValue.get(base)
+        super().__init__(operands=[base, stride], result_types=[VectorType(base.type, [lanes])])
+
+    def verify_(self) -> None:
+        if self.base.type != self.stride.type or self.base.type != element_of(self.result.type):
+            raise VerifyException(
+                f"base and stride of T.Ramp have different dtypes: {type_to_dtype(self.base.type)} and {type_to_dtype(self.stride.type)}"
+            )
+
+
+@irdl_op_definition
+class BroadcastOp(IRDLOperation):
+    """`T.Broadcast(value, lanes)`: a vector of `lanes` copies."""
+
+    name = "tir.broadcast"
+    value = operand_def()
+    result = result_def(VectorType)
+    traits = traits_def(Pure())
+
+    def __init__(self, value: SSAValue | Operation, lanes: int):
+        value = SSAValue.get(value)
+        super().__init__(operands=[value], result_types=[VectorType(value.type, [lanes])])
+
+    def verify_(self) -> None:
+        if self.value.type != element_of(self.result.type):
+            raise VerifyException("T.Broadcast keeps the element dtype")
+
+
+@irdl_op_definition
+class ShuffleOp(IRDLOperation):
+    """`T.Shuffle([vectors], [indices])`: elements `indices` of the concatenated vectors; one index gives a scalar."""
+
+    name = "tir.shuffle"
+    vectors = var_operand_def()
+    indices = prop_def(ArrayAttr[IntAttr])
+    result = result_def()
+    traits = traits_def(Pure())
+
+    def __init__(self, vectors: Sequence[SSAValue | Operation], indices: Sequence[int]):
+        element = element_of(SSAValue.get(vectors[0]).type)
+        super().__init__(
+            operands=[list(vectors)],
+            properties={"indices": ArrayAttr([IntAttr(i) for i in indices])},
+            result_types=[with_lanes(element, len(indices))],
+        )
+
+    def verify_(self) -> None:
+        total = sum(lanes_of(v.type) for v in self.vectors)
+        for index in self.indices.data:
+            if not 0 <= index.data < total:
+                raise VerifyException(f"index {index.data} of T.Shuffle is outside its {total} elements")
+
+
+class CallEffect(MemoryEffect):
+    """What a call may do to memory: by its intrinsic's entry in the table."""
+
+    @classmethod
+    def get_effects(cls, op: Operation) -> set[EffectInstance] | None:
+        assert isinstance(op, CallOp)
+        match Effect.OPAQUE if op.callee is not None else intrinsic_effect(op.intrinsic.data):
+            case Effect.PURE:
+                return set()
+            case Effect.READ:
+                return {EffectInstance(MemoryEffectKind.READ)}
+            case _:
+                return {EffectInstance(MemoryEffectKind.READ), EffectInstance(MemoryEffectKind.WRITE)}
+
+
+@irdl_op_definition
+class CallOp(IRDLOperation):
+    """A call of an intrinsic (`T.exp(x)`, `T.bitwise_and(a, b)`, `T.call_extern("float32", "f", x)`) or of a function.
+
+    `intrinsic` is the name after `T.`; with `callee` set it is "call" and the callee is a `tir.prim_func` of the module.
+    `extra` holds arguments that are no values, in the text's keyword form. No result stands for a void call.
+    """
+
+    name = "tir.call"
+    intrinsic = prop_def(StringAttr)
+    callee = opt_prop_def(SymbolRefAttr)
+    arguments = var_operand_def()
+    result = opt_result_def()
+    traits = traits_def(CallEffect())
+
+    def __init__(
+        self,
+        intrinsic: str,
+        arguments: Sequence[SSAValue | Operation],
+        type: Attribute | None,
+        callee: str | None = None,
+    ):
+        properties: dict[str, Attribute] = {"intrinsic": StringAttr(intrinsic)}
+        if callee is not None:
+            properties["callee"] = SymbolRefAttr(callee)
+        super().__init__(
+            operands=[list(arguments)], properties=properties, result_types=[[] if type is None else [type]]
+        )
+
+
+@irdl_op_definition
+class CommReducerOp(IRDLOperation):
+    """`T.comm_reducer(lambda x, y: x + y, [identity])`: a commutative reducer of one or several values.
+
+    The region's arguments are the left values, then the right ones; it yields the combined values.
+    """
+
+    name = "tir.comm_reducer"
+    identities = var_operand_def()
+    combiner = region_def("single_block")
+    result = result_def()
+    traits = traits_def(Pure())
+
+    def __init__(self, identities: Sequence[SSAValue | Operation], combiner: Region, type: Attribute):
+        super().__init__(operands=[list(identities)], regions=[combiner], result_types=[type])
+
+
+def single_block(*args: Attribute) -> Region:
+    """A region of one empty block with arguments of the given types."""
+    return Region(Block(arg_types=args))
+
+
+BINARY_OPS: tuple[type[BinaryOp], ...] = (
+    AddOp, SubOp, MulOp, DivOp, ModOp, FloorDivOp, FloorModOp, MinOp, MaxOp,
+    EqOp, NeOp, LtOp, LeOp, GtOp, GeOp, AndOp, OrOp,
+)  # fmt: skip

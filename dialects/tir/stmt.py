@@ -1,0 +1,471 @@
+"""TIR's statements: functions, loops, blocks, branches, and the scopes that attributes and allocations open.
+
+A statement that in TVM holds "the rest" as its body (allocate, attr, let, launch_thread, assert, realize) is a flat op
+here: it acts until the end of the region that it stands in. Where the text ends such a scope early (`with …:` followed
+by more statements), the scope is a `tir.scope` region.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, NoneAttr, StringAttr
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.irdl import (
+    AttrSizedOperandSegments,
+    IRDLOperation,
+    irdl_op_definition,
+    operand_def,
+    opt_operand_def,
+    opt_prop_def,
+    prop_def,
+    region_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+)
+from xdsl.traits import (
+    IsolatedFromAbove,
+    MemoryWriteEffect,
+    NoTerminator,
+    RecursiveMemoryEffect,
+    SymbolOpInterface,
+)
+from xdsl.utils.exceptions import VerifyException
+
+from .buffer import NO_ATTRS
+from .types import I1, I32, BufferType, RegionType, TokenType, type_to_dtype
+
+
+@irdl_op_definition
+class PrimFuncOp(IRDLOperation):
+    """`@T.prim_func def f(A: T.Buffer(…), n: T.int32)`: parameters are buffers, handles and scalars.
+
+    `attrs` is what `T.func_attr` gives (without `global_symbol`, when that equals the name). `ret_type` is NoneAttr
+    for a function that returns nothing.
+    """
+
+    name = "tir.prim_func"
+    sym_name = prop_def(StringAttr)
+    sym_visibility = opt_prop_def(StringAttr)
+    param_names = prop_def(ArrayAttr[StringAttr])
+    attrs = prop_def(DictionaryAttr, default_value=NO_ATTRS)
+    ret_type = prop_def(Attribute, default_value=NoneAttr())
+    body = region_def("single_block")
+    traits = traits_def(IsolatedFromAbove(), SymbolOpInterface(), NoTerminator())
+
+    def __init__(
+        self,
+        name: str,
+        param_names: Sequence[str],
+        param_types: Sequence[Attribute],
+        *,
+        attrs: DictionaryAttr = NO_ATTRS,
+        ret_type: Attribute | None = None,
+        private: bool = False,
+    ):
+        properties: dict[str, Attribute] = {
+            "sym_name": StringAttr(name),
+            "param_names": ArrayAttr([StringAttr(n) for n in param_names]),
+            "attrs": attrs,
+            "ret_type": ret_type or NoneAttr(),
+        }
+        if private:
+            properties["sym_visibility"] = StringAttr("private")
+        super().__init__(properties=properties, regions=[Region(Block(arg_types=param_types))])
+
+    @property
+    def params(self) -> Sequence[SSAValue]:
+        """The parameters as values, in order."""
+        return self.body.block.args
+
+    def verify_(self) -> None:
+        if len(self.param_names.data) != len(self.params):
+            raise VerifyException(
+                f"function '{self.sym_name.data}' has {len(self.params)} parameters and {len(self.param_names.data)} names"
+            )
+        for name, param in zip(self.param_names.data, self.params, strict=True):
+            if isinstance(param.type, BufferType) and param.type.static_shape is None:
+                raise VerifyException(
+                    f"parameter '{name.data}' has a symbolic shape: take a T.handle and T.match_buffer it"
+                )
+
+
+@irdl_op_definition
+class ForOp(IRDLOperation):
+    """`for i in range(…)`, `T.serial`, `T.parallel`, `T.vectorized`, `T.unroll`, `T.thread_binding(…, thread="threadIdx.x")`.
+
+    The region's argument runs from `min` over `extent` values. `kind` is TVM's: serial, parallel, vectorized, unrolled
+    or thread_binding, the last with `thread`.
+    """
+
+    name = "tir.for"
+    min = operand_def()
+    extent = operand_def()
+    var_name = prop_def(StringAttr)
+    kind = prop_def(StringAttr)
+    thread = opt_prop_def(StringAttr)
+    annotations = prop_def(DictionaryAttr, default_value=NO_ATTRS)
+    body = region_def("single_block")
+    traits = traits_def(NoTerminator(), RecursiveMemoryEffect())
+
+    KINDS: ClassVar[tuple[str, ...]] = ("serial", "parallel", "vectorized", "unrolled", "thread_binding")
+
+    def __init__(
+        self,
+        var_name: str,
+        min: SSAValue | Operation,
+        extent: SSAValue | Operation,
+        *,
+        kind: str = "serial",
+        thread: str | None = None,
+        annotations: DictionaryAttr = NO_ATTRS,
+        body: Region | None = None,
+    ):
+        extent = SSAValue.get(extent)
+        properties: dict[str, Attribute] = {
+            "var_name": StringAttr(var_name),
+            "kind": StringAttr(kind),
+            "annotations": annotations,
+        }
+        if thread is not None:
+            properties["thread"] = StringAttr(thread)
+        super().__init__(
+            operands=[min, extent], properties=properties, regions=[body or Region(Block(arg_types=[extent.type]))]
+        )
+
+    @property
+    def loop_var(self) -> SSAValue:
+        """The loop variable, of the extent's dtype."""
+        return self.body.block.args[0]
+
+    def verify_(self) -> None:
+        name, kind = self.var_name.data, self.kind.data
+        if kind not in self.KINDS:
+            raise VerifyException(f"loop '{name}' has the unknown kind '{kind}'; a loop is {', '.join(self.KINDS)}")
+        if (kind == "thread_binding") != (self.thread is not None):
+            raise VerifyException(
+                f"loop '{name}' is {'bound to no thread' if self.thread is None else 'not thread_binding, yet names a thread'}"
+            )
+        types = {self.min.type, self.extent.type, self.loop_var.type}
+        if len(types) != 1:
+            raise VerifyException(
+                f"loop '{name}': start, extent and variable have different dtypes: {', '.join(sorted(map(type_to_dtype, types)))}"
+            )
+
+
+ITER_TYPES = {"S": "spatial", "R": "reduce", "scan": "scan", "opaque": "opaque"}
+
+
+@irdl_op_definition
+class BlockOp(IRDLOperation):
+    """`with T.block("C"):`: a computation over iteration variables, each bound to an expression of the loops outside.
+
+    Iteration variable k (the region's argument k) is named `iter_names[k]`, has kind `iter_types[k]` ("S" spatial,
+    "R" reduce, "scan", "opaque"), runs over `dom_mins[k]`, `dom_extents[k]` and is bound to `bindings[k]`. Where
+    `predicate` (`T.where`) is false the instance does not run. The body may begin with `tir.reads` and `tir.writes`,
+    `tir.alloc_buffer`, `tir.match_buffer` and one `tir.init`; `annotations` is `T.block_attr`.
+    """
+
+    name = "tir.block"
+    dom_mins = var_operand_def()
+    dom_extents = var_operand_def()
+    bindings = var_operand_def()
+    predicate = opt_operand_def()
+    block_name = prop_def(StringAttr)
+    iter_names = prop_def(ArrayAttr[StringAttr])
+    iter_types = prop_def(ArrayAttr[StringAttr])
+    annotations = prop_def(DictionaryAttr, default_value=NO_ATTRS)
+    body = region_def("single_block")
+    traits = traits_def(NoTerminator(), RecursiveMemoryEffect())
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+
+    def __init__(
+        self,
+        name: str,
+        iter_names: Sequence[str],
+        iter_types: Sequence[str],
+        dom_mins: Sequence[SSAValue | Operation],
+        dom_extents: Sequence[SSAValue | Operation],
+        bindings: Sequence[SSAValue | Operation],
+        *,
+        predicate: SSAValue | Operation | None = None,
+        annotations: DictionaryAttr = NO_ATTRS,
+        body: Region | None = None,
+    ):
+        extents = [SSAValue.get(e) for e in dom_extents]
+        super().__init__(
+            operands=[list(dom_mins), extents, list(bindings), [] if predicate is None else [predicate]],
+            properties={
+                "block_name": StringAttr(name),
+                "iter_names": ArrayAttr([StringAttr(n) for n in iter_names]),
+                "iter_types": ArrayAttr([StringAttr(t) for t in iter_types]),
+                "annotations": annotations,
+            },
+            regions=[body or Region(Block(arg_types=[e.type for e in extents]))],
+        )
+
+    @property
+    def iter_vars(self) -> Sequence[SSAValue]:
+        """The iteration variables, in order."""
+        return self.body.block.args
+
+    def find(self, kind: type[Operation]) -> Operation | None:
+        """The first op of this kind directly in the body: its `tir.reads`, `tir.writes` or `tir.init`."""
+        return next((op for op in self.body.block.ops if isinstance(op, kind)), None)
+
+    def verify_(self) -> None:
+        name, count = self.block_name.data, len(self.iter_vars)
+        groups = (self.iter_names.data, self.iter_types.data, self.dom_mins, self.dom_extents, self.bindings)
+        if any(len(group) != count for group in groups):
+            raise VerifyException(
+                f"block '{name}' has {count} axes, but not as many names, kinds, domains and bindings"
+            )
+        for iter_name, iter_type in zip(self.iter_names.data, self.iter_types.data, strict=True):
+            if iter_type.data not in ITER_TYPES:
+                raise VerifyException(
+                    f"axis '{iter_name.data}' of block '{name}' has the unknown kind '{iter_type.data}'"
+                )
+        for iter_name, var, extent, binding in zip(
+            self.iter_names.data, self.iter_vars, self.dom_extents, self.bindings, strict=True
+        ):
+            if not var.type == extent.type == binding.type:
+                raise VerifyException(
+                    f"axis '{iter_name.data}' of block '{name}' has a domain of dtype {type_to_dtype(extent.type)}, but is bound to a value of dtype {type_to_dtype(binding.type)}"
+                )
+        if self.predicate is not None and self.predicate.type != I1:
+            raise VerifyException(
+                f"the T.where of block '{name}' must be bool, not {type_to_dtype(self.predicate.type)}"
+            )
+
+
+class RegionsOp(IRDLOperation):
+    """A list of regions at the head of a block."""
+
+    regions_ = var_operand_def(RegionType)
+    traits = traits_def(MemoryWriteEffect())
+
+    def __init__(self, *regions: SSAValue | Operation):
+        super().__init__(operands=[list(regions)])
+
+
+@irdl_op_definition
+class ReadsOp(RegionsOp):
+    """`T.reads(A[i, j], B[0:4])`: what the block may read besides what it has just written."""
+
+    name = "tir.reads"
+
+
+@irdl_op_definition
+class WritesOp(RegionsOp):
+    """`T.writes(C[i, j])`: all that the block may write."""
+
+    name = "tir.writes"
+
+
+@irdl_op_definition
+class InitOp(IRDLOperation):
+    """`with T.init():` runs before a reduction block's first update of each output element."""
+
+    name = "tir.init"
+    body = region_def("single_block")
+    traits = traits_def(NoTerminator(), RecursiveMemoryEffect())
+
+    def __init__(self, body: Region | None = None):
+        super().__init__(regions=[body or Region(Block())])
+
+
+@irdl_op_definition
+class ScopeOp(IRDLOperation):
+    """A scope that ends before its surroundings do: `with T.allocate(…) as p:`, `with T.attr(…):` followed by more."""
+
+    name = "tir.scope"
+    body = region_def("single_block")
+    traits = traits_def(NoTerminator(), RecursiveMemoryEffect())
+
+    def __init__(self, body: Region | None = None):
+        super().__init__(regions=[body or Region(Block())])
+
+
+@irdl_op_definition
+class IfOp(IRDLOperation):
+    """`if condition: … else: …`; the second region is empty (no block) without an else."""
+
+    name = "tir.if"
+    condition = operand_def()
+    then_region = region_def("single_block")
+    else_region = region_def()
+    traits = traits_def(NoTerminator(), RecursiveMemoryEffect())
+
+    def __init__(
+        self, condition: SSAValue | Operation, then_region: Region | None = None, else_region: Region | None = None
+    ):
+        super().__init__(operands=[condition], regions=[then_region or Region(Block()), else_region or Region()])
+
+    def verify_(self) -> None:
+        if self.condition.type != I1:
+            raise VerifyException(f"the condition of 'if' must be bool, not {type_to_dtype(self.condition.type)}")
+
+
+@irdl_op_definition
+class WhileOp(IRDLOperation):
+    """`while condition: …`: the first region yields the condition, evaluated before each turn."""
+
+    name = "tir.while"
+    condition = region_def("single_block")
+    body = region_def("single_block")
+    traits = traits_def(NoTerminator(), RecursiveMemoryEffect())
+
+    def __init__(self, condition: Region, body: Region | None = None):
+        super().__init__(regions=[condition, body or Region(Block())])
+
+
+@irdl_op_definition
+class AssertOp(IRDLOperation):
+    """`assert condition, "message"`: a false condition stops the program with the message."""
+
+    name = "tir.assert"
+    condition = operand_def()
+    message = prop_def(StringAttr)
+    traits = traits_def(MemoryWriteEffect())
+
+    def __init__(self, condition: SSAValue | Operation, message: str):
+        super().__init__(operands=[condition], properties={"message": StringAttr(message)})
+
+    def verify_(self) -> None:
+        if self.condition.type != I1:
+            raise VerifyException(f"the condition of 'assert' must be bool, not {type_to_dtype(self.condition.type)}")
+
+
+@irdl_op_definition
+class EvaluateOp(IRDLOperation):
+    """`T.evaluate(x)`: an expression computed for its effects. `T.ret(x)` is a `tir.call` evaluated so."""
+
+    name = "tir.evaluate"
+    value = operand_def()
+    traits = traits_def(MemoryWriteEffect())
+
+    def __init__(self, value: SSAValue | Operation):
+        super().__init__(operands=[value])
+
+
+@irdl_op_definition
+class AttrOp(IRDLOperation):
+    """`T.attr(node, "key", value)`: an attribute of the rest of the region."""
+
+    name = "tir.attr"
+    node = operand_def()
+    value = operand_def()
+    key = prop_def(StringAttr)
+    traits = traits_def(MemoryWriteEffect())
+
+    def __init__(self, node: SSAValue | Operation, key: str, value: SSAValue | Operation):
+        super().__init__(operands=[node, value], properties={"key": StringAttr(key)})
+
+
+@irdl_op_definition
+class IterVarOp(IRDLOperation):
+    """`T.iter_var(v, T.Range(0, n), "ThreadIndex", "threadIdx.x")`, as the node of an attribute.
+
+    `iter_type` is TVM's name of the kind; without a range it has no operands but the variable.
+    """
+
+    name = "tir.iter_var"
+    var = operand_def()
+    dom = var_operand_def()
+    iter_type = prop_def(StringAttr)
+    thread_tag = prop_def(StringAttr)
+    result = result_def(TokenType)
+    traits = traits_def()
+
+    def __init__(self, var: SSAValue | Operation, dom: Sequence[SSAValue | Operation], iter_type: str, thread_tag: str):
+        super().__init__(
+            operands=[var, list(dom)],
+            properties={"iter_type": StringAttr(iter_type), "thread_tag": StringAttr(thread_tag)},
+            result_types=[TokenType()],
+        )
+
+    def verify_(self) -> None:
+        if len(self.dom) not in (0, 2):
+            raise VerifyException("T.iter_var takes a T.Range of a start and an extent, or None")
+
+
+@irdl_op_definition
+class TargetOp(IRDLOperation):
+    """`T.target({…})` or `T.target("llvm")`, as the node of an attribute."""
+
+    name = "tir.target"
+    config = prop_def(Attribute)
+    result = result_def(TokenType)
+    traits = traits_def()
+
+    def __init__(self, config: Attribute):
+        super().__init__(properties={"config": config}, result_types=[TokenType()])
+
+
+@irdl_op_definition
+class EnvThreadOp(IRDLOperation):
+    """`tx = T.env_thread("threadIdx.x")`: a thread variable, launched later."""
+
+    name = "tir.env_thread"
+    var_name = prop_def(StringAttr)
+    thread = prop_def(StringAttr)
+    result = result_def()
+    traits = traits_def()
+
+    def __init__(self, name: str, thread: str, type: Attribute = I32):
+        super().__init__(properties={"var_name": StringAttr(name), "thread": StringAttr(thread)}, result_types=[type])
+
+
+@irdl_op_definition
+class LaunchThreadOp(IRDLOperation):
+    """`tx = T.launch_thread("threadIdx.x", 32)`: the rest of the region runs on that many threads.
+
+    With `env` (the value of a `tir.env_thread`) it launches that variable; its own result is then the same variable.
+    """
+
+    name = "tir.launch_thread"
+    env = opt_operand_def()
+    extent = operand_def()
+    var_name = prop_def(StringAttr)
+    thread = prop_def(StringAttr)
+    result = result_def()
+    traits = traits_def(MemoryWriteEffect())
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+
+    def __init__(self, name: str, thread: str, extent: SSAValue | Operation, env: SSAValue | Operation | None = None):
+        extent = SSAValue.get(extent)
+        super().__init__(
+            operands=[[] if env is None else [env], extent],
+            properties={"var_name": StringAttr(name), "thread": StringAttr(thread)},
+            result_types=[extent.type],
+        )
+
+
+@irdl_op_definition
+class RealizeOp(IRDLOperation):
+    """`T.realize(A[0:16], "global")`: the memory of a buffer, as older lowering wrote it; for the rest of the region."""
+
+    name = "tir.realize"
+    region = operand_def(RegionType)
+    condition = opt_operand_def()
+    scope = prop_def(StringAttr)
+    traits = traits_def(MemoryWriteEffect())
+
+    def __init__(self, region: SSAValue | Operation, scope: str, condition: SSAValue | Operation | None = None):
+        super().__init__(
+            operands=[region, [] if condition is None else [condition]], properties={"scope": StringAttr(scope)}
+        )
+
+
+@irdl_op_definition
+class PrefetchOp(IRDLOperation):
+    """`T.prefetch(A, [(0, 16)])`: a hint that a region is wanted soon."""
+
+    name = "tir.prefetch"
+    region = operand_def(RegionType)
+    traits = traits_def(MemoryWriteEffect())
+
+    def __init__(self, region: SSAValue | Operation):
+        super().__init__(operands=[region])

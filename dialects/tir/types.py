@@ -1,0 +1,191 @@
+"""The types of TIR: buffers, handles, regions, reducers; and TVM's names for scalar types."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    BFloat16Type,
+    Float8E4M3FNType,
+    Float8E5M2Type,
+    Float16Type,
+    Float32Type,
+    Float64Type,
+    IntegerAttr,
+    IntegerType,
+    NoneAttr,
+    Signedness,
+    StringAttr,
+    VectorType,
+)
+from xdsl.ir import Attribute, ParametrizedAttribute, TypeAttribute
+from xdsl.irdl import irdl_attr_definition, param_def
+
+from ...support.diagnostics import Diagnostic, MirError
+
+Dim: TypeAlias = "IntegerAttr | NoneAttr"
+"""One extent or stride of a buffer: a number (i32 or i64, as TVM writes `8` or `T.int64(8)`), or NoneAttr where an operand gives it."""
+
+DYNAMIC = NoneAttr()
+
+I1 = IntegerType(1)
+I32 = IntegerType(32)
+I64 = IntegerType(64)
+F32 = Float32Type()
+
+_FLOATS: dict[str, Attribute] = {
+    "float16": Float16Type(),
+    "bfloat16": BFloat16Type(),
+    "float32": F32,
+    "float64": Float64Type(),
+    "e4m3_float8": Float8E4M3FNType(),
+    "e5m2_float8": Float8E5M2Type(),
+}
+_FLOAT_NAMES = {type: name for name, type in _FLOATS.items()}
+
+
+@irdl_attr_definition
+class HandleType(ParametrizedAttribute, TypeAttribute):
+    """A pointer: `T.handle`, or `T.handle("float32", "global")` when what it points to is known.
+
+    `pointee` is NoneAttr for an opaque handle; `scope` is "" when not given.
+    """
+
+    name = "tir.handle"
+    pointee: Attribute = param_def()
+    scope: StringAttr = param_def()
+
+    @staticmethod
+    def get(pointee: Attribute | None = None, scope: str = "") -> HandleType:
+        return HandleType(pointee or NoneAttr(), StringAttr(scope))
+
+
+@irdl_attr_definition
+class BufferType(ParametrizedAttribute, TypeAttribute):
+    """A multi-dimensional buffer: extents, element type and storage scope.
+
+    Extents that are not numbers are NoneAttr; the op that makes the buffer holds them as operands, with the strides,
+    the element offset and the alignment. A buffer that is a function's parameter has only numbers and is compact.
+    """
+
+    name = "tir.buffer"
+    shape: ArrayAttr = param_def()
+    dtype: Attribute = param_def()
+    scope: StringAttr = param_def()
+
+    @staticmethod
+    def get(shape: Sequence[Dim | int], dtype: Attribute, scope: str = "global") -> BufferType:
+        dims = [IntegerAttr(d, I32) if isinstance(d, int) else d for d in shape]
+        return BufferType(ArrayAttr(dims), dtype, StringAttr(scope))
+
+    @property
+    def rank(self) -> int:
+        return len(self.shape.data)
+
+    @property
+    def static_shape(self) -> tuple[int, ...] | None:
+        """The extents as numbers, or None when one of them is symbolic."""
+        dims = [d.value.data for d in self.shape.data if isinstance(d, IntegerAttr)]
+        return tuple(dims) if len(dims) == len(self.shape.data) else None
+
+
+@irdl_attr_definition
+class RegionType(ParametrizedAttribute, TypeAttribute):
+    """A box of a buffer: what `tir.buffer_region` gives and reads, writes and match_buffer take."""
+
+    name = "tir.region"
+
+
+@irdl_attr_definition
+class ReducerType(ParametrizedAttribute, TypeAttribute):
+    """A commutative reducer with its identity, `T.comm_reducer`."""
+
+    name = "tir.reducer"
+
+
+@irdl_attr_definition
+class StringType(ParametrizedAttribute, TypeAttribute):
+    """A string immediate among a call's arguments."""
+
+    name = "tir.string"
+
+
+@irdl_attr_definition
+class TokenType(ParametrizedAttribute, TypeAttribute):
+    """What `T.attr` is attached to when that is no scalar and no buffer: an iteration variable or a target."""
+
+    name = "tir.token"
+
+
+def dtype_to_type(dtype: str) -> Attribute:
+    """The type TVM calls `dtype`: "int32", "uint8", "bool", "bfloat16", "float32x4", "handle", "void"…
+
+    Raises MirError for a name that is none.
+    """
+    if dtype in _FLOATS:
+        return _FLOATS[dtype]
+    if dtype == "bool":
+        return I1
+    if dtype == "handle":
+        return HandleType.get()
+    if dtype in ("", "void"):
+        return NoneAttr()
+    scalar, _, lanes = dtype.partition("x")
+    if lanes:
+        scalable = lanes.startswith("vscalex")
+        count = lanes.removeprefix("vscalex")
+        if count.isdigit() and int(count) > 0:
+            scales = ArrayAttr([IntegerAttr(int(scalable), I1)])
+            return VectorType(dtype_to_type(scalar), [int(count)], scales)
+    else:
+        for prefix, signedness in (("int", Signedness.SIGNLESS), ("uint", Signedness.UNSIGNED)):
+            bits = dtype.removeprefix(prefix)
+            if bits != dtype and bits.isdigit() and 0 < int(bits) <= 128:
+                return IntegerType(int(bits), signedness)
+    raise MirError(
+        Diagnostic(f"unknown dtype {dtype!r}").with_note(
+            "a dtype is written like int32, uint8, bool, float16, bfloat16, float32x4 or handle"
+        )
+    )
+
+
+def type_to_dtype(type: Attribute) -> str:
+    """TVM's name for a scalar, vector or handle type; the inverse of `dtype_to_type`."""
+    match type:
+        case IntegerType():
+            bits = type.width.data
+            if bits == 1:
+                return "bool"
+            return f"{'uint' if type.signedness.data is Signedness.UNSIGNED else 'int'}{bits}"
+        case VectorType():
+            scalable = "vscalex" if any(s.value.data for s in type.scalable_dims.data) else ""
+            return f"{type_to_dtype(type.element_type)}x{scalable}{type.shape.data[0].data}"
+        case HandleType():
+            return "handle"
+        case NoneAttr():
+            return "void"
+        case _:
+            return _FLOAT_NAMES[type]
+
+
+def lanes_of(type: Attribute) -> int:
+    """How many elements a value of this type holds: 1 for a scalar."""
+    return type.shape.data[0].data if isinstance(type, VectorType) else 1
+
+
+def element_of(type: Attribute) -> Attribute:
+    """The element type of a vector type, else the type itself."""
+    return type.element_type if isinstance(type, VectorType) else type
+
+
+def with_lanes(element: Attribute, lanes: int) -> Attribute:
+    """`element` for one lane, a vector of it for more."""
+    return element if lanes == 1 else VectorType(element, [lanes])
+
+
+def is_unsigned(type: Attribute) -> bool:
+    """Whether values of the type (or its elements) are unsigned integers; bool counts as unsigned."""
+    type = element_of(type)
+    return isinstance(type, IntegerType) and (type.signedness.data is Signedness.UNSIGNED or type.width.data == 1)

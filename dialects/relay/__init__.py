@@ -1,0 +1,82 @@
+"""The `relay` dialect: TVM's graph IR as SSA ops.
+
+Types are in `types`, structure (functions, calls, control flow, data types) in `ir`, match patterns in `patterns`, what
+an operator is in `operator`, the operators themselves in `operators/`.
+"""
+
+from __future__ import annotations
+
+from xdsl.ir import Dialect
+
+from .ir import (
+    CallGlobalOp,
+    CallOp,
+    CallTirOp,
+    ConstantOp,
+    ConstructOp,
+    ConstructorRefOp,
+    FnOp,
+    FuncOp,
+    GlobalRefOp,
+    IfOp,
+    LetOp,
+    MatchOp,
+    RefOp,
+    RefReadOp,
+    RefWriteOp,
+    ReturnOp,
+    TupleGetItemOp,
+    TupleOp,
+    TypeDataOp,
+)
+from .operator import (
+    REQUIRED,
+    Attrs,
+    AttrSpec,
+    Operator,
+    OperatorOp,
+    OpPattern,
+    Relation,
+    all_operators,
+    from_attribute,
+    get_operator,
+    is_operator,
+    operator_class,
+    to_attribute,
+)
+from .patterns import ConstructorPattern, TuplePattern, VarPattern, WildcardPattern, bound_names
+from .types import UNKNOWN, AdtType, FuncType, RefType, TypeVarType, UnknownType
+
+STRUCTURE_OPS = (
+    FuncOp, FnOp, ReturnOp, ConstantOp, LetOp, TupleOp, TupleGetItemOp, GlobalRefOp, CallOp, CallGlobalOp, CallTirOp,
+    IfOp, TypeDataOp, ConstructOp, ConstructorRefOp, MatchOp, RefOp, RefReadOp, RefWriteOp,
+)  # fmt: skip
+
+
+def relay_dialect() -> Dialect:
+    """The dialect with every operator of the table; the text format does not need it, MLIR's form does."""
+    return Dialect(
+        "relay",
+        [*STRUCTURE_OPS, *map(operator_class, all_operators().values())],
+        [
+            UnknownType, FuncType, TypeVarType, AdtType, RefType,
+            WildcardPattern, VarPattern, ConstructorPattern, TuplePattern,
+        ],
+    )  # fmt: skip
+
+
+__all__ = [
+    "STRUCTURE_OPS",
+    "UNKNOWN",
+    "AdtType",
+    "ConstructorPattern",
+    "FuncType",
+    "RefType",
+    "TuplePattern",
+    "TypeVarType",
+    "UnknownType",
+    "VarPattern",
+    "WildcardPattern",
+    "bound_names",
+    "relay_dialect",
+]

@@ -1,0 +1,474 @@
+"""Relay's structure as SSA ops: functions, calls, control flow, data types, references.
+
+Operators (`relay.nn.dense`, `relay.add`, …) are ops of their own, made from the operator table. Here is the rest.
+SSA order is evaluation order; a value that the text bound with `let` passes through a `relay.let`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, StringAttr, SymbolRefAttr, TupleType, UnitAttr
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.irdl import (
+    IRDLOperation,
+    irdl_op_definition,
+    operand_def,
+    opt_prop_def,
+    prop_def,
+    region_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+    var_region_def,
+)
+from xdsl.traits import (
+    ConstantLike,
+    IsolatedFromAbove,
+    IsTerminator,
+    MemoryAllocEffect,
+    MemoryReadEffect,
+    MemoryWriteEffect,
+    Pure,
+    RecursiveMemoryEffect,
+    SymbolOpInterface,
+)
+from xdsl.utils.exceptions import VerifyException
+
+from ..array import ArrayValueAttr
+from .types import UNKNOWN, FuncType, RefType
+
+NO_ATTRS = DictionaryAttr({})
+
+
+@irdl_op_definition
+class FuncOp(IRDLOperation):
+    """`def @main[A](%x: Tensor[(2), float32], Inline=1) -> Tensor[(2), float32] { … }`.
+
+    `attrs` are the function's attributes; `ret_type` is the declared result type or unknown. The body ends with
+    `relay.return`.
+    """
+
+    name = "relay.func"
+    sym_name = prop_def(StringAttr)
+    param_names = prop_def(ArrayAttr[StringAttr])
+    type_params = prop_def(ArrayAttr[StringAttr], default_value=ArrayAttr([]))
+    attrs = prop_def(DictionaryAttr, default_value=NO_ATTRS)
+    ret_type = prop_def(Attribute, default_value=UNKNOWN)
+    body = region_def("single_block")
+    traits = traits_def(IsolatedFromAbove(), SymbolOpInterface())
+
+    def __init__(
+        self,
+        name: str,
+        param_names: Sequence[str],
+        param_types: Sequence[Attribute],
+        *,
+        ret_type: Attribute = UNKNOWN,
+        type_params: Sequence[str] = (),
+        attrs: Mapping[str, Attribute] | None = None,
+        body: Region | None = None,
+    ):
+        super().__init__(
+            properties={
+                "sym_name": StringAttr(name),
+                "param_names": ArrayAttr([StringAttr(n) for n in param_names]),
+                "type_params": ArrayAttr([StringAttr(n) for n in type_params]),
+                "attrs": DictionaryAttr(dict(attrs or {})),
+                "ret_type": ret_type,
+            },
+            regions=[body or Region(Block(arg_types=param_types))],
+        )
+
+    @property
+    def params(self) -> Sequence[SSAValue]:
+        """The parameters as values, in order."""
+        return self.body.block.args
+
+    def function_type(self) -> FuncType:
+        """The function's type as a value."""
+        names = [p.data for p in self.type_params.data]
+        return FuncType.get([p.type for p in self.params], self.ret_type, names)
+
+    def verify_(self) -> None:
+        verify_body(self.body, self.params, self.param_names, f"function '@{self.sym_name.data}'")
+
+
+@irdl_op_definition
+class FnOp(IRDLOperation):
+    """`fn (%x: float32, Primitive=1) -> float32 { … }`: a local function, closing over the values around it.
+
+    With `self_name` the function calls itself (`let %f = fn …` whose body uses `%f`): then the region's first argument
+    is the function itself, and its parameters follow.
+    """
+
+    name = "relay.fn"
+    param_names = prop_def(ArrayAttr[StringAttr])
+    type_params = prop_def(ArrayAttr[StringAttr], default_value=ArrayAttr([]))
+    attrs = prop_def(DictionaryAttr, default_value=NO_ATTRS)
+    ret_type = prop_def(Attribute, default_value=UNKNOWN)
+    self_name = opt_prop_def(StringAttr)
+    body = region_def("single_block")
+    result = result_def()
+    traits = traits_def(Pure())
+
+    def __init__(
+        self,
+        param_names: Sequence[str],
+        body: Region,
+        type: Attribute = UNKNOWN,
+        *,
+        ret_type: Attribute = UNKNOWN,
+        type_params: Sequence[str] = (),
+        attrs: Mapping[str, Attribute] | None = None,
+        self_name: str | None = None,
+    ):
+        properties: dict[str, Attribute] = {
+            "param_names": ArrayAttr([StringAttr(n) for n in param_names]),
+            "type_params": ArrayAttr([StringAttr(n) for n in type_params]),
+            "attrs": DictionaryAttr(dict(attrs or {})),
+            "ret_type": ret_type,
+        }
+        if self_name is not None:
+            properties["self_name"] = StringAttr(self_name)
+        super().__init__(properties=properties, result_types=[type], regions=[body])
+
+    @property
+    def params(self) -> Sequence[SSAValue]:
+        """The parameters as values, without the function itself."""
+        return self.body.block.args[1 if self.self_name is not None else 0 :]
+
+    def verify_(self) -> None:
+        verify_body(self.body, self.params, self.param_names, "a local function")
+
+
+def verify_body(body: Region, params: Sequence[SSAValue], names: ArrayAttr[StringAttr], what: str) -> None:
+    """A function's region has a name for each parameter and ends with `relay.return`."""
+    if len(params) != len(names.data):
+        raise VerifyException(f"{what} has {len(params)} parameters and {len(names.data)} names")
+    if not isinstance(body.block.last_op, ReturnOp):
+        raise VerifyException(f"{what} must end with a relay.return")
+
+
+@irdl_op_definition
+class ReturnOp(IRDLOperation):
+    """The value of a function's body, of an if's branch or of a match's clause."""
+
+    name = "relay.return"
+    value = operand_def()
+    traits = traits_def(IsTerminator())
+
+    def __init__(self, value: SSAValue | Operation):
+        super().__init__(operands=[value])
+
+
+@irdl_op_definition
+class ConstantOp(IRDLOperation):
+    """A constant tensor: `2f`, `True`, `meta[relay.Constant][0]`."""
+
+    name = "relay.constant"
+    value = prop_def(ArrayValueAttr)
+    result = result_def()
+    traits = traits_def(Pure(), ConstantLike())
+
+    def __init__(self, value: ArrayValueAttr, type: Attribute):
+        super().__init__(properties={"value": value}, result_types=[type])
+
+
+@irdl_op_definition
+class LetOp(IRDLOperation):
+    """`let %x = value;`: the same value under the name that the text gives it."""
+
+    name = "relay.let"
+    var_name = prop_def(StringAttr)
+    value = operand_def()
+    result = result_def()
+    traits = traits_def(Pure())
+
+    def __init__(self, name: str, value: SSAValue | Operation, type: Attribute | None = None):
+        value = SSAValue.get(value)
+        super().__init__(
+            operands=[value],
+            properties={"var_name": StringAttr(name)},
+            result_types=[value.type if type is None else type],
+        )
+
+
+@irdl_op_definition
+class TupleOp(IRDLOperation):
+    """`(%a, %b)`."""
+
+    name = "relay.tuple"
+    fields = var_operand_def()
+    result = result_def()
+    traits = traits_def(Pure())
+
+    def __init__(self, fields: Sequence[SSAValue | Operation], type: Attribute | None = None):
+        values = [SSAValue.get(f) for f in fields]
+        super().__init__(
+            operands=[values], result_types=[TupleType([v.type for v in values]) if type is None else type]
+        )
+
+
+@irdl_op_definition
+class TupleGetItemOp(IRDLOperation):
+    """`%t.0`."""
+
+    name = "relay.tuple_get_item"
+    tuple_value = operand_def()
+    index = prop_def(IntegerAttr)
+    result = result_def()
+    traits = traits_def(Pure())
+
+    def __init__(self, value: SSAValue | Operation, index: int, type: Attribute = UNKNOWN):
+        value = SSAValue.get(value)
+        if type == UNKNOWN and isinstance(value.type, TupleType) and index < len(value.type.types.data):
+            type = value.type.types.data[index]
+        super().__init__(
+            operands=[value], properties={"index": IntegerAttr.from_int_and_width(index, 64)}, result_types=[type]
+        )
+
+    def verify_(self) -> None:
+        if isinstance(self.tuple_value.type, TupleType):
+            count, index = len(self.tuple_value.type.types.data), self.index.value.data
+            if not 0 <= index < count:
+                raise VerifyException(f"a tuple of {count} fields has no field {index}")
+
+
+@irdl_op_definition
+class GlobalRefOp(IRDLOperation):
+    """`@f` as a value: an argument of a call, or what a `let` binds."""
+
+    name = "relay.global_ref"
+    symbol = prop_def(SymbolRefAttr)
+    result = result_def()
+    traits = traits_def(Pure())
+
+    def __init__(self, symbol: str, type: Attribute = UNKNOWN):
+        super().__init__(properties={"symbol": SymbolRefAttr(symbol)}, result_types=[type])
+
+
+@irdl_op_definition
+class CallOp(IRDLOperation):
+    """`%f(%x)`: a call of a function that is a value. `type_args` are written ones."""
+
+    name = "relay.call"
+    callee = operand_def()
+    arguments = var_operand_def()
+    type_args = prop_def(ArrayAttr, default_value=ArrayAttr([]))
+    attrs = prop_def(DictionaryAttr, default_value=NO_ATTRS)
+    result = result_def()
+    # No effect trait: what the callee does is not known here, so neither CSE nor DCE may touch it.
+    traits = traits_def()
+
+    def __init__(
+        self, callee: SSAValue | Operation, arguments: Sequence[SSAValue | Operation], type: Attribute = UNKNOWN
+    ):
+        super().__init__(operands=[callee, list(arguments)], result_types=[type])
+
+
+@irdl_op_definition
+class CallGlobalOp(IRDLOperation):
+    """`@f(%x)`: a call of a Relay function of the module."""
+
+    name = "relay.call_global"
+    callee = prop_def(SymbolRefAttr)
+    arguments = var_operand_def()
+    type_args = prop_def(ArrayAttr, default_value=ArrayAttr([]))
+    attrs = prop_def(DictionaryAttr, default_value=NO_ATTRS)
+    result = result_def()
+    traits = traits_def()
+
+    def __init__(self, callee: str, arguments: Sequence[SSAValue | Operation], type: Attribute = UNKNOWN):
+        super().__init__(operands=[list(arguments)], properties={"callee": SymbolRefAttr(callee)}, result_types=[type])
+
+
+@irdl_op_definition
+class CallTirOp(IRDLOperation):
+    """`call_tir(@f, %x, …)`: destination-passing call of a TIR or TE function of the module.
+
+    The callee's parameters are the inputs, then the outputs; the op's type is that of the outputs (a tuple of several).
+    """
+
+    name = "relay.call_tir"
+    callee = prop_def(SymbolRefAttr)
+    arguments = var_operand_def()
+    result = result_def()
+    traits = traits_def(Pure())
+
+    def __init__(self, callee: str, arguments: Sequence[SSAValue | Operation], type: Attribute = UNKNOWN):
+        super().__init__(operands=[list(arguments)], properties={"callee": SymbolRefAttr(callee)}, result_types=[type])
+
+
+@irdl_op_definition
+class IfOp(IRDLOperation):
+    """`if (%c) { … } else { … }`: both branches end with `relay.return` of the if's value."""
+
+    name = "relay.if"
+    condition = operand_def()
+    then_region = region_def("single_block")
+    else_region = region_def("single_block")
+    result = result_def()
+    traits = traits_def(RecursiveMemoryEffect())
+
+    def __init__(
+        self, condition: SSAValue | Operation, then_region: Region, else_region: Region, type: Attribute = UNKNOWN
+    ):
+        super().__init__(operands=[condition], regions=[then_region, else_region], result_types=[type])
+
+
+@irdl_op_definition
+class TypeDataOp(IRDLOperation):
+    """`type List[A] { Cons(A, List[A]), Nil, }`: an algebraic data type.
+
+    `constructors` maps each constructor's name, in order, to the array of its field types. `extern` ones have none.
+    """
+
+    name = "relay.type_data"
+    sym_name = prop_def(StringAttr)
+    type_params = prop_def(ArrayAttr[StringAttr])
+    constructor_names = prop_def(ArrayAttr[StringAttr])
+    constructor_fields = prop_def(ArrayAttr[ArrayAttr])
+    extern = opt_prop_def(UnitAttr)
+    traits = traits_def(SymbolOpInterface())
+
+    def __init__(
+        self,
+        name: str,
+        type_params: Sequence[str],
+        constructors: Mapping[str, Sequence[Attribute]],
+        *,
+        extern: bool = False,
+    ):
+        properties: dict[str, Attribute] = {
+            "sym_name": StringAttr(name),
+            "type_params": ArrayAttr([StringAttr(p) for p in type_params]),
+            "constructor_names": ArrayAttr([StringAttr(c) for c in constructors]),
+            "constructor_fields": ArrayAttr([ArrayAttr(list(fields)) for fields in constructors.values()]),
+        }
+        if extern:
+            properties["extern"] = UnitAttr()
+        super().__init__(properties=properties)
+
+    def constructors(self) -> dict[str, Sequence[Attribute]]:
+        """Field types by constructor, in order."""
+        names = (name.data for name in self.constructor_names.data)
+        return dict(zip(names, (fields.data for fields in self.constructor_fields.data), strict=True))
+
+
+@irdl_op_definition
+class ConstructOp(IRDLOperation):
+    """`Cons(%x, %rest)`: a value of a data type, by its constructor `type_name`::`constructor`."""
+
+    name = "relay.construct"
+    type_name = prop_def(StringAttr)
+    constructor = prop_def(StringAttr)
+    arguments = var_operand_def()
+    result = result_def()
+    traits = traits_def(Pure())
+
+    def __init__(
+        self, type_name: str, constructor: str, arguments: Sequence[SSAValue | Operation], type: Attribute = UNKNOWN
+    ):
+        super().__init__(
+            operands=[list(arguments)],
+            properties={"type_name": StringAttr(type_name), "constructor": StringAttr(constructor)},
+            result_types=[type],
+        )
+
+
+@irdl_op_definition
+class ConstructorRefOp(IRDLOperation):
+    """A constructor as a value, `Cons` without arguments where a function is wanted (`Nil` with no fields is a value of its own type once called)."""
+
+    name = "relay.constructor_ref"
+    type_name = prop_def(StringAttr)
+    constructor = prop_def(StringAttr)
+    result = result_def()
+    traits = traits_def(Pure())
+
+    def __init__(self, type_name: str, constructor: str, type: Attribute = UNKNOWN):
+        super().__init__(
+            properties={"type_name": StringAttr(type_name), "constructor": StringAttr(constructor)}, result_types=[type]
+        )
+
+
+@irdl_op_definition
+class MatchOp(IRDLOperation):
+    """`match (%v) { Cons(%x, _) => { … }, Nil => { … }, }`; `match?` (not `complete`) may miss a case.
+
+    Clause k has pattern `patterns[k]` and region k, whose arguments are the pattern's variables, left to right. A
+    pattern is a `relay.pattern` attribute.
+    """
+
+    name = "relay.match"
+    value = operand_def()
+    patterns = prop_def(ArrayAttr)
+    complete = prop_def(IntegerAttr)
+    clauses = var_region_def("single_block")
+    result = result_def()
+    traits = traits_def(RecursiveMemoryEffect())
+
+    def __init__(
+        self,
+        value: SSAValue | Operation,
+        patterns: Sequence[Attribute],
+        clauses: Sequence[Region],
+        type: Attribute = UNKNOWN,
+        *,
+        complete: bool = True,
+    ):
+        super().__init__(
+            operands=[value],
+            properties={
+                "patterns": ArrayAttr(list(patterns)),
+                "complete": IntegerAttr.from_int_and_width(int(complete), 1),
+            },
+            regions=[list(clauses)],
+            result_types=[type],
+        )
+
+    def verify_(self) -> None:
+        if len(self.patterns.data) != len(self.clauses):
+            raise VerifyException(f"a match of {len(self.clauses)} clauses has {len(self.patterns.data)} patterns")
+
+
+@irdl_op_definition
+class RefOp(IRDLOperation):
+    """`ref(%x)`: a new cell holding the value."""
+
+    name = "relay.ref"
+    value = operand_def()
+    result = result_def()
+    traits = traits_def(MemoryAllocEffect())
+
+    def __init__(self, value: SSAValue | Operation):
+        value = SSAValue.get(value)
+        super().__init__(operands=[value], result_types=[RefType(value.type)])
+
+
+@irdl_op_definition
+class RefReadOp(IRDLOperation):
+    """`ref_read(%r)`."""
+
+    name = "relay.ref_read"
+    ref = operand_def()
+    result = result_def()
+    traits = traits_def(MemoryReadEffect())
+
+    def __init__(self, ref: SSAValue | Operation, type: Attribute = UNKNOWN):
+        super().__init__(operands=[ref], result_types=[type])
+
+
+@irdl_op_definition
+class RefWriteOp(IRDLOperation):
+    """`ref_write(%r, %x)`; its value is the empty tuple."""
+
+    name = "relay.ref_write"
+    ref = operand_def()
+    value = operand_def()
+    result = result_def()
+    traits = traits_def(MemoryWriteEffect())
+
+    def __init__(self, ref: SSAValue | Operation, value: SSAValue | Operation):
+        super().__init__(operands=[ref, value], result_types=[TupleType([])])

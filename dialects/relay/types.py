@@ -1,0 +1,70 @@
+"""Relay's types: builtin tensors and tuples, and what xDSL has no type for: functions, data types, references.
+
+A tensor's dimension that is known only at run time (`?`, TVM's Any) is builtin's dynamic dimension. A scalar (`float32`)
+is a tensor of rank 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import ArrayAttr, StringAttr
+from xdsl.ir import Attribute, ParametrizedAttribute, TypeAttribute
+from xdsl.irdl import irdl_attr_definition, param_def
+
+
+@irdl_attr_definition
+class UnknownType(ParametrizedAttribute, TypeAttribute):
+    """The type of a value that the text does not type and that inference has not reached."""
+
+    name = "relay.unknown"
+
+
+@irdl_attr_definition
+class FuncType(ParametrizedAttribute, TypeAttribute):
+    """`fn [A, B](A, Tensor[(2), float32]) -> B`: a function of one result, generic over `type_params` (names)."""
+
+    name = "relay.func_type"
+    type_params: ArrayAttr[StringAttr] = param_def()
+    inputs: ArrayAttr[Attribute] = param_def()
+    output: Attribute = param_def()
+
+    @staticmethod
+    def get(inputs: Sequence[Attribute], output: Attribute, type_params: Sequence[str] = ()) -> FuncType:
+        return FuncType(ArrayAttr([StringAttr(p) for p in type_params]), ArrayAttr(list(inputs)), output)
+
+
+@irdl_attr_definition
+class TypeVarType(ParametrizedAttribute, TypeAttribute):
+    """A type parameter, `A` in `def @id[A](%x: A) -> A`."""
+
+    name = "relay.type_var"
+    var_name: StringAttr = param_def()
+
+    @staticmethod
+    def get(name: str) -> TypeVarType:
+        return TypeVarType(StringAttr(name))
+
+
+@irdl_attr_definition
+class AdtType(ParametrizedAttribute, TypeAttribute):
+    """An algebraic data type, `List[int32]`, declared by a `relay.type_data` of the module."""
+
+    name = "relay.adt"
+    type_name: StringAttr = param_def()
+    arguments: ArrayAttr[Attribute] = param_def()
+
+    @staticmethod
+    def get(name: str, arguments: Sequence[Attribute] = ()) -> AdtType:
+        return AdtType(StringAttr(name), ArrayAttr(list(arguments)))
+
+
+@irdl_attr_definition
+class RefType(ParametrizedAttribute, TypeAttribute):
+    """`ref(T)`: a mutable cell."""
+
+    name = "relay.ref_type"
+    value_type: Attribute = param_def()
+
+
+UNKNOWN = UnknownType()

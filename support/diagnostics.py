@@ -6,7 +6,7 @@ xDSL location of the op or token at fault; `render` turns them into text given t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Literal
@@ -124,7 +124,7 @@ class Sources:
         return _SOURCES[-1] if _SOURCES else Sources()
 
     @contextmanager
-    def reading(self) -> Iterator[Sources]:
+    def reading(self) -> Generator[Sources]:
         """While inside, messages of `MirError`s are rendered with these sources."""
         _SOURCES.append(self)
         try:

@@ -1,0 +1,52 @@
+# Needs python3 with venv, and make; everything else is installed into .venv.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+# Sources that the strict type check covers are set in pyproject.toml, under [tool.basedpyright].
+
+.PHONY: demo test bench setup lint types filecheck unit clean
+
+demo: $(VENV)/.installed
+	$(BIN)/python examples/digits/demo.py
+
+# Everything, fastest first, so that a slip shows early.
+test: lint types filecheck unit
+
+bench: $(VENV)/.installed-test
+	$(BIN)/python -m benchmarks
+
+setup: $(VENV)/.installed-test
+
+lint: $(VENV)/.installed-test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+# The root is the package, so `import mirstack` is made resolvable by a link that carries its name.
+types: $(VENV)/.installed-test
+	mkdir -p build/typing && ln -sfn ../.. build/typing/mirstack
+	$(BIN)/basedpyright --pythonpath $(BIN)/python
+
+filecheck: $(VENV)/.installed-test
+	$(BIN)/lit -sv -j 2 filecheck
+
+unit: $(VENV)/.installed-test
+	$(BIN)/pytest -q -n 2
+
+$(VENV)/.created:
+	$(PYTHON) -m venv $(VENV)
+	touch $@
+
+# A stamp is newer than what it was made from, so a changed pyproject.toml installs again; an interrupted
+# installation leaves no stamp and starts over.
+$(VENV)/.installed: pyproject.toml $(VENV)/.created
+	$(BIN)/python -m pip install --quiet -e .
+	touch $@
+
+$(VENV)/.installed-test: pyproject.toml $(VENV)/.created
+	$(BIN)/python -m pip install --quiet -e '.[test]'
+	touch $(VENV)/.installed $@
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+	find filecheck -name Output -type d -prune -exec rm -rf {} +

@@ -1,0 +1,231 @@
+"""Common subexpression elimination: an op that computes what an op before it computed is replaced by that op."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, UnregisteredOp
+from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.traits import Commutative, IsolatedFromAbove, IsTerminator, SymbolOpInterface
+
+from ...support.dominance import GRAPH_REGION_OPS, dominator_tree
+from ...support.locations import fuse_locations
+from ...support.walk import post_order
+from .effects import Effect, Effects
+
+
+@dataclass(frozen=True)
+class CommonSubexpressionElimination(ModulePass):
+    """Replaces an op by an equal one that dominates it, and erases unused pure ops.
+
+    As MLIR's pass of this name: tables are scoped by the dominator tree, operands of commutative ops may be swapped, an op
+    that reads memory is merged within a block as long as nothing in between may write, and an op with regions is merged when
+    the regions are equal. Linear in the number of ops, their operands and nesting; xDSL's own copies the table for each
+    region and asks all users of a value again for every one that is merged.
+    """
+
+    name = "cse"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        merge_equal_ops(op)
+
+
+def merge_equal_ops(root: Operation) -> None:
+    """Applies the pass inside `root`, which is kept itself."""
+    _Merger(root).run(root)
+
+
+# What makes two ops equal, as far as a hash table is concerned; regions are compared on top.
+Key = tuple[Hashable, ...]
+
+
+@dataclass
+class _Candidate:
+    """An op kept as the one that later equal ops are replaced by."""
+
+    op: Operation
+    merged: list[Operation] = field(default_factory=list[Operation])
+
+
+@dataclass
+class _Scope:
+    """What becomes known in a block, to be forgotten behind the blocks that it dominates."""
+
+    keys: list[Key] = field(default_factory=list[Key])
+    outer: dict[Key, _Candidate] | None = None  # The table around an isolated op, to be taken up again.
+
+
+@dataclass
+class _Enter:
+    """Work item: a block, with its region's dominator tree."""
+
+    block: Block
+    tree: dict[Block, list[Block]]
+    is_graph: bool
+
+
+@dataclass
+class _Resume:
+    """Work item: go on at `op`, behind `done`, whose regions are through."""
+
+    done: Operation | None
+    op: Operation | None
+    scope: _Scope
+    is_graph: bool
+    epoch: int
+
+
+class _Merger:
+    def __init__(self, root: Operation):
+        self.effects = Effects(root)
+        self.known: dict[Key, _Candidate] = {}
+        self.replacement: dict[SSAValue, SSAValue] = {}
+        self.erased: list[Operation] = []
+        self.candidates: list[_Candidate] = []
+        self.region_keys = _region_keys(root)
+        self.epochs = 0  # Counts stretches of a block in which no memory changes.
+
+    def run(self, root: Operation) -> None:
+        work: list[_Enter | _Resume | _Scope] = []
+        self._push_regions(root, work)
+        while work:
+            item = work.pop()
+            match item:
+                case _Scope():
+                    for key in item.keys:
+                        self.known.pop(key, None)
+                    if item.outer is not None:
+                        self.known = item.outer
+                case _Enter():
+                    scope = _Scope()
+                    work.append(scope)
+                    work += [_Enter(child, item.tree, item.is_graph) for child in reversed(item.tree[item.block])]
+                    self.epochs += 1
+                    work.append(_Resume(None, item.block.first_op, scope, item.is_graph, self.epochs))
+                case _Resume():
+                    self._run_block(item, work)
+        self._finish()
+
+    def _run_block(self, item: _Resume, work: list[_Enter | _Resume | _Scope]) -> None:
+        done, op, epoch = item.done, item.op, item.epoch
+        while True:
+            if done is not None:
+                if self.effects[done] & Effect.CHANGE:
+                    self.epochs += 1
+                    epoch = self.epochs
+                if not item.is_graph:
+                    self._merge(done, epoch, item.scope)
+            if op is None:
+                return
+            self._take_replacements(op)
+            done, op = op, op.next_op
+            if done.regions:
+                work.append(_Resume(done, op, item.scope, item.is_graph, epoch))
+                self._push_regions(done, work)
+                return
+
+    def _push_regions(self, op: Operation, work: list[_Enter | _Resume | _Scope]) -> None:
+        if op.has_trait(IsolatedFromAbove, value_if_unregistered=True):
+            work.append(_Scope(outer=self.known))
+            self.known = {}
+        # What an unregistered op's regions mean is unknown, so nothing is merged across their ops.
+        is_graph = op.name in GRAPH_REGION_OPS or isinstance(op, UnregisteredOp)
+        for region in reversed(op.regions):
+            if region.first_block is not None:
+                work.append(_Enter(region.first_block, dominator_tree(region), is_graph))
+
+    def _take_replacements(self, op: Operation) -> None:
+        # All operands at once: setting them one by one costs the square of their number.
+        if any(operand in self.replacement for operand in op.operands):
+            op.operands = [self.replacement.get(operand, operand) for operand in op.operands]
+
+    def _merge(self, op: Operation, epoch: int, scope: _Scope) -> None:
+        if op.has_trait(IsTerminator) or op.has_trait(SymbolOpInterface, value_if_unregistered=False):
+            return
+        effect = self.effects[op]
+        if effect & Effect.CHANGE:
+            return
+        if all(result.first_use is None for result in op.results):
+            self.erased.append(op)
+            return
+        if effect & Effect.ALLOCATE_RESULT or any(r.first_block is not r.last_block for r in op.regions):
+            return
+        key = self._key(op, epoch if effect & Effect.READ else 0)
+        known = self.known.get(key)
+        if known is None:
+            self.known[key] = candidate = _Candidate(op)
+            self.candidates.append(candidate)
+            scope.keys.append(key)
+        elif all(a.is_structurally_equivalent(b) for a, b in zip(op.regions, known.op.regions, strict=True)):
+            for old, new in zip(op.results, known.op.results, strict=True):
+                self.replacement[old] = new
+                if new.name_hint is None:
+                    new.name_hint = old.name_hint
+            known.merged.append(op)
+            self.erased.append(op)
+
+    def _key(self, op: Operation, epoch: int) -> Key:
+        operands = tuple(map(id, op.operands))
+        if len(operands) == 2 and op.has_trait(Commutative, value_if_unregistered=False):
+            operands = (min(operands), max(operands))
+        regions = self.region_keys[op] if op.regions else 0
+        return (_shallow_key(op), operands, epoch, regions)
+
+    def _finish(self) -> None:
+        for candidate in self.candidates:
+            if candidate.merged:
+                candidate.op.location = fuse_locations(o.location for o in (candidate.op, *candidate.merged))
+        # Users before what they use: erasing an op then finds no uses left, save in unreachable blocks.
+        for op in reversed(self.erased):
+            if op.parent is None:
+                continue  # It was inside an op erased before.
+            for result in op.results:
+                if result.first_use is not None:
+                    result.replace_all_uses_with(self.replacement[result])
+            op.detach()
+            op.erase()
+
+
+def _shallow_key(op: Operation) -> Hashable:
+    name = op.op_name.data if isinstance(op, UnregisteredOp) else type(op)
+    attributes = tuple(sorted(op.attributes.items(), key=_first)) if op.attributes else ()
+    properties = tuple(sorted(op.properties.items(), key=_first)) if op.properties else ()
+    return (name, attributes, properties, op.result_types)
+
+
+def _first(item: tuple[str, object]) -> str:
+    return item[0]
+
+
+def _region_keys(root: Operation) -> dict[Operation, int]:
+    """For each op with regions, a hash of what is inside that is equal for equal regions.
+
+    Without it, many ops that differ only in their regions would be compared with each other region by region. Values from
+    outside the block of their user count as equal here; the full comparison tells them apart.
+    """
+    keys: dict[Operation, int] = defaultdict(int)
+    for op in post_order(root):
+        if not op.regions or op is root:
+            continue
+        parts: list[Hashable] = []
+        for region in op.regions:
+            parts.append(_region_key(region, keys))
+        keys[op] = hash(tuple(parts))
+    return keys
+
+
+def _region_key(region: Region, keys: dict[Operation, int]) -> int:
+    parts: list[Hashable] = []
+    for block in region.blocks:
+        number: dict[SSAValue, int] = {value: i for i, value in enumerate(block.args)}
+        parts.append(tuple(arg.type for arg in block.args))
+        for op in block.ops:
+            operands = tuple(number.get(operand, -1) for operand in op.operands)
+            parts.append((_shallow_key(op), operands, keys[op] if op.regions else 0))
+            for result in op.results:
+                number[result] = len(number)
+    return hash(tuple(parts))

@@ -1,0 +1,25 @@
+"""Joining locations: an op that stands for several keeps all the places they were written at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from xdsl.dialects.builtin import UNKNOWN_LOC, ArrayAttr, FusedLoc, LocationAttr, NoneAttr, UnknownLoc
+from xdsl.ir import Attribute
+
+
+def fuse_locations(locations: Iterable[LocationAttr]) -> LocationAttr:
+    """One location for all of them, in order and without repeats; fused ones are opened, unknown ones are left out."""
+    parts: dict[Attribute, None] = {}
+    for location in locations:
+        if isinstance(location, FusedLoc) and isinstance(location.locations, ArrayAttr):
+            parts.update(dict.fromkeys(location.locations.data))
+        elif not isinstance(location, UnknownLoc):
+            parts[location] = None
+    match list(parts):
+        case []:
+            return UNKNOWN_LOC
+        case [only] if isinstance(only, LocationAttr):
+            return only
+        case several:
+            return FusedLoc(ArrayAttr(several), NoneAttr())

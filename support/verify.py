@@ -1,0 +1,82 @@
+"""Checking a whole module: every op's rules, then dominance; all errors at once, each at the op's place in the source."""
+
+from __future__ import annotations
+
+from xdsl.ir import Operation
+from xdsl.traits import IsTerminator, NoTerminator
+from xdsl.utils.exceptions import VerifyException
+
+from .diagnostics import Diagnostic, MirError
+from .dominance import check_dominance
+from .symbols import indexed_symbols
+from .walk import walk_ops
+
+# How xDSL words a broken isolation, which `check_dominance` reports with the names of both sides.
+_ISOLATION = "Operation using value defined out of its IsolatedFromAbove parent"
+
+
+def verify(root: Operation) -> None:
+    """Checks `root` and all inside it, in time linear in the number of ops and whatever their nesting.
+
+    Raises:
+        MirError: with one diagnostic for each op that breaks a rule.
+    """
+    errors = find_errors(root)
+    if errors:
+        raise MirError(errors)
+
+
+def find_errors(root: Operation) -> list[Diagnostic]:
+    """One diagnostic for each op that breaks a rule of its own, of its traits, of block structure or of dominance."""
+    errors: list[Diagnostic] = []
+    with indexed_symbols():
+        for op in walk_ops(root):
+            errors += _errors_of(op)
+    return errors + check_dominance(root)
+
+
+def _errors_of(op: Operation) -> list[Diagnostic]:
+    try:
+        _check_structure(op)
+        op.verify_()
+    except MirError as error:
+        return list(error.diagnostics)
+    except VerifyException as error:
+        message = " ".join(str(error).split())
+        return [] if message.startswith(_ISOLATION) else [_in_words(op, message)]
+    except Exception as error:
+        # xDSL's verifiers take for granted what generic syntax does not ensure (a region has a block, a type a shape).
+        if type(op).__module__.partition(".")[0] == __name__.partition(".")[0]:
+            raise
+        return [_in_words(op, f"it is malformed ({type(error).__name__}: {error})")]
+    return []
+
+
+def _in_words(op: Operation, message: str) -> Diagnostic:
+    if op.name not in message:
+        message = f"'{op.name}' does not verify: {message}"
+    return Diagnostic(message, op.location)
+
+
+def _check_structure(op: Operation) -> None:
+    """What xDSL's `Operation.verify` asks of any op, without its recursion and without counting a region's blocks."""
+    block = op.parent
+    region = None if block is None else block.parent
+    for successor in op.successors:
+        if block is None or block.last_op is not op:
+            raise VerifyException(f"'{op.name}' branches, so it must be the last op of its block")
+        if successor.parent is not region:
+            raise VerifyException(f"'{op.name}' branches to a block of another region")
+    if block is not None and region is not None and block.last_op is op and not op.has_trait(IsTerminator):
+        parent = region.parent
+        if region.first_block is not region.last_block:
+            raise VerifyException(
+                f"'{op.name}' ends a block, but is not a terminator: a branch or a return must follow"
+            )
+        if parent is not None and not parent.has_trait(NoTerminator):
+            raise VerifyException(f"'{op.name}' ends the body of '{parent.name}', but is not a terminator")
+    for region in op.regions:
+        for block in region.blocks:
+            is_only = region.first_block is region.last_block
+            if block.first_op is None and is_only and not op.has_trait(NoTerminator):
+                raise VerifyException(f"'{op.name}' has an empty body: at least a terminator is expected")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Hashable
 from dataclasses import dataclass, field
+from functools import cache
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, UnregisteredOp
@@ -86,7 +87,7 @@ class _Merger:
         self.replacement: dict[SSAValue, SSAValue] = {}
         self.erased: list[Operation] = []
         self.candidates: list[_Candidate] = []
-        self.region_keys = _region_keys(root)
+        self.region_keys = _region_keys(root, self.effects)
         self.epochs = 0  # Counts stretches of a block in which no memory changes.
 
     def run(self, root: Operation) -> None:
@@ -144,15 +145,13 @@ class _Merger:
             op.operands = [self.replacement.get(operand, operand) for operand in op.operands]
 
     def _merge(self, op: Operation, epoch: int, scope: _Scope) -> None:
-        if op.has_trait(IsTerminator) or op.has_trait(SymbolOpInterface, value_if_unregistered=False):
-            return
         effect = self.effects[op]
-        if effect & Effect.CHANGE:
+        if effect & Effect.CHANGE or _is_kept(type(op)):
             return
         if all(result.first_use is None for result in op.results):
             self.erased.append(op)
             return
-        if effect & Effect.ALLOCATE_RESULT or any(r.first_block is not r.last_block for r in op.regions):
+        if effect & Effect.ALLOCATE_RESULT or any(region.first_block is not region.last_block for region in op.regions):
             return
         key = self._key(op, epoch if effect & Effect.READ else 0)
         known = self.known.get(key)
@@ -170,7 +169,7 @@ class _Merger:
 
     def _key(self, op: Operation, epoch: int) -> Key:
         operands = tuple(map(id, op.operands))
-        if len(operands) == 2 and op.has_trait(Commutative, value_if_unregistered=False):
+        if len(operands) == 2 and _is_commutative(type(op)):
             operands = (min(operands), max(operands))
         regions = self.region_keys[op] if op.regions else 0
         return (_shallow_key(op), operands, epoch, regions)
@@ -190,6 +189,16 @@ class _Merger:
             op.erase()
 
 
+@cache
+def _is_kept(op_class: type[Operation]) -> bool:
+    return op_class.has_trait(IsTerminator) or op_class.has_trait(SymbolOpInterface, value_if_unregistered=False)
+
+
+@cache
+def _is_commutative(op_class: type[Operation]) -> bool:
+    return op_class.has_trait(Commutative, value_if_unregistered=False)
+
+
 def _shallow_key(op: Operation) -> Hashable:
     name = op.op_name.data if isinstance(op, UnregisteredOp) else type(op)
     attributes = tuple(sorted(op.attributes.items(), key=_first)) if op.attributes else ()
@@ -201,15 +210,15 @@ def _first(item: tuple[str, object]) -> str:
     return item[0]
 
 
-def _region_keys(root: Operation) -> dict[Operation, int]:
-    """For each op with regions, a hash of what is inside that is equal for equal regions.
+def _region_keys(root: Operation, effects: Effects) -> dict[Operation, int]:
+    """For each op with regions that may be merged, a hash of what is inside that is equal for equal regions.
 
     Without it, many ops that differ only in their regions would be compared with each other region by region. Values from
     outside the block of their user count as equal here; the full comparison tells them apart.
     """
     keys: dict[Operation, int] = defaultdict(int)
     for op in post_order(root):
-        if not op.regions or op is root:
+        if not op.regions or effects[op] & Effect.CHANGE:
             continue
         parts: list[Hashable] = []
         for region in op.regions:

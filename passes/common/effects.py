@@ -6,16 +6,14 @@ is asked of every op. A `Effects` object answers from what it found for the ops 
 
 from __future__ import annotations
 
-from enum import IntFlag
-
 from xdsl.ir import Operation, SSAValue
 from xdsl.traits import MemoryEffect, MemoryEffectKind, NoMemoryEffect, RecursiveMemoryEffect, SymbolOpInterface
 
 from ...support.walk import post_order
 
 
-class Effect(IntFlag):
-    """The effects of an op, as far as removing, merging and reordering it are concerned."""
+class Effect:
+    """The effects of an op, as far as removing, merging and reordering it are concerned: flags, to be joined by `|`."""
 
     NONE = 0
     READ = 1
@@ -27,20 +25,20 @@ class Effects:
     """The effects of every op inside `root`. Ops may be erased afterwards; new ops are not known."""
 
     def __init__(self, root: Operation):
-        self._of_op: dict[Operation, Effect] = {}
+        self._of_op: dict[Operation, int] = {}
         # Most classes are pure by a single trait; their ops need no entry each.
         self._pure_classes: set[type[Operation]] = set()
         for op in post_order(root):
             if type(op) in self._pure_classes:
                 continue
             effect = self._find(op)
-            if effect is Effect.NONE and not op.regions:
+            if effect == Effect.NONE and not op.regions:
                 traits = op.get_traits_of_type(MemoryEffect)
                 if all(isinstance(trait, NoMemoryEffect) for trait in traits):
                     self._pure_classes.add(type(op))
             self._of_op[op] = effect
 
-    def __getitem__(self, op: Operation) -> Effect:
+    def __getitem__(self, op: Operation) -> int:
         return self._of_op.get(op, Effect.NONE)
 
     def is_removable(self, op: Operation) -> bool:
@@ -49,7 +47,7 @@ class Effects:
             return False
         return not op.has_trait(SymbolOpInterface, value_if_unregistered=False)
 
-    def _find(self, op: Operation) -> Effect:
+    def _find(self, op: Operation) -> int:
         traits = op.get_traits_of_type(MemoryEffect)
         if not traits:
             return Effect.CHANGE

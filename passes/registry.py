@@ -1,0 +1,145 @@
+"""Every pass that `mir-opt -p` knows, by name: where its class is and what it does, in one line.
+
+Nothing is imported until a pass is asked for, so that start-up does not grow with the number of passes. A pass is a frozen
+dataclass deriving from xDSL's `ModulePass`, its fields are its options, and its `name` is its name here.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib import import_module
+from typing import get_type_hints
+
+from xdsl.passes import ModulePass
+
+_ROOT = __name__.partition(".")[0]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A pass that can be had: `where` is "module:Class", the module's name counted from the package's root."""
+
+    name: str
+    where: str
+    doc: str
+
+    def load(self) -> type[ModulePass]:
+        """The pass's class; imports its module."""
+        module, _, class_name = self.where.partition(":")
+        found: type[ModulePass] = getattr(import_module(f"{_ROOT}.{module}"), class_name)
+        return found
+
+
+# One line each. A pass file is named as its pass, with underscores, and so is its test under filecheck/.
+PASSES: tuple[Entry, ...] = (
+    # Any dialect.
+    Entry("cse", "passes.common.cse:CommonSubexpressionElimination", "merge ops that compute the same"),
+    Entry("dce", "passes.common.dce:DeadCodeElimination", "erase what nothing observable depends on"),
+)
+
+# xDSL's passes that are of use here, with what they do; every other pass of xDSL can be named too.
+XDSL_PASSES: dict[str, str] = {
+    "apply-pdl": "rewrite by the pdl.pattern ops of the module",
+    "apply-pdl-interp": "rewrite by the pdl_interp matcher of the module",
+    "canonicalize": "fold constants and apply each op's canonicalization patterns",
+    "constant-fold-interp": "fold pure ops of constant operands through their interpreter",
+    "control-flow-hoist": "hoist pure ops out of branches",
+    "convert-pdl-to-pdl-interp": "compile pdl patterns into one pdl_interp matcher",
+    "convert-scf-to-cf": "structured control flow to branches",
+    "expand-math-to-polynomials": "math functions as polynomials",
+    "licm": "hoist loop-invariant ops out of loops",
+    "lower-affine": "affine loops and maps to scf and arith",
+    "reconcile-unrealized-casts": "erase pairs of casts that cancel",
+    "scf-for-loop-flatten": "merge perfectly nested scf.for loops",
+    "scf-for-loop-range-folding": "fold offsets and strides into loop bounds",
+    "scf-for-loop-unroll": "unroll scf.for loops of constant bounds",
+}
+
+Factory = Callable[[], type[ModulePass]]
+
+
+def pass_factories() -> dict[str, Factory]:
+    """Every pass by name: mirstack's own, before xDSL's of the same name."""
+    from xdsl.transforms import get_all_passes
+
+    return {**get_all_passes(), **{entry.name: entry.load for entry in PASSES}}
+
+
+def universe_passes() -> dict[str, Factory]:
+    """mirstack's passes for `xdsl-opt`, where one that bears the name of an xDSL pass is called `mirstack-NAME`."""
+    from xdsl.transforms import get_all_passes
+
+    taken = get_all_passes()
+    return dict(_renamed(entry) if entry.name in taken else (entry.name, entry.load) for entry in PASSES)
+
+
+def _renamed(entry: Entry) -> tuple[str, Factory]:
+    name = f"mirstack-{entry.name}"
+
+    def load() -> type[ModulePass]:
+        original = entry.load()
+        return type(original.__name__, (original,), {"name": name, "__doc__": original.__doc__})
+
+    return name, load
+
+
+@dataclass(frozen=True)
+class PassOption:
+    """An option as it is written after a pass's name: `name=value`."""
+
+    name: str
+    type: str
+    default: str | None  # None: it must be given.
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.type}" + ("" if self.default is None else f" = {self.default}")
+
+
+def pass_options(pass_class: type[ModulePass]) -> tuple[PassOption, ...]:
+    """The options of a pass, from the fields of its dataclass."""
+    hints = get_type_hints(pass_class)
+    return tuple(
+        PassOption(field.name.replace("_", "-"), _type_name(hints[field.name]), _default(field))
+        for field in dataclasses.fields(pass_class)
+        if field.init and field.name != "name"
+    )
+
+
+def _type_name(hint: object) -> str:
+    return hint.__name__ if isinstance(hint, type) else str(hint).replace("typing.", "")
+
+
+def _default(field: dataclasses.Field[object]) -> str | None:
+    if field.default is not dataclasses.MISSING:
+        value = field.default
+    elif field.default_factory is not dataclasses.MISSING:
+        value = field.default_factory()
+    else:
+        return None
+    match value:
+        case bool():
+            return str(value).lower()
+        case str():
+            return f'"{value}"'
+        case _:
+            return str(value)
+
+
+def list_passes() -> Iterator[str]:
+    """The lines of `--list-passes`: each pass with its options, then what it does. Imports every pass listed."""
+    yield "Passes, with their options as in -p 'NAME{option=value other=1,2}':"
+    for entry in sorted(PASSES, key=lambda entry: entry.name):
+        yield from _describe(entry.name, entry.load(), entry.doc)
+    yield ""
+    yield "From xDSL (its other passes can be named as well, see xdsl-opt --help):"
+    factories = pass_factories()
+    for name, doc in sorted(XDSL_PASSES.items()):
+        yield from _describe(name, factories[name](), doc)
+
+
+def _describe(name: str, pass_class: type[ModulePass], doc: str) -> Iterator[str]:
+    yield f"  {name:<28}  {doc}"
+    for option in pass_options(pass_class):
+        yield f"      {option}"

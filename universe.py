@@ -1,0 +1,38 @@
+"""The plugin by which stock `xdsl-opt` finds mirstack's dialects and passes (entry point group `xdsl.universe`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+
+from xdsl.ir import Dialect
+from xdsl.universe import Universe
+
+from .passes.registry import universe_passes
+
+# Each dialect's module and the name in it: a `Dialect`, or a function that makes it when it is needed.
+DIALECTS: dict[str, str] = {
+    "relay": "dialects.relay:relay_dialect",
+    "te": "dialects.te:TE",
+    "tir": "dialects.tir:TIR",
+    "mirstack": "dialects.array:MIRSTACK",
+    "llvm_ext": "dialects.llvm_ext:LLVMExt",
+    "vector_ext": "dialects.vector_ext:VectorExt",
+}
+
+
+def _factory(where: str) -> Callable[[], Dialect]:
+    def load() -> Dialect:
+        module, _, name = where.partition(":")
+        found: Dialect | Callable[[], Dialect] = getattr(import_module(f"{__package__}.{module}"), name)
+        return found if isinstance(found, Dialect) else found()
+
+    return load
+
+
+def dialect_factories() -> dict[str, Callable[[], Dialect]]:
+    """mirstack's dialects by name; a dialect's module is imported when its factory is called."""
+    return {name: _factory(where) for name, where in DIALECTS.items()}
+
+
+UNIVERSE = Universe(all_dialects=dialect_factories(), all_passes=universe_passes())

@@ -1,0 +1,82 @@
+"""How a Relay value looks in native code: a list of pointers, one for each leaf of its type.
+
+A tensor is a pointer to its data (row-major, bool as one byte). A tuple is the leaves of its fields, one after the
+other. A closure, a value of a data type and a reference are pointers to a box on the call's heap.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import BFloat16Type, FixedBitwidthType, IntegerType, TensorType, TupleType
+from xdsl.ir import Attribute, SSAValue
+
+from ...dialects.relay.types import AdtType, FuncType, RefType, TypeVarType, UnknownType
+from ...support.diagnostics import error_at
+
+
+@dataclass(frozen=True)
+class TensorLeaf:
+    """A tensor of `bytes` bytes."""
+
+    bytes: int
+
+
+@dataclass(frozen=True)
+class BoxLeaf:
+    """A closure, a value of a data type, or a reference."""
+
+
+Leaf = TensorLeaf | BoxLeaf
+
+
+def item_bytes(dtype: Attribute) -> int:
+    """Bytes of one element in memory; bool takes one."""
+    match dtype:
+        case IntegerType():
+            return max(1, dtype.width.data // 8)
+        case BFloat16Type():
+            return 2
+        case FixedBitwidthType():
+            return dtype.bitwidth // 8
+        case _:
+            raise TypeError(f"{dtype} is no element type of a tensor")
+
+
+def leaves_of(type: Attribute, where: SSAValue | None = None) -> tuple[Leaf, ...]:
+    """The leaves of a type. Raises MirError at `where` for what native code cannot hold yet: dynamic dimensions and
+    types that inference left open."""
+    match type:
+        case TensorType():
+            shape = type.get_shape()
+            if -1 in shape:
+                raise error_at(
+                    where,
+                    "a dimension `?` is known only at run time",
+                    "run it with `--target interp`, or give the shape",
+                )
+            count = 1
+            for extent in shape:
+                count *= extent
+            return (TensorLeaf(count * item_bytes(type.element_type)),)
+        case TupleType():
+            return tuple(leaf for field in type.types.data for leaf in leaves_of(field, where))
+        case FuncType() | AdtType() | RefType():
+            return (BoxLeaf(),)
+        case UnknownType():
+            raise error_at(
+                where, "the type of this value is not known", "annotate a parameter so that it can be inferred"
+            )
+        case TypeVarType():
+            raise error_at(
+                where,
+                f"the generic type {type.var_name.data} is not known here",
+                "call the function from an entry with concrete types",
+            )
+        case _:
+            raise error_at(where, f"native code has no form for the type {type}")
+
+
+def has_box(type: Attribute) -> bool:
+    """Whether a value of the type holds a box."""
+    return any(isinstance(leaf, BoxLeaf) for leaf in leaves_of(type))

@@ -1,0 +1,175 @@
+"""`lower-relay-to-llvm`: the functions around the kernels become LLVM functions over one arena.
+
+What runs before it: every operator is a `call_tir` of a kernel of the module, generic functions are specialized, and
+the kernels are LLVM functions already (or still TIR, when one only looks).
+"""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import llvm
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, ModuleOp, StringAttr, i32
+from xdsl.ir import Block, Operation, Region
+from xdsl.passes import ModulePass
+
+from ...dialects.relay import ir as relay
+from ...support.diagnostics import error_at, source_position
+from ..llvm.converter import MESSAGES
+from . import heap
+from .adt import DataTypes
+from .call_graph import calls_of, recursive_functions
+from .emitter import PTR, Emitter
+from .frame import Frame
+from .function_lowering import FunctionLowering, Unit
+
+ENTRY = "mirstack_entry"
+"""The function that Python calls: one pointer to a table of the context, the inputs' and the outputs' addresses."""
+
+CONSTANTS = "mirstack.constants"
+"""Module attribute: the arrays that the context's table of constants must hold, in order."""
+
+MEMORY = "mirstack.memory"
+"""Module attribute: `arena`, the bytes that the entry's frames take; `lower_bound`, the most that lives at one time."""
+
+RECURSION_ARENA = 1 << 20
+"""Bytes added for frames of functions that call themselves; more is taken from malloc as it is needed."""
+
+
+@dataclass(frozen=True)
+class LowerRelayToLLVM(ModulePass):
+    """Lower Relay's functions to LLVM functions that call the kernels over one arena."""
+
+    name = "lower-relay-to-llvm"
+
+    entry: str = "main"
+    """The function that Python calls."""
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        functions = {f.sym_name.data: f for f in op.ops if isinstance(f, relay.FuncOp)}
+        if not functions:
+            return
+        if self.entry not in functions:
+            raise error_at(op, f"the module has no function @{self.entry}", f"it has {', '.join(functions)}")
+        reachable = _reachable(functions, self.entry)
+        messages: dict[str, StringAttr] = {}
+        unit = Unit(
+            op,
+            DataTypes(op),
+            _kernels(op),
+            recursive_functions({name: functions[name] for name in reachable}),
+            any(isinstance(inner, relay.RefOp) for name in reachable for inner in functions[name].walk()),
+            lambda message, where: _status(messages, message, where),
+        )
+        for name in reachable:
+            FunctionLowering(unit, name, functions[name]).run()
+        for function in list(op.ops):
+            if isinstance(function, relay.FuncOp | relay.TypeDataOp):
+                function.detach()
+                function.erase()
+        op.body.block.add_ops([*unit.functions, _entry(functions[self.entry], self.entry)])
+        heap.add_heap(op)
+        op.attributes[CONSTANTS] = ArrayAttr(list(unit.constants))
+        op.attributes[MEMORY] = _memory_report(unit, self.entry, {n: calls_of(functions[n]) for n in reachable})
+        known = op.attributes.get(MESSAGES)
+        table = dict(known.data) if isinstance(known, DictionaryAttr) else {}
+        op.attributes[MESSAGES] = DictionaryAttr({**table, **messages})
+
+
+def _reachable(functions: dict[str, relay.FuncOp], entry: str) -> list[str]:
+    """The functions that the entry may come to call, the entry first."""
+    found = {entry: None}
+    pending = [entry]
+    while pending:
+        for name in calls_of(functions[pending.pop()]):
+            if name in functions and name not in found:
+                found[name] = None
+                pending.append(name)
+    return list(found)
+
+
+def _kernels(module: ModuleOp) -> dict[str, bool]:
+    """Every function that is no Relay function, and whether it returns a status."""
+    kernels: dict[str, bool] = {}
+    for op in module.ops:
+        name = op.properties.get("sym_name")
+        if isinstance(name, StringAttr) and not isinstance(op, relay.FuncOp | relay.TypeDataOp):
+            kernels[name.data] = isinstance(op, llvm.FuncOp) and op.function_type.output == i32
+    return kernels
+
+
+def _status(messages: dict[str, StringAttr], message: str, where: Operation) -> int:
+    """The status that stands for this message at this place; as the kernels' own."""
+    position = source_position(where.location)
+    text = message if position is None else f"{position[0]}:{position[1]}:{position[2]}: error: {message}"
+    code = (zlib.crc32(text.encode()) & 0x7FFFFFFF) or 1
+    messages[str(code)] = StringAttr(text)
+    return code
+
+
+def _entry(function: relay.FuncOp, name: str) -> llvm.FuncOp:
+    """Takes the context and all addresses from a table, calls the function, gives the heap back."""
+    from .leaves import leaves_of
+
+    count = sum(len(leaves_of(p.type, p)) for p in function.params) + len(leaves_of(function.ret_type))
+    region = Region(Block(arg_types=[PTR]))
+    emit = Emitter(region)
+    table = emit.block.args[0]
+    context = emit.load(table)
+    saved = heap.mark(emit, context)
+    arguments = [emit.load(table, PTR, 8 + 8 * k) for k in range(count)]
+    status = emit.call(name, [context, *arguments], i32).results[0]
+    heap.release(emit, context, saved)
+    emit.give(status)
+    return llvm.FuncOp(ENTRY, llvm.LLVMFunctionType([PTR], i32), llvm.LinkageAttr("external"), body=region)
+
+
+def _memory_report(unit: Unit, entry: str, calls: dict[str, list[str]]) -> DictionaryAttr:
+    """The arena: along the deepest chain of calls, every function's frame; a margin where functions are recursive."""
+
+    def along(measure: dict[str, int]) -> int:
+        total: dict[str, int] = {}
+        for name in reversed(_topological(entry, calls, unit.recursive)):
+            inner = [total[c] for c in calls.get(name, ()) if c in total]
+            total[name] = measure.get(name, 0) + max(inner, default=0)
+        return total[entry]
+
+    def frame_bytes(pick: str) -> dict[str, int]:
+        sizes: dict[str, int] = {}
+        for name, frame in unit.frames.items():
+            owner = name.split(".fn")[0]
+            size = frame.plan.size if pick == "size" else frame.plan.lower_bound
+            sizes[owner] = sizes.get(owner, 0) + _rounded(frame, size)
+        return sizes
+
+    margin = RECURSION_ARENA if unit.recursive else 0
+    return DictionaryAttr(
+        {
+            "arena": IntegerAttr.from_int_and_width(along(frame_bytes("size")) + margin, 64),
+            "lower_bound": IntegerAttr.from_int_and_width(along(frame_bytes("bound")), 64),
+        }
+    )
+
+
+def _rounded(frame: Frame, size: int) -> int:
+    return size if frame.offsets else 0
+
+
+def _topological(entry: str, calls: dict[str, list[str]], recursive: set[str]) -> list[str]:
+    """Callers before callees; calls between recursive functions are left out."""
+    order: list[str] = []
+    seen: set[str] = set()
+    pending: list[tuple[str, bool]] = [(entry, False)]
+    while pending:
+        name, finished = pending.pop()
+        if finished:
+            order.append(name)
+            continue
+        if name in seen:
+            continue
+        seen.add(name)
+        pending.append((name, True))
+        pending += [(c, False) for c in calls.get(name, ()) if c in calls and not {c, name} <= recursive]
+    return order[::-1]

@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-
-from xdsl.ir import Operation
+from collections.abc import Mapping
 
 from ...dialects.relay import ir as relay
-
-
-def nested_ops(function: Operation) -> Iterator[Operation]:
-    """Every op inside, without recursion."""
-    pending = [block for region in function.regions for block in region.blocks]
-    while pending:
-        for op in pending.pop().ops:
-            yield op
-            pending += [block for region in op.regions for block in region.blocks]
+from ...support.walk import walk_ops
 
 
 def calls_of(function: relay.FuncOp) -> list[str]:
     """The global functions that a function calls or hands on as values, each once."""
     names: dict[str, None] = {}
-    for op in nested_ops(function):
+    for op in walk_ops(function):
         match op:
             case relay.CallGlobalOp():
                 names[op.callee.root_reference.data] = None
@@ -36,7 +26,7 @@ def recursive_functions(functions: Mapping[str, relay.FuncOp]) -> set[str]:
     """The functions that may come to call themselves: those on a cycle of the call graph (Tarjan, 1972), and, as a
     closure may be any function, all those that call a closure or a parameter."""
     calls = {name: [c for c in calls_of(f) if c in functions] for name, f in functions.items()}
-    recursive = {n for n, f in functions.items() if any(isinstance(op, relay.CallOp) for op in nested_ops(f))}
+    recursive = {n for n, f in functions.items() if any(isinstance(op, relay.CallOp) for op in walk_ops(f))}
     index: dict[str, int] = {}
     low: dict[str, int] = {}
     stack: list[str] = []

@@ -17,6 +17,7 @@ from xdsl.passes import ModulePass
 
 from ...dialects.relay import ir as relay
 from ...support.diagnostics import error_at, source_position
+from ...support.walk import walk_ops
 from ..llvm.converter import MESSAGES
 from . import heap
 from .adt import DataTypes
@@ -60,7 +61,7 @@ class LowerRelayToLLVM(ModulePass):
             DataTypes(op),
             _kernels(op),
             recursive_functions({name: functions[name] for name in reachable}),
-            any(isinstance(inner, relay.RefOp) for name in reachable for inner in functions[name].walk()),
+            any(isinstance(inner, relay.RefOp) for name in reachable for inner in walk_ops(functions[name])),
             lambda message, where: _status(messages, message, where),
         )
         for name in reachable:

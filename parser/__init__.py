@@ -1,1 +1,130 @@
+"""Text to IR and IR to text: `.mir` files, whose items are each in the format of their level.
 
+`items` splits a file and says what a format must offer; each format is a package or module beside it.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+
+from ..support.deep import in_deep_stack
+from ..support.diagnostics import MirError, Sources, error_at
+from .items import FORMATS, Item, ParseContext, duplicate_symbol, in_order, split_items, symbol_of
+
+if TYPE_CHECKING:
+    from .items import Format
+
+__all__ = ["parse_mir", "print_mir"]
+
+
+def parse_mir(text: str, name: str = "<input>", *, first_line: int = 1, directory: str | None = None) -> ModuleOp:
+    """The module that a `.mir` text describes, its ops in the order of the items.
+
+    `name` is the file in locations, `first_line` the number of the text's first line (a later part of a split file).
+    `directory` is where side files are looked up; None refuses them. Raises MirError with every error found.
+    """
+    sources = Sources(dict(Sources.current().texts))
+    sources.add(name, text, first_line)
+    with sources.reading():
+        return in_deep_stack(lambda: _parse(text, name, first_line, directory))
+
+
+def _parse(text: str, name: str, first_line: int, directory: str | None) -> ModuleOp:
+    module = ModuleOp([])
+    context = ParseContext(name, module, directory)
+    items = split_items(text, name, first_line, context.report)
+    by_format: dict[str, list[int]] = {}
+    for index, item in enumerate(items):
+        by_format.setdefault(item.format, []).append(index)
+    ops_of: list[list[Operation]] = [[] for _ in items]
+    for format in sorted(by_format, key=_rank):
+        indices = by_format[format]
+        try:
+            parsed = _format(format, items[indices[0]]).parse([items[i] for i in indices], context)
+        except MirError as error:
+            context.report(error)
+            continue
+        for index, ops in zip(indices, parsed, strict=True):
+            ops_of[index] = ops
+            for op in ops:
+                _add_symbol(op, context)
+    if context.errors:
+        raise MirError(in_order(context.errors))
+    module.body.block.add_ops([op for ops in ops_of for op in ops])
+    return module
+
+
+def _rank(format: str) -> int:
+    names = list(FORMATS)
+    return names.index(format) if format in FORMATS else len(names)
+
+
+def _format(name: str, item: Item) -> Format:
+    if name not in FORMATS:
+        known = ", ".join(FORMATS)
+        raise error_at(item.location(), f"'{item.kind}' items cannot be read", f"the formats read here are {known}")
+    return _load(name)
+
+
+def _load(name: str) -> Format:
+    module, attribute = FORMATS[name]
+    return getattr(importlib.import_module(module, __package__), attribute)
+
+
+def _add_symbol(op: Operation, context: ParseContext) -> None:
+    symbol = symbol_of(op)
+    if symbol is None:
+        return
+    if symbol in context.symbols:
+        context.report(duplicate_symbol(symbol, op, context.symbols[symbol]))
+    else:
+        context.symbols[symbol] = op
+
+
+def print_mir(module: ModuleOp) -> str:
+    """The module as `.mir` text, each op in the format of its level; `parse_mir` of it gives the same module.
+
+    Raises MirError for a top-level op that no format can write.
+    """
+    return in_deep_stack(lambda: _print(module))
+
+
+def _print(module: ModuleOp) -> str:
+    runs: list[tuple[str, list[Operation]]] = []
+    for op in module.ops:
+        format = _owner(op)
+        if runs and runs[-1][0] == format:
+            runs[-1][1].append(op)
+        else:
+            runs.append((format, [op]))
+    texts = [""] * len(runs)
+    for format in FORMATS:
+        indices = [i for i, run in enumerate(runs) if run[0] == format]
+        if not indices:
+            continue
+        groups: Sequence[Sequence[Operation]] = [runs[i][1] for i in indices]
+        for index, text in zip(indices, _load(format).print(groups, module), strict=True):
+            texts[index] = text.strip("\n")
+    return "\n\n".join(text for text in texts if text) + "\n" if any(texts) else ""
+
+
+# The dialect of a top-level op says which format to ask first, so that printing one format does not import the others.
+_FORMAT_OF_DIALECT = {"tir": "tvmscript", "te": "te", "relay": "relay"}
+
+
+def _owner(op: Operation) -> str:
+    guess = _FORMAT_OF_DIALECT.get(op.name.partition(".")[0])
+    candidates = ([guess] if guess else []) + [name for name in FORMATS if name != guess]
+    for name in candidates:
+        if _load(name).owns(op):
+            return name
+    raise error_at(
+        op,
+        f"'{op.name}' has no .mir text",
+        "print the module with '-t mlir', or stop the pipeline before the pass that made this op",
+    )

@@ -1,0 +1,346 @@
+"""A `.mir` file as a list of top-level items, each in the text format of its level.
+
+The splitter finds where items begin and end without running any grammar, in one pass. Each format is a module, imported
+when the first item (or op) of the format is met, that keeps to this interface:
+
+    class Format(Protocol):
+        def parse(self, items: Sequence[Item], context: ParseContext) -> list[list[Operation]]: ...
+        def owns(self, op: Operation) -> bool: ...
+        def print(self, groups: Sequence[Sequence[Operation]], module: ModuleOp) -> list[str]: ...
+
+- `parse` gets every item of the format in the file at once, in order, and gives one list of top-level ops per item (empty
+  for an item that makes none: a `#[version]`, a `#[metadata]` section). Ops must not be attached to a block. Errors are
+  reported with `context.report(...)`, after which parsing goes on with what is left; raising a `MirError` is the same for
+  errors after which nothing is left to do. Text begins at `item.line`, column 1: an item that starts further right is
+  padded with spaces, so that line and column of a token in `item.text` need only `item.line - 1` added to the line.
+- Formats are parsed in the order of `FORMATS`; `context.symbols` then holds the ops of the formats before, by name.
+- `owns` says whether the format prints this op of the module's top level.
+- `print` gets the runs of consecutive owned ops of the module, in order, and gives one text per run.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import NoReturn, Protocol
+
+from xdsl.dialects.builtin import LocationAttr, ModuleOp
+from xdsl.ir import Operation, SSAValue
+
+from ..support.diagnostics import Diagnostic, MirError, error_at, file_loc
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One top-level item. `kind` is the decorator's name ("T.prim_func") or the keyword ("def", "type", "#[metadata]")."""
+
+    format: str
+    kind: str
+    text: str
+    file: str
+    line: int
+
+    def location(self, line: int = 1, column: int = 1) -> LocationAttr:
+        """The place of line `line` (from 1), column `column` of `text`."""
+        return file_loc(self.file, self.line + line - 1, column)
+
+
+@dataclass
+class ParseContext:
+    """What the items of one file share while they are parsed."""
+
+    file: str
+    module: ModuleOp
+    """Receives module-level attributes; its ops are put in after every format has been parsed."""
+    directory: str | None = None
+    """Where side files are looked up; None forbids them."""
+    symbols: dict[str, Operation] = field(default_factory=dict[str, Operation])
+    """Top-level ops with a `sym_name` that were parsed so far."""
+    errors: list[Diagnostic] = field(default_factory=list[Diagnostic])
+
+    def report(self, error: MirError | Diagnostic) -> None:
+        """Notes an error and goes on; the file is refused at the end, with all its errors."""
+        self.errors += error.diagnostics if isinstance(error, MirError) else (error,)
+
+    def error(self, where: Operation | SSAValue | LocationAttr | None, message: str, *notes: str) -> None:
+        """`report` of an error at a place."""
+        self.report(error_at(where, message, *notes))
+
+
+class Format(Protocol):
+    """A text format: see the head of this file."""
+
+    def parse(self, items: Sequence[Item], context: ParseContext) -> list[list[Operation]]: ...
+
+    def owns(self, op: Operation) -> bool: ...
+
+    def print(self, groups: Sequence[Sequence[Operation]], module: ModuleOp) -> list[str]: ...
+
+
+FORMATS: dict[str, tuple[str, str]] = {
+    "tvmscript": (".tvmscript", "FORMAT"),
+    "te": (".te", "FORMAT"),
+    "relay": (".relay", "FORMAT"),
+}
+"""Format name → the module of this package and the name of the `Format` in it. Order: formats before may be referred to."""
+
+DECORATORS: dict[str, str] = {
+    "T.prim_func": "tvmscript",
+    "I.ir_module": "tvmscript",
+    "T.schedule": "schedule",
+    "te.func": "te",
+    "te.schedule": "te",
+    "te.hybrid.script": "te",
+}
+"""Python items by decorator."""
+
+KEYWORDS: dict[str, str] = {
+    "def": "relay",
+    "type": "relay",
+    "extern": "relay",
+    "rewrite": "rules",
+    "ruleset": "rules",
+}
+"""Items with braces by first word. Text that begins with anything else is a Relay expression."""
+
+# Spellings of decorators in other versions of TVM and without the usual import.
+_ALIASES = {
+    "tvm.script.ir_module": "I.ir_module",
+    "tvm.ir.ir_module": "I.ir_module",
+    "tvm.script.ir.ir_module": "I.ir_module",
+    "script.ir_module": "I.ir_module",
+    "ir_module": "I.ir_module",
+    "tvm.script.tir.prim_func": "T.prim_func",
+    "tvm.script.tir": "T.prim_func",
+    "script.tir.prim_func": "T.prim_func",
+    "tir.prim_func": "T.prim_func",
+    "prim_func": "T.prim_func",
+    "tvm.te.hybrid.script": "te.hybrid.script",
+    "hybrid.script": "te.hybrid.script",
+}
+
+
+def split_items(text: str, file: str, first_line: int, report: Callable[[MirError], None]) -> list[Item]:
+    """The top-level items of a file whose text begins at line `first_line`, in order; linear in its length.
+
+    What no item can be made of is reported and skipped to the next line that can begin one.
+    """
+    return _Splitter(text, file, first_line, report).split()
+
+
+# Between items: blanks, comments of every format (`#[` begins an attribute of Relay), imports of TVM's Python.
+_GAP = re.compile(r"(?:\s+|//[^\n]*|#(?!\[)[^\n]*|(?:from|import)[ \t][^\n]*)+")
+_BLOCK_COMMENT = re.compile(r"/\*|\*/")
+_DECORATOR = re.compile(r"@[ \t]*([A-Za-z_][\w.]*)")
+_WORD = re.compile(r"[A-Za-z_][\w.]*")
+_ATTRIBUTE = re.compile(r"#\[\s*([A-Za-z_]\w*)")
+_STRING = r'"[^"\\\n]*(?:\\.[^"\\\n]*)*"'
+# What a scan over Relay text stops at: strings and comments (passed over), braces, a line that begins another item.
+_RELAY_STOP = re.compile(
+    rf"{_STRING}|//[^\n]*|/\*|(?P<open>[{{\[(])|(?P<close>[}}\])])|(?P<end>;)"
+    r"|\n(?=(?P<item>@[ \t]*(?:T|I|te|tvm|tir|script|hybrid)\b|def[ \t]+@|#\[|type[ \t]|extern[ \t]+type\b|rewrite[ \t]+@|ruleset\b))"
+)
+_PYTHON_STOP = re.compile(
+    rf'"""(?:[^"\\]|\\.|"(?!""))*"""|\'\'\'(?:[^\'\\]|\\.|\'(?!\'\'))*\'\'\'|{_STRING}|\'[^\'\\\n]*(?:\\.[^\'\\\n]*)*\''
+    r"|#[^\n]*|(?P<open>[\[({])|(?P<close>[\])}])|\n(?=(?P<line>[^\s#]|\#\[))",
+    re.DOTALL,
+)
+_RESTART = re.compile(r"\n(?=@|def[ \t]+@|#\[|type[ \t]|extern[ \t]+type\b|rewrite[ \t]+@|ruleset\b)")
+
+
+class _Splitter:
+    def __init__(self, text: str, file: str, first_line: int, report: Callable[[MirError], None]):
+        self.text, self.file, self.report = text, file, report
+        self.items: list[Item] = []
+        self.pos = 0
+        # Line number and offset of the beginning of the line that `advance` last reached.
+        self.line, self.line_start, self.counted = first_line, 0, 0
+
+    def split(self) -> list[Item]:
+        while self.skip_gap():
+            try:
+                self.item()
+            except MirError as error:
+                self.report(error)
+                restart = _RESTART.search(self.text, self.pos)
+                self.pos = restart.end() if restart else len(self.text)
+        return self.items
+
+    def skip_gap(self) -> bool:
+        """Moves to the next item; whether there is one."""
+        while True:
+            if gap := _GAP.match(self.text, self.pos):
+                self.pos = gap.end()
+            if not self.text.startswith("/*", self.pos):
+                return self.pos < len(self.text)
+            try:
+                self.pos = self.after_comment(self.pos)
+            except MirError as error:
+                self.report(error)
+                return False
+
+    def after_comment(self, start: int) -> int:
+        """The offset behind the (nesting) block comment at `start`."""
+        depth, pos = 0, start
+        while mark := _BLOCK_COMMENT.search(self.text, pos):
+            pos = mark.end()
+            depth += 1 if mark[0] == "/*" else -1
+            if depth == 0:
+                return pos
+        self.refuse(start, "this comment is never closed", "write '*/' where it ends")
+
+    def advance(self, pos: int) -> None:
+        """Counts lines up to `pos`, which never goes back."""
+        newlines = self.text.count("\n", self.counted, pos)
+        if newlines:
+            self.line += newlines
+            self.line_start = self.text.rindex("\n", self.counted, pos) + 1
+        self.counted = pos
+
+    def refuse(self, pos: int, message: str, *notes: str) -> NoReturn:
+        line = self.line + self.text.count("\n", self.counted, pos)
+        column = pos - self.text.rfind("\n", 0, pos)
+        raise error_at(file_loc(self.file, line, column), message, *notes)
+
+    def item(self) -> None:
+        start = self.pos
+        self.advance(start)
+        if self.text[start] == "@" and (decorator := _DECORATOR.match(self.text, start)):
+            name = _ALIASES.get(decorator[1], decorator[1])
+            if name in DECORATORS:
+                self.python_item(start, name)
+                return
+            if self.at_line_start(start) and self.decorates(decorator.end()):
+                known = ", ".join(f"@{d}" for d in DECORATORS)
+                self.pos = decorator.end()
+                self.refuse(
+                    start,
+                    f"unknown decorator '@{decorator[1]}'",
+                    f"an item in Python's form begins with one of {known}",
+                )
+        elif attribute := _ATTRIBUTE.match(self.text, start):
+            self.attribute(start, attribute[1])
+            return
+        elif word := _WORD.match(self.text, start):
+            if self.at_line_start(start) and re.compile(r"def[ \t]+\w|class[ \t]+\w").match(self.text, start):
+                self.pos = word.end()
+                self.refuse(
+                    start,
+                    f"this '{word[0]}' has no decorator, so its format is not known",
+                    "write @T.prim_func (TVMScript), @I.ir_module (a class of them), @te.func or @te.schedule above it; a Relay function is 'def @name(…)'",
+                )
+            if word[0] in KEYWORDS:
+                self.braced_item(start, word[0], KEYWORDS[word[0]])
+                return
+        self.braced_item(start, "expr", "relay")
+
+    def at_line_start(self, pos: int) -> bool:
+        return pos == 0 or self.text[pos - 1] == "\n"
+
+    def decorates(self, pos: int) -> bool:
+        """Whether a line with a decorator up to `pos` is followed by a function or class, as a call `@f(%x)` is not."""
+        return (
+            re.compile(r"(?:\([^\n]*\))?[ \t]*(?:#[^\n]*)?(?:\n[ \t]*(?:#[^\n]*)?)*\n(?:def|class|@)").match(
+                self.text, pos
+            )
+            is not None
+        )
+
+    def add(self, format: str, kind: str, start: int, end: int) -> None:
+        padding = " " * (start - self.line_start)
+        self.items.append(Item(format, kind, padding + self.text[start:end], self.file, self.line))
+        self.pos = end
+
+    def python_item(self, start: int, decorator: str) -> None:
+        """Decorators, a header and an indented body: up to the next line that begins at column 1 outside brackets."""
+        if not self.at_line_start(start):
+            self.pos = start + 1
+            self.refuse(start, "a decorator begins its line", "items in Python's form start at column 1")
+        depth, headed, pos = 0, False, start
+        while stop := _PYTHON_STOP.search(self.text, pos):
+            pos = stop.end()
+            if stop["open"]:
+                depth += 1
+            elif stop["close"]:
+                depth = max(depth - 1, 0)
+            elif stop["line"]:
+                header = re.compile(r"def[ \t]+[A-Za-z_]|class\b").match(self.text, pos)
+                if not headed and self.text[pos] == "@" and depth == 0:
+                    continue
+                if not headed and header and depth == 0:
+                    headed = True
+                elif depth == 0 or _RELAY_STOP.match(self.text, pos - 1):
+                    self.add(DECORATORS[decorator], decorator, start, pos)
+                    return
+        self.add(DECORATORS[decorator], decorator, start, len(self.text))
+
+    def attribute(self, start: int, name: str) -> None:
+        """`#[name = …]`; `#[metadata]` is followed by a JSON object in braces."""
+        close = re.compile(rf"(?:{_STRING}|[^\]\"\n])*\]").match(self.text, start)
+        if close is None:
+            self.pos = start + 2
+            self.refuse(start, f"'#[{name}' is never closed", 'write it like #[version = "0.0.5"]')
+        end = close.end()
+        if name == "metadata":
+            brace = re.compile(r"\s*\{").match(self.text, end)
+            if brace is None:
+                self.pos = end
+                self.refuse(start, "#[metadata] is followed by a JSON object, '{ … }'")
+            end = self.after_brackets(brace.end() - 1)
+        self.add("relay", f"#[{name}]", start, end)
+
+    def after_brackets(self, start: int) -> int:
+        """The offset behind the bracket that closes the one at `start`, or where the next item begins."""
+        depth, pos = 0, start
+        while stop := _RELAY_STOP.search(self.text, pos):
+            pos = stop.end()
+            if stop[0] == "/*":
+                pos = self.after_comment(stop.start())
+            elif stop["open"]:
+                depth += 1
+            elif stop["close"]:
+                depth -= 1
+                if depth <= 0:
+                    return pos
+            elif stop["item"]:
+                return pos
+        return len(self.text)
+
+    def braced_item(self, start: int, kind: str, format: str) -> None:
+        """A definition ends with its braces (or, having none, its line); an expression where the next item begins."""
+        depth, pos = 0, start
+        while stop := _RELAY_STOP.search(self.text, pos):
+            pos = stop.end()
+            if stop[0] == "/*":
+                pos = self.after_comment(stop.start())
+            elif stop["open"]:
+                depth += 1
+            elif stop["close"]:
+                depth = max(depth - 1, 0)
+                if depth == 0 and stop[0] == "}" and kind != "expr":
+                    self.add(format, kind, start, pos)
+                    return
+            elif stop["item"] or (stop["end"] and depth == 0 and kind in ("type", "extern")):
+                self.add(format, kind, start, pos)
+                return
+        self.add(format, kind, start, len(self.text))
+
+
+def duplicate_symbol(name: str, again: Operation, before: Operation) -> MirError:
+    """Two top-level items of one name."""
+    diagnostic = Diagnostic(f"'{name}' is defined twice", again.location)
+    return MirError(diagnostic.with_note("it was first defined here", before.location))
+
+
+def symbol_of(op: Operation) -> str | None:
+    """The name of a top-level op, if it has one."""
+    name = op.properties.get("sym_name") or op.attributes.get("sym_name")
+    return getattr(name, "data", None)
+
+
+def in_order(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """Diagnostics sorted by file, line and column."""
+    from ..support.diagnostics import source_position
+
+    return sorted(diagnostics, key=lambda d: source_position(d.location) or ("", 0, 0))

@@ -107,6 +107,7 @@ class Sources:
     """Texts that were read, by file name, so that a diagnostic can show the line it speaks of."""
 
     texts: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    warnings: list[Diagnostic] = field(default_factory=list["Diagnostic"])
 
     def add(self, name: str, text: str, first_line: int = 1) -> None:
         """Registers `text` as lines `first_line`… of the file `name` (a later part of a split file starts further down)."""
@@ -134,6 +135,14 @@ class Sources:
 
 
 _SOURCES: list[Sources] = []
+
+
+def warn_at(where: Operation | SSAValue | LocationAttr | None, message: str, *notes: str) -> None:
+    """Reports what may be a mistake, but does not stop the compilation; whoever reads the sources shows it."""
+    diagnostic = Diagnostic(message, location_of(where), severity="warning")
+    for note in notes:
+        diagnostic = diagnostic.with_note(note)
+    Sources.current().warnings.append(diagnostic)
 
 
 def render(diagnostic: Diagnostic, sources: Sources) -> str:

@@ -1,0 +1,125 @@
+"""The options of `mir-opt`: all of `xdsl-opt`'s, some of which mean more here, and its own."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Sequence
+
+from xdsl.utils.arg_spec import parse_spec
+from xdsl.utils.exceptions import ArgSpecParseError
+
+from .errors import did_you_mean
+
+
+class ShowVersion(argparse.Action):
+    """`--version`: the versions of mirstack and xDSL. They are looked up only then; it takes a tenth of the start-up."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: str | Sequence[object] | None,
+        option_string: str | None = None,
+    ) -> None:
+        from importlib.metadata import version
+
+        print(f"mir-opt of mirstack {version('mirstack')}, on xdsl {version('xdsl')}")
+        parser.exit()
+
+
+def add_arguments(parser: argparse.ArgumentParser, targets: Iterable[str], default_target: str) -> None:
+    """Declares every option on `parser`."""
+    parser.prog = "mir-opt"
+    parser.description = "Read a module of .mir or MLIR text, run passes over it, print it."
+    parser.usage = "mir-opt [FILE] [-p PASSES] [-t mir|mlir|llvm|asm] [OPTION…] (--help shows all options)"
+    _add_input_and_output(parser, [name for name in targets if name != default_target], default_target)
+    _add_passes(parser)
+    _add_mlir_style(parser)
+    parser.add_argument("-v", "--version", action=ShowVersion, nargs=0, help="show the versions and exit")
+    parser.add_argument("--debug", action="store_true", help="with an internal error, show where it happened")
+    parser.add_argument(
+        "--shrink", action="store_true", help="exit with 0 when a ShrinkException was raised, else with 1"
+    )
+
+
+def _add_input_and_output(parser: argparse.ArgumentParser, targets: list[str], default_target: str) -> None:
+    def target(text: str) -> str:
+        try:
+            name = parse_spec(text).name
+        except ArgSpecParseError:
+            name = text
+        # argparse sends the default through here too.
+        if name not in targets and text != default_target:
+            raise argparse.ArgumentTypeError(
+                f"there is no target '{name}'{did_you_mean(name, targets)} (mir, mlir, llvm, asm and xDSL's targets)"
+            )
+        return text
+
+    parser.add_argument("input_file", nargs="?", metavar="FILE", help="what to read; standard input without it")
+    parser.add_argument(
+        "-f", "--frontend", choices=("mir", "mlir"), help="the input's format, when its name does not end in it"
+    )
+    parser.add_argument(
+        "-t",
+        "--target",
+        type=target,
+        default=default_target,
+        help="what to print: mir (default for .mir), mlir (default for .mlir), llvm (the LLVM IR that runs), asm",
+    )
+    parser.add_argument("-o", "--output-file", metavar="FILE", help="where to write; standard output without it")
+    parser.add_argument(
+        "--split-input-file", action="store_true", help="compile the parts between lines `// -----` one by one"
+    )
+    parser.add_argument(
+        "--verify-diagnostics",
+        action="store_true",
+        help="check that errors come where comments `// expected-error {{text}}` say, and nowhere else",
+    )
+    parser.add_argument(
+        "--parsing-diagnostics",
+        action="store_true",
+        help="print what cannot be read to standard output and exit with 0",
+    )
+    parser.add_argument("--allow-unregistered-dialect", action="store_true", help="read ops of dialects not known here")
+    parser.add_argument(
+        "--no-implicit-module", action="store_true", help="refuse MLIR text that is not inside builtin.module"
+    )
+
+
+def _add_passes(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("-p", "--passes", default="", help="passes to run: first,second{option=value}")
+    parser.add_argument("--list-passes", action="store_true", help="list the passes with options and exit")
+    parser.add_argument("--disable-verify", action="store_true", help="do not verify, whatever was read")
+    parser.add_argument(
+        "--verify-each", action="store_true", help="verify after each pass, naming the one that broke it"
+    )
+    parser.add_argument(
+        "--check-each",
+        action="store_true",
+        help="interpret before and after each pass, naming the first that changes a result",
+    )
+    parser.add_argument("--inputs", type=int, default=0, metavar="SEED", help="the seed of --check-each's inputs (0)")
+    parser.add_argument(
+        "--print-ir-after-all",
+        "--print-between-passes",
+        action="store_true",
+        help="print the module after each pass, to standard error",
+    )
+    parser.add_argument(
+        "--print-ir-after-change",
+        action="store_true",
+        help="print what each pass changed, as a diff, to standard error",
+    )
+    parser.add_argument(
+        "--timing",
+        "--time-passes",
+        action="store_true",
+        help="print seconds, ops and bytes of text after each stage and pass, to standard error",
+    )
+
+
+def _add_mlir_style(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--print-op-generic", action="store_true", help="print ops in MLIR's generic form")
+    parser.add_argument("--print-no-properties", action="store_true", help="print properties among the attributes")
+    parser.add_argument("--print-debuginfo", action="store_true", help="print the location of each op")
+    parser.add_argument("--syntax-highlight", action="store_true", help="print MLIR's form in colors")

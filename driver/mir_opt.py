@@ -1,0 +1,231 @@
+"""`mir-opt`: read a module, run passes over it, print it. xDSL's driver with `.mir` in and out, and diagnostics."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO
+
+from xdsl.dialects import get_all_dialects
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass, PassPipeline
+from xdsl.targets import get_all_targets
+from xdsl.utils.exceptions import ShrinkException
+from xdsl.xdsl_opt_main import xDSLOptMain
+
+from ..passes.registry import list_passes, pass_factories
+from ..support.deep import in_deep_stack
+from ..support.diagnostics import Diagnostic, MirError, Sources, render_all
+from ..universe import dialect_factories
+from .arguments import add_arguments
+from .errors import INVALID, OK, InternalError, UsageError, guarded
+from .expected import compare
+from .instruments import Instrument, PrintAfterAll, PrintAfterChange, Timing
+from .mlir_frontend import parse_mlir
+from .pipeline import read_pipeline
+from .run_passes import VerifyEach, run_passes, verify_result
+from .sources import Chunk, Source, extension, read_source
+from .targets import TARGETS, MlirStyle, print_mlir
+
+# The target that is not named: the format of the input.
+AS_INPUT = "as-input"
+
+
+class MirOptMain(xDSLOptMain):
+    """xDSL's driver, extended. Plugins of others are left to `xdsl-opt`: looking for them costs a tenth of the start-up."""
+
+    passes: tuple[ModulePass, ...]
+
+    def register_all_dialects(self) -> None:
+        for name, factory in {**get_all_dialects(), **dialect_factories()}.items():
+            self.ctx.register_dialect(name, factory)
+
+    def register_all_frontends(self) -> None:
+        self.available_frontends = {
+            name: lambda stream, name=name: self.parse_text(name, _from_stream(stream)) for name in ("mir", "mlir")
+        }
+
+    def register_all_passes(self) -> None:
+        self.available_passes = dict(pass_factories())
+
+    def register_all_targets(self) -> None:
+        def as_input(module: ModuleOp, stream: IO[str]) -> None:
+            stream.write(self.print_module(module))
+
+        self.available_targets = {**get_all_targets(), **dict.fromkeys([AS_INPUT, *TARGETS], as_input)}
+
+    def register_all_arguments(self, arg_parser: argparse.ArgumentParser) -> None:
+        add_arguments(arg_parser, self.available_targets, AS_INPUT)
+
+    def setup_pipeline(self) -> None:
+        self.passes = read_pipeline(self.args.passes, self.available_passes)
+        self.pipeline = PassPipeline(self.passes)
+
+    def run(self) -> int:
+        """Carries out the command line; the exit code."""
+        if self.args.list_passes:
+            print("\n".join(list_passes()))
+            return OK
+        source = read_source(self.args.input_file)
+        self.front_end = self._front_end()
+        outputs: list[str] = []
+        failed = False
+        for chunk in source.chunks(self.args.split_input_file):
+            sources = Sources()
+            sources.add(source.name, chunk.text, chunk.first_line)
+            with sources.reading():
+                output, diagnostics = self._compile(source, chunk)
+                diagnostics = [*sources.warnings, *diagnostics]
+                if self.args.verify_diagnostics:
+                    diagnostics = compare(chunk.text, source.name, chunk.first_line, diagnostics)
+                if diagnostics:
+                    sys.stdout.flush()
+                    print(render_all(diagnostics, sources), file=sys.stderr)
+            failed = failed or any(diagnostic.severity == "error" for diagnostic in diagnostics)
+            if output is not None:
+                outputs.append(output)
+                if self.args.output_file is None:
+                    sys.stdout.write(("// -----\n" if len(outputs) > 1 else "") + output)
+        if self.args.shrink:
+            print("Failure, can't shrink")
+            return INVALID
+        if self.args.output_file is not None and not failed:
+            self._write_file("// -----\n".join(outputs))
+        return INVALID if failed else OK
+
+    def parse_text(self, front_end: str, source: Source, chunk: Chunk | None = None) -> ModuleOp:
+        """The module that (a part of) a text writes in the format `front_end`; raises `MirError`."""
+        chunk = chunk or Chunk(source.text)
+        if front_end == "mir":
+            from ..parser import parse_mir
+
+            return parse_mir(chunk.text, source.name, first_line=chunk.first_line, directory=source.directory)
+        implicit_module = not self.args.no_implicit_module
+        return parse_mlir(self.ctx, chunk.text, source.name, chunk.first_line, implicit_module)
+
+    def print_module(self, module: ModuleOp, target: str | None = None) -> str:
+        """The module in the format `target`, by default the one asked for on the command line."""
+        target = target or self._target()
+        if target == "mlir":
+            style = MlirStyle(
+                self.args.print_op_generic,
+                self.args.print_no_properties,
+                self.args.print_debuginfo,
+                self.args.syntax_highlight,
+            )
+            return print_mlir(module, style)
+        if target in TARGETS:
+            return TARGETS[target](module)
+        return super().output_resulting_program(module)
+
+    def _target(self) -> str:
+        if self.args.target != AS_INPUT:
+            return self.args.target
+        wants_mlir = self.args.print_op_generic or self.args.print_debuginfo or self.args.print_no_properties
+        return "mlir" if wants_mlir else self.front_end
+
+    def _front_end(self) -> str:
+        """The format of the input: as told, else by its extension, else `.mir`."""
+        if self.args.frontend:
+            return self.args.frontend
+        found = extension(self.args.input_file)
+        if found in self.available_frontends:
+            return found
+        if not found and self.args.input_file in (None, "-"):
+            return "mir"
+        raise UsageError(f"{self.args.input_file}: neither .mir nor .mlir: tell its format with -f mir or -f mlir")
+
+    def _compile(self, source: Source, chunk: Chunk) -> tuple[str | None, list[Diagnostic]]:
+        """A part of the input from text to text: the output, or None and what was wrong with it."""
+        timing = Timing(self._show)
+        try:
+            with timing.stage("parse") as stage:
+                module = self._parse(source, chunk)
+            if self.args.timing:
+                timing.measure(stage, module)
+            if not self.args.disable_verify:
+                with timing.stage("verify"):
+                    verify_result(module, ())
+            run_passes(self.passes, self.ctx, module, self._instruments(timing))
+            if self.passes and not (self.args.disable_verify or self.args.verify_each):
+                with timing.stage("verify"):
+                    verify_result(module, self.passes)
+            with timing.stage(f"print {self._target()}") as stage:
+                text = self._print_result(module)
+            stage.bytes = len(text.encode()) if self.args.timing else None
+            return text, []
+        except MirError as error:
+            return None, list(error.diagnostics)
+        finally:
+            if self.args.timing:
+                print(timing.report(), file=sys.stderr)
+
+    def _parse(self, source: Source, chunk: Chunk) -> ModuleOp:
+        try:
+            return self.parse_text(self.front_end, source, chunk)
+        except MirError as error:
+            if self.args.parsing_diagnostics:
+                print(render_all(error.diagnostics, Sources.current()))
+                error.diagnostics = ()
+            raise
+        except Exception as error:
+            raise InternalError(f"reading {source.name}", error) from error
+
+    def _print_result(self, module: ModuleOp) -> str:
+        try:
+            return self.print_module(module)
+        except MirError:
+            raise
+        except Exception as error:
+            raise InternalError(f"printing as {self._target()}", error) from error
+
+    def _show(self, module: ModuleOp) -> str:
+        """The module in between passes: as `.mir` where that is asked for, else in MLIR's form, which knows every op."""
+        return self.print_module(module, "mir" if self._target() == "mir" else "mlir")
+
+    def _instruments(self, timing: Timing) -> list[Instrument]:
+        instruments: list[Instrument] = []
+        if self.args.timing:
+            instruments.append(timing)
+        if self.args.print_ir_after_all:
+            instruments.append(PrintAfterAll(self._show))
+        if self.args.print_ir_after_change:
+            instruments.append(PrintAfterChange(self._show))
+        if self.args.verify_each:
+            instruments.append(VerifyEach())
+        if self.args.check_each:
+            from .check_each import CheckEach
+
+            instruments.append(CheckEach(self.args.inputs))
+        return instruments
+
+    def _write_file(self, text: str) -> None:
+        path = Path(self.args.output_file)
+        try:
+            path.write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise UsageError(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def _from_stream(stream: IO[bytes]) -> Source:
+    return Source("<stream>", stream.read().decode(), Path.cwd())
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The command; gives the exit code: 0, 1 for diagnostics, 2 for a wrong command line, 70 for a bug of mirstack."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+
+    def body() -> int:
+        try:
+            return in_deep_stack(lambda: MirOptMain(args=arguments).run())
+        except ShrinkException:
+            print("Success, can shrink")
+            return OK
+
+    return guarded("mir-opt", body, debug="--debug" in arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,125 @@
+"""Reading MLIR text: xDSL's parser, with the place of every op kept and every failure told as a diagnostic."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import UNKNOWN_LOC, FileLineColLoc, IntAttr, ModuleOp, StringAttr
+from xdsl.ir import AttributeInvT, Operation, SSAValue
+from xdsl.parser import Parser, UnresolvedOperand
+from xdsl.utils.exceptions import MultipleSpansParseError, ParseError, VerifyException
+from xdsl.utils.lexer import Span
+
+from ..support.diagnostics import Diagnostic, MirError
+from .errors import did_you_mean
+
+
+class LineTable:
+    """Lines and columns of positions in a text, in logarithmic time; xDSL counts newlines from the start each time."""
+
+    def __init__(self, text: str, first_line: int):
+        self.first_line = first_line
+        self.starts = [0]
+        start = text.find("\n")
+        while start >= 0:
+            self.starts.append(start + 1)
+            start = text.find("\n", start + 1)
+
+    def __getitem__(self, position: int) -> tuple[int, int]:
+        line = bisect_right(self.starts, position)
+        return self.first_line + line - 1, position - self.starts[line - 1] + 1
+
+
+class LocatedParser(Parser):
+    """xDSL's parser that gives each op without `loc(…)` the place at which its text begins."""
+
+    def __init__(self, ctx: Context, text: str, name: str, first_line: int):
+        super().__init__(ctx, text, name)
+        self.lines = LineTable(text, first_line)
+        self.file = StringAttr(name)
+        self.first_use: dict[str, int] = {}  # Where a value was first used before its definition.
+
+    def parse_operation(self) -> Operation:
+        start = self.pos
+        op = super().parse_operation()
+        if op.location == UNKNOWN_LOC:
+            op.location = self.location(start)
+        return op
+
+    def resolve_operand(self, operand: UnresolvedOperand, type: AttributeInvT) -> SSAValue[AttributeInvT]:
+        if operand.operand_name not in self.ssa_values:
+            self.first_use.setdefault(operand.operand_name, operand.span.start)
+        return super().resolve_operand(operand, type)
+
+    def undefined(self) -> list[Diagnostic]:
+        """An error for each value that is used, but not defined in all of the text."""
+        names = [name for name in self.forward_ssa_references if name in self.first_use]
+        return [Diagnostic(f"%{name} is used but not defined", self.location(self.first_use[name])) for name in names]
+
+    def location(self, position: int) -> FileLineColLoc:
+        line, column = self.lines[position]
+        return FileLineColLoc(self.file, IntAttr(line), IntAttr(column))
+
+
+def parse_mlir(ctx: Context, text: str, name: str, first_line: int = 1, implicit_module: bool = True) -> ModuleOp:
+    """The module that `text` writes in MLIR's syntax, with the dialects registered in `ctx`.
+
+    Raises:
+        MirError: for the first thing that cannot be read; xDSL's parser does not go on behind an error.
+    """
+    parser: LocatedParser | None = None
+    try:
+        parser = LocatedParser(ctx, text, name, first_line)
+        return parser.parse_module(implicit_module)
+    except MirError:
+        raise
+    except ParseError as error:
+        lines = LineTable(text, first_line)
+        if parser is not None and error.msg.startswith("values used but not defined") and parser.undefined():
+            raise MirError(parser.undefined()) from None
+        message = in_house_style(error.msg) + _nearest_op(error.msg, ctx)
+        diagnostic = Diagnostic(message, _span_location(error.span, name, lines))
+        if isinstance(error, MultipleSpansParseError):
+            for span, note in error.refs:
+                diagnostic = diagnostic.with_note(
+                    note or error.ref_text or "see also", _span_location(span, name, lines)
+                )
+    except VerifyException as error:
+        diagnostic = Diagnostic(in_house_style(str(error)), _here(parser))
+    except Exception as error:
+        # What dialects' own parsing takes for granted surfaces as any kind of error: it is still the input's.
+        message = f"this cannot be read ({type(error).__name__}: {' '.join(str(error).split())})"
+        diagnostic = Diagnostic(message, _here(parser))
+        raise MirError(diagnostic) from error
+    raise MirError(diagnostic)
+
+
+def in_house_style(message: str) -> str:
+    """xDSL's message on one line, with a small first letter and no final period."""
+    line = " ".join(message.split()).rstrip(".!")
+    return line[:1].lower() + line[1:] if line[1:2].islower() else line
+
+
+def _nearest_op(message: str, ctx: Context) -> str:
+    """What an op that is not registered may have been meant to be."""
+    unknown = re.fullmatch(r"Operation (\S+) is not registered", message)
+    if unknown is None:
+        return ""
+    dialect, _, _ = unknown[1].partition(".")
+    known = list(ctx.registered_dialect_names)
+    if dialect not in known:
+        return did_you_mean(dialect, known)
+    return did_you_mean(unknown[1], [op.name for op in ctx.loaded_ops])
+
+
+def _here(parser: LocatedParser | None) -> FileLineColLoc:
+    if parser is None:
+        return FileLineColLoc(StringAttr("<input>"), IntAttr(1), IntAttr(1))
+    return parser.location(parser.pos)
+
+
+def _span_location(span: Span[str] | Span[bytes], name: str, lines: LineTable) -> FileLineColLoc:
+    line, column = lines[span.start]
+    return FileLineColLoc(StringAttr(name), IntAttr(line), IntAttr(column))

@@ -1,0 +1,68 @@
+"""From the text after `-p` to passes ready to run, with errors that name the pass, the option and what would be right."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from xdsl.passes import ModulePass
+from xdsl.utils.arg_spec import ArgSpec, parse_pipeline
+from xdsl.utils.exceptions import ArgSpecParseError
+
+from ..passes.registry import pass_options
+from .errors import UsageError, did_you_mean
+
+
+def read_pipeline(text: str, factories: dict[str, Callable[[], type[ModulePass]]]) -> tuple[ModulePass, ...]:
+    """The passes that `text` names, `first,second{option=value}`; only their modules are imported.
+
+    Raises:
+        UsageError: for what is not a pipeline, an unknown pass, and an option that is unknown, missing or of a wrong type.
+    """
+    return tuple(_make_pass(spec, factories) for spec in _parse(text))
+
+
+def _parse(text: str) -> list[ArgSpec]:
+    # Blanks after commas read well and mean nothing; xDSL's grammar has no room for them outside of braces.
+    tidy = re.sub(r"\s*,\s*(?![^{]*\})", ",", text.strip())
+    try:
+        return list(parse_pipeline(tidy))
+    except ArgSpecParseError as error:
+        # Its text is a header, "name:line:column", the pipeline, a caret and the message.
+        lines = str(error).rstrip().split("\n")
+        column = lines[1].rpartition(":")[2] if len(lines) > 1 else "1"
+        message = lines[-1].strip()
+        caret = " " * (int(column) - 1 if column.isdigit() else 0) + "^"
+        raise UsageError(f"-p: {message[:1].lower()}{message[1:]}\n{tidy}\n{caret}") from None
+
+
+def _make_pass(spec: ArgSpec, factories: dict[str, Callable[[], type[ModulePass]]]) -> ModulePass:
+    factory = factories.get(spec.name)
+    if factory is None:
+        raise UsageError(
+            f"-p: there is no pass '{spec.name}'{did_you_mean(spec.name, factories)} (--list-passes lists them all)"
+        )
+    try:
+        pass_class = factory()
+    except ImportError as error:
+        raise UsageError(f"-p: pass '{spec.name}' cannot be loaded: {error}") from None
+    options = {option.name: option for option in pass_options(pass_class)}
+    for name in spec.parameters:
+        if name.replace("_", "-") not in options:
+            takes = f"it takes {', '.join(map(str, options.values()))}" if options else "it takes none"
+            raise UsageError(f"-p: pass '{spec.name}' has no option '{name}'{did_you_mean(name, options)} ({takes})")
+    given = {name.replace("_", "-") for name in spec.parameters}
+    for option in options.values():
+        if option.default is None and option.name not in given:
+            raise UsageError(f"-p: pass '{spec.name}' needs its option '{option}'")
+    try:
+        return pass_class.from_spec(spec)
+    except (ValueError, TypeError) as error:
+        for name, values in spec.parameters.items():
+            if f"given {values}" in str(error):
+                option = options[name.replace("_", "-")]
+                shown = ",".join(map(str, values)) or "nothing"
+                raise UsageError(
+                    f"-p: option '{option.name}' of pass '{spec.name}' is of type {option.type}, not '{shown}'"
+                ) from None
+        raise UsageError(f"-p: pass '{spec.name}': {error}") from None

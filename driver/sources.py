@@ -1,0 +1,90 @@
+"""Reading what the commands are given: files and standard input, in whole or split into parts."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from .errors import UsageError, did_you_mean
+
+# A line of its own that ends one part and begins the next, in either comment style of a `.mir` file.
+_SEPARATOR = re.compile(r"^[ \t]*(?://|#) -----[^\n]*$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """A part of a file that is compiled by itself. `first_line` is the line of the file at which it begins, from 1."""
+
+    text: str
+    first_line: int = 1
+
+
+@dataclass(frozen=True)
+class Source:
+    """A text with the name that diagnostics call it by, and the directory that its side files are found in."""
+
+    name: str
+    text: str
+    directory: Path
+
+    def chunks(self, split: bool) -> list[Chunk]:
+        """The whole text, or with `split` its parts between the lines `// -----`."""
+        if not split:
+            return [Chunk(self.text)]
+        parts: list[Chunk] = []
+        start, line = 0, 1
+        for separator in _SEPARATOR.finditer(self.text):
+            part = self.text[start : separator.start()]
+            parts.append(Chunk(part, line))
+            # The rest of the separator's line is empty, and counts as the next part's first line.
+            line += part.count("\n")
+            start = separator.end()
+        return [*parts, Chunk(self.text[start:], line)]
+
+
+def read_source(path: str | None) -> Source:
+    """The text at `path`, or of standard input when it is None or "-".
+
+    Raises:
+        UsageError: when it cannot be read, is not UTF-8 or holds nothing.
+    """
+    if path is None or path == "-":
+        return _decode("<stdin>", sys.stdin.buffer.read(), Path.cwd())
+    try:
+        data = Path(path).read_bytes()
+    except FileNotFoundError:
+        raise UsageError(f"{path}: no such file{_similar_file(path)}") from None
+    except IsADirectoryError:
+        raise UsageError(f"{path}: is a directory, not a file") from None
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise UsageError(f"{path}: cannot be read: {reason}") from None
+    return _decode(path, data, Path(path).parent)
+
+
+def _decode(name: str, data: bytes, directory: Path) -> Source:
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise UsageError(f"{name}:{line}: is not UTF-8 text: byte 0x{data[error.start]:02x}") from None
+    if not text.strip():
+        raise UsageError(f"{name}: is empty")
+    return Source(name, text.replace("\r\n", "\n"), directory)
+
+
+def _similar_file(path: str) -> str:
+    directory, name = os.path.split(path)
+    try:
+        there = os.listdir(directory or ".")
+    except OSError:
+        return f" (nor is there a directory {directory})" if directory else ""
+    return did_you_mean(name, there)
+
+
+def extension(path: str | None) -> str:
+    """The file's extension without its dot; standard input has none."""
+    return "" if path is None or path == "-" else os.path.splitext(path)[1].removeprefix(".")

@@ -1,0 +1,43 @@
+"""A folder for things that are dear to compute and safe to lose, as JSON: LALR tables and the like.
+
+The folder is `$MIRSTACK_CACHE`, else `mirstack` in `$XDG_CACHE_HOME` or `~/.cache`. Nothing in it is trusted to be
+well-formed, nothing is executed, and a folder that cannot be written only costs the time to compute again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+
+def cache_folder() -> Path:
+    """Where cached files stand; it may not exist yet."""
+    own = os.environ.get("MIRSTACK_CACHE")
+    if own:
+        return Path(own)
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "mirstack"
+
+
+def read_json(name: str) -> Any:
+    """The value stored under `name`, or None when there is none that can be read."""
+    try:
+        return json.loads((cache_folder() / name).read_bytes())
+    except (OSError, RuntimeError, ValueError):
+        return None
+
+
+def write_json(name: str, value: Any) -> None:
+    """Stores a value under `name`, whole or not at all: other processes may write the same name at the same time."""
+    try:
+        folder = cache_folder()
+        folder.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=folder, prefix=name)
+        with os.fdopen(handle, "w") as file:
+            json.dump(value, file, separators=(",", ":"))
+        os.replace(temporary, folder / name)
+    except (OSError, RuntimeError):
+        return

@@ -225,7 +225,7 @@ class TupleGetItemOp(IRDLOperation):
         if type == UNKNOWN and isinstance(value.type, TupleType) and index < len(value.type.types.data):
             type = value.type.types.data[index]
         super().__init__(
-            operands=[value], properties={"index": IntegerAttr.from_int_and_width(index, 64)}, result_types=[type]
+            operands=[value], properties={"index": IntegerAttr(index, 64)}, result_types=[type]
         )
 
     def verify_(self) -> None:
@@ -422,7 +422,7 @@ class MatchOp(IRDLOperation):
             operands=[value],
             properties={
                 "patterns": ArrayAttr(list(patterns)),
-                "complete": IntegerAttr.from_int_and_width(int(complete), 1),
+                "complete": IntegerAttr(int(complete), 1),
             },
             regions=[list(clauses)],
             result_types=[type],

@@ -164,7 +164,7 @@ class BufferGetOp(IRDLOperation):
     def __init__(self, buffer: SSAValue | Operation, field: str, type: Attribute, dim: int | None = None):
         properties: dict[str, Attribute] = {"field": StringAttr(field)}
         if dim is not None:
-            properties["dim"] = IntegerAttr.from_int_and_width(dim, 64)
+            properties["dim"] = IntegerAttr(dim, 64)
         super().__init__(operands=[buffer], properties=properties, result_types=[type])
 
     def verify_(self) -> None:

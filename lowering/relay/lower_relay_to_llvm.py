@@ -148,8 +148,8 @@ def _memory_report(unit: Unit, entry: str, calls: dict[str, list[str]]) -> Dicti
     margin = RECURSION_ARENA if unit.recursive else 0
     return DictionaryAttr(
         {
-            "arena": IntegerAttr.from_int_and_width(along(frame_bytes("size")) + margin, 64),
-            "lower_bound": IntegerAttr.from_int_and_width(along(frame_bytes("bound")), 64),
+            "arena": IntegerAttr(along(frame_bytes("size")) + margin, 64),
+            "lower_bound": IntegerAttr(along(frame_bytes("bound")), 64),
         }
     )
 

@@ -268,7 +268,7 @@ def outline(ops: list[Operation]) -> CallOp:
         Region(body),
         FuncType.get([value.type for value in inputs], root.results[0].type),
         ret_type=root.results[0].type,
-        attrs={"Primitive": IntegerAttr.from_int_and_width(1, 64)},
+        attrs={"Primitive": IntegerAttr(1, 64)},
     )
     call = CallOp(function, inputs, root.results[0].type)
     function.location = call.location = root.location

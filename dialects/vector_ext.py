@@ -1,0 +1,197 @@
+"""What xDSL's standard dialects do for scalars only, lane by lane on vectors: compares, selects, casts, gather and scatter.
+
+The ops carry the names and the meaning of their scalar kin in `arith` (`arith.cmpi`, `arith.sitofp`, …); gather and
+scatter those of MLIR's `vector` dialect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from xdsl.dialects.builtin import (
+    I1,
+    AnyFloatConstr,
+    IndexType,
+    IntegerType,
+    MemRefType,
+    StringAttr,
+    VectorType,
+    i1,
+)
+from xdsl.ir import Attribute, Dialect, Operation, SSAValue
+from xdsl.irdl import (
+    IRDLOperation,
+    ParsePropInAttrDict,
+    VarConstraint,
+    base,
+    irdl_op_definition,
+    operand_def,
+    prop_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+)
+from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
+from xdsl.utils.exceptions import VerifyException
+
+CMPI_PREDICATES = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
+CMPF_PREDICATES = (
+    *("false", "oeq", "ogt", "oge", "olt", "ole", "one", "ord"),
+    *("ueq", "ugt", "uge", "ult", "ule", "une", "uno", "true"),
+)
+CAST_KINDS = ("extsi", "extui", "trunci", "fptosi", "fptoui", "sitofp", "uitofp", "index_cast", "index_castui")
+
+_INTEGERS = VectorType.constr(base(IntegerType) | base(IndexType))
+_FLOATS = VectorType.constr(AnyFloatConstr)
+_MASK = VectorType.constr(I1)
+_VECTOR = base(VectorType)
+
+
+def _mask_type(value: SSAValue | Operation) -> VectorType:
+    return VectorType(i1, SSAValue.get(value, type=VectorType[Attribute]).type.shape)
+
+
+class _CompareOp(IRDLOperation):
+    """A compare of two vectors, lane by lane."""
+
+    PREDICATES: ClassVar[tuple[str, ...]]
+    predicate = prop_def(StringAttr)
+    result = result_def(_MASK)
+    traits = traits_def(Pure())
+    irdl_options = (ParsePropInAttrDict(),)
+
+    def __init__(self, predicate: str, lhs: SSAValue | Operation, rhs: SSAValue | Operation):
+        super().__init__(
+            operands=[lhs, rhs], properties={"predicate": StringAttr(predicate)}, result_types=[_mask_type(lhs)]
+        )
+
+    def verify_(self) -> None:
+        if self.predicate.data not in self.PREDICATES:
+            raise VerifyException(f"unknown predicate '{self.predicate.data}'; known are {', '.join(self.PREDICATES)}")
+        if self.result.type != _mask_type(self.operands[0]):
+            raise VerifyException(f"comparing {self.operands[0].type} gives {_mask_type(self.operands[0])}")
+
+
+@irdl_op_definition
+class CmpiOp(_CompareOp):
+    """`vector_ext.cmpi "slt" %a, %b : vector<4xi32> -> vector<4xi1>`: `arith.cmpi` lane by lane."""
+
+    name = "vector_ext.cmpi"
+    PREDICATES: ClassVar[tuple[str, ...]] = CMPI_PREDICATES
+    T: ClassVar = VarConstraint("T", _INTEGERS)
+    lhs = operand_def(T)
+    rhs = operand_def(T)
+    assembly_format = "$predicate $lhs `,` $rhs attr-dict `:` type($lhs) `->` type($result)"
+
+
+@irdl_op_definition
+class CmpfOp(_CompareOp):
+    """`vector_ext.cmpf "olt" %a, %b : vector<4xf32> -> vector<4xi1>`: `arith.cmpf` lane by lane."""
+
+    name = "vector_ext.cmpf"
+    PREDICATES: ClassVar[tuple[str, ...]] = CMPF_PREDICATES
+    T: ClassVar = VarConstraint("T", _FLOATS)
+    lhs = operand_def(T)
+    rhs = operand_def(T)
+    assembly_format = "$predicate $lhs `,` $rhs attr-dict `:` type($lhs) `->` type($result)"
+
+
+@irdl_op_definition
+class SelectOp(IRDLOperation):
+    """`vector_ext.select %mask, %a, %b : vector<4xi1>, vector<4xf32>`: `arith.select` lane by lane."""
+
+    name = "vector_ext.select"
+    T: ClassVar = VarConstraint("T", _VECTOR)
+    cond = operand_def(_MASK)
+    lhs = operand_def(T)
+    rhs = operand_def(T)
+    result = result_def(T)
+    traits = traits_def(Pure())
+    assembly_format = "$cond `,` $lhs `,` $rhs attr-dict `:` type($cond) `,` type($lhs)"
+
+    def __init__(self, cond: SSAValue | Operation, lhs: SSAValue | Operation, rhs: SSAValue | Operation):
+        super().__init__(operands=[cond, lhs, rhs], result_types=[SSAValue.get(lhs).type])
+
+    def verify_(self) -> None:
+        if self.cond.type != _mask_type(self.lhs):
+            raise VerifyException(f"the condition {self.cond.type} has not one lane per lane of {self.lhs.type}")
+
+
+@irdl_op_definition
+class CastOp(IRDLOperation):
+    """`vector_ext.cast "sitofp" %x : vector<4xi32> to vector<4xf32>`: the arith cast of that name, lane by lane."""
+
+    name = "vector_ext.cast"
+    kind = prop_def(StringAttr)
+    input = operand_def(_VECTOR)
+    result = result_def(_VECTOR)
+    traits = traits_def(Pure())
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = "$kind $input attr-dict `:` type($input) `to` type($result)"
+
+    def __init__(self, kind: str, value: SSAValue | Operation, result_type: VectorType):
+        super().__init__(operands=[value], properties={"kind": StringAttr(kind)}, result_types=[result_type])
+
+    def verify_(self) -> None:
+        if self.kind.data not in CAST_KINDS:
+            raise VerifyException(f"unknown cast '{self.kind.data}'; known are {', '.join(CAST_KINDS)}")
+        if _mask_type(self.input) != _mask_type(self.result):
+            raise VerifyException(f"a cast keeps the shape: {self.input.type} to {self.result.type}")
+
+
+@irdl_op_definition
+class GatherOp(IRDLOperation):
+    """Lane i is `base[indices][index_vec[i]]` (steps along the last dimension) where the mask is set, else `pass_thru`.
+
+    `vector_ext.gather %m[%i, %j] [%vec], %mask, %else : memref<…>, vector<4xi32>, vector<4xi1>, vector<4xf32>`
+    """
+
+    name = "vector_ext.gather"
+    T: ClassVar = VarConstraint("T", _VECTOR)
+    base = operand_def(MemRefType)
+    indices = var_operand_def(IndexType)
+    index_vec = operand_def(_INTEGERS)
+    mask = operand_def(_MASK)
+    pass_thru = operand_def(T)
+    result = result_def(T)
+    traits = traits_def(MemoryReadEffect())
+    assembly_format = (
+        "$base `[` $indices `]` `[` $index_vec `]` `,` $mask `,` $pass_thru attr-dict `:` type($base) `,`"
+        " type($index_vec) `,` type($mask) `,` type($pass_thru)"
+    )
+
+    def __init__(
+        self,
+        ref: SSAValue,
+        indices: Sequence[SSAValue],
+        index_vec: SSAValue,
+        mask: SSAValue,
+        pass_thru: SSAValue,
+    ):
+        super().__init__(operands=[ref, indices, index_vec, mask, pass_thru], result_types=[pass_thru.type])
+
+
+@irdl_op_definition
+class ScatterOp(IRDLOperation):
+    """Stores lane i to `base[indices][index_vec[i]]` (steps along the last dimension) where the mask is set, in lane order."""
+
+    name = "vector_ext.scatter"
+    base = operand_def(MemRefType)
+    indices = var_operand_def(IndexType)
+    index_vec = operand_def(_INTEGERS)
+    mask = operand_def(_MASK)
+    value = operand_def(_VECTOR)
+    traits = traits_def(MemoryWriteEffect())
+    assembly_format = (
+        "$base `[` $indices `]` `[` $index_vec `]` `,` $mask `,` $value attr-dict `:` type($base) `,`"
+        " type($index_vec) `,` type($mask) `,` type($value)"
+    )
+
+    def __init__(
+        self, ref: SSAValue, indices: Sequence[SSAValue], index_vec: SSAValue, mask: SSAValue, value: SSAValue
+    ):
+        super().__init__(operands=[ref, indices, index_vec, mask, value])
+
+
+VectorExt = Dialect("vector_ext", [CastOp, CmpfOp, CmpiOp, GatherOp, ScatterOp, SelectOp], [])

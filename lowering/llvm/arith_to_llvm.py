@@ -1,0 +1,445 @@
+"""`arith`, and `vector_ext`'s compares, selects and casts, to `llvm`.
+
+bf16 arithmetic is done in f32 and rounded to nearest even after each op: few targets have it, and those that have it
+flush denormals. f16 is left to LLVM, but for f64 → f16, which must not round twice.
+Integer division never traps: x / 0 = 0, x % 0 = 0, and the least number divided by -1 is itself, as in numpy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from xdsl.dialects import arith, llvm
+from xdsl.dialects.builtin import (
+    BFloat16Type,
+    DenseIntOrFPElementsAttr,
+    DenseResourceAttr,
+    Float16Type,
+    Float64Type,
+    IntegerAttr,
+    IntegerType,
+    MemRefType,
+    VectorType,
+    f32,
+    i1,
+    i16,
+    i32,
+)
+from xdsl.dialects.utils import FastMathAttrBase
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.utils.hints import isa
+
+from ...dialects import llvm_ext, vector_ext
+from ...support.diagnostics import error_at
+from .builder import NO_FASTMATH, WRAPS, Builder, wrap
+from .converter import Converter, HandlerTable
+from .types import element_of, float_width, with_element
+
+TABLE = HandlerTable()
+
+
+def fastmath_of(flags: Attribute | None) -> llvm.FastMathAttr:
+    """arith's fastmath flags as LLVM's."""
+    return llvm.FastMathAttr(list(flags.data)) if isinstance(flags, FastMathAttrBase) and flags.data else NO_FASTMATH
+
+
+# Constants
+
+
+@TABLE.on(arith.ConstantOp)
+def convert_constant(c: Converter, op: arith.ConstantOp) -> None:
+    """Scalars and dense vectors."""
+    type_, value = c.type_of(op.result), op.value
+    if isinstance(value, DenseResourceAttr):
+        raise error_at(op, "a constant that refers to a resource cannot be lowered", "use a dense<…> constant")
+    match value:
+        case IntegerAttr():
+            assert isinstance(type_, IntegerType)
+            value = IntegerAttr(wrap(value.value.data, type_.width.data), type_)
+        case DenseIntOrFPElementsAttr():
+            if not isa(type_, VectorType[Attribute]):
+                raise error_at(op, f"a constant of type {op.result.type} cannot be lowered", "use a memref.global")
+            if value.type != type_:
+                value = DenseIntOrFPElementsAttr.from_list(type_, list(value.get_values()))  # pyright: ignore[reportArgumentType]
+        case _:
+            pass
+    c.bind(op.result, c.constant_attr(value, type_))
+
+
+# Integers
+
+INTEGER_OPS: dict[type[Operation], type[Operation]] = {
+    arith.AndIOp: llvm.AndOp,
+    arith.OrIOp: llvm.OrOp,
+    arith.XOrIOp: llvm.XOrOp,
+    arith.ShRUIOp: llvm.LShrOp,
+    arith.ShRSIOp: llvm.AShrOp,
+}
+WRAPPING_OPS: dict[type[Operation], type[Operation]] = {
+    arith.AddiOp: llvm.AddOp,
+    arith.SubiOp: llvm.SubOp,
+    arith.MuliOp: llvm.MulOp,
+    arith.ShLIOp: llvm.ShlOp,
+}
+INTEGER_INTRINSICS: dict[type[Operation], str] = {
+    arith.MinSIOp: "smin",
+    arith.MinUIOp: "umin",
+    arith.MaxSIOp: "smax",
+    arith.MaxUIOp: "umax",
+}
+
+
+@TABLE.on(*INTEGER_OPS)
+def convert_integer_op(c: Converter, op: Operation) -> None:
+    """Bitwise ops and right shifts."""
+    lhs, rhs = c.operands(op)
+    c.bind(op.results[0], c.emit(INTEGER_OPS[type(op)], (lhs, rhs), lhs.type))
+
+
+@TABLE.on(*WRAPPING_OPS)
+def convert_wrapping_op(c: Converter, op: Operation) -> None:
+    """Ops that wrap around unless their flags say that they do not."""
+    lhs, rhs = c.operands(op)
+    properties: dict[str, Attribute] = dict(WRAPS)
+    flags = op.properties.get("overflowFlags")
+    if isinstance(flags, arith.IntegerOverflowAttr) and flags.data:
+        bits = (arith.IntegerOverflowFlag.NSW in flags.data) + 2 * (arith.IntegerOverflowFlag.NUW in flags.data)
+        properties = {"overflowFlags": IntegerAttr(bits, 32)}
+    c.bind(op.results[0], c.emit(WRAPPING_OPS[type(op)], (lhs, rhs), lhs.type, properties))
+
+
+@TABLE.on(*INTEGER_INTRINSICS)
+def convert_min_max(c: Converter, op: Operation) -> None:
+    """Minimum and maximum of integers."""
+    lhs, rhs = c.operands(op)
+    c.bind(op.results[0], c.compute(INTEGER_INTRINSICS[type(op)], (lhs, rhs), lhs.type))
+
+
+def _known_lanes(value: SSAValue) -> list[int] | None:
+    """The lanes of an integer constant, None when it is none."""
+    owner = value.owner
+    if isinstance(owner, llvm.ConstantOp):
+        match owner.value:
+            case IntegerAttr():
+                return [owner.value.value.data]
+            case DenseIntOrFPElementsAttr():
+                return [int(lane) for lane in owner.value.get_values()]  # pyright: ignore[reportArgumentType]
+            case _:
+                return None
+    return None
+
+
+def divide(b: Builder, op: type[Operation], lhs: SSAValue, rhs: SSAValue, zero_result: SSAValue | None) -> SSAValue:
+    """lhs `op` rhs where neither a zero divisor nor the least number over -1 may trap.
+
+    A zero divisor gives `zero_result`, or 0 when that is None; -1 as a signed divisor negates (or leaves 0).
+    """
+    type_ = lhs.type
+    signed = op in (llvm.SDivOp, llvm.SRemOp)
+    known = _known_lanes(rhs)
+    if known is not None and all(lane != 0 and not (signed and lane == -1) for lane in known):
+        return b.emit(op, (lhs, rhs), type_)
+    zero, one = b.constant(0, type_), b.constant(1, type_)
+    is_zero = b.icmp("eq", rhs, zero)
+    odd = is_zero
+    if signed:
+        is_minus_one = b.icmp("eq", rhs, b.constant(-1, type_))
+        odd = b.emit(llvm.OrOp, (is_zero, is_minus_one), is_zero.type)
+    result = b.emit(op, (lhs, b.select(odd, one, rhs)), type_)
+    if op in (llvm.SRemOp, llvm.URemOp):
+        # x % 1 = 0 is also what x % 0 and x % -1 shall give.
+        return result
+    if signed:
+        negated = b.emit(llvm.SubOp, (zero, lhs), type_, WRAPS)
+        result = b.select(is_minus_one, negated, result)  # pyright: ignore[reportPossiblyUnboundVariable]
+    return b.select(is_zero, zero if zero_result is None else zero_result, result)
+
+
+@TABLE.on(arith.DivSIOp, arith.DivUIOp, arith.RemSIOp, arith.RemUIOp)
+def convert_division(c: Converter, op: Operation) -> None:
+    """Division and remainder, toward zero."""
+    ops: dict[type[Operation], type[Operation]] = {
+        arith.DivSIOp: llvm.SDivOp,
+        arith.DivUIOp: llvm.UDivOp,
+        arith.RemSIOp: llvm.SRemOp,
+        arith.RemUIOp: llvm.URemOp,
+    }
+    lhs, rhs = c.operands(op)
+    c.bind(op.results[0], divide(c, ops[type(op)], lhs, rhs, None))
+
+
+@TABLE.on(arith.FloorDivSIOp, arith.CeilDivSIOp, arith.CeilDivUIOp)
+def convert_rounded_division(c: Converter, op: Operation) -> None:
+    """Division toward minus or plus infinity: the quotient toward zero, one off where the remainder says so."""
+    lhs, rhs = c.operands(op)
+    type_ = lhs.type
+    zero, one = c.constant(0, type_), c.constant(1, type_)
+    if isinstance(op, arith.CeilDivUIOp):
+        quotient, remainder = divide(c, llvm.UDivOp, lhs, rhs, None), divide(c, llvm.URemOp, lhs, rhs, None)
+        off = c.icmp("ne", remainder, zero)
+    else:
+        quotient, remainder = divide(c, llvm.SDivOp, lhs, rhs, None), divide(c, llvm.SRemOp, lhs, rhs, None)
+        signs = c.emit(llvm.XOrOp, (lhs, rhs), type_)
+        inexact = c.icmp("ne", remainder, zero)
+        below_zero = c.icmp("slt" if isinstance(op, arith.FloorDivSIOp) else "sge", signs, zero)
+        off = c.emit(llvm.AndOp, (inexact, below_zero), inexact.type)
+    step = llvm.SubOp if isinstance(op, arith.FloorDivSIOp) else llvm.AddOp
+    c.bind(op.results[0], c.select(off, c.emit(step, (quotient, one), type_, WRAPS), quotient))
+
+
+@TABLE.on(arith.AddUIExtendedOp)
+def convert_addui_extended(c: Converter, op: arith.AddUIExtendedOp) -> None:
+    """Sum and carry."""
+    lhs, rhs = c.operands(op)
+    total = c.emit(llvm.AddOp, (lhs, rhs), lhs.type, WRAPS)
+    c.bind(op.sum, total)
+    c.bind(op.overflow, c.icmp("ult", total, lhs))
+
+
+@TABLE.on(arith.MulSIExtendedOp, arith.MulUIExtendedOp)
+def convert_mul_extended(c: Converter, op: arith.MulSIExtendedOp | arith.MulUIExtendedOp) -> None:
+    """Low and high half of a product, from one of twice the width."""
+    lhs, rhs = c.operands(op)
+    element = element_of(lhs.type)
+    assert isinstance(element, IntegerType)
+    wide = with_element(lhs.type, IntegerType(2 * element.width.data))
+    extend = llvm.SExtOp if isinstance(op, arith.MulSIExtendedOp) else llvm.ZExtOp
+    product = c.emit(llvm.MulOp, (c.emit(extend, (lhs,), wide), c.emit(extend, (rhs,), wide)), wide, WRAPS)
+    high = c.emit(llvm.LShrOp, (product, c.constant(element.width.data, wide)), wide)
+    c.bind(op.low, c.emit(llvm.TruncOp, (product,), lhs.type, {"overflowFlags": llvm.OverflowAttr(None)}))
+    c.bind(op.high, c.emit(llvm.TruncOp, (high,), lhs.type, {"overflowFlags": llvm.OverflowAttr(None)}))
+
+
+# Floats
+
+FLOAT_OPS: dict[type[Operation], type[Operation]] = {
+    arith.AddfOp: llvm.FAddOp,
+    arith.SubfOp: llvm.FSubOp,
+    arith.MulfOp: llvm.FMulOp,
+    arith.DivfOp: llvm.FDivOp,
+}
+FLOAT_INTRINSICS: dict[type[Operation], str] = {
+    arith.MaximumfOp: "maximum",
+    arith.MinimumfOp: "minimum",
+    arith.MaxnumfOp: "maxnum",
+    arith.MinnumfOp: "minnum",
+}
+
+
+def in_f32(c: Converter, values: tuple[SSAValue, ...], compute: Callable[[tuple[SSAValue, ...]], SSAValue]) -> SSAValue:
+    """`compute(values)`, done in f32 and rounded back when the values are bf16."""
+    type_ = values[0].type
+    if not isinstance(element_of(type_), BFloat16Type):
+        return compute(values)
+    wide = with_element(type_, f32)
+    return truncate_float(c, compute(tuple(c.emit(llvm.FPExtOp, (value,), wide) for value in values)), type_)
+
+
+@TABLE.on(*FLOAT_OPS)
+def convert_float_op(c: Converter, op: Operation) -> None:
+    """+, -, *, /."""
+    properties: dict[str, Attribute] = {"fastmathFlags": fastmath_of(op.properties.get("fastmath"))}
+    llvm_op = FLOAT_OPS[type(op)]
+    c.bind(op.results[0], in_f32(c, c.operands(op), lambda values: c.emit(llvm_op, values, values[0].type, properties)))
+
+
+@TABLE.on(*FLOAT_INTRINSICS)
+def convert_float_min_max(c: Converter, op: Operation) -> None:
+    """maximumf and minimumf give NaN for a NaN, maxnumf and minnumf the other operand."""
+    flags = fastmath_of(op.properties.get("fastmath"))
+    name = FLOAT_INTRINSICS[type(op)]
+    c.bind(op.results[0], in_f32(c, c.operands(op), lambda values: c.compute(name, values, values[0].type, flags)))
+
+
+@TABLE.on(arith.NegfOp)
+def convert_negf(c: Converter, op: arith.NegfOp) -> None:
+    """Flips the sign bit."""
+    (value,) = c.operands(op)
+    c.bind(op.result, c.emit(llvm.FNegOp, (value,), value.type, {"fastmathFlags": fastmath_of(op.fastmath)}))
+
+
+# Compares and selects
+
+
+@TABLE.on(arith.CmpiOp)
+def convert_cmpi(c: Converter, op: arith.CmpiOp) -> None:
+    """Integer compare."""
+    lhs, rhs = c.operands(op)
+    c.bind(op.result, c.icmp(vector_ext.CMPI_PREDICATES[op.predicate.value.data], lhs, rhs))
+
+
+@TABLE.on(arith.CmpfOp)
+def convert_cmpf(c: Converter, op: arith.CmpfOp) -> None:
+    """Float compare."""
+    lhs, rhs = _widened(c, c.operands(op))
+    c.bind(op.result, c.fcmp(vector_ext.CMPF_PREDICATES[op.predicate.value.data], lhs, rhs))
+
+
+@TABLE.on(vector_ext.CmpiOp)
+def convert_vector_cmpi(c: Converter, op: vector_ext.CmpiOp) -> None:
+    """Integer compare, lane by lane."""
+    lhs, rhs = c.operands(op)
+    c.bind(op.result, c.icmp(op.predicate.data, lhs, rhs))
+
+
+@TABLE.on(vector_ext.CmpfOp)
+def convert_vector_cmpf(c: Converter, op: vector_ext.CmpfOp) -> None:
+    """Float compare, lane by lane."""
+    lhs, rhs = _widened(c, c.operands(op))
+    c.bind(op.result, c.fcmp(op.predicate.data, lhs, rhs))
+
+
+def _widened(c: Converter, values: tuple[SSAValue, ...]) -> tuple[SSAValue, ...]:
+    """bf16 values as f32, others as they are."""
+    type_ = values[0].type
+    if not isinstance(element_of(type_), BFloat16Type):
+        return values
+    return tuple(c.emit(llvm.FPExtOp, (value,), with_element(type_, f32)) for value in values)
+
+
+@TABLE.on(arith.SelectOp, vector_ext.SelectOp)
+def convert_select(c: Converter, op: arith.SelectOp | vector_ext.SelectOp) -> None:
+    """cond ? lhs : rhs."""
+    if isa(op.lhs.type, MemRefType):
+        raise error_at(op, "a select between memrefs cannot be lowered", "select the element, or branch with scf.if")
+    cond, lhs, rhs = c.operands(op)
+    c.bind(op.result, c.select(cond, lhs, rhs))
+
+
+# Casts
+
+
+def extend_float(c: Builder, value: SSAValue, type_: Attribute) -> SSAValue:
+    """A wider float."""
+    return c.emit(llvm.FPExtOp, (value,), type_)
+
+
+def truncate_float(c: Converter, value: SSAValue, type_: Attribute) -> SSAValue:
+    """A narrower float, rounded to nearest even."""
+    source, target = element_of(value.type), element_of(type_)
+    if isinstance(source, Float64Type) and isinstance(target, Float16Type):
+        return c.emit(llvm.FPTruncOp, (_round_to_odd(c, value),), type_)
+    if isinstance(target, BFloat16Type):
+        if isinstance(source, Float64Type):
+            value = c.emit(llvm.FPTruncOp, (value,), with_element(type_, f32))
+        elif isinstance(source, Float16Type):
+            value = extend_float(c, value, with_element(type_, f32))
+        return _truncate_to_bf16(c, value, type_)
+    return c.emit(llvm.FPTruncOp, (value,), type_)
+
+
+def _truncate_to_bf16(c: Converter, value: SSAValue, type_: Attribute) -> SSAValue:
+    """f32 to bf16 in integers: add half of the last place kept (less one when that is even), cut; NaN stays quiet."""
+    wide, narrow = with_element(type_, i32), with_element(type_, i16)
+    bits = c.emit(llvm.BitcastOp, (value,), wide)
+    sixteen = c.constant(16, wide)
+    upper = c.emit(llvm.LShrOp, (bits, sixteen), wide)
+    last = c.emit(llvm.AndOp, (upper, c.constant(1, wide)), wide)
+    half = c.emit(llvm.AddOp, (last, c.constant(0x7FFF, wide)), wide, WRAPS)
+    rounded = c.emit(llvm.LShrOp, (c.emit(llvm.AddOp, (bits, half), wide, WRAPS), sixteen), wide)
+    quiet = c.emit(llvm.OrOp, (upper, c.constant(0x40, wide)), wide)
+    kept = c.select(c.fcmp("uno", value, value), quiet, rounded)
+    cut = c.emit(llvm.TruncOp, (kept,), narrow, {"overflowFlags": llvm.OverflowAttr(None)})
+    return c.emit(llvm.BitcastOp, (cut,), type_)
+
+
+def _round_to_odd(c: Converter, value: SSAValue) -> SSAValue:
+    """f64 to f32 such that rounding again to f16 gives the nearest: cut toward zero, last bit set where inexact.
+
+    After Boldo and Melquiond, "Emulation of a FMA and correctly rounded sums: proved algorithms using rounding to odd".
+    """
+    narrow, bits = with_element(value.type, f32), with_element(value.type, i32)
+    nearest = c.emit(llvm.FPTruncOp, (value,), narrow)
+    back = extend_float(c, nearest, value.type)
+    inexact = c.fcmp("one", back, value)
+    past = c.fcmp("ogt", c.compute("fabs", (back,), value.type), c.compute("fabs", (value,), value.type))
+    pattern = c.emit(llvm.BitcastOp, (nearest,), bits)
+    toward_zero = c.select(past, c.emit(llvm.SubOp, (pattern, c.constant(1, bits)), bits, WRAPS), pattern)
+    odd = c.emit(llvm.OrOp, (toward_zero, c.constant(1, bits)), bits)
+    return c.emit(llvm.BitcastOp, (c.select(inexact, odd, pattern),), narrow)
+
+
+def resize_float(c: Converter, value: SSAValue, type_: Attribute) -> SSAValue:
+    """`value` as another float type."""
+    if value.type == type_:
+        return value
+    if float_width(type_) > float_width(value.type):
+        return extend_float(c, value, type_)
+    return truncate_float(c, value, type_)
+
+
+@TABLE.on(arith.ExtFOp, arith.TruncFOp)
+def convert_float_resize(c: Converter, op: Operation) -> None:
+    """Between float widths."""
+    c.bind(op.results[0], resize_float(c, c.value(op.operands[0]), c.type_of(op.results[0])))
+
+
+def resize_integer(c: Builder, value: SSAValue, type_: Attribute, signed: bool) -> SSAValue:
+    """`value` as an integer of another width."""
+    source, target = element_of(value.type), element_of(type_)
+    assert isinstance(source, IntegerType) and isinstance(target, IntegerType)
+    if source.width.data == target.width.data:
+        return value
+    if source.width.data > target.width.data:
+        return c.emit(llvm.TruncOp, (value,), type_, {"overflowFlags": llvm.OverflowAttr(None)})
+    return c.emit(llvm.SExtOp if signed else llvm.ZExtOp, (value,), type_)
+
+
+def integer_to_float(c: Converter, value: SSAValue, type_: Attribute, signed: bool) -> SSAValue:
+    """Rounded to nearest; f16 and bf16 by way of f32, as numpy does."""
+    op = llvm.SIToFPOp if signed else llvm_ext.UIToFPOp
+    if float_width(type_) == 16:
+        return truncate_float(c, c.emit(op, (value,), with_element(type_, f32)), type_)
+    return c.emit(op, (value,), type_)
+
+
+def float_to_integer(c: Converter, value: SSAValue, type_: Attribute, signed: bool) -> SSAValue:
+    """Toward zero; to a boolean, whether it is not zero."""
+    if element_of(type_) == i1:
+        (value,) = _widened(c, (value,))
+        return c.fcmp("une", value, c.constant(0.0, value.type))
+    (value,) = _widened(c, (value,))
+    return c.emit(llvm_ext.FPToSIOp if signed else llvm_ext.FPToUIOp, (value,), type_)
+
+
+CASTS: dict[str, Callable[[Converter, SSAValue, Attribute], SSAValue]] = {
+    "extsi": lambda c, value, type_: resize_integer(c, value, type_, True),
+    "extui": lambda c, value, type_: resize_integer(c, value, type_, False),
+    "trunci": lambda c, value, type_: resize_integer(c, value, type_, False),
+    "index_cast": lambda c, value, type_: resize_integer(c, value, type_, True),
+    "index_castui": lambda c, value, type_: resize_integer(c, value, type_, False),
+    "sitofp": lambda c, value, type_: integer_to_float(c, value, type_, True),
+    "uitofp": lambda c, value, type_: integer_to_float(c, value, type_, False),
+    "fptosi": lambda c, value, type_: float_to_integer(c, value, type_, True),
+    "fptoui": lambda c, value, type_: float_to_integer(c, value, type_, False),
+}
+
+
+@TABLE.on(
+    arith.ExtSIOp,
+    arith.ExtUIOp,
+    arith.TruncIOp,
+    arith.IndexCastOp,
+    arith.SIToFPOp,
+    arith.UIToFPOp,
+    arith.FPToSIOp,
+    arith.FPToUIOp,
+)
+def convert_cast(c: Converter, op: Operation) -> None:
+    """The cast that the op is named after."""
+    kind = op.name.removeprefix("arith.")
+    c.bind(op.results[0], CASTS[kind](c, c.value(op.operands[0]), c.type_of(op.results[0])))
+
+
+@TABLE.on(vector_ext.CastOp)
+def convert_vector_cast(c: Converter, op: vector_ext.CastOp) -> None:
+    """The cast that the op names, lane by lane."""
+    c.bind(op.result, CASTS[op.kind.data](c, c.value(op.input), c.type_of(op.result)))
+
+
+@TABLE.on(arith.BitcastOp)
+def convert_bitcast(c: Converter, op: arith.BitcastOp) -> None:
+    """The same bits as another type of the width."""
+    if isa(op.input.type, MemRefType):
+        raise error_at(op, "a bitcast of a memref cannot be lowered", "use memref.view on a memref of i8")
+    c.bind(op.result, c.emit(llvm.BitcastOp, (c.value(op.input),), c.type_of(op.result)))

@@ -1,0 +1,278 @@
+"""Appends ops of the `llvm` dialect to a block: constants once per function, arithmetic folded where both sides are known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+from xdsl.dialects import llvm
+from xdsl.dialects.builtin import (
+    UNKNOWN_LOC,
+    DenseArrayBase,
+    DenseIntOrFPElementsAttr,
+    FloatAttr,
+    IntegerAttr,
+    IntegerType,
+    LocationAttr,
+    StringAttr,
+    SymbolRefAttr,
+    UnitAttr,
+    VectorType,
+    i1,
+    i32,
+    i64,
+)
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.utils.hints import isa
+
+from ...dialects import llvm_ext
+from .types import FLOAT_TYPES, PTR, element_of, lanes, with_element
+
+OpT = TypeVar("OpT", bound=Operation)
+Index = int | SSAValue
+"""A number that is known when compiling, or an i64 value."""
+
+NO_FASTMATH = llvm.FastMathAttr(None)
+NO_WRAP_SIGNED = {"overflowFlags": IntegerAttr(1, 32)}
+WRAPS = {"overflowFlags": IntegerAttr(0, 32)}
+FASTMATH_NONE: dict[str, Attribute] = {"fastmathFlags": NO_FASTMATH}
+NO_FLAGS: dict[str, Attribute] = {}
+GEP_INBOUNDS: dict[str, Attribute] = {"inbounds": UnitAttr(), "noWrapFlags": IntegerAttr(0, 32)}
+SSA_INDEX = DenseArrayBase.from_list(i32, [llvm.GEP_USE_SSA_VAL])
+ICMP = {name: IntegerAttr(number, i64) for number, name in enumerate(llvm.ALL_ICMP_FLAGS)}
+
+
+class Builder:
+    """Where ops are appended, and the constants of the function that they belong to."""
+
+    block: Block
+    entry: Block
+    location: LocationAttr
+
+    def __init__(self) -> None:
+        self.location = UNKNOWN_LOC
+        self._constants: dict[tuple[Attribute, Attribute], SSAValue] = {}
+        self._last_hoisted: Operation | None = None
+
+    def start_function(self, entry: Block) -> None:
+        """Ops go to `entry` from now on, and so do constants and allocas."""
+        self.entry = self.block = entry
+        self._constants = {}
+        self._last_hoisted = None
+
+    # Ops
+
+    def append(self, op: OpT) -> OpT:
+        """`op`, put at the end of the block with the location of what is being converted."""
+        op.location = self.location
+        self.block.add_op(op)
+        return op
+
+    def emit(
+        self,
+        op: type[Operation],
+        operands: Sequence[SSAValue],
+        type_: Attribute,
+        properties: dict[str, Attribute] = NO_FLAGS,
+    ) -> SSAValue:
+        """The result of a new op; `properties` must name every property that the op's definition asks for."""
+        new = op.create(operands=operands, result_types=(type_,), properties=properties, location=self.location)
+        self.block.add_op(new)
+        return new.results[0]
+
+    def hoist(self, op: Operation) -> SSAValue:
+        """The result of `op`, put in the entry block before anything that is not hoisted."""
+        if self._last_hoisted is not None:
+            self.entry.insert_op_after(op, self._last_hoisted)
+        elif (first := self.entry.first_op) is not None:
+            self.entry.insert_op_before(op, first)
+        else:
+            self.entry.add_op(op)
+        self._last_hoisted = op
+        return op.results[0]
+
+    # Constants
+
+    def constant_attr(self, value: Attribute, type_: Attribute) -> SSAValue:
+        """The constant `value` of LLVM type `type_`, made once per function."""
+        known = self._constants.get((value, type_))
+        if known is None:
+            op = llvm.ConstantOp.create(properties={"value": value}, result_types=(type_,))
+            known = self._constants[value, type_] = self.hoist(op)
+        return known
+
+    def constant(self, value: int | float, type_: Attribute) -> SSAValue:
+        """`value` in every lane of `type_`; an integer is taken modulo the width."""
+        element = element_of(type_)
+        if isinstance(element, FLOAT_TYPES):
+            scalar: Attribute = FloatAttr(float(value), element)
+        else:
+            assert isinstance(element, IntegerType)
+            scalar = IntegerAttr(wrap(int(value), element.width.data), element)
+        if isa(type_, VectorType[Attribute]):
+            number = scalar.value.data
+            return self.constant_attr(DenseIntOrFPElementsAttr.from_list(type_, [number]), type_)  # pyright: ignore[reportArgumentType]
+        return self.constant_attr(scalar, type_)
+
+    def i64(self, value: Index) -> SSAValue:
+        """`value` as an i64."""
+        return self.constant_attr(IntegerAttr(value, i64), i64) if isinstance(value, int) else value
+
+    def poison(self, type_: Attribute) -> SSAValue:
+        """A value of no meaning."""
+        return self.emit(llvm_ext.PoisonOp, (), type_)
+
+    # i64 arithmetic that folds
+
+    def add(self, lhs: Index, rhs: Index) -> Index:
+        """lhs + rhs, without signed overflow."""
+        if isinstance(lhs, int):
+            if isinstance(rhs, int):
+                return lhs + rhs
+            lhs, rhs = rhs, lhs
+        if rhs == 0:
+            return lhs
+        return self.emit(llvm.AddOp, (lhs, self.i64(rhs)), i64, NO_WRAP_SIGNED)
+
+    def mul(self, lhs: Index, rhs: Index) -> Index:
+        """lhs * rhs, without signed overflow."""
+        if isinstance(lhs, int):
+            if isinstance(rhs, int):
+                return lhs * rhs
+            lhs, rhs = rhs, lhs
+        if rhs == 0:
+            return 0
+        if rhs == 1:
+            return lhs
+        return self.emit(llvm.MulOp, (lhs, self.i64(rhs)), i64, NO_WRAP_SIGNED)
+
+    # Single instructions
+
+    def gep(self, base: SSAValue, offset: Index, element: Attribute) -> SSAValue:
+        """The pointer `offset` elements after `base`, inside the same object."""
+        if offset == 0:
+            return base
+        if isinstance(offset, int) and -(2**31) < offset < 2**31:
+            properties = {**GEP_INBOUNDS, "rawConstantIndices": DenseArrayBase.from_list(i32, [offset])}
+            return self.emit(llvm.GEPOp, (base,), base.type, {**properties, "elem_type": element})
+        properties = {**GEP_INBOUNDS, "rawConstantIndices": SSA_INDEX, "elem_type": element}
+        return self.emit(llvm.GEPOp, (base, self.i64(offset)), base.type, properties)
+
+    def load(self, ptr: SSAValue, type_: Attribute, alignment: int) -> SSAValue:
+        """A load of `type_` from an address that `alignment` divides."""
+        return self.emit(
+            llvm.LoadOp, (ptr,), type_, {"ordering": IntegerAttr(0, i64), "alignment": IntegerAttr(alignment, i64)}
+        )
+
+    def store(self, value: SSAValue, ptr: SSAValue, alignment: int, nontemporal: bool = False) -> None:
+        """A store to an address that `alignment` divides."""
+        self.append(llvm.StoreOp(value, ptr, alignment, nontemporal=nontemporal))
+
+    def icmp(self, predicate: str, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
+        """An integer or pointer compare."""
+        properties: dict[str, Attribute] = {"predicate": ICMP[llvm.ICmpPredicateFlag(predicate)]}
+        return self.emit(llvm.ICmpOp, (lhs, rhs), with_element(lhs.type, i1), properties)
+
+    def fcmp(self, predicate: str, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
+        """A float compare, by LLVM's predicate name."""
+        properties: dict[str, Attribute] = {"predicate": StringAttr(predicate)}
+        return self.emit(llvm_ext.FCmpOp, (lhs, rhs), with_element(lhs.type, i1), properties)
+
+    def select(self, cond: SSAValue, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
+        """cond ? lhs : rhs, lane by lane when `cond` is a vector."""
+        if lanes(cond.type):
+            return self.emit(llvm_ext.SelectOp, (cond, lhs, rhs), lhs.type)
+        return self.emit(llvm.SelectOp, (cond, lhs, rhs), lhs.type, FASTMATH_NONE)
+
+    def intrinsic(
+        self,
+        name: str,
+        operands: Sequence[SSAValue],
+        type_: Attribute | None,
+        fastmath: llvm.FastMathAttr = NO_FASTMATH,
+    ) -> SSAValue | None:
+        """A call of the LLVM intrinsic `llvm.<name>`; overloads are named by the translator, after the operand types."""
+        op = llvm.CallIntrinsicOp.create(
+            operands=operands,
+            result_types=() if type_ is None else (type_,),
+            properties={
+                "intrin": StringAttr(f"llvm.{name}"),
+                "fastmathFlags": fastmath,
+                "op_bundle_sizes": DenseArrayBase.from_list(i32, ()),
+                "operandSegmentSizes": DenseArrayBase.from_list(i32, (len(operands), 0)),
+            },
+        )
+        self.append(op)
+        return op.results[0] if type_ is not None else None
+
+    def compute(
+        self, name: str, operands: Sequence[SSAValue], type_: Attribute, fastmath: llvm.FastMathAttr = NO_FASTMATH
+    ) -> SSAValue:
+        """The result of an intrinsic that has one."""
+        result = self.intrinsic(name, operands, type_, fastmath)
+        assert result is not None
+        return result
+
+    def call(self, callee: str | SSAValue, operands: Sequence[SSAValue], type_: Attribute | None) -> SSAValue | None:
+        """A call of the function named, or pointed to."""
+        operands = operands if isinstance(callee, str) else (callee, *operands)
+        properties: dict[str, Attribute] = {
+            "fastmathFlags": NO_FASTMATH,
+            "CConv": llvm.CallingConventionAttr("ccc"),
+            "TailCallKind": llvm.TailCallKindAttr(llvm.TailCallKind.NONE),
+            "op_bundle_sizes": DenseArrayBase.from_list(i32, ()),
+            "operandSegmentSizes": DenseArrayBase.from_list(i32, (len(operands), 0)),
+        }
+        if isinstance(callee, str):
+            properties["callee"] = SymbolRefAttr(callee)
+        op = llvm.CallOp.create(
+            operands=operands, result_types=() if type_ is None else (type_,), properties=properties
+        )
+        self.append(op)
+        return op.results[0] if type_ is not None else None
+
+    def broadcast(self, value: SSAValue, type_: VectorType) -> SSAValue:
+        """`value` in every lane of `type_`."""
+        if isinstance(owner := value.owner, llvm.ConstantOp) and isinstance(owner.value, IntegerAttr | FloatAttr):
+            return self.constant(owner.value.value.data, type_)
+        lane = self.emit(llvm.InsertElementOp, (self.poison(type_), value, self.i64(0)), type_)
+        return self.shuffle(lane, lane, [0] * lanes(type_))
+
+    def shuffle(self, lhs: SSAValue, rhs: SSAValue, mask: Sequence[int]) -> SSAValue:
+        """Lanes `mask` of lhs followed by rhs; -1 is a lane of no meaning."""
+        type_ = VectorType(element_of(lhs.type), [len(mask)])
+        return self.emit(llvm.ShuffleVectorOp, (lhs, rhs), type_, {"mask": DenseArrayBase.from_list(i32, mask)})
+
+    def branch(self, target: Block, operands: Sequence[SSAValue] = ()) -> llvm.BrOp:
+        """Ends the block with a jump."""
+        return self.append(llvm.BrOp.create(operands=operands, successors=[target]))
+
+    def cond_branch(
+        self,
+        cond: SSAValue,
+        then: Block,
+        then_operands: Sequence[SSAValue],
+        otherwise: Block,
+        else_operands: Sequence[SSAValue],
+    ) -> llvm.CondBrOp:
+        """Ends the block with a jump to `then` or `otherwise`."""
+        segments = DenseArrayBase.from_list(i32, (1, len(then_operands), len(else_operands)))
+        return self.append(
+            llvm.CondBrOp.create(
+                operands=[cond, *then_operands, *else_operands],
+                successors=[then, otherwise],
+                properties={"operandSegmentSizes": segments},
+            )
+        )
+
+    def alloca(self, element: Attribute, count: int, alignment: int) -> SSAValue:
+        """Room on the stack for `count` elements, taken once, on entry to the function."""
+        size = self.constant(count, i64)
+        properties: dict[str, Attribute] = {"elem_type": element, "alignment": IntegerAttr(alignment, i64)}
+        return self.hoist(llvm.AllocaOp.create(operands=[size], result_types=(PTR,), properties=properties))
+
+
+def wrap(value: int, width: int) -> int:
+    """`value` modulo 2**width, as a signed number (as unsigned for one bit, which MLIR prints as true)."""
+    value &= (1 << width) - 1
+    return value - (1 << width) if width > 1 and value >> (width - 1) else value

@@ -1,0 +1,264 @@
+"""LLVM IR text to machine code in this process, with llvmlite: optimize, emit an object, link it, look symbols up.
+
+Compiling and linking are apart: `emit_object` gives bytes that a cache may keep, `link_objects` loads such bytes.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+
+import llvmlite.binding as llvm
+
+from ...support.diagnostics import Diagnostic, MirError
+
+_LOCK = threading.Lock()
+_LIBRARY_NUMBERS = itertools.count()
+
+
+@dataclass(frozen=True)
+class Target:
+    """What code is made for. `cpu` and `features` are LLVM's `-mcpu` and `-mattr`; None means this machine's."""
+
+    triple: str | None = None
+    cpu: str | None = None
+    features: str | None = None
+    opt_level: int = 3
+
+    @property
+    def is_host(self) -> bool:
+        """Whether code for the target runs in this process."""
+        return self.triple is None
+
+    def describe(self) -> str:
+        """Triple, cpu, features and level as one line: a part of a cache's key."""
+        triple, cpu, features = self.resolved()
+        return f"{triple} {cpu} {features} O{self.opt_level}"
+
+    def resolved(self) -> tuple[str, str, str]:
+        """Triple, cpu and features, with this machine's where None is given and the triple is this machine's."""
+        _initialize(not self.is_host)
+        triple = self.triple or llvm.get_process_triple()
+        cpu, features = self.cpu, self.features
+        if self.is_host and cpu is None:
+            cpu = llvm.get_host_cpu_name()
+            features = llvm.get_host_cpu_features().flatten() if features is None else features
+        return triple, cpu or "", features or ""
+
+
+HOST = Target()
+
+
+@cache
+def _initialize(all_targets: bool) -> None:
+    """Readies LLVM's code generators: this machine's, or all of them."""
+    if all_targets:
+        llvm.initialize_all_targets()
+        llvm.initialize_all_asmprinters()
+    else:
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        llvm.initialize_native_asmparser()
+
+
+def _target_machine(target: Target, jit: bool) -> llvm.TargetMachine:
+    triple, cpu, features = target.resolved()
+    try:
+        found = llvm.Target.from_triple(triple)
+    except RuntimeError as error:
+        raise MirError(Diagnostic(f"LLVM knows no target '{triple}': {error}")) from None
+    return found.create_target_machine(
+        cpu=cpu,
+        features=features,
+        opt=target.opt_level,
+        reloc="pic",
+        codemodel="jitdefault" if jit else "default",
+        jit=jit,
+    )
+
+
+def parse(text: str) -> llvm.ModuleRef:
+    """LLVM's own module of IR text, verified; raises `MirError` with LLVM's complaint when the text is not well formed."""
+    _initialize(False)
+    try:
+        module = llvm.parse_assembly(text)
+        module.verify()
+    except RuntimeError as error:
+        raise MirError(
+            Diagnostic(f"LLVM refuses the module: {str(error).strip()}").with_note("this is a defect of the lowering")
+        ) from None
+    return module
+
+
+def optimize(module: llvm.ModuleRef, machine: llvm.TargetMachine, level: int) -> None:
+    """Runs LLVM's standard pipeline of `level` (0 to 3), loop and SLP vectorizers included from 2 on."""
+    options = llvm.create_pipeline_tuning_options(speed_level=level)
+    options.loop_vectorization = level >= 2
+    options.slp_vectorization = level >= 2
+    options.loop_interleaving = level >= 2
+    options.loop_unrolling = level >= 2
+    builder = llvm.create_pass_builder(machine, options)
+    builder.getModulePassManager().run(module, builder)
+
+
+def _prepared(text: str, target: Target, jit: bool) -> tuple[llvm.ModuleRef, llvm.TargetMachine]:
+    machine = _target_machine(target, jit)
+    module = parse(text)
+    module.triple = target.resolved()[0]
+    module.data_layout = str(machine.target_data)
+    optimize(module, machine, target.opt_level)
+    return module, machine
+
+
+def emit_object(text: str, target: Target = HOST) -> bytes:
+    """IR text to the bytes of an object file, optimized for `target`; for linking into this process unless it is foreign."""
+    module, machine = _prepared(text, target, target.is_host)
+    return machine.emit_object(module)
+
+
+def emit_assembly(text: str, target: Target = HOST) -> str:
+    """IR text to optimized assembly text."""
+    module, machine = _prepared(text, target, False)
+    machine.set_asm_verbosity(False)
+    return machine.emit_assembly(module)
+
+
+def emit_optimized_ir(text: str, target: Target = HOST) -> str:
+    """IR text after LLVM's optimizations."""
+    return str(_prepared(text, target, False)[0])
+
+
+@cache
+def _engine() -> llvm.LLJIT:
+    """The process's one linker of objects. It lives until the process ends: code may run to the last moment."""
+    return llvm.create_lljit_compiler(_target_machine(HOST, True), suppress_errors=True)
+
+
+@dataclass(eq=False)
+class CompiledModule:
+    """Loaded code. It, and all addresses taken from it, live as long as this object does."""
+
+    tracker: llvm.orcjit.ResourceTracker
+    objects: tuple[bytes, ...]
+    """The object files that it was linked from."""
+    exports: frozenset[str]
+    keep_alive: tuple[object, ...] = ()
+    """What the code points to: memory of imported symbols, other modules."""
+    _addresses: dict[str, int] = field(default_factory=dict[str, int])
+
+    def address(self, name: str) -> int:
+        """Where the public function or global `name` lies; raises `MirError` when there is none."""
+        if name not in self.exports:
+            known = ", ".join(sorted(self.exports)) or "nothing"
+            raise MirError(
+                Diagnostic(f"the compiled module has no public symbol '{name}'").with_note(f"it has {known}")
+            )
+        return int(self.tracker[name])
+
+
+def exported_symbols(objects: Iterable[bytes]) -> list[str]:
+    """The symbols that object files define for others."""
+    names: list[str] = []
+    for data in objects:
+        names += _defined_symbols(data)
+    return names
+
+
+def _defined_symbols(data: bytes) -> list[str]:
+    """Global symbols that an ELF or Mach-O object defines."""
+    from .object_symbols import symbols_of
+
+    return [symbol.name for symbol in symbols_of(data) if symbol.defined]
+
+
+def link_objects(
+    objects: Sequence[bytes],
+    *,
+    symbols: Mapping[str, int] | None = None,
+    keep_alive: tuple[object, ...] = (),
+) -> CompiledModule:
+    """Loads object files together into this process.
+
+    `symbols` are addresses by name that the code refers to; the compiled runtime's (`lowering.runtime`) and those of
+    the process's libraries (libc, libm) are found without. Raises `MirError` that names what is found nowhere.
+    """
+    from .object_symbols import symbols_of
+
+    _initialize(False)
+    table = [symbol for data in objects for symbol in symbols_of(data)]
+    defined = {symbol.name for symbol in table if symbol.defined}
+    wanted = {symbol.name for symbol in table if not symbol.defined} - defined
+    given = dict(symbols or {})
+    imports = {name: given[name] for name in wanted if name in given}
+    imports |= _resolve(wanted - imports.keys())
+    builder = llvm.JITLibraryBuilder()
+    for data in objects:
+        builder.add_object_img(data)
+    for name, address in imports.items():
+        builder.import_symbol(name, address)
+    for name in defined:
+        builder.export_symbol(name)
+    with _LOCK:
+        try:
+            tracker = builder.link(_engine(), f"mirstack.{next(_LIBRARY_NUMBERS)}")
+        except RuntimeError as error:
+            raise MirError(Diagnostic(f"the compiled code cannot be loaded: {error}")) from None
+    return CompiledModule(tracker, tuple(objects), frozenset(defined), keep_alive)
+
+
+def _resolve(names: Iterable[str]) -> dict[str, int]:
+    """Addresses of symbols of the compiled runtime and of the process; raises `MirError` for those that are in neither."""
+    found: dict[str, int] = {}
+    missing: list[str] = []
+    for name in sorted(names):
+        if name.startswith("mirstack_"):
+            from ..runtime import runtime_symbols
+
+            address = runtime_symbols().get(name)
+        else:
+            address = process_symbol(name)
+        if address is None:
+            missing.append(name)
+        else:
+            found[name] = address
+    if missing:
+        raise MirError(
+            Diagnostic(f"the code calls {', '.join(missing)}, which no loaded library has").with_note(
+                "load the library that has it (llvmlite.binding.load_library_permanently), or give its address"
+            )
+        )
+    return found
+
+
+@cache
+def process_symbol(name: str) -> int | None:
+    """The address of a function in the libraries that this process has loaded, libm among them; None when there is none."""
+    import ctypes
+    import ctypes.util
+
+    for library in (None, ctypes.util.find_library("m"), ctypes.util.find_library("gcc_s")):
+        try:
+            handle = ctypes.CDLL(library)
+        except OSError:
+            continue
+        if hasattr(handle, name):
+            return ctypes.cast(getattr(handle, name), ctypes.c_void_p).value
+    address = llvm.address_of_symbol(name)
+    return int(address) if address else None
+
+
+def compile_ir(
+    text: str,
+    *,
+    cpu: str | None = None,
+    features: str | None = None,
+    opt_level: int = 3,
+    symbols: Mapping[str, int] | None = None,
+    keep_alive: tuple[object, ...] = (),
+) -> CompiledModule:
+    """IR text to code loaded into this process, for this machine's processor unless `cpu` or `features` say otherwise."""
+    target = Target(cpu=cpu, features=features, opt_level=opt_level)
+    return link_objects([emit_object(text, target)], symbols=symbols, keep_alive=keep_alive)

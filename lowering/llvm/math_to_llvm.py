@@ -1,0 +1,3 @@
+from .converter import HandlerTable
+
+TABLE = HandlerTable()

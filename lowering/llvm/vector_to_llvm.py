@@ -1,0 +1,426 @@
+"""`vector`, and `vector_ext`'s gather and scatter, to `llvm`.
+
+A vector of several dimensions is one of a single dimension, row-major: arithmetic works on it as it is, LLVM splits it
+into registers, and extracting or inserting a row is a shuffle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects import llvm, vector
+from xdsl.dialects.builtin import (
+    AffineMapAttr,
+    BFloat16Type,
+    DenseIntOrFPElementsAttr,
+    IntegerAttr,
+    MemRefType,
+    VectorType,
+    f32,
+    i32,
+    i64,
+)
+from xdsl.ir import Attribute, SSAValue
+from xdsl.ir.affine import AffineMap
+from xdsl.utils.hints import isa
+
+from ...dialects import llvm_ext, vector_ext
+from ...support.diagnostics import error_at
+from .arith_to_llvm import fastmath_of, in_f32, resize_integer, truncate_float
+from .builder import NO_FASTMATH, NO_WRAP_SIGNED, Index
+from .converter import Converter, HandlerTable
+from .memref_to_llvm import load_element, store_element
+from .memref_value import MemRefValue
+from .types import FLOAT_TYPES, element_of, in_memory, is_bool, lanes, with_element
+
+TABLE = HandlerTable()
+
+
+def _shape(value: SSAValue) -> tuple[int, ...]:
+    assert isa(value.type, VectorType[Attribute])
+    return value.type.get_shape()
+
+
+def _check_unit_stride(ref: MemRefValue, where: SSAValue) -> None:
+    """A vector is loaded from and stored to neighbouring elements."""
+    if ref.strides and ref.strides[-1] != 1:
+        raise error_at(
+            where,
+            f"a vector access needs a last dimension of stride 1, and that of {where.type} is "
+            + ("not known to be" if not isinstance(ref.strides[-1], int) else f"{ref.strides[-1]}"),
+            "use vector_ext.gather and vector_ext.scatter, or a layout whose last stride is 1",
+        )
+
+
+def _rows(shape: Sequence[int]) -> list[tuple[int, ...]]:
+    """The positions of the rows of a vector: every index of all dimensions but the last."""
+    rows: list[tuple[int, ...]] = [()]
+    for size in shape[:-1]:
+        rows = [(*row, i) for row in rows for i in range(size)]
+    return rows
+
+
+def _row_address(c: Converter, ref: MemRefValue, indices: Sequence[Index], row: tuple[int, ...]) -> SSAValue:
+    """The address of a row: the trailing dimensions of the memref are the vector's."""
+    shifted = list(indices)
+    first = len(indices) - len(row) - 1
+    for dim, step in enumerate(row):
+        shifted[first + dim] = c.add(shifted[first + dim], step)
+    return ref.address(c, shifted)
+
+
+@TABLE.on(vector.LoadOp)
+def convert_load(c: Converter, op: vector.LoadOp) -> None:
+    """Neighbouring elements; row by row for a vector of several dimensions."""
+    ref, shape = c.memref(op.base), _shape(op.result)
+    _check_unit_stride(ref, op.base)
+    indices = c.indices(op.indices)
+    if len(shape) <= 1:
+        c.bind(op.result, load_element(c, ref.address(c, indices), c.type_of(op.result), ref.alignment))
+        return
+    row_type = VectorType(ref.element, [shape[-1]])
+    rows = [load_element(c, _row_address(c, ref, indices, row), row_type, ref.alignment) for row in _rows(shape)]
+    c.bind(op.result, concatenate(c, rows))
+
+
+def concatenate(c: Converter, parts: Sequence[SSAValue]) -> SSAValue:
+    """Vectors of one length, one after the other, joined two by two."""
+    total = len(parts) * lanes(parts[0].type)
+    level = list(parts)
+    while len(level) > 1:
+        width = lanes(level[0].type)
+        if len(level) % 2:
+            level.append(c.poison(level[0].type))
+        level = [c.shuffle(a, b, range(2 * width)) for a, b in zip(level[::2], level[1::2], strict=True)]
+    joined = level[0]
+    return joined if lanes(joined.type) == total else c.shuffle(joined, joined, range(total))
+
+
+@TABLE.on(vector.StoreOp)
+def convert_store(c: Converter, op: vector.StoreOp) -> None:
+    """Neighbouring elements; row by row for a vector of several dimensions."""
+    ref, shape, value = c.memref(op.base), _shape(op.vector), c.value(op.vector)
+    _check_unit_stride(ref, op.base)
+    nontemporal = isinstance(op.nontemporal, IntegerAttr) and bool(op.nontemporal.value.data)
+    indices = c.indices(op.indices)
+    if len(shape) <= 1:
+        store_element(c, value, ref.address(c, indices), ref.alignment, nontemporal)
+        return
+    for number, row in enumerate(_rows(shape)):
+        part = c.shuffle(value, value, range(number * shape[-1], (number + 1) * shape[-1]))
+        store_element(c, part, _row_address(c, ref, indices, row), ref.alignment, nontemporal)
+
+
+def _masked_load(c: Converter, ref: MemRefValue, address: SSAValue, mask: SSAValue, otherwise: SSAValue) -> SSAValue:
+    """A load of the lanes whose mask is set."""
+    type_ = otherwise.type
+    stored = in_memory(type_)
+    if is_bool(ref.element):
+        otherwise = c.emit(llvm.ZExtOp, (otherwise,), stored)
+    value = c.compute("masked.load", (address, c.constant(ref.alignment, i32), mask, otherwise), stored)
+    return c.icmp("ne", value, c.constant(0, stored)) if is_bool(ref.element) else value
+
+
+def _masked_store(c: Converter, ref: MemRefValue, address: SSAValue, mask: SSAValue, value: SSAValue) -> None:
+    """A store of the lanes whose mask is set."""
+    if is_bool(ref.element):
+        value = c.emit(llvm.ZExtOp, (value,), in_memory(value.type))
+    c.intrinsic("masked.store", (value, address, c.constant(ref.alignment, i32), mask), None)
+
+
+@TABLE.on(vector.MaskedLoadOp)
+def convert_masked_load(c: Converter, op: vector.MaskedLoadOp) -> None:
+    """Neighbouring elements where the mask is set, else the lanes of `pass_thru`; memory behind unset lanes is not touched."""
+    ref = c.memref(op.base)
+    _check_unit_stride(ref, op.base)
+    address = ref.address(c, c.indices(op.indices))
+    c.bind(op.result, _masked_load(c, ref, address, c.value(op.mask), c.value(op.pass_thru)))
+
+
+@TABLE.on(vector.MaskedStoreOp)
+def convert_masked_store(c: Converter, op: vector.MaskedStoreOp) -> None:
+    """Neighbouring elements where the mask is set."""
+    ref = c.memref(op.base)
+    _check_unit_stride(ref, op.base)
+    _masked_store(c, ref, ref.address(c, c.indices(op.indices)), c.value(op.mask), c.value(op.value_to_store))
+
+
+def _identity_in_bounds(op: vector.TransferReadOp | vector.TransferWriteOp, shape: Sequence[int]) -> bool:
+    """Whether a transfer's map is the minor identity; returns whether all of it is in bounds."""
+    source = op.source.type
+    if not isa(source, MemRefType):
+        raise error_at(op, f"'{op.name}' on a tensor cannot be lowered", "bufferize first")
+    rank = source.get_num_dims()
+    map_ = op.permutation_map
+    assert isinstance(map_, AffineMapAttr)
+    if map_.data != AffineMap.from_callable(lambda *dims: dims[rank - len(shape) :], dim_symbol_split=(rank, 0)):
+        raise error_at(
+            op, f"'{op.name}' with map {map_.data} cannot be lowered", "use the minor identity map, then vector.shuffle"
+        )
+    return all(isinstance(flag, IntegerAttr) and bool(flag.value.data) for flag in op.in_bounds.data)
+
+
+def _bounds_mask(c: Converter, ref: MemRefValue, index: Index, width: int, where: SSAValue) -> SSAValue:
+    """The lanes that lie inside the last dimension."""
+    size = ref.sizes[-1]
+    if size is None:
+        raise error_at(where, f"the size of the last dimension of {where.type} is not known here")
+    left = c.add(size, c.mul(index, -1))
+    return lanes_below(c, left, width)
+
+
+def lanes_below(c: Converter, limit: Index, width: int) -> SSAValue:
+    """The mask of `width` lanes whose number is below `limit`."""
+    numbers = VectorType(i64, [width])
+    steps = c.constant_attr(DenseIntOrFPElementsAttr.from_list(numbers, list(range(width))), numbers)
+    return c.icmp("slt", steps, c.broadcast(c.i64(limit), numbers))
+
+
+def _transfer_mask(
+    c: Converter,
+    op: vector.TransferReadOp | vector.TransferWriteOp,
+    ref: MemRefValue,
+    indices: list[Index],
+    value: SSAValue,
+) -> SSAValue | None:
+    """The lanes that a transfer touches, None for all."""
+    shape = _shape(value)
+    in_bounds = _identity_in_bounds(op, shape)
+    if in_bounds and op.mask is None:
+        return None
+    if len(shape) != 1:
+        raise error_at(op, f"'{op.name}' of {value.type} that is masked or out of bounds cannot be lowered", "use rows")
+    mask = None if in_bounds else _bounds_mask(c, ref, indices[-1], shape[0], op.source)
+    if op.mask is not None:
+        given = c.value(op.mask)
+        mask = given if mask is None else c.emit(llvm.AndOp, (given, mask), given.type)
+    return mask
+
+
+@TABLE.on(vector.TransferReadOp)
+def convert_transfer_read(c: Converter, op: vector.TransferReadOp) -> None:
+    """A load that gives the padding out of bounds."""
+    ref, indices, shape = c.memref(op.source), c.indices(op.indices), _shape(op.result)
+    _check_unit_stride(ref, op.source)
+    mask = _transfer_mask(c, op, ref, indices, op.result)
+    if mask is not None:
+        type_ = c.type_of(op.result)
+        assert isa(type_, VectorType[Attribute])
+        padding = c.broadcast(c.value(op.padding), type_)
+        c.bind(op.result, _masked_load(c, ref, ref.address(c, indices), mask, padding))
+        return
+    row_type = VectorType(ref.element, [shape[-1]])
+    rows = [load_element(c, _row_address(c, ref, indices, row), row_type, ref.alignment) for row in _rows(shape)]
+    c.bind(op.result, concatenate(c, rows))
+
+
+@TABLE.on(vector.TransferWriteOp)
+def convert_transfer_write(c: Converter, op: vector.TransferWriteOp) -> None:
+    """A store that leaves out what is out of bounds."""
+    ref, indices, shape = c.memref(op.source), c.indices(op.indices), _shape(op.vector)
+    _check_unit_stride(ref, op.source)
+    mask, value = _transfer_mask(c, op, ref, indices, op.vector), c.value(op.vector)
+    if mask is not None:
+        _masked_store(c, ref, ref.address(c, indices), mask, value)
+        return
+    for number, row in enumerate(_rows(shape)):
+        part = c.shuffle(value, value, range(number * shape[-1], (number + 1) * shape[-1])) if len(shape) > 1 else value
+        store_element(c, part, _row_address(c, ref, indices, row), ref.alignment)
+
+
+@TABLE.on(vector.CreateMaskOp)
+def convert_create_mask(c: Converter, op: vector.CreateMaskOp) -> None:
+    """The lanes below a number."""
+    shape = _shape(op.mask_vector)
+    if len(shape) != 1:
+        raise error_at(op, f"a mask of type {op.mask_vector.type} cannot be lowered", "make one mask per row")
+    c.bind(op.mask_vector, lanes_below(c, c.index(op.mask_dim_sizes[0]), shape[0]))
+
+
+def lane_addresses(c: Converter, ref: MemRefValue, indices: Sequence[SSAValue], lane_indices: SSAValue) -> SSAValue:
+    """The address of each lane of a gather or scatter, as a vector of pointers."""
+    numbers = VectorType(i64, [lanes(lane_indices.type)])
+    offsets = resize_integer(c, lane_indices, numbers, True)
+    if (stride := ref.strides[-1]) != 1:
+        offsets = c.emit(llvm.MulOp, (offsets, c.broadcast(c.i64(stride), numbers)), numbers, NO_WRAP_SIGNED)
+    base = ref.address(c, c.indices(indices))
+    return c.append(llvm_ext.LaneAddressesOp(base, offsets, ref.memory_element)).result
+
+
+@TABLE.on(vector_ext.GatherOp)
+def convert_gather(c: Converter, op: vector_ext.GatherOp) -> None:
+    """Lanes from anywhere in the last dimension."""
+    ref, otherwise = c.memref(op.base), c.value(op.pass_thru)
+    pointers = lane_addresses(c, ref, op.indices, c.value(op.index_vec))
+    stored = in_memory(otherwise.type)
+    if is_bool(ref.element):
+        otherwise = c.emit(llvm.ZExtOp, (otherwise,), stored)
+    value = c.compute("masked.gather", (pointers, c.constant(ref.alignment, i32), c.value(op.mask), otherwise), stored)
+    c.bind(op.result, c.icmp("ne", value, c.constant(0, stored)) if is_bool(ref.element) else value)
+
+
+@TABLE.on(vector_ext.ScatterOp)
+def convert_scatter(c: Converter, op: vector_ext.ScatterOp) -> None:
+    """Lanes to anywhere in the last dimension."""
+    ref, value = c.memref(op.base), c.value(op.value)
+    pointers = lane_addresses(c, ref, op.indices, c.value(op.index_vec))
+    if is_bool(ref.element):
+        value = c.emit(llvm.ZExtOp, (value,), in_memory(value.type))
+    c.intrinsic("masked.scatter", (value, pointers, c.constant(ref.alignment, i32), c.value(op.mask)), None)
+
+
+# Lanes
+
+
+@TABLE.on(vector.BroadcastOp)
+def convert_broadcast(c: Converter, op: vector.BroadcastOp) -> None:
+    """A scalar into every lane; a vector along new and size-1 dimensions."""
+    type_ = c.type_of(op.vector)
+    assert isa(type_, VectorType[Attribute])
+    source = c.value(op.source)
+    if not lanes(source.type):
+        c.bind(op.vector, c.broadcast(source, type_))
+        return
+    target = _shape(op.vector)
+    given = _shape(op.source)
+    given = (1,) * (len(target) - len(given)) + given
+    steps: list[int] = []
+    step = 1
+    for size in reversed(given):
+        steps.append(0 if size == 1 else step)
+        step *= size
+    mask = [0]
+    for size, stride in zip(target, reversed(steps), strict=True):
+        mask = [base + i * stride for base in mask for i in range(size)]
+    c.bind(op.vector, c.shuffle(source, source, mask))
+
+
+@TABLE.on(vector.FMAOp)
+def convert_fma(c: Converter, op: vector.FMAOp) -> None:
+    """lhs * rhs + acc, rounded once."""
+    c.bind(op.res, in_f32(c, c.operands(op), lambda values: c.compute("fma", values, values[0].type)))
+
+
+def _row_range(shape: Sequence[int], position: Sequence[int]) -> range:
+    """The lanes of the part of a vector at `position`, an index per leading dimension."""
+    size = 1
+    for dim in shape[len(position) :]:
+        size *= dim
+    start = 0
+    for index, dim in zip(position, shape, strict=False):
+        start = start * dim + index
+    return range(start * size, (start + 1) * size)
+
+
+def _static_position(position: list[SSAValue | int], where: vector.ExtractOp | vector.InsertOp) -> list[int] | None:
+    """The position when all of it is known; None when it is one dynamic lane of a vector of one dimension."""
+    known = [index for index in position if isinstance(index, int)]
+    if len(known) == len(position):
+        return known
+    vector_value = where.vector if isinstance(where, vector.ExtractOp) else where.dest
+    if len(position) == 1 and len(_shape(vector_value)) == 1:
+        return None
+    raise error_at(where, "a dynamic position in a vector of several dimensions cannot be lowered", "use a constant")
+
+
+@TABLE.on(vector.ExtractOp)
+def convert_extract(c: Converter, op: vector.ExtractOp) -> None:
+    """A lane, or a part of a vector of several dimensions."""
+    source = c.value(op.vector)
+    position = op.get_mixed_position()
+    static = _static_position(position, op)
+    if static is None:
+        assert isinstance(lane := position[0], SSAValue)
+        c.bind(op.result, c.emit(llvm_ext.ExtractElementOp, (source, c.value(lane)), element_of(source.type)))
+        return
+    part = _row_range(_shape(op.vector), static)
+    if isa(op.result.type, VectorType[Attribute]):
+        c.bind(op.result, c.shuffle(source, source, part))
+    else:
+        c.bind(op.result, c.emit(llvm_ext.ExtractElementOp, (source, c.i64(part[0])), element_of(source.type)))
+
+
+@TABLE.on(vector.InsertOp)
+def convert_insert(c: Converter, op: vector.InsertOp) -> None:
+    """A vector with a lane, or a part, replaced."""
+    source, target = c.value(op.source), c.value(op.dest)
+    position = op.get_mixed_position()
+    static = _static_position(position, op)
+    if static is None or not lanes(source.type):
+        lane = c.value(position[0]) if static is None and isinstance(position[0], SSAValue) else None  # dynamic
+        if lane is None:
+            lane = c.i64(_row_range(_shape(op.dest), static or [])[0])
+        c.bind(op.result, c.emit(llvm.InsertElementOp, (target, source, lane), target.type))
+        return
+    part = _row_range(_shape(op.dest), static)
+    width = lanes(target.type)
+    # Both operands of a shuffle have one length.
+    wide = c.shuffle(source, source, [i if i < len(part) else -1 for i in range(width)])
+    mask = [width + lane - part.start if lane in part else lane for lane in range(width)]
+    c.bind(op.result, c.shuffle(target, wide, mask))
+
+
+@TABLE.on(vector.ShuffleOp)
+def convert_shuffle(c: Converter, op: vector.ShuffleOp) -> None:
+    """Rows of two vectors in a new order."""
+    lhs, rhs = c.value(op.v1), c.value(op.v2)
+    shape = _shape(op.v1)
+    row = lanes(lhs.type) // shape[0] if shape else 1
+    mask = [index * row + lane if index >= 0 else -1 for index in op.mask.get_values() for lane in range(row)]
+    if lhs.type != rhs.type:
+        # LLVM wants operands of one length: pad the shorter, and renumber what comes from the second.
+        left, width = lanes(lhs.type), max(lanes(lhs.type), lanes(rhs.type))
+        lhs, rhs = (c.shuffle(v, v, [i if i < lanes(v.type) else -1 for i in range(width)]) for v in (lhs, rhs))
+        mask = [index if index < left else index - left + width for index in mask]
+    c.bind(op.result, c.shuffle(lhs, rhs, mask))
+
+
+@TABLE.on(vector.BitcastOp)
+def convert_bitcast(c: Converter, op: vector.BitcastOp) -> None:
+    """The same bits as lanes of another type."""
+    c.bind(op.result, c.emit(llvm.BitcastOp, (c.value(op.source),), c.type_of(op.result)))
+
+
+REDUCTIONS = {
+    **{"add": "add", "mul": "mul", "and": "and", "or": "or", "xor": "xor"},
+    **{"minsi": "smin", "minui": "umin", "maxsi": "smax", "maxui": "umax"},
+    **{"minnumf": "fmin", "maxnumf": "fmax", "minimumf": "fminimum", "maximumf": "fmaximum"},
+}
+COMBINERS: dict[str, type[llvm.AddOp | llvm.MulOp | llvm.AndOp | llvm.OrOp | llvm.XOrOp]] = {
+    "add": llvm.AddOp,
+    "mul": llvm.MulOp,
+    "and": llvm.AndOp,
+    "or": llvm.OrOp,
+    "xor": llvm.XOrOp,
+}
+
+
+@TABLE.on(vector.ReductionOp)
+def convert_reduction(c: Converter, op: vector.ReductionOp) -> None:
+    """All lanes combined, and `acc` when there is one; float sums and products go lane by lane unless `reassoc` is set."""
+    kind = op.kind.data.value
+    values = (c.value(op.vector),) if op.acc is None else (c.value(op.vector), c.value(op.acc))
+    bf16 = isinstance(element_of(values[0].type), BFloat16Type)
+    narrow = element_of(values[0].type)
+    if bf16:
+        values = tuple(c.emit(llvm.FPExtOp, (value,), with_element(value.type, f32)) for value in values)
+    element = element_of(values[0].type)
+    flags = fastmath_of(op.fastmath)
+    acc = values[1] if len(values) > 1 else None
+    if kind in ("add", "mul") and isinstance(element, FLOAT_TYPES):
+        start = acc if acc is not None else c.constant(-0.0 if kind == "add" else 1.0, element)
+        result = c.compute(f"vector.reduce.f{kind}", (start, values[0]), element, flags)
+    else:
+        result = c.compute(f"vector.reduce.{REDUCTIONS[kind]}", (values[0],), element, flags)
+        if acc is not None:
+            result = _combine(c, kind, result, acc)
+    c.bind(op.dest, truncate_float(c, result, narrow) if bf16 else result)
+
+
+def _combine(c: Converter, kind: str, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
+    """Two scalars combined as a reduction combines lanes."""
+    if (op := COMBINERS.get(kind)) is not None:
+        properties: dict[str, Attribute] = {"overflowFlags": IntegerAttr(0, 32)} if kind in ("add", "mul") else {}
+        return c.emit(op, (lhs, rhs), lhs.type, properties)
+    names = {"minnumf": "minnum", "maxnumf": "maxnum", "minimumf": "minimum", "maximumf": "maximum"}
+    return c.compute(names.get(kind, REDUCTIONS[kind]), (lhs, rhs), lhs.type, NO_FASTMATH)

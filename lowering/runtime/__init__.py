@@ -1,0 +1,1 @@
+"""The compiled runtime: threads and memory for code that mirstack made."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import IO
 
-from xdsl.dialects import get_all_dialects
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass, PassPipeline
 from xdsl.targets import get_all_targets
@@ -18,15 +18,14 @@ from xdsl.xdsl_opt_main import xDSLOptMain
 from ..passes.registry import list_passes, pass_factories
 from ..support.deep import in_deep_stack
 from ..support.diagnostics import Diagnostic, MirError, Sources, render_all
-from ..universe import dialect_factories
 from .arguments import add_arguments
 from .errors import INVALID, OK, InternalError, UsageError, guarded
 from .expected import compare
 from .instruments import Instrument, PrintAfterAll, PrintAfterChange, Timing
-from .mlir_frontend import parse_mlir
+from .modules import FORMATS, format_of, parse_chunk, register_dialects
 from .pipeline import read_pipeline
 from .run_passes import VerifyEach, run_passes, verify_result
-from .sources import Chunk, Source, extension, read_source
+from .sources import Chunk, Source, read_source
 from .targets import TARGETS, MlirStyle, print_mlir
 
 # The target that is not named: the format of the input.
@@ -37,15 +36,18 @@ class MirOptMain(xDSLOptMain):
     """xDSL's driver, extended. Plugins of others are left to `xdsl-opt`: looking for them costs a tenth of the start-up."""
 
     passes: tuple[ModulePass, ...]
+    front_end: str
+    exit_code: int = OK
 
     def register_all_dialects(self) -> None:
-        for name, factory in {**get_all_dialects(), **dialect_factories()}.items():
-            self.ctx.register_dialect(name, factory)
+        register_dialects(self.ctx)
 
     def register_all_frontends(self) -> None:
-        self.available_frontends = {
-            name: lambda stream, name=name: self.parse_text(name, _from_stream(stream)) for name in ("mir", "mlir")
-        }
+        def parse_stream(name: str, stream: IO[bytes]) -> ModuleOp:
+            source = Source("<stream>", stream.read().decode(), Path.cwd())
+            return parse_chunk(source, Chunk(source.text), name, self.ctx)
+
+        self.available_frontends = {name: partial(parse_stream, name) for name in FORMATS}
 
     def register_all_passes(self) -> None:
         self.available_passes = dict(pass_factories())
@@ -63,13 +65,16 @@ class MirOptMain(xDSLOptMain):
         self.passes = read_pipeline(self.args.passes, self.available_passes)
         self.pipeline = PassPipeline(self.passes)
 
-    def run(self) -> int:
-        """Carries out the command line; the exit code."""
+    def run(self) -> None:
+        """Carries out the command line; `exit_code` tells how it went."""
+        self.exit_code = self._run()
+
+    def _run(self) -> int:
         if self.args.list_passes:
             print("\n".join(list_passes()))
             return OK
         source = read_source(self.args.input_file)
-        self.front_end = self._front_end()
+        self.front_end = format_of(self.args.input_file, self.args.frontend)
         outputs: list[str] = []
         failed = False
         for chunk in source.chunks(self.args.split_input_file):
@@ -95,16 +100,6 @@ class MirOptMain(xDSLOptMain):
             self._write_file("// -----\n".join(outputs))
         return INVALID if failed else OK
 
-    def parse_text(self, front_end: str, source: Source, chunk: Chunk | None = None) -> ModuleOp:
-        """The module that (a part of) a text writes in the format `front_end`; raises `MirError`."""
-        chunk = chunk or Chunk(source.text)
-        if front_end == "mir":
-            from ..parser import parse_mir
-
-            return parse_mir(chunk.text, source.name, first_line=chunk.first_line, directory=source.directory)
-        implicit_module = not self.args.no_implicit_module
-        return parse_mlir(self.ctx, chunk.text, source.name, chunk.first_line, implicit_module)
-
     def print_module(self, module: ModuleOp, target: str | None = None) -> str:
         """The module in the format `target`, by default the one asked for on the command line."""
         target = target or self._target()
@@ -125,17 +120,6 @@ class MirOptMain(xDSLOptMain):
             return self.args.target
         wants_mlir = self.args.print_op_generic or self.args.print_debuginfo or self.args.print_no_properties
         return "mlir" if wants_mlir else self.front_end
-
-    def _front_end(self) -> str:
-        """The format of the input: as told, else by its extension, else `.mir`."""
-        if self.args.frontend:
-            return self.args.frontend
-        found = extension(self.args.input_file)
-        if found in self.available_frontends:
-            return found
-        if not found and self.args.input_file in (None, "-"):
-            return "mir"
-        raise UsageError(f"{self.args.input_file}: neither .mir nor .mlir: tell its format with -f mir or -f mlir")
 
     def _compile(self, source: Source, chunk: Chunk) -> tuple[str | None, list[Diagnostic]]:
         """A part of the input from text to text: the output, or None and what was wrong with it."""
@@ -164,7 +148,7 @@ class MirOptMain(xDSLOptMain):
 
     def _parse(self, source: Source, chunk: Chunk) -> ModuleOp:
         try:
-            return self.parse_text(self.front_end, source, chunk)
+            return parse_chunk(source, chunk, self.front_end, self.ctx, not self.args.no_implicit_module)
         except MirError as error:
             if self.args.parsing_diagnostics:
                 print(render_all(error.diagnostics, Sources.current()))
@@ -209,17 +193,18 @@ class MirOptMain(xDSLOptMain):
             raise UsageError(f"{path}: cannot be written: {error.strerror}") from None
 
 
-def _from_stream(stream: IO[bytes]) -> Source:
-    return Source("<stream>", stream.read().decode(), Path.cwd())
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """The command; gives the exit code: 0, 1 for diagnostics, 2 for a wrong command line, 70 for a bug of mirstack."""
     arguments = list(sys.argv[1:] if argv is None else argv)
 
+    def compile_all() -> int:
+        driver = MirOptMain(args=arguments)
+        driver.run()
+        return driver.exit_code
+
     def body() -> int:
         try:
-            return in_deep_stack(lambda: MirOptMain(args=arguments).run())
+            return in_deep_stack(compile_all)
         except ShrinkException:
             print("Success, can shrink")
             return OK

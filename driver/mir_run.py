@@ -1,0 +1,219 @@
+"""`mir-run`: compile an entry of a file and run it on arrays from files, random ones or zeros."""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from ..support.deep import in_deep_stack
+from ..support.diagnostics import MirError, Sources, render_all
+from .errors import INVALID, OK, UsageError, guarded
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from .run_inputs import Arrays, Parameter
+
+# How many elements of a result are shown.
+SHOWN = 6
+
+
+class Executable(Protocol):
+    """What `mirstack.compile` gives, as far as it is used here.
+
+    `kind` is "relay", "te" or "tir". `run` takes arrays by parameter name, all of them, and gives the results by name:
+    `out0`, `out1`, … of Relay, the buffers that were changed of TE and TIR. It may write into the arrays it is given.
+    """
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def params(self) -> Sequence[Parameter]: ...
+    def run(self, inputs: Arrays) -> Arrays: ...
+
+
+Compile = Callable[[argparse.Namespace], Executable]
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number from 1 on")
+    return int(text)
+
+
+def argument_parser() -> argparse.ArgumentParser:
+    """The options of `mir-run`."""
+    parser = argparse.ArgumentParser(
+        prog="mir-run",
+        description="Compile the entry of a .mir or .mlir file and run it.",
+        usage="mir-run FILE [--input x=x.npy] [--random SEED] [--output out.npz] [OPTION…] (--help shows all options)",
+    )
+    parser.add_argument("file", metavar="FILE", help="the module to run, - for standard input")
+    parser.add_argument(
+        "-f", "--frontend", choices=("mir", "mlir"), help="the file's format, when its name does not tell"
+    )
+    parser.add_argument("--entry", metavar="NAME", help="the function to run; by default the only one, else main")
+    parser.add_argument(
+        "--input",
+        action="append",
+        default=[],
+        metavar="NAME=FILE.npy | FILE.npz",
+        help="a parameter's value, or the values of several by name; may be repeated",
+    )
+    parser.add_argument("--random", type=int, metavar="SEED", help="draw the parameters that are not given")
+    parser.add_argument(
+        "--size", action="append", default=[], metavar="NAME=NUMBER", help="the value of a symbolic size"
+    )
+    parser.add_argument("--output", metavar="FILE.npz", help="write the results")
+    parser.add_argument(
+        "--expect", metavar="FILE.npz", help="compare the results with these; exit with 1 if they differ"
+    )
+    parser.add_argument("--rtol", type=float, default=1e-4, help="relative tolerance of --expect (1e-4)")
+    parser.add_argument("--atol", type=float, default=1e-5, help="absolute tolerance of --expect (1e-5)")
+    parser.add_argument("--target", choices=("cpu", "interp"), default="cpu", help="native code, or the interpreter")
+    parser.add_argument(
+        "--threads", type=_positive, metavar="N", help="threads for parallel loops; all cores by default"
+    )
+    parser.add_argument("-O", dest="opt_level", type=int, choices=range(4), default=3, help="optimization level (3)")
+    parser.add_argument("--mcpu", "-mcpu", metavar="CPU", help="the CPU to compile for; this machine's by default")
+    parser.add_argument("--repeat", type=_positive, default=1, metavar="N", help="run N times, showing best and median")
+    parser.add_argument("--debug", action="store_true", help="with an internal error, show where it happened")
+    return parser
+
+
+def compile_entry(args: argparse.Namespace) -> Executable:
+    """The compiled entry that the command line asks for; raises `MirError`."""
+    from ..api.compile import compile as compile_module
+    from .modules import read_module
+
+    module = read_module(args.file, args.frontend)
+    return compile_module(
+        module,
+        target=args.target,
+        entry=args.entry,
+        threads=args.threads,
+        opt_level=args.opt_level,
+        cpu=args.mcpu,
+    )
+
+
+def run(args: argparse.Namespace, compile_with: Compile = compile_entry) -> int:
+    """Compiles, runs, shows, writes and compares; the exit code."""
+    from . import run_inputs
+
+    start = time.perf_counter()
+    executable = compile_with(args)
+    compile_seconds = time.perf_counter() - start
+    parameters = executable.params
+    given = run_inputs.load_inputs(args.input, parameters)
+    sizes = run_inputs.bind_sizes(parameters, given, run_inputs.read_sizes(args.size))
+    run_inputs.check(parameters, given, sizes)
+    if args.random is not None:
+        inputs = {**run_inputs.draw(parameters, sizes, args.random), **given}
+    elif executable.kind == "relay":
+        inputs = given
+        missing = [parameter.name for parameter in parameters if parameter.name not in given]
+        if missing:
+            raise UsageError(
+                f"no value for parameter {', '.join(missing)}: give --input {missing[0]}=FILE.npy or --random SEED"
+            )
+    else:
+        inputs = {**run_inputs.zeros(parameters, sizes), **given}
+    print(f"{executable.name} ({executable.kind}) on {args.target}, compiled in {_milliseconds(compile_seconds)}")
+    for name, array in inputs.items():
+        print(f"  {name}: {run_inputs.describe(array)}")
+    results, seconds = _timed_runs(executable, inputs, args.repeat)
+    for name, array in results.items():
+        print(f"  -> {name}: {run_inputs.describe(array)} {short_view(array)}")
+    if args.repeat == 1:
+        print(f"ran in {_milliseconds(seconds[0])}")
+    else:
+        best, median = min(seconds), statistics.median(seconds)
+        print(f"ran {args.repeat} times, best {_milliseconds(best)}, median {_milliseconds(median)}")
+    if args.output is not None:
+        _write(args.output, results)
+    return OK if args.expect is None else _compare(args, results)
+
+
+def _timed_runs(executable: Executable, inputs: Arrays, repeat: int) -> tuple[Arrays, list[float]]:
+    """The results, those of the last run, and the seconds of each; every run starts from the same inputs."""
+    results: Arrays = {}
+    seconds: list[float] = []
+    for _ in range(repeat):
+        fresh = {name: array.copy() for name, array in inputs.items()}
+        start = time.perf_counter()
+        results = executable.run(fresh)
+        seconds.append(time.perf_counter() - start)
+    return results, seconds
+
+
+def short_view(array: np.ndarray) -> str:
+    """The first few elements, as `[1, 2.5, …]`."""
+    flat = array.reshape(-1)
+    shown = ", ".join(f"{float(x):.4g}" if array.dtype.kind not in "biu" else str(x) for x in flat[:SHOWN])
+    return f"[{shown}{', …' if flat.size > SHOWN else ''}]"
+
+
+def _milliseconds(seconds: float) -> str:
+    return f"{seconds * 1e3:.3g} ms" if seconds < 1 else f"{seconds:.3g} s"
+
+
+def _write(path: str, results: Arrays) -> None:
+    # Not by numpy.savez, in which an array cannot be called `file`.
+    import zipfile
+
+    from numpy.lib import format as npy
+
+    try:
+        with zipfile.ZipFile(path, "w") as archive:
+            for name, array in results.items():
+                with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
+                    npy.write_array(file, array, allow_pickle=False)
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def _compare(args: argparse.Namespace, results: Arrays) -> int:
+    from .check_each import array_difference
+    from .run_inputs import load_npz, reinterpret
+
+    expected = load_npz(args.expect)
+    differences: list[str] = []
+    for name, wanted in expected.items():
+        if name not in results:
+            differences.append(f"{name} is missing: the results are {', '.join(results) or 'none'}")
+            continue
+        difference = array_difference(reinterpret(wanted, results[name].dtype), results[name], args.rtol, args.atol)
+        if difference is not None:
+            differences.append(name + difference)
+    for difference in differences:
+        print(f"mir-run: {args.expect}: {difference}", file=sys.stderr)
+    if not differences:
+        print(f"as expected by {args.expect}: {', '.join(expected)}")
+    return INVALID if differences else OK
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The command; gives the exit code: 0, 1 when the module is wrong or results differ, 2 for a wrong command line."""
+    args = argument_parser().parse_args(argv)
+
+    def body() -> int:
+        sources = Sources()
+        with sources.reading():
+            try:
+                return run(args)
+            except MirError as error:
+                print(render_all(error.diagnostics, sources), file=sys.stderr)
+                return INVALID
+
+    return guarded("mir-run", lambda: in_deep_stack(body), debug=args.debug)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,57 @@
+"""From a source text to a module, whichever of the formats it is in."""
+
+from __future__ import annotations
+
+from xdsl.context import Context
+from xdsl.dialects import get_all_dialects
+from xdsl.dialects.builtin import ModuleOp
+
+from ..support.diagnostics import Sources
+from ..support.verify import verify
+from ..universe import dialect_factories
+from .errors import UsageError
+from .mlir_frontend import parse_mlir
+from .sources import Chunk, Source, extension, read_source
+
+FORMATS = ("mir", "mlir")
+
+
+def register_dialects(context: Context) -> None:
+    """Makes every dialect of xDSL and of mirstack known; each is imported when its first op or type is read."""
+    for name, factory in {**get_all_dialects(), **dialect_factories()}.items():
+        context.register_dialect(name, factory)
+
+
+def format_of(path: str | None, told: str | None) -> str:
+    """The format of a file: as told, else by its extension; standard input is `.mir`. Raises `UsageError`."""
+    if told:
+        return told
+    found = extension(path)
+    if found in FORMATS:
+        return found
+    if path in (None, "-"):
+        return "mir"
+    raise UsageError(f"{path}: neither .mir nor .mlir: tell its format with -f mir or -f mlir")
+
+
+def parse_chunk(
+    source: Source, chunk: Chunk, text_format: str, context: Context, implicit_module: bool = True
+) -> ModuleOp:
+    """The module that a part of a source writes; raises `MirError` with all that is wrong with its syntax."""
+    if text_format == "mir":
+        from ..parser import parse_mir
+
+        return parse_mir(chunk.text, source.name, first_line=chunk.first_line, directory=str(source.directory))
+    return parse_mlir(context, chunk.text, source.name, chunk.first_line, implicit_module)
+
+
+def read_module(path: str, told_format: str | None = None) -> ModuleOp:
+    """The verified module of a file; raises `UsageError` and `MirError`. Its text is added to the current sources."""
+    source = read_source(path)
+    text_format = format_of(path, told_format)
+    Sources.current().add(source.name, source.text)
+    context = Context()
+    register_dialects(context)
+    module = parse_chunk(source, Chunk(source.text), text_format, context)
+    verify(module)
+    return module

@@ -1,0 +1,207 @@
+"""What `mir-run` feeds an entry: arrays from files, drawn from a seed or zero, of the sizes that its symbols have."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Protocol, cast
+
+import numpy as np
+
+from .errors import UsageError, did_you_mean
+
+Arrays = dict[str, np.ndarray]
+
+
+class Parameter(Protocol):
+    """A parameter of an entry: `shape` may hold sizes by name, or expressions of them; `dtype` is TVM's name of it."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def shape(self) -> tuple[int | str, ...]: ...
+    @property
+    def dtype(self) -> str: ...
+
+
+def numpy_dtype(name: str) -> np.dtype:
+    """The numpy type of a dtype name; bfloat16 and the 8-bit floats come from ml_dtypes."""
+    try:
+        return np.dtype(name)
+    except TypeError:
+        import ml_dtypes
+
+        return np.dtype(cast(type[np.generic], getattr(ml_dtypes, name)))
+
+
+def describe(array: np.ndarray) -> str:
+    """A type as it is written in messages: `float32[2, 3]`."""
+    return f"{array.dtype}{list(array.shape)}"
+
+
+def load_inputs(arguments: Iterable[str], parameters: Sequence[Parameter]) -> Arrays:
+    """The arrays that `--input` names: `x=file.npy` for one parameter, `file.npz` for those that it holds.
+
+    Raises:
+        UsageError: for a file that cannot be read, and a name that no parameter has.
+    """
+    names = [parameter.name for parameter in parameters]
+    found: Arrays = {}
+    for argument in arguments:
+        name, equals, path = argument.partition("=")
+        if not equals:
+            for key, array in load_npz(argument).items():
+                found[_known(key, names, f"{argument}: array '{key}'")] = array
+            continue
+        found[_known(name, names, f"--input {argument}: '{name}'")] = _load_npy(path)
+    for parameter in parameters:
+        if parameter.name in found:
+            found[parameter.name] = reinterpret(found[parameter.name], numpy_dtype(parameter.dtype))
+    return found
+
+
+def _known(name: str, names: list[str], what: str) -> str:
+    if name not in names:
+        takes = ", ".join(names) or "nothing"
+        raise UsageError(f"{what} is no parameter{did_you_mean(name, names)} (the entry takes {takes})")
+    return name
+
+
+def load_npz(path: str) -> Arrays:
+    """The arrays of a .npz file by name; raises `UsageError`."""
+    loaded = _load(path)
+    if isinstance(loaded, np.ndarray):
+        raise UsageError(f"{path}: holds one array without a name: write NAME={path}")
+    try:
+        return {name: loaded[name] for name in loaded}
+    except ValueError as error:
+        raise UsageError(f"{path}: {error}") from None
+
+
+def _load_npy(path: str) -> np.ndarray:
+    loaded = _load(path)
+    if not isinstance(loaded, np.ndarray):
+        raise UsageError(f"{path}: holds several arrays by name: write --input {path}")
+    return loaded
+
+
+def _load(path: str) -> np.ndarray | Mapping[str, np.ndarray]:
+    if not Path(path).exists():
+        raise UsageError(f"{path}: no such file")
+    try:
+        return np.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise UsageError(f"{path}: is no .npy or .npz file of numbers: {' '.join(str(error).split())}") from None
+
+
+def reinterpret(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """`array`, where numpy's file formats kept only the size of its elements (as for bfloat16) with its type again."""
+    return array.view(dtype) if array.dtype.kind == "V" and array.dtype.itemsize == dtype.itemsize else array
+
+
+def read_sizes(arguments: Iterable[str]) -> dict[str, int]:
+    """The sizes that `--size n=37` gives; raises `UsageError`."""
+    sizes: dict[str, int] = {}
+    for argument in arguments:
+        name, _, value = argument.partition("=")
+        if not value.isdecimal():
+            raise UsageError(f"--size {argument}: write NAME=NUMBER, as in n=37")
+        sizes[name] = int(value)
+    return sizes
+
+
+def bind_sizes(parameters: Sequence[Parameter], inputs: Arrays, sizes: dict[str, int]) -> dict[str, int]:
+    """`sizes` together with what the shapes of the inputs say of named sizes; raises `UsageError` when they disagree."""
+    bound = dict(sizes)
+    for parameter in parameters:
+        array = inputs.get(parameter.name)
+        if array is None:
+            continue
+        for axis, (size, given) in enumerate(zip(parameter.shape, array.shape, strict=False)):
+            if isinstance(size, str) and size.isidentifier() and bound.setdefault(size, given) != given:
+                raise UsageError(
+                    f"size {size} is {bound[size]}, but axis {axis} of input {parameter.name} is of size {given}"
+                )
+        # A size that is itself a parameter: its value is the size.
+        if not parameter.shape and array.shape == () and array.dtype.kind in "iu" and parameter.name not in bound:
+            bound[parameter.name] = int(array)
+    return bound
+
+
+def concrete_shape(parameter: Parameter, sizes: dict[str, int]) -> tuple[int, ...]:
+    """The parameter's shape with sizes filled in; raises `UsageError` for a size that is not known."""
+    return tuple(size if isinstance(size, int) else _evaluate(size, parameter, sizes) for size in parameter.shape)
+
+
+def _evaluate(text: str, parameter: Parameter, sizes: dict[str, int]) -> int:
+    def value(node: ast.expr) -> int:
+        match node:
+            case ast.Constant(value=int(number)):
+                return number
+            case ast.Name(id=name):
+                if name not in sizes:
+                    raise UsageError(
+                        f"size {name} of parameter {parameter.name} is not known: give --size {name}=NUMBER"
+                    )
+                return sizes[name]
+            case ast.BinOp(left=left, op=ast.Add(), right=right):
+                return value(left) + value(right)
+            case ast.BinOp(left=left, op=ast.Sub(), right=right):
+                return value(left) - value(right)
+            case ast.BinOp(left=left, op=ast.Mult(), right=right):
+                return value(left) * value(right)
+            case ast.BinOp(left=left, op=ast.FloorDiv(), right=right) if value(right):
+                return value(left) // value(right)
+            case _:
+                raise UsageError(
+                    f"size {text} of parameter {parameter.name} cannot be computed here: give an --input for it"
+                )
+
+    return value(ast.parse(text, mode="eval").body)
+
+
+def draw(parameters: Sequence[Parameter], sizes: dict[str, int], seed: int) -> Arrays:
+    """Random values for every parameter: booleans even, integers 0 to 9, floats normal, all from one generator in order."""
+    generator = np.random.default_rng(seed)
+    drawn: Arrays = {}
+    for parameter in parameters:
+        dtype = numpy_dtype(parameter.dtype)
+        if not parameter.shape and parameter.name in sizes:
+            drawn[parameter.name] = np.asarray(sizes[parameter.name], dtype)
+            continue
+        shape = concrete_shape(parameter, sizes)
+        if dtype.kind == "b":
+            values = generator.integers(0, 2, shape)
+        elif dtype.kind in "iu":
+            values = generator.integers(0, 10, shape)
+        else:
+            values = generator.standard_normal(shape)
+        drawn[parameter.name] = np.asarray(values).astype(dtype)
+    return drawn
+
+
+def zeros(parameters: Sequence[Parameter], sizes: dict[str, int]) -> Arrays:
+    """Zeros for every parameter, save that a parameter that is a size has its value."""
+    return {
+        parameter.name: np.asarray(sizes[parameter.name], numpy_dtype(parameter.dtype))
+        if not parameter.shape and parameter.name in sizes
+        else np.zeros(concrete_shape(parameter, sizes), numpy_dtype(parameter.dtype))
+        for parameter in parameters
+    }
+
+
+def check(parameters: Sequence[Parameter], inputs: Arrays, sizes: dict[str, int]) -> None:
+    """Raises `UsageError` when an input has not its parameter's type and shape."""
+    for parameter in parameters:
+        array = inputs.get(parameter.name)
+        if array is None:
+            continue
+        wanted = f"{parameter.dtype}[{', '.join(map(str, parameter.shape))}]"
+        if array.dtype != numpy_dtype(parameter.dtype):
+            raise UsageError(
+                f"input {parameter.name} is {describe(array)}, but its parameter is {wanted}: "
+                f"save it with .astype('{parameter.dtype}')"
+            )
+        if len(array.shape) != len(parameter.shape) or array.shape != concrete_shape(parameter, sizes):
+            raise UsageError(f"input {parameter.name} is {describe(array)}, but its parameter is {wanted}")

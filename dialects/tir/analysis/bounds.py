@@ -1,0 +1,230 @@
+"""Constant bounds and modular sets: what is known of an expression's value in numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import gcd
+from typing import NamedTuple, TypeAlias
+
+from xdsl.dialects.builtin import IntegerType, Signedness
+from xdsl.ir import Attribute, SSAValue
+
+from .expr import Atom, Expr, Kind
+
+INF = 1 << 200
+"""A number that no bound of a program reaches: bounds at or beyond it (of either sign) are no bounds."""
+
+
+class ConstIntBound(NamedTuple):
+    """min_value <= e <= max_value; -INF and INF where nothing is known."""
+
+    min_value: int
+    max_value: int
+
+    def __neg__(self) -> ConstIntBound:
+        return ConstIntBound(-self.max_value, -self.min_value)
+
+    def union(self, other: ConstIntBound) -> ConstIntBound:
+        """The least bound that holds where either does."""
+        return ConstIntBound(min(self.min_value, other.min_value), max(self.max_value, other.max_value))
+
+    def intersect(self, other: ConstIntBound) -> ConstIntBound:
+        """The bound that holds where both do."""
+        return ConstIntBound(max(self.min_value, other.min_value), min(self.max_value, other.max_value))
+
+    def shifted(self, amount: int) -> ConstIntBound:
+        """The bound of the value plus a number."""
+        return _bound(
+            self.min_value + amount if self.min_value > -INF else -INF,
+            self.max_value + amount if self.max_value < INF else INF,
+        )
+
+    @property
+    def is_everything(self) -> bool:
+        """Whether nothing is known."""
+        return self.min_value <= -INF and self.max_value >= INF
+
+
+EVERYTHING = ConstIntBound(-INF, INF)
+BOOLEAN = ConstIntBound(0, 1)
+
+
+def _bound(low: int, high: int) -> ConstIntBound:
+    return ConstIntBound(max(low, -INF), min(high, INF))
+
+
+class ModularSet(NamedTuple):
+    """The values coeff * x + base for integer x; 0 <= base < coeff, and coeff 0 for the one value `base`."""
+
+    coeff: int
+    base: int
+
+    @staticmethod
+    def of(coeff: int, base: int) -> ModularSet:
+        """Normalized."""
+        coeff = abs(coeff)
+        return ModularSet(coeff, base % coeff if coeff else base)
+
+    def union(self, other: ModularSet) -> ModularSet:
+        """The least set that holds both."""
+        return ModularSet.of(gcd(self.coeff, other.coeff, abs(self.base - other.base)), self.base)
+
+
+BoundOf: TypeAlias = Callable[[Expr], ConstIntBound]
+
+
+def bound_of_type(atom: Atom) -> ConstIntBound:
+    """What a variable's dtype says of it."""
+    of = atom.payload
+    return type_bound(of.type) if isinstance(of, SSAValue) else EVERYTHING
+
+
+def type_bound(type: Attribute | None) -> ConstIntBound:
+    """The range of an integer dtype; everything for others."""
+    if not isinstance(type, IntegerType):
+        return EVERYTHING
+    bits = type.width.data
+    if type.signedness.data is Signedness.UNSIGNED or bits == 1:
+        return ConstIntBound(0, (1 << bits) - 1)
+    return ConstIntBound(-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
+
+
+def bound_of_sum(expr: Expr, bound_of_atom: Callable[[Atom], ConstIntBound]) -> ConstIntBound:
+    """The bound of a linear combination, its atoms taken as independent."""
+    low = high = expr.const
+    for atom, coefficient in expr.terms:
+        least, most = bound_of_atom(atom)
+        if coefficient < 0:
+            least, most = most, least
+        low = -INF if low <= -INF or abs(least) >= INF else low + coefficient * least
+        high = INF if high >= INF or abs(most) >= INF else high + coefficient * most
+    return _bound(low, high)
+
+
+def bound_of_atom(atom: Atom, bound: BoundOf) -> ConstIntBound:
+    """The bound of an atom from those of its operands."""
+    operands = atom.operands
+    match atom.kind:
+        case Kind.VAR:
+            return bound_of_type(atom)
+        case Kind.GE | Kind.EQ | Kind.AND:
+            return BOOLEAN
+        case Kind.PRODUCT:
+            result = bound(operands[0])
+            for operand in operands[1:]:
+                result = _bound_of_product(result, bound(operand))
+            if len(operands) == 2 and operands[0] == operands[1]:
+                result = ConstIntBound(max(result.min_value, 0), result.max_value)
+            return result
+        case Kind.MIN:
+            parts = [bound(e) for e in operands]
+            return ConstIntBound(min(p.min_value for p in parts), min(p.max_value for p in parts))
+        case Kind.MAX:
+            parts = [bound(e) for e in operands]
+            return ConstIntBound(max(p.min_value for p in parts), max(p.max_value for p in parts))
+        case Kind.SELECT:
+            return bound(operands[1]).union(bound(operands[2]))
+        case Kind.FLOORDIV:
+            return _bound_of_quotient(bound(operands[0]), bound(operands[1]), lambda a, b: a // b)
+        case Kind.TRUNCDIV:
+            return _bound_of_quotient(bound(operands[0]), bound(operands[1]), _truncate)
+        case Kind.FLOORMOD:
+            dividend, divisor = bound(operands[0]), bound(operands[1])
+            if divisor.min_value <= 0:
+                return EVERYTHING
+            if dividend.min_value >= 0:
+                return ConstIntBound(0, min(dividend.max_value, divisor.max_value - 1))
+            return ConstIntBound(0, divisor.max_value - 1 if divisor.max_value < INF else INF)
+        case Kind.TRUNCMOD:
+            dividend, divisor = bound(operands[0]), bound(operands[1])
+            if divisor.min_value <= 0 or divisor.max_value >= INF:
+                return EVERYTHING
+            most = divisor.max_value - 1
+            return ConstIntBound(
+                0 if dividend.min_value >= 0 else max(-most, dividend.min_value),
+                0 if dividend.max_value <= 0 else min(most, dividend.max_value),
+            )
+        case Kind.CALL:
+            return _bound_of_call(atom, bound)
+
+
+def _truncate(a: int, b: int) -> int:
+    quotient = abs(a) // abs(b)
+    return quotient if (a < 0) == (b < 0) else -quotient
+
+
+def _bound_of_product(a: ConstIntBound, b: ConstIntBound) -> ConstIntBound:
+    corners = [p * q for p in a for q in b]
+    return _bound(min(corners), max(corners))
+
+
+def _bound_of_quotient(a: ConstIntBound, b: ConstIntBound, divide: Callable[[int, int], int]) -> ConstIntBound:
+    if b.min_value <= 0 <= b.max_value:
+        if b.min_value == 0 and b.max_value > 0:
+            b = ConstIntBound(1, b.max_value)  # dividing by zero is undefined
+        else:
+            return EVERYTHING
+    # INF is larger than any number, so that a finite dividend over it gives 0 or -1, as it should.
+    corners = [divide(p, q) if abs(p) < INF else (p if q > 0 else -p) for p in a for q in b]
+    return ConstIntBound(min(corners), max(corners))
+
+
+def _bound_of_call(atom: Atom, bound: BoundOf) -> ConstIntBound:
+    """Of bitwise operations on what is not negative; else what the result's dtype says."""
+    payload = atom.payload
+    if not isinstance(payload, tuple):
+        a, b = (bound(e) for e in atom.operands)
+        return _bound_of_product(a, b)
+    limits = type_bound(payload[1])
+    if payload[0] == "T.bitwise_and":
+        known = [b.max_value for b in map(bound, atom.operands) if b.min_value >= 0]
+        if known:
+            return ConstIntBound(0, min(known)).intersect(limits)
+    if payload[0] in ("T.shift_right", "T.shift_left") and bound(atom.operands[0]).min_value >= 0:
+        most = bound(atom.operands[0]).max_value if payload[0] == "T.shift_right" else limits.max_value
+        return ConstIntBound(0, most).intersect(limits)
+    if payload[0] == "T.abs":
+        return ConstIntBound(0, limits.max_value)
+    return limits
+
+
+def modular_of_sum(expr: Expr, modular_of_atom: Callable[[Atom], ModularSet]) -> ModularSet:
+    """The modular set of a linear combination."""
+    coeff, base = 0, expr.const
+    for atom, coefficient in expr.terms:
+        part = modular_of_atom(atom)
+        coeff = gcd(coeff, coefficient * part.coeff)
+        base += coefficient * part.base
+    return ModularSet.of(coeff, base)
+
+
+def modular_of_atom(atom: Atom, modular: Callable[[Expr], ModularSet]) -> ModularSet:
+    """The modular set of an atom from those of its operands."""
+    operands = atom.operands
+    match atom.kind:
+        case Kind.PRODUCT:
+            result = modular(operands[0])
+            for operand in operands[1:]:
+                other = modular(operand)
+                coeff = gcd(result.coeff * other.coeff, result.coeff * other.base, other.coeff * result.base)
+                result = ModularSet.of(coeff, result.base * other.base)
+            return result
+        case Kind.FLOORDIV | Kind.FLOORMOD:
+            divisor = operands[1].value
+            if divisor is None or divisor <= 0:
+                return ModularSet(1, 0)
+            inner = modular(operands[0])
+            if atom.kind is Kind.FLOORMOD:
+                return ModularSet.of(gcd(inner.coeff, divisor), inner.base % divisor)
+            if inner.coeff % divisor == 0:
+                return ModularSet.of(inner.coeff // divisor, inner.base // divisor)
+            return ModularSet(1, 0)
+        case Kind.MIN | Kind.MAX:
+            result = modular(operands[0])
+            for operand in operands[1:]:
+                result = result.union(modular(operand))
+            return result
+        case Kind.SELECT:
+            return modular(operands[1]).union(modular(operands[2]))
+        case _:
+            return ModularSet(1, 0)

@@ -1,0 +1,553 @@
+"""The analyzer's own expressions: immutable, canonical, and apart from the IR.
+
+An `Expr` is a linear combination of atoms with integer coefficients plus a constant. An `Atom` is a variable or what is
+not linear: a floor division, a product of variables, a minimum, a comparison. Equal atoms are one object, so that
+expressions compare and hash by identity of their parts. Integers are unbounded, as TVM's arithmetic analyzer takes them
+(signed overflow is undefined); booleans are the integers 0 and 1. The constructors below simplify without any knowledge
+of ranges; `Analyzer.simplify` knows ranges.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Hashable, Iterable
+from enum import Enum, auto
+from math import gcd
+from typing import TypeAlias
+from weakref import WeakValueDictionary
+
+from xdsl.ir import SSAValue
+
+
+class Kind(Enum):
+    """What an atom is. `operands` are as the comments say; `payload` is None where none is named."""
+
+    VAR = auto()  # payload: an SSA value or a Symbol
+    PRODUCT = auto()  # two or more factors, each a single atom
+    FLOORDIV = auto()  # dividend, divisor
+    FLOORMOD = auto()
+    TRUNCDIV = auto()
+    TRUNCMOD = auto()
+    MIN = auto()  # two or more
+    MAX = auto()
+    GE = auto()  # operand >= 0
+    EQ = auto()  # operand == 0
+    AND = auto()  # two or more
+    SELECT = auto()  # condition, value if true, value if false; payload: whether only the chosen side is evaluated
+    CALL = auto()  # any pure function of its operands; payload: what names the function and its result
+
+
+class Symbol:
+    """A variable that is no SSA value yet: loop variables to be made, unknowns of an inverse map."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+class Atom:
+    """A variable or a non-linear term. Made by the functions of this module only; equal atoms are one object."""
+
+    __slots__ = ("__weakref__", "depth", "expr_", "kind", "operands", "payload", "serial")
+
+    kind: Kind
+    operands: tuple[Expr, ...]
+    payload: Hashable
+    serial: int
+    depth: int
+
+    def __init__(self, kind: Kind, operands: tuple[Expr, ...], payload: Hashable):
+        self.kind = kind
+        self.operands = operands
+        self.payload = payload
+        self.serial = next(_SERIAL)
+        self.depth = 1 + max((e.depth for e in operands), default=0)
+
+    def __repr__(self) -> str:
+        return repr(Expr(((self, 1),), 0))
+
+
+_SERIAL = itertools.count()
+_ATOMS: WeakValueDictionary[tuple[Kind, tuple[Expr, ...], Hashable], Atom] = WeakValueDictionary()
+
+Term: TypeAlias = "tuple[Atom, int]"
+
+
+class Expr:
+    """`const` plus the sum of coefficient times atom; no coefficient is 0, terms are in order of their atoms' making."""
+
+    __slots__ = ("_hash", "const", "terms")
+
+    terms: tuple[Term, ...]
+    const: int
+
+    def __init__(self, terms: tuple[Term, ...], const: int):
+        self.terms = terms
+        self.const = const
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Expr):
+            return NotImplemented
+        return self is other or (self.const == other.const and self.terms == other.terms)
+
+    def __hash__(self) -> int:
+        try:
+            return self._hash
+        except AttributeError:
+            self._hash = hash((self.terms, self.const))
+            return self._hash
+
+    @property
+    def value(self) -> int | None:
+        """The number that this constant is, or None."""
+        return None if self.terms else self.const
+
+    @property
+    def atom(self) -> Atom | None:
+        """The atom that this expression is just once, or None."""
+        if len(self.terms) == 1 and self.const == 0 and self.terms[0][1] == 1:
+            return self.terms[0][0]
+        return None
+
+    @property
+    def depth(self) -> int:
+        """How deep atoms are nested in each other."""
+        return max((atom.depth for atom, _ in self.terms), default=0)
+
+    def coefficient(self, atom: Atom) -> int:
+        """The coefficient of `atom`, 0 when it is no term."""
+        return next((c for a, c in self.terms if a is atom), 0)
+
+    def __add__(self, other: Expr | int) -> Expr:
+        if isinstance(other, int):
+            return Expr(self.terms, self.const + other)
+        return Expr(_combine(self.terms, other.terms, 1), self.const + other.const)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Expr | int) -> Expr:
+        if isinstance(other, int):
+            return Expr(self.terms, self.const - other)
+        return Expr(_combine(self.terms, other.terms, -1), self.const - other.const)
+
+    def __rsub__(self, other: int) -> Expr:
+        return -self + other
+
+    def __neg__(self) -> Expr:
+        return self.scaled(-1)
+
+    def scaled(self, factor: int) -> Expr:
+        """This expression times a number."""
+        if factor == 1:
+            return self
+        return Expr(tuple((a, c * factor) for a, c in self.terms) if factor else (), self.const * factor)
+
+    def __mul__(self, other: Expr | int) -> Expr:
+        if isinstance(other, int):
+            return self.scaled(other)
+        if not other.terms:
+            return self.scaled(other.const)
+        if not self.terms:
+            return other.scaled(self.const)
+        return _product(self, other)
+
+    __rmul__ = __mul__
+
+    def __floordiv__(self, other: Expr | int) -> Expr:
+        return floordiv(self, as_expr(other))
+
+    def __mod__(self, other: Expr | int) -> Expr:
+        return floormod(self, as_expr(other))
+
+    def __repr__(self) -> str:
+        return format_expr(self)
+
+
+ZERO = Expr((), 0)
+ONE = Expr((), 1)
+FALSE, TRUE = ZERO, ONE
+
+# Beyond these sizes an expression becomes an opaque variable, so that no adversarial program makes analysis slow.
+MAX_TERMS = 64
+MAX_DEPTH = 40
+
+
+def _combine(left: tuple[Term, ...], right: tuple[Term, ...], factor: int) -> tuple[Term, ...]:
+    """The terms of left + factor * right."""
+    if not right:
+        return left
+    if not left:
+        return right if factor == 1 else tuple((a, c * factor) for a, c in right)
+    total = dict(left)
+    for atom, coefficient in right:
+        merged = total.get(atom, 0) + factor * coefficient
+        if merged:
+            total[atom] = merged
+        else:
+            del total[atom]
+    return tuple(sorted(total.items(), key=_serial))
+
+
+def _serial(term: Term) -> int:
+    return term[0].serial
+
+
+def _order(expr: Expr) -> tuple[tuple[int, ...], tuple[int, ...], int]:
+    """A total order of expressions, for operands whose order does not matter."""
+    return tuple(a.serial for a, _ in expr.terms), tuple(c for _, c in expr.terms), expr.const
+
+
+def as_expr(value: Expr | int) -> Expr:
+    """An expression, of a number too."""
+    return Expr((), value) if isinstance(value, int) else value
+
+
+def _atom(kind: Kind, operands: tuple[Expr, ...], payload: Hashable = None) -> Expr:
+    key = (kind, operands, payload)
+    atom = _ATOMS.get(key)
+    if atom is None:
+        atom = _ATOMS[key] = Atom(kind, operands, payload)
+    return Expr(((atom, 1),), 0)
+
+
+def var(of: SSAValue | Symbol) -> Expr:
+    """The expression that is this variable."""
+    return _atom(Kind.VAR, (), of)
+
+
+def symbol(name: str) -> Expr:
+    """A fresh variable."""
+    return var(Symbol(name))
+
+
+def call(function: Hashable, operands: Iterable[Expr]) -> Expr:
+    """A pure function that analysis knows nothing about; equal for equal functions of equal operands."""
+    return _atom(Kind.CALL, tuple(operands), function)
+
+
+def factors_of(atom: Atom) -> tuple[Atom, ...]:
+    """The atoms whose product this atom is."""
+    return tuple(e.terms[0][0] for e in atom.operands) if atom.kind is Kind.PRODUCT else (atom,)
+
+
+def product_of(factors: Iterable[Atom]) -> Expr:
+    """The product of atoms: 1 for none."""
+    ordered = sorted(factors, key=lambda atom: atom.serial)
+    if not ordered:
+        return ONE
+    if len(ordered) == 1:
+        return Expr(((ordered[0], 1),), 0)
+    return _atom(Kind.PRODUCT, tuple(Expr(((a, 1),), 0) for a in ordered))
+
+
+def _product(left: Expr, right: Expr) -> Expr:
+    if len(left.terms) * len(right.terms) > MAX_TERMS:
+        return call("mul", sorted((left, right), key=_order))
+    total = left.scaled(right.const) + Expr(right.terms, 0).scaled(left.const)
+    for a, c in left.terms:
+        for b, d in right.terms:
+            total += product_of((*factors_of(a), *factors_of(b))).scaled(c * d)
+    return total
+
+
+def quotient_by_monomial(dividend: Expr, divisor: Expr) -> tuple[Expr, Expr] | None:
+    """(q, r) with dividend = q * divisor + r and no term of r a multiple of divisor; None unless divisor is one term."""
+    if len(divisor.terms) != 1 or divisor.const:
+        return None
+    atom, coefficient = divisor.terms[0]
+    needed = factors_of(atom)
+    quotient, rest = ZERO, as_expr(dividend.const)
+    for a, c in dividend.terms:
+        remaining = list(factors_of(a))
+        try:
+            for factor in needed:
+                remaining.remove(factor)
+        except ValueError:
+            remaining = None
+        if remaining is None or c % coefficient:
+            rest += Expr(((a, c),), 0)
+        else:
+            quotient += product_of(remaining).scaled(c // coefficient)
+    return quotient, rest
+
+
+def floordiv(a: Expr, b: Expr) -> Expr:
+    """a // b, rounded toward minus infinity."""
+    if b.terms:
+        if a == b:
+            return ONE
+        if a == ZERO:
+            return ZERO
+        split = quotient_by_monomial(a, b)
+        if split is not None and split[0] != ZERO:
+            return split[0] + floordiv(split[1], b)
+        return _atom(Kind.FLOORDIV, (a, b))
+    c = b.const
+    if c < 0:
+        a, c = -a, -c
+    if c == 0:
+        return _atom(Kind.FLOORDIV, (a, b))
+    if c == 1:
+        return a
+    quotient, rest = split_by(a, c)
+    if not rest.terms:
+        return quotient + rest.const // c
+    common = gcd(c, *(k for _, k in rest.terms))
+    if common > 1:  # (g*x + k) // (g*c) = (x + k//g) // c
+        rest = Expr(tuple((atom, k // common) for atom, k in rest.terms), rest.const // common)
+        return quotient + floordiv(rest, as_expr(c // common))
+    atom, coefficient = rest.terms[0]
+    if len(rest.terms) == 1 and coefficient == 1 and atom.kind is Kind.FLOORDIV:
+        inner, divisor = atom.operands  # (x//d + k) // c = (x + k*d) // (d*c)
+        if not divisor.terms and divisor.const > 0:
+            return quotient + floordiv(inner + rest.const * divisor.const, as_expr(divisor.const * c))
+    return quotient + _atom(Kind.FLOORDIV, (rest, as_expr(c)))
+
+
+def split_by(a: Expr, c: int) -> tuple[Expr, Expr]:
+    """(q, r) with a = c * q + r, where q takes every term that c divides and r's constant lies in [0, c)."""
+    quotient: list[Term] = []
+    rest: list[Term] = []
+    for term in a.terms:
+        (rest if term[1] % c else quotient).append(term)
+    return (
+        Expr(tuple((atom, k // c) for atom, k in quotient), a.const // c),
+        Expr(tuple(rest), a.const % c),
+    )
+
+
+def floormod(a: Expr, b: Expr) -> Expr:
+    """a % b with the sign of b: a - b * (a // b)."""
+    if b.terms:
+        if a in (b, ZERO):
+            return ZERO
+        split = quotient_by_monomial(a, b)
+        return _atom(Kind.FLOORMOD, (a if split is None else split[1], b))
+    c = b.const
+    if c == 0:
+        return _atom(Kind.FLOORMOD, (a, b))
+    if c < 0:
+        return -floormod(-a, as_expr(-c))
+    reduced = Expr(tuple(t for t in a.terms if t[1] % c), a.const % c)
+    if not reduced.terms:
+        return as_expr(reduced.const)
+    common = gcd(c, *(k for _, k in reduced.terms))
+    if common > 1:  # (g*x + k) % (g*c) = g * ((x + k//g) % c) + k%g
+        inner = Expr(tuple((atom, k // common) for atom, k in reduced.terms), reduced.const // common)
+        return floormod(inner, as_expr(c // common)).scaled(common) + reduced.const % common
+    # (k*(x % d) + y) % c = (k*x + y) % c where c divides d
+    opened = ZERO
+    for atom, k in reduced.terms:
+        if atom.kind is Kind.FLOORMOD and not atom.operands[1].terms and atom.operands[1].const % c == 0:
+            opened += (atom.operands[0] - Expr(((atom, 1),), 0)).scaled(k)
+    if opened != ZERO:
+        return floormod(reduced + opened, b)
+    return _atom(Kind.FLOORMOD, (reduced, b))
+
+
+def truncdiv(a: Expr, b: Expr) -> Expr:
+    """a / b rounded toward zero."""
+    if not b.terms and b.const == 1:
+        return a
+    if not a.terms and not b.terms and b.const:
+        quotient = abs(a.const) // abs(b.const)
+        return as_expr(quotient if (a.const < 0) == (b.const < 0) else -quotient)
+    return _atom(Kind.TRUNCDIV, (a, b))
+
+
+def truncmod(a: Expr, b: Expr) -> Expr:
+    """The remainder of `truncdiv`, with the sign of a."""
+    if not a.terms and not b.terms and b.const:
+        return a - truncdiv(a, b) * b
+    return _atom(Kind.TRUNCMOD, (a, b))
+
+
+def minimum(*values: Expr) -> Expr:
+    """The least of the values."""
+    return _extremum(Kind.MIN, values, lambda a, b: a <= b)
+
+
+def maximum(*values: Expr) -> Expr:
+    """The greatest of the values."""
+    return _extremum(Kind.MAX, values, lambda a, b: a >= b)
+
+
+def _extremum(kind: Kind, values: Iterable[Expr], wins: Callable[[int, int], bool]) -> Expr:
+    best: dict[tuple[Term, ...], int] = {}
+    for value in values:
+        atom = value.atom
+        for each in atom.operands if atom is not None and atom.kind is kind else (value,):
+            held = best.get(each.terms)
+            if held is None or wins(each.const, held):
+                best[each.terms] = each.const
+    if len(best) == 1:
+        return Expr(*next(iter(best.items())))
+    return _atom(kind, tuple(sorted((Expr(*item) for item in best.items()), key=_order)))
+
+
+def ge(a: Expr, b: Expr) -> Expr:
+    """a >= b, as 0 or 1."""
+    e = a - b
+    if not e.terms:
+        return as_expr(int(e.const >= 0))
+    common = gcd(*(k for _, k in e.terms))
+    if common > 1:
+        e = Expr(tuple((atom, k // common) for atom, k in e.terms), e.const // common)
+    return _atom(Kind.GE, (e,))
+
+
+def le(a: Expr, b: Expr) -> Expr:
+    """a <= b."""
+    return ge(b, a)
+
+
+def lt(a: Expr, b: Expr) -> Expr:
+    """a < b."""
+    return ge(b, a + 1)
+
+
+def gt(a: Expr, b: Expr) -> Expr:
+    """a > b."""
+    return ge(a, b + 1)
+
+
+def eq(a: Expr, b: Expr) -> Expr:
+    """a == b, as 0 or 1."""
+    e = a - b
+    if not e.terms:
+        return as_expr(int(e.const == 0))
+    common = gcd(*(k for _, k in e.terms))
+    if e.const % common:
+        return FALSE
+    if e.terms[0][1] < 0:
+        common = -common
+    if common != 1:
+        e = Expr(tuple((atom, k // common) for atom, k in e.terms), e.const // common)
+    return _atom(Kind.EQ, (e,))
+
+
+def ne(a: Expr, b: Expr) -> Expr:
+    """a != b."""
+    return logical_not(eq(a, b))
+
+
+def logical_not(a: Expr) -> Expr:
+    """The negation of a bool; that of an order is an order."""
+    atom = a.atom
+    if atom is not None and atom.kind is Kind.GE:
+        return ge(-atom.operands[0] - 1, ZERO)
+    return ONE - a
+
+
+def logical_and(*values: Expr) -> Expr:
+    """All of the bools."""
+    parts: dict[Expr, None] = {}
+    for value in values:
+        for each in conjuncts(value):
+            if each == FALSE:
+                return FALSE
+            if each != TRUE:
+                parts[each] = None
+    if any(logical_not(each) in parts for each in parts):
+        return FALSE
+    if not parts:
+        return TRUE
+    if len(parts) == 1:
+        return next(iter(parts))
+    return _atom(Kind.AND, tuple(sorted(parts, key=_order)))
+
+
+def logical_or(*values: Expr) -> Expr:
+    """Any of the bools: a negated conjunction of negations."""
+    return logical_not(logical_and(*(logical_not(v) for v in values)))
+
+
+def conjuncts(condition: Expr) -> tuple[Expr, ...]:
+    """The conditions whose conjunction this is."""
+    atom = condition.atom
+    return atom.operands if atom is not None and atom.kind is Kind.AND else (condition,)
+
+
+def select(condition: Expr, if_true: Expr, if_false: Expr, lazy: bool = False) -> Expr:
+    """One of two values; `lazy` when the other must not be evaluated."""
+    if not condition.terms:
+        return if_true if condition.const else if_false
+    if if_true == if_false:
+        return if_true
+    return _atom(Kind.SELECT, (condition, if_true, if_false), lazy)
+
+
+def rebuild(atom: Atom, operands: tuple[Expr, ...]) -> Expr:
+    """The atom with other operands, simplified by the constructors."""
+    match atom.kind:
+        case Kind.VAR:
+            return Expr(((atom, 1),), 0)
+        case Kind.PRODUCT:
+            total = ONE
+            for operand in operands:
+                total = total * operand
+            return total
+        case Kind.SELECT:
+            return select(operands[0], operands[1], operands[2], bool(atom.payload))
+        case Kind.CALL:
+            return call(atom.payload, operands)
+        case Kind.GE:
+            return ge(operands[0], ZERO)
+        case Kind.EQ:
+            return eq(operands[0], ZERO)
+        case _:
+            return _BUILDERS[atom.kind](*operands)
+
+
+_BUILDERS: dict[Kind, Callable[..., Expr]] = {
+    Kind.FLOORDIV: floordiv,
+    Kind.FLOORMOD: floormod,
+    Kind.TRUNCDIV: truncdiv,
+    Kind.TRUNCMOD: truncmod,
+    Kind.MIN: minimum,
+    Kind.MAX: maximum,
+    Kind.AND: logical_and,
+}
+
+
+def substitute(expr: Expr, values: dict[Atom, Expr], memo: dict[Atom, Expr] | None = None) -> Expr:
+    """`expr` with atoms (variables, say) replaced everywhere in it."""
+    if memo is None:
+        memo = dict(values)
+    total = as_expr(expr.const)
+    for atom, coefficient in expr.terms:
+        replaced = memo.get(atom)
+        if replaced is None:
+            operands = tuple(substitute(e, values, memo) for e in atom.operands)
+            same = all(a is b for a, b in zip(operands, atom.operands, strict=True))
+            replaced = Expr(((atom, 1),), 0) if same else rebuild(atom, operands)
+            memo[atom] = replaced
+        total += replaced.scaled(coefficient)
+    return expr if total == expr else total
+
+
+def free_vars(*exprs: Expr) -> dict[Atom, None]:
+    """The variables in the expressions, in order of appearance."""
+    found: dict[Atom, None] = {}
+    seen: set[Atom] = set()
+    pending = list(reversed(exprs))
+    while pending:
+        for atom, _ in pending.pop().terms:
+            if atom in seen:
+                continue
+            seen.add(atom)
+            if atom.kind is Kind.VAR:
+                found[atom] = None
+            pending += reversed(atom.operands)
+    return found
+
+
+def format_expr(expr: Expr) -> str:
+    """The expression as a person writes it, for messages: larger coefficients first, the constant last."""
+    from .format import to_text
+
+    return to_text(expr)

@@ -1,0 +1,170 @@
+"""What the analyzer claims is true: on random expressions, ranges and points; and the patterns that matter, by example."""
+
+from __future__ import annotations
+
+import sys
+from itertools import product
+from pathlib import Path
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+sys.path.insert(0, str(Path(__file__).parent))
+from evaluate import VARS, conditions, evaluate, expressions
+from mirstack.dialects.tir.analysis import Analyzer, Expr
+from mirstack.dialects.tir.analysis import expr as x
+
+RANGES = st.tuples(*(st.tuples(st.integers(-5, 5), st.integers(1, 9)) for _ in VARS))
+
+
+def points(ranges, data, count=12):
+    for _ in range(count):
+        yield {v.atom: data.draw(st.integers(low, low + size - 1)) for v, (low, size) in zip(VARS, ranges, strict=True)}
+
+
+def bound_analyzer(ranges) -> Analyzer:
+    analyzer = Analyzer()
+    for v, (low, size) in zip(VARS, ranges, strict=True):
+        analyzer.bind(v, low, size)
+    return analyzer
+
+
+def value_of(e: Expr, point) -> int:
+    try:
+        return evaluate(e, point)
+    except ZeroDivisionError:
+        assume(False)
+        raise
+
+
+@settings(max_examples=300, deadline=None)
+@given(expressions(), RANGES, st.data())
+def test_simplify_keeps_the_value_and_bounds_and_modular_sets_hold(e, ranges, data):
+    analyzer = bound_analyzer(ranges)
+    simple, bound, modular = analyzer.simplify(e), analyzer.const_int_bound(e), analyzer.modular_set(e)
+    for point in points(ranges, data):
+        value = value_of(e, point)
+        assert value_of(simple, point) == value
+        assert bound.min_value <= value <= bound.max_value
+        assert value % modular.coeff == modular.base if modular.coeff else value == modular.base
+
+
+@settings(max_examples=200, deadline=None)
+@given(conditions(), conditions(), expressions(False), RANGES, st.data())
+def test_what_is_proven_is_true(known, asked, e, ranges, data):
+    analyzer = bound_analyzer(ranges)
+    free = analyzer.simplify(e)
+    with analyzer.constraint(known):
+        proven, refuted = analyzer.can_prove(asked), analyzer.can_prove(x.logical_not(asked))
+        simple, bound = analyzer.simplify(e), analyzer.const_int_bound(e)
+    assert analyzer.simplify(e) == free  # the scope is closed
+    for point in points(ranges, data):
+        if not value_of(known, point):
+            continue
+        truth = value_of(asked, point)
+        assert truth or not proven
+        assert not truth or not refuted
+        assert value_of(simple, point) == value_of(e, point)
+        assert bound.min_value <= value_of(e, point) <= bound.max_value
+
+
+@settings(max_examples=200, deadline=None)
+@given(expressions(), expressions(), RANGES, st.data())
+def test_equality_that_is_proven_holds(a, b, ranges, data):
+    analyzer = bound_analyzer(ranges)
+    equal = analyzer.can_prove_equal(a, b)
+    for point in points(ranges, data, 5):
+        assert not equal or value_of(a, point) == value_of(b, point)
+
+
+@settings(max_examples=150, deadline=None)
+@given(expressions(False))
+def test_simplify_is_idempotent(e):
+    analyzer = bound_analyzer([(0, 8), (0, 5), (-3, 7), (1, 6)])
+    simple = analyzer.simplify(e)
+    assert analyzer.simplify(simple) == simple
+
+
+i, j, k, n, m = map(x.symbol, "ijknm")
+
+SIMPLIFICATIONS = [
+    ((i * 8 + j) // 8, i),
+    ((i * 8 + j) % 8, j),
+    ((i * 8 + j) // 16, i // 2),
+    ((i * 8 + j) % 4, j % 4),
+    (k // 4 * 4 + k % 4, k),
+    (k - k // 4 * 4, k % 4),
+    (k // 2 // 3, k // 6),
+    ((k * 6 + 4) // 4, (k * 3 + 2) // 2),
+    ((k % 12) % 4, k % 4),
+    (x.minimum(i, x.as_expr(20)), i),
+    (x.maximum(j, i + 8), i + 8),
+    (x.truncdiv(i, x.as_expr(4)), i // 4),
+    (x.select(x.lt(i, x.as_expr(16)), j, k), j),
+    ((n * i + k * n) // n, i + k),
+    ((n * k + n - 1) // n, k + (n - 1) // n),
+]
+
+
+@pytest.mark.parametrize("before, after", SIMPLIFICATIONS, ids=[str(b) for b, _ in SIMPLIFICATIONS])
+def test_simplify(before: Expr, after: Expr):
+    analyzer = Analyzer()
+    analyzer.bind(i, 0, 16)
+    analyzer.bind(j, 0, 8)
+    analyzer.constraint(x.ge(n, x.ONE))
+    assert analyzer.simplify(before) == analyzer.simplify(after)
+    assert str(analyzer.simplify(before)) == str(analyzer.simplify(after))
+
+
+@pytest.mark.parametrize("c, d", list(product((2, 3, 4, 8), (2, 3, 4, 16))))
+def test_quotients_and_remainders_of_one_value_are_compared_exactly(c: int, d: int):
+    analyzer = Analyzer()
+    assert analyzer.can_prove_equal(k % (c * d) // c, k // c % d)
+    assert analyzer.can_prove_equal(k // c * c + k % c, k)
+    assert analyzer.can_prove_equal((k * (c + 1)) % c, k % c)
+    assert not analyzer.can_prove_equal(k // c, k // (c + 1))
+
+
+def test_symbolic_ranges():
+    analyzer = Analyzer()
+    analyzer.constraint(x.logical_and(x.ge(n, x.ONE), x.ge(m, x.ONE)))
+    analyzer.bind(i, 0, m)
+    analyzer.bind(j, 0, n)
+    assert analyzer.can_prove(x.lt(i * n + j, m * n))
+    assert not analyzer.can_prove(x.lt(i * n + j + 1, m * n))
+    assert analyzer.simplify((i * n + j) // n) == i
+    assert analyzer.simplify((i * n + j) % n) == j
+
+
+def test_scopes_end():
+    analyzer = Analyzer()
+    with analyzer.bind(i, 0, 16), analyzer.bind(j, 0, 8):
+        with analyzer.constraint(x.lt(i * 8 + j, x.as_expr(100))):
+            assert analyzer.can_prove(x.lt(i, x.as_expr(13)))
+            assert analyzer.const_int_bound(i * 8 + j).max_value == 99
+        assert not analyzer.can_prove(x.lt(i, x.as_expr(13)))
+        assert analyzer.const_int_bound(i * 8 + j) == (0, 127)
+    assert analyzer.const_int_bound(i).is_everything
+
+
+def test_equalities_are_used():
+    analyzer = Analyzer()
+    with analyzer.constraint(x.logical_and(x.eq(i, j + 1), x.eq(j % 4, x.ZERO))):
+        assert analyzer.simplify(i - j) == x.ONE
+        assert analyzer.modular_set(j) == (4, 0)
+        assert analyzer.modular_set(analyzer.simplify(i)) == (4, 1)
+
+
+def test_text():
+    assert str(x.lt(i * 8 + j, n)) == "i * 8 + j < n"
+    assert str(x.logical_or(x.eq(i, j), x.ge(k, x.ONE))) == "(i == j) or (1 <= k)"
+    assert str(x.ne(i, x.as_expr(3))) == "i != 3"
+    assert str((i + j) // 4 - n % 3) == "(i + j) // 4 - n % 3"
+
+
+def test_expressions_of_thousands_of_terms_stay_small():
+    total = x.ZERO
+    for number in range(300):
+        total = total + x.symbol(f"v{number}")
+    assert len((total * total).terms) == 1

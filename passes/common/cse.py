@@ -148,10 +148,9 @@ class _Merger:
         effect = self.effects[op]
         if effect & Effect.CHANGE or _is_kept(type(op)):
             return
-        if all(result.first_use is None for result in op.results):
-            self.erased.append(op)
-            return
         if effect & Effect.ALLOCATE_RESULT or any(region.first_block is not region.last_block for region in op.regions):
+            if _is_unused(op):
+                self.erased.append(op)
             return
         key = self._key(op, epoch if effect & Effect.READ else 0)
         known = self.known.get(key)
@@ -180,13 +179,24 @@ class _Merger:
                 candidate.op.location = fuse_locations(o.location for o in (candidate.op, *candidate.merged))
         # Users before what they use: erasing an op then finds no uses left, save in unreachable blocks.
         for op in reversed(self.erased):
-            if op.parent is None:
-                continue  # It was inside an op erased before.
             for result in op.results:
                 if result.first_use is not None:
                     result.replace_all_uses_with(self.replacement[result])
-            op.detach()
-            op.erase()
+            _erase(op)
+        # What was unused where it was met may have been put in the place of what comes later: ask only now.
+        for candidate in reversed(self.candidates):
+            if _is_unused(candidate.op):
+                _erase(candidate.op)
+
+
+def _is_unused(op: Operation) -> bool:
+    return all(result.first_use is None for result in op.results)
+
+
+def _erase(op: Operation) -> None:
+    if op.parent is not None:  # Else it was inside an op erased before.
+        op.detach()
+        op.erase()
 
 
 @cache

@@ -1,0 +1,20 @@
+"""lit's configuration: every .mir, .mlir and .test file under this folder is a shell test by its RUN lines."""
+
+# The file is executed by lit with `config` and `lit_config` in scope.
+# pyright: reportUndefinedVariable=false
+import os
+import sys
+
+import lit.formats
+
+config.name = "mirstack"  # noqa: F821
+config.test_format = lit.formats.ShTest(execute_external=False)  # noqa: F821
+config.suffixes = [".mir", ".mlir", ".test"]  # noqa: F821
+config.excludes = ["Inputs"]  # noqa: F821
+config.test_source_root = os.path.dirname(__file__)  # noqa: F821
+config.test_exec_root = os.path.join(config.test_source_root, "..", "build", "filecheck")  # noqa: F821
+# mir-opt, mir-run, filecheck and xdsl-opt are those of the environment that lit itself runs in.
+config.environment["PATH"] = os.pathsep.join([os.path.dirname(sys.executable), os.environ["PATH"]])  # noqa: F821
+if "MIRSTACK_CORPUS" in os.environ:
+    config.environment["MIRSTACK_CORPUS"] = os.environ["MIRSTACK_CORPUS"]  # noqa: F821
+    config.available_features.add("corpus")  # noqa: F821

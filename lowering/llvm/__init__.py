@@ -17,11 +17,9 @@ __all__ = ["CompiledModule", "compile_ir", "lower_to_llvm", "translate"]
 
 
 def lower_to_llvm(module: ModuleOp) -> None:
-    """Standard dialects to the `llvm` dialect, in place: parallel loops are outlined first, then everything is converted."""
+    """Standard dialects to the `llvm` dialect, in place; raises `MirError` at an op that LLVM has no code for."""
     from .lower_std import lower_std_to_llvm
-    from .outline_parallel import outline_parallel
 
-    outline_parallel(module)
     lower_std_to_llvm(module)
 
 

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from xdsl.dialects import llvm
 from xdsl.dialects.builtin import (
+    ArrayAttr,
     DictionaryAttr,
     IntegerAttr,
     LocationAttr,
@@ -113,6 +114,13 @@ class Converter(Builder):
         self.signature: Signature | None = None
         self.failure: Block | None = None
         self.joins: dict[Operation, Block] = {}
+        self.argument_attrs: ArrayAttr[DictionaryAttr] | None = None
+        self.function_name = ""
+        self.in_parallel = False
+        """Whether the function runs inside of a loop that is shared out to threads."""
+        self.parallel_count = 0
+        self.pending: list[Callable[[], None]] = []
+        """Functions to convert after the present one."""
 
     # Values
 
@@ -213,7 +221,8 @@ class Converter(Builder):
     def enter(self, block: Block) -> None:
         """Ops go to the end of `block` from now on."""
         if block.parent is None:
-            assert (region := self.entry.parent) is not None
+            region = self.entry.parent
+            assert region is not None
             region.add_block(block)
         self.block = block
 
@@ -325,7 +334,8 @@ class Converter(Builder):
             return
         from .func_to_llvm import pack_struct
 
-        assert (type_ := self.signature.output) is not None
+        type_ = self.signature.output
+        assert type_ is not None
         self.append(llvm.ReturnOp.create(operands=[pack_struct(self, type_, parts)]))
 
     def message_code(self, message: str, location: LocationAttr | None) -> int:

@@ -47,11 +47,12 @@ def is_public(op: func.FuncOp) -> bool:
     return op.sym_visibility is None or op.sym_visibility.data == "public"
 
 
-def signatures_of(
-    functions: Iterable[func.FuncOp], extra_failing: Sequence[type[Operation]] = ()
-) -> dict[str, Signature]:
+FAILING_OPS = (cf.AssertOp, memref.AllocOp)
+"""What makes its function return a status."""
+
+
+def signatures_of(functions: Iterable[func.FuncOp]) -> dict[str, Signature]:
     """The converted signature of each function, and whether it, or a function that it calls, can fail."""
-    failing_ops = (cf.AssertOp, memref.AllocOp, *extra_failing)
     by_name: dict[str, func.FuncOp] = {}
     callers: dict[str, list[str]] = {}
     failing: list[str] = []
@@ -64,7 +65,7 @@ def signatures_of(
         for inner in walk_ops(op):
             if isinstance(inner, func.CallOp):
                 callers.setdefault(inner.callee.root_reference.data, []).append(name)
-            fails = fails or isinstance(inner, failing_ops)
+            fails = fails or isinstance(inner, FAILING_OPS)
         if fails:
             failing.append(name)
     may_fail: set[str] = set()
@@ -158,6 +159,7 @@ def convert_func(c: Converter, op: func.FuncOp) -> None:
     c.start_function(entry)
     c.values, c.memrefs, c.blocks = {}, {}, {}
     c.signature, c.failure = signature, None
+    c.argument_attrs, c.function_name, c.in_parallel = arg_attrs, name, False
     first = op.body.blocks[0]
     for source, converted in zip(first.args, entry.args, strict=True):
         if isa(source.type, MemRefType):
@@ -189,7 +191,8 @@ def convert_call(c: Converter, op: func.CallOp) -> None:
     returned = c.call(callee, [bare_value(c, operand) for operand in op.arguments], signature.output)
     results: list[SSAValue] = [] if returned is None else [returned]
     if returned is not None and len(signature.results) + signature.returns_status > 1:
-        assert isinstance(struct := returned.type, llvm.LLVMStructType)
+        struct = returned.type
+        assert isinstance(struct, llvm.LLVMStructType)
         results = unpack_struct(c, returned, struct.types.data)
     status = results.pop() if signature.returns_status else None
     for source, converted in zip(op.res, results, strict=True):

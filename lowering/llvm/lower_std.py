@@ -16,6 +16,7 @@ from . import (
     func_to_llvm,
     math_to_llvm,
     memref_to_llvm,
+    parallel_to_llvm,
     scf_to_llvm,
     vector_to_llvm,
 )
@@ -25,6 +26,7 @@ TABLES = (
     func_to_llvm.TABLE,
     cf_to_llvm.TABLE,
     scf_to_llvm.TABLE,
+    parallel_to_llvm.TABLE,
     arith_to_llvm.TABLE,
     math_to_llvm.TABLE,
     memref_to_llvm.TABLE,
@@ -56,6 +58,9 @@ def lower_std_to_llvm(module: ModuleOp) -> None:
             )
         handler(converter, op)
         converter.run()
+        while converter.pending:
+            converter.pending.pop(0)()
+            converter.run()
     converter.finish(module)
 
 

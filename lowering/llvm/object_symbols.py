@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from ...support.diagnostics import Diagnostic, MirError
 
 _ELF_SYMTAB, _ELF_LOCAL, _ELF_UNDEFINED = 2, 0, 0
+_LINKER_TABLE = "_GLOBAL_OFFSET_TABLE_"  # made by the linker itself
 _MACHO_MAGIC, _MACHO_SYMTAB, _MACHO_EXTERNAL, _MACHO_TYPE_MASK = 0xFEEDFACF, 2, 0x01, 0x0E
 
 
@@ -47,8 +48,8 @@ def _elf_symbols(data: bytes) -> list[Symbol]:
         names = sections[link][4]
         for position in range(offset, offset + size, each):
             name, info, _, index = struct.unpack_from("<IBBH", data, position)
-            if name and info >> 4 != _ELF_LOCAL:
-                out.append(Symbol(_text(data, names + name), index != _ELF_UNDEFINED))
+            if name and info >> 4 != _ELF_LOCAL and (text := _text(data, names + name)) != _LINKER_TABLE:
+                out.append(Symbol(text, index != _ELF_UNDEFINED))
     return out
 
 

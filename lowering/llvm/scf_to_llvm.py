@@ -159,32 +159,3 @@ def convert_execute_region(c: Converter, op: scf.ExecuteRegionOp) -> None:
 
     c.joins[op] = join
     c.convert_region(op.region, entry, finish)
-
-
-@TABLE.on(scf.ParallelOp)
-def convert_parallel(c: Converter, op: scf.ParallelOp) -> None:
-    """Serial loops, one per dimension: what runs on threads was outlined before (`outline-parallel`)."""
-    if op.initVals:
-        raise error_at(
-            op, "scf.parallel with a reduction cannot be lowered", "reduce into a buffer, or use scf.for with iter_args"
-        )
-    body = op.body.block
-    closers: list[tuple[Block, SSAValue, SSAValue, Block]] = []
-    for argument, low, high, stride in zip(body.args, op.lowerBound, op.upperBound, op.step, strict=True):
-        lower, upper, step = c.operands_of(low, high, stride)
-        header, loop, after = c.new_block((argument,)), c.new_block(), c.new_block()
-        c.branch(header, [lower])
-        c.enter(header)
-        c.bind_flat((argument,), header.args)
-        c.cond_branch(c.icmp("slt", header.args[0], upper), loop, (), after, ())
-        c.enter(loop)
-        closers.append((header, header.args[0], step, after))
-    annotation = op.attributes.get(LOOP_ANNOTATION, MUST_PROGRESS)
-
-    def close() -> None:
-        for header, induction, step, after in reversed(closers):
-            following = c.emit(llvm.AddOp, (induction, step), induction.type, NO_WRAP_SIGNED)
-            c.branch(header, [following]).attributes[LOOP_ANNOTATION] = annotation
-            c.enter(after)
-
-    c.convert_block(body, close)

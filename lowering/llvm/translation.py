@@ -347,7 +347,8 @@ class FunctionWriter:
         """The label that edge `position` of a terminator jumps to."""
         earlier = [edge_target for edge_target, _ in edges(last)[:position]]
         if block in earlier and edges(last)[position][1]:
-            assert (parent := last.parent) is not None
+            parent = last.parent
+            assert parent is not None
             return f"label %{self.label(parent)}.{position}"
         return f"label %{self.label(block)}"
 

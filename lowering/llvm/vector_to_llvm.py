@@ -330,7 +330,8 @@ def convert_extract(c: Converter, op: vector.ExtractOp) -> None:
     position = op.get_mixed_position()
     static = _static_position(position, op)
     if static is None:
-        assert isinstance(lane := position[0], SSAValue)
+        lane = position[0]
+        assert isinstance(lane, SSAValue)
         c.bind(op.result, c.emit(llvm_ext.ExtractElementOp, (source, c.value(lane)), element_of(source.type)))
         return
     part = _row_range(_shape(op.vector), static)

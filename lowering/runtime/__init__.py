@@ -1,1 +1,90 @@
-"""The compiled runtime: threads and memory for code that mirstack made."""
+"""The compiled runtime: the thread pool that parallel loops run on (`runtime.ll`).
+
+It is compiled when code that needs it is loaded, once per process, and lives until the process ends.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import os
+import threading
+from functools import lru_cache
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ..llvm.jit import CompiledModule
+
+SPINS = 2000
+"""How often a worker looks for work before it sleeps: some 20 to 100 microseconds."""
+
+PAUSES = {
+    "x86_64": 'call void asm sideeffect "pause", "~{memory}"()',
+    "aarch64": 'call void asm sideeffect "yield", "~{memory}"()',
+    "arm64": 'call void asm sideeffect "yield", "~{memory}"()',
+}
+
+EXPORTS = (
+    "mirstack_parallel_for",
+    "mirstack_set_threads",
+    "mirstack_get_threads",
+    "mirstack_reset",
+    "mirstack_shutdown",
+)
+
+_LOCK = threading.RLock()
+
+
+def runtime_ir(machine: str) -> str:
+    """The runtime as LLVM IR for a processor family (`x86_64`, `aarch64`, …)."""
+    text = files(__package__ or "mirstack.lowering.runtime").joinpath("runtime.ll").read_text()
+    header, _, code = text.partition("\n\n")
+    return header + "\n\n" + code.replace("PAUSE", PAUSES.get(machine, "")).replace("SPINS", str(SPINS))
+
+
+@lru_cache(maxsize=1)
+def _load() -> CompiledModule:
+    import platform
+
+    from ..llvm.jit import compile_ir
+
+    module = compile_ir(runtime_ir(platform.machine()), opt_level=2)
+    reset = ctypes.CFUNCTYPE(None)(module.address("mirstack_reset"))
+    shutdown = ctypes.CFUNCTYPE(None)(module.address("mirstack_shutdown"))
+    reset()
+    ctypes.CFUNCTYPE(None, ctypes.c_int)(module.address("mirstack_set_threads"))(default_threads())
+    # Workers must be gone before their code is, and none survives in a forked child.
+    atexit.register(shutdown)
+    os.register_at_fork(after_in_child=reset)
+    return module
+
+
+def runtime() -> CompiledModule:
+    """The runtime, loaded into this process when first asked for."""
+    with _LOCK:
+        return _load()
+
+
+def runtime_symbols() -> dict[str, int]:
+    """Addresses of the runtime's functions by name."""
+    module = runtime()
+    return {name: module.address(name) for name in EXPORTS}
+
+
+def default_threads() -> int:
+    """How many threads a region uses unless told otherwise: `MIRSTACK_THREADS`, or the processors this process may use."""
+    given = os.environ.get("MIRSTACK_THREADS", "")
+    if given.isdigit() and int(given) > 0:
+        return int(given)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def set_threads(count: int) -> None:
+    """Parallel loops use up to `count` threads (1 to 256) from now on, the calling thread among them."""
+    ctypes.CFUNCTYPE(None, ctypes.c_int)(runtime().address("mirstack_set_threads"))(count)
+
+
+def get_threads() -> int:
+    """How many threads a parallel loop uses at most."""
+    return int(ctypes.CFUNCTYPE(ctypes.c_int)(runtime().address("mirstack_get_threads"))())

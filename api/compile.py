@@ -1,0 +1,121 @@
+"""`mirstack.compile`: a file or a module to something that runs."""
+
+from __future__ import annotations
+
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr
+from xdsl.ir import Operation
+
+from ..support.deep import in_deep_stack
+from ..support.diagnostics import Diagnostic, MirError, Sources
+from ..support.walk import walk_ops
+from .entry import entry_kind, find_entry, functions_of
+from .executable import Executable
+
+if TYPE_CHECKING:
+    from ..lowering.pipeline import Observer
+
+TargetName = Literal["cpu", "interp"]
+
+
+def parse(text: str, name: str = "<string>", *, directory: str | PathLike[str] | None = None) -> ModuleOp:
+    """The module that a `.mir` text holds, typed and verified.
+
+    `name` stands for the file in messages; `directory` is where side files of constants are looked for. Raises MirError
+    with everything that is wrong in the text.
+    """
+    from ..parser import parse_mir
+
+    sources = Sources()
+    sources.add(name, text)
+    with sources.reading():
+        folder = None if directory is None else Path(directory)
+        return in_deep_stack(lambda: parse_mir(text, name, directory=folder))
+
+
+def load(path: str | PathLike[str]) -> ModuleOp:
+    """The module in a `.mir` file. Raises MirError for a file that cannot be read or is wrong."""
+    file = Path(path)
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as exception:
+        reason = exception.strerror if isinstance(exception, OSError) else "it is not UTF-8 text"
+        raise MirError(Diagnostic(f"{file} cannot be read: {reason}")) from None
+    return parse(text, str(path), directory=file.parent)
+
+
+def compile(
+    source: str | PathLike[str] | ModuleOp,
+    target: TargetName = "cpu",
+    *,
+    entry: str | None = None,
+    threads: int | None = None,
+    opt_level: int = 3,
+    cpu: str | None = None,
+    observers: tuple[Observer, ...] = (),
+) -> Executable:
+    """Compiles an entry of a `.mir` file or of a module, which stays as it is.
+
+    `target` is "cpu" for native code or "interp" for the interpreters. `entry` names the function; by default the only
+    one, else `main`. `threads` bounds the threads of parallel loops (all cores by default), `opt_level` is 0 to 3, `cpu`
+    LLVM's name of the processor (this one by default). `observers` are called after each pass with the pass and the
+    module. Raises MirError for what cannot be compiled.
+    """
+    if target not in ("cpu", "interp"):
+        raise ValueError(f"there is no target '{target}'; the targets are cpu and interp")
+    if opt_level not in range(4):
+        raise ValueError(f"opt_level is 0, 1, 2 or 3, not {opt_level}")
+    if threads is not None and threads < 1:
+        raise ValueError(f"threads must be at least 1, not {threads}")
+
+    def work() -> Executable:
+        module = source.clone() if isinstance(source, ModuleOp) else load(source)
+        if target == "interp":
+            from .interpret import InterpretedExecutable
+
+            return InterpretedExecutable(module, find_entry(module, entry))
+        from ..lowering.pipeline import Options
+        from .native import compile_native
+
+        function = find_entry(module, entry)
+        name = name_of(function)
+        module = only_reachable(module, name)
+        options = Options(entry=name, opt_level=opt_level, cpu=cpu, threads=threads)
+        return compile_native(module, find_entry(module, name), entry_kind(function), options, observers)
+
+    return in_deep_stack(work)
+
+
+def only_reachable(module: ModuleOp, entry: str) -> ModuleOp:
+    """The functions that the entry may come to call, and what is no function, flat in one module; taken from `module`."""
+    functions = functions_of(module)
+    wanted = {entry}
+    pending = [entry]
+    while pending:
+        for name in _callees(functions[pending.pop()]):
+            if name in functions and name not in wanted:
+                wanted.add(name)
+                pending.append(name)
+    result = ModuleOp([], attributes=dict(module.attributes))
+    every = set(functions.values())
+    kept = [op for op in module.ops if op not in every and not isinstance(op, ModuleOp)]
+    for op in (*kept, *(functions[name] for name in functions if name in wanted)):
+        op.detach()
+        result.body.block.add_op(op)
+    return result
+
+
+def _callees(function: Operation) -> list[str]:
+    """The functions that a function refers to."""
+    properties = (attr for op in walk_ops(function) for attr in op.properties.values())
+    return [attr.root_reference.data for attr in properties if isinstance(attr, SymbolRefAttr)]
+
+
+def name_of(function: Operation) -> str:
+    """The symbol of a function."""
+    name = function.properties["sym_name"]
+    assert isinstance(name, StringAttr)
+    return name.data

@@ -1,0 +1,137 @@
+"""What `mirstack.compile` gives: something to call with arrays, whatever level it came from and wherever it runs."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from ..dialects.array import numpy_dtype
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.generic]
+
+Kind = Literal["relay", "te", "tir"]
+
+
+@dataclass(frozen=True)
+class Param:
+    """A parameter of an entry.
+
+    `shape` holds numbers, and names or expressions of names for symbolic sizes; a scalar has shape (). `dtype` is TVM's
+    name. `is_output` says that the entry writes it (never for Relay, whose results are returned).
+    """
+
+    name: str
+    shape: tuple[int | str, ...]
+    dtype: str
+    is_output: bool = False
+    is_scalar: bool = False
+
+
+class Executable(ABC):
+    """An entry ready to run.
+
+    Call it with its parameters in order. A Relay entry returns its result: an array, or a tuple (nested as the type
+    says). A TE or TIR entry takes every buffer and writes its outputs into those it is given; it returns None, or the
+    scalar that a TIR function returns.
+
+    Calls may come from several Python threads at once. Arrays are numpy arrays or anything with DLPack, contiguous, of
+    exactly the parameter's dtype and shape; what does not fit raises TypeError or ValueError naming the parameter.
+    """
+
+    name: str
+    kind: Kind
+    params: Sequence[Param]
+
+    @abstractmethod
+    def __call__(self, *args: Any) -> Any: ...
+
+    def run(self, inputs: Mapping[str, Any]) -> dict[str, Array]:
+        """Runs on arrays by parameter name and gives the results by name.
+
+        A Relay entry needs every parameter; its results are `out0`, `out1`, …, tuples flattened depth first. A TE or TIR
+        entry's absent buffers are zeros; the result holds those that it writes. Raises ValueError for a missing or an
+        unknown name, and where a symbolic size is not determined.
+        """
+        names = [param.name for param in self.params]
+        for name in inputs:
+            if name not in names:
+                raise ValueError(f"{self.name} has no parameter '{name}'; it has {', '.join(names) or 'none'}")
+        missing = [name for name in names if name not in inputs]
+        if self.kind == "relay":
+            if missing:
+                raise ValueError(f"{self.name} needs a value for {', '.join(missing)}")
+            result = self(*(inputs[name] for name in names))
+            return {f"out{k}": array for k, array in enumerate(flatten(result))}
+        values = {**self._zeros(missing, inputs), **inputs}
+        self(*(values[name] for name in names))
+        return {param.name: values[param.name] for param in self.params if param.is_output}
+
+    def _zeros(self, missing: Sequence[str], inputs: Mapping[str, Any]) -> dict[str, Array]:
+        import numpy as np
+
+        sizes: dict[str, int] = {}
+        for param in self.params:
+            if param.name in inputs:
+                given = np.shape(inputs[param.name])
+                sizes |= {
+                    s: n for s, n in zip(param.shape, given, strict=False) if isinstance(s, str) and s.isidentifier()
+                }
+                if param.is_scalar:
+                    sizes[param.name] = int(inputs[param.name])
+        arrays: dict[str, Array] = {}
+        for param in self.params:
+            if param.name in missing:
+                shape = [sizes.get(s) if isinstance(s, str) else s for s in param.shape]
+                if None in shape:
+                    raise ValueError(f"the size of '{param.name}' is not known: give it, or an array that has it")
+                arrays[param.name] = np.zeros([s for s in shape if s is not None], numpy_dtype(param.dtype))
+        return arrays
+
+
+def flatten(value: Any) -> list[Any]:
+    """The arrays of a nested tuple, depth first."""
+    return [leaf for item in value for leaf in flatten(item)] if isinstance(value, tuple) else [value]
+
+
+def as_array(value: Any, param: Param) -> Array:
+    """`value` as a numpy array without copying: an array as it is, another tensor through DLPack.
+
+    Raises TypeError for what is neither (a nested list, say), ValueError for another device's memory.
+    """
+    import numpy as np
+
+    if isinstance(value, np.ndarray):
+        return value
+    if isinstance(value, np.generic) or (isinstance(value, int | float | bool) and param.shape == ()):
+        return np.asarray(value, numpy_dtype(param.dtype))
+    if hasattr(value, "__dlpack__"):
+        try:
+            return np.from_dlpack(value)
+        except (BufferError, RuntimeError) as exception:
+            raise ValueError(f"'{param.name}' cannot be read through DLPack: {exception}") from None
+    raise TypeError(f"'{param.name}' must be a numpy array or a DLPack tensor, not {type(value).__name__}")
+
+
+def check_array(array: Array, param: Param, *, writable: bool = False) -> None:
+    """Raises TypeError for a wrong dtype, ValueError for a wrong shape, for data that is not row-major contiguous, and
+    for an output that is read-only."""
+    if array.dtype != numpy_dtype(param.dtype):
+        raise TypeError(f"'{param.name}' must be of dtype {param.dtype}, not {array.dtype.name}")
+    fixed = all(isinstance(extent, int) for extent in param.shape)
+    if (fixed and array.shape != param.shape) or array.ndim != len(param.shape):
+        raise ValueError(f"'{param.name}' must have shape {shape_text(param.shape)}, not {shape_text(array.shape)}")
+    if not array.flags.c_contiguous:
+        raise ValueError(f"'{param.name}' must be contiguous in row-major order; pass numpy.ascontiguousarray of it")
+    if writable and not array.flags.writeable:
+        raise ValueError(f"'{param.name}' is written, but the array is read-only")
+
+
+def shape_text(shape: Sequence[int | str]) -> str:
+    """A shape as TVM prints it: `(1, n)`."""
+    return f"({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"

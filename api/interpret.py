@@ -1,0 +1,85 @@
+"""Entries run by the interpreters: the meaning of the IR, slow and exact."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+
+from ..dialects.array import numpy_dtype
+from ..support.deep import in_deep_stack
+from .entry import entry_kind, find_entry, name_of, relay_params
+from .executable import Executable, Param, as_array, check_array
+
+Array = NDArray[np.generic]
+
+
+class InterpretedExecutable(Executable):
+    """An entry of any level, run by its interpreter over numpy."""
+
+    def __init__(self, module: ModuleOp, entry: Operation):
+        self.name = name_of(entry)
+        self.kind = entry_kind(entry)
+        self._module, self._entry = module, entry
+        self.params = relay_params(entry) if self.kind == "relay" else kernel_params(entry)
+
+    def __call__(self, *args: Any) -> Any:
+        if len(args) != len(self.params):
+            names = ", ".join(param.name for param in self.params)
+            raise TypeError(f"{self.name} takes {len(self.params)} arguments ({names}), not {len(args)}")
+        values: dict[str, Any] = {}
+        for value, param in zip(args, self.params, strict=True):
+            if not param.is_scalar:
+                value = as_array(value, param)
+                if "?" not in param.shape:
+                    check_array(value, param, writable=param.is_output)
+            values[param.name] = value
+        return in_deep_stack(lambda: self._interpret(values))
+
+    def _interpret(self, values: Mapping[str, Any]) -> Any:
+        if self.kind == "relay":
+            from ..dialects.relay.interpreter import interpret
+
+            return interpret(self._module, self.name, list(values.values()))
+        if self.kind == "te":
+            from ..dialects.te.interpreter import interpret_te_func
+
+            results = interpret_te_func(self._entry, dict(values))
+            for name, array in results.items():
+                values[name][...] = array
+            return None
+        from ..dialects.tir.interpreter import interpret_prim_func
+
+        return interpret_prim_func(self._entry, dict(values), self._module)
+
+
+def kernel_params(entry: Operation) -> list[Param]:
+    """The parameters of a TIR or TE function, as its signature when compiled says."""
+    from ..lowering.tir.signature import signature_of
+
+    return signature_of(entry)
+
+
+def draw(params: Any, seed: int) -> dict[str, Array]:
+    """Values for parameters of known shape: bools, integers below 10, normal floats, in parameter order from one seed."""
+    generator = np.random.default_rng(seed)
+    values: dict[str, Array] = {}
+    for param in params:
+        shape = tuple(extent if isinstance(extent, int) else 4 for extent in param.shape)
+        if param.dtype == "bool":
+            values[param.name] = generator.integers(0, 2, shape).astype(bool)
+        elif param.dtype.startswith(("int", "uint")):
+            values[param.name] = np.asarray(generator.integers(0, 10, shape)).astype(param.dtype)
+        else:
+            values[param.name] = np.asarray(generator.standard_normal(shape)).astype(numpy_dtype(param.dtype))
+    return values
+
+
+def run_module(module: ModuleOp, seed: int) -> dict[str, Array]:
+    """The results of the module's entry by name (`Executable.run`), interpreted on inputs drawn from `seed`."""
+    executable = InterpretedExecutable(module, find_entry(module))
+    return executable.run(draw(executable.params, seed))

@@ -1,0 +1,61 @@
+"""Native executables: an entry lowered, compiled and called by address."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, StringAttr
+from xdsl.ir import Operation
+from xdsl.passes import ModulePass
+
+from ..lowering.pipeline import Observer, Options, lower_module
+from .entry import relay_params, result_tensors
+from .executable import Executable, Kind
+
+if TYPE_CHECKING:
+    from ..lowering.llvm.jit import CompiledModule
+    from ..lowering.tir.signature import KernelSignature
+
+
+def compile_native(
+    module: ModuleOp, entry: Operation, kind: Kind, options: Options, observers: Sequence[Observer]
+) -> Executable:
+    """Lowers and compiles the module, which is used up; `entry` is the function of it that Python calls."""
+    from ..lowering.llvm.translation import translate
+    from ..lowering.tir.signature import KernelSignature
+    from .native_kernel import KernelExecutable
+    from .native_relay import RelayExecutable
+
+    if kind == "relay":
+        params, result = relay_params(entry), entry.properties["ret_type"]
+        result_tensors(result)
+        lower_module(module, options, observers)
+        return RelayExecutable(options, params, result, module, load_code(translate(module), options))
+    signatures: dict[str, KernelSignature] = {}
+
+    def keep_signatures(step: ModulePass, module: ModuleOp) -> None:
+        for op in module.ops:
+            signature = KernelSignature.of(op)
+            name = op.properties.get("sym_name")
+            if signature is not None and isinstance(name, StringAttr):
+                signatures[name.data] = signature
+
+    lower_module(module, options, (keep_signatures, *observers))
+    return KernelExecutable(options, kind, signatures[options.entry], module, load_code(translate(module), options))
+
+
+def load_code(text: str, options: Options) -> CompiledModule:
+    """The LLVM IR text as code in this process."""
+    from ..lowering.llvm.jit import compile_ir
+
+    return compile_ir(text, cpu=options.cpu, opt_level=options.opt_level)
+
+
+def messages_of(module: ModuleOp) -> dict[int, str]:
+    """What the statuses mean that the module's functions may return."""
+    from ..lowering.llvm.converter import MESSAGES
+
+    table = module.attributes.get(MESSAGES)
+    entries = table.data if isinstance(table, DictionaryAttr) else {}
+    return {int(code): text.data for code, text in entries.items() if isinstance(text, StringAttr)}

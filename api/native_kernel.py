@@ -1,0 +1,132 @@
+"""A TIR or TE entry in native code: called with the addresses of its buffers, its scalars and its symbolic sizes."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+
+from ..lowering.llvm.jit import CompiledModule
+from ..lowering.pipeline import Options
+from ..lowering.tir.signature import BufferParam, HandleParam, KernelSignature, ScalarParam, Size
+from ..support.diagnostics import Diagnostic, MirError
+from .addresses import address_of
+from .executable import Executable, Kind, Param, as_array, check_array
+from .native import messages_of
+
+C_TYPES: dict[str, Any] = {
+    "bool": ctypes.c_bool,
+    "int8": ctypes.c_int8,
+    "int16": ctypes.c_int16,
+    "int32": ctypes.c_int32,
+    "int64": ctypes.c_int64,
+    "uint8": ctypes.c_uint8,
+    "uint16": ctypes.c_uint16,
+    "uint32": ctypes.c_uint32,
+    "uint64": ctypes.c_uint64,
+    "float32": ctypes.c_float,
+    "float64": ctypes.c_double,
+}
+"""How a scalar of each dtype is passed."""
+
+
+class KernelExecutable(Executable):
+    """A compiled TIR or TE function; buffers are written in place."""
+
+    def __init__(
+        self, options: Options, kind: Kind, signature: KernelSignature, module: ModuleOp, code: CompiledModule
+    ):
+        self.name = options.entry
+        self.kind = kind
+        self._code = code
+        self._signature = signature
+        self._messages = messages_of(module)
+        self.params = [_param(param) for param in signature.params]
+        types = [_c_type(param, self.name) for param in signature.params]
+        symbols = [ctypes.c_int64] * len(signature.symbols)
+        returned = ctypes.c_int32 if signature.returns is None else _scalar_type(signature.returns, self.name)
+        self._call = ctypes.CFUNCTYPE(returned, *types, *symbols)(code.address(self.name))
+        self._static = not signature.symbols
+
+    def __call__(self, *args: Any) -> Any:
+        params, kinds = self.params, self._signature.params
+        if len(args) != len(params):
+            names = ", ".join(param.name for param in params)
+            raise TypeError(f"{self.name} takes {len(params)} arguments ({names}), not {len(args)}")
+        passed: list[int | float] = []
+        arrays: dict[str, Any] = {}
+        scalars: dict[str, int] = {}
+        for value, param, kind in zip(args, params, kinds, strict=True):
+            if isinstance(kind, ScalarParam):
+                scalar = self._scalar(value, param)
+                passed.append(scalar)
+                if isinstance(scalar, int):
+                    scalars[param.name] = scalar
+                continue
+            array = as_array(value, param)
+            if isinstance(kind, BufferParam):
+                check_array(array, param, writable=kind.writes)
+                arrays[param.name] = array
+            passed.append(address_of(array))
+        if not self._static:
+            strides = {name: [s // a.itemsize for s in a.strides] for name, a in arrays.items()}
+            bound = self._signature.bind({name: a.shape for name, a in arrays.items()}, scalars, strides)
+            passed += bound.values()
+        result = self._call(*passed)
+        if self._signature.returns is not None:
+            return result
+        if result != 0:
+            raise MirError(Diagnostic(f"{self.name} failed: {self._messages.get(result, f'status {result}')}"))
+        return None
+
+    def _scalar(self, value: Any, param: Param) -> int | float:
+        item = value.item() if isinstance(value, np.generic | np.ndarray) and np.ndim(value) == 0 else value
+        if not isinstance(item, int | float):
+            raise TypeError(f"'{param.name}' must be a number, not {type(value).__name__}")
+        if param.dtype.startswith("float"):
+            return float(item)
+        if not isinstance(item, int):
+            raise TypeError(f"'{param.name}' must be of dtype {param.dtype}, not a float")
+        if param.dtype == "bool":
+            return bool(item)
+        limits = np.iinfo(param.dtype)
+        if not limits.min <= item <= limits.max:
+            raise ValueError(f"'{param.name}' is {item}, which {param.dtype} cannot hold")
+        return item
+
+
+def _param(param: BufferParam | ScalarParam | HandleParam) -> Param:
+    match param:
+        case BufferParam():
+            return Param(param.name, tuple(map(_extent, param.shape)), param.dtype, param.writes)
+        case ScalarParam():
+            return Param(param.name, (), param.dtype, is_scalar=True)
+        case HandleParam():
+            return Param(param.name, (), "handle")
+
+
+def _extent(size: Size) -> int | str:
+    """A size as a number, a name, or an expression in Python's syntax."""
+    if isinstance(size, int | str):
+        return size
+    operator, left, right = size
+    if operator in ("min", "max"):
+        return f"{operator}({_extent(left)}, {_extent(right)})"
+    return f"({_extent(left)} {operator} {_extent(right)})"
+
+
+def _c_type(param: BufferParam | ScalarParam | HandleParam, name: str) -> Any:
+    return _scalar_type(param.dtype, name) if isinstance(param, ScalarParam) else ctypes.c_void_p
+
+
+def _scalar_type(dtype: str, name: str) -> Any:
+    found = C_TYPES.get(dtype)
+    if found is None:
+        raise MirError(
+            Diagnostic(f"{name} takes or returns a scalar of dtype {dtype}, which Python cannot pass").with_note(
+                "pass it as a buffer of one element"
+            )
+        )
+    return found

@@ -1,0 +1,121 @@
+"""A Relay entry in native code: one call with a table of addresses."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, ModuleOp, TensorType
+from xdsl.ir import Attribute
+
+from ..dialects.array import ArrayValueAttr, numpy_dtype
+from ..dialects.tir.types import type_to_dtype
+from ..lowering.llvm.jit import CompiledModule
+from ..lowering.pipeline import Options
+from ..lowering.relay.heap import CONSTANTS as CONSTANTS_AT
+from ..lowering.relay.heap import CONTEXT_BYTES, END, STACK_LIMIT, TOP
+from ..lowering.relay.lower_relay_to_llvm import CONSTANTS, ENTRY, MEMORY
+from ..lowering.relay.memory_plan import ALIGNMENT
+from ..support.diagnostics import Diagnostic, MirError
+from .addresses import address_of
+from .entry import rebuild, result_tensors
+from .executable import Executable, Param, as_array, check_array
+from .native import messages_of
+from .stack import stack_limit
+
+Array = NDArray[np.generic]
+WORD = 8
+
+
+class RelayExecutable(Executable):
+    """A compiled Relay entry. `arena_bytes` is what a call's tensors take besides inputs, results and constants;
+    `arena_lower_bound` is the most of it that is needed at one time."""
+
+    kind = "relay"
+
+    def __init__(
+        self, options: Options, params: Sequence[Param], result: Attribute, module: ModuleOp, code: CompiledModule
+    ):
+        self.name = options.entry
+        self.params = params
+        self._code = code
+        # A prototype of its own, so that no other use of the address can change how it is called.
+        self._call = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)(code.address(ENTRY))
+        self._messages = messages_of(module)
+        self._result_type = result
+        self._outputs = [(tuple(t.get_shape()), _dtype(t)) for t in result_tensors(result)]
+        self._single = isinstance(result, TensorType)
+        self._inputs = [(param, tuple(param.shape), numpy_dtype(param.dtype)) for param in params]
+        self._constants = [_contiguous(attr) for attr in _constants(module)]
+        self._constant_table = (ctypes.c_void_p * max(1, len(self._constants)))(*map(address_of, self._constants))
+        memory = module.attributes[MEMORY]
+        assert isinstance(memory, DictionaryAttr)
+        self.arena_bytes, self.arena_lower_bound = (_number(memory, key) for key in ("arena", "lower_bound"))
+        self._table_type = ctypes.c_uint64 * (1 + len(self._inputs) + len(self._outputs))
+        # Contexts that no call is using; list.pop and append are atomic, so that threads share it without a lock.
+        self._idle: list[_Context] = []
+
+    def __call__(self, *args: Any) -> Any:
+        inputs = self._inputs
+        if len(args) != len(inputs):
+            names = ", ".join(param.name for param in self.params)
+            raise TypeError(f"{self.name} takes {len(inputs)} arguments ({names}), not {len(args)}")
+        arrays: list[Array] = []
+        for value, (param, shape, dtype) in zip(args, inputs, strict=True):
+            usual = type(value) is np.ndarray and value.dtype == dtype and value.shape == shape
+            if not (usual and value.flags.c_contiguous):
+                value = as_array(value, param)
+                check_array(value, param)
+            arrays.append(value)
+        outputs = [np.empty(shape, dtype) for shape, dtype in self._outputs]
+        try:
+            context = self._idle.pop()
+        except IndexError:
+            context = _Context(self.arena_bytes, ctypes.addressof(self._constant_table))
+        context.words[STACK_LIMIT // WORD] = stack_limit()
+        table = self._table_type(context.address, *map(address_of, arrays), *map(address_of, outputs))
+        status = self._call(ctypes.addressof(table))
+        self._idle.append(context)
+        if status != 0:
+            raise MirError(Diagnostic(f"{self.name} failed: {self._messages.get(status, f'status {status}')}"))
+        return outputs[0] if self._single else rebuild(self._result_type, list(outputs))
+
+
+class _Context:
+    """What one call at a time works with: the heap's first chunk and the words that the code keeps there."""
+
+    def __init__(self, arena: int, constants: int):
+        self.memory = np.empty(arena + ALIGNMENT, np.uint8)
+        start = -(-address_of(self.memory) // ALIGNMENT) * ALIGNMENT
+        self.words = (ctypes.c_uint64 * (CONTEXT_BYTES // WORD))()
+        self.words[TOP // WORD] = start
+        self.words[END // WORD] = start + arena
+        self.words[CONSTANTS_AT // WORD] = constants
+        self.address = ctypes.addressof(self.words)
+
+
+def _constants(module: ModuleOp) -> list[ArrayValueAttr]:
+    table = module.attributes[CONSTANTS]
+    assert isinstance(table, ArrayAttr)
+    return [attr for attr in table.data if isinstance(attr, ArrayValueAttr)]
+
+
+def _contiguous(attr: ArrayValueAttr) -> Array:
+    """The constant's data where native code can read it. Data of a side file stays mapped where it is aligned."""
+    array = attr.array
+    if address_of(array) % array.dtype.itemsize == 0:
+        return array
+    return array.copy()
+
+
+def _dtype(type: TensorType[Attribute]) -> np.dtype[np.generic]:
+    return numpy_dtype(type_to_dtype(type.element_type))
+
+
+def _number(attrs: DictionaryAttr, key: str) -> int:
+    value = attrs.data[key]
+    assert isinstance(value, IntegerAttr)
+    return value.value.data

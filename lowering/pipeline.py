@@ -1,0 +1,92 @@
+"""The whole way from any level to native code, as one pipeline that `mir-opt -p` could run step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from ..passes.registry import PASSES
+
+if TYPE_CHECKING:
+    from .llvm.jit import Target
+
+Observer = Callable[[ModulePass, ModuleOp], None]
+"""Called after each pass, with the module as it is then: for timing, printing, checking."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What is compiled, and for what. `cpu` is LLVM's `-mcpu`, None for this machine; `triple` likewise."""
+
+    entry: str = "main"
+    opt_level: int = 3
+    cpu: str | None = None
+    triple: str | None = None
+    threads: int | None = None
+
+
+def lowering_passes(options: Options) -> Iterator[ModulePass]:
+    """Every pass from Relay to the LLVM dialect, in order. Each leaves alone what is not of its level.
+
+    At level 0 nothing is fused and nothing scheduled: every operator is a plain loop nest.
+    """
+    optimize = options.opt_level > 0
+    # Relay: one function for each type, operators grouped into kernels.
+    yield make("monomorphize")
+    yield make("fuse-ops", opt_level=2 if optimize else 0)
+    # Kernels to TE; the functions around them to LLVM functions over one arena.
+    yield make("lower-relay-to-te")
+    yield make("lower-relay-to-llvm", entry=options.entry)
+    # TE to TIR, scheduled by rules on shape and target.
+    yield make("lower-te-to-tir")
+    if optimize:
+        yield make("default-schedule", cpu=options.cpu or "", threads=options.threads or 0)
+    # TIR's loops and buffers to scf, memref, vector and arith; parallel loops to functions for the pool.
+    yield make("lower-tir-to-scf")
+    yield make("outline-parallel")
+    # All of it to the LLVM dialect.
+    yield make("lower-std-to-llvm")
+
+
+def make(name: str, **options: object) -> ModulePass:
+    """The pass called `name` with these options."""
+    return _PASSES[name].load()(**options)
+
+
+_PASSES = {entry.name: entry for entry in PASSES}
+
+
+def lower_module(module: ModuleOp, options: Options, observers: Sequence[Observer] = ()) -> None:
+    """Lowers the module to the LLVM dialect, in place. Raises MirError for what cannot be compiled."""
+    ctx = Context()
+    for step in lowering_passes(options):
+        step.apply(ctx, module)
+        for observe in observers:
+            observe(step, module)
+
+
+def target_of(options: Options) -> Target:
+    """The options as the code generator takes them."""
+    from .llvm.jit import Target
+
+    return Target(triple=options.triple, cpu=options.cpu, opt_level=options.opt_level)
+
+
+def llvm_text(module: ModuleOp, options: Options = Options()) -> str:
+    """The LLVM IR text that the module is compiled to; the module is lowered in place."""
+    from .llvm.translation import translate
+
+    lower_module(module, options)
+    return translate(module)
+
+
+def assembly_text(module: ModuleOp, options: Options = Options()) -> str:
+    """The assembly of the module's machine code; the module is lowered in place."""
+    from .llvm.jit import emit_assembly
+
+    return emit_assembly(llvm_text(module, options), target_of(options))

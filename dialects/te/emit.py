@@ -1,0 +1,504 @@
+"""From Python descriptions to ops: `func` emits a `te.func` with what its parameters need.
+
+Equal expressions in one scope become one value, so that the ops are few and do not depend on whether the Python code, or
+the text that was parsed, shared a subexpression or repeated it. The sides of `if_then_else` are scopes: they see what the
+scopes around them have, not the other way round. A statement of an extern sees nothing of the one before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cache
+from typing import Any, TypeAlias, TypeVar
+
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DictionaryAttr,
+    FloatAttr,
+    IntegerAttr,
+    LocationAttr,
+    StringAttr,
+    UnitAttr,
+    f64,
+    i64,
+)
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+
+from ...support.deep import in_deep_stack
+from ...support.diagnostics import error_at
+from .. import tir
+from ..tir.intrinsics import Effect, intrinsic_effect
+from ..tir.types import DYNAMIC, I1, Dim
+from . import expr as ex
+from . import extern as ext
+from . import ops
+from . import tensor as te
+from .expr import Expr
+from .types import TensorType
+
+T = TypeVar("T")
+
+Definition: TypeAlias = "te.Operation | te.ReducerInstance | ex.Var | ex.IterVar"
+"""What a statement of a function defines."""
+
+# The stack that one level of nested if_then_else takes is a few frames; this many levels fit the default limit.
+SHALLOW = 60
+
+LAYOUT_FREE = "layout_free_placeholders"
+
+type_of = cache(tir.dtype_to_type)
+
+
+def func(
+    name: str,
+    args: Sequence[te.Tensor | ex.Var],
+    attrs: Mapping[str, te.AttrValue] | None = None,
+    *,
+    definitions: Sequence[Definition] = (),
+) -> ops.FuncOp:
+    """The `te.func` whose parameters are `args`: placeholders, scalars (`te.var`) and outputs, in order.
+
+    What the parameters need is emitted in the order of use; `definitions` come first, in their order, needed or not.
+    The ops take the locations where their Python objects were made.
+    """
+    block = Block()
+    emitter = Emitter(block)
+    for definition in definitions:
+        emitter.define(definition)
+    values: list[SSAValue] = []
+    for arg in args:
+        if isinstance(arg, te.Tensor):
+            values.append(emitter.tensor(arg))
+        elif isinstance(arg, ex.Var):
+            values.append(emitter.value(arg))
+        else:
+            raise ex.fail(f"function '{name}' returns tensors and te.var scalars, not {ex.describe(arg)}")
+    end = ops.ReturnOp(values)
+    end.location = ex.current_location()
+    block.add_op(end)
+    result = ops.FuncOp(name, Region(block), attributes_of(attrs or {}))
+    result.location = ex.current_location()
+    return result
+
+
+def attribute_of(value: Any) -> Attribute:
+    """An attribute's Python value as an xDSL attribute: int i64, float f64, bool i1, constants in their own dtype."""
+    match value:
+        case None:
+            return DYNAMIC
+        case bool():
+            return IntegerAttr(int(value), I1)
+        case int():
+            return IntegerAttr(value, i64)
+        case float():
+            return FloatAttr(value, f64)
+        case str():
+            return StringAttr(value)
+        case ex.Const():
+            return number_of(value)
+        case Mapping():
+            return attributes_of(value)
+        case tuple() | list():
+            return ArrayAttr([attribute_of(item) for item in value])
+        case _:
+            raise ex.fail(
+                f"{ex.describe(value)} cannot be an attribute", "attributes are numbers, strings, lists and dicts"
+            )
+
+
+def attributes_of(values: Mapping[str, Any]) -> DictionaryAttr:
+    """Attributes by name."""
+    return DictionaryAttr({str(name): attribute_of(value) for name, value in values.items()})
+
+
+def number_of(constant: ex.Const) -> IntegerAttr | FloatAttr:
+    """A constant as an attribute of its dtype."""
+    type = type_of(constant.dtype)
+    if isinstance(constant.value, float) or ex.is_float(constant.dtype):
+        return FloatAttr(constant.value, type)  # type: ignore[arg-type]
+    return IntegerAttr(constant.value, type, truncate_bits=True)  # type: ignore[arg-type]
+
+
+class Numbering:
+    """A number for each expression, equal for expressions of equal structure. A call with effects equals only itself."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[int, int] = {}
+        self._by_structure: dict[Hashable, int] = {}
+        # Objects whose id is a key must outlive it.
+        self._kept: list[Expr] = []
+
+    def number(self, root: Expr) -> int:
+        """The expression's number; expressions may be deep."""
+        numbers, pending = self.numbers, [root]
+        while pending:
+            node = pending[-1]
+            if id(node) in numbers:
+                pending.pop()
+                continue
+            parts = (*node.args, node.then_value, node.else_value) if isinstance(node, ex.IfThenElse) else node.args
+            missing = [a for a in parts if id(a) not in numbers]
+            if missing:
+                pending += reversed(missing)
+                continue
+            pending.pop()
+            self._kept.append(node)
+            key = self._structure(node, tuple([numbers[id(a)] for a in parts]))
+            numbers[id(node)] = self._by_structure.setdefault(key, len(numbers))
+        return numbers[id(root)]
+
+    def _structure(self, node: Expr, parts: tuple[int, ...]) -> Hashable:
+        match node:
+            case ex.Apply():
+                return node.op, node.dtype, parts
+            case te.Read():
+                return te.Read, id(node.tensor), parts
+            case ex.Const():
+                # By spelling: 0.0 and -0.0, 1 and True are different constants.
+                return ex.Const, node.dtype, repr(node.value)
+            case ex.IfThenElse():
+                return ex.IfThenElse, parts
+            case ex.Call() if intrinsic_effect(node.intrinsic) is not Effect.OPAQUE:
+                others = tuple(o if isinstance(o, str) else id(o) for o in node.operands if not isinstance(o, Expr))
+                return node.intrinsic, node.dtype, parts, others
+            case ext.Load():
+                return ext.Load, id(node.buffer), parts
+            case ext.BufferField():
+                return ext.BufferField, id(node.buffer), node.field
+            case _:
+                return id(node)
+
+
+class Emitter:
+    """Emits into one function's block."""
+
+    def __init__(self, block: Block):
+        self.function_block = block
+        self.block = block
+        self.numbering = Numbering()
+        # Expressions in sight, by number, and those that the innermost scope added; None in the function's own.
+        self.known: dict[int, SSAValue] = {}
+        self.added: list[int] | None = None
+        self.depth = 0
+        # Tensors, reducers and buffers, by id; `kept` keeps them alive, so that an id stays theirs.
+        self.objects: dict[int, SSAValue] = {}
+        self.kept: list[object] = []
+
+    def define(self, definition: Definition) -> None:
+        """Emits a definition at the function's level."""
+        if isinstance(definition, te.Operation):
+            self.operation(definition)
+        elif isinstance(definition, te.ReducerInstance):
+            self._reducer(definition)
+        else:
+            self.value(definition)
+
+    def tensor(self, tensor: te.Tensor) -> SSAValue:
+        """The value of a tensor, whose operation is emitted when first met."""
+        found = self.objects.get(id(tensor))
+        if found is None:
+            self.operation(tensor.op)
+            found = self.objects[id(tensor)]
+        return found
+
+    def operation(self, operation: te.Operation) -> None:
+        """Emits an operation behind all that it needs; chains of operations may be long."""
+        pending = [operation]
+        while pending:
+            op = pending[-1]
+            if id(op.outputs[0]) in self.objects:
+                pending.pop()
+                continue
+            needed = op.input_tensors + (op.attached_tensors if isinstance(op, te.ComputeOp) else [])
+            missing = [t.op for t in needed if id(t) not in self.objects]
+            if missing:
+                pending += reversed(missing)
+                continue
+            pending.pop()
+            with ex.location_scope(op.location):
+                self._operation(op)
+
+    def _operation(self, op: te.Operation) -> None:
+        match op:
+            case te.PlaceholderOp():
+                tensor = op.outputs[0]
+                emitted: Operation = ops.PlaceholderOp(op.name, self._type(tensor), self._open(tensor.dims))
+            case te.ComputeOp():
+                emitted = self._compute(op)
+            case te.ScanOp():
+                groups = [[self.tensor(t) for t in group] for group in (op.init, op.update, op.state, op.inputs)]
+                emitted = ops.ScanOp(op.name, *groups, tag=op.tag, attrs=attributes_of(op.attrs))
+            case ext.ExternOp():
+                emitted = self._extern(op)
+            case _:
+                raise ex.fail(f"operation '{op.name}' cannot be emitted")
+        emitted.location = op.location
+        self.function_block.add_op(emitted)
+        for tensor, result in zip(op.outputs, emitted.results, strict=True):
+            result.name_hint = hint(tensor.name.replace(".", "_"))
+            self._remember(tensor, result)
+
+    def _type(self, tensor: te.Tensor) -> TensorType:
+        dims: list[Dim] = [
+            IntegerAttr(d.value, type_of(d.dtype)) if isinstance(d, ex.Const) else DYNAMIC  # type: ignore[arg-type]
+            for d in tensor.dims
+        ]
+        return TensorType(ArrayAttr(dims), type_of(tensor.dtype))
+
+    def _open(self, dims: Sequence[Expr]) -> list[SSAValue]:
+        return [self.value(d) for d in dims if not isinstance(d, ex.Const)]
+
+    def _compute(self, op: te.ComputeOp) -> Operation:
+        shape = self._open(op.outputs[0].dims)
+        attached = op.attached_tensors
+        attrs = {key: value for key, value in op.attrs.items() if not (attached and key == LAYOUT_FREE)}
+        first = op.body[0]
+        # What stands at the function's level comes before the body is begun.
+        for axis in op.reduce_axis:
+            self.value(axis)
+        if isinstance(first, te.Reduce) and not isinstance(first.reduction.reducer, str):
+            self._reducer(first.reduction.reducer)
+        body = Block(arg_types=[type_of(axis.dtype) for axis in op.axis])
+        with self._scope(body):
+            for axis, arg in zip(op.axis, body.args, strict=True):
+                arg.name_hint = hint(axis.name)
+                arg.location = op.location
+                self._know(axis, arg)
+            values = self._reduction(first) if isinstance(first, te.Reduce) else [self.value(v) for v in op.body]
+            self._add(tir.YieldOp(*values), first.location)
+        return ops.ComputeOp(
+            op.name,
+            [self._type(t) for t in op.outputs],
+            [axis.name for axis in op.axis],
+            Region(body),
+            shape=shape,
+            tag=op.tag,
+            attrs=attributes_of(attrs),
+            layout_free=[self.tensor(t) for t in attached],
+        )
+
+    def _reduction(self, node: te.Reduce) -> Sequence[SSAValue]:
+        reduction = node.reduction
+        reducer = None if isinstance(reduction.reducer, str) else self._reducer(reduction.reducer)
+        sources = [self.value(s) for s in reduction.sources]
+        emitted = ops.ReduceOp(
+            "custom" if reducer is not None else str(reduction.reducer),
+            sources,
+            [self.value(axis) for axis in reduction.axes],
+            condition=None if reduction.condition is None else self.value(reduction.condition),
+            init=[self.value(v) for v in reduction.init],
+            reducer=reducer,
+        )
+        self._add(emitted, node.location)
+        return emitted.results
+
+    def _reducer(self, reducer: te.ReducerInstance) -> SSAValue:
+        found = self.objects.get(id(reducer))
+        if found is not None:
+            return found
+        combiner = Block(arg_types=[type_of(p.dtype) for p in reducer.parameters])
+        with self._scope(combiner):
+            for parameter, arg in zip(reducer.parameters, combiner.args, strict=True):
+                arg.name_hint = hint(parameter.name)
+                self._know(parameter, arg)
+            self._add(tir.YieldOp(*[self.value(v) for v in reducer.results]), reducer.location)
+        identity = Block()
+        with self._scope(identity):
+            self._add(tir.YieldOp(*[self.value(v) for v in reducer.identities]), reducer.location)
+        emitted = ops.CommReducerOp(reducer.name, Region(combiner), Region(identity))
+        emitted.location = reducer.location
+        emitted.result.name_hint = hint(reducer.name)
+        self.function_block.add_op(emitted)
+        self._remember(reducer, emitted.result)
+        return emitted.result
+
+    def _extern(self, op: ext.ExternOp) -> Operation:
+        inputs = [self.tensor(t) for t in op.inputs]
+        types = [self._type(t) for t in op.outputs]
+        shape = [value for t in op.outputs for value in self._open(t.dims)]
+        body = Block(arg_types=[self._type(t).buffer() for t in (*op.inputs, *op.outputs)])
+        for buffer, arg in zip((*op.in_buffers, *op.out_buffers), body.args, strict=True):
+            arg.name_hint = hint(buffer.name)
+            arg.location = op.location
+            self._remember(buffer, arg)
+        with self._scope(body):
+            self._statements(op.body)
+        return ops.ExternOp(
+            op.name, inputs, types, Region(body), shape=shape, tag=op.tag, attrs=attributes_of(op.attrs)
+        )
+
+    def _statements(self, statements: Sequence[ext.Stmt]) -> None:
+        for statement in statements:
+            with ex.location_scope(statement.location), self._scope(self.block):
+                emitted = self._statement(statement)
+            self._add(emitted, statement.location)
+
+    def _statement(self, statement: ext.Stmt) -> Operation:
+        match statement:
+            case ext.Evaluate():
+                return tir.EvaluateOp(self.value(statement.value))
+            case ext.Store():
+                value = self.value(statement.value)
+                indices = [self.value(i) for i in statement.indices]
+                return tir.StoreOp(value, self._buffer(statement.buffer), indices)
+            case ext.For():
+                begin, extent = self.value(statement.min), self.value(statement.extent)
+                body = Block(arg_types=[type_of(statement.var.dtype)])
+                body.args[0].name_hint = hint(statement.var.name)
+                with self._scope(body):
+                    self._know(statement.var, body.args[0])
+                    self._deeper(lambda: self._statements(statement.body))
+                return tir.ForOp(statement.var.name, begin, extent, kind=statement.kind, body=Region(body))
+            case ext.If():
+                condition = self.value(statement.condition)
+                branches: list[Region] = []
+                for part in (statement.then, statement.orelse):
+                    branch = Block()
+                    with self._scope(branch):
+                        self._deeper(lambda part=part: self._statements(part))
+                    branches.append(Region(branch))
+                return tir.IfOp(condition, branches[0], branches[1] if statement.orelse else None)
+
+    def _buffer(self, buffer: ext.Buffer) -> SSAValue:
+        found = self.objects.get(id(buffer))
+        if found is None:
+            raise ex.fail(f"buffer '{buffer.name}' does not belong to this extern")
+        return found
+
+    def value(self, root: Expr) -> SSAValue:
+        """The value of an expression; expressions may be deep."""
+        known = self.known
+        found = known.get(self.numbering.number(root))
+        if found is not None:
+            return found
+        numbers, pending = self.numbering.numbers, [root]
+        while pending:
+            node = pending[-1]
+            number = numbers[id(node)]
+            if number in known:
+                pending.pop()
+                continue
+            missing = [a for a in node.args if numbers[id(a)] not in known]
+            if missing:
+                pending += reversed(missing)
+                continue
+            pending.pop()
+            if isinstance(node, (ex.Var, ex.IterVar)):
+                known[number] = self._definition(node)
+                continue
+            op = self._node(node, [known[numbers[id(a)]] for a in node.args])
+            self._add(op, node.location)
+            known[number] = op.results[0]
+            if self.added is not None:
+                self.added.append(number)
+        return known[numbers[id(root)]]
+
+    def _node(self, node: Expr, operands: list[SSAValue]) -> Operation:
+        match node:
+            case ex.Apply():
+                return node.op.create(operands=operands, result_types=(type_of(node.dtype),))
+            case te.Read():
+                tensor = self.objects.get(id(node.tensor))
+                if tensor is None or self.block is self.function_block:
+                    raise error_at(node.location, f"tensor '{node.tensor.name}' is read outside of a te.compute")
+                return ops.ReadOp.create(operands=[tensor, *operands], result_types=(type_of(node.dtype),))
+            case ex.Const():
+                return tir.ConstOp.create(properties={"value": number_of(node)}, result_types=(type_of(node.dtype),))
+            case ex.IfThenElse():
+                sides = [self._side(node.then_value), self._side(node.else_value)]
+                return tir.IfThenElseOp(operands[0], *sides, type_of(node.dtype))
+            case ex.Call():
+                return self._call(node, operands)
+            case te.Reduce():
+                raise error_at(
+                    node.location,
+                    "a reduction must be the whole value of a compute",
+                    "give it a te.compute of its own, and read that where the result is used",
+                )
+            case ext.Load():
+                return tir.LoadOp(self._buffer(node.buffer), operands)
+            case ext.BufferField():
+                pointer = tir.HandleType.get(type_of(node.buffer.dtype), "global")
+                return tir.BufferGetOp(self._buffer(node.buffer), node.field, pointer)
+            case _:
+                raise error_at(node.location, f"an expression of kind {type(node).__name__} cannot be emitted")
+
+    def _call(self, node: ex.Call, values: list[SSAValue]) -> Operation:
+        pending = iter(values)
+        operands: list[SSAValue] = []
+        for operand in node.operands:
+            if isinstance(operand, Expr):
+                operands.append(next(pending))
+            elif isinstance(operand, str):
+                text = tir.ConstOp(StringAttr(operand))
+                self._add(text, node.location)
+                operands.append(text.result)
+            else:
+                assert isinstance(operand, ext.Buffer)
+                operands.append(self._buffer(operand))
+        return tir.CallOp(node.intrinsic, operands, type_of(node.dtype))
+
+    def _side(self, value: Expr) -> Region:
+        block = Block()
+        with self._scope(block):
+            emitted = self._deeper(lambda: self.value(value))
+            self._add(tir.YieldOp(emitted), value.location)
+        return Region(block)
+
+    def _definition(self, node: ex.Var | ex.IterVar) -> SSAValue:
+        """Emits a symbolic variable or a reduction's axis at the function's level."""
+        if isinstance(node, ex.Var):
+            op: Operation = tir.VarOp(node.name, type_of(node.dtype))
+            if node.is_size:
+                op.attributes["te.size_var"] = UnitAttr()
+        elif node.iter_type != "R":
+            raise ex.fail(f"axis '{node.name}' belongs to another compute")
+        elif self.block is not self.function_block:
+            raise ex.fail(
+                f"axis '{node.name}' is used here, but not reduced over",
+                f"an axis of te.reduce_axis is used inside a reduction: te.sum(…, axis={node.name})",
+            )
+        else:
+            op = ops.ReduceAxisOp(node.name, self.value(node.min), self.value(node.extent))
+        op.location = node.location
+        self.function_block.add_op(op)
+        result = op.results[0]
+        result.name_hint = hint(node.name)
+        return result
+
+    def _deeper(self, emit: Callable[[], T]) -> T:
+        return in_deep_stack(emit) if self.depth % SHALLOW == 0 else emit()
+
+    def _remember(self, thing: object, value: SSAValue) -> None:
+        self.objects[id(thing)] = value
+        self.kept.append(thing)
+
+    def _know(self, node: Expr, value: SSAValue) -> None:
+        number = self.numbering.number(node)
+        self.known[number] = value
+        if self.added is not None:
+            self.added.append(number)
+
+    def _add(self, op: Operation, location: LocationAttr) -> None:
+        op.location = location
+        self.block.add_op(op)
+
+    @contextmanager
+    def _scope(self, block: Block) -> Generator[None]:
+        """Ops go to `block`; expressions that become known inside are forgotten behind it."""
+        outer, added = self.block, self.added
+        self.block, self.added = block, []
+        self.depth += 1
+        try:
+            yield
+        finally:
+            for number in self.added:
+                self.known.pop(number, None)
+            self.block, self.added = outer, added
+            self.depth -= 1
+
+
+def hint(name: str) -> str | None:
+    """The name as a hint for SSA names, when it can be one."""
+    return name if name.isidentifier() else None

@@ -1,0 +1,346 @@
+"""Tensors computed by statements: `extern`, its buffers, and the builder of loops (`ir_builder`), as TVM names them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from xdsl.dialects.builtin import LocationAttr
+
+from . import expr as ex
+from .expr import Call, Const, Expr, ExprLike, Var, convert, current_location, describe, fail
+from .tensor import AttrValue, Dims, Operation, ShapeLike, Tensor, _scalar_dtype, dims_of  # pyright: ignore[reportPrivateUsage]
+
+
+class Buffer:
+    """A tensor's memory in an extern's body: `b[i, j]` reads; `vstore` writes; `data`, `access_ptr` point to it."""
+
+    is_buffer = True
+
+    def __init__(self, name: str, dims: Dims, dtype: str):
+        self.name = name
+        self.dims = dims
+        self.dtype = dtype
+
+    @property
+    def shape(self) -> tuple[int | Expr, ...]:
+        """The extents, as `Tensor.shape`."""
+        return tuple(d.value if isinstance(d, Const) and d.dtype == "int32" else d for d in self.dims)  # type: ignore[misc]
+
+    @property
+    def data(self) -> Expr:
+        """The pointer to the first element."""
+        return BufferField(self, "data", "handle")
+
+    def indices(self, given: ExprLike | Sequence[ExprLike]) -> tuple[Expr, ...]:
+        """Indices as expressions, their number checked."""
+        several = given if isinstance(given, (tuple, list)) else (given,)
+        if len(several) != len(self.dims):
+            raise fail(
+                f"buffer '{self.name}' has {len(self.dims)} dimensions, but is accessed with {len(several)} indices"
+            )
+        indices = tuple(convert(i, d.dtype) for i, d in zip(several, self.dims, strict=True))
+        for number, index in enumerate(indices):
+            if ex.is_float(index.dtype) or index.dtype in ("handle", "bool"):
+                raise fail(f"index {number} of '{self.name}' has dtype {index.dtype}; an index is an integer")
+        return indices
+
+    def __getitem__(self, indices: Any) -> Expr:
+        return Load(self, self.indices(indices))
+
+    def vload(self, begin: Any) -> Expr:
+        """The element at `begin`."""
+        return self[begin]
+
+    def vstore(self, begin: Any, value: ExprLike) -> Stmt:
+        """The statement that writes the element at `begin`."""
+        return store(self, begin, value)
+
+    def access_ptr(
+        self,
+        access_mask: str | int,
+        ptr_type: str = "handle",
+        content_lanes: int = 1,
+        offset: ExprLike = 0,
+        extent: ExprLike | None = None,
+    ) -> Expr:
+        """A pointer for a call, which reads ("r"), writes ("w") or both ("rw") from `offset` on, `extent` elements."""
+        if isinstance(access_mask, str):
+            if set(access_mask) - set("rw") or not access_mask:
+                raise fail(f"the access mask of a buffer is 'r', 'w' or 'rw', not '{access_mask}'")
+            access_mask = ("r" in access_mask) + 2 * ("w" in access_mask)
+        if content_lanes != 1:
+            raise fail("access_ptr is by scalar elements here: content_lanes is 1")
+        size: Expr = Const(1, "int32")
+        for dim in self.dims:
+            size = ex.multiply(size, dim)
+        begin = convert(offset, "int32")
+        length = ex.subtract(size, begin) if extent is None else convert(extent)
+        annotation = Call("type_annotation", (), self.dtype)
+        return Call("tvm_access_ptr", (annotation, self.data, begin, length, Const(access_mask, "int32")), ptr_type)
+
+
+class Load(Expr):
+    """An element of a buffer."""
+
+    __slots__ = ("buffer",)
+
+    def __init__(self, buffer: Buffer, indices: tuple[Expr, ...]):
+        super().__init__(buffer.dtype, indices)
+        self.buffer = buffer
+
+
+class BufferField(Expr):
+    """`b.data`."""
+
+    __slots__ = ("buffer", "field")
+
+    def __init__(self, buffer: Buffer, field: str, dtype: str):
+        super().__init__(dtype)
+        self.buffer = buffer
+        self.field = field
+
+
+@dataclass
+class Evaluate:
+    """A value computed for its effects."""
+
+    value: Expr
+    location: LocationAttr = field(default_factory=current_location)
+
+
+@dataclass
+class Store:
+    """`buffer[indices] = value`."""
+
+    buffer: Buffer
+    indices: tuple[Expr, ...]
+    value: Expr
+    location: LocationAttr = field(default_factory=current_location)
+
+
+@dataclass
+class For:
+    """A loop of `var` over `extent` values from `min`; `kind` as of `tir.for`."""
+
+    var: Var
+    min: Expr
+    extent: Expr
+    kind: str
+    body: list[Stmt]
+    location: LocationAttr = field(default_factory=current_location)
+
+
+@dataclass
+class If:
+    """`if condition: then … else: orelse`."""
+
+    condition: Expr
+    then: list[Stmt]
+    orelse: list[Stmt]
+    location: LocationAttr = field(default_factory=current_location)
+
+
+Stmt: TypeAlias = "Evaluate | Store | For | If"
+
+
+def store(buffer: Buffer, indices: Any, value: ExprLike) -> Store:
+    """`buffer[indices] = value`; a Python number takes the buffer's dtype, another value must have it."""
+    source = ex.const(value, buffer.dtype) if isinstance(value, (int, float)) else convert(value)
+    if source.dtype != buffer.dtype:
+        raise fail(
+            f"'{buffer.name}' holds {buffer.dtype}, but the value stored is {source.dtype}",
+            f'write .astype("{buffer.dtype}") where it is meant',
+        )
+    return Store(buffer, buffer.indices(indices), source)
+
+
+def loop(var: Var, begin: ExprLike, end: ExprLike, kind: str, body: list[Stmt]) -> For:
+    """A loop from begin up to but not including end."""
+    low, high = ex.match_types(convert(begin), convert(end), "range")
+    return For(var, low, ex.subtract(high, low), kind, body)
+
+
+class ExternOp(Operation):
+    """A tensor by statements on buffers."""
+
+    def __init__(
+        self,
+        name: str,
+        inputs: tuple[Tensor, ...],
+        in_buffers: tuple[Buffer, ...],
+        out_buffers: tuple[Buffer, ...],
+        tag: str,
+        attrs: Mapping[str, AttrValue] | None,
+    ):
+        super().__init__(name, tag, attrs)
+        self.inputs = inputs
+        self.in_buffers = in_buffers
+        self.out_buffers = out_buffers
+        self.body: list[Stmt] = []
+
+    @property
+    def input_tensors(self) -> list[Tensor]:
+        return list(self.inputs)
+
+
+def extern(
+    shape: ShapeLike | Sequence[ShapeLike],
+    inputs: Sequence[Tensor],
+    fcompute: Callable[[Sequence[Buffer], Sequence[Buffer]], Any],
+    name: str = "extern",
+    dtype: str | Sequence[str] | None = None,
+    tag: str = "",
+    attrs: Mapping[str, AttrValue] | None = None,
+) -> Any:
+    """Tensors that statements compute.
+
+    Args:
+        shape: the result's shape, or a list of the results' shapes.
+        inputs: the tensors read.
+        fcompute: takes the buffers of inputs and of results; gives a call (`te.call_packed`, `te.call_extern`), a
+            statement, or a list of statements.
+        dtype: of the result, or a list of one for each; by default that of all inputs.
+    """
+    for tensor in inputs if isinstance(inputs, (tuple, list)) else ():
+        if not isinstance(tensor, Tensor):
+            raise fail(f"te.extern takes tensors as inputs, not {describe(tensor)}")
+    if not isinstance(inputs, (tuple, list)):
+        raise fail("te.extern takes a list of input tensors")
+    several = isinstance(shape, (tuple, list)) and bool(shape) and isinstance(shape[0], (tuple, list))
+    shapes = [dims_of(s) for s in shape] if several else [dims_of(shape)]  # type: ignore[union-attr,arg-type]
+    if dtype is None:
+        found = {t.dtype for t in inputs}
+        if len(found) != 1:
+            raise fail("the dtype of te.extern cannot be told from its inputs", 'give it: dtype="float32"')
+        dtypes = [*found] * len(shapes)
+    else:
+        dtypes = [dtype] * len(shapes) if isinstance(dtype, str) else list(dtype)
+    if len(dtypes) != len(shapes):
+        raise fail(f"te.extern has {len(shapes)} result shapes, but {len(dtypes)} dtypes")
+    for result_dtype in dtypes:
+        _scalar_dtype(result_dtype, f"a result of '{name}'")
+    ins = tuple(Buffer(t.name, t.dims, t.dtype) for t in inputs)
+    outs = tuple(
+        Buffer(name if len(shapes) == 1 else f"{name}_v{i}", d, t)
+        for i, (d, t) in enumerate(zip(shapes, dtypes, strict=True))
+    )
+    op = ExternOp(name, tuple(inputs), ins, outs, tag, attrs)
+    op.body = _statements(fcompute(ins, outs))
+    outputs = op._give(list(zip(shapes, dtypes, strict=True)))  # pyright: ignore[reportPrivateUsage]
+    return outputs[0] if len(outputs) == 1 else outputs
+
+
+def _statements(body: Any) -> list[Stmt]:
+    match body:
+        case Expr():
+            return [Evaluate(body)]
+        case Evaluate() | Store() | For() | If():
+            return [body]
+        case tuple() | list():
+            return [s for part in body for s in _statements(part)]
+        case _:
+            raise fail(f"the function of te.extern gives a call or statements, not {describe(body)}")
+
+
+class BufferPointer:
+    """A buffer in an `IRBuilder`: `p[i]` reads, `p[i] = x` adds a store."""
+
+    def __init__(self, builder: IRBuilder, buffer: Buffer):
+        self._builder = builder
+        self._buffer = buffer
+        self.dtype = buffer.dtype
+
+    def _unflattened(self, index: Any) -> Any:
+        # TVM's pointer is one-dimensional whatever the buffer's rank.
+        dims = self._buffer.dims
+        if isinstance(index, tuple) or len(dims) == 1:
+            return index
+        indices: list[Expr] = []
+        rest = convert(index)
+        for dim in reversed(dims[1:]):
+            indices.append(ex.floormod(rest, dim))
+            rest = ex.floordiv(rest, dim)
+        return tuple(reversed([*indices, rest][: len(dims)])) if dims else ()
+
+    def __getitem__(self, index: Any) -> Expr:
+        return self._buffer[self._unflattened(index)]
+
+    def __setitem__(self, index: Any, value: ExprLike) -> None:
+        self._builder.emit(store(self._buffer, self._unflattened(index), value))
+
+
+class IRBuilder:
+    """Statements one after the other: `with ib.for_range(0, n) as i: …`, `ib.buffer_ptr(b)`, `ib.emit`, `ib.get`."""
+
+    def __init__(self) -> None:
+        self._blocks: list[list[Stmt]] = [[]]
+
+    def emit(self, statement: Any) -> None:
+        """Adds statements, or a call."""
+        self._blocks[-1] += _statements(statement)
+
+    def buffer_ptr(self, buffer: Buffer) -> BufferPointer:
+        """The buffer for reading and writing by index; one index counts elements in row-major order."""
+        return BufferPointer(self, buffer)
+
+    @contextmanager
+    def for_range(
+        self, begin: ExprLike, end: ExprLike, name: str = "i", dtype: str | None = None, kind: str = "serial"
+    ) -> Generator[Var]:
+        """A loop from begin up to but not including end."""
+        low, high = ex.match_types(convert(begin, dtype), convert(end, dtype), "for_range")
+        variable = Var(name, low.dtype)
+        statement = loop(
+            variable,
+            low,
+            high,
+            "unrolled" if kind == "unroll" else kind.replace("vectorize", "vectorized").replace("dd", "d"),
+            [],
+        )
+        self._blocks[-1].append(statement)
+        with self._inside(statement.body):
+            yield variable
+
+    @contextmanager
+    def if_scope(self, condition: ExprLike) -> Generator[None]:
+        """Statements that run where the condition holds."""
+        test = convert(condition)
+        if test.dtype != "bool":
+            raise fail(f"the condition of if_scope must be bool, not {test.dtype}")
+        statement = If(test, [], [])
+        self._blocks[-1].append(statement)
+        with self._inside(statement.then):
+            yield
+
+    @contextmanager
+    def else_scope(self) -> Generator[None]:
+        """The other branch of the if_scope just before."""
+        last = self._blocks[-1][-1] if self._blocks[-1] else None
+        if not isinstance(last, If) or last.orelse:
+            raise fail("else_scope follows an if_scope")
+        with self._inside(last.orelse):
+            yield
+
+    @contextmanager
+    def _inside(self, block: list[Stmt]) -> Generator[None]:
+        self._blocks.append(block)
+        try:
+            yield
+        finally:
+            self._blocks.pop()
+
+    def get(self) -> list[Stmt]:
+        """The statements."""
+        return self._blocks[0]
+
+
+class ir_builder:
+    """`ir_builder.create()`, as TVM writes it."""
+
+    @staticmethod
+    def create() -> IRBuilder:
+        """A builder without statements."""
+        return IRBuilder()

@@ -1,0 +1,243 @@
+"""The functions of TVM's `te` and `tir` on scalar expressions: mathematics, bits, limits and conditions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import reduce
+
+from . import expr as ex
+from .expr import Call, Const, Expr, ExprLike, bits_of, cast, const, convert, fail, is_float
+
+
+def _unary(name: str) -> Callable[[ExprLike], Expr]:
+    def build(x: ExprLike) -> Expr:
+        x = convert(x)
+        return Call(name, (x,), x.dtype)
+
+    build.__name__ = name
+    build.__doc__ = f"`T.{name}(x)`, of x's dtype."
+    return build
+
+
+exp, exp2, exp10 = _unary("exp"), _unary("exp2"), _unary("exp10")
+log, log2, log10, log1p = _unary("log"), _unary("log2"), _unary("log10"), _unary("log1p")
+sqrt, rsqrt, erf, sigmoid = _unary("sqrt"), _unary("rsqrt"), _unary("erf"), _unary("sigmoid")
+sin, cos, tan = _unary("sin"), _unary("cos"), _unary("tan")
+asin, acos, atan = _unary("asin"), _unary("acos"), _unary("atan")
+sinh, cosh, tanh = _unary("sinh"), _unary("cosh"), _unary("tanh")
+asinh, acosh, atanh = _unary("asinh"), _unary("acosh"), _unary("atanh")
+
+
+def _half_even(value: float) -> float:
+    return float(round(value))
+
+
+def _half_away(value: float) -> float:
+    return math.copysign(math.floor(abs(value) + 0.5), value)
+
+
+def _rounding(name: str, fold: Callable[[float], float]) -> Callable[[ExprLike], Expr]:
+    def build(x: ExprLike) -> Expr:
+        x = convert(x)
+        if not is_float(x.dtype):
+            return x
+        if isinstance(x, Const) and math.isfinite(x.value):
+            return const(fold(x.value), x.dtype)
+        return Call(name, (x,), x.dtype)
+
+    build.__name__ = name
+    build.__doc__ = f"`T.{name}(x)`; an integer stays as it is."
+    return build
+
+
+floor, ceil = _rounding("floor", math.floor), _rounding("ceil", math.ceil)
+trunc, round, nearbyint = (
+    _rounding("trunc", math.trunc),
+    _rounding("round", _half_away),
+    _rounding("nearbyint", _half_even),
+)
+
+
+def abs(x: ExprLike) -> Expr:
+    """The absolute value."""
+    x = convert(x)
+    if is_float(x.dtype):
+        return const(math.fabs(x.value), x.dtype) if isinstance(x, Const) else Call("fabs", (x,), x.dtype)
+    if x.dtype.startswith("uint") or x.dtype == "bool":
+        return x
+    if isinstance(x, Const):
+        return const(math.fabs(x.value), x.dtype)
+    return ex.Select(x >= 0, x, -x)
+
+
+fabs = abs
+
+
+def isnan(x: ExprLike) -> Expr:
+    """Whether x is no number; False for integers."""
+    x = convert(x)
+    if not is_float(x.dtype):
+        return Const(0, "bool")
+    if isinstance(x, Const):
+        return Const(int(math.isnan(x.value)), "bool")
+    return Call("isnan", (cast("float32", x) if bits_of(x.dtype) == 16 else x,), "bool")
+
+
+def isinf(x: ExprLike) -> Expr:
+    """Whether x is infinite; False for integers."""
+    x = convert(x)
+    if not is_float(x.dtype):
+        return Const(0, "bool")
+    return ex.logical_and(ex.equal(abs(x), infinity(x.dtype)), ex.logical_not(isnan(x)))
+
+
+def isfinite(x: ExprLike) -> Expr:
+    """Whether x is neither infinite nor NaN; True for integers."""
+    x = convert(x)
+    if not is_float(x.dtype):
+        return Const(1, "bool")
+    return ex.logical_and(ex.logical_not(isinf(x)), ex.logical_not(isnan(x)))
+
+
+def _binary(name: str, symbol: str) -> Callable[[ExprLike, ExprLike], Expr]:
+    def build(x: ExprLike, y: ExprLike) -> Expr:
+        a, b = ex.match_types(convert(x), convert(y), symbol)
+        return Call(name, (a, b), a.dtype)
+
+    build.__name__ = symbol
+    build.__doc__ = f"`T.{name}(x, y)`, both in one dtype."
+    return build
+
+
+power = pow = _binary("pow", "power")
+atan2, fmod, hypot = _binary("atan2", "atan2"), _binary("fmod", "fmod"), _binary("hypot", "hypot")
+copysign, nextafter = _binary("copysign", "copysign"), _binary("nextafter", "nextafter")
+
+
+def ldexp(x: ExprLike, exponent: ExprLike) -> Expr:
+    """x · 2^exponent; the exponent is an integer."""
+    x = convert(x)
+    return Call("ldexp", (x, convert(exponent)), x.dtype)
+
+
+def _integer(x: ExprLike, name: str) -> Expr:
+    x = convert(x)
+    if is_float(x.dtype):
+        raise fail(f"{name} is for integers, not {x.dtype}")
+    return x
+
+
+def popcount(x: ExprLike) -> Expr:
+    """How many bits of x are set, in x's dtype."""
+    x = _integer(x, "popcount")
+    return Call("popcount", (x,), x.dtype)
+
+
+def clz(x: ExprLike) -> Expr:
+    """How many zero bits stand above the highest set bit, as int32; undefined for 0."""
+    return Call("clz", (_integer(x, "clz"),), "int32")
+
+
+def q_multiply_shift(x: ExprLike, y: ExprLike, q: ExprLike, s: ExprLike) -> Expr:
+    """round(x · y · 2^(s - q)) of int32 values in fixed point, where y has q fractional bits."""
+    return Call("q_multiply_shift", tuple(map(convert, (x, y, q, s))), "int32")
+
+
+def q_multiply_shift_per_axis(
+    x: ExprLike,
+    y: ExprLike,
+    ls: ExprLike,
+    rs: ExprLike,
+    q: ExprLike,
+    is_lshift_required: ExprLike,
+    is_rshift_required: ExprLike,
+) -> Expr:
+    """As `q_multiply_shift`, with a left shift before and a right shift after the product, each where it is required."""
+    arguments = (x, y, ls, rs, q, is_lshift_required, is_rshift_required)
+    return Call("q_multiply_shift_per_axis", tuple(map(convert, arguments)), "int32")
+
+
+def likely(condition: ExprLike) -> Expr:
+    """The condition, with the hint that it mostly holds."""
+    condition = convert(condition)
+    return condition if isinstance(condition, Const) else Call("likely", (condition,), condition.dtype)
+
+
+def reinterpret(dtype: str, value: ExprLike) -> Expr:
+    """The bits of `value` taken for a `dtype` of the same width."""
+    value = convert(value)
+    if bits_of(dtype) != bits_of(value.dtype):
+        raise fail(
+            f"reinterpret keeps the width: {value.dtype} has {bits_of(value.dtype)} bits, {dtype} has {bits_of(dtype)}"
+        )
+    return Call("reinterpret", (value,), dtype)
+
+
+def min_value(dtype: str) -> Expr:
+    """The least finite value of a dtype."""
+    if dtype in ex.INT_LIMITS:
+        return Const(ex.INT_LIMITS[dtype][0], dtype)
+    if dtype in ex.FLOAT_LIMITS:
+        return const(-ex.FLOAT_LIMITS[dtype], dtype)
+    raise fail(f"dtype '{dtype}' has no least value")
+
+
+def max_value(dtype: str) -> Expr:
+    """The greatest finite value of a dtype."""
+    if dtype in ex.INT_LIMITS:
+        return Const(ex.INT_LIMITS[dtype][1], dtype)
+    if dtype in ex.FLOAT_LIMITS:
+        return const(ex.FLOAT_LIMITS[dtype], dtype)
+    raise fail(f"dtype '{dtype}' has no greatest value")
+
+
+def infinity(dtype: str) -> Expr:
+    """Positive infinity of a float dtype."""
+    if not is_float(dtype):
+        raise fail(f"dtype '{dtype}' has no infinity")
+    return Const(math.inf, dtype)
+
+
+def all_of(*conditions: ExprLike) -> Expr:
+    """Whether all conditions hold; all are evaluated."""
+    if not conditions:
+        raise fail("te.all needs at least one condition")
+    return reduce(ex.logical_and, conditions) if len(conditions) > 1 else convert(conditions[0])
+
+
+def any_of(*conditions: ExprLike) -> Expr:
+    """Whether one condition holds; all are evaluated."""
+    if not conditions:
+        raise fail("te.any needs at least one condition")
+    return reduce(ex.logical_or, conditions) if len(conditions) > 1 else convert(conditions[0])
+
+
+def ceildiv(a: ExprLike, b: ExprLike) -> Expr:
+    """a / b rounded up, for b > 0."""
+    a, b = convert(a), convert(b)
+    return ex.floordiv(a + (b - 1), b)
+
+
+def call_extern(dtype: str, name: str, *args: object) -> Expr:
+    """A call of the C function `name`; in an extern's body buffers may be passed."""
+    return Call("call_extern", (name, *_arguments(args)), dtype)
+
+
+def call_pure_extern(dtype: str, name: str, *args: object) -> Expr:
+    """A call of the C function `name`, which has no effects."""
+    return Call("call_pure_extern", (name, *_arguments(args)), dtype)
+
+
+def call_packed(name: str, *args: object) -> Expr:
+    """A call of the registered function `name`; buffers are passed as arrays."""
+    return Call("call_packed", (name, *_arguments(args)), "int32")
+
+
+def call_intrin(dtype: str, name: str, *args: object) -> Expr:
+    """A call of the intrinsic "tir.exp" or "exp"."""
+    return Call(name.removeprefix("tir."), tuple(_arguments(args)), dtype)
+
+
+def _arguments(args: tuple[object, ...]) -> list[object]:
+    return [a if isinstance(a, str) or getattr(a, "is_buffer", False) else convert(a) for a in args]

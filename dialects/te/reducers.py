@@ -1,0 +1,133 @@
+"""The reducers: `te.sum`, `te.max`… and those that `comm_reducer` makes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from . import expr as ex
+from .expr import Const, Expr, ExprLike, IterVar, Var, convert, current_location, describe, fail
+from .tensor import Reduce, ReducerInstance, Reduction
+
+
+class CommReducer:
+    """A commutative reducer: called with axes it reduces over them, called with two or more values it combines them."""
+
+    def __init__(
+        self,
+        combine: Callable[[Any, Any], Any],
+        identity: Callable[..., Any] | None,
+        name: str,
+        kind: str | None = None,
+    ):
+        self.combine = combine
+        self.identity = identity
+        self.name = name
+        self.kind = kind
+        self._instances: dict[tuple[str, ...], ReducerInstance] = {}
+
+    def __call__(
+        self,
+        expr: Any,
+        axis: Any = None,
+        where: ExprLike | None = None,
+        init: Any = None,
+        *args: ExprLike,
+    ) -> Any:
+        """The reduction of `expr` (a tuple for a reducer of several values) over `axis`.
+
+        `where` says which elements count, `init` is what the result begins with instead of the identity. Without axes,
+        all arguments are values and are combined one after the other.
+        """
+        if isinstance(axis, IterVar) and axis.iter_type == "R":
+            return self._reduce(expr, (axis,), where, init)
+        if isinstance(axis, (tuple, list)):
+            return self._reduce(expr, tuple(axis), where, init)
+        values = [v for v in (axis, where, init, *args) if v is not None]
+        if not values and self.kind in ("all", "any"):
+            return convert(expr)
+        if not values:
+            raise fail(
+                f"te.{self.name} needs axes to reduce over, or two values to combine",
+                f"write te.{self.name}(A[i, k], axis=k) with k = te.reduce_axis((0, n))",
+            )
+        result = expr
+        for value in values:
+            result = self.combine(result, value)
+        return result
+
+    def _reduce(self, expr: Any, axes: tuple[Any, ...], where: ExprLike | None, init: Any) -> Any:
+        for axis in axes:
+            if not isinstance(axis, IterVar) or axis.iter_type != "R":
+                name = f"'{axis.name}'" if isinstance(axis, IterVar) else describe(axis)
+                raise fail(f"{name} is no axis to reduce over", "make one with k = te.reduce_axis((0, n))")
+        if not axes:
+            raise fail(f"te.{self.name} is given no axis to reduce over")
+        if len({id(axis) for axis in axes}) != len(axes):
+            raise fail(f"te.{self.name} is given an axis twice")
+        several = isinstance(expr, (tuple, list))
+        sources = tuple(convert(e) for e in expr) if several else (convert(expr),)
+        if any(isinstance(s, Reduce) for s in sources):
+            raise fail("a reduction cannot be reduced again in one compute", "give the inner reduction a te.compute")
+        condition = None if where is None else convert(where)
+        if condition is not None and condition.dtype != "bool":
+            raise fail(f"the 'where' of a reduction must be bool, not {condition.dtype}")
+        if isinstance(condition, Const) and condition.value:
+            condition = None
+        inits = () if init is None else tuple(init) if isinstance(init, (tuple, list)) else (init,)
+        if inits and len(inits) != len(sources):
+            raise fail(f"te.{self.name} reduces {len(sources)} values, but has {len(inits)} initial values")
+        begin = tuple(ex.cast(s.dtype, convert(v)) for v, s in zip(inits, sources, strict=bool(inits)))
+        reduction = Reduction(self._at(sources, several), sources, axes, condition, begin)
+        results = tuple(Reduce(reduction, i) for i in range(len(sources)))
+        return results if several and len(results) > 1 else results[0]
+
+    def _at(self, sources: tuple[Expr, ...], several: bool) -> str | ReducerInstance:
+        dtypes = tuple(s.dtype for s in sources)
+        if self.kind is not None:
+            if len(sources) != 1:
+                raise fail(f"te.{self.name} reduces one value, not {len(sources)}")
+            if self.kind in ("all", "any") and dtypes[0] != "bool":
+                raise fail(f"te.{self.name} reduces bool, not {dtypes[0]}")
+            return self.kind
+        found = self._instances.get(dtypes)
+        if found is None:
+            found = self._instances[dtypes] = self._instantiate(dtypes, several)
+        return found
+
+    def _instantiate(self, dtypes: tuple[str, ...], several: bool) -> ReducerInstance:
+        left = tuple(Var(f"x{i}" if several else "x", t) for i, t in enumerate(dtypes))
+        right = tuple(Var(f"y{i}" if several else "y", t) for i, t in enumerate(dtypes))
+        combined = self.combine(left, right) if several else self.combine(left[0], right[0])
+        results = tuple(map(convert, combined)) if isinstance(combined, (tuple, list)) else (convert(combined),)
+        assert self.identity is not None
+        neutral = self.identity(*dtypes)
+        identities = tuple(map(convert, neutral)) if isinstance(neutral, (tuple, list)) else (convert(neutral),)
+        for what, values in (("combines", results), ("has identities", identities)):
+            if tuple(v.dtype for v in values) != dtypes:
+                raise fail(
+                    f"reducer '{self.name}' on ({', '.join(dtypes)}) {what} of ({', '.join(v.dtype for v in values)})",
+                    "each value must keep its dtype; write te.const(x, dtype) or .astype(dtype)",
+                )
+        return ReducerInstance(self.name, left + right, results, identities, current_location())
+
+
+def comm_reducer(
+    fcombine: Callable[[Any, Any], Any], fidentity: Callable[..., Any], name: str = "reduce"
+) -> CommReducer:
+    """A reducer of one or several values.
+
+    Args:
+        fcombine: combines two values, or two tuples of values into a tuple; must be associative and commutative.
+        fidentity: takes the dtypes, gives the value(s) that change nothing.
+        name: names the reducer.
+    """
+    return CommReducer(fcombine, fidentity, name)
+
+
+te_sum = CommReducer(ex.add, None, "sum", "sum")
+te_prod = CommReducer(ex.multiply, None, "prod", "prod")
+te_min = CommReducer(ex.minimum, None, "min", "min")
+te_max = CommReducer(ex.maximum, None, "max", "max")
+te_all = CommReducer(ex.logical_and, None, "all", "all")
+te_any = CommReducer(ex.logical_or, None, "any", "any")

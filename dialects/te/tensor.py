@@ -1,0 +1,435 @@
+"""Tensors described by what computes them: `placeholder`, `compute`, `reduce_axis`, the reducers and `scan`, as TVM's `te`.
+
+These are Python objects, cheap to make and to throw away; `emit.build_func` turns those that a function needs into ops.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from . import expr as ex
+from .expr import Const, Expr, ExprLike, IterVar, Var, convert, current_location, describe, fail
+
+AttrValue: TypeAlias = "int | float | bool | str | Sequence[AttrValue] | Mapping[str, AttrValue] | None"
+"""An attribute of a compute, scan or extern."""
+
+ShapeLike: TypeAlias = "Sequence[ExprLike] | ExprLike"
+
+Dims: TypeAlias = "tuple[Expr, ...]"
+"""A shape, each extent of dtype int32 or int64."""
+
+
+class Operation:
+    """What makes one or several tensors; `name` names them. Subclasses hold TVM's fields (`axis`, `reduce_axis`, `body`…)."""
+
+    def __init__(self, name: str, tag: str = "", attrs: Mapping[str, AttrValue] | None = None):
+        self.name = name
+        self.tag = tag
+        self.attrs: dict[str, AttrValue] = dict(attrs or {})
+        self.location = current_location()
+        self.outputs: tuple[Tensor, ...] = ()
+
+    def _give(self, outputs: Sequence[tuple[Dims, str]]) -> tuple[Tensor, ...]:
+        self.outputs = tuple(Tensor(self, i, dims, dtype) for i, (dims, dtype) in enumerate(outputs))
+        return self.outputs
+
+    @property
+    def num_outputs(self) -> int:
+        """How many tensors this makes."""
+        return len(self.outputs)
+
+    def output(self, index: int) -> Tensor:
+        """Tensor number `index` of those this makes."""
+        return self.outputs[index]
+
+    @property
+    def input_tensors(self) -> list[Tensor]:
+        """The tensors this reads, each once, in order of first use."""
+        return []
+
+
+class Tensor:
+    """A tensor: `A[i, j]` and `A(i, j)` read an element; `shape`, `dtype`, `ndim`, `name`, `op` describe it."""
+
+    __slots__ = ("dims", "dtype", "op", "value_index")
+
+    def __init__(self, op: Operation, value_index: int, dims: Dims, dtype: str):
+        self.op = op
+        self.value_index = value_index
+        self.dims = dims
+        self.dtype = dtype
+
+    @property
+    def shape(self) -> tuple[int | Expr, ...]:
+        """The extents: Python numbers where they are known int32, else expressions (symbolic, or int64)."""
+        return tuple(d.value if isinstance(d, Const) and d.dtype == "int32" else d for d in self.dims)  # type: ignore[misc]
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return len(self.dims)
+
+    @property
+    def name(self) -> str:
+        """The operation's name, with `.v0`, `.v1`… where it makes several tensors."""
+        return self.op.name if self.op.num_outputs == 1 else f"{self.op.name}.v{self.value_index}"
+
+    def __getitem__(self, indices: ExprLike | tuple[ExprLike, ...]) -> Any:
+        indices = indices if isinstance(indices, tuple) else (indices,)
+        return self(*indices) if len(indices) >= len(self.dims) else TensorSlice(self, indices)
+
+    def __call__(self, *indices: ExprLike) -> Expr:
+        if len(indices) != len(self.dims):
+            raise fail(
+                f"tensor '{self.name}' has {len(self.dims)} dimensions, but is read with {len(indices)} indices",
+            )
+        return Read(self, indices)
+
+    def __len__(self) -> int:
+        raise fail(f"tensor '{self.name}' has no len(); its extents are {self.name}.shape")
+
+    def __iter__(self) -> Any:
+        raise fail(f"tensor '{self.name}' cannot be iterated over; index it")
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __repr__(self) -> str:
+        return f"Tensor(shape=[{', '.join(map(str, self.shape))}], name={self.name}, dtype={self.dtype})"
+
+
+class TensorSlice:
+    """A tensor with its first indices given: `A[i][j]` is `A[i, j]`."""
+
+    __slots__ = ("indices", "tensor")
+
+    def __init__(self, tensor: Tensor, indices: tuple[ExprLike, ...]):
+        self.tensor = tensor
+        self.indices = indices
+
+    def __getitem__(self, indices: ExprLike | tuple[ExprLike, ...]) -> Any:
+        return self.tensor[(*self.indices, *(indices if isinstance(indices, tuple) else (indices,)))]
+
+    def as_expr(self) -> Expr:
+        """The element, when indices suffice."""
+        return self.tensor(*self.indices)
+
+    @property
+    def dtype(self) -> str:
+        """The tensor's dtype."""
+        return self.tensor.dtype
+
+
+class Read(Expr):
+    """An element of a tensor; `args` are the indices."""
+
+    __slots__ = ("tensor",)
+
+    def __init__(self, tensor: Tensor, indices: Sequence[ExprLike]):
+        args: list[Expr] = []
+        for number, (index, dim) in enumerate(zip(indices, tensor.dims, strict=True)):
+            if isinstance(index, slice):
+                raise fail(f"tensor '{tensor.name}' is read by element; a slice is no index")
+            index = convert(index, dim.dtype)
+            if ex.is_float(index.dtype) or index.dtype in ("handle", "bool"):
+                raise fail(
+                    f"index {number} of '{tensor.name}' has dtype {index.dtype}; an index is an integer",
+                    'write .astype("int32") where it is meant',
+                )
+            args.append(index)
+        super().__init__(tensor.dtype, tuple(args))
+        self.tensor = tensor
+
+
+class Reduction:
+    """A reduction of one or several values over axes; each value is a `Reduce` of it."""
+
+    __slots__ = ("axes", "condition", "init", "reducer", "sources")
+
+    def __init__(
+        self,
+        reducer: str | ReducerInstance,
+        sources: tuple[Expr, ...],
+        axes: tuple[IterVar, ...],
+        condition: Expr | None,
+        init: tuple[Expr, ...],
+    ):
+        self.reducer = reducer
+        self.sources = sources
+        self.axes = axes
+        self.condition = condition
+        self.init = init
+
+
+class Reduce(Expr):
+    """Value `value_index` of a reduction."""
+
+    __slots__ = ("reduction", "value_index")
+
+    def __init__(self, reduction: Reduction, value_index: int):
+        super().__init__(reduction.sources[value_index].dtype)
+        self.reduction = reduction
+        self.value_index = value_index
+
+
+@dataclass(eq=False)
+class ReducerInstance:
+    """A custom reducer at given dtypes: parameters (left ones, then right ones), results and identities."""
+
+    name: str
+    parameters: tuple[Var, ...]
+    results: tuple[Expr, ...]
+    identities: tuple[Expr, ...]
+    location: Any
+
+
+class PlaceholderOp(Operation):
+    """An input."""
+
+
+class ComputeOp(Operation):
+    """A tensor by elements: `axis` are the spatial axes, `body` one value for each output, of these axes."""
+
+    def __init__(
+        self,
+        name: str,
+        axis: tuple[IterVar, ...],
+        body: tuple[Expr, ...],
+        tag: str,
+        attrs: Mapping[str, AttrValue] | None,
+    ):
+        super().__init__(name, tag, attrs)
+        self.axis = axis
+        self.body = body
+
+    @property
+    def reduce_axis(self) -> tuple[IterVar, ...]:
+        """The axes of the reduction, if the compute is one."""
+        return self.body[0].reduction.axes if isinstance(self.body[0], Reduce) else ()
+
+    @property
+    def input_tensors(self) -> list[Tensor]:
+        return reads_of(self.body)
+
+    @property
+    def attached_tensors(self) -> list[Tensor]:
+        """The tensors among the attributes: `layout_free_placeholders`."""
+        value = self.attrs.get("layout_free_placeholders")
+        return [t for t in value if isinstance(t, Tensor)] if isinstance(value, (list, tuple)) else []
+
+
+class ScanOp(Operation):
+    """A recurrence along the first dimension: the states begin with `init` and go on with `update`."""
+
+    def __init__(
+        self,
+        name: str,
+        init: tuple[Tensor, ...],
+        update: tuple[Tensor, ...],
+        state: tuple[Tensor, ...],
+        inputs: tuple[Tensor, ...],
+        tag: str,
+        attrs: Mapping[str, AttrValue] | None,
+    ):
+        super().__init__(name, tag, attrs)
+        self.init = init
+        self.update = update
+        self.state = state
+        self.inputs = inputs
+
+    @property
+    def input_tensors(self) -> list[Tensor]:
+        return [*self.inputs, *self.init, *self.state, *self.update]
+
+
+def reads_of(values: Sequence[Expr]) -> list[Tensor]:
+    """The tensors that expressions read, each once, in order of first use; each shared part is looked at once."""
+    found: dict[int, Tensor] = {}
+    seen: set[int] = set()
+    pending: list[Expr] = list(reversed(values))
+    while pending:
+        node = pending.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        if isinstance(node, Read):
+            found.setdefault(id(node.tensor), node.tensor)
+        parts: list[Expr] = list(node.args)
+        if isinstance(node, ex.IfThenElse):
+            parts += [node.then_value, node.else_value]
+        elif isinstance(node, Reduce):
+            reduction = node.reduction
+            parts += [*reduction.sources, *reduction.init]
+            if reduction.condition is not None:
+                parts.append(reduction.condition)
+        pending += reversed(parts)
+    return list(found.values())
+
+
+def dims_of(shape: ShapeLike) -> Dims:
+    """A shape as expressions; a single extent may stand for a shape of one dimension. Raises MirError for what is no extent."""
+    if isinstance(shape, (Expr, int)):
+        shape = (shape,)
+    elif not isinstance(shape, (tuple, list)):
+        raise fail(f"a shape is a tuple of extents, not {describe(shape)}")
+    dims: list[Expr] = []
+    for number, extent in enumerate(shape):
+        dim = convert(extent)
+        if dim.dtype not in ("int32", "int64"):
+            raise fail(f"extent {number} of a shape has dtype {dim.dtype}; an extent is an int32 or int64")
+        if isinstance(dim, Const) and dim.value < 0:
+            raise fail(f"extent {number} of a shape is {dim.value}; an extent is not negative")
+        dims.append(dim)
+    return tuple(dims)
+
+
+def _scalar_dtype(dtype: object, what: str) -> str:
+    if not isinstance(dtype, str) or (dtype not in ex.INT_LIMITS and dtype not in ex.FLOAT_LIMITS):
+        raise fail(f"{what} cannot have dtype {dtype!r}", "dtypes are written like float32, int64, uint8 or bool")
+    return dtype
+
+
+def var(name: str = "tindex", dtype: str = "int32") -> Var:
+    """A symbolic size, or a scalar argument."""
+    return Var(name, _scalar_dtype(dtype, f"variable '{name}'"))
+
+
+def size_var(name: str = "size", dtype: str = "int32") -> Var:
+    """A symbolic size that is not negative."""
+    if ex.is_float(_scalar_dtype(dtype, f"variable '{name}'")):
+        raise fail(f"size '{name}' has dtype {dtype}; a size is an integer")
+    return Var(name, dtype, is_size=True)
+
+
+def placeholder(shape: ShapeLike, dtype: str = "float32", name: str = "placeholder") -> Tensor:
+    """An input tensor."""
+    return PlaceholderOp(name)._give([(dims_of(shape), _scalar_dtype(dtype, f"tensor '{name}'"))])[0]  # pyright: ignore[reportPrivateUsage]
+
+
+def reduce_axis(dom: Sequence[ExprLike], name: str = "rv") -> IterVar:
+    """An axis to reduce over, from dom[0] up to but not including dom[1]."""
+    if not isinstance(dom, (tuple, list)) or len(dom) != 2:
+        raise fail("a reduce_axis takes its range as a pair: te.reduce_axis((0, n))")
+    low, high = ex.match_types(convert(dom[0]), convert(dom[1]), "reduce_axis")
+    if low.dtype not in ("int32", "int64"):
+        raise fail(f"the range of reduce_axis '{name}' has dtype {low.dtype}; a range is of int32 or int64")
+    return IterVar(name, low, ex.subtract(high, low), "R")
+
+
+def argument_names(fcompute: Callable[..., object], ndim: int, varargs_names: Sequence[str] | None = None) -> list[str]:
+    """The names of the axes that a function of the axes has: its parameters', and i0, i1… for `*i`.
+
+    Raises MirError where it does not take `ndim` arguments.
+    """
+    spec = inspect.getfullargspec(fcompute)
+    if spec.varkw is not None or spec.defaults or set(spec.kwonlyargs) - set(spec.kwonlydefaults or ()):
+        raise fail("the function of a compute takes plain arguments only, one for each axis")
+    names = [a for a in spec.args if not (a == "self" and inspect.ismethod(fcompute))]
+    if spec.varargs is not None:
+        rest = ndim - len(names)
+        if varargs_names is not None:
+            if len(varargs_names) != rest:
+                raise fail(f"varargs_names has {len(varargs_names)} names for {rest} axes")
+            names += varargs_names
+        else:
+            names += [f"i{i}" for i in range(rest)]
+    elif not names:
+        return [f"i{i}" for i in range(ndim)] if ndim else []
+    if len(names) != ndim:
+        raise fail(f"the function of a compute has {len(names)} arguments, but the shape has {ndim} dimensions")
+    return names
+
+
+def compute(
+    shape: ShapeLike,
+    fcompute: Callable[..., Any],
+    name: str = "compute",
+    tag: str = "",
+    attrs: Mapping[str, AttrValue] | None = None,
+    varargs_names: Sequence[str] | None = None,
+) -> Any:
+    """A tensor of `shape` whose element at (i, j, …) is `fcompute(i, j, …)`; a tuple of tensors where that gives a tuple.
+
+    The value is an expression of the axes, or one reduction (then nothing else may be done to its result).
+    """
+    dims = dims_of(shape)
+    names = argument_names(fcompute, len(dims), varargs_names)
+    return compute_named(dims, names, fcompute, name, tag, attrs)
+
+
+def compute_named(
+    dims: Dims,
+    axis_names: Sequence[str],
+    fcompute: Callable[..., Any],
+    name: str,
+    tag: str = "",
+    attrs: Mapping[str, AttrValue] | None = None,
+) -> Any:
+    """As `compute`, with the axes' names given."""
+    axis = tuple(
+        IterVar(axis_name, Const(0, dim.dtype), dim, "S") for axis_name, dim in zip(axis_names, dims, strict=True)
+    )
+    value = fcompute(*axis)
+    body = tuple(convert(v) for v in value) if isinstance(value, (tuple, list)) else (convert(value),)
+    if not body:
+        raise fail(f"compute '{name}' gives no value")
+    reduced = [v for v in body if isinstance(v, Reduce)]
+    if reduced and (
+        len(reduced) != len(body)
+        or len({id(v.reduction) for v in reduced}) != 1
+        or [v.value_index for v in reduced] != list(range(len(body)))
+        or len(body) != len(reduced[0].reduction.sources)
+    ):
+        raise fail(
+            f"compute '{name}' gives several values, but they are not the results of one reduction",
+            "make them one te.comm_reducer of several values, or several computes",
+        )
+    outputs = ComputeOp(name, axis, body, tag, attrs)._give([(dims, v.dtype) for v in body])  # pyright: ignore[reportPrivateUsage]
+    return outputs[0] if len(outputs) == 1 else outputs
+
+
+def scan(
+    init: Tensor | Sequence[Tensor],
+    update: Tensor | Sequence[Tensor],
+    state_placeholder: Tensor | Sequence[Tensor],
+    inputs: Sequence[Tensor] | None = None,
+    name: str = "scan",
+    tag: str = "",
+    attrs: Mapping[str, AttrValue] | None = None,
+) -> Any:
+    """A recurrence along the first dimension; the result is the state(s), of the placeholders' shapes.
+
+    Args:
+        init: the first steps, of shape (k, …).
+        update: the further steps: a compute of the state's shape whose element at (t, …) reads states before t.
+        state_placeholder: stands for the state in `update`.
+        inputs: what the computes read besides, for documentation.
+    """
+    groups: list[tuple[Tensor, ...]] = []
+    for what, given in (
+        ("init", init),
+        ("update", update),
+        ("state_placeholder", state_placeholder),
+        ("inputs", inputs or ()),
+    ):
+        tensors = tuple(given) if isinstance(given, (tuple, list)) else (given,)
+        for tensor in tensors:
+            if not isinstance(tensor, Tensor):
+                raise fail(f"te.scan takes tensors as {what}, not {describe(tensor)}")
+        groups.append(tensors)
+    inits, updates, states, read = groups
+    if not len(inits) == len(updates) == len(states) or not states:
+        raise fail(
+            f"te.scan has {len(inits)} init, {len(updates)} update and {len(states)} state tensors; they go together"
+        )
+    for state in states:
+        if not isinstance(state.op, PlaceholderOp):
+            raise fail(f"the state '{state.name}' of te.scan must be a te.placeholder")
+        if not state.dims:
+            raise fail(f"the state '{state.name}' of te.scan needs a first dimension to step along")
+    op = ScanOp(name, inits, updates, states, read, tag, attrs)
+    outputs = op._give([(s.dims, s.dtype) for s in states])  # pyright: ignore[reportPrivateUsage]
+    return outputs[0] if len(outputs) == 1 else outputs

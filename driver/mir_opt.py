@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import sys
 from collections.abc import Sequence
 from functools import partial
@@ -196,6 +197,9 @@ class MirOptMain(xDSLOptMain):
 def main(argv: Sequence[str] | None = None) -> int:
     """The command; gives the exit code: 0, 1 for diagnostics, 2 for a wrong command line, 70 for a bug of mirstack."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    # IR is made of many small objects that live long: collecting as often as Python does by default looks at all of them
+    # again and again, for a third of the time on large modules.
+    gc.set_threshold(200_000, 20, 100)
 
     def compile_all() -> int:
         driver = MirOptMain(args=arguments)

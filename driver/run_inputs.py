@@ -158,7 +158,21 @@ def _evaluate(text: str, parameter: Parameter, sizes: dict[str, int]) -> int:
                     f"size {text} of parameter {parameter.name} cannot be computed here: give an --input for it"
                 )
 
-    return value(ast.parse(text, mode="eval").body)
+    return value(_expression(text))
+
+
+def _expression(text: str) -> ast.expr:
+    try:
+        return ast.parse(text, mode="eval").body
+    except SyntaxError:
+        return ast.Tuple([])  # A size without a name, as Relay's `?`, is none of the forms that have a value.
+
+
+def size_names(parameters: Sequence[Parameter]) -> list[str]:
+    """The names that the shapes of the parameters are made of, in order of appearance."""
+    sizes = [size for parameter in parameters for size in parameter.shape if isinstance(size, str)]
+    names = [node.id for size in sizes for node in ast.walk(_expression(size)) if isinstance(node, ast.Name)]
+    return list(dict.fromkeys(names))
 
 
 def draw(parameters: Sequence[Parameter], sizes: dict[str, int], seed: int) -> Arrays:

@@ -37,6 +37,44 @@ PASSES: tuple[Entry, ...] = (
     # Any dialect.
     Entry("cse", "passes.common.cse:CommonSubexpressionElimination", "merge ops that compute the same"),
     Entry("dce", "passes.common.dce:DeadCodeElimination", "erase what nothing observable depends on"),
+    # Relay.
+    Entry(
+        "monomorphize", "passes.relay.monomorphize:Monomorphize", "copy generic functions for each set of types in use"
+    ),
+    Entry("fuse-ops", "passes.relay.fuse_ops:FuseOps", "group operators into Primitive functions, one kernel each"),
+    # TIR.
+    Entry("lower-init-block", "passes.tir.lower_init_block:LowerInitBlock", "T.init to a branch on the reduction axes"),
+    Entry(
+        "plan-and-update-buffer-allocation-location",
+        "passes.tir.plan_and_update_buffer_allocation_location:PlanAndUpdateBufferAllocationLocation",
+        "move each T.alloc_buffer into the innermost scope that holds its uses",
+    ),
+    Entry(
+        "convert-blocks-to-opaque",
+        "passes.tir.convert_blocks_to_opaque:ConvertBlocksToOpaque",
+        "substitute the bindings of blocks for their iteration variables",
+    ),
+    Entry(
+        "lower-match-buffer", "passes.tir.lower_match_buffer:LowerMatchBuffer", "buffers matched to regions to views"
+    ),
+    Entry("lower-opaque-block", "passes.tir.lower_opaque_block:LowerOpaqueBlock", "blocks to loops and branches"),
+    # From level to level.
+    Entry(
+        "lower-relay-to-te", "lowering.relay.lower_relay_to_te:LowerRelayToTE", "Primitive functions to TE functions"
+    ),
+    Entry(
+        "lower-relay-to-llvm",
+        "lowering.relay.lower_relay_to_llvm:LowerRelayToLLVM",
+        "main to an LLVM function over one arena",
+    ),
+    Entry(
+        "lower-tir-to-scf", "lowering.tir.lower_to_scf:LowerTIRToSCF", "TIR without blocks to func, scf, memref, vector"
+    ),
+    Entry(
+        "lower-std-to-llvm",
+        "lowering.llvm.lower_std:LowerStdToLLVM",
+        "func, cf, scf, arith, math, memref, vector to llvm",
+    ),
 )
 
 # xDSL's passes that are of use here, with what they do; every other pass of xDSL can be named too.
@@ -140,6 +178,6 @@ def list_passes() -> Iterator[str]:
 
 
 def _describe(name: str, pass_class: type[ModulePass], doc: str) -> Iterator[str]:
-    yield f"  {name:<28}  {doc}"
+    yield f"  {name:<42}  {doc}"
     for option in pass_options(pass_class):
         yield f"      {option}"

@@ -39,9 +39,8 @@ def lowering_passes(options: Options) -> Iterator[ModulePass]:
     # Relay: one function for each type, operators grouped into kernels.
     yield make("monomorphize")
     yield make("fuse-ops", opt_level=2 if optimize else 0)
-    # Kernels to TE; the functions around them to LLVM functions over one arena.
+    # Kernels to TE; the functions around them stay Relay until their kernels are LLVM functions.
     yield make("lower-relay-to-te")
-    yield make("lower-relay-to-llvm", entry=options.entry)
     # TE to TIR, scheduled by rules on shape and target.
     yield make("lower-te-to-tir")
     if optimize:
@@ -49,8 +48,9 @@ def lowering_passes(options: Options) -> Iterator[ModulePass]:
     # TIR's loops and buffers to scf, memref, vector and arith; parallel loops to functions for the pool.
     yield make("lower-tir-to-scf")
     yield make("outline-parallel")
-    # All of it to the LLVM dialect.
+    # All of it to the LLVM dialect, and Relay's functions to LLVM functions that call the kernels over one arena.
     yield make("lower-std-to-llvm")
+    yield make("lower-relay-to-llvm", entry=options.entry)
 
 
 def make(name: str, **options: object) -> ModulePass:

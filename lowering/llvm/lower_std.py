@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects import func, llvm
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from ...support.diagnostics import error_at
@@ -39,15 +40,20 @@ HANDLERS: dict[type, Handler] = {op: handler for table in TABLES for op, handler
 def lower_std_to_llvm(module: ModuleOp) -> None:
     """Converts every function and global of `module` in place; raises `MirError` at an op that LLVM has no code for.
 
-    Functions and globals that are in the `llvm` dialect already are kept.
+    Functions and globals that are in the `llvm` dialect already are kept, and so are Relay's, which have a lowering of
+    their own that calls what is converted here.
     """
     functions = [op for op in module.body.ops if isinstance(op, func.FuncOp)]
     converter = Converter(HANDLERS, func_to_llvm.signatures_of(functions))
+    kept: list[Operation] = []
     for op in list(module.body.ops):
         converter.location = op.location
         if isinstance(op, llvm.FuncOp | llvm.GlobalOp):
             op.detach()
             converter.add_symbol(op.sym_name.data, op)
+            continue
+        if op.name in ("relay.func", "relay.type_data"):
+            kept.append(op)
             continue
         handler = HANDLERS.get(type(op))
         if handler is None or op.results or op.operands:
@@ -61,7 +67,10 @@ def lower_std_to_llvm(module: ModuleOp) -> None:
         while converter.pending:
             converter.pending.pop(0)()
             converter.run()
+    for op in kept:
+        op.detach()
     converter.finish(module)
+    module.body.block.add_ops(kept)
 
 
 @dataclass(frozen=True)

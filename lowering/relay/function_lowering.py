@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects import llvm
-from xdsl.dialects.builtin import ModuleOp, i1, i8, i32, i64
+from xdsl.dialects.builtin import DenseArrayBase, ModuleOp, i8, i32, i64
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...dialects.array import ArrayValueAttr
@@ -63,6 +63,7 @@ class FunctionLowering:
         unit.frames[name] = self.frame
         self.values: dict[SSAValue, Leaves] = {}
         self.closures = 0
+        self.takes = False
         inputs = [leaf for param in source.params for leaf in leaves_of(param.type, param)]
         self.result_leaves = leaves_of(self.result_type, returned(body))
         box = 1 if isinstance(source, relay.FnOp) else 0
@@ -83,13 +84,11 @@ class FunctionLowering:
         if self._watches_stack():
             self._check_stack()
         saved = heap.mark(emit, self.context)
-        self.memory = (
-            heap.take(emit, self.context, self.frame.plan.size, self.no_memory) if self.frame.offsets else self.context
-        )
+        self.memory = self._take(self.frame.plan.size) if self.frame.offsets else self.context
         self._unpack_captured()
         self._block(body)
         self._write_result(body)
-        if not self.unit.refs and not has_box(self.result_type):
+        if self.takes and not self.unit.refs and not has_box(self.result_type):
             heap.release(emit, self.context, saved)
         emit.give(emit.int(0, i32))
         emit.block = self.fail
@@ -327,17 +326,21 @@ class FunctionLowering:
             result_types=[i32],
         )
         del call.properties["callee"]
-        call.properties["operandSegmentSizes"] = llvm.DenseArrayBase.from_list(i32, [len(arguments) + 1, 0])
+        call.properties["operandSegmentSizes"] = DenseArrayBase.from_list(i32, [len(arguments) + 1, 0])
         self._check(self.emit.add(call).results[0])
         self._bind_result(op, targets, slots)
 
     # Boxes
 
     def _box(self, words: Sequence[SSAValue]) -> SSAValue:
-        box = heap.take(self.emit, self.context, 8 * max(1, len(words)), self.no_memory)
+        box = self._take(8 * max(1, len(words)))
         for k, word in enumerate(words):
             self.emit.store(word, box, 8 * k)
         return box
+
+    def _take(self, size: int) -> SSAValue:
+        self.takes = True
+        return heap.take(self.emit, self.context, size, self.no_memory)
 
     def _address(self, name: str) -> SSAValue:
         return self.emit.value(llvm.AddressOfOp(name, PTR))
@@ -415,11 +418,3 @@ class FunctionLowering:
                 self.emit.store(leaf, target)
             elif leaf is not target:
                 self.emit.copy(target, leaf, kind.bytes)
-
-
-def result_bytes(type: Attribute) -> list[int]:
-    """The bytes of each tensor of a result; an entry's result holds no boxes."""
-    return [leaf.bytes for leaf in leaves_of(type) if isinstance(leaf, TensorLeaf)]
-
-
-__all__ = ["FunctionLowering", "Unit", "i1", "result_bytes"]

@@ -8,7 +8,7 @@ chunk is taken from malloc, and given back when the function that needed it retu
 from __future__ import annotations
 
 from xdsl.dialects import llvm
-from xdsl.dialects.builtin import ModuleOp, i64
+from xdsl.dialects.builtin import ModuleOp, i8, i64
 from xdsl.ir import Block, Region, SSAValue
 
 from .emitter import PTR, Emitter
@@ -102,7 +102,7 @@ def _grow() -> llvm.FuncOp:
     emit.store(chunk, context, CHUNK)
     emit.store(emit.value(llvm.AddOp(address, whole)), context, END)
     first = emit.offset(chunk, ALIGNMENT)
-    emit.store(emit.value(llvm.GEPOp.from_mixed_indices(first, [size], llvm.i8, inbounds=True)), context, TOP)
+    emit.store(emit.value(llvm.GEPOp.from_mixed_indices(first, [size], i8, inbounds=True)), context, TOP)
     emit.give(first)
     emit.block = out
     emit.give(chunk)

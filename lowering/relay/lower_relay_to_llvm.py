@@ -1,7 +1,7 @@
 """`lower-relay-to-llvm`: the functions around the kernels become LLVM functions over one arena.
 
-What runs before it: every operator is a `call_tir` of a kernel of the module, and generic functions are specialized. The
-kernels may be at any level still; a kernel is called with the addresses of its tensors and returns a status.
+What runs before it: every operator is a `call_tir` of a kernel of the module, generic functions are specialized, and
+the kernels are LLVM functions, called with the addresses of their tensors.
 """
 
 from __future__ import annotations
@@ -92,12 +92,13 @@ def _reachable(functions: dict[str, relay.FuncOp], entry: str) -> list[str]:
 
 
 def _kernels(module: ModuleOp) -> dict[str, bool]:
-    """Every function that is no Relay function, and whether it returns a status: what is not lowered yet will."""
+    """The LLVM functions of the module, and whether each returns a status. Only Relay's functions call them from now on,
+    so that LLVM may inline them and drop what is not used."""
     kernels: dict[str, bool] = {}
     for op in module.ops:
-        name = op.properties.get("sym_name")
-        if isinstance(name, StringAttr) and not isinstance(op, relay.FuncOp | relay.TypeDataOp):
-            kernels[name.data] = not isinstance(op, llvm.FuncOp) or op.function_type.output == i32
+        if isinstance(op, llvm.FuncOp) and op.body.blocks:
+            op.linkage = llvm.LinkageAttr("internal")
+            kernels[op.sym_name.data] = op.function_type.output == i32
     return kernels
 
 

@@ -75,7 +75,18 @@ from .stmt import (
     WhileOp,
     WritesOp,
 )
-from .types import BufferType, HandleType, ReducerType, RegionType, StringType, TokenType, dtype_to_type, type_to_dtype
+from .types import (
+    BufferType,
+    HandleType,
+    MetadataAttr,
+    ReducerType,
+    RegionType,
+    StringType,
+    TargetAttr,
+    TokenType,
+    dtype_to_type,
+    type_to_dtype,
+)
 
 TIR = Dialect(
     "tir",
@@ -86,7 +97,7 @@ TIR = Dialect(
         PrimFuncOp, ForOp, BlockOp, ReadsOp, WritesOp, InitOp, ScopeOp, IfOp, WhileOp, AssertOp, EvaluateOp, AttrOp,
         IterVarOp, TargetOp, EnvThreadOp, LaunchThreadOp, RealizeOp, PrefetchOp,
     ],
-    [BufferType, HandleType, RegionType, ReducerType, StringType, TokenType],
+    [BufferType, HandleType, RegionType, ReducerType, StringType, TokenType, TargetAttr, MetadataAttr],
 )  # fmt: skip
 
 __all__ = [
@@ -134,6 +145,7 @@ __all__ = [
     "LtOp",
     "MatchBufferOp",
     "MaxOp",
+    "MetadataAttr",
     "MinOp",
     "ModOp",
     "MulOp",
@@ -153,6 +165,7 @@ __all__ = [
     "StoreOp",
     "StringType",
     "SubOp",
+    "TargetAttr",
     "TargetOp",
     "TokenType",
     "VarOp",

@@ -33,7 +33,7 @@ from xdsl.traits import MemoryAllocEffect, MemoryReadEffect, MemoryWriteEffect, 
 from xdsl.utils.exceptions import VerifyException
 
 from ..array import ArrayValueAttr
-from .types import I1, BufferType, HandleType, RegionType, element_of, lanes_of, type_to_dtype, with_lanes
+from .types import I1, BufferType, HandleType, RegionType, element_of, is_scalable, lanes_of, type_to_dtype, with_lanes
 
 EMPTY = ArrayAttr[Attribute]([])
 NO_ATTRS = DictionaryAttr({})
@@ -206,6 +206,15 @@ class BufferRegionOp(IRDLOperation):
             raise VerifyException(f"a region of '{buffer_name(self.buffer)}' needs {rank} ranges, not {len(self.mins)}")
 
 
+def accessed_type(buffer: BufferType, indices: Sequence[Attribute]) -> Attribute:
+    """The type of what an access with indices of these types loads or stores."""
+    lanes, scalable = lanes_of(buffer.dtype), False
+    for index in indices:
+        lanes *= lanes_of(index)
+        scalable = scalable or is_scalable(index)
+    return with_lanes(element_of(buffer.dtype), lanes, scalable)
+
+
 class AccessOp(IRDLOperation):
     """What load and store share: the last index may be a vector (a ramp), then several elements are accessed."""
 
@@ -214,11 +223,7 @@ class AccessOp(IRDLOperation):
 
     def accessed_type(self) -> Attribute:
         """The type of the value loaded or stored."""
-        type = self.buffer.type
-        lanes = lanes_of(type.dtype)
-        for index in self.indices:
-            lanes *= lanes_of(index.type)
-        return with_lanes(element_of(type.dtype), lanes)
+        return accessed_type(self.buffer.type, [index.type for index in self.indices])
 
     def verify_indices(self) -> None:
         rank = self.buffer.type.rank
@@ -256,12 +261,9 @@ class LoadOp(AccessOp):
         buffer = SSAValue.get(buffer)
         indices = [SSAValue.get(i) for i in indices]
         assert isinstance(buffer.type, BufferType)
-        lanes = lanes_of(buffer.type.dtype)
-        for index in indices:
-            lanes *= lanes_of(index.type)
         super().__init__(
             operands=[buffer, indices, [] if predicate is None else [predicate]],
-            result_types=[with_lanes(element_of(buffer.type.dtype), lanes)],
+            result_types=[accessed_type(buffer.type, [index.type for index in indices])],
         )
 
     def verify_(self) -> None:

@@ -10,12 +10,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from xdsl.dialects.builtin import ArrayAttr, FloatAttr, IntAttr, IntegerAttr, StringAttr, SymbolRefAttr, VectorType
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    FloatAttr,
+    IntAttr,
+    IntegerAttr,
+    StringAttr,
+    SymbolRefAttr,
+    UnitAttr,
+    VectorType,
+)
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
     irdl_op_definition,
     operand_def,
+    opt_operand_def,
     opt_prop_def,
     opt_result_def,
     prop_def,
@@ -37,7 +47,7 @@ from xdsl.traits import (
 from xdsl.utils.exceptions import VerifyException
 
 from .intrinsics import Effect, intrinsic_effect
-from .types import I1, I32, StringType, element_of, lanes_of, type_to_dtype, with_lanes
+from .types import I1, I32, StringType, element_of, lanes_of, type_to_dtype, with_lanes, with_lanes_of
 
 
 @irdl_op_definition
@@ -65,31 +75,53 @@ class ConstOp(IRDLOperation):
 
 @irdl_op_definition
 class VarOp(IRDLOperation):
-    """A symbolic variable, `n = T.int32()`: bound by the first buffer match that names it in its shape, strides or offset."""
+    """A symbolic variable, `n = T.int32()`: bound by the first buffer match that names it in its shape, strides or offset.
+
+    With `size_var` (`T.int32(is_size_var=True)`) it is known not to be negative.
+    """
 
     name = "tir.var"
     var_name = prop_def(StringAttr)
+    size_var = opt_prop_def(UnitAttr)
     result = result_def()
     # Not pure: two variables of the same name and type are still two.
     traits = traits_def()
 
-    def __init__(self, name: str, type: Attribute = I32):
-        super().__init__(properties={"var_name": StringAttr(name)}, result_types=[type])
+    def __init__(self, name: str, type: Attribute = I32, *, size_var: bool = False):
+        properties: dict[str, Attribute] = {"var_name": StringAttr(name)}
+        if size_var:
+            properties["size_var"] = UnitAttr()
+        super().__init__(properties=properties, result_types=[type])
 
 
 @irdl_op_definition
 class LetOp(IRDLOperation):
-    """A name given to a value by the text: `x: T.int32 = i * 4` or `with T.LetStmt(…) as x`. Scope: the rest of the block."""
+    """A name given to a value by the text: `x: T.int32 = i * 4` or `with T.LetStmt(…) as x`. Scope: the rest of the block.
+
+    With `var` (`with T.LetStmt(10, var=n)`) the name is that of a variable bound outside, which the result then stands for.
+    """
 
     name = "tir.let"
     var_name = prop_def(StringAttr)
     value = operand_def()
+    var = opt_operand_def()
     result = result_def()
     traits = traits_def(Pure())
 
-    def __init__(self, name: str, value: SSAValue | Operation):
+    def __init__(
+        self,
+        name: str,
+        value: SSAValue | Operation,
+        type: Attribute | None = None,
+        *,
+        var: SSAValue | Operation | None = None,
+    ):
         value = SSAValue.get(value)
-        super().__init__(operands=[value], properties={"var_name": StringAttr(name)}, result_types=[value.type])
+        super().__init__(
+            operands=[value, [] if var is None else [var]],
+            properties={"var_name": StringAttr(name)},
+            result_types=[type or value.type],
+        )
 
     def verify_(self) -> None:
         # A handle may be bound to a call that returns an untyped one.
@@ -138,7 +170,7 @@ class CompareOp(BinaryOp):
 
     @classmethod
     def type_of(cls, operand: Attribute) -> Attribute:
-        return with_lanes(I1, lanes_of(operand))
+        return with_lanes_of(I1, operand)
 
 
 class LogicalOp(BinaryOp):
@@ -384,9 +416,10 @@ class RampOp(IRDLOperation):
     result = result_def(VectorType)
     traits = traits_def(Pure())
 
-    def __init__(self, base: SSAValue | Operation, stride: SSAValue | Operation, lanes: int):
+    def __init__(self, base: SSAValue | Operation, stride: SSAValue | Operation, lanes: int, scalable: bool = False):
         base = SSAValue.get(base)
-        super().__init__(operands=[base, stride], result_types=[VectorType(base.type, [lanes])])
+        result = VectorType(base.type, [lanes], ArrayAttr([IntegerAttr(int(scalable), I1)]))
+        super().__init__(operands=[base, stride], result_types=[result])
 
     def verify_(self) -> None:
         if self.base.type != self.stride.type or self.base.type != element_of(self.result.type):
@@ -404,9 +437,10 @@ class BroadcastOp(IRDLOperation):
     result = result_def(VectorType)
     traits = traits_def(Pure())
 
-    def __init__(self, value: SSAValue | Operation, lanes: int):
+    def __init__(self, value: SSAValue | Operation, lanes: int, scalable: bool = False):
         value = SSAValue.get(value)
-        super().__init__(operands=[value], result_types=[VectorType(value.type, [lanes])])
+        result = VectorType(value.type, [lanes], ArrayAttr([IntegerAttr(int(scalable), I1)]))
+        super().__init__(operands=[value], result_types=[result])
 
     def verify_(self) -> None:
         if self.value.type != element_of(self.result.type):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, NoneAttr, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, NoneAttr, StringAttr, UnitAttr
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
@@ -445,18 +445,30 @@ class LaunchThreadOp(IRDLOperation):
 
 @irdl_op_definition
 class RealizeOp(IRDLOperation):
-    """`T.realize(A[0:16], "global")`: the memory of a buffer, as older lowering wrote it; for the rest of the region."""
+    """`T.realize(A[0:16], "global")`: the memory of a buffer, as older lowering wrote it; for the rest of the region.
+
+    With `producer` it is `T.ProducerRealize(A[0:16], condition)`, of a tensor that was not yet made a buffer.
+    """
 
     name = "tir.realize"
     region = operand_def(RegionType)
     condition = opt_operand_def()
-    scope = prop_def(StringAttr)
+    scope = opt_prop_def(StringAttr)
+    producer = opt_prop_def(UnitAttr)
     traits = traits_def(MemoryWriteEffect())
 
-    def __init__(self, region: SSAValue | Operation, scope: str, condition: SSAValue | Operation | None = None):
-        super().__init__(
-            operands=[region, [] if condition is None else [condition]], properties={"scope": StringAttr(scope)}
-        )
+    def __init__(
+        self,
+        region: SSAValue | Operation,
+        scope: str | None = None,
+        condition: SSAValue | Operation | None = None,
+        *,
+        producer: bool = False,
+    ):
+        properties: dict[str, Attribute] = {} if scope is None else {"scope": StringAttr(scope)}
+        if producer:
+            properties["producer"] = UnitAttr()
+        super().__init__(operands=[region, [] if condition is None else [condition]], properties=properties)
 
 
 @irdl_op_definition

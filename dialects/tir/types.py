@@ -13,6 +13,7 @@ from xdsl.dialects.builtin import (
     Float16Type,
     Float32Type,
     Float64Type,
+    IntAttr,
     IntegerAttr,
     IntegerType,
     NoneAttr,
@@ -50,7 +51,7 @@ _FLOAT_NAMES = {type: name for name, type in _FLOATS.items()}
 class HandleType(ParametrizedAttribute, TypeAttribute):
     """A pointer: `T.handle`, or `T.handle("float32", "global")` when what it points to is known.
 
-    `pointee` is NoneAttr for an opaque handle; `scope` is "" when not given.
+    `pointee` is NoneAttr for an opaque handle and UnitAttr for `T.handle("void")`; `scope` is "" when not given.
     """
 
     name = "tir.handle"
@@ -110,6 +111,23 @@ class StringType(ParametrizedAttribute, TypeAttribute):
     """A string immediate among a call's arguments."""
 
     name = "tir.string"
+
+
+@irdl_attr_definition
+class TargetAttr(ParametrizedAttribute):
+    """A compilation target, `T.target({"kind": "llvm", …})` or `T.target("llvm")`: a dictionary or a string."""
+
+    name = "tir.target_config"
+    config: Attribute = param_def()
+
+
+@irdl_attr_definition
+class MetadataAttr(ParametrizedAttribute):
+    """`metadata["runtime.NDArray"][0]`: an object that TVM's printer left out of the text."""
+
+    name = "tir.metadata"
+    kind: StringAttr = param_def()
+    index: IntAttr = param_def()
 
 
 @irdl_attr_definition
@@ -175,14 +193,26 @@ def lanes_of(type: Attribute) -> int:
     return type.shape.data[0].data if isinstance(type, VectorType) else 1
 
 
+def is_scalable(type: Attribute) -> bool:
+    """Whether the number of elements is a multiple, unknown until run time, of `lanes_of` (`T.vscale() * 4`)."""
+    return isinstance(type, VectorType) and any(s.value.data for s in type.scalable_dims.data)
+
+
 def element_of(type: Attribute) -> Attribute:
     """The element type of a vector type, else the type itself."""
     return type.element_type if isinstance(type, VectorType) else type
 
 
-def with_lanes(element: Attribute, lanes: int) -> Attribute:
-    """`element` for one lane, a vector of it for more."""
-    return element if lanes == 1 else VectorType(element, [lanes])
+def with_lanes(element: Attribute, lanes: int, scalable: bool = False) -> Attribute:
+    """`element` for one lane, a vector of it for more (or for a number that is not known)."""
+    if lanes == 1 and not scalable:
+        return element
+    return VectorType(element, [lanes], ArrayAttr([IntegerAttr(int(scalable), I1)]))
+
+
+def with_lanes_of(element: Attribute, type: Attribute) -> Attribute:
+    """`element` with as many lanes as `type` has."""
+    return with_lanes(element, lanes_of(type), is_scalable(type)) if isinstance(type, VectorType) else element
 
 
 def is_unsigned(type: Attribute) -> bool:

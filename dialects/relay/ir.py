@@ -224,9 +224,7 @@ class TupleGetItemOp(IRDLOperation):
         value = SSAValue.get(value)
         if type == UNKNOWN and isinstance(value.type, TupleType) and index < len(value.type.types.data):
             type = value.type.types.data[index]
-        super().__init__(
-            operands=[value], properties={"index": IntegerAttr(index, 64)}, result_types=[type]
-        )
+        super().__init__(operands=[value], properties={"index": IntegerAttr(index, 64)}, result_types=[type])
 
     def verify_(self) -> None:
         if isinstance(self.tuple_value.type, TupleType):

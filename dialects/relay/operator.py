@@ -10,13 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias, cast
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
     DictionaryAttr,
     FloatAttr,
     IntegerAttr,
+    IntegerType,
     NoneAttr,
     StringAttr,
     TensorType,
@@ -31,7 +33,7 @@ from .types import UNKNOWN
 if TYPE_CHECKING:
     from ..te.builder import Tensor
 
-AttrValue: TypeAlias = "int | float | bool | str | None | Sequence[AttrValue] | Mapping[str, AttrValue]"
+AttrValue: TypeAlias = "int | float | bool | str | Sequence[AttrValue] | Mapping[str, AttrValue] | None"
 """An operator attribute's value in Python: numbers, strings (dtypes and layouts too), None, lists, dictionaries."""
 
 
@@ -55,13 +57,104 @@ class _Required:
 REQUIRED = _Required()
 
 
+Kind: TypeAlias = Literal["int", "float", "bool", "str", "ints", "floats", "any"]
+"""What values an attribute takes; "ints" and "floats" are lists (nested ones too), "any" may hold IR (`meta[…]`)."""
+
+
 @dataclass(frozen=True)
 class AttrSpec:
-    """One attribute: its name as TVM prints it, its default (or REQUIRED), and what it means."""
+    """One attribute: its name as TVM prints it, its default (or REQUIRED), what values it takes, and what it means.
+
+    `nullable` says that None may be given, `printed` that the text shows it even where it is the default (TVM has no
+    default for it, or writes it always).
+    """
 
     name: str
     default: AttrValue | _Required
+    kind: Kind
+    nullable: bool = False
+    printed: bool = False
     doc: str = ""
+
+    def convert(self, value: AttrValue) -> AttrValue:
+        """`value` as this attribute holds it: lists as tuples, an integer where a float is meant as that float, one
+        integer where a list is meant as a list of it, "" where None is the default as None.
+
+        A value of another kind comes back as it is.
+        """
+        value = _frozen(value)
+        if value == "" and self.default is None:
+            # TVM prints an unset dtype or layout as "".
+            return None
+        match self.kind:
+            case "float" if isinstance(value, int) and not isinstance(value, bool):
+                return float(value)
+            case "floats" if isinstance(value, tuple):
+                return tuple(float(v) if isinstance(v, int) and not isinstance(v, bool) else v for v in value)
+            case "bool" if isinstance(value, int) and value in (0, 1):
+                return bool(value)
+            case "ints" if isinstance(value, int) and not isinstance(value, bool):
+                return (value,)
+            case _:
+                return value
+
+    def accepts(self, value: AttrValue) -> bool:
+        """Whether a converted value is of this attribute's kind."""
+        if value is None:
+            return self.nullable or self.kind == "any"
+        return _KINDS[self.kind](value)
+
+
+def attr(
+    name: str,
+    default: AttrValue | _Required = REQUIRED,
+    kind: Kind | None = None,
+    *,
+    nullable: bool = False,
+    printed: bool = False,
+    doc: str = "",
+) -> AttrSpec:
+    """An attribute whose kind follows from its default unless given; None as the default makes it nullable."""
+    if kind is None:
+        kind = next((k for k in _KINDS if not isinstance(default, _Required) and _KINDS[k](default)), "any")
+    return AttrSpec(name, default, kind, nullable or default is None, printed, doc)
+
+
+def _frozen(value: AttrValue) -> AttrValue:
+    if isinstance(value, (list, tuple)):
+        return tuple(_frozen(item) for item in cast("Sequence[AttrValue]", value))
+    return value
+
+
+def _all_are(type_: type) -> Callable[[object], bool]:
+    def test(value: object) -> bool:
+        if isinstance(value, tuple):
+            return all(map(test, cast("tuple[object, ...]", value)))
+        return isinstance(value, type_) and not isinstance(value, bool)
+
+    return test
+
+
+# The order matters to `attr`: True is an int, too.
+_KINDS: dict[Kind, Callable[[object], bool]] = {
+    "bool": lambda value: isinstance(value, bool),
+    "int": lambda value: isinstance(value, int) and not isinstance(value, bool),
+    "float": lambda value: isinstance(value, float),
+    "str": lambda value: isinstance(value, str),
+    "ints": lambda value: isinstance(value, tuple) and _all_are(int)(cast(object, value)),
+    "floats": lambda value: isinstance(value, tuple) and _all_are(float)(cast(object, value)),
+    "any": lambda value: True,
+}
+
+_KIND_WORDS: dict[Kind, str] = {
+    "bool": "True or False",
+    "int": "an integer",
+    "float": "a number",
+    "str": "a string",
+    "ints": "a list of integers",
+    "floats": "a list of numbers",
+    "any": "any value",
+}
 
 
 class Attrs(Mapping[str, Any]):
@@ -153,19 +246,50 @@ class Operator:
     source: str = ""
     stateful: bool = False
 
+    @cached_property
+    def specs(self) -> Mapping[str, AttrSpec]:
+        """The attributes by name."""
+        return {spec.name: spec for spec in self.attributes}
+
     def attrs(self, given: Mapping[str, AttrValue]) -> Attrs:
-        """Given attributes completed by defaults; a missing required one is left out (the verifier reports it)."""
+        """Given attributes completed by defaults; a missing required one is left out (`problem` tells)."""
         values = {spec.name: spec.default for spec in self.attributes if not isinstance(spec.default, _Required)}
-        return Attrs({**values, **given})
+        specs = self.specs
+        for name, value in given.items():
+            values[name] = specs[name].convert(value) if name in specs else value
+        return Attrs(values)
 
     def canonical(self, given: Mapping[str, AttrValue]) -> dict[str, AttrValue]:
-        """Given attributes without those that repeat the default."""
-        defaults = {spec.name: spec.default for spec in self.attributes}
-        return {name: value for name, value in given.items() if not _same(value, defaults.get(name, REQUIRED))}
+        """Given attributes converted to their kinds, without those that repeat a default that is not printed."""
+        result: dict[str, AttrValue] = {}
+        for name, value in given.items():
+            spec = self.specs.get(name)
+            if spec is not None:
+                value = spec.convert(value)
+            if spec is None or spec.printed or type(value) is not type(spec.default) or value != spec.default:
+                result[name] = value
+        return result
 
+    def problem(self, given: Mapping[str, AttrValue], arguments: int | None = None) -> str | None:
+        """What is wrong with a use by its number of arguments and its attributes alone, or None.
 
-def _same(a: object, b: object) -> bool:
-    return type(a) is type(b) and a == b
+        A type relation and the meanings may be asked only of uses without such a problem.
+        """
+        if arguments is not None and arguments != len(self.arguments):
+            names = f" ({', '.join(self.arguments)})" if self.arguments else ""
+            plural = "" if len(self.arguments) == 1 else "s"
+            return f"{self.name} takes {len(self.arguments)} argument{plural}{names}, not {arguments}"
+        for name, value in given.items():
+            spec = self.specs.get(name)
+            if spec is None:
+                return f"{self.name} has no attribute '{name}'; it has {', '.join(sorted(self.specs)) or 'none'}"
+            if not spec.accepts(spec.convert(value)):
+                wanted = _KIND_WORDS[spec.kind] + (" or None" if spec.nullable else "")
+                return f"{self.name}: the attribute '{name}' must be {wanted}, not {value!r}"
+        for spec in self.attributes:
+            if isinstance(spec.default, _Required) and spec.name not in given:
+                return f"{self.name} needs the attribute '{spec.name}', {_KIND_WORDS[spec.kind]}"
+        return None
 
 
 class OperatorOp(IRDLOperation):
@@ -194,23 +318,16 @@ class OperatorOp(IRDLOperation):
 
     def attrs(self) -> Attrs:
         """The attributes as Python values, defaults filled in."""
-        return self.OPERATOR.attrs({name: from_attribute(value) for name, value in self.attributes.items()})
+        return self.OPERATOR.attrs(self.given())
+
+    def given(self) -> dict[str, AttrValue]:
+        """The attributes that are written, as Python values."""
+        return {name: from_attribute(value) for name, value in self.attributes.items()}
 
     def verify_(self) -> None:
-        operator = self.OPERATOR
-        if len(self.args) != len(operator.arguments):
-            raise VerifyException(
-                f"{operator.name} takes {len(operator.arguments)} arguments ({', '.join(operator.arguments)}), not {len(self.args)}"
-            )
-        known = {spec.name for spec in operator.attributes}
-        for name in self.attributes:
-            if name not in known:
-                raise VerifyException(
-                    f"{operator.name} has no attribute '{name}'; it has {', '.join(sorted(known)) or 'none'}"
-                )
-        for spec in operator.attributes:
-            if isinstance(spec.default, _Required) and spec.name not in self.attributes:
-                raise VerifyException(f"{operator.name} needs the attribute '{spec.name}'")
+        problem = self.OPERATOR.problem(self.given(), len(self.args))
+        if problem is not None:
+            raise VerifyException(problem)
 
 
 def to_attribute(value: AttrValue) -> Attribute:
@@ -241,11 +358,8 @@ def from_attribute(attribute: Attribute) -> AttrValue:
             return None
         case IntegerAttr():
             value = attribute.value.data
-            return (
-                bool(value)
-                if getattr(attribute.type, "width", None) is not None and attribute.type.width.data == 1
-                else value
-            )
+            is_bool = isinstance(attribute.type, IntegerType) and attribute.type.width.data == 1
+            return bool(value) if is_bool else value
         case FloatAttr():
             return attribute.value.data
         case StringAttr():
@@ -274,7 +388,7 @@ def get_operator(name: str) -> Operator | None:
     """The entry named as in Relay text ("nn.dense"), or None."""
     from .operators import load
 
-    load(name)
+    load(name, _OPERATORS)
     return _OPERATORS.get(name)
 
 

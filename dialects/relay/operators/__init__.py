@@ -1,25 +1,31 @@
-"""The operator table, by topic; a topic is imported when one of its operators is first asked for."""
+"""The operator table, by topic.
+
+A topic is a module that registers its operators when it is imported. Topics stand here in the order in which they are
+searched, the commonest first, so that a small program loads few of them.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Container
 from importlib import import_module
 
-TOPICS: dict[str, tuple[str, ...]] = {}
-"""Module of this package → names of the operators that it registers."""
+TOPICS = (
+    "broadcast", "elemwise", "nn_basic", "nn_dense", "reduce", "nn_conv", "reshape", "transform", "layout", "create",
+    "slices",
+)  # fmt: skip
+"""Modules of this package; each registers the operators that it defines."""
 
-_TOPIC_OF: dict[str, str] = {}
+_loaded = 0
 
 
-def load(name: str) -> None:
-    """Imports the topic that holds the operator `name`; nothing for an unknown name."""
-    if not _TOPIC_OF:
-        _TOPIC_OF.update({operator: topic for topic, operators in TOPICS.items() for operator in operators})
-    topic = _TOPIC_OF.get(name)
-    if topic is not None:
-        import_module(f"{__name__}.{topic}")
+def load(name: str, table: Container[str]) -> None:
+    """Imports topics until `table` holds the operator `name`; all of them for an unknown name."""
+    global _loaded
+    while name not in table and _loaded < len(TOPICS):
+        import_module(f"{__name__}.{TOPICS[_loaded]}")
+        _loaded += 1
 
 
 def load_all() -> None:
     """Imports every topic."""
-    for topic in TOPICS:
-        import_module(f"{__name__}.{topic}")
+    load("", ())

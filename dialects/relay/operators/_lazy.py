@@ -1,0 +1,22 @@
+"""numpy, ml_dtypes and the TE builder, imported when first used: typing a module needs none of them."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+
+class LazyModule:
+    """Stands for a module until one of its names is wanted."""
+
+    def __init__(self, name: str):
+        self._name = name
+
+    def __getattr__(self, attribute: str) -> Any:
+        # Kept in the instance's dictionary, so that the next use is an ordinary attribute.
+        value = self.__dict__[attribute] = getattr(import_module(self._name), attribute)
+        return value
+
+
+np = LazyModule("numpy")
+te = LazyModule(__name__.rsplit(".", 3)[0] + ".te.builder")

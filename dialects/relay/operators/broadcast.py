@@ -1,0 +1,125 @@
+"""Operators of tensors that are broadcast against each other: arithmetic, comparisons, logic, bits, `where`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from ..operator import Operator, OpPattern, Relation, register
+from .computes import broadcast as te_broadcast
+from .meanings import Array, is_float, trunc_divide, trunc_mod
+from .relations import (
+    TypeRelation,
+    broadcast,
+    broadcast_arguments,
+    compare,
+    same_dtype,
+    tensor_type,
+)
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from ...te import builder as te
+    from ...te.builder import Expr
+else:
+    from ._lazy import np, te
+
+
+def binary(
+    name: str,
+    numpy: Callable[[Array, Array], Array],
+    compute: Callable[[Expr, Expr], Expr],
+    doc: str,
+    relation: TypeRelation = broadcast,
+) -> Operator:
+    """Registers a broadcasting operator of two tensors without attributes."""
+    return register(
+        Operator(
+            name, ("lhs", "rhs"), relation, OpPattern.BROADCAST,
+            numpy=lambda attrs, a, b: numpy(a, b),
+            compute=lambda attrs, xs, out: [te_broadcast(compute, *xs, name=f"T_{name}")],
+            doc=doc,
+        )
+    )  # fmt: skip
+
+
+def _is_float(x: Expr) -> bool:
+    return x.dtype.startswith(("float", "bfloat"))
+
+
+def _power(a: Array, b: Array) -> Array:
+    # numpy refuses negative integer exponents; in native code they go through floating point.
+    return np.power(a, b) if is_float(a) else np.power(a.astype(np.float64), b).astype(a.dtype)
+
+
+def _te_power(a: Expr, b: Expr) -> Expr:
+    return te.power(a, b) if _is_float(a) else te.power(a.astype("float64"), b.astype("float64")).astype(a.dtype)
+
+
+binary("add", lambda a, b: np.add(a, b), lambda a, b: a + b, "lhs + rhs; integers wrap around.")
+binary("subtract", lambda a, b: _minus(a, b), lambda a, b: a - b, "lhs - rhs; integers wrap around.")
+binary("multiply", lambda a, b: np.multiply(a, b), lambda a, b: a * b, "lhs * rhs; integers wrap around.")
+binary("divide", trunc_divide, lambda a, b: a / b if _is_float(a) else te.truncdiv(a, b), "lhs / rhs; integers round toward zero.")  # fmt: skip
+binary("trunc_divide", lambda a, b: np.trunc(a / b) if is_float(a) else trunc_divide(a, b), lambda a, b: te.trunc(a / b) if _is_float(a) else te.truncdiv(a, b), "lhs / rhs rounded toward zero.")  # fmt: skip
+binary("floor_divide", lambda a, b: np.floor(a / b) if is_float(a) else np.floor_divide(a, b), lambda a, b: te.floor(a / b) if _is_float(a) else te.floordiv(a, b), "lhs / rhs rounded down.")  # fmt: skip
+binary("mod", trunc_mod, lambda a, b: te.fmod(a, b) if _is_float(a) else te.truncmod(a, b), "What division toward zero leaves of lhs; it has the sign of lhs.")  # fmt: skip
+binary("trunc_mod", trunc_mod, lambda a, b: te.fmod(a, b) if _is_float(a) else te.truncmod(a, b), "What division toward zero leaves of lhs; it has the sign of lhs.")  # fmt: skip
+binary("floor_mod", lambda a, b: a - np.floor(a / b) * b if is_float(a) else np.remainder(a, b), lambda a, b: a - te.floor(a / b) * b if _is_float(a) else te.floormod(a, b), "What division rounded down leaves of lhs; it has the sign of rhs.")  # fmt: skip
+binary("power", _power, _te_power, "lhs to the power of rhs.")
+binary("maximum", lambda a, b: np.maximum(a, b), lambda a, b: te.max(a, b), "The larger of lhs and rhs.")
+binary("minimum", lambda a, b: np.minimum(a, b), lambda a, b: te.min(a, b), "The smaller of lhs and rhs.")
+binary("left_shift", lambda a, b: np.left_shift(a, b), lambda a, b: a << b, "lhs shifted left by rhs bits.")
+binary("right_shift", lambda a, b: np.right_shift(a, b), lambda a, b: a >> b, "lhs shifted right by rhs bits; signed integers keep their sign.")  # fmt: skip
+binary("bitwise_and", lambda a, b: np.bitwise_and(a, b), lambda a, b: a & b, "The bits that are set in lhs and in rhs.")
+binary("bitwise_or", lambda a, b: np.bitwise_or(a, b), lambda a, b: a | b, "The bits that are set in lhs or in rhs.")
+binary(
+    "bitwise_xor", lambda a, b: np.bitwise_xor(a, b), lambda a, b: a ^ b, "The bits that are set in one of lhs and rhs."
+)
+binary("logical_and", lambda a, b: np.logical_and(a, b).astype(a.dtype), lambda a, b: _te_logical(te.all, a, b), "Whether lhs and rhs are both true.")  # fmt: skip
+binary("logical_or", lambda a, b: np.logical_or(a, b).astype(a.dtype), lambda a, b: _te_logical(te.any, a, b), "Whether lhs or rhs is true.")  # fmt: skip
+binary("logical_xor", lambda a, b: np.logical_xor(a, b).astype(a.dtype), lambda a, b: (_truth(a) != _truth(b)).astype(a.dtype), "Whether one of lhs and rhs is true.")  # fmt: skip
+binary("equal", lambda a, b: np.equal(a, b), lambda a, b: a == b, "Whether lhs is equal to rhs.", compare)
+binary("not_equal", lambda a, b: np.not_equal(a, b), lambda a, b: a != b, "Whether lhs is not equal to rhs.", compare)
+binary("less", lambda a, b: np.less(a, b), lambda a, b: a < b, "Whether lhs is below rhs.", compare)
+binary("less_equal", lambda a, b: np.less_equal(a, b), lambda a, b: a <= b, "Whether lhs is not above rhs.", compare)
+binary("greater", lambda a, b: np.greater(a, b), lambda a, b: a > b, "Whether lhs is above rhs.", compare)
+binary("greater_equal", lambda a, b: np.greater_equal(a, b), lambda a, b: a >= b, "Whether lhs is not below rhs.", compare)  # fmt: skip
+
+
+def _minus(a: Array, b: Array) -> Array:
+    # numpy has no subtraction of bools.
+    return np.subtract(a, b) if a.dtype.kind != "b" else np.logical_xor(a, b)
+
+
+def _truth(x: Expr) -> Expr:
+    return x if x.dtype == "bool" else x != te.const(0, x.dtype)
+
+
+def _te_logical(combine: Callable[..., Expr], a: Expr, b: Expr) -> Expr:
+    return combine(_truth(a), _truth(b)).astype(a.dtype)
+
+
+def _where_relation(rel: Relation) -> None:
+    rel.set_result(tensor_type(broadcast_arguments(rel, 1, 2, 0), same_dtype(rel, 1, 2)))
+
+
+register(
+    Operator(
+        "where", ("condition", "x", "y"), _where_relation, OpPattern.BROADCAST,
+        numpy=lambda attrs, c, x, y: np.where(c, x, y),
+        compute=lambda attrs, xs, out: [
+            te_broadcast(lambda c, x, y: te.Select(_truth(c), x, y), *xs, name="T_where")
+        ],
+        doc="The element of `x` where `condition` is true, else that of `y`; all three broadcast.",
+    )
+)  # fmt: skip
+
+register(
+    Operator(
+        "ewise_fma", ("lhs", "rhs", "addend"), broadcast, OpPattern.BROADCAST,
+        numpy=lambda attrs, a, b, c: a * b + c,
+        compute=lambda attrs, xs, out: [te_broadcast(lambda a, b, c: a * b + c, *xs, name="T_fma")],
+        doc="lhs * rhs + addend, in one operation where the machine has it.",
+    )
+)  # fmt: skip

@@ -1,0 +1,106 @@
+"""TE computations that many operators share.
+
+Shapes come from the input tensors, so that sizes known only at run time stay symbolic. A dimension is an int or a TE
+expression.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+if TYPE_CHECKING:
+    from ...te import builder as te
+    from ...te.builder import Expr, Tensor
+else:
+    from ._lazy import te
+
+Dim: TypeAlias = "int | Expr"
+
+
+def constant(dim: Dim) -> int | None:
+    """A dimension's value where it is known at compile time."""
+    return dim if isinstance(dim, int) else int(dim) if isinstance(dim, te.Const) else None
+
+
+def is_one(dim: Dim) -> bool:
+    """Whether a dimension is 1 for sure."""
+    return constant(dim) == 1
+
+
+def elementwise(function: Callable[[Expr], Expr], x: Tensor, name: str = "T_elemwise") -> Tensor:
+    """`function` of each element."""
+    return te.compute(x.shape, lambda *i: function(x(*i)), name=name)
+
+
+def broadcast_dims(shapes: Sequence[Sequence[Dim]]) -> list[Dim]:
+    """numpy's broadcast of shapes that are known to fit; of two symbolic sizes the first, assumed not to be a stretched 1."""
+    rank = max(map(len, shapes))
+    result: list[Dim] = [1] * rank
+    for shape in shapes:
+        for axis, dim in enumerate(shape, rank - len(shape)):
+            if is_one(result[axis]) or (constant(result[axis]) is None and constant(dim) not in (None, 1)):
+                result[axis] = dim
+    return result
+
+
+def broadcast_index(x: Tensor, indices: Sequence[Expr], shape: Sequence[Dim]) -> Expr:
+    """The element of `x` that an element of the broadcast shape reads."""
+    own = list(x.shape)
+    tail = indices[len(indices) - len(own) :]
+    outer = shape[len(shape) - len(own) :]
+    return x(*(_stretched(i, dim, target) for i, dim, target in zip(tail, own, outer, strict=True)))
+
+
+def _stretched(index: Expr, dim: Dim, target: Dim) -> Any:
+    if is_one(dim):
+        return 0
+    if constant(dim) is None and dim is not target:
+        # A size known only at run time may be 1 and stretch.
+        return te.if_then_else(dim == 1, 0, index)
+    return index
+
+
+def broadcast(function: Callable[..., Expr], *xs: Tensor, name: str = "T_broadcast") -> Tensor:
+    """`function` of the elements of tensors broadcast against each other."""
+    shape = broadcast_dims([x.shape for x in xs])
+    return te.compute(shape, lambda *i: function(*(broadcast_index(x, i, shape) for x in xs)), name=name)
+
+
+def reduce_over(
+    reducer: Callable[..., Expr],
+    element: Callable[[Expr], Expr],
+    x: Tensor,
+    axes: Sequence[int],
+    keepdims: bool,
+    name: str,
+) -> Tensor:
+    """`reducer(element(x), axis=…)` over `axes` (counted from the front)."""
+    extents = {axis: te.reduce_axis((0, x.shape[axis]), name=f"k{axis}") for axis in axes}
+    shape = [1 if a in extents else d for a, d in enumerate(x.shape) if keepdims or a not in extents]
+
+    def body(*indices: Expr) -> Expr:
+        rest = iter(indices)
+        if keepdims:
+            return reducer(element(x(*(extents.get(a, i) for a, i in enumerate(indices)))), axis=list(extents.values()))
+        full = [extents[a] if a in extents else next(rest) for a in range(len(x.shape))]
+        return reducer(element(x(*full)), axis=list(extents.values()))
+
+    return te.compute(shape, body, name=name)
+
+
+def flat_index(indices: Sequence[Expr], shape: Sequence[Dim]) -> Any:
+    """The row-major position of an element."""
+    position: Any = 0
+    for index, dim in zip(indices, shape, strict=True):
+        position = position * dim + index
+    return position
+
+
+def unflatten(position: Any, shape: Sequence[Dim]) -> list[Any]:
+    """The indices of the element at a row-major position."""
+    result: list[Any] = []
+    for dim in reversed(shape[1:]):
+        result.append(0 if is_one(dim) else te.floormod(position, dim))
+        position = position if is_one(dim) else te.floordiv(position, dim)
+    return [position, *reversed(result)] if shape else []

@@ -1,0 +1,164 @@
+"""Operators that make tensors from attributes: constants, ranges, and what is known of a tensor's shape."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
+from .elemwise import convert
+from .meanings import Array, numpy_type
+from .relations import ANY, dtype_attr, rank_must_be, shape_of, tensor_type
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from ...te import builder as te
+    from ...te.builder import Tensor
+else:
+    from ._lazy import np, te
+
+SHAPE_AND_DTYPE = (attr("shape", None, "ints", printed=True), attr("dtype", None, "str"))
+
+
+def check_shape(rel: Relation, name: str = "shape") -> tuple[int, ...]:
+    """The attribute as dimensions. Fails on a negative one that is not `?`."""
+    shape: tuple[int, ...] | None = rel.attrs[name]
+    if shape is None:
+        raise rel.fail(f"{rel.operator.name}: {name} must be given, as a list of integers")
+    if any(dim < 0 for dim in shape):
+        raise rel.fail(f"{rel.operator.name}: {name}={list(shape)} has a negative dimension")
+    return shape
+
+
+def _filled(name: str, value: int) -> None:
+    def relation(rel: Relation) -> None:
+        rel.set_result(tensor_type(check_shape(rel), dtype_attr(rel, "dtype", "float32")))
+
+    def dtype(attrs: Attrs) -> str:
+        return attrs.dtype or "float32"
+
+    register(
+        Operator(
+            name, (), relation, OpPattern.ELEMWISE,
+            numpy=lambda attrs: np.full(attrs.shape, value, numpy_type(dtype(attrs))),
+            compute=lambda attrs, xs, out: [
+                te.compute(attrs.shape, lambda *i: te.const(value, dtype(attrs)), name=f"T_{name}")
+            ],
+            attributes=SHAPE_AND_DTYPE,
+            doc=f"A tensor of {name}.",
+        )
+    )  # fmt: skip
+
+
+_filled("zeros", 0)
+_filled("ones", 1)
+
+
+def _full_relation(rel: Relation) -> None:
+    value = rank_must_be(rel, 0, 0)
+    rel.set_result(tensor_type(check_shape(rel), dtype_attr(rel, "dtype", value.element_type)))
+
+
+register(
+    Operator(
+        "full", ("fill_value",), _full_relation, OpPattern.ELEMWISE,
+        numpy=lambda attrs, x: np.full(attrs.shape, convert(x, attrs.dtype or x.dtype.name)),
+        compute=lambda attrs, xs, out: [
+            te.compute(attrs.shape, lambda *i: xs[0]().astype(attrs.dtype or xs[0].dtype), name="T_full")
+        ],
+        attributes=SHAPE_AND_DTYPE,
+        doc="A tensor filled with a scalar.",
+    )
+)  # fmt: skip
+
+
+def _arange_relation(rel: Relation) -> None:
+    first = rel.tensor(0)
+    # How many numbers there are follows from the values of the arguments; a pass that knows them says more.
+    rel.set_result(tensor_type([ANY], dtype_attr(rel, "dtype", first.element_type)))
+
+
+def _arange(attrs: Attrs, start: Array, stop: Array, step: Array) -> Array:
+    dtype = numpy_type(attrs.dtype or start.dtype.name)
+    if not step.item():
+        raise ValueError("the step of arange must not be 0")
+    return np.arange(start.item(), stop.item(), step.item()).astype(dtype)
+
+
+register(
+    Operator(
+        "arange", ("start", "stop", "step"), _arange_relation, OpPattern.OPAQUE,
+        numpy=_arange,
+        compute=lambda attrs, xs, out: [_te_arange(attrs, *xs)],
+        # The first three repeat the arguments, as expressions.
+        attributes=(
+            attr("start", None, "any"), attr("stop", None, "any"), attr("step", None, "any"), attr("dtype", None, "str"),
+        ),
+        doc="The numbers from `start` up to, not including, `stop`, `step` apart.",
+    )
+)  # fmt: skip
+
+
+def _te_arange(attrs: Attrs, start: Tensor, stop: Tensor, step: Tensor) -> Tensor:
+    length: Any = te.ceil((stop() - start()).astype("float64") / step().astype("float64")).astype("int64")
+    dtype = attrs.dtype or start.dtype
+    return te.compute(
+        (length,), lambda i: start().astype(dtype) + step().astype(dtype) * i.astype(dtype), name="T_arange"
+    )
+
+
+def _shape_of_relation(rel: Relation) -> None:
+    data = rel.tensor(0)
+    rel.set_result(tensor_type([len(shape_of(data))], dtype_attr(rel, "dtype", "int32")))
+
+
+def _te_shape_of(attrs: Attrs, x: Tensor) -> Tensor:
+    dtype = attrs.dtype or "int32"
+
+    def element(i: Any) -> Any:
+        result: Any = te.const(0, dtype)
+        for axis, dim in enumerate(x.shape):
+            size = te.const(dim, dtype) if isinstance(dim, int) else dim.astype(dtype)
+            result = te.Select(i == axis, size, result)
+        return result
+
+    return te.compute((len(x.shape),), element, name="T_shape_of")
+
+
+register(
+    Operator(
+        "shape_of", ("data",), _shape_of_relation, OpPattern.OPAQUE,
+        numpy=lambda attrs, x: np.array(x.shape, numpy_type(attrs.dtype or "int32")),
+        compute=lambda attrs, xs, out: [_te_shape_of(attrs, xs[0])],
+        attributes=(attr("dtype", None, "str"),),
+        doc="The dimensions of a tensor, as a tensor.",
+    )
+)  # fmt: skip
+
+
+def _size_relation(rel: Relation) -> None:
+    rel.tensor(0)
+    rel.set_result(tensor_type((), dtype_attr(rel, "dtype", "int32")))
+
+
+def _te_size(attrs: Attrs, x: Tensor) -> Tensor:
+    dtype = attrs.dtype or "int32"
+
+    def element() -> Any:
+        result: Any = te.const(1, dtype)
+        for dim in x.shape:
+            result = result * (te.const(dim, dtype) if isinstance(dim, int) else dim.astype(dtype))
+        return result
+
+    return te.compute((), element, name="T_ndarray_size")
+
+
+register(
+    Operator(
+        "ndarray_size", ("data",), _size_relation, OpPattern.INJECTIVE,
+        numpy=lambda attrs, x: np.array(x.size, numpy_type(attrs.dtype or "int32")),
+        compute=lambda attrs, xs, out: [_te_size(attrs, xs[0])],
+        attributes=(attr("dtype", None, "str"),),
+        doc="The number of elements of a tensor, as a scalar.",
+    )
+)  # fmt: skip

@@ -1,0 +1,206 @@
+"""Products of matrices: dense layers, matmul, batches of matrices, packed weights."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from xdsl.ir import Attribute
+
+from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
+from .computes import Dim, is_one
+from .meanings import Array, matmul, numpy_type
+from .relations import (
+    ANY,
+    dtype_attr,
+    known_dim,
+    rank_at_least,
+    rank_must_be,
+    same_dim,
+    shape_of,
+    show_argument,
+    tensor_type,
+)
+
+if TYPE_CHECKING:
+    from ...te import builder as te
+    from ...te.builder import Expr, Tensor
+else:
+    from ._lazy import te
+
+UNITS = attr("units", None, "int", printed=True)
+OUT_DTYPE = attr("out_dtype", None, "str")
+
+
+def out_dtype(rel: Relation, data: Attribute) -> Attribute:
+    """The result's element type: `out_dtype`, or the data's."""
+    return dtype_attr(rel, "out_dtype", data)
+
+
+def _matmul_relation(rel: Relation, transpose_a: bool, transpose_b: bool) -> None:
+    data = rank_at_least(rel, 0, 1)
+    *outer, inner = shape_of(data)
+    if transpose_a:
+        if len(outer) != 1:
+            raise rel.fail(f"{rel.operator.name}: transpose_a needs a matrix, not {show_argument(rel, 0)}", argument=0)
+        outer, inner = [inner], outer[0]
+    weight = rel.type_of(1)
+    units: int | None = rel.attrs.units
+    if units is None or weight is not None:
+        known = rank_must_be(rel, 1, 2)
+        shape = shape_of(known)
+        units = known_dim(shape[0] if transpose_b else shape[1], ANY) if units is None else units
+        dtype = known.element_type
+    else:
+        dtype = data.element_type
+    rel.set_argument(1, tensor_type([units, inner] if transpose_b else [inner, units], dtype))
+    rel.set_result(tensor_type([*outer, units], out_dtype(rel, data.element_type)))
+
+
+def _matmul_numpy(x: Array, w: Array, dtype: str | None, transpose_a: bool, transpose_b: bool) -> Array:
+    return matmul(x.T if transpose_a else x, w.T if transpose_b else w, numpy_type(dtype or x.dtype.name))
+
+
+def _te_matmul(x: Tensor, w: Tensor, dtype: str | None, transpose_a: bool, transpose_b: bool) -> Tensor:
+    result = dtype or x.dtype
+    k = te.reduce_axis((0, x.shape[0 if transpose_a else -1]), name="k")
+    outer = [x.shape[1]] if transpose_a else list(x.shape[:-1])
+    units = w.shape[0 if transpose_b else 1]
+
+    def body(*i: Expr) -> Expr:
+        left = x(k, i[0]) if transpose_a else x(*i[:-1], k)
+        right = w(i[-1], k) if transpose_b else w(k, i[-1])
+        return te.sum(left.astype(result) * right.astype(result), axis=k)
+
+    return te.compute((*outer, units), body, name=f"T_matmul_{'NT'[transpose_a]}{'NT'[transpose_b]}")
+
+
+register(
+    Operator(
+        "nn.dense", ("data", "weight"), lambda rel: _matmul_relation(rel, False, True), OpPattern.OUT_ELEMWISE_FUSABLE,
+        numpy=lambda attrs, x, w: _matmul_numpy(x, w, attrs.out_dtype, False, True),
+        compute=lambda attrs, xs, out: [_te_matmul(xs[0], xs[1], attrs.out_dtype, False, True)],
+        attributes=(UNITS, OUT_DTYPE),
+        doc="data · weightᵀ over the last axes: data (…, k), weight (units, k), result (…, units).",
+    )
+)  # fmt: skip
+
+register(
+    Operator(
+        "nn.matmul", ("tensor_a", "tensor_b"),
+        lambda rel: _matmul_relation(rel, rel.attrs.transpose_a, rel.attrs.transpose_b), OpPattern.OUT_ELEMWISE_FUSABLE,
+        numpy=lambda attrs, a, b: _matmul_numpy(a, b, attrs.out_dtype, attrs.transpose_a, attrs.transpose_b),
+        compute=lambda attrs, xs, out: [_te_matmul(xs[0], xs[1], attrs.out_dtype, attrs.transpose_a, attrs.transpose_b)],
+        attributes=(
+            UNITS, OUT_DTYPE, attr("transpose_a", False), attr("transpose_b", False),
+        ),
+        doc="tensor_a · tensor_b, each transposed on demand.",
+    )
+)  # fmt: skip
+
+
+def _swap_last(shape: Sequence[int]) -> tuple[int, ...]:
+    return (*shape[:-2], shape[-1], shape[-2])
+
+
+def _batch_matmul_relation(rel: Relation) -> None:
+    x, y = rank_must_be(rel, 0, 3), rank_must_be(rel, 1, 3)
+    a = _swap_last(shape_of(x)) if rel.attrs.transpose_a else shape_of(x)
+    b = _swap_last(shape_of(y)) if rel.attrs.transpose_b else shape_of(y)
+    both = f"arguments {show_argument(rel, 0)} and {show_argument(rel, 1)}"
+    if not same_dim(a[0], b[0]) and 1 not in (a[0], b[0]):
+        raise rel.fail(f"nn.batch_matmul: {both} have {a[0]} and {b[0]} matrices", argument=1)
+    if not same_dim(a[2], b[1]):
+        raise rel.fail(
+            f"nn.batch_matmul: {both} do not chain: rows of {a[2]} elements against columns of {b[1]}",
+            f"transpose_a={rel.attrs.transpose_a} and transpose_b={rel.attrs.transpose_b} say which axes are summed",
+            argument=1,
+        )
+    batch = b[0] if a[0] == 1 else a[0] if b[0] == 1 else known_dim(a[0], b[0])
+    rel.set_result(tensor_type([batch, a[1], b[2]], out_dtype(rel, x.element_type)))
+
+
+def _batch_matmul(attrs: Attrs, x: Array, y: Array) -> Array:
+    x = x.swapaxes(1, 2) if attrs.transpose_a else x
+    y = y.swapaxes(1, 2) if attrs.transpose_b else y
+    return matmul(x, y, numpy_type(attrs.out_dtype or x.dtype.name))
+
+
+def _te_batch_matmul(attrs: Attrs, x: Tensor, y: Tensor) -> Tensor:
+    dtype = attrs.out_dtype or x.dtype
+    rows, inner = (2, 1) if attrs.transpose_a else (1, 2)
+    columns = 1 if attrs.transpose_b else 2
+    k = te.reduce_axis((0, x.shape[inner]), name="k")
+
+    def body(b: Expr, i: Expr, j: Expr) -> Expr:
+        p, q = (_batch_index(t.shape[0], b, batch) for t in (x, y))
+        left = x(p, k, i) if attrs.transpose_a else x(p, i, k)
+        right = y(q, j, k) if attrs.transpose_b else y(q, k, j)
+        return te.sum(left.astype(dtype) * right.astype(dtype), axis=k)
+
+    batch = y.shape[0] if is_one(x.shape[0]) else x.shape[0]
+    name = f"T_batch_matmul_{'NT'[attrs.transpose_a]}{'NT'[attrs.transpose_b]}"
+    return te.compute((batch, x.shape[rows], y.shape[columns]), body, name=name)
+
+
+def _batch_index(own: Dim, index: Expr, batch: Dim) -> Any:
+    return 0 if is_one(own) and not is_one(batch) else index
+
+
+register(
+    Operator(
+        "nn.batch_matmul", ("tensor_a", "tensor_b"), _batch_matmul_relation, OpPattern.OUT_ELEMWISE_FUSABLE,
+        numpy=_batch_matmul,
+        compute=lambda attrs, xs, out: [_te_batch_matmul(attrs, *xs)],
+        attributes=(OUT_DTYPE, attr("transpose_a", False), attr("transpose_b", False)),
+        doc="The product of each pair of matrices of two batches (b, m, k) and (b, k, n); a batch of one serves all.",
+    )
+)  # fmt: skip
+
+
+def _pack_width(layout: str) -> int:
+    digits = "".join(c for c in layout if c.isdigit())
+    return int(digits) if digits else 1
+
+
+def _dense_pack_relation(rel: Relation) -> None:
+    data, weight = rank_must_be(rel, 0, 2), rank_must_be(rel, 1, 3)
+    batch, inner = shape_of(data)
+    outer, k, width = shape_of(weight)
+    if not same_dim(inner, k):
+        raise rel.fail(
+            f"nn.contrib_dense_pack: {show_argument(rel, 0)} has rows of {inner}, {show_argument(rel, 1)} takes {k}",
+            argument=1,
+        )
+    rel.set_result(
+        tensor_type([batch, ANY if ANY in (outer, width) else outer * width], out_dtype(rel, data.element_type))
+    )
+
+
+def _dense_pack(attrs: Attrs, x: Array, w: Array) -> Array:
+    flat = w.swapaxes(1, 2).reshape(-1, w.shape[1])
+    return matmul(x, flat.T, numpy_type(attrs.out_dtype or x.dtype.name))
+
+
+def _te_dense_pack(attrs: Attrs, x: Tensor, w: Tensor) -> Tensor:
+    dtype = attrs.out_dtype or x.dtype
+    width = w.shape[2]
+    k = te.reduce_axis((0, x.shape[1]), name="k")
+    return te.compute(
+        (x.shape[0], w.shape[0] * width),
+        lambda i, j: te.sum(
+            x(i, k).astype(dtype) * w(te.floordiv(j, width), k, te.floormod(j, width)).astype(dtype), axis=k
+        ),
+        name="T_dense_pack",
+    )
+
+
+register(
+    Operator(
+        "nn.contrib_dense_pack", ("data", "weight"), _dense_pack_relation, OpPattern.OUT_ELEMWISE_FUSABLE,
+        numpy=_dense_pack,
+        compute=lambda attrs, xs, out: [_te_dense_pack(attrs, *xs)],
+        attributes=(UNITS, OUT_DTYPE, attr("weight_layout", "NC8n")),
+        doc="`nn.dense` with a weight packed as (units / n, k, n), `weight_layout` NC{n}n.",
+    )
+)  # fmt: skip

@@ -1,0 +1,223 @@
+"""Reductions: an operator's `axis` (None is all), `keepdims`, and `exclude` (reduce over the other axes)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
+from .computes import broadcast as te_broadcast
+from .computes import constant, elementwise, reduce_over
+from .meanings import Array, normal_axes, trunc_divide
+from .relations import TypeRelation, axes_of, same_dtype, shape_of, tensor_type
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from ...te import builder as te
+    from ...te.builder import Expr, Tensor
+else:
+    from ._lazy import np, te
+
+REDUCE = (attr("axis", None, "ints"), attr("keepdims", False), attr("exclude", False))
+
+
+def reduced_axes(rel: Relation, rank: int) -> tuple[int, ...]:
+    """The axes that the attributes reduce over."""
+    axes = axes_of(rel, rel.attrs.axis, rank)
+    return tuple(a for a in range(rank) if a not in axes) if rel.attrs.exclude and rel.attrs.axis is not None else axes
+
+
+def reduced(dtype: str | None = None) -> TypeRelation:
+    """The argument's shape without the reduced axes; its element type unless given."""
+
+    def relation(rel: Relation) -> None:
+        data = rel.tensor(0)
+        shape = shape_of(data)
+        axes = reduced_axes(rel, len(shape))
+        kept = [1 if a in axes else d for a, d in enumerate(shape) if rel.attrs.keepdims or a not in axes]
+        rel.set_result(tensor_type(kept, dtype or data.element_type))
+
+    return relation
+
+
+def _axes(attrs: Attrs, rank: int) -> tuple[int, ...]:
+    return normal_axes(attrs.axis, rank, attrs.exclude and attrs.axis is not None)
+
+
+def reduction(
+    name: str,
+    numpy: Callable[..., Array],
+    reducer: Callable[..., Expr],
+    doc: str,
+) -> Operator:
+    """Registers a reduction that keeps the dtype."""
+
+    def meaning(attrs: Attrs, x: Array) -> Array:
+        return numpy(x, axis=_axes(attrs, x.ndim), keepdims=attrs.keepdims).astype(x.dtype, copy=False)
+
+    return register(
+        Operator(
+            name, ("data",), reduced(), OpPattern.COMM_REDUCE,
+            numpy=meaning,
+            compute=lambda attrs, xs, out: [te_reduce(reducer, xs[0], _axes(attrs, len(xs[0].shape)), attrs.keepdims, f"{name}_red")],
+            attributes=REDUCE,
+            doc=doc,
+        )
+    )  # fmt: skip
+
+
+def te_reduce(reducer: Callable[..., Expr], x: Tensor, axes: Sequence[int], keepdims: bool, name: str) -> Tensor:
+    """A reduction of `x`; over no axis it is a copy."""
+    if not axes:
+        return elementwise(lambda e: e, x, name)
+    return reduce_over(reducer, lambda e: e, x, axes, keepdims, name)
+
+
+def _sum(x: Array, axis: tuple[int, ...], keepdims: bool) -> Array:
+    return np.sum(x, axis=axis, keepdims=keepdims, dtype=x.dtype)
+
+
+reduction("sum", _sum, lambda e, axis: te.sum(e, axis=axis), "The sum over axes; integers wrap around.")
+reduction("prod", lambda x, axis, keepdims: np.prod(x, axis=axis, keepdims=keepdims, dtype=x.dtype), lambda e, axis: te.prod(e, axis=axis), "The product over axes; integers wrap around.")  # fmt: skip
+reduction("max", lambda x, axis, keepdims: np.max(x, axis=axis, keepdims=keepdims), lambda e, axis: te.max(e, axis=axis), "The largest element over axes.")  # fmt: skip
+reduction("min", lambda x, axis, keepdims: np.min(x, axis=axis, keepdims=keepdims), lambda e, axis: te.min(e, axis=axis), "The smallest element over axes.")  # fmt: skip
+reduction("all", lambda x, axis, keepdims: np.all(x, axis=axis, keepdims=keepdims), lambda e, axis: te.all(e, axis=axis), "Whether all elements over axes are true.")  # fmt: skip
+reduction("any", lambda x, axis, keepdims: np.any(x, axis=axis, keepdims=keepdims), lambda e, axis: te.any(e, axis=axis), "Whether an element over axes is true.")  # fmt: skip
+
+
+def _mean(attrs: Attrs, x: Array) -> Array:
+    axes = _axes(attrs, x.ndim)
+    count = np.asarray(prod(x.shape[a] for a in axes)).astype(x.dtype)
+    return trunc_divide(_sum(x, axes, attrs.keepdims), count).astype(x.dtype, copy=False)
+
+
+def element_count(x: Tensor, axes: Sequence[int], dtype: str) -> Expr:
+    """How many elements a reduction over `axes` takes together, as an expression of `dtype`."""
+    known = prod(constant(x.shape[a]) or 1 for a in axes)
+    count: Expr = te.const(known, dtype)
+    for axis in axes:
+        dim = x.shape[axis]
+        if not isinstance(dim, int):
+            count = count * dim.astype(dtype)
+    return count
+
+
+def _te_divide(a: Expr, b: Expr) -> Expr:
+    return a / b if a.dtype.startswith(("float", "bfloat")) else te.truncdiv(a, b)
+
+
+def te_mean(x: Tensor, axes: Sequence[int], keepdims: bool) -> Tensor:
+    """The mean over axes: a sum, then a division."""
+    total = te_reduce(lambda e, axis: te.sum(e, axis=axis), x, axes, keepdims, "mean_red")
+    return elementwise(lambda e: _te_divide(e, element_count(x, axes, x.dtype)), total, "T_mean")
+
+
+register(
+    Operator(
+        "mean", ("data",), reduced(), OpPattern.COMM_REDUCE,
+        numpy=_mean,
+        compute=lambda attrs, xs, out: [te_mean(xs[0], _axes(attrs, len(xs[0].shape)), attrs.keepdims)],
+        attributes=REDUCE,
+        doc="The mean over axes; of integers rounded toward zero.",
+    )
+)  # fmt: skip
+
+
+def _variance_relation(rel: Relation) -> None:
+    same_dtype(rel, 0, 1)
+    reduced()(rel)
+
+
+def _variance(attrs: Attrs, x: Array, mean: Array) -> Array:
+    axes = _axes(attrs, x.ndim)
+    count = prod(x.shape[a] for a in axes) - int(attrs.unbiased)
+    return (_sum(np.square(x - mean), axes, attrs.keepdims) / np.asarray(count).astype(x.dtype)).astype(x.dtype)
+
+
+def _te_variance(attrs: Attrs, x: Tensor, mean: Tensor) -> Tensor:
+    axes = _axes(attrs, len(x.shape))
+    deviation = te_broadcast(lambda a, b: (a - b) * (a - b), x, mean, name="T_squared_deviation")
+    total = te_reduce(lambda e, axis: te.sum(e, axis=axis), deviation, axes, attrs.keepdims, "variance_red")
+    one = te.const(int(attrs.unbiased), x.dtype)
+    return elementwise(lambda e: e / (element_count(x, axes, x.dtype) - one), total, "T_variance")
+
+
+register(
+    Operator(
+        "variance", ("data", "with_mean"), _variance_relation, OpPattern.COMM_REDUCE,
+        numpy=_variance,
+        compute=lambda attrs, xs, out: [_te_variance(attrs, *xs)],
+        attributes=(*REDUCE, attr("unbiased", False)),
+        doc="The mean square distance from the mean over axes; `with_mean` is the mean, its axes kept.",
+    )
+)  # fmt: skip
+
+
+def _arg_numpy(attrs: Attrs, x: Array, best: Callable[..., Array]) -> Array:
+    axes = _axes(attrs, x.ndim)
+    kept = [a for a in range(x.ndim) if a not in axes]
+    # The reduced axes come last, as one, so that an index counts through them in row-major order.
+    flat = x.transpose(*kept, *axes).reshape(*(x.shape[a] for a in kept), -1)
+    result = flat.shape[-1] - 1 - best(flat[..., ::-1], axis=-1) if attrs.select_last_index else best(flat, axis=-1)
+    result = np.asarray(result).astype(np.int32)
+    shape = [1 if a in axes else d for a, d in enumerate(x.shape)]
+    return result.reshape(shape) if attrs.keepdims else result
+
+
+def _te_arg(attrs: Attrs, x: Tensor, is_max: bool) -> Tensor:
+    axes = _axes(attrs, len(x.shape))
+    name = "argmax" if is_max else "argmin"
+    extents = {axis: te.reduce_axis((0, x.shape[axis]), name=f"k{axis}") for axis in axes}
+    shape = [1 if a in extents else d for a, d in enumerate(x.shape) if attrs.keepdims or a not in extents]
+
+    def combine(lhs: Sequence[Expr], rhs: Sequence[Expr]) -> tuple[Expr, Expr]:
+        wins = lhs[1] > rhs[1] if is_max else lhs[1] < rhs[1]
+        # Of equal elements the index decides; -1 is that of the identity.
+        earlier = lhs[0] > rhs[0] if attrs.select_last_index else te.all(lhs[0] < rhs[0], lhs[0] >= 0)
+        left = te.any(wins, te.all(lhs[1] == rhs[1], earlier))
+        return te.Select(left, lhs[0], rhs[0]), te.Select(left, lhs[1], rhs[1])
+
+    def identity(index_dtype: str, value_dtype: str) -> tuple[Expr, Expr]:
+        worst = te.min_value(value_dtype) if is_max else te.max_value(value_dtype)
+        return te.const(-1, index_dtype), worst
+
+    reducer = te.comm_reducer(combine, identity, name=name)
+
+    def body(*indices: Expr) -> Any:
+        rest = iter(indices)
+        full = [extents[a] if a in extents else next(rest) for a in range(len(x.shape))]
+        if attrs.keepdims:
+            full = [extents.get(a, i) for a, i in enumerate(indices)]
+        position: Any = 0
+        for axis in axes:
+            position = position * x.shape[axis] + extents[axis]
+        return reducer((position.astype("int32"), x(*full)), axis=list(extents.values()))
+
+    index, _ = te.compute(shape, body, name=f"{name}_red_temp")
+    return elementwise(lambda e: e, index, f"{name}_red")
+
+
+def _arg(name: str, is_max: bool, doc: str) -> None:
+    register(
+        Operator(
+            name, ("data",), reduced("int32"), OpPattern.COMM_REDUCE,
+            numpy=lambda attrs, x: _arg_numpy(attrs, x, np.argmax if is_max else np.argmin),
+            compute=lambda attrs, xs, out: [_te_arg(attrs, xs[0], is_max)],
+            attributes=(*REDUCE, attr("select_last_index", False)),
+            doc=doc,
+        )
+    )  # fmt: skip
+
+
+_arg(
+    "argmax",
+    True,
+    "The (int32) position of the largest element over axes, counted in row-major order; of equal ones the first.",
+)
+_arg(
+    "argmin",
+    False,
+    "The (int32) position of the smallest element over axes, counted in row-major order; of equal ones the first.",
+)

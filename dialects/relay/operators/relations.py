@@ -1,0 +1,218 @@
+"""Type relations that many operators share, and what relations are written with: dimensions, shapes, messages.
+
+A dimension is an integer; `ANY` is one that is known only at run time (`?`). `?` fits every dimension, and where one
+side knows more than the other, what is known wins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from math import prod
+from typing import TypeAlias
+
+from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType, TupleType
+from xdsl.ir import Attribute
+
+from ....support.diagnostics import MirError
+from ...tir.types import dtype_to_type, type_to_dtype
+from ..operator import Relation
+
+ANY = DYNAMIC_INDEX
+
+Shape: TypeAlias = tuple[int, ...]
+TypeRelation: TypeAlias = Callable[[Relation], None]
+
+
+def shape_of(type: TensorType[Attribute]) -> Shape:
+    """The dimensions, `?` as ANY."""
+    return type.get_shape()
+
+
+def dtype_of(type: TensorType[Attribute]) -> str:
+    """TVM's name of the element type."""
+    return type_to_dtype(type.element_type)
+
+
+def tensor_type(shape: Iterable[int], dtype: str | Attribute) -> TensorType[Attribute]:
+    """A tensor type from dimensions and an element type or its name."""
+    return TensorType(dtype_to_type(dtype) if isinstance(dtype, str) else dtype, list(shape))
+
+
+def dtype_attr(rel: Relation, name: str, default: str | Attribute) -> Attribute:
+    """The element type named by the dtype attribute `name`, or `default` where that is unset ("" or None)."""
+    dtype = rel.attrs[name] or default
+    if not isinstance(dtype, str):
+        return dtype
+    try:
+        return dtype_to_type(dtype)
+    except MirError:
+        raise rel.fail(f"{rel.operator.name}: {name}={dtype!r} is no dtype") from None
+
+
+def show(type: Attribute) -> str:
+    """A type as Relay text writes it."""
+    match type:
+        case TensorType():
+            dims = ", ".join("?" if d == ANY else str(d) for d in type.get_shape())
+            dtype = type_to_dtype(type.element_type)
+            return f"Tensor[({dims}), {dtype}]" if type.get_num_dims() else dtype
+        case TupleType():
+            return f"({', '.join(show(t) for t in type.types.data)})"
+        case _:
+            return str(type)
+
+
+def show_argument(rel: Relation, index: int) -> str:
+    """An argument with its type, for a message."""
+    type = rel.type_of(index)
+    return f"'{rel.operator.arguments[index]}'" + ("" if type is None else f" ({show(type)})")
+
+
+def same_dim(a: int, b: int) -> bool:
+    """Whether two dimensions can be equal."""
+    return a in (b, ANY) or b == ANY
+
+
+def known_dim(a: int, b: int) -> int:
+    """Of two dimensions that can be equal, the known one."""
+    return b if a == ANY else a
+
+
+def add_dims(*dims: int) -> int:
+    """The sum, `?` when one is."""
+    return ANY if ANY in dims else sum(dims)
+
+
+def size_of(shape: Sequence[int]) -> int:
+    """The number of elements, `?` when a dimension is (and none is 0)."""
+    if 0 in shape:
+        return 0
+    return ANY if ANY in shape else prod(shape)
+
+
+def axis_of(rel: Relation, axis: int, rank: int, name: str = "axis", what: str = "the tensor") -> int:
+    """`axis` counted from the front. Fails when a tensor of that rank has no such axis."""
+    if not -rank <= axis < rank:
+        raise rel.fail(f"{rel.operator.name}: {name}={axis} is out of range: {what} has rank {rank}")
+    return axis % rank if rank else 0
+
+
+def axes_of(rel: Relation, axes: Sequence[int] | None, rank: int, name: str = "axis") -> tuple[int, ...]:
+    """Axes counted from the front, all for None. Fails on one out of range or given twice."""
+    if axes is None:
+        return tuple(range(rank))
+    result = tuple(axis_of(rel, axis, rank, name) for axis in axes)
+    if len(set(result)) != len(result):
+        raise rel.fail(f"{rel.operator.name}: {name}={list(axes)} names an axis twice")
+    return result
+
+
+def rank_must_be(rel: Relation, index: int, *ranks: int) -> TensorType[Attribute]:
+    """Argument `index`'s tensor type. Fails unless its rank is one of `ranks`."""
+    type = rel.tensor(index)
+    if type.get_num_dims() not in ranks:
+        wanted = " or ".join(map(str, ranks))
+        raise rel.fail(
+            f"{rel.operator.name}: argument {show_argument(rel, index)} must have rank {wanted}, not {type.get_num_dims()}",
+            argument=index,
+        )
+    return type
+
+
+def rank_at_least(rel: Relation, index: int, rank: int) -> TensorType[Attribute]:
+    """Argument `index`'s tensor type. Fails when it has fewer than `rank` dimensions."""
+    type = rel.tensor(index)
+    if type.get_num_dims() < rank:
+        raise rel.fail(
+            f"{rel.operator.name}: argument {show_argument(rel, index)} must have rank {rank} or more", argument=index
+        )
+    return type
+
+
+def same_dtype(rel: Relation, *indices: int) -> Attribute:
+    """The element type that the arguments have in common. Fails when they differ."""
+    first = rel.tensor(indices[0]).element_type
+    for index in indices[1:]:
+        if rel.tensor(index).element_type != first:
+            raise rel.fail(
+                f"{rel.operator.name}: arguments {show_argument(rel, indices[0])} and {show_argument(rel, index)}"
+                " have different dtypes",
+                "cast one of them with cast(…, dtype=…)",
+                argument=index,
+            )
+    return first
+
+
+def identity(rel: Relation) -> None:
+    """The result has the type of the (first) argument, a tensor."""
+    rel.set_result(rel.tensor(0))
+
+
+def identity_of_any(rel: Relation) -> None:
+    """The result has the type of the argument, whatever that is."""
+    type = rel.type_of(0)
+    rel.set_result(rel.tensor(0) if type is None else type)
+
+
+def same_shape(dtype: str) -> TypeRelation:
+    """The result has the argument's shape and the given element type."""
+
+    def relation(rel: Relation) -> None:
+        rel.set_result(tensor_type(shape_of(rel.tensor(0)), dtype))
+
+    return relation
+
+
+def like_second(rel: Relation) -> None:
+    """The result has the type of the second argument."""
+    rel.tensor(0)
+    rel.set_result(rel.tensor(1))
+
+
+def broadcast_shapes(a: Sequence[int], b: Sequence[int]) -> Shape | int:
+    """numpy's broadcast of two shapes; where they do not fit, the axis of the result at which they differ."""
+    rank = max(len(a), len(b))
+    a, b = (1,) * (rank - len(a)) + tuple(a), (1,) * (rank - len(b)) + tuple(b)
+    result: list[int] = []
+    for axis, (x, y) in enumerate(zip(a, b, strict=True)):
+        if x == 1:
+            result.append(y)
+        elif y == 1:
+            result.append(x)
+        elif same_dim(x, y):
+            result.append(known_dim(x, y))
+        else:
+            return axis
+    return tuple(result)
+
+
+def broadcast_arguments(rel: Relation, *indices: int) -> Shape:
+    """The shape that the arguments broadcast to. Fails naming the dimension at which two do not."""
+    shape = shape_of(rel.tensor(indices[0]))
+    for index in indices[1:]:
+        other = shape_of(rel.tensor(index))
+        joined = broadcast_shapes(shape, other)
+        if isinstance(joined, int):
+            rank = max(len(shape), len(other))
+            left, right = shape[joined - rank], other[joined - rank]
+            raise rel.fail(
+                f"{rel.operator.name}: arguments {show_argument(rel, indices[0])} and {show_argument(rel, index)}"
+                f" do not broadcast: dimension {joined} is {left} against {right}",
+                "dimensions are aligned from the last; they must be equal, or one of them 1",
+                argument=index,
+            )
+        shape = joined
+    return shape
+
+
+def broadcast(rel: Relation) -> None:
+    """The arguments broadcast against each other; all have the result's element type."""
+    indices = range(rel.count)
+    rel.set_result(tensor_type(broadcast_arguments(rel, *indices), same_dtype(rel, *indices)))
+
+
+def compare(rel: Relation) -> None:
+    """The arguments broadcast against each other; the result is bool."""
+    indices = range(rel.count)
+    same_dtype(rel, *indices)
+    rel.set_result(tensor_type(broadcast_arguments(rel, *indices), "bool"))

@@ -1,3 +1,205 @@
-from .converter import HandlerTable
+"""`math` to `llvm`: what LLVM has as an instruction is one; other functions are called.
+
+A function that `math_library` has in f32 becomes one private function per number of lanes, `mirstack.exp.v16f32`, that LLVM
+inlines; f16 and bf16 go by way of f32. In f64 the C library's functions are called, lane by lane.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from xdsl.dialects import llvm, math
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    Float32Type,
+    Float64Type,
+    IntegerType,
+    StringAttr,
+    UnitAttr,
+    f32,
+    f64,
+    i1,
+)
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+
+from ...dialects import llvm_ext
+from .arith_to_llvm import divide, fastmath_of, in_f32, integer_to_float, resize_float
+from .builder import WRAPS, Builder
+from .converter import Converter, HandlerTable
+from .ir_text import mangled_type
+from .lane_expr import Float
+from .math_library import BINARY, UNARY
+from .types import element_of, lanes, with_element
 
 TABLE = HandlerTable()
+
+INSTRUCTIONS: dict[type[Operation], str] = {
+    math.AbsFOp: "fabs",
+    math.CeilOp: "ceil",
+    math.CopySignOp: "copysign",
+    math.FloorOp: "floor",
+    math.FmaOp: "fma",
+    math.RoundEvenOp: "roundeven",
+    math.RoundOp: "round",
+    math.SqrtOp: "sqrt",
+    math.TruncOp: "trunc",
+}
+
+C_NAMES = {"powf": "pow"}
+"""C's name of an f64 function where MLIR has another."""
+
+
+@TABLE.on(*INSTRUCTIONS)
+def convert_instruction(c: Converter, op: Operation) -> None:
+    """Functions that processors have."""
+    flags = fastmath_of(op.properties.get("fastmath"))
+    name = INSTRUCTIONS[type(op)]
+    c.bind(op.results[0], in_f32(c, c.operands(op), lambda values: c.compute(name, values, values[0].type, flags)))
+
+
+LIBRARY: tuple[type[Operation], ...] = (
+    *(math.AcosOp, math.AcoshOp, math.AsinOp, math.AsinhOp, math.Atan2Op, math.AtanOp, math.AtanhOp, math.CbrtOp),
+    *(math.CosOp, math.CoshOp, math.ErfOp, math.Exp2Op, math.ExpM1Op, math.ExpOp, math.Log10Op, math.Log1pOp),
+    *(math.Log2Op, math.LogOp, math.PowFOp, math.RsqrtOp, math.SinOp, math.SinhOp, math.TanOp, math.TanhOp),
+)
+
+
+@TABLE.on(*LIBRARY)
+def convert_library(c: Converter, op: Operation) -> None:
+    """Functions that are computed by formulas."""
+    c.bind(op.results[0], elementary(c, op.name.removeprefix("math."), c.operands(op)))
+
+
+def elementary(c: Converter, name: str, operands: Sequence[SSAValue]) -> SSAValue:
+    """The elementary function `name`, as `math` calls it, of floats of any width."""
+    type_ = operands[0].type
+    element = element_of(type_)
+    if isinstance(element, Float64Type):
+        return _in_f64(c, name, operands)
+    if not isinstance(element, Float32Type):
+        wide = with_element(type_, f32)
+        result = elementary(c, name, [resize_float(c, operand, wide) for operand in operands])
+        return resize_float(c, result, type_)
+    symbol = c.use_library(f"mirstack.{name}.{mangled_type(type_)}", lambda: library_function(name, type_))
+    result = c.call(symbol, operands, type_)
+    assert result is not None
+    return result
+
+
+def library_function(name: str, type_: Attribute) -> llvm.FuncOp:
+    """The f32 function `name` for scalars or vectors of `type_`."""
+    symbol = f"mirstack.{name}.{mangled_type(type_)}"
+    builder = Builder()
+
+    def body(arguments: Sequence[SSAValue]) -> SSAValue:
+        values = [Float(builder, argument) for argument in arguments]
+        return (UNARY[name](values[0]) if len(values) == 1 else BINARY[name](values[0], values[1])).value
+
+    return inline_function(builder, symbol, [type_] * (2 if name in BINARY else 1), type_, body)
+
+
+def inline_function(
+    builder: Builder,
+    symbol: str,
+    inputs: Sequence[Attribute],
+    output: Attribute,
+    body: Callable[[Sequence[SSAValue]], SSAValue],
+) -> llvm.FuncOp:
+    """A private function that is inlined wherever it is called."""
+    entry = Block(arg_types=inputs)
+    builder.start_function(entry)
+    builder.append(llvm.ReturnOp(body(entry.args)))
+    return llvm.FuncOp(
+        symbol,
+        llvm.LLVMFunctionType(inputs, output),
+        llvm.LinkageAttr("internal"),
+        body=Region(entry),
+        other_props={"no_unwind": UnitAttr(), "passthrough": ArrayAttr([StringAttr("alwaysinline")])},
+    )
+
+
+def _in_f64(c: Converter, name: str, operands: Sequence[SSAValue]) -> SSAValue:
+    """By the C library, one lane after the other."""
+    type_ = operands[0].type
+    if name == "rsqrt":
+        root = c.compute("sqrt", operands, type_)
+        return c.emit(llvm.FDivOp, (c.constant(1.0, type_), root), type_, {"fastmathFlags": fastmath_of(None)})
+    symbol = c.declare(C_NAMES.get(name, name), [f64] * len(operands), f64)
+    if not lanes(type_):
+        result = c.call(symbol, operands, f64)
+        assert result is not None
+        return result
+    vector = c.poison(type_)
+    for lane in range(lanes(type_)):
+        index = c.i64(lane)
+        scalars = [c.emit(llvm_ext.ExtractElementOp, (operand, index), f64) for operand in operands]
+        result = c.call(symbol, scalars, f64)
+        assert result is not None
+        vector = c.emit(llvm.InsertElementOp, (vector, result, index), type_)
+    return vector
+
+
+# Integers
+
+
+@TABLE.on(math.AbsIOp)
+def convert_absi(c: Converter, op: math.AbsIOp) -> None:
+    """The magnitude; that of the least number is itself."""
+    (value,) = c.operands(op)
+    c.bind(op.result, c.compute("abs", (value, c.constant(0, i1)), value.type))
+
+
+@TABLE.on(math.CountLeadingZerosOp, math.CountTrailingZerosOp)
+def convert_count_zeros(c: Converter, op: Operation) -> None:
+    """Zero bits before the first, or after the last, that is set; of 0, the width."""
+    (value,) = c.operands(op)
+    name = op.name.removeprefix("math.")
+    c.bind(op.results[0], c.compute(name, (value, c.constant(0, i1)), value.type))
+
+
+@TABLE.on(math.CtPopOp)
+def convert_popcount(c: Converter, op: math.CtPopOp) -> None:
+    """How many bits are set."""
+    (value,) = c.operands(op)
+    c.bind(op.result, c.compute("ctpop", (value,), value.type))
+
+
+@TABLE.on(math.FPowIOp)
+def convert_fpowi(c: Converter, op: math.FPowIOp) -> None:
+    """A float to a whole power."""
+    base, exponent = c.operands(op)
+    c.bind(op.result, elementary(c, "powf", (base, integer_to_float(c, exponent, base.type, True))))
+
+
+@TABLE.on(math.IPowIOp)
+def convert_ipowi(c: Converter, op: math.IPowIOp) -> None:
+    """An integer to an integer's power; a negative power of anything but 1 and -1 is 0."""
+    base, exponent = c.operands(op)
+    type_ = base.type
+    symbol = c.use_library(f"mirstack.ipowi.{mangled_type(type_)}", lambda: integer_power(type_))
+    result = c.call(symbol, (base, exponent), type_)
+    assert result is not None
+    c.bind(op.result, result)
+
+
+def integer_power(type_: Attribute) -> llvm.FuncOp:
+    """Square and multiply, one step per bit of the exponent."""
+    element = element_of(type_)
+    assert isinstance(element, IntegerType)
+    b = Builder()
+
+    def body(arguments: Sequence[SSAValue]) -> SSAValue:
+        base, exponent = arguments
+        zero, one = b.constant(0, type_), b.constant(1, type_)
+        total, square = one, base
+        for bit in range(element.width.data):
+            is_set = b.icmp("ne", b.emit(llvm.AndOp, (exponent, b.constant(1 << bit, type_)), type_), zero)
+            total = b.select(is_set, b.emit(llvm.MulOp, (total, square), type_, WRAPS), total)
+            square = b.emit(llvm.MulOp, (square, square), type_, WRAPS)
+        # 1 / base for a negative exponent: ±1 to an even or odd power, as computed above, and 0 for all else.
+        reciprocal = divide(b, llvm.SDivOp, one, base, None)
+        is_unit = b.icmp("ne", reciprocal, zero)
+        negative = b.icmp("slt", exponent, zero)
+        return b.select(negative, b.select(is_unit, total, zero), total)
+
+    return inline_function(b, f"mirstack.ipowi.{mangled_type(type_)}", [type_, type_], type_, body)

@@ -1,0 +1,398 @@
+"""Elementary functions in f32 as straight-line code: a compiler vectorizes them, and NaN, infinities, signed zeros and
+denormals come out as C's math.h says. Errors are below 2 units in the last place (see the tests).
+
+The most used (exp, log, tanh, erf, expm1) are computed in f32; the others in f64, rounded once at the end, where a plain
+formula is accurate enough. Polynomials are minimax fits (Remez' exchange on the range given, weighted for relative
+error), made for this file. Argument reductions are Cody and Waite's, for sin, cos and tan Payne and Hanek's with 2/pi in
+pieces of 28 bits, whose products with an f32 are exact in f64.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from .lane_expr import Float, Int, mul_add, polynomial
+
+INF = math.inf
+NAN = math.nan
+
+# Natural exponential in f32: x = n ln 2 + r. The upper part of ln 2 has trailing zeros, so that n times it is exact.
+LN2_HIGH, LN2_LOW = 0.693145751953125, 1.4286068203094172e-06
+MAGIC_F32 = 12582912.0  # 1.5 * 2**23: adding it leaves a number's nearest integer in the low bits
+EXP = (0.49999993339443181, 0.1666651900873651, 0.0416684069040416, 0.0083689135010836685, 0.0013814204951903238)
+EXPM1 = (
+    *(0.50000000448958525, 0.1666666636533322, 0.041666357523127526),
+    *(0.0083333900313315807, 0.0013940914359201457, 0.00019845884259619564),
+)
+# 2**r = 1 + r * EXP2(r) for |r| <= 1/2.
+EXP2 = (
+    *(0.69314718060265206, 0.2402265053955172, 0.055504096259961357, 0.0096181519878405943),
+    *(0.0013336266748276111, 0.00015430060543591567, 1.439304239547683e-5),
+)
+# log(1 + f) = f - f**2 / 2 + f**3 * LOG(f) for sqrt(1/2) <= 1 + f <= sqrt(2).
+LOG = (
+    *(0.33333331708477413, -0.25000821063080119, 0.2000122710366552, -0.1662335653461204),
+    *(0.1420175162408329, -0.13160183515391535, 0.12761621098923273, -0.076345472920077085),
+)
+# tanh(x) = x + x**3 * TANH(x**2) for x**2 <= 0.4.
+TANH = (-0.33333276061422801, 0.13331274477677333, -0.053725129317404434, 0.020589832944462759, -0.0056483218949436728)
+# erf(x) = x + x * ERF(x**2) for |x| <= 0.9; erfc(x) = exp(x * ERFC(x)) for 0.9 <= x <= 4.
+ERF = (
+    *(0.12837916673576038, -0.37612634693637931, 0.11283710451428131, -0.026860243146841342),
+    *(0.0052031708437327915, -0.00081674706277806205, 8.4769834094360519e-5),
+)
+ERFC = (
+    *(-1.1285414481159681, -0.63567310293481838, -0.10516959365818351, 0.022575727933653153),
+    *(-0.002869195376514998, 2.7463921365830094e-5, 4.9934483009309715e-5, -5.296481721290386e-6),
+)
+# In f64: 2**r = 1 + r * EXP2_WIDE(r); atanh(s) = s + s**3 * LOG_WIDE(s**2) for |s| <= (sqrt(2) - 1) / (sqrt(2) + 1).
+MAGIC_F64 = 6755399441055744.0  # 1.5 * 2**52
+EXP2_WIDE = (
+    *(0.69314718055988393, 0.24022650695719845, 0.055504108668475412, 0.009618129182042365, 0.0013333557618933168),
+    *(0.00015403440170914519, 1.5252992194908421e-5, 1.3258506231668685e-6, 1.0148202103630044e-7),
+)
+LOG_WIDE = (
+    *(0.33333333333293362, 0.20000000026270263, 0.14285708541447486),
+    *(0.11111687618509548, 0.090617607735429688, 0.084106711463286841),
+)
+# sin(pi/2 r) = r * SIN(r**2) and cos(pi/2 r) = COS(r**2) for |r| <= 1/2.
+SIN = (
+    *(1.5707963267948894, -0.64596409750419897, 0.079692626152038018),
+    *(-0.0046817525478325193, 0.00016042905596746197, -3.556036255315389e-6),
+)
+COS = (
+    *(0.99999999999999994, -1.2337005501361484, 0.25366950789972648, -0.020863480732562645),
+    *(0.000919259931432328, -2.5200068245275886e-5, 4.6543905416639951e-7),
+)
+# atan(z) = z + z**3 * ATAN(z**2) for |z| <= tan(pi/8); sinh(x) = x + x**3 * SINH(x**2) for |x| <= 1.
+ATAN = (
+    *(-0.33333333331661199, 0.19999999680237279, -0.14285693323421832, 0.11110443441166084),
+    *(-0.090790536591867552, 0.075679481113649322, -0.058888956979483405, 0.030862700220771809),
+)
+SINH = (0.16666666667047301, 0.0083333332784722556, 0.0001984129539901974, 2.7552141268685704e-6, 2.5526643527914062e-8)
+TWO_OVER_PI = tuple(
+    float.fromhex(piece)
+    for piece in (
+        *("0x1.45f306cp-1", "0x1.c9c882ap-29", "0x1.4fe13a8p-59", "0x1.f47d4d0p-86"),
+        *("0x1.bb81b6cp-113", "0x1.4acc9e0p-143", "0x1.0e4107cp-170"),
+    )
+)
+
+
+# Exponentials
+
+
+def _split_exponent(x: Float) -> tuple[Int, Float]:
+    """x = n ln 2 + r in f32, |r| <= ln 2 / 2."""
+    shifted = mul_add(x, 1.4426950408889634, MAGIC_F32)
+    n = shifted - MAGIC_F32
+    r = mul_add(n, -LN2_LOW, mul_add(n, -LN2_HIGH, x))
+    return shifted.bits() - 0x4B400000, r
+
+
+def _scaled(x: Float, n: Int) -> Float:
+    """x * 2**n for -252 <= n <= 254 in f32, in two steps: the result may overflow or be denormal."""
+    half = n >> 1
+    return x * ((half + 127) << 23).as_float_bits() * ((n - half + 127) << 23).as_float_bits()
+
+
+def exp(x: Float) -> Float:
+    """e**x."""
+    n, r = _split_exponent(x.at_least(-110.0).at_most(100.0))
+    return _scaled(mul_add(r * r, polynomial(r, EXP), r) + 1.0, n)
+
+
+def exp2(x: Float) -> Float:
+    """2**x."""
+    x = x.at_least(-160.0).at_most(140.0)
+    shifted = x + MAGIC_F32
+    r = x - (shifted - MAGIC_F32)
+    return _scaled(mul_add(r, polynomial(r, EXP2), 1.0), shifted.bits() - 0x4B400000)
+
+
+def expm1(x: Float) -> Float:
+    """e**x - 1, accurate near 0."""
+    n, r = _split_exponent(x.at_least(-20.0).at_most(100.0))
+    less = mul_add(r * r, polynomial(r, EXPM1), r)
+    # 2**n overflows before the result does.
+    half = ((n + 126) << 23).as_float_bits()
+    scaled = mul_add(less, half, half - 0.5)
+    large = x > 88.0
+    return x.equals(0.0).choose(x, large.choose(exp(x), scaled * 2.0))
+
+
+def tanh(x: Float) -> Float:
+    """(e**x - e**-x) / (e**x + e**-x)."""
+    magnitude = abs(x)
+    square = x * x
+    small = mul_add(x * square, polynomial(square, TANH), x)
+    n, r = _split_exponent(magnitude.at_most(10.0) * 2.0)
+    power = (mul_add(r * r, polynomial(r, EXP), r) + 1.0) * ((n + 127) << 23).as_float_bits()
+    large = 1.0 - 2.0 / (power + 1.0)
+    return (magnitude < 0.6).choose(small, large).with_sign_of(x)
+
+
+def erf(x: Float) -> Float:
+    """2 / sqrt(pi) times the integral of exp(-t**2) from 0 to x."""
+    magnitude = abs(x)
+    square = x * x
+    small = mul_add(x, polynomial(square, ERF), x)
+    bounded = magnitude.at_most(4.0)
+    n, r = _split_exponent(bounded * polynomial(bounded, ERFC))
+    power = (mul_add(r * r, polynomial(r, EXP), r) + 1.0) * ((n + 127) << 23).as_float_bits()
+    return (magnitude < 0.9).choose(small, (1.0 - power).with_sign_of(x))
+
+
+# Logarithms
+
+
+def log(x: Float) -> Float:
+    """The natural logarithm; -inf at 0, NaN below."""
+    tiny = x < 1.1754943508222875e-38
+    scaled = tiny.choose(x * 8388608.0, x)
+    offset = scaled.bits() - 0x3F3504F3  # the bits of sqrt(1/2)
+    exponent = (offset >> 23) - Int(x.b, x.b.select(tiny.value, offset.same(23), offset.same(0)))
+    f = ((offset & 0x007FFFFF) + 0x3F3504F3).as_float_bits() - 1.0
+    # |exponent| < 2**22: it is exact in the low bits of the magic number.
+    n = (exponent + 0x4B400000).as_float_bits() - MAGIC_F32
+    square = f * f
+    tail = mul_add(n, LN2_LOW, mul_add(square * f, polynomial(f, LOG), square * -0.5))
+    result = mul_add(n, LN2_HIGH, f + tail)
+    return _log_limits(x, result)
+
+
+def _log_limits(x: Float, result: Float) -> Float:
+    """A logarithm's values at 0, infinity and below 0."""
+    result = x.equals(INF).choose(INF, result)
+    result = x.equals(0.0).choose(-INF, result)
+    return (x.compare("ult", 0.0)).choose(NAN, result)
+
+
+def log_wide(x: Float) -> Float:
+    """The natural logarithm of a normal f64."""
+    offset = x.bits() - 0x3FE6A09E667F3BCD  # the bits of sqrt(1/2)
+    mantissa = ((offset & 0x000FFFFFFFFFFFFF) + 0x3FE6A09E667F3BCD).as_float_bits()
+    n = ((offset >> 52) + 0x4338000000000000).as_float_bits() - MAGIC_F64
+    s = (mantissa - 1.0) / (mantissa + 1.0)
+    square = s * s
+    twice = s + s
+    series = mul_add(twice * square, polynomial(square, LOG_WIDE), twice)
+    return _log_limits(x, mul_add(n, math.log(2.0), series))
+
+
+def exp2_wide(x: Float) -> Float:
+    """2**x in f64 for any x that an f32's power may need."""
+    x = x.at_least(-1000.0).at_most(1000.0)
+    shifted = x + MAGIC_F64
+    r = x - (shifted - MAGIC_F64)
+    mantissa = mul_add(r, polynomial(r, EXP2_WIDE), 1.0)
+    return mantissa * ((shifted.bits() - 0x4338000000000000 + 1023) << 52).as_float_bits()
+
+
+def log2(x: Float) -> Float:
+    """The logarithm to base 2."""
+    return (log_wide(x.widen()) * (1.0 / math.log(2.0))).narrow()
+
+
+def log10(x: Float) -> Float:
+    """The logarithm to base 10."""
+    return (log_wide(x.widen()) * (1.0 / math.log(10.0))).narrow()
+
+
+def log1p(x: Float) -> Float:
+    """log(1 + x), accurate near 0."""
+    wide = x.widen()
+    near = mul_add(wide * wide, mul_add(wide, 1 / 3, -0.5), wide)
+    return (abs(x) < 1e-4).choose(_keep_sign(x, near.narrow()), log_wide(wide + 1.0).narrow())
+
+
+def _keep_sign(x: Float, result: Float) -> Float:
+    """-0 where x is -0: sums lose it."""
+    return x.equals(0.0).choose(x, result)
+
+
+def powf(x: Float, y: Float) -> Float:
+    """x**y, with the limits of C's pow."""
+    magnitude = abs(x)
+    whole_y = y.unary("trunc").equals(y)
+    half = y * 0.5
+    odd_y = whole_y & half.unary("trunc").compare("one", half)
+    logarithm = log_wide(magnitude.widen())
+    exponent = y.widen() * logarithm * (1.0 / math.log(2.0))
+    # |x| = 1: 1 for any y, infinities included.
+    exponent = logarithm.equals(0.0).choose(0.0, exponent)
+    exponent = y.equals(0.0).choose(0.0, exponent)
+    result = exp2_wide(exponent).narrow()
+    result = (magnitude.equals(1.0) & y.is_nan()).choose(NAN, result)
+    signed = odd_y & x.bits().compare("slt", 0)
+    result = signed.choose(-result, result)
+    result = ((x < 0.0) & ~whole_y & abs(x).compare("one", INF)).choose(NAN, result)
+    always_one = x.equals(1.0) | y.equals(0.0)
+    return always_one.choose(1.0, result)
+
+
+def cbrt(x: Float) -> Float:
+    """The cube root."""
+    wide = abs(x).widen()
+    return exp2_wide(log_wide(wide) * (1.0 / (3.0 * math.log(2.0)))).narrow().with_sign_of(x)
+
+
+def rsqrt(x: Float) -> Float:
+    """1 / sqrt(x)."""
+    return 1.0 / x.sqrt()
+
+
+# Circular functions
+
+
+def _quarter_turns(x: Float) -> tuple[Int, Float]:
+    """x = (n + r) pi / 2 with |r| <= 1/2: n modulo 4 and r, in f64, for any f32."""
+    wide = x.widen()
+    pieces: list[Float] = []
+    for piece in TWO_OVER_PI:
+        product = wide * piece
+        pieces.append(product - (product * 0.25).nearest() * 4.0)
+    total = pieces[0]
+    for piece in pieces[1:]:
+        total = total + piece
+    shifted = total + MAGIC_F64
+    n = shifted - MAGIC_F64
+    r = pieces[0] - n
+    for piece in pieces[1:]:
+        r = r + piece
+    return shifted.bits(), r
+
+
+def _sin_cos(r: Float) -> tuple[Float, Float]:
+    square = r * r
+    return r * polynomial(square, SIN), polynomial(square, COS)
+
+
+def _signed(n: Int, bit: int, value: Float) -> Float:
+    """`value`, negated where the bit of n is set."""
+    return (value.bits() ^ ((n & bit) << (63 - bit.bit_length() + 1))).as_float_bits()
+
+
+def sin(x: Float) -> Float:
+    """The sine of x radians."""
+    n, r = _quarter_turns(x)
+    sine, cosine = _sin_cos(r)
+    chosen = (n & 1).compare("ne", 0).choose(cosine, sine)
+    return _keep_sign(x, _signed(n, 2, chosen).narrow())
+
+
+def cos(x: Float) -> Float:
+    """The cosine of x radians."""
+    n, r = _quarter_turns(x)
+    sine, cosine = _sin_cos(r)
+    chosen = (n & 1).compare("ne", 0).choose(sine, cosine)
+    return _signed(n + 1, 2, chosen).narrow()
+
+
+def tan(x: Float) -> Float:
+    """The tangent of x radians."""
+    n, r = _quarter_turns(x)
+    sine, cosine = _sin_cos(r)
+    odd = (n & 1).compare("ne", 0)
+    return _keep_sign(x, (odd.choose(-cosine, sine) / odd.choose(sine, cosine)).narrow())
+
+
+def _atan_wide(x: Float) -> Float:
+    """The arctangent of an f64 from 0 to infinity: reduced to at most tan(pi/8) by two quotients."""
+    beyond = x > 1.0
+    x = beyond.choose(1.0 / x, x)
+    upper = x > 0.41421356237309503
+    z = upper.choose((x - 1.0) / (x + 1.0), x)
+    square = z * z
+    angle = mul_add(z * square, polynomial(square, ATAN), z)
+    angle = upper.choose(angle + math.pi / 4, angle)
+    return beyond.choose(math.pi / 2 - angle, angle)
+
+
+def atan(x: Float) -> Float:
+    """The angle whose tangent is x."""
+    return _atan_wide(abs(x).widen()).narrow().with_sign_of(x)
+
+
+def _atan2_wide(y: Float, x: Float) -> Float:
+    """The angle of the point (x, y), in f64."""
+    up, right = abs(y), abs(x)
+    both_zero = up.equals(0.0) & right.equals(0.0)
+    both_infinite = up.equals(INF) & right.equals(INF)
+    ratio = both_infinite.choose(1.0, both_zero.choose(0.0, up / right))
+    angle = _atan_wide(ratio)
+    left = x.bits().compare("slt", 0)
+    angle = left.choose(math.pi - angle, angle).with_sign_of(y)
+    return (x.is_nan() | y.is_nan()).choose(NAN, angle)
+
+
+def atan2(y: Float, x: Float) -> Float:
+    """The angle of the point (x, y)."""
+    return _atan2_wide(y.widen(), x.widen()).narrow()
+
+
+def asin(x: Float) -> Float:
+    """The angle whose sine is x; NaN beyond 1."""
+    wide = abs(x).widen()
+    root = ((1.0 - wide) * (1.0 + wide)).sqrt()
+    return _keep_sign(x, _atan_wide(wide / root).narrow().with_sign_of(x))
+
+
+def acos(x: Float) -> Float:
+    """The angle whose cosine is x; NaN beyond 1."""
+    wide = x.widen()
+    return _atan2_wide(((1.0 - wide) * (1.0 + wide)).sqrt(), wide).narrow()
+
+
+# Hyperbolic functions
+
+LOG2_E = 1.0 / math.log(2.0)
+
+
+def sinh(x: Float) -> Float:
+    """(e**x - e**-x) / 2."""
+    wide = x.widen()
+    square = wide * wide
+    small = mul_add(wide * square, polynomial(square, SINH), wide)
+    power = exp2_wide(wide * LOG2_E)
+    return _keep_sign(x, (abs(x) < 1.0).choose(small, (power - 1.0 / power) * 0.5).narrow())
+
+
+def cosh(x: Float) -> Float:
+    """(e**x + e**-x) / 2."""
+    power = exp2_wide(x.widen() * LOG2_E)
+    return ((power + 1.0 / power) * 0.5).narrow()
+
+
+def asinh(x: Float) -> Float:
+    """The inverse of sinh."""
+    wide = abs(x).widen()
+    square = wide * wide
+    small = mul_add(wide * square, -1 / 6, wide)
+    large = log_wide(wide + (square + 1.0).sqrt())
+    return (wide < 1e-3).choose(small, large).narrow().with_sign_of(x)
+
+
+def acosh(x: Float) -> Float:
+    """The inverse of cosh; NaN below 1."""
+    wide = x.widen()
+    return (x < 1.0).choose(NAN, log_wide(wide + ((wide - 1.0) * (wide + 1.0)).sqrt()).narrow())
+
+
+def atanh(x: Float) -> Float:
+    """The inverse of tanh; NaN beyond 1."""
+    wide = x.widen()
+    small = mul_add(wide * wide * wide, 1 / 3, wide)
+    large = log_wide((1.0 + wide) / (1.0 - wide)) * 0.5
+    return _keep_sign(x, (abs(wide) < 1e-3).choose(small, large).narrow())
+
+
+UNARY: dict[str, Callable[[Float], Float]] = {
+    function.__name__: function
+    for function in (
+        *(exp, exp2, expm1, log, log2, log10, log1p, tanh, erf, cbrt, rsqrt),
+        *(sin, cos, tan, asin, acos, atan, sinh, cosh, asinh, acosh, atanh),
+    )
+}
+BINARY: dict[str, Callable[[Float, Float], Float]] = {"powf": powf, "atan2": atan2}

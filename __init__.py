@@ -9,16 +9,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .api.compile import Executable, compile, parse
+    from .api.compile import Executable, compile, load, parse
 
 # Where each public name lives: "module" for a module itself, "module:name" for something in it.
 _PUBLIC = {
     "Executable": "api.compile:Executable",
     "compile": "api.compile:compile",
+    "load": "api.compile:load",
     "parse": "api.compile:parse",
 }
 
-__all__ = ["Executable", "compile", "parse"]
+__all__ = ["Executable", "compile", "load", "parse"]
 
 
 def __getattr__(name: str) -> object:

@@ -1,0 +1,1 @@
+"""Side-by-side timings: `make bench`, or `python -m benchmarks NAME…`."""

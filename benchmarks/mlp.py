@@ -1,0 +1,66 @@
+"""From text to the first result of an MLP 784-128-10, against `jax.jit` of the same; each in a process of its own.
+
+Imports are not counted: both start with their package imported.
+"""
+
+from __future__ import annotations
+
+import statistics
+import subprocess
+import sys
+
+ROUNDS = 5
+
+OURS = """
+import time, numpy as np, mirstack
+mirstack.compile, mirstack.parse
+text = '''
+#[version = "0.0.5"]
+def @main(%x: Tensor[(1, 784), float32], %w0: Tensor[(128, 784), float32], %b0: Tensor[(128), float32],
+          %w1: Tensor[(10, 128), float32], %b1: Tensor[(10), float32]) {
+  %0 = nn.relu(nn.bias_add(nn.dense(%x, %w0, units=128), %b0));
+  nn.softmax(nn.bias_add(nn.dense(%0, %w1, units=10), %b1))
+}
+'''
+r = np.random.default_rng(0)
+args = [r.standard_normal(s).astype('float32') for s in ((1, 784), (128, 784), (128,), (10, 128), (10,))]
+start = time.perf_counter()
+mirstack.compile(mirstack.parse(text))(*args)
+print(time.perf_counter() - start)
+"""
+
+JAX = """
+import time, numpy as np, jax, jax.numpy as jnp
+def mlp(x, w0, b0, w1, b1):
+    h = jnp.maximum(x @ w0.T + b0, 0)
+    return jax.nn.softmax(h @ w1.T + b1)
+r = np.random.default_rng(0)
+args = [r.standard_normal(s).astype('float32') for s in ((1, 784), (128, 784), (128,), (10, 128), (10,))]
+jnp.zeros(1).block_until_ready()
+start = time.perf_counter()
+jax.jit(mlp)(*args).block_until_ready()
+print(time.perf_counter() - start)
+"""
+
+
+def seconds(program: str) -> float | None:
+    """What a fresh Python process that runs the program prints; None when it fails."""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    return float(done.stdout.split()[-1]) if done.returncode == 0 else None
+
+
+def main() -> None:
+    times: dict[str, list[float]] = {"mirstack": [], "jax.jit": []}
+    for _ in range(ROUNDS):
+        for name, program in (("mirstack", OURS), ("jax.jit", JAX)):
+            took = seconds(program)
+            if took is not None:
+                times[name].append(took)
+    for name, took in times.items():
+        print(f"  {name:<12}{statistics.median(took) * 1e3:>9.1f} ms" if took else f"  {name}: does not run here")
+    if all(times.values()):
+        print(f"  ratio {statistics.median(times['mirstack']) / statistics.median(times['jax.jit']):.2f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,474 @@
+"""TIR's scalar and vector expressions as arith ops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from xdsl.dialects import arith, llvm, math, scf, vector
+from xdsl.dialects.builtin import (
+    DenseArrayBase,
+    FloatAttr,
+    IntegerAttr,
+    IntegerType,
+    VectorType,
+    f32,
+    i1,
+    i64,
+)
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.utils.hints import isa
+
+from ...dialects import tir, vector_ext
+from ...dialects.tir.types import element_of, is_unsigned, lanes_of
+from ...support.diagnostics import error_at
+from .emitter import CONTRACT, FASTMATH_NONE, INDEX, NO_FLAGS
+from .function import FunctionLowering, is_index_dtype, lowers
+from .values import Form, Index, Plain, Pointer, Ramp, convert_type
+
+IndexRule = Callable[[FunctionLowering, Index, Index], Index]
+
+INDEX_RULES: dict[type[Operation], IndexRule] = {
+    tir.AddOp: FunctionLowering.index_add,
+    tir.SubOp: FunctionLowering.index_sub,
+    tir.MulOp: FunctionLowering.index_mul,
+    tir.FloorDivOp: FunctionLowering.index_floordiv,
+    tir.FloorModOp: FunctionLowering.index_floormod,
+    tir.DivOp: FunctionLowering.index_truncdiv,
+    tir.ModOp: FunctionLowering.index_truncmod,
+    tir.MinOp: FunctionLowering.index_min,
+    tir.MaxOp: FunctionLowering.index_max,
+}
+
+# What each op is on floats, on signed and on unsigned integers (bool included).
+FLOAT_OPS: dict[type[Operation], type[Operation]] = {
+    tir.AddOp: arith.AddfOp,
+    tir.SubOp: arith.SubfOp,
+    tir.MulOp: arith.MulfOp,
+    tir.DivOp: arith.DivfOp,
+}
+SIGNED_OPS: dict[type[Operation], type[Operation]] = {
+    tir.AddOp: arith.AddiOp,
+    tir.SubOp: arith.SubiOp,
+    tir.MulOp: arith.MuliOp,
+    tir.DivOp: arith.DivSIOp,
+    tir.ModOp: arith.RemSIOp,
+    tir.FloorDivOp: arith.FloorDivSIOp,
+    tir.MinOp: arith.MinSIOp,
+    tir.MaxOp: arith.MaxSIOp,
+}
+UNSIGNED_OPS: dict[type[Operation], type[Operation]] = {
+    **SIGNED_OPS,
+    tir.DivOp: arith.DivUIOp,
+    tir.ModOp: arith.RemUIOp,
+    tir.FloorDivOp: arith.DivUIOp,
+    tir.FloorModOp: arith.RemUIOp,
+    tir.MinOp: arith.MinUIOp,
+    tir.MaxOp: arith.MaxUIOp,
+}
+WRAPPING = (arith.AddiOp, arith.SubiOp, arith.MuliOp)
+
+COMPARES: dict[type[Operation], str] = {
+    tir.EqOp: "eq",
+    tir.NeOp: "ne",
+    tir.LtOp: "lt",
+    tir.LeOp: "le",
+    tir.GtOp: "gt",
+    tir.GeOp: "ge",
+}
+
+
+def is_float(type_: Attribute) -> bool:
+    """Whether a value of the type is a float or a vector of floats."""
+    return not isinstance(element_of(type_), IntegerType)
+
+
+@lowers(tir.ConstOp)
+def lower_const(f: FunctionLowering, op: tir.ConstOp) -> None:
+    """Numbers; a string stands for nothing by itself and is read by the call that takes it."""
+    value, type_ = op.value, op.result.type
+    if isinstance(value, IntegerAttr):
+        number = value.value.data
+        if isinstance(type_, tir.HandleType):
+            if number:
+                raise error_at(op, "a handle constant other than the null pointer cannot be compiled")
+            f.bind(op.result, Pointer(f.emit(llvm.ZeroOp, (), llvm.LLVMPointerType()), None))
+        elif is_index_dtype(type_):
+            f.bind(op.result, Index.of(number))
+        else:
+            f.bind(op.result, Plain(f.number(number, convert_type(type_, op.result))))
+    elif isinstance(value, FloatAttr):
+        f.bind(op.result, Plain(f.number(value.value.data, convert_type(type_, op.result))))
+
+
+@lowers(tir.LetOp)
+def lower_let(f: FunctionLowering, op: tir.LetOp) -> None:
+    """The name stands for the value."""
+    f.bind(op.result, f.form(op.value))
+
+
+@lowers(tir.VarOp)
+def lower_var(f: FunctionLowering, op: tir.VarOp) -> None:
+    """Symbolic variables were bound to arguments when the function's signature was made."""
+    if op.result in f.forms or not op.result.uses:
+        return
+    if isinstance(op.result.type, tir.HandleType):
+        return
+    raise error_at(
+        op,
+        f"nothing gives the variable '{op.var_name.data}' a value",
+        "it must be an extent, stride or offset, on its own, of a T.match_buffer of a parameter",
+    )
+
+
+def _is_loose(form: Form) -> bool:
+    """Whether an integer may take either form at no cost."""
+    return isinstance(form, Index) and isinstance(form.value, int)
+
+
+def _as_ramp(form: Form, lanes: int) -> Ramp | None:
+    if isinstance(form, Ramp):
+        return form
+    return Ramp(form, Index.of(0), lanes) if isinstance(form, Index) else None
+
+
+@lowers(*INDEX_RULES)
+def lower_arithmetic(f: FunctionLowering, op: tir.BinaryOp) -> None:
+    """Index arithmetic where an operand is an index, else arithmetic on the dtype."""
+    a, b = f.form(op.lhs), f.form(op.rhs)
+    type_ = op.result.type
+    kind = type(op)
+    if isinstance(a, Ramp) and isinstance(b, Ramp) and (ramp := _ramp_arithmetic(f, kind, a, b)) is not None:
+        f.bind(op.result, ramp)
+        return
+    if is_index_dtype(type_) and (isinstance(a, Index) or isinstance(b, Index)):
+        both = isinstance(a, Index) and isinstance(b, Index)
+        if both or not (_is_loose(a) or _is_loose(b)):
+            f.bind(op.result, INDEX_RULES[kind](f, f.index(op.lhs), f.index(op.rhs)))
+            return
+    lhs, rhs = f.plain(op.lhs), f.plain(op.rhs)
+    f.bind(op.result, Plain(arithmetic(f, op, kind, lhs, rhs, type_)))
+
+
+def _ramp_arithmetic(f: FunctionLowering, kind: type[Operation], a: Ramp, b: Ramp) -> Ramp | None:
+    if kind is tir.AddOp:
+        return Ramp(f.index_add(a.base, b.base), f.index_add(a.stride, b.stride), a.lanes)
+    if kind is tir.SubOp:
+        return Ramp(f.index_sub(a.base, b.base), f.index_sub(a.stride, b.stride), a.lanes)
+    if kind is tir.MulOp:
+        if a.stride.value == 0:
+            a, b = b, a
+        if b.stride.value == 0:
+            return Ramp(f.index_mul(a.base, b.base), f.index_mul(a.stride, b.base), a.lanes)
+    return None
+
+
+def arithmetic(
+    f: FunctionLowering, where: Operation, kind: type[Operation], lhs: SSAValue, rhs: SSAValue, type_: Attribute
+) -> SSAValue:
+    """One arithmetic op of TIR on converted values; `type_` is TIR's type."""
+    converted = lhs.type
+    if is_float(type_):
+        if kind in (tir.MinOp, tir.MaxOp):
+            assert isinstance(where, tir.BinaryOp)
+            return _float_extremum(f, where, lhs, rhs)
+        if kind in FLOAT_OPS:
+            return f.emit(FLOAT_OPS[kind], (lhs, rhs), converted, FASTMATH_NONE if kind is tir.DivOp else CONTRACT)
+        quotient = f.emit(arith.DivfOp, (lhs, rhs), converted, FASTMATH_NONE)
+        whole = f.emit(math.TruncOp if kind is tir.ModOp else math.FloorOp, (quotient,), converted, FASTMATH_NONE)
+        if kind is tir.FloorDivOp:
+            return whole
+        back = f.emit(arith.MulfOp, (whole, rhs), converted, FASTMATH_NONE)
+        return f.emit(arith.SubfOp, (lhs, back), converted, FASTMATH_NONE)
+    if is_unsigned(type_):
+        target = UNSIGNED_OPS[kind]
+    elif kind is tir.FloorModOp:
+        quotient = f.emit(arith.FloorDivSIOp, (lhs, rhs), converted)
+        back = f.emit(arith.MuliOp, (quotient, rhs), converted, NO_FLAGS)
+        return f.emit(arith.SubiOp, (lhs, back), converted, NO_FLAGS)
+    else:
+        target = SIGNED_OPS[kind]
+    return f.emit(target, (lhs, rhs), converted, NO_FLAGS if target in WRAPPING else None)
+
+
+def _is_number(value: SSAValue) -> bool:
+    """Whether the value is a constant that is no NaN, or a broadcast of one."""
+    owner = value.owner
+    if isinstance(owner, tir.BroadcastOp):
+        owner = owner.value.owner
+    return isinstance(owner, tir.ConstOp) and isinstance(v := owner.value, FloatAttr) and v.value.data == v.value.data
+
+
+def _float_extremum(f: FunctionLowering, op: tir.BinaryOp, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
+    """Minimum or maximum that hands on a NaN. Against a constant, one compare does: an unordered one picks the other."""
+    smaller = isinstance(op, tir.MinOp)
+    if _is_number(op.lhs) or _is_number(op.rhs):
+        number, other = (lhs, rhs) if _is_number(op.lhs) else (rhs, lhs)
+        return f.select(f.compare_floats("olt" if smaller else "ogt", number, other), number, other)
+    kind = arith.MinimumfOp if smaller else arith.MaximumfOp
+    return f.emit(kind, (lhs, rhs), lhs.type, FASTMATH_NONE)
+
+
+@lowers(*COMPARES)
+def lower_compare(f: FunctionLowering, op: tir.CompareOp) -> None:
+    """Comparison; of indices whose ranges decide it, a constant."""
+    f.bind(op.result, Plain(_compare(f, op)))
+
+
+def _compare(f: FunctionLowering, op: tir.CompareOp) -> SSAValue:
+    name = COMPARES[type(op)]
+    type_ = op.lhs.type
+    a, b = f.form(op.lhs), f.form(op.rhs)
+    if isinstance(type_, tir.HandleType):
+        raise error_at(op, "handles cannot be compared in compiled code")
+    if is_float(type_):
+        ordered = {"eq": "oeq", "ne": "une"}.get(name, f"o{name}")
+        return f.compare_floats(ordered, f.plain(op.lhs), f.plain(op.rhs))
+    if name not in ("eq", "ne"):
+        name = ("u" if is_unsigned(type_) else "s") + name
+    if is_index_dtype(type_) and (isinstance(a, Index) or isinstance(b, Index)):
+        both = isinstance(a, Index) and isinstance(b, Index)
+        if both or not (_is_loose(a) or _is_loose(b)):
+            left, right = f.index(op.lhs), f.index(op.rhs)
+            decided = _decide(name, left, right)
+            if decided is not None:
+                return f.number(int(decided), i1)
+            return f.compare(name, f.ssa(left), f.ssa(right))
+    return f.compare(name, f.plain(op.lhs), f.plain(op.rhs))
+
+
+def _decide(name: str, a: Index, b: Index) -> bool | None:
+    """The result of a signed compare when the ranges alone give it."""
+    if name in ("sgt", "sge"):
+        a, b, name = b, a, "slt" if name == "sgt" else "sle"
+    below = a.high is not None and b.low is not None and a.high < b.low
+    at_most = a.high is not None and b.low is not None and a.high <= b.low
+    above = a.low is not None and b.high is not None and a.low > b.high
+    at_least = a.low is not None and b.high is not None and a.low >= b.high
+    match name:
+        case "slt":
+            return True if below else False if at_least else None
+        case "sle":
+            return True if at_most else False if above else None
+        case "eq":
+            same = at_most and at_least
+            return True if same else False if below or above else None
+        case _:
+            same = at_most and at_least
+            return False if same else True if below or above else None
+
+
+@lowers(tir.AndOp, tir.OrOp)
+def lower_connective(f: FunctionLowering, op: tir.BinaryOp) -> None:
+    """Both sides are evaluated."""
+    kind = arith.AndIOp if isinstance(op, tir.AndOp) else arith.OrIOp
+    lhs, rhs = f.plain(op.lhs), f.plain(op.rhs)
+    f.bind(op.result, Plain(f.emit(kind, (lhs, rhs), lhs.type)))
+
+
+@lowers(tir.NotOp)
+def lower_not(f: FunctionLowering, op: tir.NotOp) -> None:
+    """Exclusive or with true."""
+    value = f.plain(op.value)
+    f.bind(op.result, Plain(f.emit(arith.XOrIOp, (value, f.number(1, value.type)), value.type)))
+
+
+@lowers(tir.SelectOp)
+def lower_select(f: FunctionLowering, op: tir.SelectOp) -> None:
+    """Both values are evaluated."""
+    bind_choice(f, op.result, f.plain(op.condition), op.true_value, op.false_value)
+
+
+def bind_choice(
+    f: FunctionLowering, result: SSAValue, condition: SSAValue, true_value: SSAValue, false_value: SSAValue
+) -> None:
+    """`result` is one of two values that are both there; of indices, the range that covers both is kept."""
+    a, b = f.form(true_value), f.form(false_value)
+    if isinstance(a, Index) and isinstance(b, Index):
+        low = None if a.low is None or b.low is None else min(a.low, b.low)
+        high = None if a.high is None or b.high is None else max(a.high, b.high)
+        f.bind(result, Index(f.select(condition, f.ssa(a), f.ssa(b)), low, high))
+        return
+    f.bind(result, Plain(f.select(condition, f.plain(true_value), f.plain(false_value))))
+
+
+# How many ops a side of T.if_then_else may have to be computed whether chosen or not.
+SPECULATED_OPS = 12
+
+
+@lowers(tir.IfThenElseOp)
+def lower_if_then_else(f: FunctionLowering, op: tir.IfThenElseOp) -> None:
+    """A select when both sides are cheap and touch no memory, else a branch; lane by lane with masked loads."""
+    condition = f.plain(op.condition)
+    blocks = (op.then_region.block, op.else_region.block)
+    if isinstance(condition.type, VectorType):
+        _lower_masked_choice(f, op, condition)
+        return
+    owner = condition.owner
+    if isinstance(owner, arith.ConstantOp) and isinstance(owner.value, IntegerAttr):
+        chosen = blocks[0] if owner.value.value.data else blocks[1]
+        f.bind(op.result, f.form(_lower_side(f, chosen)))
+        return
+    if all(_is_cheap(block) for block in blocks):
+        bind_choice(f, op.result, condition, _lower_side(f, blocks[0]), _lower_side(f, blocks[1]))
+        return
+    as_index = is_index_dtype(op.result.type)
+    type_ = INDEX if as_index else convert_type(op.result.type, op.result)
+    regions: list[Region] = []
+    for source in blocks:
+        block = Block()
+        with f.inside(block):
+            value = _lower_side(f, source)
+            f.add(scf.YieldOp(f.ssa(f.index(value)) if as_index else f.plain(value)))
+        regions.append(Region(block))
+    result = f.add(scf.IfOp(condition, [type_], regions[0], regions[1])).results[0]
+    f.bind(op.result, Index(result) if as_index else Plain(result))
+
+
+def _lower_side(f: FunctionLowering, block: Block) -> SSAValue:
+    """Lowers a region of T.if_then_else where ops go now; the TIR value that it yields."""
+    last = block.last_op
+    assert isinstance(last, tir.YieldOp)
+    f.lower_ops(op for op in block.ops if op is not last)
+    return last.values[0]
+
+
+def _is_cheap(block: Block) -> bool:
+    return all(
+        not op.regions and not isinstance(op, tir.LoadOp | tir.CallOp) and count < SPECULATED_OPS
+        for count, op in enumerate(block.ops)
+    )
+
+
+def _lower_masked_choice(f: FunctionLowering, op: tir.IfThenElseOp, condition: SSAValue) -> None:
+    outer = f.mask
+    sides: list[SSAValue] = []
+    for block, negate in ((op.then_region.block, False), (op.else_region.block, True)):
+        mask = condition
+        if negate:
+            mask = f.emit(arith.XOrIOp, (mask, f.number(1, mask.type)), mask.type)
+        f.mask = mask if outer is None else f.emit(arith.AndIOp, (outer, mask), mask.type)
+        sides.append(f.plain(_lower_side(f, block)))
+        f.mask = outer
+    f.bind(op.result, Plain(f.select(condition, sides[0], sides[1])))
+
+
+# Conversions
+
+
+@lowers(tir.CastOp)
+def lower_cast(f: FunctionLowering, op: tir.CastOp) -> None:
+    """Conversion by value."""
+    form = f.form(op.value)
+    source, target = op.value.type, op.result.type
+    if isinstance(form, Pointer) or isinstance(target, tir.HandleType):
+        f.bind(op.result, form)
+    elif isinstance(form, Index) and is_index_dtype(target) and is_index_dtype(source):
+        # Index arithmetic does not overflow, so that narrowing keeps the value.
+        f.bind(op.result, form)
+    elif isinstance(form, Ramp) and is_index_dtype(element_of(target)) and is_index_dtype(element_of(source)):
+        f.bind(op.result, form)
+    else:
+        f.bind(op.result, Plain(convert(f, f.plain(op.value), source, target)))
+
+
+def convert(f: FunctionLowering, value: SSAValue, source: Attribute, target: Attribute) -> SSAValue:
+    """A converted value of TIR type `source` as one of TIR type `target`; floats round toward zero to integers."""
+    old, new = element_of(value.type), element_of(convert_type(target, value))
+    if old == new:
+        return value
+    type_ = VectorType(new, value.type.shape) if isa(value.type, VectorType[Attribute]) else new
+    if isinstance(old, IntegerType) and isinstance(new, IntegerType):
+        if new.width.data == 1:
+            return f.compare("ne", value, f.number(0, value.type))
+        if new.width.data < old.width.data:
+            return _cast(f, "trunci", value, type_)
+        return _cast(f, "extui" if is_unsigned(source) else "extsi", value, type_)
+    if isinstance(old, IntegerType):
+        return _cast(f, "uitofp" if is_unsigned(source) else "sitofp", value, type_)
+    if isinstance(new, IntegerType):
+        if new.width.data == 1:
+            return f.compare_floats("une", value, f.number(0, value.type))
+        return _cast(f, "fptoui" if is_unsigned(target) else "fptosi", value, type_)
+    widths = _width(old), _width(new)
+    if widths[0] == widths[1]:  # float16 and bfloat16: through float32
+        wide = VectorType(f32, value.type.shape) if isa(value.type, VectorType[Attribute]) else f32
+        return f.emit(arith.TruncFOp, (f.emit(arith.ExtFOp, (value,), wide),), type_)
+    return f.emit(arith.ExtFOp if widths[0] < widths[1] else arith.TruncFOp, (value,), type_)
+
+
+_CASTS: dict[str, type[Operation]] = {
+    "trunci": arith.TruncIOp,
+    "extui": arith.ExtUIOp,
+    "extsi": arith.ExtSIOp,
+    "uitofp": arith.UIToFPOp,
+    "sitofp": arith.SIToFPOp,
+    "fptoui": arith.FPToUIOp,
+    "fptosi": arith.FPToSIOp,
+}
+
+
+def _cast(f: FunctionLowering, kind: str, value: SSAValue, type_: Attribute) -> SSAValue:
+    if isa(type_, VectorType[Attribute]):
+        return f.add(vector_ext.CastOp(kind, value, type_)).result
+    return f.emit(_CASTS[kind], (value,), type_)
+
+
+def _width(type_: Attribute) -> int:
+    return getattr(type_, "bitwidth", 0)
+
+
+# Vectors
+
+
+@lowers(tir.RampOp)
+def lower_ramp(f: FunctionLowering, op: tir.RampOp) -> None:
+    """Kept as base and stride, so that an access sees whether it is contiguous."""
+    lanes = lanes_of(op.result.type)
+    if is_unsigned(op.base.type):
+        type_ = convert_type(op.result.type, op.result)
+        base, stride = (f.broadcast(v, lanes) for v in f.plains([op.base, op.stride]))
+        steps = f.emit(arith.MuliOp, (stride, f.iota(lanes, 1, element_of(type_))), type_, NO_FLAGS)
+        f.bind(op.result, Plain(f.emit(arith.AddiOp, (base, steps), type_, NO_FLAGS)))
+    else:
+        f.bind(op.result, Ramp(f.index(op.base), f.index(op.stride), lanes))
+
+
+@lowers(tir.BroadcastOp)
+def lower_broadcast(f: FunctionLowering, op: tir.BroadcastOp) -> None:
+    """Of an index, a ramp that does not rise."""
+    form, lanes = f.form(op.value), lanes_of(op.result.type)
+    if isinstance(form, Index):
+        f.bind(op.result, Ramp(form, Index.of(0), lanes))
+    else:
+        f.bind(op.result, Plain(f.broadcast(f.plain(op.value), lanes)))
+
+
+@lowers(tir.ShuffleOp)
+def lower_shuffle(f: FunctionLowering, op: tir.ShuffleOp) -> None:
+    """One element taken out, or lanes picked from one or two vectors; several scalars are put together."""
+    picked = [i.data for i in op.indices.data]
+    values = f.plains(op.vectors)
+    lanes = [lanes_of(v.type) for v in op.vectors]
+    if len(values) <= 2 and all(n > 1 for n in lanes) and len(picked) > 1 and len(set(lanes)) == 1:
+        type_ = VectorType(element_of(values[0].type), [len(picked)])
+        mask = DenseArrayBase.from_list(i64, picked)
+        f.bind(op.result, Plain(f.emit(vector.ShuffleOp, (values[0], values[-1]), type_, {"mask": mask})))
+        return
+    element = element_of(values[0].type)
+
+    def take(position: int) -> SSAValue:
+        for value, count in zip(values, lanes, strict=True):
+            if position < count:
+                if count == 1:
+                    return value
+                return f.add(vector.ExtractOp(value, [position], element)).results[0]
+            position -= count
+        raise error_at(op, f"T.Shuffle picks element {position} beyond its vectors")
+
+    if len(picked) == 1:
+        f.bind(op.result, Plain(take(picked[0])))
+        return
+    total = f.number(0, VectorType(element, [len(picked)]))
+    for lane, position in enumerate(picked):
+        total = f.add(vector.InsertOp(take(position), total, [lane])).results[0]
+    f.bind(op.result, Plain(total))

@@ -1,0 +1,253 @@
+"""The state of one prim_func's lowering: which form stands for each TIR value, and conversions between the forms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from xdsl.dialects import vector
+from xdsl.dialects.builtin import IndexType, IntegerType, MemRefType, UnrealizedConversionCastOp, VectorType
+from xdsl.dialects.llvm import LLVMPointerType
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from ...dialects.tir.types import element_of, is_unsigned
+from ...support.diagnostics import error_at
+from .emitter import INDEX, Emitter
+from .values import Buffer, Form, Index, Plain, Pointer, Ramp, convert_type, flat_type
+
+OpT = TypeVar("OpT", bound=Operation)
+Handler = Callable[["FunctionLowering", Any], None]
+
+HANDLERS: dict[type[Operation], Handler] = {}
+"""What lowers each op; filled by `expressions`, `memory` and `statements`."""
+
+
+def lowers(
+    *kinds: type[OpT],
+) -> Callable[[Callable[[FunctionLowering, OpT], None]], Callable[[FunctionLowering, OpT], None]]:
+    """Registers the decorated function as the lowering of these ops."""
+
+    def register(handler: Callable[[FunctionLowering, OpT], None]) -> Callable[[FunctionLowering, OpT], None]:
+        for kind in kinds:
+            HANDLERS[kind] = handler
+        return handler
+
+    return register
+
+
+class FunctionLowering(Emitter):
+    """Lowers the body of one function into `entry`."""
+
+    def __init__(self, entry: Block, globals_: ModuleGlobals):
+        super().__init__(entry)
+        self.globals = globals_
+        self.forms: dict[SSAValue, Form] = {}
+        self.buffers: dict[SSAValue, Buffer] = {}
+        self.rest: Iterable[Operation] = iter(())
+        """The ops that follow the one being lowered in its region; a handler may take them for a scope of its own."""
+        self.frees: list[list[SSAValue]] = [[]]
+        """By open region: the heap memory to be freed where it ends."""
+        self.anchors: list[tuple[Block, int]] = [(entry, 0)]
+        """Where memory of constant size is taken: the function, or the innermost parallel loop's body (and its place in `frees`)."""
+        self.in_parallel = False
+        self.returned: SSAValue | None = None
+        self.mask: SSAValue | None = None
+        """Which lanes of a vector load count, inside one side of a lane-by-lane choice."""
+
+    # Statements
+
+    def lower_ops(self, ops: Iterable[Operation]) -> None:
+        """Lowers ops in order."""
+        iterator = iter(ops)
+        for op in iterator:
+            handler = HANDLERS.get(type(op))
+            if handler is None:
+                raise error_at(
+                    op,
+                    f"'{op.name}' cannot be compiled for a CPU",
+                    "only the tir dialect is lowered inside a prim_func",
+                )
+            self.location = op.location
+            outer, self.rest = self.rest, iterator
+            handler(self, op)
+            self.rest = outer
+
+    def lower_region(self, block: Block, ops: Iterable[Operation], end: Callable[[], None] | None = None) -> None:
+        """Lowers `ops` into the new `block`, then frees what they allocated, then runs `end`."""
+        with self.inside(block):
+            self.frees.append([])
+            self.lower_ops(ops)
+            self.release()
+            if end is not None:
+                end()
+
+    def release(self) -> None:
+        """Frees what the region that ends here allocated."""
+        from xdsl.dialects import memref
+
+        for pointer in reversed(self.frees.pop()):
+            self.add(memref.DeallocOp.get(pointer))
+
+    # Values
+
+    def bind(self, value: SSAValue, form: Form) -> None:
+        """`form` stands for `value` from now on; the name goes along."""
+        self.forms[value] = form
+        if value.name_hint is not None:
+            ssa = form.value if isinstance(form, Index | Plain) else None
+            if isinstance(ssa, SSAValue) and ssa.name_hint is None:
+                ssa.name_hint = value.name_hint
+
+    def form(self, value: SSAValue) -> Form:
+        """What stands for `value`."""
+        found = self.forms.get(value)
+        if found is None:
+            raise error_at(
+                value, "this value cannot be used in compiled code", "it is no number, and no handle of a buffer"
+            )
+        return found
+
+    def plain(self, value: SSAValue) -> SSAValue:
+        """`value` in the converted type of its dtype."""
+        form = self.form(value)
+        match form:
+            case Plain():
+                return form.value
+            case Index():
+                return self.index_as(form, convert_type(value.type, value))
+            case Ramp():
+                return self.ramp_vector(form, element_of(convert_type(value.type, value)))
+            case Pointer():
+                return self.address(form)
+
+    def plains(self, values: Sequence[SSAValue]) -> list[SSAValue]:
+        """`plain` of each."""
+        return [self.plain(v) for v in values]
+
+    def index(self, value: SSAValue) -> Index:
+        """An integer scalar in `index`."""
+        form = self.form(value)
+        match form:
+            case Index():
+                return form
+            case Plain() if isinstance(value.type, IntegerType):
+                return self.plain_as_index(form.value, value.type)
+            case _:
+                raise error_at(value, "an integer is needed here", f"this has type {value.type}")
+
+    def plain_as_index(self, value: SSAValue, source: IntegerType) -> Index:
+        """An integer of its own width in `index`, extended by its sign."""
+        unsigned = is_unsigned(source)
+        width = source.width.data
+        if width > 64:
+            raise error_at(value, f"an index of {width} bits cannot be compiled", "use int64")
+        ssa = self.cast_index(value, INDEX, signed=not unsigned)
+        if unsigned:
+            return Index(ssa, 0, (1 << width) - 1 if width < 63 else None)
+        # The range of int32 is no knowledge worth having: nothing that it bounds is non-negative.
+        return Index(ssa)
+
+    def index_as(self, index: Index, type_: Attribute) -> SSAValue:
+        """An index as an integer of type `type_` (truncated modulo its width), or as it is for `index`."""
+        if isinstance(type_, IndexType):
+            return self.ssa(index)
+        if isinstance(index.value, int):
+            return self.number(index.value, type_)
+        return self.cast_index(index.value, type_)
+
+    def broadcast(self, value: SSAValue, lanes: int) -> SSAValue:
+        """`value` in every lane."""
+        return self.emit(vector.BroadcastOp, (value,), VectorType(value.type, [lanes]))
+
+    # Memory
+
+    def address(self, pointer: Pointer) -> SSAValue:
+        """A handle as an address."""
+        return self.cast(pointer.base, LLVMPointerType())
+
+    def view(self, pointer: Pointer, element: Attribute) -> SSAValue:
+        """Memory behind a handle as a one-dimensional memref of `element`s."""
+        if isinstance(pointer.base.type, MemRefType) and pointer.base.type.element_type == element:
+            return pointer.base
+        return self.cast(pointer.base, flat_type(element))
+
+    def cast(self, value: SSAValue, type_: Attribute) -> SSAValue:
+        """The same address at another type: nothing in machine code."""
+        if value.type == type_:
+            return value
+        if isinstance(value.type, MemRefType) and isinstance(type_, MemRefType):
+            value = self.cast(value, LLVMPointerType())
+        return self.add(UnrealizedConversionCastOp.get([value], [type_])).results[0]
+
+    def buffer(self, value: SSAValue) -> Buffer:
+        """What stands for a buffer."""
+        found = self.buffers.get(value)
+        if found is None:
+            raise error_at(value, "this buffer is used before it is declared")
+        return found
+
+    def linear(self, buffer: Buffer, indices: Sequence[Index]) -> Index:
+        """The distance of an element from the buffer's base, in elements."""
+        total = buffer.offset
+        for index, stride in zip(indices, buffer.strides, strict=True):
+            total = self.index_add(total, self.index_mul(index, stride))
+        return total
+
+
+@dataclass(frozen=True)
+class Callee:
+    """How a function of the module is called once lowered."""
+
+    inputs: tuple[Attribute, ...]
+    output: Attribute | None
+    symbols: tuple[str, ...]
+
+
+class ModuleGlobals:
+    """What functions of one module share: constant data that becomes `memref.global`, external declarations, callees."""
+
+    def __init__(self, taken: Iterable[str]) -> None:
+        self.ops: list[Operation] = []
+        self.functions: dict[str, Callee] = {}
+        self._taken = set(taken)
+        self._constants: dict[tuple[Attribute, bytes], str] = {}
+        self._declared: dict[str, tuple[tuple[Attribute, ...], Attribute | None]] = {}
+
+    def constant(self, where: Operation, type_: MemRefType, data: bytes, hint: str) -> str:
+        """The name of the global that holds `data`; equal data of equal type is held once."""
+        from .memory import constant_global
+
+        name = self._constants.get((type_, data))
+        if name is None:
+            name, number = hint, 0
+            while name in self._taken:
+                number += 1
+                name = f"{hint}_{number}"
+            self._taken.add(name)
+            self._constants[type_, data] = name
+            op = constant_global(name, type_, data)
+            op.location = where.location
+            self.ops.append(op)
+        return name
+
+    def declare(self, where: Operation, name: str, inputs: Sequence[Attribute], output: Attribute | None) -> None:
+        """Has the module declare an external C function; raises MirError when it is used at another type elsewhere."""
+        from xdsl.dialects import func
+
+        signature = tuple(inputs), output
+        known = self._declared.get(name)
+        if known is None and name in self._taken:
+            raise error_at(where, f"'{name}' is a function of this module and no external one", "call it by its name")
+        if known is None:
+            self._declared[name] = signature
+            op = func.FuncOp.external(name, list(inputs), [] if output is None else [output])
+            op.location = where.location
+            self.ops.append(op)
+        elif known != signature:
+            raise error_at(where, f"the external function '{name}' is called with different types in this module")
+
+
+def is_index_dtype(type_: Attribute) -> bool:
+    """Whether arithmetic on this dtype may be done in `index`: signed scalars of 32 or 64 bits."""
+    return isinstance(type_, IntegerType) and not is_unsigned(type_) and type_.width.data in (32, 64)

@@ -1,0 +1,517 @@
+"""Calls: mathematical intrinsics as `math` ops, bit operations, external functions, calls between prim_funcs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from xdsl.dialects import arith, func, math, memref
+from xdsl.dialects.builtin import (
+    BFloat16Type,
+    Float16Type,
+    Float64Type,
+    IntegerType,
+    MemRefType,
+    StridedLayoutAttr,
+    StringAttr,
+    VectorType,
+    f32,
+    i64,
+)
+from xdsl.dialects.llvm import LLVMPointerType
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from ...dialects import tir, vector_ext
+from ...dialects.tir.types import element_of, is_unsigned, lanes_of, type_to_dtype, with_lanes
+from ...support.diagnostics import error_at
+from .emitter import FASTMATH_NONE, NO_FLAGS
+from .expressions import bind_choice, convert, is_float
+from .function import FunctionLowering, is_index_dtype
+from .values import DYNAMIC, Index, Plain, Pointer, Ramp, convert_type
+
+# Float intrinsics that are one op of `math`.
+MATH_OPS: dict[str, type[Operation]] = {
+    "exp": math.ExpOp,
+    "exp2": math.Exp2Op,
+    "log": math.LogOp,
+    "log2": math.Log2Op,
+    "log10": math.Log10Op,
+    "log1p": math.Log1pOp,
+    "sqrt": math.SqrtOp,
+    "rsqrt": math.RsqrtOp,
+    "sin": math.SinOp,
+    "cos": math.CosOp,
+    "tan": math.TanOp,
+    "asin": math.AsinOp,
+    "acos": math.AcosOp,
+    "atan": math.AtanOp,
+    "sinh": math.SinhOp,
+    "cosh": math.CoshOp,
+    "tanh": math.TanhOp,
+    "asinh": math.AsinhOp,
+    "acosh": math.AcoshOp,
+    "atanh": math.AtanhOp,
+    "erf": math.ErfOp,
+    "floor": math.FloorOp,
+    "ceil": math.CeilOp,
+    "trunc": math.TruncOp,
+    # As TVM's interpreter of constants and numpy do, halves go to the even number.
+    "round": math.RoundEvenOp,
+    "nearbyint": math.RoundEvenOp,
+    "fabs": math.AbsFOp,
+    "abs": math.AbsFOp,
+    "pow": math.PowFOp,
+    "power": math.PowFOp,
+    "atan2": math.Atan2Op,
+    "copysign": math.CopySignOp,
+    "fma": math.FmaOp,
+}
+# Float intrinsics that libm has and `math` has not; called lane by lane, in float32 or float64.
+LIBM = ("fmod", "hypot", "nextafter", "exp10")
+# These are exact in any width: no detour through float32.
+EXACT = ("floor", "ceil", "trunc", "round", "nearbyint", "fabs", "abs", "copysign")
+
+Rule = Callable[[FunctionLowering, tir.CallOp], None]
+
+
+def lower_call(f: FunctionLowering, op: tir.CallOp) -> None:
+    """One call; raises MirError for an intrinsic that compiled code for a CPU cannot have."""
+    name = op.intrinsic.data
+    if op.callee is not None:
+        _call_function(f, op)
+        return
+    rule = RULES.get(name)
+    if rule is not None:
+        rule(f, op)
+    elif name in MATH_OPS and op.result is not None and is_float(op.result.type):
+        value = _in_wide_float(
+            f, op, name in EXACT, lambda args, type_: f.emit(MATH_OPS[name], args, type_, FASTMATH_NONE)
+        )
+        f.bind(op.result, Plain(value))
+    elif name in MATH_OPS and op.result is not None:
+        _integer_math(f, op)
+    elif name in LIBM and op.result is not None:
+        value = _in_wide_float(f, op, False, lambda args, type_: _call_libm(f, op, name, args, type_))
+        f.bind(op.result, Plain(value))
+    else:
+        raise error_at(
+            op,
+            f"the intrinsic 'T.{name}' cannot be compiled for a CPU",
+            "synchronization, warp and tensor-core intrinsics need a GPU target"
+            if _is_gpu(name)
+            else "no lowering knows it",
+        )
+
+
+def _is_gpu(name: str) -> bool:
+    return name.startswith(
+        (
+            "tvm_storage_sync",
+            "tvm_thread",
+            "tvm_warp",
+            "ptx_",
+            "mma_",
+            "tvm_mma",
+            "tvm_load_matrix",
+            "tvm_fill",
+            "cuda",
+            "simdgroup",
+        )
+    )
+
+
+def _in_wide_float(
+    f: FunctionLowering,
+    op: tir.CallOp,
+    exact: bool,
+    compute: Callable[[Sequence[SSAValue], Attribute], SSAValue],
+) -> SSAValue:
+    """Computes in float32 what has no code of its own in float16 and bfloat16, and rounds once."""
+    args = f.plains(op.arguments)
+    type_ = args[0].type
+    if exact or not isinstance(element_of(type_), Float16Type | BFloat16Type):
+        return compute(args, type_)
+    wide = with_lanes(f32, lanes_of(type_))
+    result = compute([f.emit(arith.ExtFOp, (a,), wide) for a in args], wide)
+    return f.emit(arith.TruncFOp, (result,), type_)
+
+
+def _call_libm(f: FunctionLowering, op: tir.CallOp, name: str, args: Sequence[SSAValue], type_: Attribute) -> SSAValue:
+    from xdsl.dialects import vector
+
+    element = element_of(type_)
+    symbol = name if isinstance(element, Float64Type) else f"{name}f"
+    f.globals.declare(op, symbol, [element] * len(args), element)
+    if not isinstance(type_, VectorType):
+        return f.add(func.CallOp(symbol, args, [element])).results[0]
+    total = f.number(0, type_)
+    for lane in range(lanes_of(type_)):
+        parts = [f.add(vector.ExtractOp(a, [lane], element)).results[0] for a in args]
+        total = f.add(vector.InsertOp(f.add(func.CallOp(symbol, parts, [element])).results[0], total, [lane])).results[
+            0
+        ]
+    return total
+
+
+def _integer_math(f: FunctionLowering, op: tir.CallOp) -> None:
+    """abs, and the roundings, of integers; powers are computed in float64."""
+    assert op.result is not None
+    name, type_ = op.intrinsic.data, op.result.type
+    if name in ("floor", "ceil", "trunc", "round", "nearbyint") or (name in ("abs", "fabs") and is_unsigned(type_)):
+        f.bind(op.result, f.form(op.arguments[0]))
+    elif name in ("abs", "fabs"):
+        value = f.plain(op.arguments[0])
+        negated = f.emit(arith.SubiOp, (f.number(0, value.type), value), value.type, NO_FLAGS)
+        f.bind(op.result, Plain(f.emit(arith.MaxSIOp, (value, negated), value.type)))
+    elif name in ("pow", "power"):
+        wide = with_lanes(Float64Type(), lanes_of(type_))
+        args = [convert(f, f.plain(a), a.type, wide) for a in op.arguments]
+        power = f.emit(math.PowFOp, args, wide, FASTMATH_NONE)
+        f.bind(op.result, Plain(convert(f, power, wide, type_)))
+    else:
+        raise error_at(op, f"'T.{name}' takes floats, not {type_to_dtype(type_)}", "write a T.Cast")
+
+
+# Rules by name
+
+
+def _identity(f: FunctionLowering, op: tir.CallOp) -> None:
+    assert op.result is not None
+    f.bind(op.result, f.form(op.arguments[0]))
+
+
+def _bitwise(kind: type[Operation]) -> Rule:
+    def rule(f: FunctionLowering, op: tir.CallOp) -> None:
+        assert op.result is not None
+        lhs, rhs = f.plains(op.arguments)
+        f.bind(op.result, Plain(f.emit(kind, (lhs, rhs), lhs.type)))
+
+    return rule
+
+
+def _shift_left(f: FunctionLowering, op: tir.CallOp) -> None:
+    assert op.result is not None
+    a, b = f.form(op.arguments[0]), f.form(op.arguments[1])
+    if isinstance(a, Index) and isinstance(b, Index) and isinstance(b.value, int) and 0 <= b.value < 32:
+        f.bind(op.result, f.index_mul(a, Index.of(1 << b.value)))
+        return
+    lhs, rhs = f.plains(op.arguments)
+    f.bind(op.result, Plain(f.emit(arith.ShLIOp, (lhs, rhs), lhs.type, NO_FLAGS)))
+
+
+def _shift_right(f: FunctionLowering, op: tir.CallOp) -> None:
+    assert op.result is not None
+    a, b = f.form(op.arguments[0]), f.form(op.arguments[1])
+    if isinstance(a, Index) and isinstance(b, Index) and isinstance(b.value, int) and 0 <= b.value < 32:
+        f.bind(op.result, f.index_floordiv(a, Index.of(1 << b.value)))
+        return
+    lhs, rhs = f.plains(op.arguments)
+    kind = arith.ShRUIOp if is_unsigned(op.result.type) else arith.ShRSIOp
+    f.bind(op.result, Plain(f.emit(kind, (lhs, rhs), lhs.type)))
+
+
+def _bitwise_not(f: FunctionLowering, op: tir.CallOp) -> None:
+    assert op.result is not None
+    value = f.plain(op.arguments[0])
+    f.bind(op.result, Plain(f.emit(arith.XOrIOp, (value, f.number(-1, value.type)), value.type)))
+
+
+def _bit_count(kind: type[Operation]) -> Rule:
+    def rule(f: FunctionLowering, op: tir.CallOp) -> None:
+        assert op.result is not None
+        value = f.plain(op.arguments[0])
+        counted = f.emit(kind, (value,), value.type)
+        f.bind(op.result, Plain(convert(f, counted, op.arguments[0].type, op.result.type)))
+
+    return rule
+
+
+def _is_nan(f: FunctionLowering, op: tir.CallOp) -> None:
+    assert op.result is not None
+    value = f.plain(op.arguments[0])
+    f.bind(op.result, Plain(f.compare_floats("uno", value, value)))
+
+
+def _against_infinity(predicate: str) -> Rule:
+    def rule(f: FunctionLowering, op: tir.CallOp) -> None:
+        assert op.result is not None
+        value = f.plain(op.arguments[0])
+        size = f.emit(math.AbsFOp, (value,), value.type, FASTMATH_NONE)
+        f.bind(op.result, Plain(f.compare_floats(predicate, size, f.number(float("inf"), value.type))))
+
+    return rule
+
+
+def _sigmoid(f: FunctionLowering, op: tir.CallOp) -> None:
+    assert op.result is not None
+
+    def compute(args: Sequence[SSAValue], type_: Attribute) -> SSAValue:
+        one = f.number(1, type_)
+        negated = f.emit(arith.NegfOp, args, type_, FASTMATH_NONE)
+        power = f.emit(math.ExpOp, (negated,), type_, FASTMATH_NONE)
+        return f.emit(
+            arith.DivfOp, (one, f.emit(arith.AddfOp, (one, power), type_, FASTMATH_NONE)), type_, FASTMATH_NONE
+        )
+
+    f.bind(op.result, Plain(_in_wide_float(f, op, False, compute)))
+
+
+def _ldexp(f: FunctionLowering, op: tir.CallOp) -> None:
+    assert op.result is not None
+    value, power = f.plains(op.arguments)
+    if isinstance(element_of(power.type), IntegerType):
+        power = convert(f, power, op.arguments[1].type, op.result.type)
+    scale = f.emit(math.Exp2Op, (power,), value.type, FASTMATH_NONE)
+    f.bind(op.result, Plain(f.emit(arith.MulfOp, (value, scale), value.type, FASTMATH_NONE)))
+
+
+def _reinterpret(f: FunctionLowering, op: tir.CallOp) -> None:
+    from xdsl.dialects import vector
+
+    assert op.result is not None
+    value = f.plain(op.arguments[0])
+    type_ = convert_type(op.result.type, op.result)
+    if type_ == value.type:
+        f.bind(op.result, Plain(value))
+    elif isinstance(type_, VectorType):
+        f.bind(op.result, Plain(f.emit(vector.BitcastOp, (value,), type_)))
+    else:
+        f.bind(op.result, Plain(f.emit(arith.BitcastOp, (value,), type_)))
+
+
+def _ceildiv(f: FunctionLowering, op: tir.CallOp) -> None:
+    assert op.result is not None
+    if is_index_dtype(op.result.type):
+        a, b = f.index(op.arguments[0]), f.index(op.arguments[1])
+        f.bind(op.result, f.index_floordiv(f.index_add(a, f.index_add(b, Index.of(-1))), b))
+        return
+    lhs, rhs = f.plains(op.arguments)
+    kind = arith.CeilDivUIOp if is_unsigned(op.result.type) else arith.CeilDivSIOp
+    f.bind(op.result, Plain(f.emit(kind, (lhs, rhs), lhs.type)))
+
+
+def _q_multiply_shift(f: FunctionLowering, op: tir.CallOp) -> None:
+    """(x << max(s, 0)) * y rounded half up by a right shift of q + max(-s, 0) bits, in 64 bits: fixed-point multiplication."""
+    assert op.result is not None
+    x, y, q, s = f.plains(op.arguments)
+    result = x.type
+    wide = with_lanes(i64, lanes_of(result))
+
+    def widen(value: SSAValue) -> SSAValue:
+        spread = value if lanes_of(value.type) == lanes_of(result) else f.broadcast(value, lanes_of(result))
+        if spread.type == wide:
+            return spread
+        if isinstance(wide, VectorType):
+            return f.add(vector_ext.CastOp("extsi", spread, wide)).result
+        return f.emit(arith.ExtSIOp, (spread,), wide)
+
+    zero, one = f.number(0, wide), f.number(1, wide)
+    x, y, q, s = widen(x), widen(y), widen(q), widen(s)
+    left = f.emit(arith.MaxSIOp, (s, zero), wide)
+    right = f.emit(arith.MaxSIOp, (f.emit(arith.SubiOp, (zero, s), wide, NO_FLAGS), zero), wide)
+    total = f.emit(arith.AddiOp, (q, right), wide, NO_FLAGS)
+    shifted = f.emit(arith.ShLIOp, (x, left), wide, NO_FLAGS)
+    product = f.emit(arith.MuliOp, (shifted, y), wide, NO_FLAGS)
+    half = f.emit(arith.ShLIOp, (one, f.emit(arith.SubiOp, (total, one), wide, NO_FLAGS)), wide, NO_FLAGS)
+    rounded = f.emit(arith.ShRSIOp, (f.emit(arith.AddiOp, (product, half), wide, NO_FLAGS), total), wide)
+    if isinstance(result, VectorType):
+        f.bind(op.result, Plain(f.add(vector_ext.CastOp("trunci", rounded, result)).result))
+    else:
+        f.bind(op.result, Plain(f.emit(arith.TruncIOp, (rounded,), result)))
+
+
+def _q_multiply_shift_per_axis(f: FunctionLowering, op: tir.CallOp) -> None:
+    """x << left, times y, rounded half up by a right shift of q + right bits, in 64 bits."""
+    assert op.result is not None
+    x, y, left, right, q = (convert(f, f.plain(a), a.type, i64) for a in op.arguments[:5])
+    total = f.emit(arith.AddiOp, (q, right), i64, NO_FLAGS)
+    product = f.emit(arith.MuliOp, (f.emit(arith.ShLIOp, (x, left), i64, NO_FLAGS), y), i64, NO_FLAGS)
+    one = f.number(1, i64)
+    half = f.emit(arith.ShLIOp, (one, f.emit(arith.SubiOp, (total, one), i64, NO_FLAGS)), i64, NO_FLAGS)
+    rounded = f.emit(arith.ShRSIOp, (f.emit(arith.AddiOp, (product, half), i64, NO_FLAGS), total), i64)
+    f.bind(op.result, Plain(convert(f, rounded, i64, op.result.type)))
+
+
+def _limit(which: str) -> Rule:
+    def rule(f: FunctionLowering, op: tir.CallOp) -> None:
+        assert op.result is not None
+        type_ = op.result.type
+        element = convert_type(type_, op.result)
+        if isinstance(element, IntegerType):
+            bits = element.width.data
+            low, high = (0, (1 << bits) - 1) if is_unsigned(type_) else (-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
+            number: int | float = {"min_value": low, "max_value": high}[which]
+        else:
+            number = _FLOAT_LIMITS[type_to_dtype(type_)] * (-1 if which == "min_value" else 1)
+            if which == "infinity":
+                number = float("inf")
+        f.bind(op.result, Index.of(int(number)) if is_index_dtype(type_) else Plain(f.number(number, element)))
+
+    return rule
+
+
+_FLOAT_LIMITS = {
+    "float16": 65504.0,
+    "bfloat16": 3.3895313892515355e38,
+    "float32": 3.4028234663852886e38,
+    "float64": 1.7976931348623157e308,
+}
+
+
+def _if_then_else(f: FunctionLowering, op: tir.CallOp) -> None:
+    assert op.result is not None
+    bind_choice(f, op.result, f.plain(op.arguments[0]), op.arguments[1], op.arguments[2])
+
+
+def _ret(f: FunctionLowering, op: tir.CallOp) -> None:
+    """The function's result, where it is the last thing that the function does."""
+    parent = op.parent_op()
+    following = op.next_op
+    while isinstance(following, tir.EvaluateOp) and following.value is op.result:
+        following = following.next_op
+    if not isinstance(parent, tir.PrimFuncOp) or following is not None:
+        raise error_at(
+            op, "T.ret inside a branch or loop cannot be compiled", "return as the last statement of the function"
+        )
+    f.returned = f.plain(op.arguments[0])
+    if op.result is not None:
+        f.bind(op.result, f.form(op.arguments[0]))
+
+
+def _nothing(f: FunctionLowering, op: tir.CallOp) -> None:
+    """A hint or a marker; where its value is asked for, that is 0."""
+    if op.result is not None and isinstance(op.result.type, IntegerType):
+        type_ = op.result.type
+        zero = Index.of(0) if is_index_dtype(type_) else Plain(f.number(0, convert_type(type_, op.result)))
+        f.bind(op.result, zero)
+
+
+# Addresses and calls
+
+
+def at_offset(f: FunctionLowering, pointer: Pointer, element: Attribute, offset: Index) -> Pointer:
+    """The address `offset` elements further on."""
+    base = f.view(pointer, element)
+    if offset.value == 0:
+        return Pointer(base, element)
+    type_ = MemRefType(element, [DYNAMIC], StridedLayoutAttr([1], None))
+    moved = memref.ReinterpretCastOp.from_dynamic(
+        base, [f.ssa(offset)], [f.ssa(Index.of(1))], [f.ssa(Index.of(1))], type_
+    )
+    return Pointer(f.cast(f.add(moved).result, LLVMPointerType()), None)
+
+
+def _address_of(f: FunctionLowering, op: tir.CallOp) -> None:
+    """The address of an element, from the load that names it."""
+    assert op.result is not None
+    load = op.arguments[0].owner
+    if not isinstance(load, tir.LoadOp):
+        raise error_at(op, "T.address_of takes an element of a buffer, like T.address_of(A[0])")
+    buffer = f.buffer(load.buffer)
+    indices = [f.form(i) for i in load.indices]
+    starts = [i.base if isinstance(i, Ramp) else f.index(v) for i, v in zip(indices, load.indices, strict=True)]
+    offset = f.index_mul(f.linear(buffer, starts), Index.of(buffer.lanes))
+    f.bind(op.result, at_offset(f, Pointer(buffer.base, buffer.element), buffer.element, offset))
+
+
+def _access_ptr(f: FunctionLowering, op: tir.CallOp) -> None:
+    """tvm_access_ptr(type_annotation, data, offset, extent, rw_mask)."""
+    assert op.result is not None
+    annotation, data, offset = op.arguments[:3]
+    pointer = f.form(data)
+    owner = annotation.owner
+    kind = annotation.type if not isinstance(owner, tir.CallOp) or owner.result is None else owner.result.type
+    if not isinstance(pointer, Pointer):
+        raise error_at(op, "T.tvm_access_ptr takes a buffer's data")
+    element = convert_type(element_of(kind), op.result) if not isinstance(kind, tir.HandleType) else pointer.element
+    if element is None:
+        raise error_at(op, "the element type behind this T.tvm_access_ptr is not known")
+    f.bind(op.result, at_offset(f, pointer, element, f.index(offset)))
+
+
+def _type_annotation(f: FunctionLowering, op: tir.CallOp) -> None:
+    """Only its type is read."""
+
+
+def _call_extern(f: FunctionLowering, op: tir.CallOp) -> None:
+    """A C function that the process provides: numbers by value, handles as addresses."""
+    if not op.arguments or not isinstance(owner := op.arguments[0].owner, tir.ConstOp):
+        raise error_at(op, "T.call_extern needs the function's name as a string")
+    if not isinstance(owner.value, StringAttr):
+        raise error_at(op, "T.call_extern needs the function's name as a string")
+    name = owner.value.data
+    if not name.isidentifier():
+        raise error_at(op, f"'{name}' is no name of a C function")
+    args = [f.plain(a) for a in op.arguments[1:]]
+    result = None if op.result is None else convert_type(op.result.type, op.result)
+    f.globals.declare(op, name, [a.type for a in args], result)
+    call = f.add(func.CallOp(name, args, [] if result is None else [result]))
+    if op.result is not None:
+        value = call.results[0]
+        f.bind(op.result, Pointer(value, None) if isinstance(value.type, LLVMPointerType) else Plain(value))
+
+
+def _call_function(f: FunctionLowering, op: tir.CallOp) -> None:
+    """Another function of the module: buffers go as their addresses, symbolic sizes behind them."""
+    assert op.callee is not None
+    name = op.callee.root_reference.data
+    callee = f.globals.functions.get(name)
+    if callee is None:
+        raise error_at(op, f"function '{name}' is not defined in this module")
+    if callee.symbols:
+        raise error_at(
+            op,
+            f"function '{name}' has symbolic sizes and cannot be called from compiled code",
+            "inline it, or give it static shapes",
+        )
+    if len(callee.inputs) != len(op.arguments):
+        raise error_at(op, f"function '{name}' takes {len(callee.inputs)} arguments, not {len(op.arguments)}")
+    args: list[SSAValue] = []
+    for argument, type_ in zip(op.arguments, callee.inputs, strict=True):
+        if isinstance(argument.type, tir.BufferType):
+            args.append(f.cast(f.buffer(argument).base, type_))
+            continue
+        form = f.form(argument)
+        args.append(f.cast(form.base, type_) if isinstance(form, Pointer) else f.plain(argument))
+    call = f.add(func.CallOp(name, args, [] if callee.output is None else [callee.output]))
+    if op.result is not None:
+        if callee.output is None:
+            raise error_at(op, f"function '{name}' returns nothing, but its value is used")
+        f.bind(op.result, Plain(call.results[0]))
+
+
+RULES: dict[str, Rule] = {
+    "likely": _identity,
+    "tvm_thread_invariant": _identity,
+    "bitwise_and": _bitwise(arith.AndIOp),
+    "bitwise_or": _bitwise(arith.OrIOp),
+    "bitwise_xor": _bitwise(arith.XOrIOp),
+    "shift_left": _shift_left,
+    "shift_right": _shift_right,
+    "bitwise_not": _bitwise_not,
+    "popcount": _bit_count(math.CtPopOp),
+    "clz": _bit_count(math.CountLeadingZerosOp),
+    "isnan": _is_nan,
+    "isinf": _against_infinity("oeq"),
+    "isfinite": _against_infinity("olt"),
+    "sigmoid": _sigmoid,
+    "ldexp": _ldexp,
+    "reinterpret": _reinterpret,
+    "ceildiv": _ceildiv,
+    "q_multiply_shift": _q_multiply_shift,
+    "q_multiply_shift_per_axis": _q_multiply_shift_per_axis,
+    "min_value": _limit("min_value"),
+    "max_value": _limit("max_value"),
+    "infinity": _limit("infinity"),
+    "if_then_else": _if_then_else,
+    "ret": _ret,
+    "assume": _nothing,
+    "undef": _nothing,
+    "start_profile_intrinsic": _nothing,
+    "end_profile_intrinsic": _nothing,
+    "address_of": _address_of,
+    "tvm_access_ptr": _access_ptr,
+    "type_annotation": _type_annotation,
+    "call_extern": _call_extern,
+    "call_pure_extern": _call_extern,
+}
+"""Intrinsics by name, where not one `math` op."""

@@ -1,0 +1,238 @@
+"""How a lowered tensor function is called: one argument per parameter, then one integer per symbolic size.
+
+The calling convention of a lowered `tir.prim_func`, in the order of its arguments:
+
+- a buffer parameter, or a handle that a `match_buffer` takes apart: the address of its first element;
+- any other handle: an address;
+- a scalar: itself, at its own width (bool as one bit);
+- after all parameters, every symbolic variable (size, stride, offset) as a 64-bit integer, in the order of `symbols`.
+
+`KernelSignature` says so of one function as data. It is stored on the `func.func` as the attribute `mirstack.signature`
+in builtin attributes, so that any printer and parser keeps it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, NoneAttr, StringAttr, UnitAttr, i64
+from xdsl.ir import Attribute, Operation
+
+from ...support.diagnostics import Diagnostic, MirError
+
+SIGNATURE = "mirstack.signature"
+
+Size: TypeAlias = "int | str | tuple[str, Size, Size]"
+"""A number, the name of a symbol, or (operator, left, right) with an operator of `OPERATORS`."""
+
+OPERATORS = ("+", "-", "*", "//", "%", "min", "max")
+
+
+@dataclass(frozen=True)
+class BufferParam:
+    """A tensor argument. `strides` are in elements, None for compact row-major; `writes` says whether it is written."""
+
+    name: str
+    dtype: str
+    shape: tuple[Size, ...]
+    strides: tuple[Size, ...] | None = None
+    elem_offset: Size = 0
+    scope: str = "global"
+    writes: bool = True
+
+
+@dataclass(frozen=True)
+class ScalarParam:
+    """A number argument."""
+
+    name: str
+    dtype: str
+
+
+@dataclass(frozen=True)
+class HandleParam:
+    """An address that the function does not describe."""
+
+    name: str
+
+
+Param: TypeAlias = "BufferParam | ScalarParam | HandleParam"
+
+
+@dataclass(frozen=True)
+class KernelSignature:
+    """Parameters as the source has them, the symbols that are passed after them, the dtype that is returned."""
+
+    params: tuple[Param, ...]
+    symbols: tuple[str, ...] = ()
+    returns: str | None = None
+
+    def bind(
+        self,
+        shapes: Mapping[str, Sequence[int]],
+        scalars: Mapping[str, int] | None = None,
+        strides: Mapping[str, Sequence[int]] | None = None,
+    ) -> dict[str, int]:
+        """The value of every symbol, from the shapes (and strides, in elements) of the tensors by parameter name.
+
+        Raises MirError when a rank or an extent does not fit, naming the parameter and the dimension, or when nothing
+        determines a symbol.
+        """
+        known: dict[str, int] = dict(scalars or {})
+        buffers = [p for p in self.params if isinstance(p, BufferParam)]
+        for param in buffers:
+            shape = shapes[param.name]
+            if len(shape) != len(param.shape):
+                raise _refuse(f"'{param.name}' has {len(shape)} dimensions, but the function takes {len(param.shape)}")
+            for declared, given in zip(param.shape, shape, strict=True):
+                if isinstance(declared, str):
+                    known.setdefault(declared, given)
+            for declared, given in zip(param.strides or (), (strides or {}).get(param.name, ()), strict=False):
+                if isinstance(declared, str):
+                    known.setdefault(declared, given)
+        # Compact tensors need no strides: what a declared stride is then follows from the shape.
+        for param in buffers:
+            step = 1
+            for declared, given in zip(reversed(param.strides or ()), reversed(shapes[param.name]), strict=False):
+                if isinstance(declared, str):
+                    known.setdefault(declared, step)
+                step *= given
+            if isinstance(param.elem_offset, str):
+                known.setdefault(param.elem_offset, 0)
+        for symbol in self.symbols:
+            if symbol not in known:
+                raise _refuse(
+                    f"nothing determines '{symbol}'", "a symbolic size must be one extent of a parameter on its own"
+                )
+        for param in buffers:
+            for number, (declared, given) in enumerate(zip(param.shape, shapes[param.name], strict=True)):
+                expected = evaluate(declared, known)
+                if given != expected:
+                    shown = f"{declared} = {expected}" if isinstance(declared, str) else expected
+                    raise _refuse(f"dimension {number} of '{param.name}' is {given}, but must be {shown}")
+        return {symbol: known[symbol] for symbol in self.symbols}
+
+    def to_attr(self) -> DictionaryAttr:
+        """As builtin attributes."""
+        entries: dict[str, Attribute] = {
+            "params": ArrayAttr([_param_attr(p) for p in self.params]),
+            "symbols": ArrayAttr([StringAttr(s) for s in self.symbols]),
+        }
+        if self.returns is not None:
+            entries["returns"] = StringAttr(self.returns)
+        return DictionaryAttr(entries)
+
+    @staticmethod
+    def of(op: Operation) -> KernelSignature | None:
+        """The signature that a lowered function carries, or None."""
+        attr = op.attributes.get(SIGNATURE)
+        return KernelSignature.from_attr(attr) if isinstance(attr, DictionaryAttr) else None
+
+    @staticmethod
+    def from_attr(attr: DictionaryAttr) -> KernelSignature:
+        """The inverse of `to_attr`; raises MirError when the attribute is no signature."""
+        params, symbols, returns = attr.data.get("params"), attr.data.get("symbols"), attr.data.get("returns")
+        if not isinstance(params, ArrayAttr) or not isinstance(symbols, ArrayAttr):
+            raise _refuse(f"{SIGNATURE} needs 'params' and 'symbols'")
+        return KernelSignature(
+            tuple(_param_of(p) for p in params.data),
+            tuple(s.data for s in symbols.data if isinstance(s, StringAttr)),
+            returns.data if isinstance(returns, StringAttr) else None,
+        )
+
+
+def evaluate(size: Size, symbols: Mapping[str, int]) -> int:
+    """The number that a size is, given the symbols in it; raises MirError for a division by zero."""
+    if isinstance(size, int):
+        return size
+    if isinstance(size, str):
+        return symbols[size]
+    operator, left, right = size[0], evaluate(size[1], symbols), evaluate(size[2], symbols)
+    match operator:
+        case "+":
+            return left + right
+        case "-":
+            return left - right
+        case "*":
+            return left * right
+        case "min":
+            return min(left, right)
+        case "max":
+            return max(left, right)
+        case _:
+            if right == 0:
+                raise _refuse("a symbolic size divides by zero")
+            return left // right if operator == "//" else left % right
+
+
+def _refuse(message: str, *notes: str) -> MirError:
+    diagnostic = Diagnostic(message)
+    for note in notes:
+        diagnostic = diagnostic.with_note(note)
+    return MirError(diagnostic)
+
+
+def _size_attr(size: Size) -> Attribute:
+    if isinstance(size, int):
+        return IntegerAttr(size, i64)
+    if isinstance(size, str):
+        return StringAttr(size)
+    return ArrayAttr([StringAttr(size[0]), _size_attr(size[1]), _size_attr(size[2])])
+
+
+def _size_of(attr: Attribute) -> Size:
+    match attr:
+        case IntegerAttr():
+            return attr.value.data
+        case StringAttr():
+            return attr.data
+        case ArrayAttr() if len(attr.data) == 3 and isinstance(operator := attr.data[0], StringAttr):
+            if operator.data in OPERATORS:
+                return operator.data, _size_of(attr.data[1]), _size_of(attr.data[2])
+        case _:
+            pass
+    raise _refuse(f"{SIGNATURE}: {attr} is no size")
+
+
+def _param_attr(param: Param) -> DictionaryAttr:
+    entries: dict[str, Attribute] = {"name": StringAttr(param.name)}
+    match param:
+        case BufferParam():
+            entries["dtype"] = StringAttr(param.dtype)
+            entries["shape"] = ArrayAttr([_size_attr(s) for s in param.shape])
+            if param.strides is not None:
+                entries["strides"] = ArrayAttr([_size_attr(s) for s in param.strides])
+            if param.elem_offset != 0:
+                entries["elem_offset"] = _size_attr(param.elem_offset)
+            if param.scope != "global":
+                entries["scope"] = StringAttr(param.scope)
+            if param.writes:
+                entries["writes"] = UnitAttr()
+        case ScalarParam():
+            entries["dtype"] = StringAttr(param.dtype)
+        case HandleParam():
+            pass
+    return DictionaryAttr(entries)
+
+
+def _param_of(attr: Attribute) -> Param:
+    data = attr.data if isinstance(attr, DictionaryAttr) else {}
+    name, dtype, shape, scope = (data.get(key, NoneAttr()) for key in ("name", "dtype", "shape", "scope"))
+    if not isinstance(name, StringAttr):
+        raise _refuse(f"{SIGNATURE}: a parameter needs a name")
+    if not isinstance(dtype, StringAttr):
+        return HandleParam(name.data)
+    if not isinstance(shape, ArrayAttr):
+        return ScalarParam(name.data, dtype.data)
+    strides = data.get("strides")
+    return BufferParam(
+        name.data,
+        dtype.data,
+        tuple(_size_of(s) for s in shape.data),
+        tuple(_size_of(s) for s in strides.data) if isinstance(strides, ArrayAttr) else None,
+        _size_of(data["elem_offset"]) if "elem_offset" in data else 0,
+        scope.data if isinstance(scope, StringAttr) else "global",
+        "writes" in data,
+    )

@@ -1,0 +1,115 @@
+"""What stands for a TIR value while it is lowered: an index with its range, a ramp, a plain value, a buffer, a pointer.
+
+Loop variables, symbolic sizes and what is computed from them by integer arithmetic are kept in `index` (64 bits),
+whatever width the source gives them: TIR leaves overflow of signed integers of 32 bits and more undefined. Only where
+such a value is stored, cast or handed to a function does it become an integer of its own width.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from xdsl.dialects.builtin import (
+    BFloat16Type,
+    Float16Type,
+    Float32Type,
+    Float64Type,
+    IntegerType,
+    MemRefType,
+    Signedness,
+    VectorType,
+)
+from xdsl.dialects.llvm import LLVMPointerType
+from xdsl.ir import Attribute, SSAValue
+
+from ...dialects.tir import HandleType, type_to_dtype
+from ...support.diagnostics import error_at
+
+DYNAMIC = -1
+"""The extent of a dimension that a memref type leaves open."""
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """An integer in `index`: a known number, or an SSA value with what is known of its range (None: unbounded)."""
+
+    value: int | SSAValue
+    low: int | None = None
+    high: int | None = None
+
+    @staticmethod
+    def of(number: int) -> Index:
+        return Index(number, number, number)
+
+    @property
+    def is_natural(self) -> bool:
+        """Whether it is known not to be negative."""
+        return self.low is not None and self.low >= 0
+
+
+@dataclass(frozen=True, slots=True)
+class Plain:
+    """An SSA value of the converted type: a float, a bool, an integer of its own width, a vector."""
+
+    value: SSAValue
+
+
+@dataclass(frozen=True, slots=True)
+class Ramp:
+    """The index vector base, base + stride, …; a stride of 0 is a broadcast."""
+
+    base: Index
+    stride: Index
+    lanes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Pointer:
+    """Memory behind a handle: a one-dimensional memref of `element`s, or a bare address with `element` None."""
+
+    base: SSAValue
+    element: Attribute | None
+
+
+Form: TypeAlias = "Index | Plain | Ramp | Pointer"
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """A buffer: a memref of its own shape (`flat` False), or a one-dimensional one with strides and an offset.
+
+    `lanes` is the number of elements in one item of a buffer of vectors; such a buffer is flat.
+    """
+
+    base: SSAValue
+    element: Attribute
+    extents: tuple[Index, ...]
+    flat: bool
+    strides: tuple[Index, ...]
+    offset: Index
+    lanes: int = 1
+
+
+def convert_type(type: Attribute, where: SSAValue | None) -> Attribute:
+    """The type of a value: integers lose their sign, vectors their scalable bit; raises MirError at `where` for others."""
+    match type:
+        case IntegerType():
+            return type if type.signedness.data is Signedness.SIGNLESS else IntegerType(type.width.data)
+        case Float32Type() | Float64Type() | Float16Type() | BFloat16Type():
+            return type
+        case VectorType() if not any(s.value.data for s in type.scalable_dims.data):
+            return VectorType(convert_type(type.element_type, where), type.shape)
+        case HandleType():
+            return LLVMPointerType()
+        case _:
+            raise error_at(
+                where,
+                f"dtype {type_to_dtype(type)} cannot be compiled for a CPU",
+                "bool, int, uint, float16, bfloat16, float32, float64, their vectors of fixed length and handles can",
+            )
+
+
+def flat_type(element: Attribute, size: int = DYNAMIC) -> MemRefType:
+    """A one-dimensional memref of `element`s."""
+    return MemRefType(element, [size])

@@ -1,0 +1,1 @@
+"""Schedule primitives over the tir dialect."""

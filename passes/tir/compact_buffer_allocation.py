@@ -1,0 +1,186 @@
+"""The pass `compact-buffer-allocation`: an allocated buffer keeps only the box that one life of it touches.
+
+The box is the union of what all accesses may reach while the loops between the allocation and the access run. Where an
+access cannot be told apart (an index that is no sum of loop variables, the buffer's address taken) the dimension, or the
+buffer, stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, ModuleOp
+from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from ...dialects import tir
+from ...dialects.tir.analysis import INF, Analyzer, Atom, Expr
+from ...dialects.tir.analysis.expr import free_vars
+from ...dialects.tir.buffer import AccessOp
+from ...dialects.tir.stmt import RegionsOp
+from .rewriting import builder_before, erase_if_dead, ops_of, set_indices, set_operands
+
+
+@dataclass
+class Touch:
+    """One access: the op, its index (or start) in each dimension, how far it extends there."""
+
+    op: Operation
+    starts: Sequence[SSAValue]
+    extents: Sequence[int] | None
+    counts: bool
+    """False for regions in reads and writes, which follow what the accesses say."""
+
+
+def _touches(alloc: tir.AllocBufferOp) -> list[Touch] | None:
+    """All accesses, None when the buffer is used in another way."""
+    found: list[Touch] = []
+    for use in alloc.result.uses:
+        op = use.operation
+        if isinstance(op, AccessOp):
+            if any(not isinstance(i.type, type(tir.types.I32)) for i in op.indices):
+                return None
+            found.append(Touch(op, op.indices, None, True))
+        elif isinstance(op, tir.BufferRegionOp):
+            if not all(isinstance(u.operation, RegionsOp) for u in op.result.uses):
+                return None
+            found.append(Touch(op, op.mins, None, False))
+        else:
+            return None
+    return found
+
+
+def _bind_loops(op: Operation, until: Operation, analyzer: Analyzer, known: set[Operation]) -> set[Atom]:
+    """The variables of the loops between `op` and `until`; every loop around is told to the analyzer, once."""
+    inner: set[Atom] = set()
+    inside = True
+    chain: list[tir.ForOp] = []
+    parent = op.parent_op()
+    while parent is not None:
+        inside = inside and parent is not until
+        if isinstance(parent, tir.ForOp):
+            atom = analyzer.expr(parent.loop_var).atom
+            assert atom is not None
+            if inside:
+                inner.add(atom)
+            if parent not in known:
+                chain.append(parent)
+        parent = parent.parent_op()
+    for loop in reversed(chain):
+        known.add(loop)
+        analyzer.bind(loop.loop_var, loop.min, loop.extent)
+    return inner
+
+
+def _relax(e: Expr, inner: set[Atom], analyzer: Analyzer) -> tuple[Expr, Expr] | None:
+    """The least and greatest value of `e` as the inner loops run, as expressions of what is outside; None: unknown."""
+    low = high = Expr((), e.const)
+    for atom, coefficient in e.terms:
+        term = Expr(((atom, coefficient),), 0)
+        if not any(v in inner for v in free_vars(term)):
+            low, high = low + term, high + term
+            continue
+        bound = analyzer.const_int_bound(term)
+        if bound.min_value <= -INF or bound.max_value >= INF:
+            return None
+        low, high = low + bound.min_value, high + bound.max_value
+    return low, high
+
+
+def compact(alloc: tir.AllocBufferOp) -> None:
+    """Shrinks one buffer."""
+    shape = alloc.result.type.static_shape
+    touches = _touches(alloc)
+    home = alloc.parent_op()
+    if shape is None or not shape or alloc.stride_dims.data or not touches or home is None:
+        return
+    if not any(t.counts for t in touches):
+        return
+    analyzer = Analyzer()
+    bound_loops: set[Operation] = set()
+    bases: list[Expr | None] = [None] * len(shape)
+    least, most = [0] * len(shape), [0] * len(shape)
+    whole = [False] * len(shape)
+    indices: list[list[Expr]] = []
+    for touch in touches:
+        inner = _bind_loops(touch.op, home, analyzer, bound_loops)
+        row = [analyzer.simplify(i) for i in touch.starts]
+        indices.append(row)
+        if not touch.counts:
+            continue
+        for dim, e in enumerate(row):
+            ends = None if whole[dim] else _relax(e, inner, analyzer)
+            if ends is None:
+                whole[dim] = True
+                continue
+            base = bases[dim]
+            if base is None:
+                base = bases[dim] = ends[0]
+            low, high = (analyzer.simplify(end - base).value for end in ends)
+            if low is None or high is None:
+                whole[dim] = True
+            else:
+                least[dim], most[dim] = min(least[dim], low), max(most[dim], high)
+    starts: list[Expr] = []
+    extents: list[int] = []
+    for dim, extent in enumerate(shape):
+        base, size = bases[dim], most[dim] - least[dim] + 1
+        if whole[dim] or base is None or size >= extent:
+            starts.append(Expr((), 0))
+            extents.append(extent)
+        else:
+            starts.append(base + least[dim])
+            extents.append(size)
+    if extents == list(shape):
+        return
+    _resize(alloc, extents)
+    for touch, row in zip(touches, indices, strict=True):
+        _rebase(touch, row, starts, analyzer)
+
+
+def _resize(alloc: tir.AllocBufferOp, extents: list[int]) -> None:
+    """Replaces the allocation by one of the new shape."""
+    old = alloc.result.type
+    dims = [IntegerAttr(e, d.type) for e, d in zip(extents, old.shape.data, strict=True) if isinstance(d, IntegerAttr)]
+    type_ = tir.BufferType(ArrayAttr(dims), old.dtype, old.scope)
+    new = tir.AllocBufferOp.create(operands=list(alloc.operands), properties=alloc.properties, result_types=[type_])
+    new.location = alloc.location
+    block = alloc.parent
+    assert block is not None
+    block.insert_op_before(new, alloc)
+    new.result.name_hint = alloc.result.name_hint
+    alloc.result.replace_all_uses_with(new.result)
+    alloc.detach()
+    alloc.erase()
+
+
+def _rebase(touch: Touch, row: list[Expr], starts: list[Expr], analyzer: Analyzer) -> None:
+    """Has an access count from the start of the box."""
+    builder = builder_before(touch.op)
+    moved: list[SSAValue] = []
+    for value, e, start in zip(touch.starts, row, starts, strict=True):
+        if start.value == 0:
+            moved.append(value)
+        else:
+            moved.append(analyzer.to_ssa(analyzer.simplify(e - start), builder, value.type))
+    before = list(touch.starts)
+    if isinstance(touch.op, AccessOp):
+        set_indices(touch.op, moved)
+    elif isinstance(touch.op, tir.BufferRegionOp):
+        set_operands(touch.op, [touch.op.buffer], moved, list(touch.op.extents))
+    for value in before:
+        erase_if_dead(value)
+
+
+@dataclass(frozen=True)
+class CompactBufferAllocation(ModulePass):
+    """Shrinks every `T.alloc_buffer` to what is touched of it."""
+
+    name = "compact-buffer-allocation"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Compacts every allocation of the module."""
+        for alloc in ops_of(op, tir.AllocBufferOp):
+            compact(alloc)

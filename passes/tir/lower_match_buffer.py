@@ -1,0 +1,162 @@
+"""The pass `lower-match-buffer`: a buffer that a block matches to a region of another is replaced by that other.
+
+Accesses are shifted by the region's start; its symbolic strides and offset become those of the source.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.builder import Builder
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from ...dialects import tir
+from ...dialects.tir.analysis import Analyzer, Expr
+from ...dialects.tir.buffer import BufferOp, buffer_name
+from ...dialects.tir.types import element_of, lanes_of
+from ...support.diagnostics import error_at
+from .rewriting import builder_before, erase_if_dead, ops_of, set_indices
+
+
+def _strides(analyzer: Analyzer, buffer: SSAValue) -> list[Expr]:
+    """The strides of a buffer, in elements."""
+    owner = buffer.owner
+    if isinstance(owner, BufferOp):
+        given = owner.stride_values()
+        if given is not None:
+            return [analyzer.expr(s) for s in given]
+        extents = [analyzer.expr(e) for e in owner.extents()]
+    else:
+        assert isinstance(buffer.type, tir.BufferType)
+        extents = [analyzer.expr(e) for e in buffer.type.static_shape or ()]
+    strides: list[Expr] = []
+    step = Expr((), 1)
+    for extent in reversed(extents):
+        strides.append(step)
+        step = step * extent
+    return strides[::-1]
+
+
+def lower_match(match: tir.MatchBufferOp) -> None:
+    """Replaces one matched buffer by the buffer behind its region."""
+    assert match.source is not None
+    region = match.source.owner
+    assert isinstance(region, tir.BufferRegionOp)
+    source, analyzer = region.buffer, Analyzer()
+    builder = builder_before(match)
+    strides = _strides(analyzer, source)
+    owner = source.owner
+    offset = (
+        analyzer.expr(owner.elem_offset)
+        if isinstance(owner, BufferOp) and owner.elem_offset is not None
+        else Expr((), 0)
+    )
+    for low, stride in zip(region.mins, strides, strict=True):
+        offset = offset + analyzer.expr(low) * stride
+    dropped = len(region.mins) - match.result.type.rank
+    if dropped < 0:
+        raise error_at(
+            match,
+            f"'{match.var_name.data}' has more dimensions than the region of '{buffer_name(source)}' that it matches",
+        )
+    for extent in region.extents[:dropped]:
+        if not analyzer.can_prove_equal(extent, 1):
+            raise error_at(
+                match,
+                f"'{match.var_name.data}' drops a dimension of '{buffer_name(source)}' whose extent is not 1",
+                "match as many dimensions as the region has",
+            )
+    given = match.stride_values()
+    for stride, value in zip(given or (), strides[dropped:], strict=True):
+        if isinstance(stride, SSAValue):
+            _substitute(stride, value, analyzer, builder)
+    if match.elem_offset is not None:
+        _substitute(match.elem_offset, offset, analyzer, builder)
+    for use in list(match.result.uses):
+        _retarget(use.operation, use.index, match, region, dropped, offset, strides, analyzer)
+    match.detach()
+    match.erase()
+    erase_if_dead(region.result)
+
+
+def _substitute(variable: SSAValue, value: Expr, analyzer: Analyzer, builder: Builder) -> None:
+    """What the match bound a symbolic variable to is used in the variable's stead."""
+    if isinstance(variable.owner, tir.VarOp) and variable.uses:
+        variable.replace_all_uses_with(analyzer.to_ssa(value, builder, variable.type))
+
+
+def _retarget(
+    op: Operation,
+    position: int,
+    match: tir.MatchBufferOp,
+    region: tir.BufferRegionOp,
+    dropped: int,
+    offset: Expr,
+    strides: list[Expr],
+    analyzer: Analyzer,
+) -> None:
+    builder = builder_before(op)
+    source = region.buffer
+    starts = list(region.mins)
+
+    def shifted(indices: list[SSAValue]) -> list[SSAValue]:
+        moved = starts[:dropped]
+        for start, index in zip(starts[dropped:], indices, strict=True):
+            if start.type != element_of(index.type):
+                start = builder.insert(tir.CastOp(start, element_of(index.type))).result
+            if analyzer.expr(start).value == 0:
+                moved.append(index)
+                continue
+            if (lanes := lanes_of(index.type)) > 1:
+                start = builder.insert(tir.BroadcastOp(start, lanes)).result
+            moved.append(builder.insert(tir.AddOp(start, index)).result)
+        return moved
+
+    match op:
+        case tir.LoadOp() | tir.StoreOp():
+            set_indices(op, shifted(list(op.indices)), source)
+        case tir.BufferRegionOp():
+            ones = list(region.extents)[:dropped]
+            mins, extents = shifted(list(op.mins)), [*ones, *op.extents]
+            new = builder.insert(tir.BufferRegionOp(source, mins, extents))
+            op.result.replace_all_uses_with(new.result)
+            op.detach()
+            op.erase()
+        case tir.BufferGetOp() if op.field.data == "elem_offset":
+            op.result.replace_all_uses_with(analyzer.to_ssa(offset, builder, op.result.type))
+            op.detach()
+            op.erase()
+        case tir.BufferGetOp() if op.field.data == "strides" and op.dim is not None:
+            value = strides[dropped + op.dim.value.data]
+            op.result.replace_all_uses_with(analyzer.to_ssa(value, builder, op.result.type))
+            op.detach()
+            op.erase()
+        case tir.BufferGetOp() if op.field.data == "shape" and op.dim is not None:
+            extent = match.extents()[op.dim.value.data]
+            op.result.replace_all_uses_with(analyzer.to_ssa(analyzer.expr(extent), builder, op.result.type))
+            op.detach()
+            op.erase()
+        case tir.BufferGetOp():
+            op.operands[position] = source
+        case _:
+            raise error_at(
+                op,
+                f"the matched buffer '{match.var_name.data}' is used whole by '{op.name}'",
+                "access its elements, or match the whole source",
+            )
+
+
+@dataclass(frozen=True)
+class LowerMatchBuffer(ModulePass):
+    """Replaces buffers matched to regions by the buffers behind the regions."""
+
+    name = "lower-match-buffer"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Lowers every match of a region in the module, outer ones first."""
+        for match in ops_of(op, tir.MatchBufferOp):
+            if match.source is not None and isinstance(match.source.owner, tir.BufferRegionOp):
+                lower_match(match)

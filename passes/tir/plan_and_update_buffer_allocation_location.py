@@ -1,0 +1,142 @@
+"""The pass `plan-and-update-buffer-allocation-location`: each buffer is allocated in the smallest scope around its uses.
+
+Scopes are the bodies of loops and blocks. A buffer that a reduction, or an opaque block, updates lives outside of the
+loops that drive the update, for what it holds must outlast their turns.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation, OpResult, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint
+
+from ...dialects import tir
+from ...dialects.tir.stmt import RegionsOp
+from .rewriting import block_of_ops, ops_of
+
+
+def _scopes_around(op: Operation) -> list[Block]:
+    """The bodies of loops, blocks and functions around `op`, outermost first."""
+    scopes: list[Block] = []
+    inner: Operation = op
+    while (parent := inner.parent_op()) is not None:
+        if isinstance(parent, tir.ForOp | tir.BlockOp | tir.PrimFuncOp):
+            scopes.append(parent.body.block)
+        if isinstance(parent, tir.PrimFuncOp):
+            break
+        inner = parent
+    return scopes[::-1]
+
+
+def _driving_loops(block: tir.BlockOp) -> set[Operation]:
+    """The loops whose variables a reduction, scan or opaque axis of the block is bound to."""
+    loops: set[Operation] = set()
+    pending: list[SSAValue] = [
+        binding for kind, binding in zip(block.iter_types.data, block.bindings, strict=True) if kind.data != "S"
+    ]
+    seen: set[SSAValue] = set()
+    while pending:
+        value = pending.pop()
+        if value in seen:
+            continue
+        seen.add(value)
+        if isinstance(value, OpResult):
+            pending += value.op.operands
+        elif isinstance(loop := value.owner.parent_op() if isinstance(value.owner, Block) else None, tir.ForOp):
+            loops.add(loop)
+    return loops
+
+
+def _scopes_of_use(op: Operation, memo: dict[Operation, list[Block]]) -> list[Block]:
+    """The scopes that may hold a buffer which `op` uses."""
+    parent = op.parent_op()
+    while parent is not None and not isinstance(parent, tir.BlockOp | tir.PrimFuncOp):
+        parent = parent.parent_op()
+    if not isinstance(parent, tir.BlockOp):
+        return _scopes_around(op)
+    scopes = memo.get(parent)
+    if scopes is None:
+        scopes = _scopes_around(parent)
+        if not parent.iter_vars:
+            # Nothing says which loops its state outlasts: up to the block around it.
+            while scopes and isinstance(scopes[-1].parent_op(), tir.ForOp):
+                scopes.pop()
+        drivers = _driving_loops(parent)
+        for place, scope in enumerate(scopes):
+            if scope.parent_op() in drivers:
+                scopes = scopes[:place]
+                break
+        memo[parent] = scopes
+    return scopes
+
+
+def _using_ops(buffer: SSAValue) -> list[Operation]:
+    """The ops that use a buffer; a region stands where it is read, written or matched, and reads/writes belong to their block."""
+    uses: list[Operation] = []
+    for use in buffer.uses:
+        op = use.operation
+        if isinstance(op, tir.BufferRegionOp):
+            for outer in op.result.uses:
+                if not isinstance(outer.operation, RegionsOp):
+                    uses.append(outer.operation)
+        else:
+            uses.append(op)
+    return uses
+
+
+def plan(alloc: tir.AllocBufferOp, memo: dict[Operation, list[Block]]) -> None:
+    """Moves one allocation to where it belongs."""
+    home = alloc.parent
+    common: list[Block] | None = None
+    for op in _using_ops(alloc.result):
+        scopes = _scopes_of_use(op, memo)
+        if common is None:
+            common = list(scopes)
+        else:
+            shared = 0
+            for a, b in zip(common, scopes, strict=False):
+                if a is not b:
+                    break
+                shared += 1
+            common = common[:shared]
+    if not common or home not in common:
+        return
+    target = common[-1]
+    if target is home:
+        return
+    owner = target.parent_op()
+    if isinstance(owner, tir.ForOp):
+        # A loop's body holds allocations through a block of its own.
+        first = target.first_op
+        holder = first if isinstance(first, tir.BlockOp) and first is target.last_op and not first.iter_vars else None
+        if holder is None:
+            holder = tir.BlockOp("", [], [], [], [], [], body=block_of_ops(target.ops))
+            holder.location = owner.location
+            target.add_op(holder)
+        target = holder.body.block
+    # Extents of the allocation are values that dominate its old place, hence the new one.
+    alloc.detach()
+    point = InsertPoint.at_start(target)
+    while isinstance(point.insert_before, tir.ReadsOp | tir.WritesOp | tir.BufferRegionOp | tir.AllocBufferOp):
+        point = InsertPoint(target, point.insert_before.next_op)
+    if point.insert_before is None:
+        target.add_op(alloc)
+    else:
+        target.insert_op_before(alloc, point.insert_before)
+
+
+@dataclass(frozen=True)
+class PlanAndUpdateBufferAllocationLocation(ModulePass):
+    """Moves every `T.alloc_buffer` of a block or function into the innermost scope that holds all its uses."""
+
+    name = "plan-and-update-buffer-allocation-location"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Plans every allocation of the module."""
+        memo: dict[Operation, list[Block]] = {}
+        for alloc in ops_of(op, tir.AllocBufferOp):
+            plan(alloc, memo)

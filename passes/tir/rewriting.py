@@ -1,0 +1,123 @@
+"""Small moves on TIR that several passes make: find ops by kind, move bodies, drop what is no longer used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeVar
+
+from xdsl.builder import Builder
+from xdsl.dialects.builtin import DenseArrayBase, LocationAttr, ModuleOp, i32
+from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.rewriter import InsertPoint
+from xdsl.traits import is_side_effect_free
+
+from ...dialects import tir
+from ...dialects.tir.buffer import AccessOp
+from ...support.walk import post_order, walk_ops
+
+OpT = TypeVar("OpT", bound=Operation)
+
+
+def prim_funcs(module: ModuleOp) -> list[tir.PrimFuncOp]:
+    """The prim_funcs at the top of the module."""
+    return [op for op in module.body.block.ops if isinstance(op, tir.PrimFuncOp)]
+
+
+def ops_of(root: Operation, kind: type[OpT]) -> list[OpT]:
+    """Every op of this kind inside `root`, outer before inner, in order."""
+    return [op for op in walk_ops(root) if isinstance(op, kind)]
+
+
+def move_before(ops: Iterable[Operation], anchor: Operation) -> None:
+    """Moves ops, in order, to just before `anchor`."""
+    block = anchor.parent
+    assert block is not None
+    for op in list(ops):
+        op.detach()
+        block.insert_op_before(op, anchor)
+
+
+def move_to_end(ops: Iterable[Operation], block: Block) -> None:
+    """Moves ops, in order, to the end of `block`."""
+    for op in list(ops):
+        op.detach()
+        block.add_op(op)
+
+
+def block_of_ops(ops: Iterable[Operation]) -> Region:
+    """A region of one block that takes the ops over."""
+    block = Block()
+    move_to_end(ops, block)
+    return Region(block)
+
+
+def set_operands(op: Operation, *groups: Sequence[SSAValue]) -> None:
+    """Gives an op with operand segments new operands, one group per segment."""
+    op.operands = [value for group in groups for value in group]
+    sizes = DenseArrayBase.from_list(i32, [len(group) for group in groups])
+    op.properties["operandSegmentSizes"] = sizes
+
+
+def set_indices(op: AccessOp, indices: Sequence[SSAValue], buffer: SSAValue | None = None) -> None:
+    """Has an access go elsewhere: other indices, another buffer."""
+    target = op.buffer if buffer is None else buffer
+    if isinstance(op, tir.LoadOp):
+        set_operands(op, [target], indices, [] if op.predicate is None else [op.predicate])
+    elif isinstance(op, tir.StoreOp):
+        set_operands(op, [target], indices, [] if op.predicate is None else [op.predicate], [op.value])
+
+
+def enclosing(op: Operation) -> Iterator[Operation]:
+    """The ops around `op`, innermost first."""
+    parent = op.parent_op()
+    while parent is not None:
+        yield parent
+        parent = parent.parent_op()
+
+
+def builder_before(op: Operation, location: LocationAttr | None = None) -> Builder:
+    """A builder whose ops come before `op`, at its location or the one given."""
+    builder = Builder(InsertPoint.before(op))
+    where = op.location if location is None else location
+    builder.operation_insertion_handler = [lambda new: _set_location(new, where)]
+    return builder
+
+
+def builder_at_end(block: Block, location: LocationAttr) -> Builder:
+    """A builder whose ops come at the end of `block`."""
+    builder = Builder(InsertPoint.at_end(block))
+    builder.operation_insertion_handler = [lambda new: _set_location(new, location)]
+    return builder
+
+
+def _set_location(op: Operation, location: LocationAttr) -> None:
+    op.location = location
+
+
+def erase_dead(root: Operation) -> None:
+    """Erases the pure ops inside `root` that nothing uses, and what only they used."""
+    for op in post_order(root):
+        if op is not root and op.results and is_dead(op):
+            op.detach()
+            op.erase()
+
+
+def erase_if_dead(value: SSAValue) -> None:
+    """Erases the op behind `value` when it is pure and unused, and then, likewise, what it was computed from."""
+    pending = [value]
+    while pending:
+        owner = pending.pop().owner
+        if isinstance(owner, Operation) and owner.parent is not None and owner.results and is_dead(owner):
+            operands = list(owner.operands)
+            owner.detach()
+            owner.erase()
+            pending += operands
+
+
+def is_dead(op: Operation) -> bool:
+    """Whether the op has no effect and no use."""
+    if any(result.uses for result in op.results):
+        return False
+    if isinstance(op, tir.LoadOp | tir.BufferRegionOp | tir.BufferGetOp):
+        return True
+    return is_side_effect_free(op)

@@ -1,0 +1,490 @@
+"""The pass `vectorize-loop`: the turns of a vectorized loop become the lanes of vectors.
+
+An index that rises with the loop variable becomes a ramp, whatever does not depend on it stays scalar. A condition that
+differs between lanes becomes a mask, behind a test whether all lanes take it. What has no vector form (a loop whose bounds
+depend on the lane, a call with effects, memory of each lane's own) leaves the whole loop serial.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from xdsl.builder import Builder
+from xdsl.context import Context
+from xdsl.dialects.builtin import IntegerAttr, IntegerType, ModuleOp, StringAttr, VectorType
+from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint
+
+from ...dialects import tir
+from ...dialects.tir.analysis import Analyzer, Expr
+from ...dialects.tir.analysis.expr import Kind, conjuncts, free_vars, logical_and, substitute
+from ...dialects.tir.buffer import AccessOp
+from ...dialects.tir.intrinsics import Effect, intrinsic_effect
+from ...dialects.tir.types import I1, element_of, lanes_of, with_lanes
+from ...support.walk import walk_ops
+from .rewriting import builder_before, enclosing, erase_dead, move_before, ops_of, prim_funcs
+
+MAX_LANES = 1024
+
+
+class _Serial(Exception):
+    """This loop has no vector form."""
+
+
+class _Vectorizer:
+    """Rebuilds the body of one loop over vectors, at `builder`'s place."""
+
+    def __init__(self, loop: tir.ForOp, lanes: int):
+        self.loop = loop
+        self.lanes = lanes
+        self.analyzer = Analyzer()
+        self.inside = {op for op in walk_ops(loop) if op is not loop}
+        self.mapped: dict[SSAValue, SSAValue] = {}
+        self.masks: list[SSAValue] = []
+        self.views: dict[SSAValue, SSAValue] = {}
+        self.shared_loads = False
+        """Whether the region rebuilt last, under a mask, loads what all lanes share."""
+        for outer in reversed([op for op in enclosing(loop) if isinstance(op, tir.ForOp)]):
+            self.analyzer.bind(outer.loop_var, outer.min, outer.extent)
+        self.analyzer.bind(loop.loop_var, loop.min, loop.extent)
+        self.variable = self.analyzer.expr(loop.loop_var)
+        atom = self.variable.atom
+        assert atom is not None
+        self.atom = atom
+
+    # Statements
+
+    def block(self, ops: Iterable[Operation], builder: Builder) -> None:
+        """Rebuilds statements in order; pure ops wait until their values are asked for."""
+        for op in ops:
+            match op:
+                case tir.StoreOp():
+                    self.store(op, builder)
+                case tir.LoadOp():
+                    if op.result.uses:
+                        self.load(op, builder)
+                case tir.IfOp():
+                    self.branch(op, builder)
+                case tir.ForOp():
+                    self.inner_loop(op, builder)
+                case tir.EvaluateOp():
+                    if self.is_varying(op.value):
+                        raise _Serial
+                case tir.AssertOp():
+                    condition = self.scalar(op.condition, builder)
+                    builder.insert(tir.AssertOp(condition, op.message.data))
+                case tir.IfThenElseOp():
+                    if op.result.uses:
+                        self.value(op.result, builder)
+                case tir.CallOp() if op.callee is not None or intrinsic_effect(op.intrinsic.data) is Effect.OPAQUE:
+                    raise _Serial
+                case tir.BufferOp() | tir.AllocateOp() | tir.AllocateConstOp() | tir.ScopeOp() | tir.AttrOp():
+                    raise _Serial
+                case tir.WhileOp() | tir.BlockOp() | tir.LaunchThreadOp() | tir.RealizeOp() | tir.PrefetchOp():
+                    raise _Serial
+                case _:
+                    pass
+
+    def branch(self, op: tir.IfOp, builder: Builder) -> None:
+        """One branch for all lanes, or one with a mask."""
+        if not self.is_varying(op.condition):
+            condition = self.value(op.condition, builder)
+            then, otherwise = self.region(op.then_region, builder), Region()
+            if op.else_region.blocks:
+                otherwise = self.region(op.else_region, builder)
+            builder.insert(tir.IfOp(condition, then, otherwise))
+            return
+        if op.else_region.blocks or self.masks:
+            raise _Serial
+        uniform: SSAValue | None = None
+        varying: list[SSAValue] = []
+        for part in _conjuncts(op.condition):
+            if self.is_varying(part):
+                varying.append(part)
+            else:
+                value = self.value(part, builder)
+                uniform = value if uniform is None else builder.insert(tir.AndOp(uniform, value)).result
+        if uniform is None:
+            self.masked_branch(op, varying, builder)
+            return
+        # What holds for all lanes is tested first: it may be what keeps accesses that all lanes share in bounds.
+        block = Block()
+        inner = Builder(InsertPoint.at_end(block))
+        inner.operation_insertion_handler = builder.operation_insertion_handler
+        saved = dict(self.mapped)
+        self.masked_branch(op, varying, inner)
+        self.mapped = saved
+        builder.insert(tir.IfOp(uniform, Region(block)))
+
+    def masked_branch(self, op: tir.IfOp, conditions: list[SSAValue], builder: Builder) -> None:
+        """The body for the lanes where all `conditions` hold: unmasked when they hold in all."""
+        mask: SSAValue | None = None
+        for condition in conditions:
+            value = self.spread(self.value(condition, builder), builder)
+            mask = value if mask is None else builder.insert(tir.AndOp(mask, value)).result
+        assert mask is not None
+        ends = self.ends(conditions)
+        self.masks.append(mask)
+        self.shared_loads = False
+        masked = self.region(op.then_region, builder)
+        self.masks.pop()
+        if ends is None:
+            if self.shared_loads:
+                raise _Serial
+            inner_ops = list(masked.block.ops)
+            for inner in inner_ops:
+                inner.detach()
+                builder.insert(inner)
+            return
+        everywhere, somewhere = (self.analyzer.to_ssa(e, builder, I1) for e in ends)
+        full = self.region(op.then_region, builder)
+        if self.shared_loads:
+            # An access that all lanes share is in bounds only where some lane is.
+            masked = Region(Block([tir.IfOp(somewhere, masked)]))
+        builder.insert(tir.IfOp(everywhere, full, masked))
+
+    def ends(self, conditions: list[SSAValue]) -> tuple[Expr, Expr] | None:
+        """When a conjunction of linear bounds holds in all lanes, and (at least) when in any; None when it is none."""
+        low = self.analyzer.expr(self.loop.min)
+        high = low + (self.lanes - 1)
+        everywhere: list[Expr] = []
+        somewhere: list[Expr] = []
+        for condition in conditions:
+            for part in conjuncts(self.analyzer.simplify(condition)):
+                atom = part.atom
+                if atom is None or atom.kind is not Kind.GE or self.hidden(part):
+                    return None
+                factor = atom.operands[0].coefficient(self.atom)
+                if self.atom in free_vars(atom.operands[0] - Expr(((self.atom, factor),), 0)):
+                    return None
+                worst, best = (low, high) if factor >= 0 else (high, low)
+                everywhere.append(substitute(part, {self.atom: worst}))
+                somewhere.append(substitute(part, {self.atom: best}))
+        return (
+            self.analyzer.simplify(logical_and(*everywhere)),
+            self.analyzer.simplify(logical_and(*somewhere)),
+        )
+
+    def region(self, region: Region, builder: Builder) -> Region:
+        """A region rebuilt into a new block; what it computes is not known outside."""
+        block = Block()
+        inner = Builder(InsertPoint.at_end(block))
+        inner.operation_insertion_handler = builder.operation_insertion_handler
+        saved = dict(self.mapped)
+        self.block(region.block.ops, inner)
+        self.mapped = saved
+        return Region(block)
+
+    def inner_loop(self, op: tir.ForOp, builder: Builder) -> None:
+        """A loop with the same bounds for all lanes, around vectors."""
+        start, extent = self.scalar(op.min, builder), self.scalar(op.extent, builder)
+        block = Block(arg_types=[op.loop_var.type])
+        self.analyzer.bind(op.loop_var, op.min, op.extent)
+        inner = Builder(InsertPoint.at_end(block))
+        inner.operation_insertion_handler = builder.operation_insertion_handler
+        saved = dict(self.mapped)
+        self.mapped[op.loop_var] = block.args[0]
+        block.args[0].name_hint = op.loop_var.name_hint
+        self.block(op.body.block.ops, inner)
+        self.mapped = saved
+        thread = op.thread.data if op.thread is not None else None
+        kind = "serial" if op.kind.data == "vectorized" else op.kind.data
+        builder.insert(
+            tir.ForOp(
+                op.var_name.data,
+                start,
+                extent,
+                kind=kind,
+                thread=thread,
+                annotations=op.annotations,
+                body=Region(block),
+            )
+        )
+
+    # Accesses
+
+    def indices(self, op: AccessOp, builder: Builder) -> tuple[SSAValue, list[SSAValue]]:
+        """The buffer and the indices, the last one a vector where any rises with the lane."""
+        varying = [self.is_varying(i) for i in op.indices]
+        if any(lanes_of(i.type) > 1 for i in op.indices) or lanes_of(op.buffer.type.dtype) > 1:
+            raise _Serial
+        if any(varying[:-1]):
+            return self.flat_access(op, builder)
+        indices = [self.scalar(i, builder) for i in op.indices[:-1]]
+        if op.indices:
+            indices.append(self.index(op.indices[-1], builder))
+        return self.operand(op.buffer, builder), indices
+
+    def flat_access(self, op: AccessOp, builder: Builder) -> tuple[SSAValue, list[SSAValue]]:
+        """An access whose lanes lie in several rows, through a one-dimensional view of the buffer."""
+        shape = op.buffer.type.static_shape
+        owner = op.buffer.owner
+        strided = isinstance(owner, tir.BufferOp) and (owner.stride_dims.data or owner.elem_offset is not None)
+        if shape is None or strided:
+            raise _Serial
+        total = Expr((), 0)
+        for extent, index in zip(shape, op.indices, strict=True):
+            total = total.scaled(extent) + self.analyzer.expr(index)
+        buffer = self.operand(op.buffer, builder)
+        view = self.views.get(buffer)
+        if view is None:
+            size = 1
+            for extent in shape:
+                size *= extent
+            outside = builder_before(self.loop)
+            data = outside.insert(tir.BufferGetOp(buffer, "data", tir.HandleType.get(op.buffer.type.dtype)))
+            name = f"{tir.buffer_name(op.buffer)}_flat"
+            type_ = tir.BufferType.get([size], op.buffer.type.dtype, op.buffer.type.scope.data)
+            view = self.views[buffer] = outside.insert(tir.DeclBufferOp(name, type_, source=data.result)).result
+            view.name_hint = name
+        return view, [self.linear(self.analyzer.simplify(total), op.indices[-1].type, builder)]
+
+    def index(self, value: SSAValue, builder: Builder) -> SSAValue:
+        """An index: scalar, a ramp, or any vector."""
+        if not self.is_varying(value):
+            return self.scalar(value, builder)
+        e = self.analyzer.simplify(value)
+        if self.atom not in free_vars(e):
+            return self.linear(e, value.type, builder)
+        factor = e.coefficient(self.atom)
+        if self.atom in free_vars(e - Expr(((self.atom, factor),), 0)) or self.hidden(e):
+            return self.value(value, builder)
+        return self.linear(e, value.type, builder)
+
+    def hidden(self, e: Expr) -> bool:
+        """Whether `e` holds a variable that is a vector, or not rebuilt."""
+        for atom in free_vars(e):
+            value = atom.payload
+            if not isinstance(value, SSAValue) or atom is self.atom:
+                continue
+            new = self.mapped.get(value)
+            if new is not None and lanes_of(new.type) > 1:
+                return True
+            if new is None and isinstance(value, OpResult) and value.op in self.inside:
+                return True
+        return False
+
+    def linear(self, e: Expr, type_: object, builder: Builder) -> SSAValue:
+        """base + factor * variable as a ramp (or the base alone)."""
+        factor = e.coefficient(self.atom)
+        rest = e - Expr(((self.atom, factor),), 0)
+        if self.atom in free_vars(rest) or self.hidden(rest):
+            raise _Serial
+        assert isinstance(type_, IntegerType)
+        base = rest + self.analyzer.expr(self.loop.min).scaled(factor)
+        values = {atom: self.mapped[v] for atom in free_vars(base) if (v := atom.payload) in self.mapped}  # pyright: ignore[reportArgumentType]
+        start = self.analyzer.to_ssa(base, builder, type_, values)
+        if factor == 0:
+            return start
+        step = builder.insert(tir.ConstOp.int(factor, type_)).result
+        return builder.insert(tir.RampOp(start, step, self.lanes)).result
+
+    def load(self, op: tir.LoadOp, builder: Builder) -> None:
+        if op.predicate is not None:
+            raise _Serial
+        buffer, indices = self.indices(op, builder)
+        varying = bool(indices) and lanes_of(indices[-1].type) > 1
+        mask = self.masks[-1] if self.masks and varying else None
+        self.shared_loads = self.shared_loads or (bool(self.masks) and not varying)
+        new = builder.insert(tir.LoadOp(buffer, indices, mask))
+        new.result.name_hint = op.result.name_hint
+        self.mapped[op.result] = new.result
+
+    def store(self, op: tir.StoreOp, builder: Builder) -> None:
+        if op.predicate is not None:
+            raise _Serial
+        value = self.value(op.value, builder)
+        buffer, indices = self.indices(op, builder)
+        if not indices or lanes_of(indices[-1].type) == 1:
+            # Every lane stores to one place: only the last counts, and each may read what the one before stored.
+            if lanes_of(value.type) > 1 or self.masks or self.reads_back(op):
+                raise _Serial
+            builder.insert(tir.StoreOp(value, buffer, indices))
+            return
+        new = builder.insert(
+            tir.StoreOp(self.spread(value, builder), buffer, indices, self.masks[-1] if self.masks else None)
+        )
+        new.attributes.update(op.attributes)
+
+    def reads_back(self, op: tir.StoreOp) -> bool:
+        """Whether the loop also reads the buffer."""
+        return any(isinstance(u.operation, tir.LoadOp) and u.operation in self.inside for u in op.buffer.uses)
+
+    # Values
+
+    def is_varying(self, value: SSAValue) -> bool:
+        """Whether the value differs between lanes (as far as can be seen from what it is computed from)."""
+        pending, seen = [value], set[SSAValue]()
+        while pending:
+            current = pending.pop()
+            if current in seen:
+                continue
+            seen.add(current)
+            if current is self.loop.loop_var:
+                return True
+            new = self.mapped.get(current)
+            if new is not None:
+                if lanes_of(new.type) > 1:
+                    return True
+                continue
+            if isinstance(current, OpResult) and current.op in self.inside:
+                pending += current.op.operands
+                for region in current.op.regions:
+                    pending += [o for inner in region.block.ops for o in inner.operands]
+        return False
+
+    def operand(self, value: SSAValue, builder: Builder) -> SSAValue:
+        """A value that is no number: as rebuilt, or from outside."""
+        if value in self.mapped:
+            return self.mapped[value]
+        if isinstance(value, OpResult) and value.op in self.inside:
+            raise _Serial
+        return value
+
+    def scalar(self, value: SSAValue, builder: Builder) -> SSAValue:
+        """A value that must be the same in all lanes."""
+        new = self.value(value, builder)
+        if lanes_of(new.type) > 1:
+            raise _Serial
+        return new
+
+    def spread(self, value: SSAValue, builder: Builder) -> SSAValue:
+        """A value as a vector."""
+        if lanes_of(value.type) > 1:
+            return value
+        return builder.insert(tir.BroadcastOp(value, self.lanes)).result
+
+    def value(self, value: SSAValue, builder: Builder) -> SSAValue:
+        """The value in vector form where it differs between lanes, else as a scalar."""
+        known = self.mapped.get(value)
+        if known is not None:
+            return known
+        if value is self.loop.loop_var:
+            one = builder.insert(tir.ConstOp.int(1, value.type)).result
+            new = builder.insert(tir.RampOp(self.loop.min, one, self.lanes)).result
+        elif isinstance(value, OpResult) and value.op in self.inside:
+            new = self.rebuild(value.op, builder)
+        else:
+            return value
+        self.mapped[value] = new
+        if new.name_hint is None:
+            new.name_hint = value.name_hint
+        return new
+
+    def rebuild(self, op: Operation, builder: Builder) -> SSAValue:
+        """One pure op over vectors."""
+        if isinstance(op, tir.IfThenElseOp):
+            return self.choice(op, builder)
+        if isinstance(op, tir.LoadOp):
+            self.load(op, builder)
+            return self.mapped[op.result]
+        if isinstance(op, tir.RampOp | tir.BroadcastOp | tir.ShuffleOp | tir.CommReducerOp) or op.regions:
+            raise _Serial
+        if isinstance(op, tir.CallOp) and (
+            op.callee is not None
+            or intrinsic_effect(op.intrinsic.data) is not Effect.PURE
+            or op.intrinsic.data in ("call_pure_extern", "call_llvm_pure_intrin", "address_of", "tvm_access_ptr")
+        ):
+            if self.is_varying(op.results[0]):
+                raise _Serial
+        operands: list[SSAValue] = []
+        for operand in op.operands:
+            if isinstance(operand.type, tir.BufferType | tir.HandleType):
+                operands.append(self.operand(operand, builder))
+            else:
+                operands.append(self.value(operand, builder))
+        if any(lanes_of(o.type) > 1 for o in operands):
+            operands = [self.spread(o, builder) for o in operands]
+            result = with_lanes(element_of(op.results[0].type), self.lanes)
+        else:
+            result = op.results[0].type
+        new = type(op).create(
+            operands=operands, result_types=[result], properties=op.properties, attributes=op.attributes
+        )
+        return builder.insert(new).results[0]
+
+    def choice(self, op: tir.IfThenElseOp, builder: Builder) -> SSAValue:
+        """T.if_then_else: one choice for all lanes, or lane by lane."""
+        condition = self.value(op.condition, builder)
+        varying = lanes_of(condition.type) > 1 or self.is_varying(op.result)
+        regions: list[Region] = []
+        outer, self.masks = self.masks, self.masks if lanes_of(condition.type) == 1 else []
+        for region in (op.then_region, op.else_region):
+            block = Block()
+            inner = Builder(InsertPoint.at_end(block))
+            inner.operation_insertion_handler = builder.operation_insertion_handler
+            saved = dict(self.mapped)
+            last = region.block.last_op
+            assert isinstance(last, tir.YieldOp)
+            self.block((o for o in region.block.ops if o is not last), inner)
+            value = self.value(last.values[0], inner)
+            inner.insert(tir.YieldOp(self.spread(value, inner) if varying else value))
+            self.mapped = saved
+            regions.append(Region(block))
+        self.masks = outer
+        type_ = with_lanes(op.result.type, self.lanes) if varying else op.result.type
+        if lanes_of(condition.type) > 1 and outer:
+            condition = builder.insert(tir.AndOp(condition, outer[-1])).result
+        return builder.insert(tir.IfThenElseOp(condition, regions[0], regions[1], type_)).result
+
+
+def _conjuncts(condition: SSAValue) -> list[SSAValue]:
+    """The conditions that `and` joins in `condition`."""
+    owner = condition.owner
+    if isinstance(owner, tir.AndOp):
+        return [*_conjuncts(owner.lhs), *_conjuncts(owner.rhs)]
+    return [condition]
+
+
+def vectorize(loop: tir.ForOp) -> bool:
+    """Replaces one loop by vector ops; False when it had to become serial."""
+    owner = loop.extent.owner
+    lanes = owner.value.value.data if isinstance(owner, tir.ConstOp) and isinstance(owner.value, IntegerAttr) else 0
+    if lanes == 1:
+        loop.loop_var.replace_all_uses_with(loop.min)
+        move_before(loop.body.block.ops, loop)
+    elif 1 < lanes <= MAX_LANES and not any(_is_vector(op) for op in walk_ops(loop)):
+        holder = Block()
+        builder = Builder(InsertPoint.at_end(holder))
+        builder.operation_insertion_handler = [lambda op: _locate(op, loop)]
+        try:
+            _Vectorizer(loop, lanes).block(loop.body.block.ops, builder)
+        except _Serial:
+            loop.properties["kind"] = StringAttr("serial")
+            return False
+        move_before(holder.ops, loop)
+    else:
+        loop.properties["kind"] = StringAttr("serial")
+        return False
+    loop.detach()
+    loop.erase()
+    return True
+
+
+def _locate(op: Operation, loop: tir.ForOp) -> None:
+    op.location = loop.location
+
+
+def _is_vector(op: Operation) -> bool:
+    return any(isinstance(result.type, VectorType) for result in op.results)
+
+
+@dataclass(frozen=True)
+class VectorizeLoop(ModulePass):
+    """Turns loops of kind `vectorized` into vector expressions."""
+
+    name = "vectorize-loop"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Vectorizes every such loop of the module, inner ones first."""
+        for function in prim_funcs(op):
+            loops = [loop for loop in ops_of(function, tir.ForOp) if loop.kind.data == "vectorized"]
+            for loop in reversed(loops):
+                vectorize(loop)
+            if loops:
+                erase_dead(function)
+
+
+__all__ = ["VectorizeLoop", "vectorize"]

@@ -32,7 +32,7 @@ def parse(text: str, name: str = "<string>", *, directory: str | PathLike[str] |
     sources = Sources()
     sources.add(name, text)
     with sources.reading():
-        folder = None if directory is None else Path(directory)
+        folder = None if directory is None else str(directory)
         return in_deep_stack(lambda: parse_mir(text, name, directory=folder))
 
 

@@ -7,14 +7,13 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import mirstack
 import numpy as np
+from mirstack.driver.targets import print_mlir
+from mirstack.support.walk import walk_ops
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
-
-import mirstack
-from mirstack.driver.targets import print_mlir
-from mirstack.support.walk import walk_ops
 
 FOLDER = Path(__file__).parent
 SHOWN = 6
@@ -61,7 +60,9 @@ def main() -> None:
     native = time.perf_counter() - stages.started
 
     print(f"{'stage':<24}{'ms':>8}{'ops':>8}{'bytes':>10}")
-    print(f"{'parse and type':<24}{parsed * 1e3:>8.1f}{sum(1 for _ in walk_ops(module)):>8}{len(print_mlir(module)):>10}")
+    print(
+        f"{'parse and type':<24}{parsed * 1e3:>8.1f}{sum(1 for _ in walk_ops(module)):>8}{len(print_mlir(module)):>10}"
+    )
     for name, seconds, ops, size in stages.rows:
         print(f"{name:<24}{seconds * 1e3:>8.1f}{ops:>8}{size:>10}")
     print(f"{'LLVM and machine code':<24}{native * 1e3:>8.1f}")

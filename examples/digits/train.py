@@ -7,6 +7,7 @@ Rerun it with `python examples/digits/train.py`; the seed is fixed, so the weigh
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import numpy as np
@@ -52,7 +53,7 @@ def gradients(parameters: list[tuple[Array, Array]], x: Array, labels: NDArray[n
 def train(x: Array, labels: NDArray[np.int64], rng: np.random.Generator) -> list[tuple[Array, Array]]:
     """Adam (Kingma and Ba, 2015) over shuffled batches."""
     flat: list[Array] = []
-    for inputs, outputs in zip(LAYERS, LAYERS[1:], strict=False):
+    for inputs, outputs in itertools.pairwise(LAYERS):
         scale = np.sqrt(2 / inputs)
         flat += [(rng.standard_normal((outputs, inputs)) * scale).astype("float32"), np.zeros(outputs, "float32")]
     mean, square = [np.zeros_like(p) for p in flat], [np.zeros_like(p) for p in flat]
@@ -67,9 +68,9 @@ def train(x: Array, labels: NDArray[np.int64], rng: np.random.Generator) -> list
                 mean[k] = 0.9 * mean[k] + 0.1 * gradient
                 square[k] = 0.999 * square[k] + 0.001 * gradient**2
                 corrected = mean[k] / (1 - 0.9**step)
-                flat[k] = (flat[k] - LEARNING_RATE * corrected / (np.sqrt(square[k] / (1 - 0.999**step)) + 1e-8)).astype(
-                    "float32"
-                )
+                flat[k] = (
+                    flat[k] - LEARNING_RATE * corrected / (np.sqrt(square[k] / (1 - 0.999**step)) + 1e-8)
+                ).astype("float32")
     return list(zip(flat[::2], flat[1::2], strict=True))
 
 

@@ -2,7 +2,6 @@
 
 from hypothesis import given
 from hypothesis import strategies as st
-
 from mirstack.lowering.relay.memory_plan import ALIGNMENT, Lifetime, plan_memory
 
 lifetimes = st.builds(

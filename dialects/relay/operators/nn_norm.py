@@ -1,0 +1,282 @@
+"""Normalizations at inference: batch, layer, instance and group norm, lrn, l2_normalize."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from xdsl.dialects.builtin import TupleType
+
+from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
+from .computes import elementwise
+from .meanings import Array, is_float, normal_axes
+from .nn_basic import along
+from .reduce import te_mean, te_reduce
+from .relations import ANY, axes_of, axis_of, rank_at_least, shape_of, show_argument, tensor_type
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from ...te import builder as te
+    from ...te.builder import Expr, Tensor
+else:
+    from ._lazy import np, te
+
+AFFINE = (attr("epsilon", 1e-5), attr("center", True), attr("scale", True))
+
+
+def _channel_vectors(rel: Relation, count: int) -> int:
+    """The `count` arguments after the data are vectors along `axis`; gives their length."""
+    data = rank_at_least(rel, 0, 1)
+    shape = shape_of(data)
+    size = shape[axis_of(rel, rel.attrs.axis, len(shape))]
+    for index in range(1, 1 + count):
+        rel.set_argument(index, tensor_type([size], data.element_type))
+    return size
+
+
+def _wide(x: Array) -> Array:
+    # Half precision is normalized in float32.
+    return x.astype(np.float32) if is_float(x) and x.dtype.itemsize < 4 else x
+
+
+def _affine(attrs: Attrs, x: Array, gamma: Array, beta: Array, axis: int) -> Array:
+    if attrs.scale:
+        x = x * along(gamma, axis, x.ndim)
+    return x + along(beta, axis, x.ndim) if attrs.center else x
+
+
+def _batch_norm_relation(rel: Relation) -> None:
+    size = _channel_vectors(rel, 4)
+    data = rel.tensor(0)
+    vector = tensor_type([size], data.element_type)
+    rel.set_result(TupleType([data, vector, vector]))
+
+
+def _batch_norm(attrs: Attrs, x: Array, gamma: Array, beta: Array, mean: Array, var: Array) -> tuple[Array, ...]:
+    axis = attrs.axis % x.ndim
+    shift, spread = _wide(mean), np.sqrt(_wide(var) + np.asarray(attrs.epsilon, _wide(var).dtype))
+    normal = (_wide(x) - along(shift, axis, x.ndim)) / along(spread, axis, x.ndim)
+    return _affine(attrs, normal, _wide(gamma), _wide(beta), axis).astype(x.dtype), mean, var
+
+
+def _te_batch_norm(attrs: Attrs, xs: Sequence[Tensor]) -> list[Tensor]:
+    x, gamma, beta, mean, var = xs
+    axis = attrs.axis % len(x.shape)
+
+    def body(*i: Expr) -> Any:
+        c = i[axis]
+        value = (x(*i) - mean(c)) / te.sqrt(var(c) + te.const(attrs.epsilon, x.dtype))
+        if attrs.scale:
+            value = value * gamma(c)
+        return value + beta(c) if attrs.center else value
+
+    return [
+        te.compute(x.shape, body, name="T_batch_norm"),
+        *(elementwise(lambda e: e, t, "T_copy") for t in (mean, var)),
+    ]
+
+
+register(
+    Operator(
+        "nn.batch_norm", ("data", "gamma", "beta", "moving_mean", "moving_var"), _batch_norm_relation,
+        OpPattern.OUT_ELEMWISE_FUSABLE,
+        numpy=_batch_norm,
+        compute=lambda attrs, xs, out: _te_batch_norm(attrs, xs),
+        attributes=(attr("axis", 1), *AFFINE),
+        doc="(x - mean) / sqrt(var + epsilon) * gamma + beta along `axis`; with it the mean and the variance, as given.",
+    )
+)  # fmt: skip
+
+
+def _normalized(x: Array, axes: tuple[int, ...], epsilon: float) -> Array:
+    """x shifted and scaled to mean 0 and variance 1 over axes."""
+    mean = x.mean(axis=axes, keepdims=True)
+    var = np.square(x - mean).mean(axis=axes, keepdims=True)
+    return (x - mean) / np.sqrt(var + np.asarray(epsilon, x.dtype))
+
+
+def _te_normalized(x: Tensor, axes: Sequence[int], epsilon: float) -> Callable[[Sequence[Any]], Any]:
+    """The element of the normalized tensor, as a function of its indices. Mean and variance are computes of their own."""
+    mean = te_mean(x, axes, False)
+    kept = [a for a in range(len(x.shape)) if a not in axes]
+
+    def of(t: Tensor, i: Sequence[Any]) -> Any:
+        return t(*(i[a] for a in kept))
+
+    def squared(*i: Any) -> Any:
+        deviation = x(*i) - of(mean, i)
+        return deviation * deviation
+
+    var = te_mean(te.compute(x.shape, squared, name="T_squared_deviation"), axes, False)
+    return lambda i: (x(*i) - of(mean, i)) / te.sqrt(of(var, i) + te.const(epsilon, x.dtype))
+
+
+def _te_affine(attrs: Attrs, value: Any, gamma: Tensor, beta: Tensor, channel: Any) -> Any:
+    if attrs.scale:
+        value = value * gamma(channel)
+    return value + beta(channel) if attrs.center else value
+
+
+def _normalization(name: str, axis: int, over: Callable[[int, int], tuple[int, ...]], doc: str) -> None:
+    """Registers a norm whose statistics are over the axes `over(rank, axis)`."""
+
+    def relation(rel: Relation) -> None:
+        _channel_vectors(rel, 2)
+        rel.set_result(rel.tensor(0))
+
+    def meaning(attrs: Attrs, x: Array, gamma: Array, beta: Array) -> Array:
+        channel = attrs.axis % x.ndim
+        normal = _normalized(_wide(x), over(x.ndim, channel), attrs.epsilon)
+        return _affine(attrs, normal, _wide(gamma), _wide(beta), channel).astype(x.dtype)
+
+    def compute(attrs: Attrs, xs: Sequence[Tensor], out: Any) -> list[Tensor]:
+        x, gamma, beta = xs
+        channel = attrs.axis % len(x.shape)
+        normal = _te_normalized(x, over(len(x.shape), channel), attrs.epsilon)
+        body = lambda *i: _te_affine(attrs, normal(i), gamma, beta, i[channel])  # noqa: E731
+        return [te.compute(x.shape, body, name=f"T_{name.removeprefix('nn.')}")]
+
+    register(
+        Operator(
+            name, ("data", "gamma", "beta"), relation, OpPattern.OUT_ELEMWISE_FUSABLE,
+            numpy=meaning, compute=compute, attributes=(attr("axis", axis), *AFFINE), doc=doc,
+        )
+    )  # fmt: skip
+
+
+_normalization(
+    "nn.layer_norm", -1, lambda rank, axis: (axis,), "Mean 0 and variance 1 along `axis`, then times gamma plus beta."
+)
+_normalization("nn.instance_norm", 1, lambda rank, axis: tuple(a for a in range(1, rank) if a != axis), "Mean 0 and variance 1 over each image's axes for each channel, then times gamma plus beta.")  # fmt: skip
+
+
+def _group_norm_relation(rel: Relation) -> None:
+    size = _channel_vectors(rel, 2)
+    groups = rel.attrs.num_groups
+    if groups < 1 or (size != ANY and size % groups):
+        raise rel.fail(
+            f"nn.group_norm: num_groups={groups} does not divide the {size} channels of {show_argument(rel, 0)}"
+        )
+    rel.set_result(rel.tensor(0))
+
+
+def _group_axes(rank: int, axis: int) -> tuple[int, ...]:
+    """Of the data with its channels split into (groups, channels of a group), all axes but the first and the groups."""
+    return tuple(a for a in range(1, rank + 1) if a != axis)
+
+
+def _group_norm(attrs: Attrs, x: Array, gamma: Array, beta: Array) -> Array:
+    axis = attrs.axis % x.ndim
+    grouped = _wide(x).reshape(*x.shape[:axis], attrs.num_groups, -1, *x.shape[axis + 1 :])
+    normal = _normalized(grouped, _group_axes(x.ndim, axis), attrs.epsilon).reshape(x.shape)
+    return _affine(attrs, normal, _wide(gamma), _wide(beta), axis).astype(x.dtype)
+
+
+def _te_group_norm(attrs: Attrs, xs: Sequence[Tensor]) -> Tensor:
+    x, gamma, beta = xs
+    axis = attrs.axis % len(x.shape)
+    size: Any = x.shape[axis]
+    width = size // attrs.num_groups if isinstance(size, int) else te.floordiv(size, attrs.num_groups)
+    grouped = te.compute(
+        [*x.shape[:axis], attrs.num_groups, width, *x.shape[axis + 1 :]],
+        lambda *i: x(*i[:axis], i[axis] * width + i[axis + 1], *i[axis + 2 :]),
+        name="T_groups",
+    )
+    normal = _te_normalized(grouped, _group_axes(len(x.shape), axis), attrs.epsilon)
+
+    def body(*i: Any) -> Any:
+        split = [*i[:axis], te.floordiv(i[axis], width), te.floormod(i[axis], width), *i[axis + 1 :]]
+        return _te_affine(attrs, normal(split), gamma, beta, i[axis])
+
+    return te.compute(x.shape, body, name="T_group_norm")
+
+
+register(
+    Operator(
+        "nn.group_norm", ("data", "gamma", "beta"), _group_norm_relation, OpPattern.OUT_ELEMWISE_FUSABLE,
+        numpy=_group_norm,
+        compute=lambda attrs, xs, out: [_te_group_norm(attrs, xs)],
+        attributes=(attr("num_groups", kind="int"), attr("axis", 1), *AFFINE),
+        doc="Mean 0 and variance 1 over each image's axes for each group of channels, then times gamma plus beta.",
+    )
+)  # fmt: skip
+
+
+def _lrn_relation(rel: Relation) -> None:
+    data = rel.tensor(0)
+    axis_of(rel, rel.attrs.axis, data.get_num_dims())
+    if rel.attrs.size < 1 or rel.attrs.size % 2 == 0:
+        raise rel.fail(f"nn.lrn: size={rel.attrs.size} must be odd and positive")
+    rel.set_result(data)
+
+
+def _lrn(attrs: Attrs, x: Array) -> Array:
+    axis, half = attrs.axis % x.ndim, attrs.size // 2
+    wide = _wide(x)
+    padded = np.pad(wide * wide, [(half, half) if a == axis else (0, 0) for a in range(x.ndim)])
+    total = np.lib.stride_tricks.sliding_window_view(padded, attrs.size, axis).sum(-1, dtype=wide.dtype)
+    scale = np.asarray(attrs.alpha / attrs.size, wide.dtype)
+    norm = np.power(np.asarray(attrs.bias, wide.dtype) + scale * total, np.asarray(attrs.beta, wide.dtype))
+    return (wide / norm).astype(x.dtype)
+
+
+def _te_lrn(attrs: Attrs, x: Tensor) -> Tensor:
+    axis, half = attrs.axis % len(x.shape), attrs.size // 2
+    size = x.shape[axis]
+    k = te.reduce_axis((0, attrs.size), name="k")
+
+    def square(*i: Any) -> Any:
+        place = i[axis] + k - half
+        element = x(*i[:axis], place, *i[axis + 1 :])
+        inside = te.all(place >= 0, place < size)
+        return te.sum(te.if_then_else(inside, element * element, te.const(0, x.dtype)), axis=k)
+
+    total = te.compute(x.shape, square, name="lrn_sum")
+    bias, scale, beta = (te.const(v, x.dtype) for v in (attrs.bias, attrs.alpha / attrs.size, attrs.beta))
+    return te.compute(x.shape, lambda *i: x(*i) / te.power(bias + scale * total(*i), beta), name="T_lrn")
+
+
+register(
+    Operator(
+        "nn.lrn", ("data",), _lrn_relation, OpPattern.OUT_ELEMWISE_FUSABLE,
+        numpy=_lrn,
+        compute=lambda attrs, xs, out: [_te_lrn(attrs, xs[0])],
+        attributes=(attr("size", 5), attr("axis", 1), attr("bias", 2.0), attr("alpha", 0.0001), attr("beta", 0.75)),
+        doc="x / (bias + alpha / size * (the sum of squares of the `size` neighbours along `axis`)) ^ beta.",
+    )
+)  # fmt: skip
+
+
+def _l2_relation(rel: Relation) -> None:
+    data = rel.tensor(0)
+    axes_of(rel, rel.attrs.axis, data.get_num_dims())
+    rel.set_result(data)
+
+
+def _l2_normalize(attrs: Attrs, x: Array) -> Array:
+    wide = _wide(x)
+    total = np.sum(np.square(wide), axis=normal_axes(attrs.axis, x.ndim), keepdims=True, dtype=wide.dtype)
+    return (wide / np.sqrt(np.maximum(total, np.asarray(attrs.eps, wide.dtype)))).astype(x.dtype)
+
+
+def _te_l2_normalize(attrs: Attrs, x: Tensor) -> Tensor:
+    axes = normal_axes(attrs.axis, len(x.shape))
+    square = elementwise(lambda e: e * e, x, "T_square")
+    total = te_reduce(lambda e, axis: te.sum(e, axis=axis), square, axes, False, "T_l2_sum")
+    kept = [a for a in range(len(x.shape)) if a not in axes]
+    eps = te.const(attrs.eps, x.dtype)
+    return te.compute(
+        x.shape, lambda *i: x(*i) / te.sqrt(te.max(total(*(i[a] for a in kept)), eps)), name="T_l2_normalize"
+    )
+
+
+register(
+    Operator(
+        "nn.l2_normalize", ("data",), _l2_relation, OpPattern.OUT_ELEMWISE_FUSABLE,
+        numpy=_l2_normalize,
+        compute=lambda attrs, xs, out: [_te_l2_normalize(attrs, xs[0])],
+        attributes=(attr("eps", kind="float"), attr("axis", None, "ints")),
+        doc="x / sqrt(max(sum(x^2), eps)), the sum over `axis`.",
+    )
+)  # fmt: skip

@@ -1,0 +1,331 @@
+"""Pooling of one, two and three dimensions: maximum and average, by windows, global and adaptive."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
+from .layout import checked_layout, laid_out, layout, logical_sizes
+from .meanings import Array, is_float
+from .nn_conv import SPATIAL, check_window, spatial_padding, window_count, windows
+from .relations import ANY, show_argument
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from ...te import builder as te
+    from ...te.builder import Tensor
+else:
+    from ._lazy import np, te
+
+
+def _places(attrs: Attrs, size: Any, axis: int, rank: int) -> Any:
+    before, after = spatial_padding(attrs.padding, rank) or ((), ())
+    return window_count(
+        size,
+        before[axis],
+        after[axis],
+        attrs.pool_size[axis],
+        attrs.strides[axis],
+        attrs.dilation[axis],
+        attrs.ceil_mode,
+    )
+
+
+def _pool_relation(rank: int) -> Any:
+    axes = SPATIAL[rank]
+
+    def relation(rel: Relation) -> None:
+        check_window(rel, rank, "pool_size", "strides", "dilation")
+        source = checked_layout(rel, "layout", "NC" + axes)
+        target = checked_layout(rel, "out_layout", "NC" + axes, source.text)
+        sizes = logical_sizes(rel, 0, source)
+        for place, axis in enumerate(axes):
+            sizes[axis] = _places(rel.attrs, sizes[axis], place, rank)
+            if sizes[axis] != ANY and sizes[axis] < 0:
+                raise rel.fail(
+                    f"{rel.operator.name}: the window is larger than {show_argument(rel, 0)} with its padding along {axis}"
+                )
+        rel.set_result(laid_out(rel, sizes, target, rel.tensor(0).element_type))
+
+    return relation
+
+
+def lowest(dtype: Any) -> Any:
+    """The number that no element of `dtype` is below."""
+    if dtype.kind in "iu":
+        return np.iinfo(dtype).min
+    return False if dtype.kind == "b" else -np.inf
+
+
+def _window_views(attrs: Attrs, x: Array, fill: Any) -> Array:
+    """Every window of x (N, C, …) with its padding: (N, C, places…, window…)."""
+    rank = x.ndim - 2
+    before, _ = spatial_padding(attrs.padding, rank) or ((), ())
+    width: list[tuple[int, int]] = []
+    for axis, size in enumerate(x.shape[2:]):
+        # ceil_mode may need more elements behind than the padding says; a stride may need fewer.
+        reach = (attrs.pool_size[axis] - 1) * attrs.dilation[axis] + 1
+        needed = (_places(attrs, size, axis, rank) - 1) * attrs.strides[axis] + reach
+        width.append((before[axis], max(needed - before[axis] - size, 0)))
+    padded = np.pad(x, [(0, 0), (0, 0), *width], constant_values=fill)
+    view = windows(padded, attrs.pool_size, attrs.strides, attrs.dilation)
+    places = [_places(attrs, size, axis, rank) for axis, size in enumerate(x.shape[2:])]
+    return view[(slice(None), slice(None), *(slice(p) for p in places))]
+
+
+def _numpy_pool(rank: int, is_max: bool) -> Any:
+    axes = SPATIAL[rank]
+    window = tuple(range(2 + rank, 2 + 2 * rank))
+
+    def meaning(attrs: Attrs, x: Array) -> Array:
+        data = layout(attrs.layout).to_logical(x, "NC" + axes)
+        if is_max:
+            result = _window_views(attrs, data, lowest(x.dtype)).max(axis=window)
+        else:
+            total = _window_views(attrs, _accumulator(data), 0).sum(axis=window)
+            if attrs.count_include_pad:
+                count: Any = prod(attrs.pool_size)
+            else:
+                ones = np.ones((1, 1, *data.shape[2:]), total.dtype)
+                count = np.maximum(_window_views(attrs, ones, 0).sum(axis=window), 1)
+            result = _mean_of(total, count, x)
+        return layout(attrs.out_layout or attrs.layout).from_logical(result, "NC" + axes)
+
+    return meaning
+
+
+def _accumulator(x: Array) -> Array:
+    return (
+        x.astype(np.float32)
+        if is_float(x) and x.dtype.itemsize < 4
+        else x.astype(np.int64)
+        if x.dtype.kind in "iu"
+        else x
+    )
+
+
+def _mean_of(total: Array, count: Any, like: Array) -> Array:
+    """total / count in the dtype of `like`; integers round toward zero."""
+    if like.dtype.kind in "iu":
+        return (np.sign(total) * (np.abs(total) // np.asarray(count, total.dtype))).astype(like.dtype)
+    return (total / np.asarray(count, total.dtype)).astype(like.dtype)
+
+
+def _te_window(
+    x: Tensor,
+    source: Any,
+    target: Any,
+    axes: str,
+    sizes: dict[str, Any],
+    at: Any,
+    kernel: Sequence[Any],
+    name: str,
+    is_max: bool,
+) -> Tensor:
+    """A reduction over windows. `at(axis number, place, offset)` is an index along a spatial axis, which may lie outside."""
+    extents = [te.reduce_axis((0, k), name=f"r{a.lower()}") for a, k in zip(axes, kernel, strict=True)]
+    inputs = source.logical(x.shape)
+    reducer = te.max if is_max else te.sum
+    outside = te.min_value(x.dtype) if is_max else te.const(0, x.dtype)
+
+    def body(*i: Any) -> Any:
+        places = target.logical_indices(i)
+        where = {a: at(n, places[a], extents[n]) for n, a in enumerate(axes)}
+        element = x(*source.indices({"N": places["N"], "C": places["C"], **{a: w for a, (w, _) in where.items()}}))
+        bounds: list[Any] = []
+        for axis, (index, (low, high)) in where.items():
+            bounds += [index >= 0] if low else []
+            bounds += [index < inputs[axis]] if high else []
+        return reducer(te.if_then_else(te.all(*bounds), element, outside) if bounds else element, axis=extents)
+
+    return te.compute(target.physical(sizes), body, name=name)
+
+
+def _te_pool(rank: int, is_max: bool) -> Any:
+    axes = SPATIAL[rank]
+
+    def compute(attrs: Attrs, xs: Sequence[Tensor], out: Any) -> list[Tensor]:
+        x = xs[0]
+        source, target = layout(attrs.layout), layout(attrs.out_layout or attrs.layout)
+        before, after = spatial_padding(attrs.padding, rank) or ((), ())
+        inputs = source.logical(x.shape)
+        sizes = dict(inputs)
+        for n, axis in enumerate(axes):
+            reach = attrs.dilation[n] * (attrs.pool_size[n] - 1) + 1
+            free = inputs[axis] + (before[n] + after[n] - reach + (attrs.strides[n] - 1 if attrs.ceil_mode else 0))
+            sizes[axis] = te.floordiv(free, attrs.strides[n]) + 1
+
+        def at(n: int, place: Any, offset: Any) -> Any:
+            index = place * attrs.strides[n] + offset * attrs.dilation[n] - before[n]
+            return index, (before[n] > 0, after[n] > 0 or attrs.ceil_mode)
+
+        name = f"pool_{'max' if is_max else 'sum'}"
+        pooled = _te_window(x, source, target, axes, sizes, at, attrs.pool_size, name, is_max)
+        if is_max:
+            return [pooled]
+
+        def average(*i: Any) -> Any:
+            places, count = target.logical_indices(i), te.const(1, "int32")
+            for n, axis in enumerate(axes):
+                if attrs.count_include_pad:
+                    count = count * attrs.pool_size[n]
+                else:
+                    step, width = attrs.dilation[n], attrs.pool_size[n]
+                    first = places[axis] * attrs.strides[n] - before[n]
+                    # Of the window's places first + step * k, k < width, those inside [0, size).
+                    skipped = te.max(te.floordiv(step - 1 - first, step), 0)
+                    inside = te.min(te.floordiv(inputs[axis] - first + (step - 1), step), width)
+                    count = count * (inside - skipped)
+            return divide_by_count(pooled(*i), te.max(count, 1))
+
+        return [te.compute(pooled.shape, average, name="pool_avg")]
+
+    return compute
+
+
+def divide_by_count(total: Any, count: Any) -> Any:
+    """A sum over a number of elements, in the sum's dtype; integers round toward zero."""
+    count = count.astype(total.dtype)
+    return total / count if "float" in total.dtype else te.truncdiv(total, count)
+
+
+def _register_pool(rank: int, is_max: bool) -> None:
+    axes, word = SPATIAL[rank], "largest element" if is_max else "mean"
+    extra = () if is_max else (attr("count_include_pad", False),)
+    register(
+        Operator(
+            f"nn.{'max' if is_max else 'avg'}_pool{rank}d", ("data",), _pool_relation(rank), OpPattern.OUT_ELEMWISE_FUSABLE,
+            numpy=_numpy_pool(rank, is_max), compute=_te_pool(rank, is_max),
+            attributes=(
+                attr("pool_size", kind="ints"), attr("strides", (1,) * rank), attr("dilation", (1,) * rank),
+                attr("padding", (0,) * rank), attr("layout", "NC" + axes), attr("out_layout", ""),
+                attr("ceil_mode", False), *extra,
+            ),
+            doc=f"The {word} of each window. With ceil_mode the last window may begin inside and end outside.",
+        )
+    )  # fmt: skip
+
+
+def _adaptive_relation(rank: int, is_global: bool) -> Any:
+    axes = SPATIAL[rank]
+
+    def relation(rel: Relation) -> None:
+        source = checked_layout(rel, "layout", "NC" + axes)
+        target = checked_layout(rel, "out_layout", "NC" + axes, source.text)
+        sizes = logical_sizes(rel, 0, source)
+        if is_global:
+            sizes |= dict.fromkeys(axes, 1)
+        elif rel.attrs.output_size:
+            wanted = rel.attrs.output_size
+            if len(wanted) not in (1, rank) or any(v < 1 for v in wanted):
+                raise rel.fail(f"{rel.operator.name}: output_size={list(wanted)} must be 1 or {rank} positive numbers")
+            sizes |= zip(axes, _output_size(rel.attrs, rank, ()), strict=True)
+        rel.set_result(laid_out(rel, sizes, target, rel.tensor(0).element_type))
+
+    return relation
+
+
+def _output_size(attrs: Attrs, rank: int, sizes: Sequence[Any]) -> Sequence[Any]:
+    """The spatial size asked for; that of the input when none is."""
+    if "output_size" not in attrs:
+        return (1,) * rank
+    wanted = attrs.output_size
+    return sizes if not wanted else tuple(wanted) * rank if len(wanted) == 1 else wanted
+
+
+def _numpy_adaptive(rank: int, is_max: bool) -> Any:
+    axes = SPATIAL[rank]
+
+    def meaning(attrs: Attrs, x: Array) -> Array:
+        data = layout(attrs.layout).to_logical(x, "NC" + axes)
+        result = data if is_max else _accumulator(data)
+        count = 1
+        for axis, places in enumerate(_output_size(attrs, rank, data.shape[2:]), 2):
+            size = result.shape[axis]
+            parts = [(p * size // places, -(-(p + 1) * size // places)) for p in range(places)]
+            counts = np.array([high - low for low, high in parts])
+            count = count * counts.reshape([-1 if a == axis else 1 for a in range(data.ndim)])
+            reduce = np.max if is_max else np.sum
+            cut = [result.take(range(low, high), axis) for low, high in parts]
+            result = np.stack([reduce(c, axis=axis) for c in cut], axis)
+        result = result if is_max else _mean_of(result, count, x)
+        return layout(attrs.out_layout or attrs.layout).from_logical(result.astype(x.dtype), "NC" + axes)
+
+    return meaning
+
+
+def _te_adaptive(rank: int, is_max: bool) -> Any:
+    axes = SPATIAL[rank]
+
+    def compute(attrs: Attrs, xs: Sequence[Tensor], out: Any) -> list[Tensor]:
+        x = xs[0]
+        source, target = layout(attrs.layout), layout(attrs.out_layout or attrs.layout)
+        inputs = source.logical(x.shape)
+        wanted = _output_size(attrs, rank, [inputs[a] for a in axes])
+        sizes = {**inputs, **dict(zip(axes, wanted, strict=True))}
+        reducer = te.max if is_max else te.sum
+        outside = te.min_value(x.dtype) if is_max else te.const(0, x.dtype)
+
+        def bounds(axis: str, place: Any) -> tuple[Any, Any]:
+            size, parts = inputs[axis], sizes[axis]
+            return te.floordiv(place * size, parts), te.floordiv((place + 1) * size + (parts - 1), parts)
+
+        # The widest part of each axis; shorter ones leave its last elements out.
+        even = {a: isinstance(inputs[a], int) and isinstance(sizes[a], int) and inputs[a] % sizes[a] == 0 for a in axes}
+        width = {
+            a: inputs[a] // sizes[a] if even[a] else te.floordiv(inputs[a] + (sizes[a] - 1), sizes[a]) + 1 for a in axes
+        }
+        extents = {a: te.reduce_axis((0, width[a]), name=f"r{a.lower()}") for a in axes}
+
+        def body(*i: Any) -> Any:
+            places = target.logical_indices(i)
+            where, inside = {"N": places["N"], "C": places["C"]}, []
+            for a in axes:
+                low, high = bounds(a, places[a])
+                where[a] = places[a] * width[a] + extents[a] if even[a] else low + extents[a]
+                inside += [] if even[a] else [where[a] < high]
+            element = x(*source.indices(where))
+            value = te.if_then_else(te.all(*inside), element, outside) if inside else element
+            return reducer(value, axis=list(extents.values()))
+
+        pooled = te.compute(target.physical(sizes), body, name="adaptive_pool")
+        if is_max:
+            return [pooled]
+
+        def average(*i: Any) -> Any:
+            places, count = target.logical_indices(i), te.const(1, "int32")
+            for a in axes:
+                low, high = bounds(a, places[a])
+                count = count * (width[a] if even[a] else high - low)
+            return divide_by_count(pooled(*i), count)
+
+        return [te.compute(pooled.shape, average, name="adaptive_pool_avg")]
+
+    return compute
+
+
+def _register_adaptive(rank: int, is_max: bool, is_global: bool) -> None:
+    axes, word = SPATIAL[rank], "largest element" if is_max else "mean"
+    size = () if is_global else (attr("output_size", None, "ints", printed=True),)
+    places = (
+        "the whole image" if is_global else "each of `output_size` equal parts of the image (which may overlap by one)"
+    )
+    register(
+        Operator(
+            f"nn.{'global' if is_global else 'adaptive'}_{'max' if is_max else 'avg'}_pool{rank}d", ("data",),
+            _adaptive_relation(rank, is_global), OpPattern.OUT_ELEMWISE_FUSABLE,
+            numpy=_numpy_adaptive(rank, is_max), compute=_te_adaptive(rank, is_max),
+            attributes=(*size, attr("layout", "NC" + axes), attr("out_layout", "")),
+            doc=f"The {word} of {places}.",
+        )
+    )  # fmt: skip
+
+
+for _rank in (1, 2, 3):
+    for _is_max in (True, False):
+        _register_pool(_rank, _is_max)
+        _register_adaptive(_rank, _is_max, is_global=False)
+        _register_adaptive(_rank, _is_max, is_global=True)

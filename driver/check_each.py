@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TextIO
 
 from xdsl.dialects.builtin import ModuleOp
@@ -47,7 +47,7 @@ class CheckEach(Instrument):
 
     seed: int
     run: RunModule = interpret
-    stream: TextIO = sys.stderr
+    stream: TextIO = field(default_factory=lambda: sys.stderr)
     results: Results | None = None
 
     def before_pass(self, module_pass: ModulePass, module: ModuleOp) -> None:

@@ -33,7 +33,7 @@ class PrintAfterAll(Instrument):
     """`--print-ir-after-all`: the whole module after each pass."""
 
     show: PrintModule
-    stream: TextIO = sys.stderr
+    stream: TextIO = field(default_factory=lambda: sys.stderr)
 
     def after_pass(self, module_pass: ModulePass, module: ModuleOp) -> None:
         print(f"// ----- IR after {module_pass} -----", file=self.stream)
@@ -45,7 +45,7 @@ class PrintAfterChange(Instrument):
     """`--print-ir-after-change`: what each pass changed, as a unified diff."""
 
     show: PrintModule
-    stream: TextIO = sys.stderr
+    stream: TextIO = field(default_factory=lambda: sys.stderr)
     before: list[str] = field(default_factory=list[str])
 
     def before_pass(self, module_pass: ModulePass, module: ModuleOp) -> None:

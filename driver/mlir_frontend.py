@@ -15,6 +15,8 @@ from xdsl.utils.lexer import Span
 from ..support.diagnostics import Diagnostic, MirError
 from .errors import did_you_mean
 
+_UNKNOWN_OP = re.compile(r"Operation (\S+) is not registered")
+
 
 class LineTable:
     """Lines and columns of positions in a text, in logarithmic time; xDSL counts newlines from the start each time."""
@@ -39,10 +41,11 @@ class LocatedParser(Parser):
         super().__init__(ctx, text, name)
         self.lines = LineTable(text, first_line)
         self.file = StringAttr(name)
+        self.last_op = 0  # Where the op begins that was begun last.
         self.first_use: dict[str, int] = {}  # Where a value was first used before its definition.
 
     def parse_operation(self) -> Operation:
-        start = self.pos
+        start = self.last_op = self.pos
         op = super().parse_operation()
         if op.location == UNKNOWN_LOC:
             op.location = self.location(start)
@@ -79,8 +82,10 @@ def parse_mlir(ctx: Context, text: str, name: str, first_line: int = 1, implicit
         lines = LineTable(text, first_line)
         if parser is not None and error.msg.startswith("values used but not defined") and parser.undefined():
             raise MirError(parser.undefined()) from None
-        message = in_house_style(error.msg) + _nearest_op(error.msg, ctx)
-        diagnostic = Diagnostic(message, _span_location(error.span, name, lines))
+        location = _span_location(error.span, name, lines)
+        if parser is not None and _UNKNOWN_OP.fullmatch(error.msg):
+            location = parser.location(parser.last_op)
+        diagnostic = Diagnostic(in_house_style(error.msg) + _nearest_op(error.msg, ctx), location)
         if isinstance(error, MultipleSpansParseError):
             for span, note in error.refs:
                 diagnostic = diagnostic.with_note(
@@ -104,7 +109,7 @@ def in_house_style(message: str) -> str:
 
 def _nearest_op(message: str, ctx: Context) -> str:
     """What an op that is not registered may have been meant to be."""
-    unknown = re.fullmatch(r"Operation (\S+) is not registered", message)
+    unknown = _UNKNOWN_OP.fullmatch(message)
     if unknown is None:
         return ""
     dialect, _, _ = unknown[1].partition(".")

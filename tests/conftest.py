@@ -1,0 +1,53 @@
+"""Fixtures for every test: the corpus of reference programs, where it is there, and the commands run in this process."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def corpus() -> Path:
+    """The folder of reference programs, named by MIRSTACK_CORPUS; tests that need it skip without it."""
+    path = os.environ.get("MIRSTACK_CORPUS")
+    if path is None or not Path(path).is_dir():
+        pytest.skip("MIRSTACK_CORPUS names no folder of reference programs")
+    return Path(path)
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a command did."""
+
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def mir_opt(capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
+    """Runs `mir-opt ARGUMENTS…` in this process."""
+    from mirstack.driver.mir_opt import main
+
+    return lambda *arguments: _run(main, arguments, capsys)
+
+
+@pytest.fixture
+def mir_run(capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
+    """Runs `mir-run ARGUMENTS…` in this process."""
+    from mirstack.driver.mir_run import main
+
+    return lambda *arguments: _run(main, arguments, capsys)
+
+
+def _run(main: Callable[[list[str]], int], arguments: tuple[object, ...], capsys: pytest.CaptureFixture[str]) -> Ran:
+    try:
+        code = main([str(argument) for argument in arguments])
+    except SystemExit as leaving:  # argparse leaves by itself
+        code = leaving.code if isinstance(leaving.code, int) else 1
+    captured = capsys.readouterr()
+    return Ran(code, captured.out, captured.err)

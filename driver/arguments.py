@@ -66,6 +66,10 @@ def _add_input_and_output(parser: argparse.ArgumentParser, targets: list[str], d
         default=default_target,
         help="what to print: mir (default for .mir), mlir (default for .mlir), llvm (the LLVM IR that runs), asm",
     )
+    parser.add_argument(
+        "-O", dest="opt_level", type=int, choices=range(4), default=3, help="optimization level of -t llvm and asm (3)"
+    )
+    parser.add_argument("--mcpu", "-mcpu", metavar="CPU", help="the CPU of -t llvm and asm; this machine's by default")
     parser.add_argument("-o", "--output-file", metavar="FILE", help="where to write; standard output without it")
     parser.add_argument(
         "--split-input-file", action="store_true", help="compile the parts between lines `// -----` one by one"

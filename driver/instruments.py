@@ -77,30 +77,39 @@ class Timing(Instrument):
     show: PrintModule
     stages: list[Stage] = field(default_factory=list[Stage])
     started: float = 0.0
+    measured: float = 0.0  # Seconds that measuring sizes took.
 
     @contextmanager
     def stage(self, name: str) -> Generator[Stage]:
-        """Times the block; the caller may set `ops` and `bytes` of the stage, or have `measure` do it."""
+        """Times the block, without the stages inside it, which come before it in the table."""
         stage = Stage(name, 0.0)
-        self.stages.append(stage)
-        start = time.perf_counter()
+        inside, measured, start = len(self.stages), self.measured, time.perf_counter()
         try:
             yield stage
         finally:
-            stage.seconds = time.perf_counter() - start
+            elsewhere = sum(inner.seconds for inner in self.stages[inside:]) + self.measured - measured
+            stage.seconds = time.perf_counter() - start - elsewhere
+            self.stages.append(stage)
 
     def measure(self, stage: Stage, module: ModuleOp) -> None:
         """Sets the size of the module that a stage ended with."""
+        start = time.perf_counter()
         stage.ops = sum(1 for _ in walk_ops(module))
         stage.bytes = len(self.show(module).encode())
+        self.measured += time.perf_counter() - start
 
     def before_pass(self, module_pass: ModulePass, module: ModuleOp) -> None:
         self.started = time.perf_counter()
 
     def after_pass(self, module_pass: ModulePass, module: ModuleOp) -> None:
         stage = Stage(str(module_pass), time.perf_counter() - self.started)
-        self.measure(stage, module)
         self.stages.append(stage)
+        self.measure(stage, module)
+
+    def watch(self, module_pass: ModulePass, module: ModuleOp) -> None:
+        """As `after_pass`, for passes that run one right after the other; `started` is when the first began."""
+        self.after_pass(module_pass, module)
+        self.started = time.perf_counter()
 
     def report(self) -> str:
         """The table, one line a stage, then the sum of the seconds."""

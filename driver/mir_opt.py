@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import gc
 import sys
+import time
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -27,7 +28,7 @@ from .modules import FORMATS, format_of, parse_chunk, register_dialects
 from .pipeline import read_pipeline
 from .run_passes import VerifyEach, run_passes, verify_result
 from .sources import Chunk, Source, read_source
-from .targets import TARGETS, MlirStyle, print_mlir
+from .targets import TARGETS, Machine, MlirStyle, print_asm, print_llvm, print_mir, print_mlir
 
 # The target that is not named: the format of the input.
 AS_INPUT = "as-input"
@@ -101,20 +102,27 @@ class MirOptMain(xDSLOptMain):
             self._write_file("// -----\n".join(outputs))
         return INVALID if failed else OK
 
-    def print_module(self, module: ModuleOp, target: str | None = None) -> str:
+    def print_module(self, module: ModuleOp, target: str | None = None, timing: Timing | None = None) -> str:
         """The module in the format `target`, by default the one asked for on the command line."""
-        target = target or self._target()
-        if target == "mlir":
-            style = MlirStyle(
-                self.args.print_op_generic,
-                self.args.print_no_properties,
-                self.args.print_debuginfo,
-                self.args.syntax_highlight,
-            )
-            return print_mlir(module, style)
-        if target in TARGETS:
-            return TARGETS[target](module)
-        return super().output_resulting_program(module)
+        match target or self._target():
+            case "mir":
+                return print_mir(module)
+            case "mlir":
+                return print_mlir(module, self._style())
+            case "llvm" | "asm" as native:
+                emit = print_llvm if native == "llvm" else print_asm
+                watch = timing.watch if timing is not None and self.args.timing else None
+                return emit(module, Machine(self.args.opt_level, self.args.mcpu), watch)
+            case _:
+                return super().output_resulting_program(module)
+
+    def _style(self) -> MlirStyle:
+        return MlirStyle(
+            self.args.print_op_generic,
+            self.args.print_no_properties,
+            self.args.print_debuginfo,
+            self.args.syntax_highlight,
+        )
 
     def _target(self) -> str:
         if self.args.target != AS_INPUT:
@@ -137,8 +145,9 @@ class MirOptMain(xDSLOptMain):
             if self.passes and not (self.args.disable_verify or self.args.verify_each):
                 with timing.stage("verify"):
                     verify_result(module, self.passes)
+            timing.started = time.perf_counter()
             with timing.stage(f"print {self._target()}") as stage:
-                text = self._print_result(module)
+                text = self._print_result(module, timing)
             stage.bytes = len(text.encode()) if self.args.timing else None
             return text, []
         except MirError as error:
@@ -158,9 +167,9 @@ class MirOptMain(xDSLOptMain):
         except Exception as error:
             raise InternalError(f"reading {source.name}", error) from error
 
-    def _print_result(self, module: ModuleOp) -> str:
+    def _print_result(self, module: ModuleOp, timing: Timing) -> str:
         try:
-            return self.print_module(module)
+            return self.print_module(module, timing=timing)
         except MirError:
             raise
         except Exception as error:

@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from io import StringIO
+from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
 from xdsl.printer import Printer
+
+if TYPE_CHECKING:
+    from ..lowering.pipeline import Options
 
 
 @dataclass(frozen=True)
@@ -45,23 +50,46 @@ def print_mir(module: ModuleOp) -> str:
     return in_formats(module)
 
 
-def print_llvm(module: ModuleOp) -> str:
-    """The LLVM IR that the module is compiled to, lowered from whatever level it is at."""
-    from ..lowering.pipeline import llvm_text
+@dataclass(frozen=True)
+class Machine:
+    """What native code is made for: `cpu` is LLVM's name of it, None for this machine's."""
 
-    return llvm_text(module)
-
-
-def print_asm(module: ModuleOp) -> str:
-    """The machine code for this machine, as assembly."""
-    from ..lowering.pipeline import assembly_text
-
-    return assembly_text(module)
+    opt_level: int = 3
+    cpu: str | None = None
 
 
-TARGETS: dict[str, Callable[[ModuleOp], str]] = {
-    "mir": print_mir,
-    "mlir": print_mlir,
-    "llvm": print_llvm,
-    "asm": print_asm,
-}
+Watch = Callable[[ModulePass, ModuleOp], None]
+
+
+def print_llvm(module: ModuleOp, machine: Machine = Machine(), watch: Watch | None = None) -> str:
+    """The LLVM IR that the module is compiled to, lowered in place from whatever level it is at.
+
+    `watch` is called after each pass of the lowering.
+    """
+    from ..lowering.llvm.translation import translate
+    from ..lowering.pipeline import lower_module
+
+    lower_module(module, _options(module, machine), () if watch is None else (watch,))
+    return translate(module)
+
+
+def print_asm(module: ModuleOp, machine: Machine = Machine(), watch: Watch | None = None) -> str:
+    """The machine code that the module is compiled to, as assembly; as `print_llvm`."""
+    from ..lowering.llvm.jit import emit_assembly
+    from ..lowering.pipeline import target_of
+
+    options = _options(module, machine)
+    return emit_assembly(print_llvm(module, machine, watch), target_of(options))
+
+
+def _options(module: ModuleOp, machine: Machine) -> Options:
+    """How `mirstack.compile` would lower the module: its only function is the entry, else `main`."""
+    from ..api.entry import functions_of
+    from ..lowering.pipeline import Options
+
+    functions = list(functions_of(module))
+    entry = functions[0] if len(functions) == 1 else "main"
+    return Options(entry=entry, opt_level=machine.opt_level, cpu=machine.cpu)
+
+
+TARGETS = ("mir", "mlir", "llvm", "asm")

@@ -156,7 +156,7 @@ class ReturnOp(IRDLOperation):
 
     name = "relay.return"
     value = operand_def()
-    traits = traits_def(IsTerminator())
+    traits = traits_def(IsTerminator(), Pure())
 
     def __init__(self, value: SSAValue | Operation):
         super().__init__(operands=[value])

@@ -1,0 +1,447 @@
+"""The meaning of a Relay module: its functions run over numpy, op by op.
+
+Calls, branches and matches stand on an explicit stack, so that neither long programs nor deep recursion of the program
+use Python's. A call in tail position takes its caller's place: a loop by tail recursion runs in constant space, any other
+recursion may be `MAX_DEPTH` calls deep.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.dialects.builtin import ModuleOp, StringAttr, TensorType, TupleType
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from ...support.diagnostics import MirError, error_at
+from ..array import numpy_dtype
+from ..tir.types import type_to_dtype
+from .ir import (
+    CallGlobalOp,
+    CallOp,
+    CallTirOp,
+    ConstantOp,
+    ConstructOp,
+    ConstructorRefOp,
+    FnOp,
+    FuncOp,
+    GlobalRefOp,
+    IfOp,
+    LetOp,
+    MatchOp,
+    RefOp,
+    RefReadOp,
+    RefWriteOp,
+    ReturnOp,
+    TupleGetItemOp,
+    TupleOp,
+)
+from .operator import Attrs, OperatorOp
+from .patterns import ConstructorPattern, TuplePattern, VarPattern, WildcardPattern
+
+MAX_DEPTH = 200_000
+"""How deep calls that are not in tail position may nest."""
+
+Array: TypeAlias = "NDArray[Any]"
+Value: TypeAlias = "Array | tuple[Value, ...] | Closure | GlobalFunction | ConstructorFunction | AdtValue | Cell"
+"""What an SSA value holds: a tensor as an array (a scalar as one of rank 0), a tuple as a tuple."""
+
+
+class Scope:
+    """The values of one activation of a function; a closure's activations see those around it."""
+
+    __slots__ = ("outer", "values")
+
+    def __init__(self, outer: Scope | None, values: dict[SSAValue, Value]):
+        self.outer = outer
+        self.values = values
+
+    def __getitem__(self, name: SSAValue) -> Value:
+        scope: Scope | None = self
+        while scope is not None:
+            if name in scope.values:
+                return scope.values[name]
+            scope = scope.outer
+        raise error_at(name, "this value is used before it is computed")
+
+
+@dataclass(frozen=True, eq=False)
+class Closure:
+    """A local function and the values around it."""
+
+    fn: FnOp
+    scope: Scope
+
+    def __repr__(self) -> str:
+        return f"fn({', '.join('%' + n.data for n in self.fn.param_names.data)})"
+
+
+@dataclass(frozen=True, eq=False)
+class GlobalFunction:
+    """A function of the module as a value."""
+
+    func: FuncOp
+
+    def __repr__(self) -> str:
+        return f"@{self.func.sym_name.data}"
+
+
+@dataclass(frozen=True, eq=False)
+class ConstructorFunction:
+    """A constructor as a value."""
+
+    type_name: str
+    constructor: str
+
+    def __repr__(self) -> str:
+        return self.constructor
+
+
+@dataclass(frozen=True, eq=False)
+class AdtValue:
+    """A value of an algebraic data type."""
+
+    type_name: str
+    constructor: str
+    fields: tuple[Value, ...]
+
+    def __repr__(self) -> str:
+        # Not the fields: a list may be thousands deep.
+        return f"{self.constructor}({'…' if self.fields else ''})"
+
+
+@dataclass(eq=False)
+class Cell:
+    """What a reference refers to."""
+
+    value: Value
+
+
+class _Frame:
+    """Where a function body, a branch or a clause stands; its value goes to `target` in the scope of the frame below."""
+
+    __slots__ = ("op", "scope", "target")
+
+    def __init__(self, block: Block, scope: Scope, target: SSAValue | None):
+        self.op: Operation | None = block.first_op
+        self.scope = scope
+        self.target = target
+
+
+def interpret(module: ModuleOp, entry: str, args: Sequence[Value]) -> Value:
+    """The value of the call `@entry(args…)`.
+
+    Args:
+        module: a verified module; types need not have been inferred.
+        entry: a Relay function of it.
+        args: one value for each parameter: arrays, tuples of them, or values of data types.
+
+    Raises:
+        MirError: where the function is missing, the arguments do not have the parameters' types, an operator fails on
+            its data, no clause of a match fits, or calls nest deeper than `MAX_DEPTH`.
+    """
+    return Interpreter(module).call(entry, args)
+
+
+def flatten(value: Value) -> list[Array]:
+    """The arrays in a value, tuples flattened depth first. Raises MirError for a value that holds anything else."""
+    result: list[Array] = []
+    pending = [value]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, tuple):
+            pending += reversed(item)
+        elif isinstance(item, np.ndarray):
+            result.append(item)
+        else:
+            raise error_at(None, f"the result holds {item!r}, which is no tensor")
+    return result
+
+
+class Interpreter:
+    """Runs the functions of one module. Holds no state but what is looked up once per op."""
+
+    def __init__(self, module: ModuleOp):
+        self.symbols: dict[str, Operation] = {}
+        for op in module.body.block.ops:
+            name = op.get_attr_or_prop("sym_name")
+            if isinstance(name, StringAttr):
+                self.symbols[name.data] = op
+        self._attrs: dict[OperatorOp, Attrs] = {}
+        self._stack: list[_Frame] = []
+
+    def call(self, entry: str, args: Sequence[Value]) -> Value:
+        """As `interpret`."""
+        func = self.symbols.get(entry)
+        if not isinstance(func, FuncOp):
+            names = ", ".join(f"@{n}" for n, op in self.symbols.items() if isinstance(op, FuncOp))
+            raise error_at(None, f"the module has no Relay function '@{entry}'; it has {names or 'none'}")
+        _check_arguments(func, args)
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            self._stack = [_Frame(func.body.block, Scope(None, dict(zip(func.params, args, strict=True))), None)]
+            return self._run()
+
+    def _run(self) -> Value:
+        stack = self._stack
+        while True:
+            frame = stack[-1]
+            op = frame.op
+            if op is None:
+                raise error_at(None, "a block ends without relay.return")
+            frame.op = op.next_op
+            if isinstance(op, ReturnOp):
+                value = frame.scope[op.value]
+                stack.pop()
+                if not stack:
+                    return value
+                if frame.target is not None:
+                    stack[-1].scope.values[frame.target] = value
+            elif isinstance(op, OperatorOp):
+                frame.scope.values[op.result] = self._operator(op, frame.scope)
+            elif (simple := _SIMPLE.get(type(op))) is not None:
+                frame.scope.values[op.results[0]] = simple(self, op, frame.scope)
+            elif (control := _CONTROL.get(type(op))) is not None:
+                control(self, op, frame)
+            else:
+                raise error_at(op, f"Relay's interpreter has no meaning for '{op.name}'")
+
+    def _operator(self, op: OperatorOp, scope: Scope) -> Value:
+        attrs = self._attrs.get(op)
+        if attrs is None:
+            problem = op.OPERATOR.problem(op.given(), len(op.args))
+            if problem is not None:
+                raise error_at(op, problem)
+            attrs = self._attrs[op] = op.attrs()
+        operator = op.OPERATOR
+        arguments = [scope[a] for a in op.args]
+        try:
+            result = operator.numpy(attrs, *arguments)
+        except MirError:
+            raise
+        except Exception as error:
+            # Whatever numpy says of the data, be it of their shapes or of their values, is the program's error.
+            shapes = ", ".join(map(_describe, arguments))
+            raise error_at(op, f"{operator.name} fails on ({shapes}): {error}") from error
+        value = _as_value(result)
+        _check_result(op, value)
+        return value
+
+    def _enter(self, block: Block, scope: Scope, frame: _Frame, op: Operation) -> None:
+        """Goes on in `block`, whose value becomes that of `op`."""
+        target: SSAValue | None = op.results[0]
+        if _is_last(op):
+            # Nothing is left to do in this frame but to return the value: the new one returns it instead.
+            self._stack.pop()
+            target = frame.target
+        elif len(self._stack) >= MAX_DEPTH:
+            raise error_at(
+                op,
+                f"calls nest deeper than {MAX_DEPTH}",
+                "a recursion whose result is returned as it is (a tail call) may go on without limit",
+            )
+        self._stack.append(_Frame(block, scope, target))
+
+    def _apply(self, callee: Value, args: Sequence[Value], frame: _Frame, op: Operation) -> None:
+        """Calls a function value; the result becomes that of `op`."""
+        match callee:
+            case GlobalFunction():
+                params, block, scope = callee.func.params, callee.func.body.block, Scope(None, {})
+            case Closure():
+                params, block, scope = callee.fn.params, callee.fn.body.block, Scope(callee.scope, {})
+                if callee.fn.self_name is not None:
+                    scope.values[block.args[0]] = callee
+            case ConstructorFunction():
+                value = AdtValue(callee.type_name, callee.constructor, tuple(args))
+                frame.scope.values[op.results[0]] = value
+                return
+            case _:
+                raise error_at(op, f"{_describe(callee)} is called, but is no function")
+        if len(params) != len(args):
+            raise error_at(op, f"{callee!r} takes {len(params)} arguments, not {len(args)}")
+        scope.values.update(zip(params, args, strict=True))
+        self._enter(block, scope, frame, op)
+
+    def _call(self, op: Operation, frame: _Frame) -> None:
+        assert isinstance(op, CallOp)
+        self._apply(frame.scope[op.callee], [frame.scope[a] for a in op.arguments], frame, op)
+
+    def _call_global(self, op: Operation, frame: _Frame) -> None:
+        assert isinstance(op, CallGlobalOp)
+        callee = self._global(op, op.callee.root_reference.data)
+        self._apply(callee, [frame.scope[a] for a in op.arguments], frame, op)
+
+    def _if(self, op: Operation, frame: _Frame) -> None:
+        assert isinstance(op, IfOp)
+        condition = frame.scope[op.condition]
+        if not isinstance(condition, np.ndarray) or condition.size != 1:
+            raise error_at(op, f"the condition of an if must be a scalar, not {_describe(condition)}")
+        region = op.then_region if condition.item() else op.else_region
+        self._enter(region.block, frame.scope, frame, op)
+
+    def _match(self, op: Operation, frame: _Frame) -> None:
+        assert isinstance(op, MatchOp)
+        value = frame.scope[op.value]
+        for pattern, clause in zip(op.patterns.data, op.clauses, strict=True):
+            bound = match_pattern(pattern, value)
+            if bound is not None:
+                # The clause's variables live in the function's scope: its ops run once for each activation.
+                frame.scope.values.update(zip(clause.block.args, bound, strict=True))
+                self._enter(clause.block, frame.scope, frame, op)
+                return
+        raise error_at(op, f"no clause of the match fits {_describe(value)}")
+
+    def _global(self, op: Operation, name: str) -> GlobalFunction:
+        func = self.symbols.get(name)
+        if not isinstance(func, FuncOp):
+            raise error_at(op, f"the module has no Relay function '@{name}'")
+        return GlobalFunction(func)
+
+    def _global_ref(self, op: Operation, scope: Scope) -> Value:
+        assert isinstance(op, GlobalRefOp)
+        return self._global(op, op.symbol.root_reference.data)
+
+    def _tuple_get_item(self, op: Operation, scope: Scope) -> Value:
+        assert isinstance(op, TupleGetItemOp)
+        value, index = scope[op.tuple_value], op.index.value.data
+        if not isinstance(value, tuple) or not 0 <= index < len(value):
+            raise error_at(op, f"{_describe(value)} has no field {index}")
+        return value[index]
+
+    def _ref_read(self, op: Operation, scope: Scope) -> Value:
+        assert isinstance(op, RefReadOp)
+        return self._cell(op, scope[op.ref]).value
+
+    def _ref_write(self, op: Operation, scope: Scope) -> Value:
+        assert isinstance(op, RefWriteOp)
+        self._cell(op, scope[op.ref]).value = scope[op.value]
+        return ()
+
+    def _cell(self, op: Operation, value: Value) -> Cell:
+        if not isinstance(value, Cell):
+            raise error_at(op, f"{_describe(value)} is no reference")
+        return value
+
+    def _call_tir(self, op: Operation, scope: Scope) -> Value:
+        assert isinstance(op, CallTirOp)
+        from .call_tir import call_tir
+
+        name = op.callee.root_reference.data
+        callee = self.symbols.get(name)
+        if callee is None:
+            raise error_at(op, f"the module has no function '{name}'")
+        return call_tir(op, callee, [scope[a] for a in op.arguments])
+
+
+_SIMPLE: dict[type[Operation], Callable[[Interpreter, Any, Scope], Value]] = {
+    ConstantOp: lambda self, op, scope: op.value.array,
+    LetOp: lambda self, op, scope: scope[op.value],
+    TupleOp: lambda self, op, scope: tuple(scope[f] for f in op.fields),
+    TupleGetItemOp: Interpreter._tuple_get_item,  # pyright: ignore[reportPrivateUsage]
+    FnOp: lambda self, op, scope: Closure(op, scope),
+    GlobalRefOp: Interpreter._global_ref,  # pyright: ignore[reportPrivateUsage]
+    ConstructOp: lambda self, op, scope: AdtValue(
+        op.type_name.data, op.constructor.data, tuple(scope[a] for a in op.arguments)
+    ),
+    ConstructorRefOp: lambda self, op, scope: ConstructorFunction(op.type_name.data, op.constructor.data),
+    RefOp: lambda self, op, scope: Cell(scope[op.value]),
+    RefReadOp: Interpreter._ref_read,  # pyright: ignore[reportPrivateUsage]
+    RefWriteOp: Interpreter._ref_write,  # pyright: ignore[reportPrivateUsage]
+    CallTirOp: Interpreter._call_tir,  # pyright: ignore[reportPrivateUsage]
+}
+"""Ops that give their value at once."""
+
+_CONTROL: dict[type[Operation], Callable[[Interpreter, Operation, _Frame], None]] = {
+    CallOp: Interpreter._call,  # pyright: ignore[reportPrivateUsage]
+    CallGlobalOp: Interpreter._call_global,  # pyright: ignore[reportPrivateUsage]
+    IfOp: Interpreter._if,  # pyright: ignore[reportPrivateUsage]
+    MatchOp: Interpreter._match,  # pyright: ignore[reportPrivateUsage]
+}
+"""Ops that go on in another block."""
+
+
+def _is_last(op: Operation) -> bool:
+    """Whether the block returns the op's value as it is, be it under a name of `let`."""
+    value, following = op.results[0], op.next_op
+    while isinstance(following, LetOp) and following.value is value:
+        value, following = following.result, following.next_op
+    return isinstance(following, ReturnOp) and following.value is value
+
+
+def match_pattern(pattern: Attribute, value: Value) -> list[Value] | None:
+    """What the pattern's variables are bound to, left to right, or None when the value does not match."""
+    bound: list[Value] = []
+    pending: list[tuple[Attribute, Value]] = [(pattern, value)]
+    while pending:
+        part, item = pending.pop()
+        match part:
+            case WildcardPattern():
+                continue
+            case VarPattern():
+                bound.append(item)
+                continue
+            case ConstructorPattern():
+                if not isinstance(item, AdtValue) or item.constructor != part.constructor.data:
+                    return None
+                fields = item.fields
+            case TuplePattern():
+                if not isinstance(item, tuple):
+                    return None
+                fields = item
+            case _:
+                return None
+        if len(fields) != len(part.fields.data):
+            return None
+        pending += reversed(list(zip(part.fields.data, fields, strict=True)))
+    return bound
+
+
+def _as_value(result: Any) -> Value:
+    if isinstance(result, (tuple, list)):
+        return tuple(np.asarray(r) for r in result)
+    return result if isinstance(result, np.ndarray) else np.asarray(result)
+
+
+def _describe(value: Value) -> str:
+    """A value in an error message: what it is, not what it holds."""
+    if isinstance(value, np.ndarray):
+        return f"{value.dtype.name}[{', '.join(map(str, value.shape))}]"
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_describe, value))})"
+    return repr(value)
+
+
+def fits(value: Value, type: Attribute) -> bool:
+    """Whether a value is of a type, as far as that is known: dtypes and known dimensions of tensors, fields of tuples."""
+    match type:
+        case TensorType():
+            if not isinstance(value, np.ndarray) or value.dtype != numpy_dtype(type_to_dtype(type.element_type)):
+                return False
+            shape = type.get_shape()
+            return len(shape) == value.ndim and all(d in (-1, n) for d, n in zip(shape, value.shape, strict=True))
+        case TupleType():
+            fields = type.types.data
+            return isinstance(value, tuple) and len(value) == len(fields) and all(map(fits, value, fields))
+        case _:
+            return True
+
+
+def _check_result(op: OperatorOp, value: Value) -> None:
+    if not fits(value, op.result.type):
+        raise error_at(op, f"{op.OPERATOR.name} gives {_describe(value)}, but its type is {op.result.type}")
+
+
+def _check_arguments(func: FuncOp, args: Sequence[Value]) -> None:
+    name = func.sym_name.data
+    if len(args) != len(func.params):
+        raise error_at(func, f"@{name} takes {len(func.params)} arguments, not {len(args)}")
+    for param, label, value in zip(func.params, func.param_names.data, args, strict=True):
+        if not fits(value, param.type):
+            raise error_at(
+                func,
+                f"the argument for %{label.data} of @{name} is {_describe(value)}, which is not of type {param.type}",
+            )

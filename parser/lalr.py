@@ -1,0 +1,222 @@
+"""LALR(1) parsing with lark's tables and a small driver of our own.
+
+lark analyses the grammar file; its tables are kept in the cache folder, so that a later start neither imports lark nor
+analyses anything. The driver reads a token list that a lexer has made in one sweep, calls one function per reduced rule
+and lets its owner mend the stacks after an error, so that one run reports every error of a text.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from ..support.cache import read_json, write_json
+
+END = "$END"
+# Changes with what `_analyse` returns.
+_FORMAT = b"lalr table 1"
+
+
+@dataclass(slots=True)
+class Tokens:
+    """A text as tokens: their kinds (terminals of the grammar), their texts, and where each starts in the text."""
+
+    kinds: list[str] = field(default_factory=list[str])
+    texts: list[str] = field(default_factory=list[str])
+    starts: list[int] = field(default_factory=list[int])
+
+
+@dataclass(frozen=True)
+class Rule:
+    """`origin: …` of `size` symbols; `name` is its alias, or its origin's name."""
+
+    name: str
+    origin: str
+    size: int
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """The automaton. In state s, `actions[s]` maps a terminal to the next state (>= 0) or to ~rule; `gotos[s]` maps a rule's origin to the next state."""
+
+    start: int
+    end: int
+    rules: Sequence[Rule]
+    actions: Sequence[dict[str, int]]
+    gotos: Sequence[dict[str, int]]
+
+    def expected(self, state: int) -> set[str]:
+        """The terminals that may follow in a state."""
+        return set(self.actions[state])
+
+
+@lru_cache
+def load_table(grammar: Path) -> Table:
+    """The table of a `.lark` file whose start rule is `start`, from the cache folder or made by lark."""
+    text = grammar.read_bytes()
+    digest = hashlib.blake2b(text, digest_size=12, person=_FORMAT).hexdigest()
+    name = f"{grammar.stem}-{digest}.json"
+    stored = read_json(name)
+    if stored is not None:
+        try:
+            return _from_json(stored)
+        except (KeyError, TypeError, ValueError, IndexError):
+            pass  # The file is damaged: it is made again.
+    stored = _analyse(text.decode())
+    write_json(name, stored)
+    return _from_json(stored)
+
+
+def _analyse(grammar: str) -> dict[str, Any]:
+    """The grammar's table as plain data."""
+    from lark import Lark
+    from lark.grammar import Rule as LarkRule
+    from lark.lexer import Lexer, TerminalDef
+
+    class NoLexer(Lexer):
+        def __init__(self, conf: object):
+            """The tokens come from elsewhere."""
+
+        def lex(self, lexer_state: object, parser_state: object):  # type: ignore[override]
+            return iter(())
+
+    lark = Lark(grammar, parser="lalr", lexer=NoLexer, maybe_placeholders=False)
+    data, memo = lark.memo_serialize([TerminalDef, LarkRule])
+    table = data["parser"]["parser"]
+    names = table["tokens"]
+    numbers: dict[int, int] = {}
+    rules: list[tuple[str, str, int]] = []
+    for number, entry in memo.items():
+        if "origin" in entry:
+            origin = entry["origin"]["name"]
+            numbers[number] = len(rules)
+            rules.append((entry["alias"] or origin, origin, len(entry["expansion"])))
+    # lark numbers its states as it meets them; ours run from 0.
+    order = {state: place for place, state in enumerate(table["states"])}
+    actions: list[dict[str, int]] = []
+    gotos: list[dict[str, int]] = []
+    terminals = {name for name in names.values() if name.isupper()}
+    for row in table["states"].values():
+        actions.append({})
+        gotos.append({})
+        for symbol, (kind, target) in row.items():
+            name = names[symbol]
+            if kind == 0:
+                (actions if name in terminals else gotos)[-1][name] = order[target]
+            else:
+                actions[-1][name] = ~numbers[target["@"]]
+    return {
+        "start": order[table["start_states"]["start"]],
+        "end": order[table["end_states"]["start"]],
+        "rules": rules,
+        "actions": actions,
+        "gotos": gotos,
+    }
+
+
+def _from_json(data: dict[str, Any]) -> Table:
+    rules = [Rule(str(name), str(origin), int(size)) for name, origin, size in data["rules"]]
+    actions: list[dict[str, int]] = data["actions"]
+    gotos: list[dict[str, int]] = data["gotos"]
+    if len(actions) != len(gotos) or not 0 <= data["start"] < len(actions):
+        raise ValueError("the table is inconsistent")
+    # One object per name, so that the driver's look-ups compare by identity.
+    shared: dict[str, str] = {}
+    for rows in (actions, gotos):
+        for place, row in enumerate(rows):
+            rows[place] = {shared.setdefault(name, name): int(target) for name, target in row.items()}
+            if any(not -len(rules) <= target < len(actions) for target in row.values()):
+                raise ValueError("the table is inconsistent")
+    return Table(int(data["start"]), int(data["end"]), rules, actions, gotos)
+
+
+Reducer: TypeAlias = "Callable[..., object]"
+"""Takes a rule's values, one for each symbol: a token's index for a terminal, a reducer's result for a rule."""
+
+
+def reducers(table: Table, handler: object) -> list[Reducer | None]:
+    """For each rule the handler's method `on_NAME`; None where it has none and the rule passes its only value on."""
+    found: list[Reducer | None] = []
+    for rule in table.rules:
+        method = getattr(handler, f"on_{rule.name}", None)
+        if method is None and rule.size != 1:
+            raise TypeError(f"{type(handler).__name__} has no method on_{rule.name}")
+        found.append(method)
+    return found
+
+
+class Parser:
+    """One run over one token list. After an error the owner may change the stacks and go on from another token."""
+
+    def __init__(self, table: Table, tokens: Tokens, actions: Sequence[Reducer | None]):
+        self.table = table
+        self.tokens = tokens
+        self.actions = actions
+        self.states = [table.start]
+        self.values: list[object] = []
+
+    def run(self, first: int = 0, last: int | None = None) -> int | None:
+        """Feeds tokens `first` to `last` (exclusive; all when None). The index of the token that does not fit, or None.
+
+        An index past the end says that the text ended too early. To finish, feed the end with `finish`.
+        """
+        kinds = self.tokens.kinds
+        for index in range(first, len(kinds) if last is None else last):
+            if not self.feed(kinds[index], index):
+                return index
+        return None
+
+    def feed(self, kind: str, value: object) -> bool:
+        """Shifts one token after all reductions it calls for. False when it does not fit; reductions stay done."""
+        table, states, values, reduce = self.table, self.states, self.values, self.actions
+        actions, gotos, rules = table.actions, table.gotos, table.rules
+        while True:
+            action = actions[states[-1]].get(kind)
+            if action is None:
+                return False
+            if action >= 0:
+                states.append(action)
+                values.append(value)
+                return True
+            rule = rules[~action]
+            size = rule.size
+            method = reduce[~action]
+            if size == 1:
+                if method is not None:
+                    values[-1] = method(values[-1])
+                states[-1] = gotos[states[-2]][rule.origin]
+                continue
+            if size:
+                arguments = values[-size:]
+                del values[-size:]
+                del states[-size:]
+                result = method(*arguments)  # type: ignore[misc]
+            else:
+                result = method()  # type: ignore[misc]
+            values.append(result)
+            states.append(gotos[states[-1]][rule.origin])
+
+    def finish(self) -> bool:
+        """Feeds the end of the text. False when the text ended too early."""
+        table, states, values, reduce = self.table, self.states, self.values, self.actions
+        while states[-1] != table.end:
+            action = table.actions[states[-1]].get(END)
+            if action is None or action >= 0:
+                return False
+            rule = table.rules[~action]
+            arguments = values[len(values) - rule.size :]
+            del values[len(values) - rule.size :]
+            del states[len(states) - rule.size :]
+            method = reduce[~action]
+            values.append(arguments[0] if method is None else method(*arguments))
+            states.append(table.gotos[states[-1]][rule.origin])
+        return True
+
+    @property
+    def result(self) -> object:
+        """The start rule's value, after `finish`."""
+        return self.values[-1]

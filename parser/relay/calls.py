@@ -1,0 +1,370 @@
+"""Expressions that name something: operators, functions, constructors, variables, constants."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr, SymbolRefAttr
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from ...dialects.array import ArrayValueAttr
+from ...dialects.relay import ir
+from ...dialects.relay.operator import (
+    AttrValue,
+    Operator,
+    OperatorOp,
+    all_operators,
+    get_operator,
+    operator_class,
+    to_attribute,
+)
+from ...dialects.relay.types import UNKNOWN
+from ..items import ParseContext
+from .constants import ConstantError, Constants
+from .metadata import NODE, Metadata
+from .reader import suggest, unquote
+from .scopes import Scopes
+from .values import ARGUMENT_COPY, ValueReader
+
+UNKNOWN_TYPE: Sequence[Attribute] = (UNKNOWN,)
+_INFIX = {
+    "*": ("multiply", 3), "/": ("divide", 3), "+": ("add", 2), "-": ("subtract", 2), "<": ("less", 1),
+    ">": ("greater", 1), "<=": ("less_equal", 1), ">=": ("greater_equal", 1), "==": ("equal", 0), "!=": ("not_equal", 0),
+}  # fmt: skip
+
+
+class Arguments:
+    """What stands between the parentheses of a call."""
+
+    __slots__ = ("attrs", "values")
+
+    def __init__(self) -> None:
+        self.values: list[SSAValue] = []
+        self.attrs: dict[str, object] | None = None
+
+
+class CallReader(ValueReader):
+    """The rules of calls and leaves. Each gives an SSA value, its op appended to the block being filled."""
+
+    def __init__(self, context: ParseContext, metadata: Metadata, constants: Constants):
+        super().__init__(context, metadata)
+        self.constants = constants
+        self.scopes = Scopes()
+        self.poison: SSAValue = Block(arg_types=[UNKNOWN]).args[0]
+        """Stands for the value of an expression that has been complained about."""
+        self.constructors: dict[str, tuple[str, int]] = {}
+        """Constructor → its data type and how many fields it has."""
+        self._operators: dict[str, type[OperatorOp] | None] = {}
+        self._extra_attributes: dict[str, object] | None = None
+        self._attributes: dict[tuple[type, object], Attribute] = {}
+
+    def add(self, op: Operation) -> SSAValue:
+        """Appends an op of one result to the block being filled."""
+        self.scopes.frame.block.add_op(op)  # type: ignore[union-attr]  # expressions are read inside a scope
+        return op.results[0]
+
+    # Leaves --------------------------------------------------------------------------------------------------------
+
+    def on_local(self, token: int) -> SSAValue:
+        text = self.texts[token]
+        value = self.scopes.find(text)
+        return self._unknown_local(token, text) if value is None else value
+
+    def _unknown_local(self, token: int, text: str) -> SSAValue:
+        if self.scopes.was_bound(text):
+            self.error(
+                token,
+                f"{text} is not visible here",
+                "it is computed from a variable of another block; bind it where both places see it",
+            )
+        else:
+            self.error(token, f"{text} is not defined{suggest(text, self.scopes.visible())}")
+        return self.poison
+
+    def on_number(self, token: int) -> SSAValue:
+        try:
+            value, type = self.constants.literal(self.texts[token])
+        except ConstantError as error:
+            self.error(token, error.message, *error.notes)
+            return self.poison
+        return self._constant(token, value, type)
+
+    on_boolean = on_number
+
+    def _constant(self, token: int, value: ArrayValueAttr, type: Attribute) -> SSAValue:
+        op = ir.ConstantOp.create(properties={"value": value}, result_types=(type,), location=self.at(token))
+        return self.add(op)
+
+    def on_constant(self, meta: int, *args: int) -> SSAValue:
+        kind, key = self.texts[args[1]], self.texts[args[4]]
+        if kind.startswith("relay.attrs."):
+            # TVM writes a call's attributes like this where their names cannot be written.
+            self._extra_attributes = cast("dict[str, object]", self.meta_value(meta, kind, args[4]))
+            return self.poison
+        if kind != "relay.Constant":
+            self.error(meta, f"meta[{kind}] is no constant", "a constant is written meta[relay.Constant][0]")
+            return self.poison
+        quoted = key.startswith('"')
+        try:
+            value, type = self.constants.reference(unquote(key) if quoted else key, quoted)
+        except ConstantError as error:
+            self.error(meta, error.message, *error.notes)
+            return self.poison
+        return self._constant(meta, value, type)
+
+    def on_global_ref(self, token: int) -> SSAValue:
+        symbol = SymbolRefAttr(self.name_at(token))
+        op = ir.GlobalRefOp.create(properties={"symbol": symbol}, result_types=UNKNOWN_TYPE, location=self.at(token))
+        return self.add(op)
+
+    def on_bare_name(self, token: int) -> SSAValue:
+        name = self.texts[token]
+        found = self.constructors.get(name)
+        if found is not None:
+            type_name, count = found
+            properties = {"type_name": StringAttr(type_name), "constructor": StringAttr(name)}
+            cls = ir.ConstructorRefOp if count else ir.ConstructOp
+            return self.add(cls.create(properties=properties, result_types=UNKNOWN_TYPE, location=self.at(token)))
+        if self._operator(name) is not None:
+            self.error(
+                token,
+                f"the operator {name} is no value",
+                f"call it, {name}(…), or wrap it in a function, fn (%x) {{ {name}(%x) }}",
+            )
+        else:
+            self._unknown_name(token, name)
+        return self.poison
+
+    # Arguments -----------------------------------------------------------------------------------------------------
+
+    def on_arguments(self, *args: Arguments) -> Arguments:
+        return args[0] if args else Arguments()
+
+    def on_first_argument(self, value: SSAValue) -> Arguments:
+        arguments = Arguments()
+        arguments.values.append(value)
+        return arguments
+
+    def on_next_argument(self, arguments: Arguments, _: int, value: SSAValue) -> Arguments:
+        arguments.values.append(value)
+        return arguments
+
+    def on_first_attribute(self, key: int, value: object) -> Arguments:
+        arguments = Arguments()
+        arguments.attrs = {self.key_at(key): value}
+        return arguments
+
+    def on_next_attribute(self, arguments: Arguments, _: int, key: int, value: object) -> Arguments:
+        name = self.key_at(key)
+        if arguments.attrs is None:
+            arguments.attrs = {name: value}
+        elif name in arguments.attrs:
+            self.error(key, f"the attribute '{name}' is there twice")
+        else:
+            arguments.attrs[name] = value
+        return arguments
+
+    # Calls ---------------------------------------------------------------------------------------------------------
+
+    def on_call_name(self, token: int, _: int, arguments: Arguments, __: int) -> SSAValue:
+        name = self.texts[token]
+        cls = self._operators.get(name)
+        if cls is None:
+            return self._call_other(token, name, arguments)
+        attributes: dict[str, Attribute] | None = None
+        if arguments.attrs is not None or self._extra_attributes is not None:
+            attributes = self._operator_attributes(cls.OPERATOR, arguments)
+        op = cls.create(
+            operands=arguments.values,
+            result_types=UNKNOWN_TYPE,
+            attributes=attributes or {},
+            location=self.at(token),
+        )
+        return self.add(op)
+
+    def _call_other(self, token: int, name: str, arguments: Arguments) -> SSAValue:
+        found = self.constructors.get(name)
+        if found is not None:
+            properties = {"type_name": StringAttr(found[0]), "constructor": StringAttr(name)}
+            self._refuse_attributes(token, arguments, f"the constructor {name}")
+            op = ir.ConstructOp.create(
+                operands=arguments.values,
+                properties=properties,
+                result_types=UNKNOWN_TYPE,
+                location=self.at(token),
+            )
+            return self.add(op)
+        match name:
+            case "ref_read" | "ref_write":
+                return self._reference(token, name, arguments)
+            case "call_tir":
+                return self._call_tir(token, arguments)
+            case _:
+                pass
+        if self._operator(name) is not None:
+            return self.on_call_name(token, 0, arguments, 0)
+        self._unknown_name(token, name)
+        return self.poison
+
+    def _operator(self, name: str) -> type[OperatorOp] | None:
+        if name not in self._operators:
+            operator = get_operator(name)
+            self._operators[name] = None if operator is None else operator_class(operator)
+        return self._operators[name]
+
+    def _unknown_name(self, token: int, name: str) -> None:
+        known = [*self.constructors, *all_operators(), "call_tir", "ref", "ref_read", "ref_write"]
+        last = name.rpartition(".")[2]
+        better = next((k for k in known if k != name and k.rpartition(".")[2] == last), None)
+        hint = f"; did you mean '{better}'?" if better else suggest(name, known)
+        if name[0].isupper() and not better:
+            self.error(token, f"unknown constructor '{name}'{hint}", "a constructor is declared by 'type T { … }'")
+        else:
+            self.error(token, f"unknown operator '{name}'{hint}", "a variable is written %x, a function @f")
+
+    def _operator_attributes(self, operator: Operator, arguments: Arguments) -> dict[str, Attribute]:
+        given = {name: value for name, value in (arguments.attrs or {}).items() if value is not ARGUMENT_COPY}
+        if self._extra_attributes is not None:
+            arguments.values.remove(self.poison)
+            extra = {n: v for n, v in self._extra_attributes.items() if n != NODE and n in operator.specs}
+            given = {**extra, **given}
+            self._extra_attributes = None
+        canonical = operator.canonical(cast("dict[str, AttrValue]", given))
+        return {name: self.attribute(value) for name, value in canonical.items()}
+
+    def attribute(self, value: AttrValue) -> Attribute:
+        """`value` as an attribute; equal ones are shared."""
+        try:
+            key = type(value), value
+            found = self._attributes.get(key)
+        except TypeError:
+            return to_attribute(value)  # a list or a dictionary
+        # Tuples of 1 and of True are equal, and so would be their attributes' keys.
+        if found is None or isinstance(value, tuple):
+            found = self._attributes[key] = to_attribute(value)
+        return found
+
+    def attribute_dictionary(self, attrs: dict[str, object] | None) -> DictionaryAttr:
+        """The attributes of a function or of a call of one."""
+        if not attrs:
+            return ir.NO_ATTRS
+        values = cast("dict[str, AttrValue]", attrs)
+        return DictionaryAttr({n: self.attribute(v) for n, v in values.items() if v is not ARGUMENT_COPY})
+
+    def _call_attributes(self, arguments: Arguments) -> DictionaryAttr:
+        """The attributes of a call of a function."""
+        attrs = arguments.attrs
+        if self._extra_attributes is not None:
+            arguments.values.remove(self.poison)
+            attrs = {**(attrs or {}), **self._extra_attributes}
+            self._extra_attributes = None
+        return self.attribute_dictionary(attrs)
+
+    def _refuse_attributes(self, token: int, arguments: Arguments, what: str) -> None:
+        if arguments.attrs:
+            self.error(token, f"{what} takes no attribute '{next(iter(arguments.attrs))}'")
+
+    def _reference(self, token: int, name: str, arguments: Arguments) -> SSAValue:
+        self._refuse_attributes(token, arguments, name)
+        wanted = 1 if name == "ref_read" else 2
+        values = arguments.values
+        if len(values) != wanted:
+            form = "ref_read(%r)" if wanted == 1 else "ref_write(%r, %x)"
+            self.error(token, f"{name} takes {wanted} arguments, not {len(values)}", f"it is written {form}")
+            return self.poison
+        op = ir.RefReadOp(values[0]) if wanted == 1 else ir.RefWriteOp(*values)
+        op.location = self.at(token)
+        return self.add(op)
+
+    def _call_tir(self, token: int, arguments: Arguments) -> SSAValue:
+        self._refuse_attributes(token, arguments, "call_tir")
+        callee = arguments.values[0].owner if arguments.values else None
+        if not isinstance(callee, ir.GlobalRefOp):
+            self.error(token, "call_tir must name a function of the module", "it is written call_tir(@f, %x)")
+            return self.poison
+        callee.detach()
+        op = ir.CallTirOp.create(
+            operands=arguments.values[1:],
+            properties={"callee": callee.symbol},
+            result_types=UNKNOWN_TYPE,
+            location=self.at(token),
+        )
+        return self.add(op)
+
+    def on_call_global(self, token: int, _: int, arguments: Arguments, __: int) -> SSAValue:
+        return self._call_global(token, [], arguments)
+
+    def on_call_global_typed(
+        self, token: int, _: int, types: list[Attribute], __: int, ___: int, arguments: Arguments, ____: int
+    ) -> SSAValue:
+        return self._call_global(token, types, arguments)
+
+    def _call_global(self, token: int, types: list[Attribute], arguments: Arguments) -> SSAValue:
+        attrs = self._call_attributes(arguments)
+        op = ir.CallGlobalOp.create(
+            operands=arguments.values,
+            properties={
+                "callee": SymbolRefAttr(self.name_at(token)),
+                "type_args": ArrayAttr(types),
+                "attrs": attrs,
+            },
+            result_types=UNKNOWN_TYPE,
+            location=self.at(token),
+        )
+        return self.add(op)
+
+    def on_call_value(self, callee: SSAValue, paren: int, arguments: Arguments, _: int) -> SSAValue:
+        return self._call_value(callee, paren, [], arguments)
+
+    def on_call_value_typed(
+        self, callee: SSAValue, paren: int, types: list[Attribute], _: int, __: int, arguments: Arguments, ___: int
+    ) -> SSAValue:
+        return self._call_value(callee, paren, types, arguments)
+
+    def _call_value(self, callee: SSAValue, paren: int, types: list[Attribute], arguments: Arguments) -> SSAValue:
+        # The token before the parenthesis is the callee's name, mostly: there the caret stands.
+        place = paren - 1 if self.tokens.kinds[paren - 1] in ("LOCAL", "GRAPH") else paren
+        attrs = self._call_attributes(arguments)
+        op = ir.CallOp.create(
+            operands=[callee, *arguments.values],
+            properties={"type_args": ArrayAttr(types), "attrs": attrs},
+            result_types=UNKNOWN_TYPE,
+            location=self.at(place),
+        )
+        return self.add(op)
+
+    # Infix operators -----------------------------------------------------------------------------------------------
+
+    def on_infix_start(self, left: SSAValue, token: int, right: SSAValue) -> list[object]:
+        return [left, token, right]
+
+    def on_infix_more(self, chain: list[object], token: int, right: SSAValue) -> list[object]:
+        chain += [token, right]
+        return chain
+
+    def on_infix_end(self, chain: list[object]) -> SSAValue:
+        """`a + b * c < d` by precedence, equal ones from the left."""
+        values: list[SSAValue] = [cast(SSAValue, chain[0])]
+        waiting: list[int] = []
+        for token, value in zip(cast("list[int]", chain[1::2]), cast("list[SSAValue]", chain[2::2]), strict=True):
+            while waiting and self._precedence(waiting[-1]) >= self._precedence(token):
+                self._apply(waiting.pop(), values)
+            waiting.append(token)
+            values.append(value)
+        while waiting:
+            self._apply(waiting.pop(), values)
+        return values[0]
+
+    def _precedence(self, token: int) -> int:
+        return _INFIX[self.texts[token]][1]
+
+    def _apply(self, token: int, values: list[SSAValue]) -> None:
+        right, left = values.pop(), values.pop()
+        cls = self._operator(_INFIX[self.texts[token]][0])
+        if cls is None:
+            self._unknown_name(token, _INFIX[self.texts[token]][0])
+            values.append(self.poison)
+            return
+        op = cls.create(operands=(left, right), result_types=UNKNOWN_TYPE, location=self.at(token))
+        values.append(self.add(op))

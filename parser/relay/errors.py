@@ -1,0 +1,162 @@
+"""What a syntax error means in a reader's terms.
+
+A mistake is recognised by example: each message lists fragments that make it, and the parser's state and token at the
+error are compared with those that the fragments lead to. What no example explains is told by what could stand there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+from ..lalr import END, Parser, Table, Tokens
+from .lexer import tokenize
+
+# Message, notes, and programs whose first error is this one.
+EXAMPLES: Sequence[tuple[tuple[str, ...], Sequence[str]]] = (
+    (
+        ("the block has no value: it ends with a binding", "its last line is the block's value, without semicolon: %0"),
+        ("def @f() { %0 = 1; }", "def @f() { let %x = 1; }", "fn () { %0 = 1; }", "def @f() { add(1, 1); }"),
+    ),
+    (
+        ("the block is empty", "a block's last line is its value; the empty tuple is written ()"),
+        ("def @f() { }", "def @f() { if (True) { } else { 1 } }", "def @f() { if (True) { 1 } else { } }"),
+    ),
+    (
+        ("a semicolon is missing: this begins the next line", "each binding ends with ';'"),
+        (
+            "def @f() { %0 = 1 %1 = 2; %1 }",
+            "def @f() { %0 = add(1, 1) add(1, 1) }",
+            "def @f() { let %x = 1 let %y = 2; %y }",
+            "def @f() { %0 = %1 let %y = 2; %y }",
+            "def @f() { add(1, 1) %0 }",
+            "def @f() { %0 %1 }",
+            "def @f() { %0 = add(1, 1) %1 }",
+            "def @f() { let %x = add(1, 1) %x }",
+            "def @f() { %0 = add(1, 1) let %x = 1; %x }",
+            "def @f() { %0 = %1.0 %1 = 1; 1 }",
+            "def @f() { %0 = (1, 2) %1 = 1; 1 }",
+        ),
+    ),
+    (
+        ("an 'if' needs an 'else'", "both branches give the value: if (%c) { %a } else { %b }"),
+        ("def @f() { if (True) { 1 } }", "def @f() { %0 = if (True) { 1 }; %0 }"),
+    ),
+    (
+        ("a condition stands in parentheses", "it is written if (%c) { … } else { … }"),
+        ("def @f() { if %x { 1 } else { 2 } }", "def @f() { if True { 1 } else { 2 } }", "def @f() { if add(1, 2)"),
+    ),
+    (
+        ("a parameter's name begins with '%'", "parameters are written %x: Tensor[(2, 3), float32]"),
+        ("def @f(x) { 1 }", "def @f(x: int32) { 1 }", "def @f(%x, y) { 1 }", "def @f(%x: int32, y) { 1 }", "def @f() { fn (x) { 1 } }"),
+    ),
+    (
+        ("a function's name begins with '@'", "it is written def @main(…) { … }"),
+        ("def main() { 1 }", "def %main() { 1 }"),
+    ),
+    (
+        ("a variable's name begins with '%'", "it is written let %x = …;"),
+        ("def @f() { let x = 1; 1 }", "def @f() { let @x = 1; 1 }"),
+    ),
+    (
+        ("a graph name cannot be bound by let", "write let %x = …; or %0 = …;"),
+        ("def @f() { let %0 = 1; 1 }",),
+    ),
+    (
+        ("only graph names, %0, are bound without let", "write let %x = …;"),
+        ("def @f() { %x = 1; 1 }", "def @f() { %0 = 1; %x = 1; 1 }"),
+    ),
+    (
+        ("a positional argument stands before this comma, another after it", "arguments are separated by one comma"),
+        ("def @f() { add(1,,", "def @f() { add(,", "def @f() { @g(1,,"),
+    ),
+    (
+        ("a comma is missing between arguments",),
+        (
+            "def @f() { add(%x %y) }",
+            "def @f() { add(1 1) }",
+            "def @f() { add(%x, axis=1 axis=2) }",
+            "def @f() { add(%x, %y axis=2) }",
+            "def @f() { add(1 axis=2) }",
+            "def @f() { add(add(1) add(1)) }",
+            "def @f() { (1, 2 3) }",
+            "def @f() { (1, %x %y) }",
+        ),
+    ),
+    (
+        ("a clause is written Pattern => { … }", "for example Cons(%x, _) => { %x }"),
+        ("def @f() { match (%x) { Nil { 1 } } }", "def @f() { match (%x) { Cons(%a, %b) { 1 } } }", "def @f() { match (%x) { Nil => 1 } }"),
+    ),
+    (
+        ("the function has no body", "it is written def @f(…) -> … { … }"),
+        ("def @f()", "def @f() -> int32", "def @f() def"),
+    ),
+)
+
+_WORDS = {
+    "LPAR": "'('", "RPAR": "')'", "LBRACE": "'{'", "RBRACE": "'}'", "LSQB": "'['", "RSQB": "']'", "COMMA": "','",
+    "SEMICOLON": "';'", "COLON": "':'", "EQUAL": "'='", "ARROW": "'->'", "FAT_ARROW": "'=>'", "INFIX": "an infix operator",
+    "PROJECTION": "a field (.0)", "KEY": "an attribute (name=)", "STRING": "a string", "NUMBER": "a number",
+    "GLOBAL": "a function's name (@f)", "NAME": "a name", "UNDERSCORE": "'_'", "DEF": "'def'", "TYPE": "'type'",
+    "EXTERN": "'extern'", "ELSE": "'else'", END: "the end of the item",
+}  # fmt: skip
+# What may begin an expression, an attribute's value, a type: told in one word.
+_GROUPS = (
+    ("an expression", {"LOCAL", "GRAPH", "NUMBER", "GLOBAL", "NAME", "LPAR", "META", "TRUE", "FALSE", "IF", "FN", "MATCH", "REF", "BLOCK_PAREN"}),
+    ("a value", {"NUMBER", "STRING", "TRUE", "FALSE", "NONE", "NAME", "LSQB", "LPAR", "LBRACE", "META", "SCALAR"}),
+    ("a type", {"TENSOR", "SCALAR", "NAME", "LPAR", "FN", "REF", "UNDERSCORE"}),
+    ("a binding", {"LET", "BIND_GRAPH"}),
+    ("a pattern", {"UNDERSCORE", "LOCAL", "NAME", "LPAR"}),
+)  # fmt: skip
+
+
+def explain(parser: Parser, position: int) -> tuple[str, ...]:
+    """The message and notes for the token at `position`, which does not fit where the parser stands."""
+    tokens = parser.tokens
+    kind = tokens.kinds[position] if position < len(tokens.kinds) else END
+    known = _known_errors(parser.table).get((parser.states[-1], kind))
+    if known is not None:
+        return known
+    found = "the end of the text" if kind == END else f"'{_short(tokens.texts[position])}'"
+    if kind in ("RPAR", "RSQB", "RBRACE") and kind not in parser.table.expected(parser.states[-1]):
+        found = f"an unexpected {found}"
+    wanted = _wanted(parser.table.expected(parser.states[-1]) - {"ERROR"})
+    return (f"expected {wanted}, found {found}",)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 40 else f"{text[:40]}…"
+
+
+def _wanted(expected: set[str]) -> str:
+    """The terminals in words; those that begin the same thing are told once."""
+    words: list[str] = []
+    rest = set(expected)
+    for word, members in _GROUPS:
+        if members <= rest:
+            words.append(word)
+            rest -= members
+    words += sorted({_WORDS.get(kind, f"'{kind.lower()}'") for kind in rest})
+    if len(words) > 6:
+        words = [*words[:6], "…"]
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
+
+
+@lru_cache
+def _known_errors(table: Table) -> dict[tuple[int, str], tuple[str, ...]]:
+    """(state, terminal) at the first error of each example → its message and notes."""
+    found: dict[tuple[int, str], tuple[str, ...]] = {}
+    for message, texts in EXAMPLES:
+        for text in texts:
+            parser = _skeleton(table, tokenize(text))
+            position = parser.run()
+            kind = END if position is None else parser.tokens.kinds[position]
+            if position is None and parser.finish():
+                raise ValueError(f"the example of an error is correct: {text}")
+            found.setdefault((parser.states[-1], kind), message)
+    return found
+
+
+def _skeleton(table: Table, tokens: Tokens) -> Parser:
+    """A parser that builds nothing."""
+    return Parser(table, tokens, [lambda *_: None] * len(table.rules))

@@ -1,0 +1,62 @@
+"""Moving an op, with all that it needs, out of the blocks it stands in."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+
+from xdsl.ir import Block, BlockArgument, Operation
+
+from ...support.walk import walk_ops
+
+
+def hoist(op: Operation, target: Block, around: Set[Block]) -> bool:
+    """Moves `op` and the ops it depends on into `target`, a block around it, before the op of `target` that holds it.
+
+    `around` holds `target` and the blocks that it stands in, whose values are visible there. The blocks between `op` and
+    `target` may still be unattached (their op is not built yet): then the ops go to `target`'s end. False, and nothing is
+    moved, when `op` depends on an argument of a block inside `target`, which means nothing there.
+    """
+    needed: list[Operation] = []
+    seen: set[Operation] = set()
+    pending: list[tuple[Operation, bool]] = [(op, False)]
+    while pending:
+        current, expanded = pending.pop()
+        if expanded:
+            needed.append(current)
+            continue
+        if current in seen or not _is_inside(current.parent, around):
+            continue
+        seen.add(current)
+        pending.append((current, True))
+        own = {block for inner in walk_ops(current) for region in inner.regions for block in region.blocks}
+        for inner in walk_ops(current):
+            for operand in inner.operands:
+                if isinstance(operand, BlockArgument):
+                    if operand.block not in own and _is_inside(operand.block, around):
+                        return False
+                elif isinstance(operand.owner, Operation) and operand.owner.parent not in own:
+                    pending.append((operand.owner, False))
+    place = _child_of(op, target)
+    for moved in needed:
+        moved.detach()
+        if place is None:
+            target.add_op(moved)
+        else:
+            target.insert_op_before(moved, place)
+    return True
+
+
+def _is_inside(block: Block | None, around: Set[Block]) -> bool:
+    """Whether the block is none of `around` and stands in none of them but through the op being built."""
+    while block is not None and block not in around:
+        parent = block.parent_op()
+        block = None if parent is None else parent.parent
+    return block is None
+
+
+def _child_of(op: Operation, target: Block) -> Operation | None:
+    """The op of `target` that holds `op`, or None when the chain upward ends before `target`."""
+    current: Operation | None = op
+    while current is not None and current.parent is not target:
+        current = None if current.parent is None else current.parent.parent_op()
+    return current

@@ -1,0 +1,132 @@
+"""Relay text as tokens: one regular expression over the text, then the kinds of words by table.
+
+Blanks, comments (`//…` and `/*…*/`, where TVM prints types and spans) make no tokens. Nothing depends on the parser's
+state; what decides between two readings is the text around (`-1` is a number unless an operand stands before it).
+"""
+
+from __future__ import annotations
+
+import re
+
+from ..lalr import Tokens
+
+_NAME = r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*"
+_QUOTED = r'"(?:[^"\\\n]|\\.)*"'
+# Blanks and comments; a comment that holds another one is left to `_after_comment`.
+_GAP = r"[ \t\r\n]+|//[^\n]*|/\*[^*/]*(?:(?:\*(?!/)|/(?!\*))[^*/]*)*\*/"
+_SUFFIX = r"(?:f(?:16|32|64)?|bf16|[iu](?:1|4|8|16|32|64))?"
+
+_TOKEN = re.compile(
+    rf"""
+    (?:{_GAP})*                                       # not a group: what separates tokens
+    (?:
+      (?P<BIND_GRAPH>%[0-9]+(?=[ \t\r\n]*=[^=>])[ \t\r\n]*=)
+    | (?P<GRAPH>%[0-9]+)
+    | (?P<LOCAL>%(?:[A-Za-z_][A-Za-z0-9_]*|{_QUOTED}))
+    | (?P<GLOBAL>@(?:{_NAME}|{_QUOTED}))
+    | (?P<TENSOR>Tensor[ ]?\[[ ]?\((?:[^()"]|\([^()]*\))*\),[ ]?[a-z0-9_]+[ ]?\])
+    | (?P<NUMBER>(?:(?<![\w)\]"][ ])(?<![\w)\]"])-)?
+        (?:[0-9]+(?:\.[0-9]+|\.(?![0-9A-Za-z_]))?(?:[eE][+-]?[0-9]+)?{_SUFFIX} | (?:inf|nan)f(?:16|32|64)?)(?![A-Za-z0-9_]))
+    | (?P<KEY>{_NAME}[ ]?=(?![=>]))
+    | (?P<NAME>{_NAME})
+    | (?P<PROJECTION>\.[0-9]+)
+    | (?P<STRING>{_QUOTED})
+    | (?P<BLOCK_PAREN>\((?=[ \t\r\n]*(?:let\b|%[0-9]+[ \t\r\n]*=[^=>])))
+    | (?P<PUNCTUATION>->|=>|==|!=|<=|>=|[-+*<>=(){{}}\[\],;:]|/(?!\*))
+    )
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_BLANK = re.compile(f"(?:{_GAP})*")
+_COMMENT_MARK = re.compile(r"/\*|\*/")
+
+_PUNCTUATION = {
+    "(": "LPAR", ")": "RPAR", "{": "LBRACE", "}": "RBRACE", "[": "LSQB", "]": "RSQB", ",": "COMMA", ";": "SEMICOLON",
+    ":": "COLON", "=": "EQUAL", "->": "ARROW", "=>": "FAT_ARROW",
+    **dict.fromkeys(["+", "-", "*", "/", "<", ">", "<=", ">=", "==", "!="], "INFIX"),
+}  # fmt: skip
+KEYWORDS = {
+    "def": "DEF", "fn": "FN", "let": "LET", "if": "IF", "else": "ELSE", "match": "MATCH", "type": "TYPE",
+    "extern": "EXTERN", "free_var": "FREE_VAR", "meta": "META", "ref": "REF", "None": "NONE", "True": "TRUE",
+    "False": "FALSE", "_": "UNDERSCORE",
+}  # fmt: skip
+SCALARS = frozenset(
+    ["bool", "handle", "bfloat16", "float8_e4m3fn", "float8_e5m2"]
+    + [f"{kind}{bits}" for kind in ("int", "uint", "float") for bits in (1, 4, 8, 16, 32, 64)]
+)
+
+
+class LexError(Exception):
+    """Text that is no token, at `position`."""
+
+    def __init__(self, position: int, message: str):
+        super().__init__(message)
+        self.position = position
+        self.message = message
+
+
+def tokenize(text: str, start: int = 0) -> Tokens:
+    """All tokens of `text` from position `start`; a version line or other `#[…]` line must have been cut off.
+
+    Raises:
+        LexError: where no token can begin.
+    """
+    tokens = Tokens()
+    kinds, texts, starts = tokens.kinds, tokens.texts, tokens.starts
+    keywords, scalars, punctuation = KEYWORDS, SCALARS, _PUNCTUATION
+    match_at = _TOKEN.match
+    position, end = start, len(text)
+    while position < end:
+        match = match_at(text, position)
+        if match is None:
+            position = _BLANK.match(text, position).end()  # type: ignore[union-attr]  # it matches the empty text
+            if text.startswith("/*", position):
+                position = _after_comment(text, position)
+                continue
+            if position < end:
+                raise LexError(position, _complaint(text, position))
+            break
+        kind = match.lastgroup
+        word = match[kind]  # type: ignore[index]  # every token is a group
+        if kind == "NAME":
+            kind = keywords.get(word) or ("SCALAR" if word in scalars else "NAME")
+            if kind == "MATCH" and text.startswith("?", match.end()):
+                word = "match?"
+                position = match.end() + 1
+                kinds.append(kind)
+                texts.append(word)
+                starts.append(position - 6)
+                continue
+        elif kind == "PUNCTUATION":
+            kind = punctuation[word]
+        kinds.append(kind)  # type: ignore[arg-type]
+        texts.append(word)
+        position = match.end()
+        starts.append(position - len(word))
+    return tokens
+
+
+def _after_comment(text: str, start: int) -> int:
+    """The position behind a comment that holds other comments."""
+    depth = 0
+    for mark in _COMMENT_MARK.finditer(text, start):
+        depth += 1 if mark[0] == "/*" else -1
+        if depth == 0:
+            return mark.end()
+    raise LexError(start, "this comment is not closed: '*/' is missing")
+
+
+def _complaint(text: str, position: int) -> str:
+    """Why no token begins here."""
+    rest = text[position : position + 24]
+    if rest.startswith('"'):
+        return "this string is not closed on its line"
+    if rest.startswith("Tensor"):
+        return "a tensor's type is written Tensor[(2, 3), float32]: its shape in parentheses, then its dtype"
+    if rest[0] in "%@":
+        kind = "a local name: %x or %0" if rest[0] == "%" else "a global name: @main"
+        return f"'{rest[0]}' must begin {kind}"
+    number = re.match(r"-?[0-9][\w.]*", rest)
+    if number:
+        return f"'{number[0]}' is no number; numbers are written 3, 3i64, 1u8, 1f, 2.5f, 1e-05f, 1f64, 0f16"
+    return f"'{rest[0]}' has no meaning in Relay text"

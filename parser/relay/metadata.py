@@ -1,0 +1,162 @@
+"""The `#[metadata]` section: TVM's JSON graph of the nodes that the text refers to as `meta[KEY][i]`.
+
+Nodes are read when they are referred to; every index into the graph is checked.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from xdsl.dialects.builtin import DYNAMIC_INDEX
+
+from ...dialects.relay.operator import AttrValue
+from .ndarray import decode
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+NODE = "node"
+"""In an attribute that is a dictionary: the name of the node that it was, `VirtualDevice` in `VirtualDevice(device_type=1)`."""
+
+# Fields of attribute nodes that refer to another node; all others hold their value as text.
+_REFERENCES = frozenset(
+    ["shape", "axes", "axis", "begin", "end", "strides", "padding", "newshape", "target", "memory_scope", "size"]
+)
+
+
+class Metadata:
+    """The nodes of one section. Every method raises ValueError when the section does not hold what is asked for."""
+
+    def __init__(self, text: str = ""):
+        """Reads the JSON; an empty text has no nodes."""
+        self._nodes: list[dict[str, Any]] = []
+        self._blobs: list[Any] = []
+        self._arrays: dict[int, NDArray[np.generic]] = {}
+        self._lists: dict[str, list[Any]] = {}
+        if text:
+            self._read(text)
+
+    def _read(self, text: str) -> None:
+        try:
+            data = json.loads(text)
+        except RecursionError:
+            raise ValueError("the JSON is nested too deeply") from None
+        nodes = data.get("nodes") if isinstance(data, dict) else None
+        if not isinstance(nodes, list) or not all(isinstance(node, dict) for node in nodes):
+            raise ValueError('a metadata section is a JSON object with a list "nodes"')
+        self._nodes = nodes
+        blobs = data.get("b64ndarrays", [])
+        self._blobs = blobs if isinstance(blobs, list) else []
+        root = self._node(data.get("root", 0))
+        keys, values = root.get("keys", []), root.get("data", [])
+        if not isinstance(keys, list) or not isinstance(values, list) or len(keys) != len(values):
+            raise ValueError("the root node is no map from kinds of nodes to lists of them")
+        for key, value in zip(keys, values, strict=True):
+            entries = self._node(value).get("data", [])
+            if isinstance(key, str) and isinstance(entries, list):
+                self._lists[key] = entries
+
+    def _node(self, index: object) -> dict[str, Any]:
+        if isinstance(index, str) and index.isdecimal() and len(index) < 12:
+            index = int(index)
+        if not isinstance(index, int) or not 0 <= index < len(self._nodes):
+            raise ValueError(f"there is no node {index!r} in the metadata section")
+        return self._nodes[index]
+
+    def _entry(self, key: str, index: int) -> dict[str, Any]:
+        """The node that `meta[key][index]` means."""
+        entries = self._lists.get(key, [])
+        if not self._nodes:
+            raise ValueError("there is no #[metadata] section")
+        if not entries:
+            raise ValueError(f"the #[metadata] section has no '{key}'; it has {', '.join(self._lists) or 'nothing'}")
+        if not 0 <= index < len(entries):
+            raise ValueError(f"the #[metadata] section has {len(entries)} of '{key}', numbered from 0")
+        return self._node(entries[index])
+
+    def count(self, key: str) -> int:
+        """How many nodes `meta[key][…]` has."""
+        return len(self._lists.get(key, []))
+
+    def constant(self, index: int) -> NDArray[np.generic]:
+        """The array of `meta[relay.Constant][index]`."""
+        blob = self._field(self._entry("relay.Constant", index), "data")
+        place = int(blob) if isinstance(blob, str) and blob.isdecimal() and len(blob) < 12 else -1
+        if not 0 <= place < len(self._blobs):
+            raise ValueError(f"there is no array {blob!r} in the metadata section")
+        found = self._arrays.get(place)
+        if found is None:
+            found = self._arrays[place] = decode(self._blobs[place])
+        return found
+
+    def dimension(self, key: str, index: int) -> int:
+        """The dimension `meta[key][index]`: a number, or DYNAMIC_INDEX for an expression over symbolic sizes."""
+        node = self._entry(key, index)
+        return self._integer(node) if node.get("type_key") == "IntImm" else DYNAMIC_INDEX
+
+    def attributes(self, key: str, index: int) -> dict[str, AttrValue]:
+        """The fields of an attribute node, `meta[relay.attrs.InitOpAttrs][0]`, or of a VirtualDevice, by name."""
+        return self._fields(self._entry(key, index), 0)
+
+    def _fields(self, node: dict[str, Any], depth: int) -> dict[str, AttrValue]:
+        fields = node.get("attrs", {})
+        if not isinstance(fields, dict) or depth > 8:
+            raise ValueError("a node's attributes are no map")
+        result: dict[str, AttrValue] = {}
+        for name, value in fields.items():
+            if not isinstance(value, str):
+                raise ValueError(f"the attribute '{name}' of a node is no string")
+            if name == "device_type_int":
+                name = "device_type"
+            if name not in _REFERENCES:
+                result[name] = _plain(value)
+            elif value != "0":
+                result[name] = self._value(self._node(value), depth + 1)
+        return {name: value for name, value in result.items() if value != ""}
+
+    def _value(self, node: dict[str, Any], depth: int) -> AttrValue:
+        match node.get("type_key"):
+            case "Array":
+                entries = node.get("data", [])
+                if not isinstance(entries, list) or depth > 8:
+                    raise ValueError("an Array node's data are no list")
+                return [self._value(self._node(entry), depth + 1) for entry in entries]
+            case "IntImm":
+                return self._integer(node)
+            case "FloatImm":
+                return float(self._field(node, "value"))
+            case "runtime.String":
+                return str(node.get("repr_str", ""))
+            case "Target":
+                kind = self._node(self._field(node, "kind"))
+                return self._value(self._node(self._field(kind, "name")), depth + 1)
+            case other:
+                raise ValueError(f"a node of kind {other!r} cannot stand in an attribute")
+
+    def _integer(self, node: dict[str, Any]) -> int:
+        return _to_int(self._field(node, "value"))
+
+    def _field(self, node: dict[str, Any], name: str) -> str:
+        fields = node.get("attrs")
+        value = fields.get(name) if isinstance(fields, dict) else None
+        if not isinstance(value, str):
+            raise ValueError(f"a node of kind {node.get('type_key')!r} has no field '{name}'")
+        return value
+
+
+def _to_int(text: str) -> int:
+    if len(text) > 20:
+        raise ValueError(f"{text[:20]}… is no 64-bit integer")
+    return int(text)
+
+
+def _plain(text: str) -> AttrValue:
+    """An attribute's value from TVM's text of it."""
+    for read in (_to_int, float):
+        try:
+            return read(text)
+        except ValueError:
+            continue
+    return text

@@ -1,0 +1,206 @@
+"""The items of a `.mir` file that are Relay text, to ops."""
+
+from __future__ import annotations
+
+import gc
+import re
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from xdsl.ir import Operation
+
+from ...support.diagnostics import error_at
+from ..items import Item, ParseContext
+from ..lalr import END, Parser, Table, Tokens, load_table, reducers
+from .builder import Builder, Statements
+from .constants import CONSTANTS_FILE, ConstantError, Constants
+from .errors import explain
+from .lexer import LexError, tokenize
+from .metadata import Metadata
+from .reader import unquote
+
+GRAMMAR = Path(__file__).with_name("relay.lark")
+
+_DIRECTIVE = re.compile(r'\s*#\[\s*(\w+)\s*(?:=\s*("(?:[^"\\\n]|\\.)*"))?\s*\]')
+_VERSIONS = ("0.0.4", "0.0.5")
+
+
+def read_items(items: Sequence[Item], context: ParseContext) -> list[list[Operation]]:
+    """The ops of each item, in order. Errors are reported to the context; none is raised for what the text says."""
+    with _without_collection():
+        return _FileReader(context).read(items)
+
+
+@contextmanager
+def _without_collection() -> Generator[None]:
+    """No garbage collection meanwhile: reading makes many objects that stay, which the collector would visit again and again."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+class _FileReader:
+    def __init__(self, context: ParseContext):
+        self.context = context
+
+    def read(self, items: Sequence[Item]) -> list[list[Operation]]:
+        """Directives first, then data types (their names mean something in functions), then the rest."""
+        metadata = Metadata()
+        for item in items:
+            if item.kind == "#[metadata]":
+                metadata = self._metadata(item)
+        constants = Constants(metadata, self.context.directory)
+        for item in items:
+            if item.kind.startswith("#[") and item.kind != "#[metadata]":
+                self._directive(item, constants)
+        if constants.side_file is not None:
+            self.context.module.attributes[CONSTANTS_FILE] = constants.side_file
+        table = load_table(GRAMMAR)
+        builder = Builder(self.context, metadata, constants)
+        actions = reducers(table, builder)
+        tokens = [None if item.kind.startswith("#[") else self._tokens(item) for item in items]
+        for some in tokens:
+            if some is not None:
+                _declare_types(some, builder)
+        results: list[list[Operation]] = [[] for _ in items]
+        types_first = sorted(range(len(items)), key=lambda i: items[i].kind not in ("type", "extern"))
+        for index in types_first:
+            some = tokens[index]
+            if some is not None and some.kinds:
+                builder.begin(items[index], some)
+                op = _read(table, actions, some, builder)
+                results[index] = [] if op is None else [op]
+        return results
+
+    def _metadata(self, item: Item) -> Metadata:
+        try:
+            return Metadata(item.text[item.text.index("]") + 1 :])
+        except ValueError as error:
+            self.context.error(item.location(), f"the #[metadata] section cannot be read: {error}")
+            return Metadata()
+
+    def _directive(self, item: Item, constants: Constants) -> None:
+        match = _DIRECTIVE.match(item.text)
+        column = len(item.text) - len(item.text.lstrip()) + 1
+        name, value = (None, None) if match is None else match.groups()
+        text = None if value is None else unquote(value)
+        location = item.location(1, column)
+        if name == "version" and text is not None:
+            if text not in _VERSIONS:
+                self.context.error(
+                    location, f'Relay text of version "{text}" is not read here', f"read are {', '.join(_VERSIONS)}"
+                )
+        elif name == "constants" and text is not None:
+            try:
+                constants.open(text)
+            except ConstantError as error:
+                self.context.error(location, error.message, *error.notes)
+        else:
+            self.context.error(
+                location,
+                f"'{item.kind}' is not understood",
+                'known are #[version = "0.0.5"], #[constants = "weights.npz"] and #[metadata]',
+            )
+
+    def _tokens(self, item: Item) -> Tokens | None:
+        try:
+            return tokenize(item.text)
+        except LexError as error:
+            line = item.text.count("\n", 0, error.position) + 1
+            column = error.position - item.text.rfind("\n", 0, error.position)
+            self.context.error(item.location(line, column), error.message)
+            return None
+
+
+def _declare_types(tokens: Tokens, builder: Builder) -> None:
+    """Notes which data types an item declares, so that types may refer to later ones."""
+    kinds = tokens.kinds
+    if not kinds or "TYPE" not in (kinds[0], kinds[1] if len(kinds) > 1 else ""):
+        return
+    place = kinds.index("TYPE")
+    if place + 1 < len(kinds) and kinds[place + 1] == "NAME":
+        parameters, end = 0, place + 2
+        if kinds[end : end + 1] == ["LSQB"]:
+            close = kinds.index("RSQB", end) if "RSQB" in kinds else end
+            parameters = kinds[end:close].count("NAME")
+        builder.type_names[tokens.texts[place + 1]] = parameters
+
+
+def _read(table: Table, actions: Sequence[object], tokens: Tokens, builder: Builder) -> Operation | None:
+    """One item's op. After an error reading goes on at the next statement, so that each one is reported."""
+    parser = Parser(table, tokens, actions)  # type: ignore[arg-type]
+    failed = False
+    position: int | None = parser.run()
+    while position is not None:
+        failed = True
+        _complain(parser, position, builder)
+        position = _recover(parser, position, builder)
+        if position is not None:
+            position = parser.run(position)
+        if position is None and not _ended(parser):
+            break
+    if failed:
+        builder.scopes.forget()
+        return None
+    if not parser.finish():
+        _complain(parser, len(tokens.kinds), builder)
+        builder.scopes.forget()
+        return None
+    result = parser.result
+    return result if isinstance(result, Operation) else None
+
+
+def _ended(parser: Parser) -> bool:
+    return END in parser.table.expected(parser.states[-1])
+
+
+def _complain(parser: Parser, position: int, builder: Builder) -> None:
+    message, *notes = explain(parser, position)
+    builder.context.report(error_at(builder.at(position), message, *notes))
+
+
+def _recover(parser: Parser, position: int, builder: Builder) -> int | None:
+    """Mends the parser after an error at a token: the token to go on with, or None when there is none.
+
+    What was read of the broken statement is dropped; skipped is what remains of it, up to its semicolon or the brace
+    that ends its block.
+    """
+    values, kinds = parser.values, parser.tokens.kinds
+    while values and not isinstance(values[-1], Statements):
+        values.pop()
+        parser.states.pop()
+    if not values:
+        return None
+    marker = values[-1]
+    assert isinstance(marker, Statements)
+    scopes = builder.scopes
+    while scopes.frame is not marker.frame and scopes.frame is not None:
+        scopes.pop()
+    depth = _open_braces(parser, position)
+    for index in range(position, len(kinds)):
+        kind = kinds[index]
+        if kind == "LBRACE":
+            depth += 1
+        elif kind == "RBRACE":
+            depth -= 1
+            if depth < 0:
+                # The block ends here: an expression that has been complained about is its value.
+                return index if parser.feed("ERROR", index) else None
+        elif kind == "SEMICOLON" and depth == 0:
+            return index + 1 if index + 1 < len(kinds) else None
+    return None
+
+
+def _open_braces(parser: Parser, position: int) -> int:
+    """How many braces, opened since the statements on top of the stack began, are still open before a token."""
+    # The token before the statements is the nearest one on the stack; braces are counted from there.
+    start = next((v for v in reversed(parser.values) if isinstance(v, int)), -1)
+    depth = 0
+    for kind in parser.tokens.kinds[start + 1 : position]:
+        depth += (kind == "LBRACE") - (kind == "RBRACE")
+    return max(depth, 0)

@@ -1,0 +1,162 @@
+"""Names while a Relay text is read: what `%x` and `%0` mean here, and what a value is called in the IR.
+
+A frame is one `{ … }` (or parenthesized statements) being filled. Graph names (`%0`) stay visible after their block has
+ended: TVM prints a shared value where it meets it first, even inside one branch, and means the place that dominates all
+uses. `Scopes.find` moves such a value there.
+"""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import LocationAttr
+from xdsl.ir import Block, Operation, SSAValue
+
+from ...dialects.relay.types import UNKNOWN
+from .hoist import hoist
+
+
+class Frame:
+    """One open scope: where its ops go, and what to undo when it closes."""
+
+    __slots__ = ("block", "end", "open", "parent", "self_called", "self_name", "self_used", "taken", "undo")
+
+    def __init__(self, block: Block, parent: Frame | None):
+        self.block = block
+        self.parent = parent
+        self.open = True
+        self.undo: list[tuple[str, SSAValue | None]] = []
+        self.taken: list[str] = []
+        # Where the block ends, if that is of use.
+        self.end: LocationAttr | None = None
+        # A local function's own name in the text (`let %f = fn …`), in the IR, and the latter again once it is used.
+        self.self_name: str | None = None
+        self.self_called = ""
+        self.self_used: str | None = None
+
+
+class Scopes:
+    """The names that are visible at the place being read."""
+
+    def __init__(self) -> None:
+        self.frame: Frame | None = None
+        self._names: dict[str, SSAValue] = {}
+        self._taken: set[str] = set()
+        self._counters: dict[str, int] = {}
+        self._escaped: dict[str, tuple[SSAValue, Frame]] = {}
+        self._self_frames: dict[str, list[Frame]] = {}
+
+    def push(self, block: Block) -> Frame:
+        """Opens a scope whose ops go to `block`."""
+        self.frame = Frame(block, self.frame)
+        return self.frame
+
+    def pop(self) -> Frame:
+        """Closes the innermost scope."""
+        frame = self.frame
+        assert frame is not None
+        names = self._names
+        for name, before in reversed(frame.undo):
+            if name[1].isdigit():
+                self._escaped[name] = (names[name], frame)
+            if before is None:
+                del names[name]
+            else:
+                names[name] = before
+        parent = frame.parent
+        if parent is not None and parent.block is frame.block:
+            # Statements in parentheses land in the block around, and so do the names that they are printed under.
+            parent.taken += frame.taken
+        else:
+            self._taken.difference_update(frame.taken)
+        if frame.self_name is not None:
+            self._self_frames[frame.self_name].pop()
+        frame.open = False
+        self.frame = parent
+        return frame
+
+    def forget(self) -> None:
+        """Ends a function: no name is visible, not even graph names."""
+        while self.frame is not None:
+            self.pop()
+        self._escaped.clear()
+        self._counters.clear()
+
+    def bind_graph(self, name: str, value: SSAValue) -> None:
+        """`%0` means `value` from here on."""
+        frame = self.frame
+        assert frame is not None
+        frame.undo.append((name, self._names.get(name)))
+        self._names[name] = value
+
+    def bind(self, name: str, value: SSAValue) -> None:
+        """`%x` (with its percent sign) means `value` from here on."""
+        self.bind_graph(name, value)
+
+    def fresh_name(self, name: str) -> str:
+        """What a variable written `name` (without percent sign) is called in the IR: no visible one is called the same."""
+        taken = self._taken
+        if name in taken:
+            prefix, counter = name, self._counters.get(name, 0)
+            while name in taken:
+                counter += 1
+                name = f"{prefix}{counter}"
+            self._counters[prefix] = counter
+        taken.add(name)
+        if self.frame is not None:
+            self.frame.taken.append(name)
+        return name
+
+    def bind_self(self, name: str, called: str) -> None:
+        """Inside the innermost frame, a function's body, `name` means the function itself; the IR says `called`."""
+        frame = self.frame
+        assert frame is not None
+        if any(undone == name for undone, _ in frame.undo):
+            return  # a parameter is called the same
+        frame.self_name, frame.self_called = name, called
+        self._self_frames.setdefault(name, []).append(frame)
+        if name in self._names:
+            # What the name meant outside is hidden.
+            frame.undo.append((name, self._names.pop(name)))
+
+    def find(self, name: str) -> SSAValue | None:
+        """The value of `%x` or `%0`, or None."""
+        value = self._names.get(name)
+        if value is not None:
+            return value
+        frames = self._self_frames.get(name)
+        if frames:
+            return self._function_itself(name, frames[-1])
+        escaped = self._escaped.get(name)
+        return None if escaped is None else self._bring_out(name, *escaped)
+
+    def was_bound(self, name: str) -> bool:
+        """Whether `%0` is a name of a block that has ended."""
+        return name in self._escaped
+
+    def visible(self) -> list[str]:
+        """All names that `find` knows, for suggestions."""
+        return [*self._names, *self._self_frames]
+
+    def _function_itself(self, name: str, frame: Frame) -> SSAValue:
+        value = frame.block.insert_arg(UNKNOWN, 0)
+        frame.self_used = frame.self_called
+        frame.undo.append((name, None))
+        self._names[name] = value
+        return value
+
+    def _bring_out(self, name: str, value: SSAValue, frame: Frame) -> SSAValue | None:
+        """Moves a value defined in a closed block to the nearest block that is still open, and makes it visible there."""
+        outer: Frame | None = frame
+        while outer is not None and not outer.open:
+            outer = outer.parent
+        if outer is None or not isinstance(value.owner, Operation):
+            return None
+        around: set[Block] = set()
+        above: Frame | None = outer
+        while above is not None:
+            around.add(above.block)
+            above = above.parent
+        if not hoist(value.owner, outer.block, around):
+            return None
+        outer.undo.append((name, None))
+        self._names[name] = value
+        return value

@@ -1,0 +1,534 @@
+"""Operators that read and write by computed indices: take, gather, scatter, one_hot, masks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from xdsl.ir import Attribute
+
+from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
+from .computes import unflatten
+from .meanings import Array, numpy_type
+from .relations import (
+    axis_of,
+    dtype_attr,
+    dtype_of,
+    rank_must_be,
+    same_dim,
+    shape_of,
+    show_argument,
+    tensor_type,
+)
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from ...te import builder as te
+    from ...te.builder import Expr, Tensor
+else:
+    from ._lazy import np, te
+
+
+def indices_must_be_integers(rel: Relation, index: int) -> None:
+    """Fails unless argument `index` has an integer dtype."""
+    if not dtype_of(rel.tensor(index)).startswith(("int", "uint")):
+        raise rel.fail(f"{rel.operator.name}: {show_argument(rel, index)} must be of an integer dtype", argument=index)
+
+
+def within(index: Expr, size: Any, mode: str) -> Expr:
+    """An index brought into [0, size): clipped, wrapped around, or left as it is ("fast")."""
+    index = index.astype("int32") if index.dtype not in ("int32", "int64") else index
+    if mode == "wrap":
+        return te.floormod(index, size)
+    return te.max(te.min(index, size - 1), 0) if mode == "clip" else index
+
+
+def _take_relation(rel: Relation) -> None:
+    data, indices, attrs = rel.tensor(0), rel.tensor(1), rel.attrs
+    if attrs.mode not in ("clip", "wrap", "fast"):
+        raise rel.fail(f"take: mode={attrs.mode!r} must be clip, wrap or fast")
+    shape, places = shape_of(data), shape_of(indices)
+    if attrs.axis is None:
+        rel.set_result(tensor_type(places, data.element_type))
+        return
+    axis = axis_of(rel, attrs.axis, len(shape))
+    batch = attrs.batch_dims % (len(places) + 1) if attrs.batch_dims < 0 else attrs.batch_dims
+    if batch > min(len(places), axis):
+        raise rel.fail(f"take: batch_dims={attrs.batch_dims} must not be above axis={axis} nor the rank of the indices")
+    for dim in range(batch):
+        if not same_dim(shape[dim], places[dim]):
+            raise rel.fail(
+                f"take: {show_argument(rel, 0)} and {show_argument(rel, 1)} differ in batch dimension {dim}", argument=1
+            )
+    rel.set_result(tensor_type([*shape[:axis], *places[batch:], *shape[axis + 1 :]], data.element_type))
+
+
+def _numpy_within(indices: Array, size: int, mode: str) -> Array:
+    indices = indices.astype(np.int64)
+    if mode == "fast" and indices.size and (indices.min() < 0 or indices.max() >= size):
+        raise IndexError(f"an index lies outside 0 to {size - 1}")
+    return indices % max(size, 1) if mode == "wrap" else np.clip(indices, 0, max(size - 1, 0))
+
+
+def _take(attrs: Attrs, x: Array, indices: Array) -> Array:
+    if attrs.axis is None:
+        return x.reshape(-1)[_numpy_within(indices, x.size, attrs.mode)]
+    axis, batch = attrs.axis % x.ndim, attrs.batch_dims % (indices.ndim + 1)
+    at = _numpy_within(indices, x.shape[axis], attrs.mode)
+    if batch == 0:
+        return np.take(x, at, axis)
+    result = np.empty((*x.shape[:axis], *indices.shape[batch:], *x.shape[axis + 1 :]), x.dtype)
+    for place in np.ndindex(*x.shape[:batch]):
+        result[place] = np.take(x[place], at[place], axis - batch)
+    return result
+
+
+def _te_take(attrs: Attrs, x: Tensor, indices: Tensor) -> Tensor:
+    if attrs.axis is None:
+        size: Any = 1
+        for dim in x.shape:
+            size = size * dim
+        return te.compute(
+            indices.shape, lambda *i: x(*unflatten(within(indices(*i), size, attrs.mode), x.shape)), name="T_take"
+        )
+    axis, batch = attrs.axis % len(x.shape), attrs.batch_dims % (len(indices.shape) + 1)
+    count = len(indices.shape) - batch
+
+    def body(*i: Expr) -> Any:
+        at = within(indices(*i[:batch], *i[axis : axis + count]), x.shape[axis], attrs.mode)
+        return x(*i[:axis], at, *i[axis + count :])
+
+    return te.compute([*x.shape[:axis], *indices.shape[batch:], *x.shape[axis + 1 :]], body, name="T_take")
+
+
+register(
+    Operator(
+        "take", ("data", "indices"), _take_relation, OpPattern.INJECTIVE,
+        numpy=_take,
+        compute=lambda attrs, xs, out: [_te_take(attrs, *xs)],
+        attributes=(attr("axis", None, "int"), attr("batch_dims", 0), attr("mode", "clip")),
+        doc="The slices of data at the indices along `axis` (without one, elements of the flattened data).",
+    )
+)  # fmt: skip
+
+
+def _gather_relation(rel: Relation) -> None:
+    data, indices = rel.tensor(0), rel.tensor(1)
+    shape, places = shape_of(data), shape_of(indices)
+    axis = axis_of(rel, rel.attrs.axis, len(shape))
+    indices_must_be_integers(rel, 1)
+    _same_but_axis(rel, 0, 1, shape, places, axis)
+    rel.set_result(tensor_type(places, data.element_type))
+
+
+def _same_but_axis(rel: Relation, a: int, b: int, x: Sequence[int], y: Sequence[int], axis: int) -> None:
+    """Fails unless two shapes are equal but for `axis`."""
+    fits = len(x) == len(y) and all(same_dim(p, q) for n, (p, q) in enumerate(zip(x, y, strict=True)) if n != axis)
+    if not fits:
+        raise rel.fail(
+            f"{rel.operator.name}: {show_argument(rel, a)} and {show_argument(rel, b)} must have the same dimensions but"
+            f" for axis {axis}",
+            argument=b,
+        )
+
+
+def _te_gather(attrs: Attrs, x: Tensor, indices: Tensor) -> Tensor:
+    axis = attrs.axis % len(x.shape)
+    return te.compute(
+        indices.shape, lambda *i: x(*i[:axis], within(indices(*i), 0, "fast"), *i[axis + 1 :]), name="T_gather"
+    )
+
+
+register(
+    Operator(
+        "gather", ("data", "indices"), _gather_relation, OpPattern.INJECTIVE,
+        numpy=lambda attrs, x, at: np.take_along_axis(x, at.astype(np.int64), attrs.axis),
+        compute=lambda attrs, xs, out: [_te_gather(attrs, *xs)],
+        attributes=(attr("axis", kind="int"),),
+        doc="result[…, j, …] = data[…, indices[…, j, …], …] along `axis`.",
+    )
+)  # fmt: skip
+
+
+def _gather_nd_relation(rel: Relation) -> None:
+    data, indices = rel.tensor(0), rel.tensor(1)
+    shape, (depth, *places) = shape_of(data), shape_of(indices) or (0,)
+    batch = rel.attrs.batch_dims
+    if depth == -1:
+        depth = rel.attrs.index_rank
+        if depth is None:
+            raise rel.fail("gather_nd: the first dimension of 'indices' must be known, or index_rank given", argument=1)
+    if depth + batch > len(shape) or batch > len(places):
+        raise rel.fail(
+            f"gather_nd: {show_argument(rel, 1)} indexes {depth} axes after {batch} batch axes, more than"
+            f" {show_argument(rel, 0)} has",
+            argument=1,
+        )
+    indices_must_be_integers(rel, 1)
+    rel.set_result(tensor_type([*places, *shape[depth + batch :]], data.element_type))
+
+
+def _gather_nd(attrs: Attrs, x: Array, indices: Array) -> Array:
+    batch, places = attrs.batch_dims, indices.shape[1:]
+    # Batch axes are indexed by the place itself.
+    own = [np.arange(places[b]).reshape([-1 if n == b else 1 for n in range(len(places))]) for b in range(batch)]
+    return x[(*own, *indices.astype(np.int64))]
+
+
+def _te_gather_nd(attrs: Attrs, x: Tensor, indices: Tensor, out: Any) -> Tensor:
+    batch, count = attrs.batch_dims, len(indices.shape) - 1
+    depth: int = attrs.index_rank if not isinstance(indices.shape[0], int) else indices.shape[0]
+
+    def body(*i: Expr) -> Any:
+        at = [within(indices(k, *i[:count]), 0, "fast") for k in range(depth)]
+        return x(*i[:batch], *at, *i[count:])
+
+    return te.compute([*indices.shape[1:], *x.shape[depth + batch :]], body, name="T_gather_nd")
+
+
+register(
+    Operator(
+        "gather_nd", ("data", "indices"), _gather_nd_relation, OpPattern.INJECTIVE,
+        numpy=_gather_nd,
+        compute=lambda attrs, xs, out: [_te_gather_nd(attrs, *xs, out)],
+        attributes=(attr("batch_dims", 0), attr("index_rank", None, "int")),
+        doc="The slices of data at the index vectors along the first axis of `indices`.",
+    )
+)  # fmt: skip
+
+UPDATES = ("update", "add", "mul", "min", "max", "mean")
+
+
+def _combine(result: Array, at: Any, updates: Array, mode: str, base: Array) -> Array:
+    """Writes `updates` into `result` at `at`, one after the other, as `mode` says."""
+    if mode == "update":
+        result[at] = updates
+    elif mode == "mean":
+        count = np.ones(result.shape, np.float64)
+        np.add.at(count, at, 1)
+        np.add.at(result, at, updates)
+        result = (result / count).astype(base.dtype)
+    else:
+        ufunc = {"add": np.add, "mul": np.multiply, "min": np.minimum, "max": np.maximum}[mode]
+        ufunc.at(result, at, updates)
+    return result
+
+
+def _check_mode(rel: Relation, name: str) -> None:
+    if rel.attrs[name] not in UPDATES:
+        raise rel.fail(f"{rel.operator.name}: {name}={rel.attrs[name]!r} must be one of {', '.join(UPDATES)}")
+
+
+def _scatter_elements_relation(rel: Relation) -> None:
+    data, indices, updates = rel.tensor(0), rel.tensor(1), rel.tensor(2)
+    axis_of(rel, rel.attrs.axis, data.get_num_dims())
+    indices_must_be_integers(rel, 1)
+    _check_mode(rel, "reduction")
+    if data.element_type != updates.element_type or indices.get_num_dims() != data.get_num_dims():
+        raise rel.fail(
+            f"scatter_elements: {show_argument(rel, 2)} must have the rank and dtype of {show_argument(rel, 0)}"
+        )
+    _same_but_axis(rel, 1, 2, shape_of(indices), shape_of(updates), -1)
+    rel.set_result(data)
+
+
+def _scatter_elements(attrs: Attrs, x: Array, indices: Array, updates: Array) -> Array:
+    axis = attrs.axis % x.ndim
+    at = list(np.indices(indices.shape, sparse=True))
+    # A negative index counts from the end.
+    at[axis] = indices.astype(np.int64)
+    return _combine(x.copy(), tuple(at), updates, attrs.reduction, x)
+
+
+register(
+    Operator(
+        "scatter_elements", ("data", "indices", "updates"), _scatter_elements_relation, OpPattern.OPAQUE,
+        numpy=_scatter_elements,
+        attributes=(attr("axis", kind="int"), attr("reduction", "update")),
+        doc="data with data[…, indices[…, j, …], …] = updates[…, j, …] along `axis`, or added, multiplied, … as `reduction` says.",
+    )
+)  # fmt: skip
+
+
+def _scatter_nd_relation(rel: Relation) -> None:
+    data, indices, updates = rel.tensor(0), rel.tensor(1), rel.tensor(2)
+    shape, (depth, *places) = shape_of(data), shape_of(indices) or (0,)
+    indices_must_be_integers(rel, 1)
+    _check_mode(rel, "mode")
+    wanted = [*places, *shape[max(depth, 0) :]]
+    got = shape_of(updates)
+    if depth > len(shape) or len(wanted) != len(got) or not all(map(same_dim, wanted, got)):
+        raise rel.fail(f"scatter_nd: {show_argument(rel, 2)} must have the shape {tuple(wanted)}", argument=2)
+    rel.set_result(data)
+
+
+register(
+    Operator(
+        "scatter_nd", ("data", "indices", "updates"), _scatter_nd_relation, OpPattern.OPAQUE,
+        numpy=lambda attrs, x, at, updates: _combine(x.copy(), tuple(at.astype(np.int64)), updates, attrs.mode, x),
+        attributes=(attr("mode", "update"),),
+        doc="data with the slices at the index vectors along the first axis of `indices` replaced by, or combined with, updates.",
+    )
+)  # fmt: skip
+
+
+def _one_hot_relation(rel: Relation) -> None:
+    indices = rel.tensor(0)
+    indices_must_be_integers(rel, 0)
+    rank_must_be(rel, 1, 0)
+    rank_must_be(rel, 2, 0)
+    shape = list(shape_of(indices))
+    if rel.attrs.depth < 1:
+        raise rel.fail(f"one_hot: depth={rel.attrs.depth} must be positive")
+    axis = len(shape) if rel.attrs.axis == -1 else axis_of(rel, rel.attrs.axis, len(shape) + 1, what="the result")
+    shape.insert(axis, rel.attrs.depth)
+    rel.set_result(tensor_type(shape, dtype_attr(rel, "dtype", rel.tensor(1).element_type)))
+
+
+def _one_hot(attrs: Attrs, indices: Array, on: Array, off: Array) -> Array:
+    axis = indices.ndim if attrs.axis == -1 else attrs.axis % (indices.ndim + 1)
+    depth = np.arange(attrs.depth).reshape([-1 if a == axis else 1 for a in range(indices.ndim + 1)])
+    return np.where(np.expand_dims(indices, axis) == depth, on, off).astype(numpy_type(attrs.dtype or on.dtype.name))
+
+
+def _te_one_hot(attrs: Attrs, indices: Tensor, on: Tensor, off: Tensor) -> Tensor:
+    rank = len(indices.shape)
+    axis = rank if attrs.axis == -1 else attrs.axis % (rank + 1)
+    dtype = attrs.dtype or on.dtype
+
+    def body(*i: Expr) -> Any:
+        hot = indices(*i[:axis], *i[axis + 1 :]) == i[axis].astype(indices.dtype)
+        return te.Select(hot, on().astype(dtype), off().astype(dtype))
+
+    return te.compute([*indices.shape[:axis], attrs.depth, *indices.shape[axis:]], body, name="T_one_hot")
+
+
+register(
+    Operator(
+        "one_hot", ("indices", "on_value", "off_value"), _one_hot_relation, OpPattern.OUT_ELEMWISE_FUSABLE,
+        numpy=_one_hot,
+        compute=lambda attrs, xs, out: [_te_one_hot(attrs, *xs)],
+        attributes=(attr("depth", 1, printed=True), attr("axis", -1), attr("dtype", None, "str")),
+        doc="A new axis of `depth` places, `on_value` at the index and `off_value` elsewhere.",
+    )
+)  # fmt: skip
+
+
+def _sequence_mask_relation(rel: Relation) -> None:
+    data = rel.tensor(0)
+    lengths = rank_must_be(rel, 1, 1)
+    if rel.attrs.axis not in (0, 1) or data.get_num_dims() < 2:
+        raise rel.fail(
+            f"sequence_mask: axis={rel.attrs.axis} must be 0 or 1, and {show_argument(rel, 0)} have rank 2 or more"
+        )
+    batch = shape_of(data)[1 - rel.attrs.axis]
+    if not same_dim(batch, shape_of(lengths)[0]):
+        raise rel.fail(
+            f"sequence_mask: {show_argument(rel, 1)} must have one length for each of {batch} sequences", argument=1
+        )
+    rel.set_result(data)
+
+
+def _sequence_mask(attrs: Attrs, x: Array, lengths: Array) -> Array:
+    steps, batch = np.arange(x.shape[attrs.axis]), lengths.reshape(-1)
+    keep = steps[:, None] < batch if attrs.axis == 0 else steps < batch[:, None]
+    return np.where(keep.reshape(*keep.shape, *[1] * (x.ndim - 2)), x, np.asarray(attrs.mask_value).astype(x.dtype))
+
+
+register(
+    Operator(
+        "sequence_mask", ("data", "valid_length"), _sequence_mask_relation, OpPattern.INJECTIVE,
+        numpy=_sequence_mask,
+        compute=lambda attrs, xs, out: [
+            te.compute(
+                xs[0].shape,
+                lambda *i: te.if_then_else(
+                    i[attrs.axis] < xs[1](i[1 - attrs.axis]).astype("int32"),
+                    xs[0](*i),
+                    te.const(attrs.mask_value, xs[0].dtype),
+                ),
+                name="T_sequence_mask",
+            )
+        ],
+        attributes=(attr("mask_value", 0.0), attr("axis", 0)),
+        doc="The steps of each sequence from its length on replaced by `mask_value`; `axis` counts steps, the other of 0 and 1 sequences.",
+    )
+)  # fmt: skip
+
+
+def _reverse_sequence_relation(rel: Relation) -> None:
+    data, lengths = rel.tensor(0), rank_must_be(rel, 1, 1)
+    rank = data.get_num_dims()
+    seq = axis_of(rel, rel.attrs.seq_axis, rank, "seq_axis")
+    batch = axis_of(rel, rel.attrs.batch_axis, rank, "batch_axis")
+    indices_must_be_integers(rel, 1)
+    if seq == batch or not same_dim(shape_of(lengths)[0], shape_of(data)[batch]):
+        raise rel.fail(
+            f"reverse_sequence: {show_argument(rel, 1)} must have one length for each place along batch_axis={batch} of"
+            f" {show_argument(rel, 0)}, and seq_axis={seq} be another axis",
+            argument=1,
+        )
+    rel.set_result(data)
+
+
+def _reverse_sequence(attrs: Attrs, x: Array, lengths: Array) -> Array:
+    seq, batch = attrs.seq_axis % x.ndim, attrs.batch_axis % x.ndim
+    steps = np.arange(x.shape[seq]).reshape([-1 if a == seq else 1 for a in range(x.ndim)])
+    length = lengths.astype(np.int64).reshape([-1 if a == batch else 1 for a in range(x.ndim)])
+    return np.take_along_axis(x, np.broadcast_to(np.where(steps < length, length - 1 - steps, steps), x.shape), seq)
+
+
+def _te_reverse_sequence(attrs: Attrs, x: Tensor, lengths: Tensor) -> Tensor:
+    seq, batch = attrs.seq_axis % len(x.shape), attrs.batch_axis % len(x.shape)
+
+    def body(*i: Expr) -> Any:
+        length = lengths(i[batch]).astype("int32")
+        return x(*i[:seq], te.if_then_else(i[seq] < length, length - 1 - i[seq], i[seq]), *i[seq + 1 :])
+
+    return te.compute(x.shape, body, name="T_reverse_sequence")
+
+
+register(
+    Operator(
+        "reverse_sequence", ("data", "seq_lengths"), _reverse_sequence_relation, OpPattern.INJECTIVE,
+        numpy=_reverse_sequence,
+        compute=lambda attrs, xs, out: [_te_reverse_sequence(attrs, *xs)],
+        attributes=(attr("seq_axis", 1), attr("batch_axis", 0)),
+        doc="The first steps of each sequence, as many as its length says, in reverse order.",
+    )
+)  # fmt: skip
+
+
+def _unravel_relation(rel: Relation) -> None:
+    indices, shape = rel.tensor(0), rank_must_be(rel, 1, 1)
+    rel.set_result(tensor_type([shape_of(shape)[0], *shape_of(indices)], indices.element_type))
+
+
+def _unravel(attrs: Attrs, indices: Array, shape: Array) -> Array:
+    # Modulo the size: native code does not check bounds either.
+    flat = indices.astype(np.int64) % max(prod(shape.tolist()), 1)
+    return np.stack(np.unravel_index(flat, tuple(shape.tolist()))).astype(indices.dtype)
+
+
+register(
+    Operator(
+        "unravel_index", ("data", "shape"), _unravel_relation, OpPattern.INJECTIVE,
+        numpy=_unravel,
+        attributes=(),
+        doc="The index vectors, along a new first axis, of row-major positions in a tensor of a given shape.",
+    )
+)  # fmt: skip
+
+
+def _sparse_to_dense_relation(rel: Relation) -> None:
+    indices, values = rel.tensor(0), rank_must_be(rel, 1, 0, 1)
+    rank_must_be(rel, 2, 0)
+    indices_must_be_integers(rel, 0)
+    if indices.get_num_dims() > 2:
+        raise rel.fail(f"sparse_to_dense: {show_argument(rel, 0)} must have rank 0, 1 or 2", argument=0)
+    rel.set_result(tensor_type(rel.attrs.output_shape, values.element_type))
+
+
+def _sparse_to_dense(attrs: Attrs, indices: Array, values: Array, default: Array) -> Array:
+    result = np.full(attrs.output_shape, default.astype(values.dtype))
+    at = indices.astype(np.int64)
+    result[tuple(at.T) if at.ndim == 2 else at] = values
+    return result
+
+
+register(
+    Operator(
+        "sparse_to_dense", ("sparse_indices", "sparse_values", "default_value"), _sparse_to_dense_relation,
+        OpPattern.OPAQUE,
+        numpy=_sparse_to_dense,
+        attributes=(attr("output_shape", kind="ints"),),
+        doc="A tensor of `default_value` with the values written at the indices (a scalar, a vector, or rows of index vectors).",
+    )
+)  # fmt: skip
+
+
+def same_types(rel: Relation, *indices: int) -> Attribute:
+    """The type that the arguments have in common. Fails when they differ in rank or dtype."""
+    first = rel.tensor(indices[0])
+    for index in indices[1:]:
+        other = rel.tensor(index)
+        if other.get_num_dims() != first.get_num_dims() or other.element_type != first.element_type:
+            raise rel.fail(
+                f"{rel.operator.name}: {show_argument(rel, indices[0])} and {show_argument(rel, index)} must have the"
+                " same rank and dtype",
+                argument=index,
+            )
+    return first
+
+
+def _strided_set_relation(rel: Relation) -> None:
+    same_types(rel, 0, 1)
+    for index in (2, 3, 4):
+        rank_must_be(rel, index, 1)
+        indices_must_be_integers(rel, index)
+    rel.set_result(rel.tensor(0))
+
+
+def _strided_set(attrs: Attrs, x: Array, v: Array, begin: Array, end: Array, strides: Array) -> Array:
+    result = x.copy()
+    slices: list[slice] = []
+    for axis, size in enumerate(x.shape):
+        step = int(strides[axis]) if axis < len(strides) else 1
+        first = int(begin[axis]) if axis < len(begin) else (0 if step > 0 else size - 1)
+        last = int(end[axis]) if axis < len(end) else None
+        steps = range(*slice(first, last, step).indices(size))
+        slices.append(
+            slice(steps.start, None if steps.stop < 0 else steps.stop, steps.step) if len(steps) else slice(0)
+        )
+    result[tuple(slices)] = v
+    return result
+
+
+register(
+    Operator(
+        "strided_set", ("data", "v", "begin", "end", "strides"), _strided_set_relation, OpPattern.INJECTIVE,
+        numpy=_strided_set,
+        doc="data with the elements begin:end:strides replaced by `v`.",
+    )
+)  # fmt: skip
+
+
+def _set_diag_relation(rel: Relation) -> None:
+    data, diagonal = rel.tensor(0), rel.tensor(1)
+    count = rel.attrs.k2 - rel.attrs.k1 + 1
+    rank = data.get_num_dims()
+    if rank < 2 or count < 1 or diagonal.get_num_dims() != rank - (count == 1):
+        raise rel.fail(
+            f"matrix_set_diag: {show_argument(rel, 1)} must hold the diagonals k1={rel.attrs.k1} to k2={rel.attrs.k2} of"
+            f" {show_argument(rel, 0)}",
+            argument=1,
+        )
+    rel.set_result(data)
+
+
+def _set_diag(attrs: Attrs, x: Array, diagonal: Array) -> Array:
+    result, (rows, columns) = x.copy(), x.shape[-2:]
+    for k in range(attrs.k1, attrs.k2 + 1):
+        length = min(columns - max(k, 0), rows + min(k, 0))
+        if length <= 0:
+            continue
+        right = attrs.super_diag_right_align if k >= 0 else attrs.sub_diag_right_align
+        values = diagonal if attrs.k1 == attrs.k2 else diagonal[..., attrs.k2 - k, :]
+        begin = values.shape[-1] - length if right else 0
+        at = np.arange(length)
+        result[..., at + max(-k, 0), at + max(k, 0)] = values[..., begin : begin + length]
+    return result
+
+
+register(
+    Operator(
+        "matrix_set_diag", ("input", "diagonal"), _set_diag_relation, OpPattern.INJECTIVE,
+        numpy=_set_diag,
+        attributes=(
+            attr("k1", 0), attr("k2", 0), attr("super_diag_right_align", True), attr("sub_diag_right_align", False),
+        ),
+        doc="Matrices with their diagonals k1 to k2 replaced; shorter ones stand at the left or right of their row.",
+    )
+)  # fmt: skip

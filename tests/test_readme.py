@@ -1,0 +1,150 @@
+"""The README and the documents under docs/ do what they say: their `console` blocks are run and compared.
+
+- A line `$ command` is run by the shell, in one folder for the whole document, in which `examples` is this project's;
+  lines that begin with `> ` continue it. What follows, up to the next command, is the output expected, standard error
+  included, exactly.
+- Times differ from run to run: every number before a unit of time or of speed, and every number with four decimals (the
+  seconds of `--timing`), is compared as `<time>`, with blanks around it of any width.
+- A line `…` stands for any number of lines.
+- A block behind a line `<!-- file: NAME -->` is written to the file NAME first.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
+
+BLOCK = re.compile(
+    r"(?:<!-- file: (?P<file>\S+) -->\n+)?^```(?P<kind>\S*)[^\n]*\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL
+)
+TIME = re.compile(r"\d+(?:\.\d+)?(?:e[+-]?\d+)?(?= ?(?:ns|us|µs|ms|s|min|GFLOP/s|GB/s|images/s|x)\b)|\b\d+\.\d{4}\b")
+SKIP = "…"
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command with its place in the document and the output that it shows."""
+
+    line: int
+    text: str
+    output: str
+
+
+def steps(document: str) -> list[Command | tuple[str, str]]:
+    """The commands of a document, and (name, text) of the files that it writes, in order."""
+    found: list[Command | tuple[str, str]] = []
+    for block in BLOCK.finditer(document):
+        line = document.count("\n", 0, block.start("body")) + 1
+        if block["file"]:
+            found.append((block["file"], block["body"]))
+        elif block["kind"] == "console":
+            found += _commands(block["body"], line)
+    return found
+
+
+def _commands(body: str, first_line: int) -> list[Command]:
+    commands: list[Command] = []
+    text, output, start = "", [""], first_line
+    for number, line in enumerate(body.split("\n"), first_line):
+        if line.startswith("$ "):
+            if text:
+                commands.append(Command(start, text, "\n".join(output)))
+            text, output, start = line[2:], [], number
+        elif line.startswith("> ") and not output:
+            text += "\n" + line[2:]
+        else:
+            output.append(line)
+    return [*commands, Command(start, text, "\n".join(output))] if text else commands
+
+
+def masked(output: str) -> list[str]:
+    """The output's lines with times masked and without blanks at their ends."""
+    lines = [TIME.sub("<time>", line.rstrip()) for line in output.strip("\n").split("\n")]
+    return [re.sub(r" +", " ", line) if "<time>" in line else line for line in lines]
+
+
+def agrees(expected: list[str], got: list[str]) -> bool:
+    """Whether the lines are those expected, where `…` stands for any number of them."""
+    if SKIP not in expected:
+        return expected == got
+    first = expected.index(SKIP)
+    head, tail = expected[:first], expected[first + 1 :]
+    if got[:first] != head or len(got) < first:
+        return False
+    return any(agrees(tail, got[i:]) for i in range(first, len(got) + 1))
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=[str(d.relative_to(ROOT)) for d in DOCUMENTS])
+def test_document(document: Path, tmp_path: Path):
+    if (ROOT / "examples").is_dir():
+        (tmp_path / "examples").symlink_to(ROOT / "examples")
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    environment = {**os.environ, "PATH": path, "COLUMNS": "100"}
+    for step in steps(document.read_text(encoding="utf-8")):
+        if not isinstance(step, Command):
+            (tmp_path / step[0]).write_text(step[1], encoding="utf-8")
+            continue
+        ran = subprocess.run(
+            step.text,
+            shell=True,
+            cwd=tmp_path,
+            env=environment,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+        expected, got = masked(step.output), masked(ran.stdout)
+        assert agrees(expected, got), (
+            f"{document.name}:{step.line}: `{step.text}` printed\n{ran.stdout}\nand the document says\n{step.output}"
+        )
+
+
+EXAMPLE = """
+<!-- file: hello.txt -->
+```text
+hello
+```
+
+```console
+$ cat hello.txt
+hello
+$ echo one;
+> echo two
+one
+two
+```
+"""
+
+
+def test_steps():
+    assert steps(EXAMPLE) == [
+        ("hello.txt", "hello\n"),
+        Command(8, "cat hello.txt", "hello"),
+        Command(10, "echo one;\necho two", "one\ntwo\n"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("expected", "got", "same"),
+    [
+        ("ran in 1.5 ms", "ran in 20 ms", True),
+        ("ran in 1.5 ms", "run in 1.5 ms", False),
+        ("parse     0.0123   9", "parse 10.4567   9", True),
+        ("parse     0.0123   9", "parse     0.0123   8", False),
+        ("a\n…\nd", "a\nb\nc\nd", True),
+        ("a\n…\nd", "a\nb\nc", False),
+        ("a\n…", "a", True),
+        ("accuracy 0.975", "accuracy 0.974", False),
+    ],
+)
+def test_comparison(expected: str, got: str, same: bool):
+    assert agrees(masked(expected), masked(got)) == same

@@ -134,8 +134,14 @@ def _is_written(buffers: Iterable[SSAValue]) -> bool:
             op = use.operation
             if isinstance(op, tir.LoadOp | tir.BufferRegionOp):
                 continue
-            if isinstance(op, tir.BufferGetOp) and op.field.data != "data":
-                continue
+            if isinstance(op, tir.BufferGetOp):
+                views = [u.operation for u in op.result.uses]
+                if op.field.data != "data":
+                    continue
+                if all(isinstance(v, tir.DeclBufferOp) for v in views) and not _is_written(
+                    v.result for v in views if isinstance(v, tir.DeclBufferOp)
+                ):
+                    continue
             return True
     return False
 

@@ -120,30 +120,34 @@ class _Vectorizer:
 
     def masked_branch(self, op: tir.IfOp, conditions: list[SSAValue], builder: Builder) -> None:
         """The body for the lanes where all `conditions` hold: unmasked when they hold in all."""
+        ends = self.ends(conditions)
+        block = Block()
+        inner = Builder(InsertPoint.at_end(block))
+        inner.operation_insertion_handler = builder.operation_insertion_handler
+        saved = dict(self.mapped)
         mask: SSAValue | None = None
         for condition in conditions:
-            value = self.spread(self.value(condition, builder), builder)
-            mask = value if mask is None else builder.insert(tir.AndOp(mask, value)).result
+            value = self.spread(self.value(condition, inner), inner)
+            mask = value if mask is None else inner.insert(tir.AndOp(mask, value)).result
         assert mask is not None
-        ends = self.ends(conditions)
         self.masks.append(mask)
         self.shared_loads = False
-        masked = self.region(op.then_region, builder)
+        self.block(op.then_region.block.ops, inner)
         self.masks.pop()
+        self.mapped = saved
         if ends is None:
             if self.shared_loads:
                 raise _Serial
-            inner_ops = list(masked.block.ops)
-            for inner in inner_ops:
-                inner.detach()
-                builder.insert(inner)
+            for masked in list(block.ops):
+                masked.detach()
+                builder.insert(masked)
             return
         everywhere, somewhere = (self.analyzer.to_ssa(e, builder, I1) for e in ends)
-        full = self.region(op.then_region, builder)
+        otherwise = Region(block)
         if self.shared_loads:
             # An access that all lanes share is in bounds only where some lane is.
-            masked = Region(Block([tir.IfOp(somewhere, masked)]))
-        builder.insert(tir.IfOp(everywhere, full, masked))
+            otherwise = Region(Block([tir.IfOp(somewhere, otherwise)]))
+        builder.insert(tir.IfOp(everywhere, self.region(op.then_region, builder), otherwise))
 
     def ends(self, conditions: list[SSAValue]) -> tuple[Expr, Expr] | None:
         """When a conjunction of linear bounds holds in all lanes, and (at least) when in any; None when it is none."""

@@ -1,0 +1,175 @@
+"""What kind of block a block is (complete, reduction, affine), and edits of a block's bindings and predicate.
+
+The terms are those of TVM's `tir/schedule/analysis.h`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from xdsl.ir import Operation, SSAValue
+
+from ...dialects import tir
+from ...dialects.tir.analysis import Analyzer, Expr
+from ...dialects.tir.analysis.expr import TRUE, conjuncts, logical_and
+from ...dialects.tir.analysis.iter_map import IterMapLevel
+from ...dialects.tir.types import I1
+from ..tir.rewriting import builder_before, erase_if_dead, set_operands
+from .structure import (
+    all_loops_above,
+    buffers_read,
+    buffers_written,
+    child_blocks,
+    loops_above,
+    scope_of,
+    write_regions,
+    writers,
+)
+
+
+def analyzer_for(loops: Iterable[tir.ForOp]) -> Analyzer:
+    """An analyzer that knows the ranges of these loops (outer ones first)."""
+    analyzer = Analyzer()
+    for loop in loops:
+        analyzer.bind(loop.loop_var, loop.min, loop.extent)
+    return analyzer
+
+
+def bind_axes(analyzer: Analyzer, block: tir.BlockOp) -> None:
+    """Tells the analyzer the domains of a block's axes."""
+    for variable, low, extent in zip(block.iter_vars, block.dom_mins, block.dom_extents, strict=True):
+        analyzer.bind(variable, low, extent)
+
+
+def axis_kinds(block: tir.BlockOp) -> list[str]:
+    """The kind of each axis: S, R, scan or opaque."""
+    return [t.data for t in block.iter_types.data]
+
+
+def why_not_affine(block: tir.BlockOp) -> str | None:
+    """Why the bindings of a block are no independent quasi-affine map of its loops; None when they are."""
+    loops = loops_above(block)
+    analyzer = analyzer_for(all_loops_above(block))
+    trivial = len(loops) == len(block.bindings) and all(
+        loop.loop_var is binding for loop, binding in zip(loops, block.bindings, strict=True)
+    )
+    if trivial and block.predicate is None:
+        return None
+    predicate: Expr | int = 1 if block.predicate is None else analyzer.expr(block.predicate)
+    iters = {loop.loop_var: (loop.min, loop.extent) for loop in loops}
+    result = analyzer.detect_iter_map(list(block.bindings), iters, predicate, IterMapLevel.SURJECTIVE)
+    return None if result else result.errors[0]
+
+
+def why_not_dominant(block: tir.BlockOp, within: Operation | None = None) -> str | None:
+    """Why a block is not the only one that writes its outputs (in its scope, or inside `within`); None when it is."""
+    from .structure import is_inside
+
+    scope = scope_of(block)
+    for buffer in dict.fromkeys(buffers_written(block)):
+        for other in writers(buffer, scope):
+            if other is not block and (within is None or is_inside(other, within)):
+                return f"'{tir.buffer_name(buffer)}' is also written by block '{other.block_name.data}'"
+    return None
+
+
+def why_not_complete(block: tir.BlockOp, within: Operation | None = None) -> str | None:
+    """Why a block is no complete block: every instance writes its own elements, from finished inputs, on its own."""
+    for name, kind in zip(block.iter_names.data, axis_kinds(block), strict=True):
+        if kind != "S":
+            return f"axis '{name.data}' is no spatial axis"
+    reason = why_not_dominant(block, within)
+    if reason is not None:
+        return reason
+    overlap = set(buffers_written(block)) & set(buffers_read(block))
+    for buffer in overlap:
+        return f"it reads and writes '{tir.buffer_name(buffer)}'"
+    return None
+
+
+def why_not_reduction(block: tir.BlockOp, within: Operation | None = None) -> str | None:
+    """Why a block is no reduction block: spatial and reduction axes, an init, and outputs that only spatial axes index."""
+    kinds = axis_kinds(block)
+    for name, kind in zip(block.iter_names.data, kinds, strict=True):
+        if kind not in ("S", "R"):
+            return f"axis '{name.data}' is neither spatial nor a reduction axis"
+    if block.find(tir.InitOp) is None:
+        return "it has no T.init()"
+    reason = why_not_dominant(block, within)
+    if reason is not None:
+        return reason
+    reduction = {v for v, kind in zip(block.iter_vars, kinds, strict=True) if kind == "R"}
+    analyzer = Analyzer()
+    from ...dialects.tir.analysis.expr import free_vars
+
+    for region in write_regions(block):
+        for start in region.mins:
+            for atom in free_vars(analyzer.expr(start)):
+                if atom.payload in reduction:
+                    return f"a reduction axis indexes its output '{tir.buffer_name(region.buffer)}'"
+    return None
+
+
+def why_neither(block: tir.BlockOp, within: Operation | None = None) -> tuple[str, str] | None:
+    """Why a block is neither complete nor a reduction (both reasons); None when it is one of them."""
+    complete = why_not_complete(block, within)
+    if complete is None:
+        return None
+    reduction = why_not_reduction(block, within)
+    return None if reduction is None else (complete, reduction)
+
+
+# Edits
+
+
+def set_block(
+    block: tir.BlockOp,
+    *,
+    dom_mins: Iterable[SSAValue] | None = None,
+    dom_extents: Iterable[SSAValue] | None = None,
+    bindings: Iterable[SSAValue] | None = None,
+    predicate: SSAValue | None = None,
+    drop_predicate: bool = False,
+) -> None:
+    """Changes some of a block's operands; a predicate stays unless it is given or dropped."""
+    before = list(block.operands)
+    kept = [] if block.predicate is None or drop_predicate else [block.predicate]
+    set_operands(
+        block,
+        list(block.dom_mins) if dom_mins is None else list(dom_mins),
+        list(block.dom_extents) if dom_extents is None else list(dom_extents),
+        list(block.bindings) if bindings is None else list(bindings),
+        kept if predicate is None else [predicate],
+    )
+    for value in before:
+        erase_if_dead(value)
+
+
+def simplify_bindings(block: tir.BlockOp, extra: Expr = TRUE) -> None:
+    """Bindings and predicate in short form, `extra` joined to the predicate; what follows from the loops' ranges is dropped."""
+    analyzer = analyzer_for(all_loops_above(block))
+    builder = builder_before(block)
+    bindings: list[SSAValue] = []
+    for binding in block.bindings:
+        e = analyzer.expr(binding)
+        short = analyzer.simplify(e)
+        bindings.append(binding if short == e else analyzer.to_ssa(short, builder, binding.type))
+    old = TRUE if block.predicate is None else analyzer.expr(block.predicate)
+    parts: list[Expr] = []
+    for part in (*conjuncts(old), *conjuncts(extra)):
+        short = analyzer.simplify(part)
+        if short != TRUE and not analyzer.can_prove(short) and short not in parts:
+            parts.append(short)
+    condition = logical_and(*parts)
+    if condition == TRUE:
+        set_block(block, bindings=bindings, drop_predicate=True)
+    elif condition == old and block.predicate is not None:
+        set_block(block, bindings=bindings)
+    else:
+        set_block(block, bindings=bindings, predicate=analyzer.to_ssa(condition, builder, I1))
+
+
+def simplify_blocks_under(loop: Operation, extra: Expr = TRUE) -> None:
+    """`simplify_bindings` of every block under a loop."""
+    for block in child_blocks(loop):
+        simplify_bindings(block, extra)

@@ -1,0 +1,33 @@
+"""Refusals: what a schedule primitive says when it would be wrong to apply it."""
+
+from __future__ import annotations
+
+from xdsl.ir import Operation, SSAValue
+
+from ...dialects import tir
+from ...support.diagnostics import Diagnostic, MirError, location_of
+
+
+class ScheduleError(MirError):
+    """A primitive was refused; the module is as it was before."""
+
+
+def refuse(where: Operation | SSAValue | None, message: str, *notes: str) -> ScheduleError:
+    """The refusal at an op: `message` names the rule that would be broken, the notes say what would be legal."""
+    diagnostic = Diagnostic(message, location_of(where))
+    for note in notes:
+        diagnostic = diagnostic.with_note(note)
+    return ScheduleError(diagnostic)
+
+
+def describe(op: Operation) -> str:
+    """A loop or block as messages call it."""
+    match op:
+        case tir.ForOp():
+            return f"loop '{op.var_name.data}'"
+        case tir.BlockOp():
+            return f"block '{op.block_name.data}'"
+        case tir.PrimFuncOp():
+            return f"function '{op.sym_name.data}'"
+        case _:
+            return f"'{op.name}'"

@@ -1,0 +1,97 @@
+"""The table of primitives. Each is one function: its parameters are its arguments, its docstring shows before and after.
+
+A primitive checks everything before it changes anything: when it refuses, the module is as it was.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import import_module
+from typing import Any, TypeVar
+
+Apply = TypeVar("Apply", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True)
+class Primitive:
+    """One schedule primitive: `apply(state, *arguments)` with ops for handles."""
+
+    name: str
+    apply: Callable[..., Any]
+
+    @cached_property
+    def signature(self) -> inspect.Signature:
+        """Its arguments, without the state."""
+        full = inspect.signature(self.apply)
+        return full.replace(parameters=list(full.parameters.values())[1:])
+
+    @property
+    def doc(self) -> str:
+        """What it does, with the program before and after."""
+        return inspect.getdoc(self.apply) or ""
+
+
+_TABLE: dict[str, Primitive] = {}
+
+
+def primitive(function: Apply) -> Apply:
+    """Registers a function, under its own name, as a primitive."""
+    _TABLE[function.__name__] = Primitive(function.__name__, function)
+    return function
+
+
+# Where each primitive is defined; imported when it is first used.
+_FILES: dict[str, str] = {
+    "get_block": "query",
+    "get_loops": "query",
+    "get_child_blocks": "query",
+    "get_producers": "query",
+    "get_consumers": "query",
+    "get_output_blocks": "query",
+    "split": "split",
+    "fuse": "fuse",
+    "reorder": "reorder",
+    "parallel": "for_kind",
+    "vectorize": "for_kind",
+    "unroll": "for_kind",
+    "bind": "for_kind",
+    "annotate": "annotate",
+    "unannotate": "annotate",
+    "set_scope": "set_scope",
+    "cache_read": "cache_read_write",
+    "cache_write": "cache_read_write",
+    "compute_inline": "compute_inline",
+    "reverse_compute_inline": "compute_inline",
+    "compute_at": "compute_at",
+    "reverse_compute_at": "compute_at",
+    "decompose_reduction": "decompose_reduction",
+    "transform_layout": "transform_layout",
+    "pad_einsum": "pad_einsum",
+    "rfactor": "rfactor",
+}
+
+
+def names() -> list[str]:
+    """The names of all primitives."""
+    return list(_FILES)
+
+
+def find(name: str) -> Primitive | None:
+    """The primitive of that name, or None."""
+    known = _TABLE.get(name)
+    if known is None and name in _FILES:
+        import_module(f".primitives.{_FILES[name]}", __package__)
+        known = _TABLE[name]
+    return known
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """One primitive as it was applied: what a trace holds. Arguments hold handles where ops were meant."""
+
+    name: str
+    arguments: Mapping[str, Any]
+    results: tuple[Any, ...]

@@ -1,0 +1,1 @@
+"""One file per primitive, or per pair that share a rule."""

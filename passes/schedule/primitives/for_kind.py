@@ -1,0 +1,110 @@
+"""parallel, vectorize, unroll, bind: how the turns of a loop are run."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import StringAttr
+
+from ....dialects import tir
+from ....dialects.tir.analysis import Analyzer
+from ....dialects.tir.analysis.expr import free_vars
+from ..blocks import axis_kinds, why_neither, why_not_affine
+from ..errors import refuse
+from ..primitive import primitive
+from ..state import State
+from ..structure import child_blocks, loops_above
+from .loops import require_loop
+
+
+@primitive
+def parallel(state: State, loop: tir.ForOp) -> None:
+    """The turns of a loop are spread over threads.
+
+    for i in range(64): …   →   for i in T.parallel(64): …
+    """
+    _set_kind(loop, "parallel", "parallel")
+
+
+@primitive
+def vectorize(state: State, loop: tir.ForOp) -> None:
+    """The turns of a loop become the lanes of vectors.
+
+    for i in range(16): …   →   for i in T.vectorized(16): …
+    """
+    _set_kind(loop, "vectorize", "vectorized")
+
+
+@primitive
+def unroll(state: State, loop: tir.ForOp) -> None:
+    """The turns of a loop are written out one after the other.
+
+    for i in range(4): …   →   for i in T.unroll(4): …
+    """
+    loop = require_loop(loop, "unroll")
+    loop.properties["kind"] = StringAttr("unrolled")
+    loop.properties.pop("thread", None)
+
+
+@primitive
+def bind(state: State, loop: tir.ForOp, thread_axis: str) -> None:
+    """The turns of a loop are run by the threads of a GPU's axis.
+
+    for i in range(32): …   →   for i in T.thread_binding(32, thread="threadIdx.x"): …
+    """
+    known = ("blockIdx.x", "blockIdx.y", "blockIdx.z", "threadIdx.x", "threadIdx.y", "threadIdx.z")
+    if thread_axis not in known and not thread_axis.startswith("vthread"):
+        raise refuse(
+            loop, f"bind: there is no thread axis '{thread_axis}'", f"there are {', '.join(known)} and vthread"
+        )
+    _set_kind(loop, "bind", "thread_binding", thread_axis)
+
+
+def _set_kind(loop: tir.ForOp, name: str, kind: str, thread: str | None = None) -> None:
+    loop = require_loop(loop, name)
+    for block in child_blocks(loop):
+        _check(loop, block, name, thread)
+    loop.properties["kind"] = StringAttr(kind)
+    if thread is None:
+        loop.properties.pop("thread", None)
+    else:
+        loop.properties["thread"] = StringAttr(thread)
+
+
+def _check(loop: tir.ForOp, block: tir.BlockOp, name: str, thread: str | None) -> None:
+    """Turns of the loop must not meet in the block: it only drives spatial axes (reduction axes for threadIdx)."""
+    called, var = block.block_name.data, loop.var_name.data
+    reasons = why_neither(block)
+    if reasons is not None:
+        raise refuse(
+            block,
+            f"{name}: block '{called}' in loop '{var}' is neither a complete nor a reduction block",
+            f"not complete: {reasons[0]}",
+            f"no reduction: {reasons[1]}",
+        )
+    reason = why_not_affine(block)
+    if reason is not None:
+        raise refuse(block, f"{name}: the bindings of block '{called}' are not affine in its loops: {reason}")
+    analyzer = Analyzer()
+    across_threads = thread is not None and thread.startswith("threadIdx")
+    for axis, kind, binding in zip(block.iter_names.data, axis_kinds(block), block.bindings, strict=True):
+        if kind == "S" or (kind == "R" and across_threads):
+            continue
+        if any(atom.payload is loop.loop_var for atom in free_vars(analyzer.expr(binding))):
+            raise refuse(
+                loop,
+                f"{name}: loop '{var}' drives axis '{axis.data}' of block '{called}', which is no spatial axis: its turns depend on each other",
+                f"rfactor loop '{var}' to make its turns independent, or {name} a loop that drives spatial axes only"
+                + _spatial_loops(block),
+            )
+
+
+def _spatial_loops(block: tir.BlockOp) -> str:
+    """The loops around a block that a person may turn to instead."""
+    analyzer = Analyzer()
+    used = {
+        atom.payload
+        for kind, binding in zip(axis_kinds(block), block.bindings, strict=True)
+        if kind != "S"
+        for atom in free_vars(analyzer.expr(binding))
+    }
+    names = [f"'{loop.var_name.data}'" for loop in loops_above(block) if loop.loop_var not in used]
+    return f" ({', '.join(names)})" if names else ""

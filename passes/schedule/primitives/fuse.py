@@ -1,0 +1,89 @@
+"""fuse: nested loops become one."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from xdsl.ir import Operation
+
+from ....dialects import tir
+from ....dialects.tir.analysis import Analyzer, Expr
+from ....dialects.tir.analysis.expr import floordiv, floormod
+from ...tir.rewriting import builder_before
+from ..blocks import simplify_blocks_under
+from ..errors import refuse
+from ..primitive import primitive
+from ..state import State
+from .loops import const_before, name_value, nest, require_loop, require_plain
+from .reorder import clear_between, only_child_loop
+
+
+@primitive
+def fuse(state: State, *loops: tir.ForOp, preserve_unit_iters: bool = True) -> Operation:
+    """Fuses loops, each the only thing in the one before, into one that runs over all their turns.
+
+    for i, j in T.grid(8, 4):                    for i_j_fused in range(32):
+        with T.block("B"):                →          with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])          vi = T.axis.spatial(8, i_j_fused // 4)
+                                                         vj = T.axis.spatial(4, i_j_fused % 4)
+    """
+    if not loops:
+        raise refuse(None, "fuse: no loop given")
+    for loop in loops:
+        require_plain(require_loop(loop, "fuse"), "fuse")
+    for outer, inner in pairwise(loops):
+        names = outer.var_name.data, inner.var_name.data
+        if only_child_loop(outer) is not inner:
+            raise refuse(
+                inner,
+                f"fuse: loop '{names[1]}' is not the only thing directly in loop '{names[0]}'",
+                "give the loops from the outermost to the innermost, with nothing between them",
+            )
+        if depends_on(inner, outer):
+            raise refuse(
+                inner,
+                f"fuse: the extent of loop '{names[1]}' depends on loop '{names[0]}'",
+                "fuse loops that form a box",
+            )
+    if len(loops) == 1:
+        return loops[0]
+    outermost, innermost = loops[0], loops[-1]
+    clear_between(loops)
+    analyzer = Analyzer()
+    type_ = outermost.loop_var.type
+    builder = builder_before(outermost)
+    extent = Expr((), 1)
+    for loop in loops:
+        extent = extent * analyzer.expr(loop.extent)
+    zero = const_before(outermost, 0, outermost.extent)
+    fused = tir.ForOp(
+        "_".join(loop.var_name.data for loop in loops) + "_fused",
+        zero,
+        analyzer.to_ssa(analyzer.simplify(extent), builder, type_),
+    )
+    fused.location = outermost.location
+    name_value(fused)
+    nest([fused], outermost, innermost.body.block.ops)
+    first = fused.body.block.first_op
+    if first is not None:
+        at = builder_before(first, outermost.location)
+        fresh = Analyzer()
+        rest = fresh.expr(fused.loop_var)
+        for loop in reversed(loops[1:]):
+            size = analyzer.expr(loop.extent)
+            loop.loop_var.replace_all_uses_with(fresh.to_ssa(floormod(rest, size), at, loop.loop_var.type))
+            rest = floordiv(rest, size)
+        outermost.loop_var.replace_all_uses_with(fresh.to_ssa(rest, at, type_))
+    simplify_blocks_under(fused)
+    why = f"it was fused into loop '{fused.var_name.data}'"
+    state.erase(outermost, why)
+    return fused
+
+
+def depends_on(inner: tir.ForOp, outer: tir.ForOp) -> bool:
+    """Whether the bounds of one loop are computed from the variable of another."""
+    from ....dialects.tir.analysis.expr import free_vars
+
+    analyzer = Analyzer()
+    bounds = (analyzer.expr(inner.min), analyzer.expr(inner.extent))
+    return any(atom.payload is outer.loop_var for atom in free_vars(*bounds))

@@ -1,0 +1,183 @@
+"""reorder: the order of nested loops changes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from xdsl.ir import Operation, SSAValue
+
+from ....dialects import tir
+from ...tir.rewriting import is_dead, move_before
+from ..blocks import why_not_affine
+from ..errors import refuse
+from ..primitive import primitive
+from ..state import State
+from ..structure import child_blocks, const_int, is_inside
+from .loops import require_loop
+
+
+def only_child_loop(loop: tir.ForOp) -> tir.ForOp | None:
+    """The loop that is all there is in `loop`, apart from values; None when there is more, or none."""
+    found: tir.ForOp | None = None
+    for op in loop.body.block.ops:
+        if isinstance(op, tir.ForOp) and found is None:
+            found = op
+        elif not _is_value(op):
+            return None
+    return found
+
+
+def _is_value(op: Operation) -> bool:
+    """Whether the op only computes, so that it may stand further out."""
+    from xdsl.traits import is_side_effect_free
+
+    return bool(op.results) and not isinstance(op, tir.LoadOp) and is_side_effect_free(op)
+
+
+def clear_between(chain: Sequence[tir.ForOp]) -> None:
+    """Leaves nothing but the next loop in each loop of `chain` (nested, the last excepted).
+
+    Values that use a loop of the chain go into the innermost, all others before the outermost.
+    """
+    variables: set[SSAValue] = {loop.loop_var for loop in chain}
+    sunk: list[Operation] = []
+    for loop in chain[:-1]:
+        for op in list(loop.body.block.ops):
+            if isinstance(op, tir.ForOp):
+                continue
+            if is_dead(op):
+                op.detach()
+                op.erase()
+            elif any(operand in variables for operand in op.operands):
+                op.detach()
+                sunk.append(op)
+                variables.update(op.results)
+            else:
+                move_before([op], chain[0])
+    body = chain[-1].body.block
+    first = body.first_op
+    for op in sunk:
+        if first is None:
+            body.add_op(op)
+        else:
+            body.insert_op_before(op, first)
+
+
+@primitive
+def reorder(state: State, *ordered_loops: tir.ForOp) -> None:
+    """Gives loops of one nest the order in which they are listed; other loops between them stay where they are.
+
+    for i, j, k in T.grid(8, 8, 8): …   →   for k, j, i in T.grid(8, 8, 8): …      sch.reorder(k, i)
+    """
+    loops = [require_loop(loop, "reorder") for loop in ordered_loops]
+    if not loops:
+        raise refuse(None, "reorder: no loop given")
+    seen: set[Operation] = set()
+    for loop in loops:
+        if loop in seen:
+            raise refuse(loop, f"reorder: loop '{loop.var_name.data}' is given twice")
+        seen.add(loop)
+    chain = _chain(loops)
+    order = iter(loops)
+    target = [next(order) if loop in seen else loop for loop in chain]
+    if target == chain:
+        return
+    _check_bounds(chain, target)
+    _check_blocks(chain[0])
+    clear_between(chain)
+    rebuild(chain, target)
+
+
+def _chain(loops: Sequence[tir.ForOp]) -> list[tir.ForOp]:
+    """The loops from the outermost of `loops` to the innermost, with those between; raises when they are no chain."""
+    wanted = set(loops)
+    top = loops[0]
+    for loop in loops[1:]:
+        if is_inside(top, loop):
+            top = loop
+        elif not is_inside(loop, top):
+            raise refuse(
+                loop,
+                f"reorder: loops '{top.var_name.data}' and '{loop.var_name.data}' are not nested in each other",
+                "reorder takes loops of one nest",
+            )
+    chain: list[tir.ForOp] = []
+    current: tir.ForOp | None = top
+    missing = len(wanted)
+    while current is not None:
+        chain.append(current)
+        if current in wanted:
+            missing -= 1
+        if not missing:
+            return chain
+        following = only_child_loop(current)
+        if following is None:
+            inner = next(loop for loop in loops if loop not in chain)
+            raise refuse(
+                current,
+                f"reorder: loop '{inner.var_name.data}' is not alone in loop '{current.var_name.data}'",
+                "only loops with nothing else between them can change places",
+            )
+        current = following
+    return chain
+
+
+def _check_bounds(chain: Sequence[tir.ForOp], target: Sequence[tir.ForOp]) -> None:
+    """No loop may get outside of one that its bounds depend on."""
+    from .fuse import depends_on
+
+    place = {loop: k for k, loop in enumerate(target)}
+    for k, inner in enumerate(chain):
+        if const_int(inner.min) is not None and const_int(inner.extent) is not None:
+            continue
+        for outer in chain[:k]:
+            if depends_on(inner, outer):
+                names = inner.var_name.data, outer.var_name.data
+                note = (
+                    f"keep '{names[0]}' inside of '{names[1]}'"
+                    if place[inner] < place[outer]
+                    else "reorder loops that form a box"
+                )
+                raise refuse(inner, f"reorder: the bounds of loop '{names[0]}' depend on loop '{names[1]}'", note)
+
+
+def _check_blocks(top: tir.ForOp) -> None:
+    """Every block inside must compute each of its instances apart from the order: spatial and reduction axes, affine bindings."""
+    for block in child_blocks(top):
+        name = block.block_name.data
+        for axis, kind in zip(block.iter_names.data, block.iter_types.data, strict=True):
+            if kind.data not in ("S", "R"):
+                raise refuse(
+                    block,
+                    f"reorder: axis '{axis.data}' of block '{name}' is neither spatial nor a reduction axis, so that order matters",
+                )
+        reason = why_not_affine(block)
+        if reason is not None:
+            raise refuse(
+                block,
+                f"reorder: the bindings of block '{name}' are not affine in its loops: {reason}",
+                "each axis must take its values independently of the others",
+            )
+
+
+def rebuild(chain: Sequence[tir.ForOp], target: Sequence[tir.ForOp]) -> None:
+    """Nests the loops of `chain` (each alone in the one before) in the order `target`."""
+    anchor_block = chain[0].parent
+    assert anchor_block is not None
+    following = chain[0].next_op
+    content = list(chain[-1].body.block.ops)
+    for loop in reversed(chain):
+        loop.detach()
+    for op in content:
+        op.detach()
+    for outer, inner in pairwise(target):
+        outer.body.block.add_op(inner)
+    target[-1].body.block.add_ops(content)
+    if following is None:
+        anchor_block.add_op(target[0])
+    else:
+        anchor_block.insert_op_before(target[0], following)
+
+
+__all__ = ["clear_between", "only_child_loop", "rebuild", "reorder"]

@@ -1,0 +1,75 @@
+"""set_scope: where a buffer lies."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import SSAValue
+
+from ....dialects import tir
+from ..errors import refuse
+from ..primitive import primitive
+from ..state import State
+from ..structure import write_regions
+from .loops import require_block
+
+
+def written_buffer(block: tir.BlockOp, index: int | str, name: str) -> SSAValue:
+    """The buffer of a block's write region number `index`, or of that name; raises when there is none."""
+    regions = write_regions(block)
+    return _pick(block, [r.buffer for r in regions], index, name, "writes")
+
+
+def read_buffer(block: tir.BlockOp, index: int | str, name: str) -> SSAValue:
+    """The buffer of a block's read region number `index`, or of that name; raises when there is none."""
+    from ..structure import read_regions
+
+    return _pick(block, [r.buffer for r in read_regions(block)], index, name, "reads")
+
+
+def _pick(block: tir.BlockOp, buffers: list[SSAValue], index: int | str, name: str, verb: str) -> SSAValue:
+    called = block.block_name.data
+    known = ", ".join(f"{k}: '{tir.buffer_name(b)}'" for k, b in enumerate(buffers)) or "nothing"
+    if isinstance(index, str):
+        for buffer in buffers:
+            if tir.buffer_name(buffer) == index:
+                return buffer
+        raise refuse(block, f"{name}: block '{called}' {verb} no buffer '{index}'", f"it {verb} {known}")
+    if not 0 <= index < len(buffers):
+        raise refuse(block, f"{name}: block '{called}' {verb} no buffer number {index}", f"it {verb} {known}")
+    return buffers[index]
+
+
+def retype(buffer: SSAValue, type_: tir.BufferType) -> SSAValue:
+    """The allocation of `buffer` with another type; all uses go to it."""
+    alloc = buffer.owner
+    assert isinstance(alloc, tir.AllocBufferOp) and alloc.parent is not None
+    new = tir.AllocBufferOp.create(
+        operands=list(alloc.operands), properties=dict(alloc.properties), result_types=[type_]
+    )
+    new.location = alloc.location
+    alloc.parent.insert_op_before(new, alloc)
+    new.result.name_hint = buffer.name_hint
+    buffer.replace_all_uses_with(new.result)
+    alloc.detach()
+    alloc.erase()
+    return new.result
+
+
+@primitive
+def set_scope(state: State, block: tir.BlockOp, buffer_index: int | str, storage_scope: str) -> None:
+    """Changes the storage scope of a buffer that a block writes and its function allocates.
+
+    B = T.alloc_buffer((8, 8))   →   B = T.alloc_buffer((8, 8), scope="local")
+    """
+    block = require_block(block, "set_scope")
+    buffer = written_buffer(block, buffer_index, "set_scope")
+    if not isinstance(buffer.owner, tir.AllocBufferOp):
+        raise refuse(
+            block,
+            f"set_scope: buffer '{tir.buffer_name(buffer)}' is no allocation of this function, so its scope is its caller's",
+            "cache_write it first",
+        )
+    old = buffer.type
+    assert isinstance(old, tir.BufferType)
+    if old.scope.data != storage_scope:
+        retype(buffer, tir.BufferType(old.shape, old.dtype, StringAttr(storage_scope)))

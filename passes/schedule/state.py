@@ -1,0 +1,168 @@
+"""The state that primitives work on: the module, which op each handle stands for, blocks by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation, SSAValue
+
+from ...dialects import tir
+from .errors import refuse
+from .handles import BlockRV, Handle, LoopRV
+from .structure import Scope, body_of, child_blocks, function_of
+
+
+class State:
+    """What a schedule knows of the module that it edits."""
+
+    def __init__(self, module: ModuleOp):
+        self.module = module
+        self.focus: str | None = None
+        """The function that names refer to; None: the only one, or `main`."""
+        self._ops: dict[Handle, Operation] = {}
+        self._handles: dict[Operation, Handle] = {}
+        self._gone: dict[Handle, str] = {}
+        self._named: dict[tir.PrimFuncOp, dict[str, list[tir.BlockOp]]] = {}
+
+    # Functions and names
+
+    def function(self, name: str | None = None) -> tir.PrimFuncOp:
+        """The function of that name, or the one in focus."""
+        functions = [op for op in self.module.body.block.ops if isinstance(op, tir.PrimFuncOp)]
+        wanted = name or self.focus
+        if wanted is None and len(functions) == 1:
+            return functions[0]
+        wanted = wanted or "main"
+        for op in functions:
+            if op.sym_name.data == wanted:
+                return op
+        known = ", ".join(f"'{op.sym_name.data}'" for op in functions) or "none"
+        raise refuse(self.module, f"the module has no prim_func '{wanted}'", f"it has {known}")
+
+    def named(self, function: tir.PrimFuncOp) -> dict[str, list[tir.BlockOp]]:
+        """The blocks of a function by name; kept up to date by `added` and `erase`."""
+        table = self._named.get(function)
+        if table is None:
+            table = self._named[function] = {}
+            pending: list[Operation] = [function]
+            while pending:
+                blocks = child_blocks(pending.pop(0))
+                for block in blocks:
+                    table.setdefault(block.block_name.data, []).append(block)
+                pending += blocks
+        return table
+
+    def fresh_block_name(self, where: Operation, wanted: str) -> str:
+        """`wanted`, or that with a number behind it when the function has such a block."""
+        table = self.named(function_of(where))
+        name, number = wanted, 0
+        while table.get(name):
+            number += 1
+            name = f"{wanted}_{number}"
+        return name
+
+    def added(self, block: tir.BlockOp) -> None:
+        """Notes a new block, now that it is in the module."""
+        self.named(function_of(block)).setdefault(block.block_name.data, []).append(block)
+
+    # Handles
+
+    def handle(self, op: Operation) -> Handle:
+        """The handle of an op, made when there is none."""
+        handle = self._handles.get(op)
+        if handle is None:
+            handle = LoopRV() if isinstance(op, tir.ForOp) else BlockRV()
+            self._handles[op] = handle
+            self._ops[handle] = op
+        return handle
+
+    def op(self, handle: Handle) -> Operation:
+        """What a handle stands for now; raises when that is gone."""
+        op = self._ops.get(handle)
+        if op is None:
+            reason = self._gone.get(handle, "it was made by another schedule")
+            raise refuse(None, f"the handle {handle!r} stands for nothing any more: {reason}")
+        return op
+
+    def forward(self, old: Operation, new: Operation) -> None:
+        """Handles of `old` stand for `new` from now on."""
+        handle = self._handles.pop(old, None)
+        if handle is not None:
+            self._ops[handle] = new
+            self._handles[new] = handle
+        if isinstance(old, tir.BlockOp) and isinstance(new, tir.BlockOp):
+            self._unname(old)
+            self.added(new)
+
+    def gone(self, op: Operation, why: str) -> None:
+        """`op` is about to leave the module; handles of it say why."""
+        handle = self._handles.pop(op, None)
+        if handle is not None:
+            del self._ops[handle]
+            self._gone[handle] = why
+        if isinstance(op, tir.BlockOp):
+            self._unname(op)
+
+    def _unname(self, block: tir.BlockOp) -> None:
+        for table in self._named.values():
+            entries = table.get(block.block_name.data)
+            if entries is not None and block in entries:
+                entries.remove(block)
+
+    def erase(self, op: Operation, why: str) -> None:
+        """Takes an op out of the module; handles of it, and of blocks and loops in it, say why."""
+        from ...support.walk import walk_ops
+
+        for inner in walk_ops(op):
+            if isinstance(inner, tir.BlockOp | tir.ForOp):
+                self.gone(inner, why)
+        op.detach()
+        op.erase()
+
+    # Places
+
+    def allocate(self, scope: Scope, buffer: tir.AllocBufferOp) -> SSAValue:
+        """Puts an allocation behind those that the scope begins with."""
+        block = body_of(scope)
+        last: Operation | None = None
+        for op in block.ops:
+            if isinstance(op, tir.ForOp | tir.BlockOp | tir.InitOp | tir.IfOp | tir.StoreOp | tir.WhileOp):
+                break
+            last = op
+        buffer.location = scope.location
+        if last is not None:
+            block.insert_op_after(buffer, last)
+        elif block.first_op is not None:
+            block.insert_op_before(buffer, block.first_op)
+        else:
+            block.add_op(buffer)
+        return buffer.result
+
+    def fresh_buffer_name(self, where: Operation, wanted: str) -> str:
+        """`wanted`, or that with a number behind it when the function names another buffer so at its top."""
+        function = function_of(where)
+        taken = {n.data for n in function.param_names.data}
+        for op in self._heads(function, where):
+            if isinstance(op, tir.BufferOp):
+                taken.add(op.var_name.data)
+        name, number = wanted, 0
+        while name in taken:
+            number += 1
+            name = f"{wanted}_{number}"
+        return name
+
+    @staticmethod
+    def _heads(function: tir.PrimFuncOp, where: Operation) -> Iterable[Operation]:
+        """The ops that the function and the scopes around `where` begin with."""
+        scopes: list[Scope] = [function]
+        parent: Operation | None = where
+        while parent is not None:
+            if isinstance(parent, tir.BlockOp):
+                scopes.append(parent)
+            parent = parent.parent_op()
+        for scope in scopes:
+            for op in body_of(scope).ops:
+                if isinstance(op, tir.ForOp | tir.BlockOp):
+                    break
+                yield op

@@ -1,0 +1,212 @@
+"""Where things stand: the loops around a block, the blocks in a scope, who writes and who reads a buffer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from xdsl.dialects.builtin import IntegerAttr
+from xdsl.ir import Block, Operation, SSAValue
+
+from ...dialects import tir
+from ...dialects.tir.buffer import AccessOp
+
+Scope: TypeAlias = "tir.BlockOp | tir.PrimFuncOp"
+"""What blocks stand in: the function (TVM's root block), or a block around them."""
+
+
+def const_int(value: SSAValue) -> int | None:
+    """The number that a constant is, else None."""
+    owner = value.owner
+    if isinstance(owner, tir.ConstOp) and isinstance(owner.value, IntegerAttr):
+        return owner.value.value.data
+    return None
+
+
+def scope_of(op: Operation) -> Scope:
+    """The innermost block or function around `op`."""
+    parent = op.parent_op()
+    while parent is not None and not isinstance(parent, tir.BlockOp | tir.PrimFuncOp):
+        parent = parent.parent_op()
+    assert parent is not None
+    return parent
+
+
+def function_of(op: Operation) -> tir.PrimFuncOp:
+    """The function around `op`."""
+    while not isinstance(op, tir.PrimFuncOp):
+        parent = op.parent_op()
+        assert parent is not None
+        op = parent
+    return op
+
+
+def body_of(scope: Scope | tir.ForOp) -> Block:
+    """The ops directly in a scope or loop."""
+    return scope.body.block
+
+
+def loops_above(op: Operation) -> list[tir.ForOp]:
+    """The loops around `op` inside its scope, outermost first."""
+    loops: list[tir.ForOp] = []
+    parent = op.parent_op()
+    while parent is not None and not isinstance(parent, tir.BlockOp | tir.PrimFuncOp):
+        if isinstance(parent, tir.ForOp):
+            loops.append(parent)
+        parent = parent.parent_op()
+    return loops[::-1]
+
+
+def all_loops_above(op: Operation) -> list[tir.ForOp]:
+    """The loops around `op` in the whole function, outermost first."""
+    loops: list[tir.ForOp] = []
+    parent = op.parent_op()
+    while parent is not None:
+        if isinstance(parent, tir.ForOp):
+            loops.append(parent)
+        parent = parent.parent_op()
+    return loops[::-1]
+
+
+def child_blocks(root: Operation) -> list[tir.BlockOp]:
+    """The blocks inside `root` that are in no other block inside it, in order."""
+    found: list[tir.BlockOp] = []
+    pending: list[Iterator[Operation]] = [_inner(root)]
+    while pending:
+        op = next(pending[-1], None)
+        if op is None:
+            pending.pop()
+        elif isinstance(op, tir.BlockOp):
+            found.append(op)
+        elif op.regions:
+            pending.append(_inner(op))
+    return found
+
+
+def _inner(op: Operation) -> Iterator[Operation]:
+    return (inner for region in op.regions for block in region.blocks for inner in block.ops)
+
+
+def child_under(ancestor: Operation, op: Operation) -> Operation:
+    """The op directly in `ancestor`'s regions that is `op` or holds it."""
+    while (parent := op.parent_op()) is not ancestor:
+        assert parent is not None
+        op = parent
+    return op
+
+
+def is_inside(op: Operation, ancestor: Operation) -> bool:
+    """Whether `op` is `ancestor` or in it."""
+    current: Operation | None = op
+    while current is not None:
+        if current is ancestor:
+            return True
+        current = current.parent_op()
+    return False
+
+
+def path_to(op: Operation, ancestor: Operation) -> list[Operation]:
+    """The ops from directly under `ancestor` down to `op`."""
+    path: list[Operation] = []
+    while op is not ancestor:
+        path.append(op)
+        parent = op.parent_op()
+        assert parent is not None
+        op = parent
+    return path[::-1]
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """That a block of a scope reads or writes a buffer; `block` None: the scope does so outside of its blocks."""
+
+    block: tir.BlockOp | None
+    reads: bool
+    writes: bool
+
+
+def uses_in(buffer: SSAValue, scope: Scope) -> list[Use]:
+    """Each use of a buffer inside `scope`, by the block directly in the scope that it belongs to; in no order."""
+    found: list[Use] = []
+    for use in buffer.uses:
+        op = use.operation
+        if isinstance(op, tir.BufferRegionOp):
+            for outer in op.result.uses:
+                user = outer.operation
+                found += _use_at(user, scope, not isinstance(user, tir.WritesOp), not isinstance(user, tir.ReadsOp))
+        elif isinstance(op, AccessOp):
+            found += _use_at(op, scope, isinstance(op, tir.LoadOp), isinstance(op, tir.StoreOp))
+        else:
+            found += _use_at(op, scope, True, True)
+    return found
+
+
+def _use_at(op: Operation, scope: Scope, reads: bool, writes: bool) -> list[Use]:
+    block: tir.BlockOp | None = None
+    current: Operation | None = op
+    while current is not None and current is not scope:
+        if isinstance(current, tir.BlockOp):
+            block = current
+        current = current.parent_op()
+    return [] if current is None else [Use(block, reads, writes)]
+
+
+def writers(buffer: SSAValue, scope: Scope) -> list[tir.BlockOp]:
+    """The blocks directly in `scope` that write a buffer, in no order, each once."""
+    return list(dict.fromkeys(u.block for u in uses_in(buffer, scope) if u.writes and u.block is not None))
+
+
+def readers(buffer: SSAValue, scope: Scope) -> list[tir.BlockOp]:
+    """The blocks directly in `scope` that read a buffer, in no order, each once."""
+    return list(dict.fromkeys(u.block for u in uses_in(buffer, scope) if u.reads and u.block is not None))
+
+
+def in_order(blocks: Iterable[tir.BlockOp], root: Operation) -> list[tir.BlockOp]:
+    """Blocks inside `root` in the order in which they stand."""
+    wanted = set(blocks)
+    if len(wanted) <= 1:
+        return list(wanted)
+    return [block for block in child_blocks(root) if block in wanted]
+
+
+def buffers_read(block: tir.BlockOp) -> list[SSAValue]:
+    """The buffers of a block's reads, in the order written, with repeats."""
+    op = block.find(tir.ReadsOp)
+    return [r.buffer for r in _regions(op)]
+
+
+def buffers_written(block: tir.BlockOp) -> list[SSAValue]:
+    """The buffers of a block's writes, in the order written, with repeats."""
+    op = block.find(tir.WritesOp)
+    return [r.buffer for r in _regions(op)]
+
+
+def _regions(op: Operation | None) -> list[tir.BufferRegionOp]:
+    if op is None:
+        return []
+    return [r.owner for r in op.operands if isinstance(r.owner, tir.BufferRegionOp)]
+
+
+def read_regions(block: tir.BlockOp) -> list[tir.BufferRegionOp]:
+    """The regions of a block's `T.reads`."""
+    return _regions(block.find(tir.ReadsOp))
+
+
+def write_regions(block: tir.BlockOp) -> list[tir.BufferRegionOp]:
+    """The regions of a block's `T.writes`."""
+    return _regions(block.find(tir.WritesOp))
+
+
+def producers(block: tir.BlockOp) -> list[tir.BlockOp]:
+    """The blocks of the same scope that write what `block` reads, in order."""
+    scope = scope_of(block)
+    found = {w for b in dict.fromkeys(buffers_read(block)) for w in writers(b, scope) if w is not block}
+    return in_order(found, scope)
+
+
+def consumers(block: tir.BlockOp) -> list[tir.BlockOp]:
+    """The blocks of the same scope that read what `block` writes, in order."""
+    scope = scope_of(block)
+    found = {r for b in dict.fromkeys(buffers_written(block)) for r in readers(b, scope) if r is not block}
+    return in_order(found, scope)

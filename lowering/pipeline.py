@@ -45,9 +45,16 @@ def lowering_passes(options: Options) -> Iterator[ModulePass]:
     yield make("lower-te-to-tir")
     if optimize:
         yield make("default-schedule", cpu=options.cpu or "", threads=options.threads or 0)
-    # TIR's loops and buffers to scf, memref, vector and arith; parallel loops to functions for the pool.
+    # Blocks to loops and branches, buffers to what is needed of them, vectorized loops to vectors.
+    yield make("lower-init-block")
+    yield make("plan-and-update-buffer-allocation-location")
+    yield make("convert-blocks-to-opaque")
+    yield make("lower-match-buffer")
+    yield make("compact-buffer-allocation")
+    yield make("lower-opaque-block")
+    yield make("vectorize-loop")
+    # TIR's loops and buffers to scf, memref, vector and arith.
     yield make("lower-tir-to-scf")
-    yield make("outline-parallel")
     # All of it to the LLVM dialect, and Relay's functions to LLVM functions that call the kernels over one arena.
     yield make("lower-std-to-llvm")
     yield make("lower-relay-to-llvm", entry=options.entry)

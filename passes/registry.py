@@ -57,7 +57,13 @@ PASSES: tuple[Entry, ...] = (
     Entry(
         "lower-match-buffer", "passes.tir.lower_match_buffer:LowerMatchBuffer", "buffers matched to regions to views"
     ),
+    Entry(
+        "compact-buffer-allocation",
+        "passes.tir.compact_buffer_allocation:CompactBufferAllocation",
+        "shrink allocations to the region that is accessed",
+    ),
     Entry("lower-opaque-block", "passes.tir.lower_opaque_block:LowerOpaqueBlock", "blocks to loops and branches"),
+    Entry("vectorize-loop", "passes.tir.vectorize_loop:VectorizeLoop", "vectorized loops to ramps and vectors"),
     # From level to level.
     Entry(
         "lower-relay-to-te", "lowering.relay.lower_relay_to_te:LowerRelayToTE", "Primitive functions to TE functions"

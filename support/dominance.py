@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import UnregisteredOp
 from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
 from xdsl.traits import IsolatedFromAbove
 
-from .diagnostics import Diagnostic, location_of
+from .diagnostics import Diagnostic, MirError, location_of
 
 # Ops whose regions are graphs: their ops have no order (MLIR language reference, "Graph Regions").
 GRAPH_REGION_OPS = frozenset({"builtin.module", "hw.module"})
@@ -41,45 +41,66 @@ def _successors(block: Block) -> Iterator[Block]:
     return iter(()) if block.last_op is None else iter(block.last_op.successors)
 
 
-def dominator_tree(region: Region) -> dict[Block, list[Block]]:
-    """The blocks that each reachable block immediately dominates; the entry is the root, unreachable blocks are absent.
+def dominator_tree(entry: Block) -> dict[Block, list[Block]]:
+    """The blocks that each reachable block dominates immediately.
 
-    Cooper, Harvey and Kennedy, "A Simple, Fast Dominance Algorithm" (2001).
+    After Georgiadis, "Linear-Time Algorithms for Dominators and Related Problems": semidominators with path compression,
+    then the nearest common ancestor (Semi-NCA).
     """
-    order = reverse_post_order(region)
-    if len(order) < 2:
-        return {block: [] for block in order}
-    number = {block: i for i, block in enumerate(order)}
-    predecessors: list[list[int]] = [[] for _ in order]
-    for i, block in enumerate(order):
-        for successor in _successors(block):
-            predecessors[number[successor]].append(i)
-    immediate: list[int | None] = [None] * len(order)
-    immediate[0] = 0
+    order: list[Block] = []
+    number: dict[Block, int] = {}
+    parent: list[int] = []
+    predecessors: list[list[int]] = []
+    stack: list[tuple[Block, int]] = [(entry, 0)]
+    edges: list[tuple[Block, Block]] = []
+    while stack:
+        block, above = stack.pop()
+        if block in number:
+            continue
+        number[block] = len(order)
+        order.append(block)
+        parent.append(above)
+        last = block.last_op
+        if last is not None:
+            for successor in last.successors:
+                edges.append((block, successor))
+                stack.append((successor, number[block]))
+    predecessors = [[] for _ in order]
+    for source, target in edges:
+        predecessors[number[target]].append(number[source])
+    semi = list(range(len(order)))
+    best = list(range(len(order)))
+    ancestor = [-1] * len(order)
 
-    def meet(a: int, b: int) -> int:
-        while a != b:
-            while a > b:
-                a = immediate[a] or 0
-            while b > a:
-                b = immediate[b] or 0
-        return a
+    def evaluate(node: int) -> int:
+        """The vertex of least semidominator on the linked path above `node`."""
+        if ancestor[node] < 0:
+            return node
+        path: list[int] = []
+        current = node
+        while ancestor[ancestor[current]] >= 0:
+            path.append(current)
+            current = ancestor[current]
+        for step in reversed(path):
+            up = ancestor[step]
+            if semi[best[up]] < semi[best[step]]:
+                best[step] = best[up]
+            ancestor[step] = ancestor[up]
+        return best[node]
 
-    changed = True
-    while changed:
-        changed = False
-        for i in range(1, len(order)):
-            dominator: int | None = None
-            for p in predecessors[i]:
-                if immediate[p] is not None:
-                    dominator = p if dominator is None else meet(p, dominator)
-            if immediate[i] != dominator:
-                immediate[i] = dominator
-                changed = True
-    children: dict[Block, list[Block]] = {block: [] for block in order}
-    for i in range(1, len(order)):
-        children[order[immediate[i] or 0]].append(order[i])
-    return children
+    for node in range(len(order) - 1, 0, -1):
+        for predecessor in predecessors[node]:
+            semi[node] = min(semi[node], semi[evaluate(predecessor)])
+        ancestor[node] = parent[node]
+    immediate = list(parent)
+    tree: dict[Block, list[Block]] = {}
+    for node in range(1, len(order)):
+        candidate = immediate[node]
+        while candidate > semi[node]:
+            candidate = immediate[candidate]
+        immediate[node] = candidate
+        tree.setdefault(order[candidate], []).append(order[node])
+    return tree
 
 
 @dataclass
@@ -109,7 +130,14 @@ class _Resume:
     is_graph: bool
 
 
-def check_dominance(root: Operation) -> list[Diagnostic]:
+def check_dominance(root: Operation) -> None:
+    """Raises a `MirError` with the diagnostics of `dominance_errors`, if there are any."""
+    errors = dominance_errors(root)
+    if errors:
+        raise MirError(errors)
+
+
+def dominance_errors(root: Operation) -> list[Diagnostic]:
     """One diagnostic for each operand inside `root` whose definition does not come before it on every path.
 
     Walks blocks along the dominator tree with the set of values in sight, so that the time is linear in the number of
@@ -129,7 +157,7 @@ def check_dominance(root: Operation) -> list[Diagnostic]:
         is_graph = op.name in GRAPH_REGION_OPS
         for region in reversed(op.regions):
             if region.first_block is not None:
-                work.append(_Enter(region.first_block, dominator_tree(region), is_graph))
+                work.append(_Enter(region.first_block, dominator_tree(region.first_block), is_graph))
 
     push_regions(root)
     while work:
@@ -145,7 +173,7 @@ def check_dominance(root: Operation) -> list[Diagnostic]:
                     scope += (result for op in item.block.ops for result in op.results)
                 visible.update(scope)
                 work.append(_Leave(scope))
-                work += [_Enter(child, item.tree, item.is_graph) for child in reversed(item.tree[item.block])]
+                work += [_Enter(child, item.tree, item.is_graph) for child in reversed(item.tree.get(item.block, []))]
                 work.append(_Resume(None, item.block.first_op, scope, item.is_graph))
             case _Resume():
                 done, op = item.done, item.op

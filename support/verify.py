@@ -7,11 +7,11 @@ from xdsl.traits import IsTerminator, NoTerminator
 from xdsl.utils.exceptions import VerifyException
 
 from .diagnostics import Diagnostic, MirError
-from .dominance import check_dominance
+from .dominance import dominance_errors
 from .symbols import indexed_symbols
 from .walk import walk_ops
 
-# How xDSL words a broken isolation, which `check_dominance` reports with the names of both sides.
+# How xDSL words a broken isolation, which `dominance_errors` reports with the names of both sides.
 _ISOLATION = "Operation using value defined out of its IsolatedFromAbove parent"
 
 
@@ -32,7 +32,7 @@ def find_errors(root: Operation) -> list[Diagnostic]:
     with indexed_symbols():
         for op in walk_ops(root):
             errors += _errors_of(op)
-    return errors + check_dominance(root)
+    return errors + dominance_errors(root)
 
 
 def _errors_of(op: Operation) -> list[Diagnostic]:

@@ -104,7 +104,9 @@ class _Merger:
                 case _Enter():
                     scope = _Scope()
                     work.append(scope)
-                    work += [_Enter(child, item.tree, item.is_graph) for child in reversed(item.tree[item.block])]
+                    work += [
+                        _Enter(child, item.tree, item.is_graph) for child in reversed(item.tree.get(item.block, []))
+                    ]
                     self.epochs += 1
                     work.append(_Resume(None, item.block.first_op, scope, item.is_graph, self.epochs))
                 case _Resume():
@@ -137,7 +139,7 @@ class _Merger:
         is_graph = op.name in GRAPH_REGION_OPS or isinstance(op, UnregisteredOp)
         for region in reversed(op.regions):
             if region.first_block is not None:
-                work.append(_Enter(region.first_block, dominator_tree(region), is_graph))
+                work.append(_Enter(region.first_block, dominator_tree(region.first_block), is_graph))
 
     def _take_replacements(self, op: Operation) -> None:
         # All operands at once: setting them one by one costs the square of their number.

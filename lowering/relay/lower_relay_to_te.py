@@ -24,6 +24,7 @@ from ...support.diagnostics import error_at
 
 if TYPE_CHECKING:
     from ...dialects.te.builder import Tensor
+    from ...dialects.te.expr import Expr, ExprLike
 
 MOST_NAMED = 6
 """A kernel's name lists at most this many operators."""
@@ -152,7 +153,7 @@ def te_function(function: relay.FnOp, name: str) -> Operation:
     with te.location_scope(function.location):
         distinct: list[Tensor] = []
         for tensor in outputs:
-            known = any(tensor is other for other in (*inputs, *distinct))
+            known = any(tensor is other for other in (*inputs, *distinct)) or tensor.op.name == "constant"
             distinct.append(te.compute(tensor.shape, lambda *i, t=tensor: t(*i), name="identity") if known else tensor)
         lowered = te.func(name, [*inputs, *distinct])
     lowered.location = function.location
@@ -186,13 +187,21 @@ def _operator(op: OperatorOp, values: dict[SSAValue, Sequence[Tensor]]) -> Seque
 
 
 def _scalar(op: relay.ConstantOp) -> Tensor:
+    """A tensor of rank 0 whose reads are the number itself, so that no kernel keeps a loop for it."""
     from ...dialects.te import builder as te
+    from ...dialects.te.tensor import Tensor
 
     value = op.value.array.item()
     type = op.result.type
     assert isinstance(type, TensorType)
-    dtype = type_to_dtype(type.element_type)
-    return te.compute((), lambda *_: te.const(value, dtype), name="constant")
+    number = te.const(value, type_to_dtype(type.element_type))
+
+    class Number(Tensor):
+        def __call__(self, *indices: ExprLike) -> Expr:
+            return number
+
+    described = te.compute((), lambda *_: number, name="constant")
+    return Number(described.op, 0, described.dims, described.dtype)
 
 
 def _projection(op: relay.TupleGetItemOp, values: dict[SSAValue, Sequence[Tensor]]) -> Sequence[Tensor]:

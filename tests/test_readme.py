@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import re
 import subprocess
@@ -103,9 +104,9 @@ def test_document(document: Path, tmp_path: Path):
             stderr=subprocess.STDOUT,
         )
         expected, got = masked(step.output), masked(ran.stdout)
-        assert agrees(expected, got), (
-            f"{document.name}:{step.line}: `{step.text}` printed\n{ran.stdout}\nand the document says\n{step.output}"
-        )
+        if not agrees(expected, got):
+            difference = "\n".join(difflib.unified_diff(expected, got, "documented", "printed", lineterm=""))
+            pytest.fail(f"{document.name}:{step.line}: `{step.text}` prints something else:\n{difference}")
 
 
 EXAMPLE = """

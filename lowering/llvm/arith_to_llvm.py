@@ -246,9 +246,27 @@ def convert_float_op(c: Converter, op: Operation) -> None:
 @TABLE.on(*FLOAT_INTRINSICS)
 def convert_float_min_max(c: Converter, op: Operation) -> None:
     """maximumf and minimumf give NaN for a NaN, maxnumf and minnumf the other operand."""
-    flags = fastmath_of(op.properties.get("fastmath"))
+    lhs, rhs = c.operands(op)
     name = FLOAT_INTRINSICS[type(op)]
-    c.bind(op.results[0], in_f32(c, c.operands(op), lambda values: c.compute(name, values, values[0].type, flags)))
+    if isinstance(element_of(lhs.type), BFloat16Type):
+        c.bind(op.results[0], _bf16_min_max(c, name, lhs, rhs))
+        return
+    c.bind(op.results[0], c.compute(name, (lhs, rhs), lhs.type, fastmath_of(op.properties.get("fastmath"))))
+
+
+def _bf16_min_max(c: Converter, name: str, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
+    """One of two bf16, chosen by compares in f32: LLVM would turn the intrinsic on f32 into one on bf16, and flush denormals."""
+    a, b = _widened(c, (lhs, rhs))
+    bits = with_element(lhs.type, i16)
+    # Of equal zeros, the maximum is -0 only if both are; the minimum is if one is.
+    merge = llvm.AndOp if name in ("maximum", "maxnum") else llvm.OrOp
+    as_bits = [c.emit(llvm.BitcastOp, (value,), bits) for value in (lhs, rhs)]
+    equal = c.emit(llvm.BitcastOp, (c.emit(merge, as_bits, bits),), lhs.type)
+    first, second = ("ogt", "olt") if merge is llvm.AndOp else ("olt", "ogt")
+    ordered = c.select(c.fcmp(first, a, b), lhs, c.select(c.fcmp(second, a, b), rhs, equal))
+    keep_nan = name in ("maximum", "minimum")
+    rest = c.select(c.fcmp("uno", b, b), rhs if keep_nan else lhs, ordered)
+    return c.select(c.fcmp("uno", a, a), lhs if keep_nan else rhs, rest)
 
 
 @TABLE.on(arith.NegfOp)

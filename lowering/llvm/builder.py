@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TypeVar
 
@@ -10,6 +11,8 @@ from xdsl.dialects.builtin import (
     UNKNOWN_LOC,
     DenseArrayBase,
     DenseIntOrFPElementsAttr,
+    Float32Type,
+    Float64Type,
     FloatAttr,
     IntegerAttr,
     IntegerType,
@@ -97,9 +100,29 @@ class Builder:
         """The constant `value` of LLVM type `type_`, made once per function."""
         known = self._constants.get((value, type_))
         if known is None:
-            op = llvm.ConstantOp.create(properties={"value": value}, result_types=(type_,))
-            known = self._constants[value, type_] = self.hoist(op)
+            if isinstance(value, DenseIntOrFPElementsAttr) and not prints_exactly(value):
+                known = self._vector_by_lanes(value, type_)
+            else:
+                known = self.hoist(llvm.ConstantOp.create(properties={"value": value}, result_types=(type_,)))
+            self._constants[value, type_] = known
         return known
+
+    def _vector_by_lanes(self, value: DenseIntOrFPElementsAttr, type_: Attribute) -> SSAValue:
+        """A vector constant put together from scalars, on entry to the function."""
+        element = element_of(type_)
+        vector = self.hoist(llvm_ext.PoisonOp(type_))
+        numbers = value.get_values()
+        splat = all(_same_float(number, numbers[0]) for number in numbers)
+        for lane, number in enumerate(numbers[:1] if splat else numbers):
+            assert isinstance(number, float)
+            operands = (vector, self.constant(number, element), self.constant(lane, i64))
+            vector = self.hoist(llvm.InsertElementOp.create(operands=operands, result_types=(type_,)))
+        if splat:
+            mask = DenseArrayBase.from_list(i32, [0] * len(numbers))
+            properties: dict[str, Attribute] = {"mask": mask}
+            op = llvm.ShuffleVectorOp.create(operands=(vector, vector), result_types=(type_,), properties=properties)
+            vector = self.hoist(op)
+        return vector
 
     def constant(self, value: int | float, type_: Attribute) -> SSAValue:
         """`value` in every lane of `type_`; an integer is taken modulo the width."""
@@ -270,6 +293,26 @@ class Builder:
         size = self.constant(count, i64)
         properties: dict[str, Attribute] = {"elem_type": element, "alignment": IntegerAttr(alignment, i64)}
         return self.hoist(llvm.AllocaOp.create(operands=[size], result_types=(PTR,), properties=properties))
+
+
+def prints_exactly(value: DenseIntOrFPElementsAttr) -> bool:
+    """Whether xDSL's printer writes the numbers in decimal: its parser misreads the hexadecimal floats of a dense<…>."""
+    element = value.get_element_type()
+    if not isinstance(element, FLOAT_TYPES):
+        return True
+    digits = {Float32Type: ".9g", Float64Type: ".17g"}.get(type(element))
+    for number in set(value.get_values()):
+        assert isinstance(number, float)
+        if not math.isfinite(number):
+            return False
+        if digits is not None and float(f"{number:.5e}") != number and "." not in f"{number:{digits}}":
+            return False
+    return True
+
+
+def _same_float(lhs: object, rhs: object) -> bool:
+    """Equality under which NaN equals NaN and the zeros differ."""
+    return repr(lhs) == repr(rhs)
 
 
 def wrap(value: int, width: int) -> int:

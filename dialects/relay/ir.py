@@ -470,3 +470,7 @@ class RefWriteOp(IRDLOperation):
 
     def __init__(self, ref: SSAValue | Operation, value: SSAValue | Operation):
         super().__init__(operands=[ref, value], result_types=[TupleType([])])
+
+
+LEAVES = (ConstantOp, GlobalRefOp, ConstructorRefOp)
+"""Ops that the text writes where their value is used."""

@@ -106,7 +106,7 @@ class Builder(CallReader):
             if text in seen:
                 self.error(param, f"the parameter {text} is there twice")
             seen.add(text)
-            names.append(self.scopes.fresh_name(self.name_at(param)))
+            names.append(self.scopes.variables.fresh(self.name_at(param)))
             self.scopes.bind(text, value)
         attrs = params.attrs
         if params.param_attrs:
@@ -211,7 +211,7 @@ class Builder(CallReader):
         """`e;`: evaluated for what it does."""
 
     def on_let_head(self, token: int, name: int, annotation: Attribute | None, equal: int) -> object:
-        called = self.scopes.fresh_name(self.name_at(name))
+        called = self.scopes.variables.fresh(self.name_at(name))
         self._let = (self.texts[name], called, equal)
         return token, name, called, annotation
 
@@ -345,7 +345,7 @@ class Builder(CallReader):
         names: dict[int, str] = {}
         for variable, value in zip(variables, block.args, strict=True):
             value.location = self.at(variable.token)
-            names[variable.token] = self.scopes.fresh_name(self.name_at(variable.token))
+            names[variable.token] = self.scopes.variables.fresh(self.name_at(variable.token))
             self.scopes.bind(self.texts[variable.token], value)
         return self._pattern_attribute(pattern, names)
 

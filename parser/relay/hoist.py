@@ -6,6 +6,7 @@ from collections.abc import Set
 
 from xdsl.ir import Block, BlockArgument, Operation
 
+from ...dialects.relay.ir import LEAVES
 from ...support.walk import walk_ops
 
 
@@ -36,7 +37,7 @@ def hoist(op: Operation, target: Block, around: Set[Block]) -> bool:
                         return False
                 elif isinstance(operand.owner, Operation) and operand.owner.parent not in own:
                     pending.append((operand.owner, False))
-    place = _child_of(op, target)
+    place = _child_of(op, target) or _first_waiting(target)
     for moved in needed:
         moved.detach()
         if place is None:
@@ -52,6 +53,14 @@ def _is_inside(block: Block | None, around: Set[Block]) -> bool:
         parent = block.parent_op()
         block = None if parent is None else parent.parent
     return block is None
+
+
+def _first_waiting(target: Block) -> Operation | None:
+    """The first of the leaves at the block's end that wait for the op being built to use them."""
+    place, op = None, target.last_op
+    while isinstance(op, LEAVES) and op.results[0].first_use is None:
+        place, op = op, op.prev_op
+    return place
 
 
 def _child_of(op: Operation, target: Block) -> Operation | None:

@@ -14,17 +14,46 @@ from ...dialects.relay.types import UNKNOWN
 from .hoist import hoist
 
 
+class Names:
+    """What variables are called: no two that are visible together the same. Shared by reader and printer."""
+
+    def __init__(self) -> None:
+        self._taken: set[str] = set()
+        self._scopes: list[list[str]] = []
+        self._counters: dict[str, int] = {}
+
+    def push(self) -> None:
+        """Opens a block."""
+        self._scopes.append([])
+
+    def pop(self) -> None:
+        """Closes a block: its names are free again."""
+        self._taken.difference_update(self._scopes.pop())
+
+    def fresh(self, name: str) -> str:
+        """`name`, or `name1`, `name2`, … when it is taken; taken until the block ends."""
+        taken = self._taken
+        if name in taken:
+            prefix, counter = name, self._counters.get(name, 0)
+            while name in taken:
+                counter += 1
+                name = f"{prefix}{counter}"
+            self._counters[prefix] = counter
+        taken.add(name)
+        self._scopes[-1].append(name)
+        return name
+
+
 class Frame:
     """One open scope: where its ops go, and what to undo when it closes."""
 
-    __slots__ = ("block", "end", "open", "parent", "self_called", "self_name", "self_used", "taken", "undo")
+    __slots__ = ("block", "end", "open", "parent", "self_called", "self_name", "self_used", "undo")
 
     def __init__(self, block: Block, parent: Frame | None):
         self.block = block
         self.parent = parent
         self.open = True
         self.undo: list[tuple[str, SSAValue | None]] = []
-        self.taken: list[str] = []
         # Where the block ends, if that is of use.
         self.end: LocationAttr | None = None
         # A local function's own name in the text (`let %f = fn …`), in the IR, and the latter again once it is used.
@@ -39,13 +68,14 @@ class Scopes:
     def __init__(self) -> None:
         self.frame: Frame | None = None
         self._names: dict[str, SSAValue] = {}
-        self._taken: set[str] = set()
-        self._counters: dict[str, int] = {}
+        self.variables = Names()
         self._escaped: dict[str, tuple[SSAValue, Frame]] = {}
         self._self_frames: dict[str, list[Frame]] = {}
 
     def push(self, block: Block) -> Frame:
         """Opens a scope whose ops go to `block`."""
+        if self.frame is None or self.frame.block is not block:
+            self.variables.push()
         self.frame = Frame(block, self.frame)
         return self.frame
 
@@ -62,11 +92,9 @@ class Scopes:
             else:
                 names[name] = before
         parent = frame.parent
-        if parent is not None and parent.block is frame.block:
-            # Statements in parentheses land in the block around, and so do the names that they are printed under.
-            parent.taken += frame.taken
-        else:
-            self._taken.difference_update(frame.taken)
+        # Statements in parentheses land in the block around, and so do the names that they are printed under.
+        if parent is None or parent.block is not frame.block:
+            self.variables.pop()
         if frame.self_name is not None:
             self._self_frames[frame.self_name].pop()
         frame.open = False
@@ -78,7 +106,7 @@ class Scopes:
         while self.frame is not None:
             self.pop()
         self._escaped.clear()
-        self._counters.clear()
+        self.variables = Names()
 
     def bind_graph(self, name: str, value: SSAValue) -> None:
         """`%0` means `value` from here on."""
@@ -90,20 +118,6 @@ class Scopes:
     def bind(self, name: str, value: SSAValue) -> None:
         """`%x` (with its percent sign) means `value` from here on."""
         self.bind_graph(name, value)
-
-    def fresh_name(self, name: str) -> str:
-        """What a variable written `name` (without percent sign) is called in the IR: no visible one is called the same."""
-        taken = self._taken
-        if name in taken:
-            prefix, counter = name, self._counters.get(name, 0)
-            while name in taken:
-                counter += 1
-                name = f"{prefix}{counter}"
-            self._counters[prefix] = counter
-        taken.add(name)
-        if self.frame is not None:
-            self.frame.taken.append(name)
-        return name
 
     def bind_self(self, name: str, called: str) -> None:
         """Inside the innermost frame, a function's body, `name` means the function itself; the IR says `called`."""

@@ -59,7 +59,7 @@ class ValueReader(Reader):
     def meta_value(self, token: int, key: str, index: int) -> object:
         """The value of `meta[key][index]` in an attribute."""
         text = self.texts[index]
-        if key == "relay.Constant" or key.startswith("relay.") and not key.startswith("relay.attrs."):
+        if key == "relay.Constant" or (key.startswith("relay.") and not key.startswith("relay.attrs.")):
             return ARGUMENT_COPY
         try:
             if not text.isdecimal() or len(text) > 9:

@@ -1,0 +1,123 @@
+"""Before printing: what is written inside another expression, and which number `%N` each other value gets.
+
+A value is written in place where reading the text again gives the same op at the same place: a leaf (a constant, `@f`)
+right before its only user, and what a `let` binds or a block returns right before that. Everything else is bound, `%N`.
+The numbers are those that TVM gives: in the order in which a walk from each result meets values, bodies of functions
+before the arguments of their calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from xdsl.ir import Block, Operation, OpResult, SSAValue
+
+from ...dialects.relay import ir
+from ...dialects.relay.ir import LEAVES
+
+
+def inlined(block: Block) -> set[Operation]:
+    """The ops of a block, not of its regions, that are written where their value is used."""
+    found: set[Operation] = set()
+    op = block.first_op
+    while op is not None:
+        _inline_operands(op, found)
+        op = op.next_op
+    return found
+
+
+def _inline_operands(op: Operation, found: set[Operation]) -> None:
+    before = op.prev_op
+    if before is None:
+        return
+    if isinstance(op, ir.LetOp | ir.ReturnOp):
+        owner = op.operands[0].owner
+        if owner is before and not isinstance(owner, (*LEAVES, ir.LetOp)) and _has_one_use(before):
+            found.add(before)
+            # A loop of `let x = let …` cannot be: what is inlined here is an ordinary op, whose leaves stand before it.
+            return
+    for operand in reversed(op.operands):
+        if not isinstance(operand, OpResult) or not isinstance(operand.owner, LEAVES):
+            continue
+        if operand.owner is not before or not _has_one_use(before):
+            continue
+        found.add(before)
+        before = before.prev_op
+        if before is None:
+            return
+
+
+def _has_one_use(op: Operation) -> bool:
+    return op.results[0].has_one_use()
+
+
+class Numbering:
+    """Numbers for the values that are bound as `%N`, and the order in which constants are met."""
+
+    def __init__(self, meet_constant: Callable[[ir.ConstantOp], None]):
+        self.numbers: dict[SSAValue, int] = {}
+        self.inline: set[Operation] = set()
+        self._meet_constant = meet_constant
+        self._visited: set[Operation] = set()
+
+    def function(self, body: Block) -> None:
+        """Numbers a function's values, going on from the function before."""
+        self._block(body)
+
+    def _block(self, block: Block) -> None:
+        self.inline |= inlined(block)
+        # A let's value and the block's value are what TVM prints from; what they do not need (it is there for what it
+        # does) comes last.
+        op = block.first_op
+        while op is not None:
+            if isinstance(op, ir.LetOp | ir.ReturnOp):
+                self._root(op.operands[0])
+            op = op.next_op
+        op = block.first_op
+        while op is not None:
+            if op.results and op not in self._visited and not isinstance(op, ir.LetOp):
+                self._expand(op)
+                self._number(op.results[0])
+            op = op.next_op
+
+    def _root(self, value: SSAValue) -> None:
+        if isinstance(value, OpResult) and not isinstance(value.owner, ir.LetOp):
+            self._expand(value.owner)
+            self._number(value)
+
+    def _expand(self, op: Operation) -> None:
+        """Visits what `op` is computed from, then `op`, each once."""
+        pending: list[tuple[Operation, bool]] = [(op, False)]
+        while pending:
+            current, expanded = pending.pop()
+            if current in self._visited:
+                continue
+            if expanded:
+                self._visited.add(current)
+                self._visit(current)
+                continue
+            pending.append((current, True))
+            # The callee, a call's first operand, is visited first.
+            for value in reversed(current.operands):
+                if isinstance(value, OpResult) and not isinstance(value.owner, ir.LetOp):
+                    pending.append((value.owner, False))
+
+    def _visit(self, op: Operation) -> None:
+        if isinstance(op, ir.ConstantOp):
+            self._meet_constant(op)
+        for operand in _printed_order(op):
+            self._number(operand)
+        for region in op.regions:
+            self._block(region.block)
+
+    def _number(self, value: SSAValue) -> None:
+        if isinstance(value, OpResult) and value not in self.numbers:
+            owner = value.owner
+            if not isinstance(owner, ir.LetOp) and owner not in self.inline:
+                self.numbers[value] = len(self.numbers)
+
+
+def _printed_order(op: Operation) -> Sequence[SSAValue]:
+    """In which order an op's operands get numbers: the callee last."""
+    operands = op.operands
+    return [*operands[1:], operands[0]] if isinstance(op, ir.CallOp) else operands

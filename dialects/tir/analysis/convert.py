@@ -8,6 +8,7 @@ from typing import TypeAlias
 from xdsl.builder import Builder
 from xdsl.dialects.builtin import IntegerAttr, IntegerType, Signedness
 from xdsl.ir import Attribute, Operation, OpResult, Region, SSAValue
+from xdsl.rewriter import InsertPoint
 
 from ..buffer import BufferGetOp, BufferOp
 from ..expr import (
@@ -401,7 +402,7 @@ class _Emitter:
         regions: list[Region] = []
         for side in (if_true, if_false):
             region = single_block()
-            inner = Builder.at_end(region.block)
+            inner = Builder(InsertPoint.at_end(region.block))
             inner.insert(YieldOp(to_ssa(side, inner, type, self.values)))
             regions.append(region)
         return self.add(IfThenElseOp(self.emit(condition, I1), regions[0], regions[1], type))

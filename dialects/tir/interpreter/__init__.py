@@ -1,0 +1,122 @@
+"""The meaning of TIR over numpy.
+
+A function is compiled to closures once (`compiler`; ops in `scalar`, `intrinsics`, `calls`, `buffers`, `statements`). Loops
+whose iterations are independent (`plan`) run as axes of arrays, in the dtype and the order of roundings that the loops
+would have. Every access is checked against the buffer's shape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+
+from ....support.deep import in_deep_stack
+from ....support.diagnostics import error_at
+from ..buffer import MatchBufferOp
+from ..stmt import PrimFuncOp
+from ..types import BufferType, HandleType, lanes_of, type_to_dtype
+from . import buffers, statements  # noqa: F401  (they register the ops that they run)
+from .buffers import argument_view
+from .calls import Returned
+from .compiler import Functions
+from .frame import Frame, run_all
+from .values import Pointer, Value, View, dtype_of, scalar_of
+
+__all__ = ["interpret_prim_func", "run_function"]
+
+# Functions nested deeper than this run on a stack of their own.
+_SHALLOW = 60
+
+
+def interpret_prim_func(func: PrimFuncOp, args: Mapping[str, Any], module: ModuleOp | None = None) -> Any:
+    """Runs `func` on numpy arrays, which it changes in place; gives what it returns (None for nothing).
+
+    `args` maps the name of each parameter (or, for a handle, of the buffer that it is matched as) to an array of the
+    buffer's shape and dtype, or to a number. bfloat16 and float8 are those of ml_dtypes. Raises MirError for arguments that
+    do not fit, an access out of bounds, a failed assertion, a division by zero, or what the interpreter cannot run.
+    """
+    values = [_argument(func, number, args) for number in range(len(func.params))]
+    functions = Functions(module)
+    if _depth(func) > _SHALLOW:
+        return in_deep_stack(lambda: run_function(functions, func, values))
+    return run_function(functions, func, values)
+
+
+def run_function(functions: Functions, func: PrimFuncOp, values: list[Value]) -> Any:
+    """Runs a function on values as they are inside: views, pointers, arrays for handles, Python and numpy scalars."""
+    compiled = functions.compiled(func)
+    frame = Frame(compiled.template, compiled.plan.rank)
+    for number, (slot, param, value) in enumerate(zip(compiled.params, func.params, values, strict=True)):
+        if isinstance(param.type, BufferType):
+            value = _buffer_argument(func, number, value)
+        frame.v[slot] = value
+    with np.errstate(all="ignore"):
+        try:
+            run_all(compiled.steps, frame)
+        except Returned as returned:
+            return returned.value
+    return None
+
+
+def _argument(func: PrimFuncOp, number: int, args: Mapping[str, Any]) -> Value:
+    """The value for one parameter, checked."""
+    param, name = func.params[number], func.param_names.data[number].data
+    key = name
+    if name not in args and isinstance(param.type, HandleType):
+        key = next(
+            (
+                use.operation.var_name.data
+                for use in param.uses
+                if isinstance(use.operation, MatchBufferOp) and use.operation.var_name.data in args
+            ),
+            name,
+        )
+    if key not in args:
+        raise error_at(func, f"no value is given for parameter '{name}' of function '{func.sym_name.data}'")
+    value = args[key]
+    if isinstance(param.type, BufferType):
+        return value
+    if isinstance(param.type, HandleType):
+        if not isinstance(value, np.ndarray):
+            raise error_at(func, f"parameter '{name}' takes an array, not {type(value).__name__}")
+        return value
+    if isinstance(value, np.ndarray) and value.ndim:
+        raise error_at(func, f"parameter '{name}' takes one {type_to_dtype(param.type)}, not an array")
+    return scalar_of(value.item() if isinstance(value, np.ndarray | np.generic) else value, param.type, func)
+
+
+def _buffer_argument(func: PrimFuncOp, number: int, value: Value) -> View:
+    """An array, or the memory behind a pointer, as the buffer that a parameter is."""
+    type, name = func.params[number].type, func.param_names.data[number].data
+    assert isinstance(type, BufferType)
+    shape, dtype, lanes = type.static_shape or (), dtype_of(type.dtype, func), lanes_of(type.dtype)
+    if isinstance(value, View):
+        value = value.array
+    if isinstance(value, Pointer):
+        from .memory import view_of
+
+        return view_of(value.storage, dtype, shape, None, value.offset, lanes, func)
+    if not isinstance(value, np.ndarray):
+        raise error_at(func, f"parameter '{name}' takes an array, not {value.__class__.__name__}")
+    view = argument_view(value, dtype, lanes, name, func)
+    if view.shape != shape:
+        raise error_at(func, f"parameter '{name}' has shape {shape}, but its array has {view.shape}")
+    return view
+
+
+def _depth(func: PrimFuncOp) -> int:
+    """How deep regions are nested."""
+    deepest = 0
+    pending: list[tuple[Operation, int]] = [(func, 0)]
+    while pending:
+        op, depth = pending.pop()
+        deepest = max(deepest, depth)
+        for region in op.regions:
+            for block in region.blocks:
+                pending += [(inner, depth + 1) for inner in block.ops if inner.regions]
+    return deepest
+

@@ -1,0 +1,239 @@
+"""Calls as closures: intrinsics, C's mathematics, other functions of the module."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from xdsl.ir import Operation, SSAValue
+
+from ....support.diagnostics import error_at
+from ..buffer import LoadOp
+from ..expr import CallOp
+from ..types import element_of
+from .compiler import Compiler, handles
+from .frame import Frame, Step
+from .intrinsics import extern_function, float_call, integer_call, reinterpret
+from .scalar import scalar_or_array
+from .values import Pointer, Value, View, dtype_of, is_integer, is_vector, scalar_of
+
+# Calls that have no effect on values.
+_NOTHING = frozenset(
+    ["start_profile_intrinsic", "end_profile_intrinsic", "assume", "prefetch", "tvm_global_barrier_kinit"]
+)
+# Calls that give their first argument.
+_IDENTITY = frozenset(["likely", "tvm_thread_invariant"])
+
+
+class Returned(Exception):
+    """`T.ret(value)` was reached."""
+
+    def __init__(self, value: Value):
+        super().__init__()
+        self.value = value
+
+
+@handles(CallOp)
+def compile_call(c: Compiler, op: CallOp) -> Step | None:
+    name, result = op.intrinsic.data, None if op.result is None else c.slot(op.result)
+    arguments = [c.slot(a) for a in op.arguments]
+    if op.callee is not None:
+        return _call_function(c, op, arguments, result)
+    if name in _NOTHING:
+        return None
+    if name in _IDENTITY:
+        if op.result is not None:
+            c.alias(op.result, op.arguments[0])
+        return None
+    if name == "ret":
+        return _return(op, arguments)
+    if name == "address_of":
+        return _address_of(c, op, result)
+    if name == "tvm_access_ptr":
+        return _access_ptr(op, arguments, result)
+    if name == "tvm_storage_sync":
+        return _sync(op)
+    constant = _constant_call(op)
+    if constant is not None:
+        if result is not None:
+            c.template[result] = constant
+        return None
+    function, skipped = _function(op)
+    if function is None or result is None:
+        return _unknown(op)
+    used = arguments[skipped:]
+
+    def step(f: Frame) -> None:
+        f.v[result] = function(*(f.v[a] for a in used))
+
+    return step
+
+
+def _unknown(op: CallOp) -> Step:
+    """Refused when it is reached."""
+    name = op.intrinsic.data
+    if name in ("call_extern", "call_pure_extern", "call_llvm_pure_intrin", "call_llvm_intrin"):
+        what = f"external function '{_string(op.arguments[0]) if op.arguments else '?'}'"
+    else:
+        what = f"intrinsic 'T.{name}'"
+
+    def step(f: Frame) -> None:
+        raise error_at(
+            op,
+            f"the interpreter does not run the {what}",
+            "it runs TIR's scalar intrinsics, C's mathematics by call_extern, and functions of the module",
+        )
+
+    return step
+
+
+def _string(value: SSAValue) -> str:
+    literal = getattr(value.owner, "value", None)
+    return str(getattr(literal, "data", "?"))
+
+
+def _function(op: CallOp) -> tuple[Callable[..., Any] | None, int]:
+    """(what the call computes, how many arguments come before those that it computes from)."""
+    name = op.intrinsic.data
+    if op.result is None or not op.arguments:
+        return None, 0
+    result = op.result.type
+    if name in ("call_extern", "call_pure_extern", "call_llvm_pure_intrin", "call_llvm_intrin"):
+        function = extern_function(_string(op.arguments[0]))
+        skipped = 2 if "llvm" in name else 1
+        if function is None or is_integer(element_of(result)):
+            return None, 0
+        dtype = dtype_of(result, op)
+        return lambda *values: scalar_or_array(np.asarray(function(*values)).astype(dtype)), skipped
+    operand = op.arguments[0].type
+    if name == "reinterpret":
+        if not isinstance(operand, type(result)) and "handle" in str(result):
+            return None, 0
+        return reinterpret(operand, result, op), 0
+    if name in ("vectorlow", "vectorhigh", "vectorcombine"):
+        return _halves(name), 0
+    if name == "large_uint_imm":
+        return lambda low, high: (high << 32) | low, 0
+    if name == "isnullptr":
+        return lambda pointer: pointer is None, 0
+    function = integer_call(name, result, operand, op) or float_call(name, operand, op)
+    return function, 0
+
+
+def _halves(name: str) -> Callable[..., Any]:
+    if name == "vectorcombine":
+        return lambda a, b: np.concatenate(np.broadcast_arrays(a, b), axis=-1)
+    low = name == "vectorlow"
+    return lambda a: scalar_or_array(a[..., : a.shape[-1] // 2] if low else a[..., a.shape[-1] // 2 :])
+
+
+def _constant_call(op: CallOp) -> Value:
+    """The value of a call that is always the same; None for another."""
+    name = op.intrinsic.data
+    if op.result is None:
+        return None
+    if name == "type_annotation":
+        return ()
+    type = op.result.type
+    if name not in ("min_value", "max_value", "infinity", "undef"):
+        return None
+    dtype = dtype_of(type, op)
+    if name == "infinity":
+        return dtype.type(np.inf)
+    if name == "undef":
+        return scalar_of(0, type, op) if not is_vector(type) else None
+    if is_integer(type):
+        limits = np.iinfo(dtype) if dtype.kind in "iu" else None
+        low, high = (0, 1) if limits is None else (int(limits.min), int(limits.max))
+        return scalar_of(low if name == "min_value" else high, type, op)
+    import ml_dtypes
+
+    limits = ml_dtypes.finfo(dtype)
+    return dtype.type(limits.min if name == "min_value" else limits.max)
+
+
+def _return(op: CallOp, arguments: list[int]) -> Step:
+    def step(f: Frame) -> None:
+        if f.mask is not None:
+            raise error_at(op, "T.ret stands under a condition that differs between parallel iterations")
+        raise Returned(f.v[arguments[0]] if arguments else None)
+
+    return step
+
+
+def _sync(op: CallOp) -> Step | None:
+    """Threads run one after the other: to wait for each other would need all of them at once."""
+    if not _in_threads(op):
+        return None
+
+    def step(f: Frame) -> None:
+        raise error_at(
+            op,
+            "the interpreter runs threads one after the other, so it cannot run T.tvm_storage_sync",
+            "run the program as it is before synchronization is inserted",
+        )
+
+    return step
+
+
+def _in_threads(op: Operation) -> bool:
+    parent = op.parent_op()
+    while parent is not None:
+        if parent.name == "tir.for" and "thread" in parent.properties:
+            return True
+        op, parent = parent, parent.parent_op()
+    return any(each.name in ("tir.launch_thread", "tir.attr") for each in op.walk())
+
+
+def _address_of(c: Compiler, op: CallOp, result: int | None) -> Step:
+    load = op.arguments[0].owner
+    if not isinstance(load, LoadOp) or result is None:
+        raise error_at(op, "T.address_of takes an element of a buffer")
+    buffer, indices = c.slot(load.buffer), [c.slot(i) for i in load.indices]
+
+    def step(f: Frame) -> None:
+        view: View = f.v[buffer]
+        offset = view.offset
+        for index, stride in zip(indices, view.strides, strict=True):
+            offset = offset + f.v[index] * stride
+        f.v[result] = Pointer(view.storage, offset)
+
+    return step
+
+
+def _access_ptr(op: CallOp, arguments: list[int], result: int | None) -> Step:
+    if len(arguments) < 3 or result is None:
+        raise error_at(op, "T.tvm_access_ptr takes a type, a handle, an offset, an extent and an access mask")
+    data, offset = arguments[1], arguments[2]
+
+    def step(f: Frame) -> None:
+        pointer = f.v[data]
+        if not isinstance(pointer, Pointer):
+            raise error_at(op, "the second argument of T.tvm_access_ptr is no handle to memory")
+        f.v[result] = Pointer(pointer.storage, pointer.offset + f.v[offset])
+
+    return step
+
+
+def _call_function(c: Compiler, op: CallOp, arguments: list[int], result: int | None) -> Step:
+    assert op.callee is not None
+    name = op.callee.string_value()
+    callee = c.functions.named(name)
+    if callee is None:
+        raise error_at(op, f"there is no function '{name}' in this module")
+    if len(callee.params) != len(arguments):
+        raise error_at(op, f"function '{name}' takes {len(callee.params)} arguments, not {len(arguments)}")
+
+    def step(f: Frame) -> None:
+        from . import run_function
+
+        values = [f.v[a] for a in arguments]
+        if any(isinstance(v, np.ndarray) for v in values):
+            raise error_at(op, f"the arguments of '{name}' differ between parallel iterations")
+        value = run_function(c.functions, callee, values)
+        if result is not None:
+            f.v[result] = value
+
+    return step
+

@@ -1,0 +1,272 @@
+"""Loads and stores: every index is checked, then elements are reached by slices where the indices allow, else one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from xdsl.ir import Operation, SSAValue
+
+from ....support.diagnostics import MirError, error_at
+from ..buffer import buffer_name
+from .frame import Frame
+from .values import Array, Storage, Value, View, as_array
+
+
+class Access:
+    """One load or store op: where it reaches, from the values of its indices.
+
+    Remembers how it took apart the last index arrays, which are the same objects while inner loops run.
+    """
+
+    def __init__(self, op: Operation, buffer: SSAValue, vector: bool):
+        self.op = op
+        self.buffer = buffer
+        self.vector = vector
+        self.taken: dict[int, tuple[Array, tuple[int, slice] | int | None]] = {}
+
+    # Indices -----------------------------------------------------------------------------------------------------
+
+    def parts(self, f: Frame, view: View, indices: Sequence[Value]) -> list[Value]:
+        """The positions in the dimensions of `view.array`, checked."""
+        checked = [
+            self.checked(f, index, extent, number, view.shape)
+            for number, (index, extent) in enumerate(zip(indices, view.shape, strict=True))
+        ]
+        if view.flat:
+            position: Any = view.offset
+            for index, stride in zip(checked, view.strides, strict=True):
+                position = position + index * stride
+            return [self.within(f, position, view.array.shape[-1], 0, view)]
+        if view.base is None:
+            return checked
+        moved = [*view.prefix, *(index + base for index, base in zip(checked, view.base, strict=True))]
+        return [
+            self.within(f, position, view.array.shape[view.lanes + number], number, view)
+            for number, position in enumerate(moved)
+        ]
+
+    def checked(self, f: Frame, index: Value, extent: int, number: int, shape: tuple[int, ...]) -> Value:
+        """The index, when it is in [0, extent) in all iterations that run; others are clipped."""
+        if not isinstance(index, np.ndarray):
+            if 0 <= index < extent:
+                return index
+            raise self.outside(index, extent, number, shape)
+        if index.size == 0 or (index.min() >= 0 and index.max() < extent):
+            return index
+        bad = (index < 0) | (index >= extent)
+        if f.mask is not None:
+            running = f.mask[..., None] if index.ndim > f.rank else f.mask
+            bad = bad & running
+        if bad.any():
+            raise self.outside(int(np.broadcast_to(index, bad.shape)[bad][0]), extent, number, shape)
+        return np.clip(index, 0, max(extent - 1, 0))
+
+    def within(self, f: Frame, position: Value, extent: int, number: int, view: View) -> Value:
+        """The position in the memory that a view lies in."""
+        try:
+            return self.checked(f, position, extent, number, view.array.shape[view.lanes :])
+        except MirError:
+            name = buffer_name(self.buffer)
+            raise error_at(
+                self.op,
+                f"'{name}' reaches outside the memory that it lies in, which has {extent} elements in dimension {number}",
+            ) from None
+
+    def outside(self, index: int, extent: int, number: int, shape: tuple[int, ...]) -> MirError:
+        name = buffer_name(self.buffer)
+        where = "" if len(shape) == 1 else f" of dimension {number}"
+        return error_at(
+            self.op,
+            f"index {index}{where} of buffer '{name}' is outside [0, {extent})",
+            f"'{name}' has shape ({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})",
+        )
+
+    def slice_of(self, index: Array, rank: int, key: int) -> tuple[int, slice] | int | None:
+        """(axis, slice) of an index that runs evenly along one axis; a number for one that is the same everywhere."""
+        taken = self.taken.get(key)
+        if taken is not None and taken[0] is index:
+            return taken[1]
+        result = _slice_of(index, rank)
+        self.taken[key] = (index, result)
+        return result
+
+    def basic(self, f: Frame, view: View, parts: Sequence[Value]) -> Array | None:
+        """The elements as a view of the memory, with one dimension per axis; None when slices cannot reach them."""
+        if self.vector:
+            return None
+        keys: list[int | slice] = []
+        axes: list[int] = []
+        for axis in range(view.lanes):
+            if f.sizes[axis] > 1:
+                axes.append(axis)
+                keys.append(slice(None))
+            else:
+                keys.append(0)
+        for number, part in enumerate(parts):
+            if not isinstance(part, np.ndarray):
+                keys.append(int(part))
+                continue
+            piece = self.slice_of(part, f.rank, number)
+            if piece is None:
+                return None
+            if isinstance(piece, int):
+                keys.append(piece)
+            elif piece[0] in axes:
+                return None
+            else:
+                axes.append(piece[0])
+                keys.append(piece[1])
+        elements = view.array[tuple(keys)]
+        if not axes:
+            return elements
+        if axes != sorted(axes):
+            order = sorted(range(len(axes)), key=axes.__getitem__)
+            elements = elements.transpose(*order, *range(len(axes), elements.ndim))
+        shape = [1] * f.rank
+        for axis, size in zip(sorted(axes), elements.shape, strict=False):
+            shape[axis] = size
+        spread = tuple(slice(None) if axis in axes else None for axis in range(f.rank))
+        return elements[spread]
+
+    def fancy(self, f: Frame, view: View, parts: Sequence[Value]) -> tuple[Value, ...]:
+        """The key that gathers the elements one by one."""
+        lanes = [f.positions[axis] if f.sizes[axis] > 1 else 0 for axis in range(view.lanes)]
+        key = [*lanes, *parts]
+        if self.vector:
+            key = [
+                k[..., None]
+                if isinstance(k, np.ndarray) and k.ndim == f.rank and f.rank and not self.is_lanes(n, key)
+                else k
+                for n, k in enumerate(key)
+            ]
+        return tuple(key)
+
+    def is_lanes(self, number: int, key: Sequence[Value]) -> bool:
+        # Only the last index of an access may be a vector; it has the lane dimension already.
+        return number == len(key) - 1
+
+    # Access ------------------------------------------------------------------------------------------------------
+
+    def read(self, f: Frame, view: View, indices: Sequence[Value]) -> Any:
+        """The elements: a scalar, or an array (maybe a view of the memory)."""
+        parts = self.parts(f, view, indices)
+        elements = self.basic(f, view, parts)
+        return view.array[self.fancy(f, view, parts)] if elements is None else elements
+
+    def write(self, f: Frame, view: View, indices: Sequence[Value], value: Value, lanes: Value = None) -> None:
+        """Stores `value` in all iterations that run; `lanes` is a vector's predicate."""
+        parts = self.parts(f, view, indices)
+        mask = f.mask
+        vector = self.vector or view.vector > 1
+        if vector and mask is not None:
+            mask = mask[..., None]
+        if lanes is not None:
+            mask = lanes if mask is None else mask & lanes
+        target = self.basic(f, view, parts)
+        # Of no dimension, an element: numpy gave a copy.
+        if target is not None and isinstance(target, np.ndarray) and target.ndim:
+            if mask is None:
+                target[...] = value
+                return
+            if not vector and all(m in (1, t) for m, t in zip(mask.shape, target.shape, strict=True)):
+                np.copyto(target, as_array(value, target.dtype), where=mask)
+                return
+        key = self.fancy(f, view, parts)
+        if mask is None:
+            view.array[key] = value
+            return
+        extra = (slice(None),) if view.vector > 1 else ()
+        if extra:
+            mask = mask[..., 0]
+        value = as_array(value, view.array.dtype)
+        shapes = [k.shape for k in key if isinstance(k, np.ndarray)]
+        shape = np.broadcast_shapes(mask.shape, *shapes, value.shape[:-1] if extra else value.shape)
+        running = np.broadcast_to(mask, shape)
+        chosen = tuple(np.broadcast_to(k, shape)[running] if isinstance(k, np.ndarray) else k for k in key)
+        whole = (*shape, value.shape[-1]) if extra and value.ndim else shape
+        view.array[chosen] = np.broadcast_to(value, whole)[running]
+
+
+def _slice_of(index: Array, rank: int) -> tuple[int, slice] | int | None:
+    if index.ndim != rank:
+        return None
+    axis = -1
+    for number, size in enumerate(index.shape):
+        if size > 1:
+            if axis >= 0:
+                return None
+            axis = number
+    line = index.reshape(-1)
+    start = int(line[0])
+    if axis < 0:
+        return start
+    step = int(line[1]) - start
+    count = line.size
+    if int(line[-1]) != start + step * (count - 1) or (count > 2 and not ((line[1:] - line[:-1]) == step).all()):
+        return None
+    if step == 0:
+        return start
+    stop = start + step * count
+    return axis, slice(start, stop if stop >= 0 else None, step)
+
+
+def new_storage(f: Frame, elements: int, dtype: np.dtype[Any], where: Operation, vector: int = 1) -> Storage:
+    """Zeroed memory, for each running iteration its own."""
+    lanes = f.rank if f.count > 1 else 0
+    shape = (*(f.sizes if lanes else ()), elements * vector)
+    try:
+        return Storage(np.zeros(shape, dtype), lanes)
+    except (MemoryError, ValueError):
+        raise error_at(where, f"there is no memory for {elements} elements of {dtype.name}") from None
+
+
+def view_of(
+    storage: Storage,
+    dtype: np.dtype[Any],
+    shape: Sequence[int],
+    strides: Sequence[int] | None,
+    offset: Value,
+    vector: int,
+    where: Operation,
+) -> View:
+    """A buffer of `shape` in a storage, from element `offset` on."""
+    array = storage.array
+    if array.dtype != dtype:
+        if (array.shape[-1] * array.dtype.itemsize) % dtype.itemsize:
+            raise error_at(where, f"memory of {array.shape[-1]} {array.dtype.name} is no whole number of {dtype.name}")
+        array = array.view(dtype)
+    compact = compact_strides(shape)
+    steps = tuple(compact if strides is None else strides)
+    count = 1
+    for extent in shape:
+        count *= extent
+    whole = not isinstance(offset, np.ndarray) and steps == compact and vector == 1
+    if whole and offset >= 0 and offset + count <= array.shape[-1]:
+        part = array[..., offset : offset + count].reshape(*array.shape[:-1], *shape)
+        return View(part, tuple(shape), storage, offset, steps, storage.lanes)
+    if vector > 1:
+        if isinstance(offset, np.ndarray) or steps != compact:
+            raise error_at(where, "the interpreter has no strided buffers of vectors")
+        part = array[..., offset * vector : (offset + count) * vector]
+        return View(
+            part.reshape(*array.shape[:-1], *shape, vector),
+            tuple(shape),
+            storage,
+            offset,
+            steps,
+            storage.lanes,
+            vector=vector,
+        )
+    return View(array, tuple(shape), storage, offset, steps, storage.lanes, flat=True)
+
+
+def compact_strides(shape: Sequence[int]) -> tuple[int, ...]:
+    """Row-major strides in elements."""
+    strides: list[int] = []
+    step = 1
+    for extent in reversed(shape):
+        strides.append(step)
+        step *= extent
+    return tuple(reversed(strides))

@@ -1,0 +1,453 @@
+"""Which loops the interpreter may run as array axes, found before it runs.
+
+A loop becomes an axis (`AXIS`) when no two of its iterations touch the same element of a buffer that it writes; then
+statements run one after the other, each for all iterations at once. It becomes a reduction axis (`FOLD`) when the only
+such element is that of an update `B[i] = B[i] + e`; the update then folds along the axis, in the loop's order. Every
+other loop runs one iteration at a time (`SERIAL`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from enum import Enum, auto
+
+from xdsl.dialects.builtin import IntegerAttr, VectorType
+from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
+
+from ..analysis import Analyzer, Atom, Expr
+from ..analysis import expr as x
+from ..buffer import (
+    AllocateConstOp,
+    AllocateOp,
+    AllocBufferOp,
+    BufferGetOp,
+    BufferOp,
+    BufferRegionOp,
+    DeclBufferOp,
+    LoadOp,
+    MatchBufferOp,
+    StoreOp,
+)
+from ..expr import AddOp, BinaryOp, CallOp, ConstOp, LetOp, MaxOp, MinOp, MulOp, RampOp
+from ..intrinsics import Effect, intrinsic_effect
+from ..stmt import BlockOp, ForOp, InitOp, LaunchThreadOp, PrimFuncOp
+from ..types import BufferType, lanes_of
+
+MAX_AXES = 24
+
+
+class Mode(Enum):
+    """How a loop runs."""
+
+    SERIAL = auto()
+    AXIS = auto()
+    FOLD = auto()
+
+
+@dataclass(frozen=True)
+class Update:
+    """`buffer[i] = combine(buffer[i], operand)` in one store."""
+
+    load: LoadOp
+    combine: BinaryOp
+    operand: SSAValue
+    load_is_lhs: bool
+
+
+@dataclass
+class Plan:
+    """What `make_plan` found out about a function."""
+
+    modes: dict[ForOp, Mode] = field(default_factory=dict[ForOp, Mode])
+    axes: dict[ForOp, int] = field(default_factory=dict[ForOp, int])
+    rank: int = 0
+    updates: dict[StoreOp, Update] = field(default_factory=dict[StoreOp, Update])
+    # The loops that fold each update, innermost first; how many updates of an element one run of such a loop makes.
+    folds: dict[StoreOp, list[ForOp]] = field(default_factory=dict[StoreOp, list[ForOp]])
+    fold_size: dict[ForOp, int | None] = field(default_factory=dict[ForOp, int | None])
+    # Elements that one iteration of a loop allocates for itself.
+    private: dict[ForOp, int] = field(default_factory=dict[ForOp, int])
+
+
+@dataclass(frozen=True)
+class Access:
+    """One load or store: of which memory, which element, and through which buffer."""
+
+    op: Operation
+    root: SSAValue
+    buffer: SSAValue
+    indices: tuple[Expr, ...]
+    flat: Expr | None
+    writes: bool
+
+
+@dataclass
+class Summary:
+    """What a piece of program does to memory."""
+
+    accesses: list[Access] = field(default_factory=list[Access])
+    opaque: bool = False
+    allocated: int = 0
+    depth: int = 0  # axes within each other
+
+    def add(self, other: Summary) -> None:
+        """This and another piece, one after the other."""
+        self.accesses += other.accesses
+        self.opaque |= other.opaque
+        self.allocated += other.allocated
+        self.depth = max(self.depth, other.depth)
+
+
+# Calls that touch no memory, besides those of the intrinsics' table.
+HARMLESS_CALLS = frozenset(
+    ["call_extern", "start_profile_intrinsic", "end_profile_intrinsic", "assume", "undef", "tvm_storage_sync"]
+)
+_FOLDABLE = (AddOp, MulOp, MinOp, MaxOp)
+
+
+def make_plan(func: PrimFuncOp, harmless_externs: frozenset[str]) -> Plan:
+    """The plan for one function; `harmless_externs` names external functions that are pure mathematics."""
+    return _Planner(func, harmless_externs).plan
+
+
+class _Planner:
+    def __init__(self, func: PrimFuncOp, harmless_externs: frozenset[str]):
+        self.harmless_externs = harmless_externs
+        self.analyzer = Analyzer()
+        self.plan = Plan()
+        # Ops by their place in the text: the ops inside one are those numbered between it and its end.
+        self.start: dict[Operation, int] = {}
+        self.end: dict[Operation, int] = {}
+        self.clock = 0
+        # Updates within a serial loop that repeats them: to fold them along a loop outside would change their order.
+        self.unfoldable: set[Operation] = set()
+        summary = self.block(func.body.block, 0)
+        self.plan.rank = summary.depth
+        self.assign_axes(func.body.block, 0)
+
+    # Walking -----------------------------------------------------------------------------------------------------
+
+    def block(self, block: Block, loops: int) -> Summary:
+        total = Summary()
+        for op in block.ops:
+            self.start[op] = self.clock
+            self.clock += 1
+            part = self.op(op, loops)
+            self.end[op] = self.clock
+            if part is not None:
+                total.add(part)
+        return total
+
+    def op(self, op: Operation, loops: int) -> Summary | None:
+        match op:
+            case ForOp():
+                return self.loop(op, loops)
+            case BlockOp():
+                for var, binding in zip(op.iter_vars, op.bindings, strict=True):
+                    self.analyzer.bind(var, self.analyzer.simplify(binding))
+                return self.regions(op, loops)
+            case LoadOp() | StoreOp():
+                if isinstance(op, StoreOp):
+                    self.find_update(op)
+                return self.access(op)
+            case AllocateOp() | AllocBufferOp() | DeclBufferOp():
+                return Summary(allocated=self.allocated(op))
+            case CallOp():
+                return Summary(opaque=not self.is_harmless(op))
+            case LaunchThreadOp():
+                return Summary(opaque=True)
+            case _ if op.regions:
+                return self.regions(op, loops)
+            case _:
+                return None
+
+    def regions(self, op: Operation, loops: int) -> Summary:
+        total = Summary()
+        for region in op.regions:
+            for block in region.blocks:
+                total.add(self.block(block, loops))
+        return total
+
+    def is_harmless(self, op: CallOp) -> bool:
+        name = op.intrinsic.data
+        if op.callee is not None:
+            return False
+        if name == "call_extern":
+            first = op.arguments[0].owner if op.arguments else None
+            return isinstance(first, ConstOp) and getattr(first.value, "data", "") in self.harmless_externs
+        return name in HARMLESS_CALLS or intrinsic_effect(name) is Effect.PURE
+
+    def allocated(self, op: AllocateOp | AllocBufferOp | DeclBufferOp) -> int:
+        if isinstance(op, BufferOp):
+            if op.source is not None:
+                return 0
+            extents = [e if isinstance(e, int) else self.analyzer.expr(e).value for e in op.extents()]
+        else:
+            extents = [self.analyzer.expr(e).value for e in op.extents]
+        total = 1
+        for extent in extents:
+            total *= extent if extent is not None else 1 << 12
+        return total
+
+    # Loops -------------------------------------------------------------------------------------------------------
+
+    def loop(self, op: ForOp, loops: int) -> Summary:
+        self.analyzer.bind(op.loop_var, op.min, op.extent)
+        body = self.block(op.body.block, loops + 1)
+        variable = self.analyzer.expr(op.loop_var).atom
+        assert variable is not None
+        mode = Mode.SERIAL
+        if not body.opaque and body.depth < MAX_AXES:
+            mode = self.mode_of(op, body, variable)
+        if mode is Mode.SERIAL:
+            for access in body.accesses:
+                if access.op in self.plan.updates and not any(variable in x.free_vars(e) for e in access.indices):
+                    self.unfoldable.add(access.op)
+        self.plan.modes[op] = mode
+        self.plan.private[op] = body.allocated
+        body.depth += mode is not Mode.SERIAL
+        return body
+
+    def assign_axes(self, block: Block, axis: int) -> None:
+        """Axis numbers from the outermost loop on, so that inner loops are the faster running axes."""
+        for op in block.ops:
+            inner = axis
+            if isinstance(op, ForOp) and self.plan.modes[op] is not Mode.SERIAL:
+                self.plan.axes[op] = axis
+                inner = axis + 1
+            for region in op.regions:
+                for each in region.blocks:
+                    self.assign_axes(each, inner)
+
+    def mode_of(self, op: ForOp, body: Summary, variable: Atom) -> Mode:
+        by_root: dict[SSAValue, list[Access]] = {}
+        for access in body.accesses:
+            by_root.setdefault(access.root, []).append(access)
+        folded: list[StoreOp] = []
+        for root, accesses in by_root.items():
+            if not any(a.writes for a in accesses) or self.is_inside(root, op):
+                continue
+            if self.are_apart(accesses, variable, op):
+                continue
+            update = self.folded_update(accesses, variable, op)
+            if update is None:
+                return Mode.SERIAL
+            folded.append(update)
+        if not folded:
+            return Mode.AXIS
+        extent: int | None = self.analyzer.expr(op.extent).value
+        for store in folded:
+            for inner in self.plan.folds.get(store, ())[-1:]:
+                size = self.plan.fold_size[inner]
+                extent = None if size is None or extent is None else extent * size
+            self.plan.folds.setdefault(store, []).append(op)
+        self.plan.fold_size[op] = extent
+        return Mode.FOLD
+
+    def is_inside(self, value: SSAValue, op: Operation) -> bool:
+        """Whether the value is made within `op`."""
+        maker = value.block.parent_op() if isinstance(value, BlockArgument) else value.owner
+        place = self.start.get(maker) if isinstance(maker, Operation) else None
+        return place is not None and place > self.start[op] and place < self.end.get(op, self.clock)
+
+    def varies(self, atom: Atom, variable: Atom, op: ForOp) -> bool:
+        """Whether the atom's value may differ within one run of the loop."""
+        for each in x.free_vars(Expr(((atom, 1),), 0)):
+            if each is variable or not isinstance(each.payload, SSAValue) or self.is_inside(each.payload, op):
+                return True
+        return False
+
+    def are_apart(self, accesses: Sequence[Access], variable: Atom, op: ForOp) -> bool:
+        """Whether different iterations touch different elements: in one dimension, or in the flat offset, every access is
+        at c * variable + a common part + something that moves by less than c."""
+        if all(a.buffer is accesses[0].buffer for a in accesses):
+            for dimension in zip(*(a.indices for a in accesses), strict=True):
+                if self.separates(dimension, variable, op):
+                    return True
+        flats = [a.flat for a in accesses]
+        return self.separates([f for f in flats if f is not None], variable, op) if None not in flats else False
+
+    def separates(self, indices: Iterable[Expr], variable: Atom, op: ForOp) -> bool:
+        common: tuple[int, Expr] | None = None
+        low = high = 0
+        for count, e in enumerate(dict.fromkeys(indices)):
+            step, fixed, moving = 0, x.ZERO, x.as_expr(e.const)
+            for atom, coefficient in e.terms:
+                term = Expr(((atom, coefficient),), 0)
+                if atom is variable:
+                    step = coefficient
+                elif self.varies(atom, variable, op):
+                    moving += term
+                else:
+                    fixed += term
+            if common is None:
+                common = step, fixed
+            if common != (step, fixed):
+                return False
+            bound = self.analyzer.const_int_bound(moving)
+            low = bound.min_value if count == 0 else min(low, bound.min_value)
+            high = bound.max_value if count == 0 else max(high, bound.max_value)
+        return common is not None and high - low < abs(common[0])
+
+    # Updates -----------------------------------------------------------------------------------------------------
+
+    def find_update(self, store: StoreOp) -> None:
+        """Notes `B[i] = B[i] + e` when nothing comes between the load and the store."""
+        combine = store.value.owner
+        if not isinstance(combine, _FOLDABLE) or store.predicate is not None:
+            return
+        if lanes_of(store.value.type) != 1 or combine.parent is not store.parent or not _used_once(combine.result):
+            return
+        for side, other in ((combine.lhs, combine.rhs), (combine.rhs, combine.lhs)):
+            load = side.owner
+            if (
+                isinstance(load, LoadOp)
+                and load.buffer is store.buffer
+                and load.parent is store.parent
+                and load.predicate is None
+                and _used_once(load.result)
+                and all(
+                    a is b or self.analyzer.expr(a) == self.analyzer.expr(b)
+                    for a, b in zip(load.indices, store.indices, strict=True)
+                )
+                and _nothing_between(load, store)
+            ):
+                self.plan.updates[store] = Update(load, combine, other, side is combine.lhs)
+                return
+
+    def folded_update(self, accesses: Sequence[Access], variable: Atom, op: ForOp) -> StoreOp | None:
+        """The one update that all accesses belong to, when its element is the same in every iteration."""
+        stores = [a for a in accesses if isinstance(a.op, StoreOp) and a.op in self.plan.updates]
+        if len(stores) != 1 or stores[0].op in self.unfoldable:
+            return None
+        store = stores[0].op
+        assert isinstance(store, StoreOp)
+        update = self.plan.updates[store]
+        for access in accesses:
+            if access.op is not store and access.op is not update.load and not self.is_init_of(access, store):
+                return None
+            if any(variable in x.free_vars(e) for e in access.indices):
+                return None
+        block = store.parent_op()
+        if len(accesses) > 2:
+            return store if isinstance(block, BlockOp) and self.starts_first(block, variable) else None
+        return store
+
+    def is_init_of(self, access: Access, store: StoreOp) -> bool:
+        init = access.op.parent_op()
+        return isinstance(access.op, StoreOp) and isinstance(init, InitOp) and init.parent_op() is store.parent_op()
+
+    def starts_first(self, block: BlockOp, variable: Atom) -> bool:
+        """Whether the block's init, which runs where its reduce axes are at their least, runs in the loop's first iteration."""
+        for kind, binding in zip(block.iter_types.data, block.bindings, strict=True):
+            if kind.data != "R":
+                continue
+            e = self.analyzer.simplify(binding)
+            if variable in x.free_vars(e):
+                rest = e - Expr(((variable, e.coefficient(variable)),), 0)
+                if e.coefficient(variable) <= 0 or variable in x.free_vars(rest):
+                    return False
+        return True
+
+    # Accesses ----------------------------------------------------------------------------------------------------
+
+    def access(self, op: LoadOp | StoreOp) -> Summary:
+        indices = tuple(self.index(i) for i in op.indices)
+        located = self.locate(op.buffer, indices)
+        if located is None:
+            return Summary(opaque=True)
+        root, flat = located
+        return Summary([Access(op, root, op.buffer, indices, flat, isinstance(op, StoreOp))])
+
+    def index(self, value: SSAValue) -> Expr:
+        """An index; of a vector, with a variable that runs over the lanes."""
+        owner = value.owner
+        if isinstance(value.type, VectorType) and isinstance(owner, RampOp):
+            lane = x.symbol("lane")
+            self.analyzer.bind(lane, 0, lanes_of(value.type))
+            return self.analyzer.simplify(self.analyzer.expr(owner.base) + self.analyzer.expr(owner.stride) * lane)
+        return self.analyzer.simplify(value)
+
+    def locate(self, buffer: SSAValue, indices: Sequence[Expr]) -> tuple[SSAValue, Expr | None] | None:
+        """(what owns the memory, the element's offset in it where that is known); None when the owner is not known."""
+        assert isinstance(buffer.type, BufferType)
+        maker = buffer.owner
+        if not isinstance(maker, BufferOp):
+            return buffer, self.flat(buffer, indices)
+        if isinstance(maker, MatchBufferOp):
+            region = None if maker.source is None else maker.source.owner
+            if not isinstance(region, BufferRegionOp):
+                return buffer, self.flat(buffer, indices)
+            skipped = len(region.mins) - len(indices)
+            if skipped < 0:
+                return None
+            outer = [self.analyzer.expr(m) for m in region.mins]
+            for position, index in enumerate(indices):
+                outer[skipped + position] += index
+            return self.locate(region.buffer, [self.analyzer.simplify(e) for e in outer])
+        if maker.source is None:
+            return buffer, self.flat(buffer, indices)
+        return self.locate_pointer(maker, indices)
+
+    def locate_pointer(self, maker: BufferOp, indices: Sequence[Expr]) -> tuple[SSAValue, Expr | None] | None:
+        """The place in a buffer that lies in the memory behind a handle."""
+        pointer = maker.source
+        while isinstance(pointer, OpResult) and isinstance(pointer.op, LetOp):
+            pointer = pointer.op.value
+        if not isinstance(pointer, OpResult):
+            return (pointer, None) if pointer is not None else None
+        flat = self.flat(maker.result, indices)
+        if isinstance(pointer.op, AllocateOp | AllocateConstOp):
+            dtype = getattr(pointer.type, "pointee", None)
+            return pointer, flat if dtype == maker.result.type.dtype else None
+        if isinstance(pointer.op, BufferGetOp) and pointer.op.field.data == "data":
+            source = pointer.op.buffer
+            owner = self.locate(source, [x.ZERO] * source.type.rank)
+            if owner is None:
+                return None
+            same = source.type.dtype == maker.result.type.dtype and owner[1] == x.ZERO
+            return owner[0], flat if same else None
+        return None
+
+    def flat(self, buffer: SSAValue, indices: Sequence[Expr]) -> Expr | None:
+        """The offset of an element in a buffer's memory."""
+        maker, type = buffer.owner, buffer.type
+        assert isinstance(type, BufferType)
+        offset = x.ZERO
+        if isinstance(maker, BufferOp):
+            if maker.elem_offset is not None and maker.source is not None and not isinstance(maker, MatchBufferOp):
+                offset = self.analyzer.expr(maker.elem_offset)
+            strides = maker.stride_values()
+            if strides is not None:
+                for index, stride in zip(indices, strides, strict=True):
+                    offset += index * self.analyzer.expr(stride)
+                return self.analyzer.simplify(offset)
+            extents = [self.analyzer.expr(e) for e in maker.extents()]
+        else:
+            extents = [x.as_expr(d.value.data) for d in type.shape.data if isinstance(d, IntegerAttr)]
+        scale = x.ONE
+        for index, extent in zip(reversed(indices), reversed(extents), strict=True):
+            offset += index * scale
+            scale = scale * extent
+        return self.analyzer.simplify(offset)
+
+
+def _used_once(value: SSAValue) -> bool:
+    return len(list(value.uses)) == 1
+
+
+def _nothing_between(load: LoadOp, store: StoreOp) -> bool:
+    """Whether only scalar ops and loads stand between the two."""
+    op = load.next_op
+    for _ in range(200):
+        if op is store:
+            return True
+        if op is None or op.regions or (isinstance(op, StoreOp | CallOp) and not _is_pure(op)):
+            return False
+        op = op.next_op
+    return False
+
+
+def _is_pure(op: Operation) -> bool:
+    return isinstance(op, CallOp) and op.callee is None and intrinsic_effect(op.intrinsic.data) is Effect.PURE

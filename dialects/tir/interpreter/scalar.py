@@ -1,0 +1,333 @@
+"""Scalar ops as closures: arithmetic exactly in the op's dtype, on Python ints, numpy floats or arrays."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, StringAttr
+from xdsl.ir import Attribute, Operation
+
+from ....support.diagnostics import error_at
+from ..expr import (
+    AddOp,
+    AndOp,
+    BinaryOp,
+    BroadcastOp,
+    CastOp,
+    CompareOp,
+    ConstOp,
+    DivOp,
+    EqOp,
+    FloorDivOp,
+    FloorModOp,
+    GeOp,
+    GtOp,
+    LeOp,
+    LtOp,
+    MaxOp,
+    MinOp,
+    ModOp,
+    MulOp,
+    NeOp,
+    NotOp,
+    OrOp,
+    RampOp,
+    SelectOp,
+    ShuffleOp,
+    SubOp,
+)
+from ..types import I1, element_of, lanes_of
+from .frame import Frame, Step
+from .values import Array, Value, as_array, dtype_of, is_integer, is_vector, scalar_of, wrapper
+
+if TYPE_CHECKING:
+    from .compiler import Compiler
+
+Binary = Callable[[Any, Any], Any]
+
+_COMPARE: dict[type[CompareOp], Binary] = {
+    EqOp: operator.eq,
+    NeOp: operator.ne,
+    LtOp: operator.lt,
+    LeOp: operator.le,
+    GtOp: operator.gt,
+    GeOp: operator.ge,
+}
+
+
+def constant(op: ConstOp) -> Value:
+    """The value of an immediate."""
+    match op.value:
+        case StringAttr():
+            return op.value.data
+        case IntegerAttr() | FloatAttr():
+            return scalar_of(op.value.value.data, op.result.type, op)
+
+
+def compile_scalar(c: Compiler, op: Operation) -> Step | None:
+    """The closure of a pure scalar or vector op; None for an op that is none of these."""
+    match op:
+        case BinaryOp():
+            return _compile_binary(c, op)
+        case NotOp():
+            return _compile_unary(c, op, lambda a: np.logical_not(a) if isinstance(a, np.ndarray) else not a)
+        case CastOp():
+            return _compile_unary(c, op, caster(op.value.type, op.result.type, op))
+        case SelectOp():
+            return _compile_select(c, op)
+        case RampOp():
+            return _compile_ramp(c, op)
+        case BroadcastOp():
+            return _compile_broadcast(c, op)
+        case ShuffleOp():
+            return _compile_shuffle(c, op)
+        case _:
+            return None
+
+
+def _compile_unary(c: Compiler, op: Operation, function: Callable[[Any], Any]) -> Step:
+    a, r = c.slot(op.operands[0]), c.slot(op.results[0])
+
+    def step(f: Frame) -> None:
+        f.v[r] = function(f.v[a])
+
+    return step
+
+
+def _compile_binary(c: Compiler, op: BinaryOp) -> Step:
+    a, b, r = c.slot(op.lhs), c.slot(op.rhs), c.slot(op.result)
+    function = binary_function(op)
+    if isinstance(op, DivOp | ModOp | FloorDivOp | FloorModOp) and is_integer(element_of(op.lhs.type)):
+
+        def checked(f: Frame) -> None:
+            divisor = f.v[b]
+            check_divisor(f, divisor, op)
+            f.v[r] = function(f.v[a], divisor)
+
+        return checked
+
+    def step(f: Frame) -> None:
+        v = f.v
+        v[r] = function(v[a], v[b])
+
+    return step
+
+
+def check_divisor(f: Frame, divisor: Value, op: Operation) -> None:
+    """Refuses an integer division by zero in an iteration that runs."""
+    if isinstance(divisor, np.ndarray):
+        zero = divisor == 0
+        if not zero.any() or (f.mask is not None and zero.ndim == f.rank and not (zero & f.mask).any()):
+            return
+    elif divisor:
+        return
+    raise error_at(op, "integer division by zero")
+
+
+def binary_function(op: BinaryOp) -> Binary:
+    """What the op computes, in its operands' dtype."""
+    type = element_of(op.lhs.type)
+    if isinstance(op, CompareOp):
+        return _COMPARE[op.__class__]
+    if isinstance(op, AndOp | OrOp):
+        return (
+            _logical(np.logical_and, operator.and_) if isinstance(op, AndOp) else _logical(np.logical_or, operator.or_)
+        )
+    return _integer_function(op, type) if is_integer(type) else _float_function(op)
+
+
+def _logical(arrays: Callable[..., Array], scalars: Binary) -> Binary:
+    def function(a: Any, b: Any) -> Any:
+        if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+            return arrays(a, b)
+        return scalars(bool(a), bool(b))
+
+    return function
+
+
+def _integer_function(op: BinaryOp, type: Attribute) -> Binary:
+    wrap = wrapper(type)
+    if type == I1:
+        wrap = bool
+    scalar: Binary
+    arrays: Binary
+    match op:
+        case AddOp():
+            scalar = arrays = operator.add
+        case SubOp():
+            scalar = arrays = operator.sub
+        case MulOp():
+            scalar = arrays = operator.mul
+        case FloorDivOp():
+            scalar = arrays = _array_safe(operator.floordiv)
+        case FloorModOp():
+            scalar = arrays = _array_safe(operator.mod)
+        case DivOp():
+            scalar, arrays = _truncated_quotient, _array_truncated_quotient
+        case ModOp():
+            scalar, arrays = _truncated_remainder, _array_truncated_remainder
+        case MinOp():
+            scalar, arrays = min, np.minimum
+        case _:
+            scalar, arrays = max, np.maximum
+
+    if isinstance(op, MinOp | MaxOp):
+
+        def pick(a: Any, b: Any) -> Any:
+            return arrays(a, b) if isinstance(a, np.ndarray) or isinstance(b, np.ndarray) else scalar(a, b)
+
+        return pick
+
+    def function(a: Any, b: Any) -> Any:
+        if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+            return arrays(a, b)
+        return wrap(scalar(a, b))
+
+    return function
+
+
+def _array_safe(function: Binary) -> Binary:
+    # A Python int left of an array makes numpy choose the array's dtype, as wanted.
+    return function
+
+
+def _truncated_quotient(a: int, b: int) -> int:
+    quotient = abs(a) // abs(b)
+    return quotient if (a < 0) == (b < 0) else -quotient
+
+
+def _truncated_remainder(a: int, b: int) -> int:
+    return a - b * _truncated_quotient(a, b)
+
+
+def _array_truncated_remainder(a: Any, b: Any) -> Array:
+    return np.fmod(a, b)
+
+
+def _array_truncated_quotient(a: Any, b: Any) -> Array:
+    return (a - np.fmod(a, b)) // b
+
+
+def _float_function(op: BinaryOp) -> Binary:
+    match op:
+        case AddOp():
+            return operator.add
+        case SubOp():
+            return operator.sub
+        case MulOp():
+            return operator.mul
+        case DivOp():
+            return operator.truediv
+        case ModOp():
+            return np.fmod
+        case FloorDivOp():
+            return lambda a, b: np.floor(a / b)
+        case FloorModOp():
+            return lambda a, b: a - np.floor(a / b) * b
+        case MinOp():
+            # Of a NaN and a number, the second operand: it is what a compare and a select give.
+            return lambda a, b: _pick(a < b, a, b)
+        case _:
+            return lambda a, b: _pick(a > b, a, b)
+
+
+def _pick(condition: Any, a: Any, b: Any) -> Any:
+    return np.where(condition, a, b) if isinstance(condition, np.ndarray) else (a if condition else b)
+
+
+def caster(source: Attribute, target: Attribute, op: Operation) -> Callable[[Any], Any]:
+    """The conversion by value between two types of as many lanes."""
+    dtype = dtype_of(target, op)
+    to_bool, to_integer = element_of(target) == I1, is_integer(element_of(target))
+    from_integer = is_integer(element_of(source))
+    wrap = wrapper(target) if to_integer else None
+
+    def cast(value: Any) -> Any:
+        if isinstance(value, np.ndarray):
+            return value != 0 if to_bool else value.astype(dtype)
+        if to_bool:
+            return bool(value != 0)
+        if wrap is None:
+            return dtype.type(value)
+        # numpy converts a float out of range (undefined in TVM) as the machine does.
+        return wrap(int(value)) if from_integer else wrap(_truncate(value))
+
+    return cast
+
+
+def _truncate(value: Any) -> int:
+    return int(value) if np.isfinite(value) else -(1 << 63)
+
+
+def _compile_select(c: Compiler, op: SelectOp) -> Step:
+    condition, a, b, r = c.slot(op.condition), c.slot(op.true_value), c.slot(op.false_value), c.slot(op.result)
+    dtype = dtype_of(op.result.type, op)
+    widen = is_vector(op.result.type) and not is_vector(op.condition.type)
+
+    def step(f: Frame) -> None:
+        v = f.v
+        chosen = v[condition]
+        if isinstance(chosen, np.ndarray):
+            v[r] = choose(chosen[..., None] if widen else chosen, v[a], v[b], dtype)
+        else:
+            v[r] = v[a] if chosen else v[b]
+
+    return step
+
+
+def choose(condition: Array, a: Value, b: Value, dtype: np.dtype[Any]) -> Array:
+    """Element by element, in exactly this dtype."""
+    return np.where(condition, as_array(a, dtype), as_array(b, dtype))
+
+
+def _lane_dimension(value: Value, dtype: np.dtype[Any]) -> Array:
+    """A scalar value with a last dimension of size 1."""
+    return as_array(value, dtype)[..., None]
+
+
+def _compile_ramp(c: Compiler, op: RampOp) -> Step:
+    base, stride, r = c.slot(op.base), c.slot(op.stride), c.slot(op.result)
+    dtype, count = dtype_of(op.result.type, op), lanes_of(op.result.type)
+    lanes = np.arange(count).astype(dtype)
+
+    def step(f: Frame) -> None:
+        f.v[r] = _lane_dimension(f.v[base], dtype) + _lane_dimension(f.v[stride], dtype) * lanes
+
+    return step
+
+
+def _compile_broadcast(c: Compiler, op: BroadcastOp) -> Step:
+    a, r = c.slot(op.value), c.slot(op.result)
+    dtype, count = dtype_of(op.result.type, op), lanes_of(op.result.type)
+
+    def step(f: Frame) -> None:
+        value = _lane_dimension(f.v[a], dtype)
+        f.v[r] = np.broadcast_to(value, (*value.shape[:-1], count))
+
+    return step
+
+
+def _compile_shuffle(c: Compiler, op: ShuffleOp) -> Step:
+    parts = [(c.slot(v), is_vector(v.type)) for v in op.vectors]
+    r, dtype = c.slot(op.result), dtype_of(op.result.type, op)
+    indices = [i.data for i in op.indices.data]
+
+    def step(f: Frame) -> None:
+        pieces = [as_array(f.v[s], dtype) if vector else _lane_dimension(f.v[s], dtype) for s, vector in parts]
+        leading = np.broadcast_shapes(*(p.shape[:-1] for p in pieces))
+        whole = np.concatenate([np.broadcast_to(p, (*leading, p.shape[-1])) for p in pieces], axis=-1)
+        f.v[r] = scalar_or_array(whole[..., indices[0]]) if len(indices) == 1 else whole[..., indices]
+
+    return step
+
+
+def scalar_or_array(value: Any) -> Value:
+    """An array of no dimensions, or a numpy integer, as the scalar that it is."""
+    if isinstance(value, np.ndarray) and value.ndim:
+        return value
+    if isinstance(value, np.ndarray):
+        value = value[()]
+    return value.item() if isinstance(value, np.integer | np.bool_) else value

@@ -1,0 +1,114 @@
+"""Values at run time, and how numpy holds each dtype.
+
+While loops run as axes, a scalar that differs between iterations is an array with one dimension per axis (of size 1 along
+axes that it does not vary with); one that is the same for all is a Python int or bool, or a numpy float. A vector value
+has its lanes as one more dimension, the last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.dialects.builtin import IntegerType, VectorType
+from xdsl.ir import Attribute, Operation
+
+from ....support.diagnostics import error_at
+from ..types import HandleType, element_of, is_unsigned, type_to_dtype
+
+Array: TypeAlias = "NDArray[Any]"
+Value: TypeAlias = Any
+"""What an SSA value is at run time: int, bool, numpy scalar, array, Pointer, View or str."""
+
+_ODD_NAMES = {"e4m3_float8": "float8_e4m3fn", "e5m2_float8": "float8_e5m2"}
+
+
+def dtype_of(type: Attribute, where: Operation) -> np.dtype[Any]:
+    """The numpy dtype of a scalar type, or of a vector type's elements."""
+    type = element_of(type)
+    name = type_to_dtype(type)
+    if isinstance(type, HandleType):
+        return np.dtype(np.uint64)
+    name = _ODD_NAMES.get(name, name)
+    if name in ("bfloat16", "float8_e4m3fn", "float8_e5m2", "int4", "uint4"):
+        import ml_dtypes
+
+        return np.dtype(getattr(ml_dtypes, name))
+    try:
+        return np.dtype(name)
+    except TypeError:
+        raise error_at(where, f"the interpreter has no arithmetic on {name}") from None
+
+
+def is_integer(type: Attribute) -> bool:
+    """Whether a scalar of the type is held as a Python int (bool included)."""
+    return isinstance(type, IntegerType)
+
+
+def wrapper(type: Attribute) -> Callable[[int], int]:
+    """What brings a Python int into the range of an integer type by two's complement."""
+    element = element_of(type)
+    assert isinstance(element, IntegerType)
+    bits = element.width.data
+    mask = (1 << bits) - 1
+    if is_unsigned(element):
+        return lambda value: value & mask
+    half = 1 << (bits - 1)
+    return lambda value: value if -half <= value < half else ((value + half) & mask) - half
+
+
+def scalar_of(value: Any, type: Attribute, where: Operation) -> Value:
+    """A Python number as a value of the type."""
+    if isinstance(type, IntegerType):
+        return bool(value) if type.width.data == 1 else wrapper(type)(int(value))
+    return dtype_of(type, where).type(value)
+
+
+def as_array(value: Value, dtype: np.dtype[Any]) -> Array:
+    """A value as an array of exactly this dtype."""
+    return np.asarray(value, dtype)
+
+
+def is_vector(type: Attribute) -> bool:
+    """Whether values of the type have a lane dimension."""
+    return isinstance(type, VectorType)
+
+
+@dataclass
+class Storage:
+    """Memory: a flat array, behind one dimension per axis when each iteration has its own."""
+
+    array: Array
+    lanes: int = 0
+
+
+@dataclass(frozen=True)
+class Pointer:
+    """A place in memory; `offset` counts elements of the storage's dtype."""
+
+    storage: Storage
+    offset: Value = 0
+
+
+@dataclass
+class View:
+    """A buffer: an array of its shape (behind `lanes` dimensions of axes), seen from `base`.
+
+    `prefix` are the positions in dimensions of the array that the buffer leaves out. With `flat`, the array has one
+    dimension, in which elements lie by `offset` and `strides`. `vector` is the number of lanes of the buffer's own
+    element, 1 for a scalar; they are the array's last dimension.
+    """
+
+    array: Array
+    shape: tuple[int, ...]
+    storage: Storage
+    offset: Value = 0
+    strides: tuple[int, ...] = ()
+    lanes: int = 0
+    prefix: tuple[Value, ...] = ()
+    base: tuple[Value, ...] | None = None
+    vector: int = 1
+    flat: bool = False

@@ -35,11 +35,12 @@ from . import extern as ext
 from . import ops
 from . import tensor as te
 from .expr import Expr
+from .reducers import CommReducer
 from .types import TensorType
 
 T = TypeVar("T")
 
-Definition: TypeAlias = "te.Operation | te.ReducerInstance | ex.Var | ex.IterVar"
+Definition: TypeAlias = "te.Operation | CommReducer | ex.Var | ex.IterVar"
 """What a statement of a function defines."""
 
 # The stack that one level of nested if_then_else takes is a few frames; this many levels fit the default limit.
@@ -56,6 +57,7 @@ def func(
     attrs: Mapping[str, te.AttrValue] | None = None,
     *,
     definitions: Sequence[Definition] = (),
+    private: bool = False,
 ) -> ops.FuncOp:
     """The `te.func` whose parameters are `args`: placeholders, scalars (`te.var`) and outputs, in order.
 
@@ -77,7 +79,7 @@ def func(
     end = ops.ReturnOp(values)
     end.location = ex.current_location()
     block.add_op(end)
-    result = ops.FuncOp(name, Region(block), attributes_of(attrs or {}))
+    result = ops.FuncOp(name, Region(block), attributes_of(attrs or {}), private=private)
     result.location = ex.current_location()
     return result
 
@@ -189,8 +191,9 @@ class Emitter:
         """Emits a definition at the function's level."""
         if isinstance(definition, te.Operation):
             self.operation(definition)
-        elif isinstance(definition, te.ReducerInstance):
-            self._reducer(definition)
+        elif isinstance(definition, CommReducer):
+            for instance in definition.instances.values():
+                self._reducer(instance)
         else:
             self.value(definition)
 
@@ -236,7 +239,7 @@ class Emitter:
         emitted.location = op.location
         self.function_block.add_op(emitted)
         for tensor, result in zip(op.outputs, emitted.results, strict=True):
-            result.name_hint = hint(tensor.name.replace(".", "_"))
+            result.name_hint = tensor.hint or hint(tensor.name.replace(".", "_"))
             self._remember(tensor, result)
 
     def _type(self, tensor: te.Tensor) -> TensorType:
@@ -343,7 +346,9 @@ class Emitter:
                 indices = [self.value(i) for i in statement.indices]
                 return tir.StoreOp(value, self._buffer(statement.buffer), indices)
             case ext.For():
-                begin, extent = self.value(statement.min), self.value(statement.extent)
+                # What was loaded for the bounds may be overwritten in the body, which must not see it.
+                with self._scope(self.block):
+                    begin, extent = self.value(statement.min), self.value(statement.extent)
                 body = Block(arg_types=[type_of(statement.var.dtype)])
                 body.args[0].name_hint = hint(statement.var.name)
                 with self._scope(body):
@@ -351,7 +356,8 @@ class Emitter:
                     self._deeper(lambda: self._statements(statement.body))
                 return tir.ForOp(statement.var.name, begin, extent, kind=statement.kind, body=Region(body))
             case ext.If():
-                condition = self.value(statement.condition)
+                with self._scope(self.block):
+                    condition = self.value(statement.condition)
                 branches: list[Region] = []
                 for part in (statement.then, statement.orelse):
                     branch = Block()
@@ -464,7 +470,7 @@ class Emitter:
         op.location = node.location
         self.function_block.add_op(op)
         result = op.results[0]
-        result.name_hint = hint(node.name)
+        result.name_hint = node.hint or hint(node.name)
         return result
 
     def _deeper(self, emit: Callable[[], T]) -> T:

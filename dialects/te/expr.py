@@ -212,12 +212,13 @@ class Const(Expr):
 class Var(Expr):
     """A symbolic size or scalar argument, `te.var("n")`; with `is_size` known not to be negative, `te.size_var("n")`."""
 
-    __slots__ = ("is_size", "name")
+    __slots__ = ("hint", "is_size", "name")
 
     def __init__(self, name: str, dtype: str = "int32", is_size: bool = False):
         super().__init__(dtype)
         self.name = name
         self.is_size = is_size
+        self.hint: str | None = None
 
     def __repr__(self) -> str:
         return self.name
@@ -226,7 +227,7 @@ class Var(Expr):
 class IterVar(Expr):
     """An axis over `extent` values from `min`: spatial (`iter_type` "S") or of a reduction ("R"). It stands for its variable."""
 
-    __slots__ = ("extent", "iter_type", "min", "name")
+    __slots__ = ("extent", "hint", "iter_type", "min", "name")
 
     def __init__(self, name: str, min: Expr, extent: Expr, iter_type: str):
         super().__init__(extent.dtype)
@@ -234,6 +235,7 @@ class IterVar(Expr):
         self.min = min
         self.extent = extent
         self.iter_type = iter_type
+        self.hint: str | None = None
 
     @property
     def var(self) -> IterVar:
@@ -318,6 +320,8 @@ def const(value: float, dtype: str | None = None) -> Expr:
             dtype = "int32" if -(1 << 31) <= value < 1 << 31 else "int64"
         else:
             dtype = "float32"
+    if not isinstance(value, (int, float)):
+        raise fail(f"a constant is a number, not {describe(value)}")
     limits = INT_LIMITS.get(dtype)
     if limits is not None:
         if isinstance(value, float) and not math.isfinite(value):
@@ -332,10 +336,13 @@ def const(value: float, dtype: str | None = None) -> Expr:
     if greatest is None:
         raise fail(f"a constant cannot have dtype '{dtype}'", "dtypes are written like float32, int64, uint8 or bool")
     value = float(value)
+    if dtype == "float32" and math.isfinite(value):
+        try:
+            return Const(struct.unpack("f", struct.pack("f", value))[0], dtype)
+        except OverflowError:
+            pass
     if math.isfinite(value) and abs(value) > greatest:
         raise fail(f"{value} does not fit dtype {dtype}, whose greatest value is {greatest}")
-    if dtype == "float32":
-        value = struct.unpack("f", struct.pack("f", value))[0]
     return Const(value, dtype)
 
 
@@ -365,8 +372,26 @@ def describe(value: object) -> str:
         return f"the string {value!r}"
     if value is None:
         return "None"
+    if isinstance(value, (bool, int, float)):
+        return f"the number {value}"
+    if isinstance(value, Expr):
+        return f"an expression of dtype {value.dtype}"
     kind = type(value).__name__
-    return {"Tensor": "a whole tensor (index it, as in A[i, j])", "function": "a function"}.get(kind, f"a {kind}")
+    return _KINDS.get(kind, f"{'an' if kind[0] in 'AEIOUaeiou' else 'a'} {kind}")
+
+
+_KINDS = {
+    "Tensor": "a whole tensor (index it, as in A[i, j])",
+    "function": "a function",
+    "Function": "a function",
+    "Builtin": "a function",
+    "Namespace": "a module",
+    "list": "a list",
+    "dict": "a dictionary",
+    "CommReducer": "a reducer",
+    "Range": "a range",
+    "IRBuilder": "an ir_builder",
+}
 
 
 def match_types(a: Expr, b: Expr, symbol: str) -> tuple[Expr, Expr]:
@@ -662,3 +687,12 @@ def bitwise_not(a: ExprLike) -> Expr:
     if is_float(expr.dtype):
         raise fail(f"'~' is for integers and bool, not {expr.dtype}")
     return Call("bitwise_not", (expr,), expr.dtype)
+
+
+def distance(low: Expr, high: Expr) -> Expr:
+    """`high - low`, where `low + n` less `low` is n."""
+    if isinstance(high, Apply) and high.op is tir.AddOp:
+        first = high.args[0]
+        if first is low or (isinstance(first, Const) and isinstance(low, Const) and first.value == low.value):
+            return high.args[1]
+    return subtract(high, low)

@@ -71,6 +71,8 @@ class Buffer:
             if set(access_mask) - set("rw") or not access_mask:
                 raise fail(f"the access mask of a buffer is 'r', 'w' or 'rw', not '{access_mask}'")
             access_mask = ("r" in access_mask) + 2 * ("w" in access_mask)
+        if access_mask not in (1, 2, 3):
+            raise fail("the access mask of a buffer is 'r', 'w' or 'rw'")
         if content_lanes != 1:
             raise fail("access_ptr is by scalar elements here: content_lanes is 1")
         size: Expr = Const(1, "int32")
@@ -143,6 +145,16 @@ class If:
     location: LocationAttr = field(default_factory=current_location)
 
 
+LOOP_KINDS = {
+    "serial": "serial",
+    "parallel": "parallel",
+    "vectorize": "vectorized",
+    "vectorized": "vectorized",
+    "unroll": "unrolled",
+    "unrolled": "unrolled",
+}
+"""How loops are called, and their kind."""
+
 Stmt: TypeAlias = "Evaluate | Store | For | If"
 
 
@@ -160,7 +172,7 @@ def store(buffer: Buffer, indices: Any, value: ExprLike) -> Store:
 def loop(var: Var, begin: ExprLike, end: ExprLike, kind: str, body: list[Stmt]) -> For:
     """A loop from begin up to but not including end."""
     low, high = ex.match_types(convert(begin), convert(end), "range")
-    return For(var, low, ex.subtract(high, low), kind, body)
+    return For(var, low, ex.distance(low, high), kind, body)
 
 
 class ExternOp(Operation):
@@ -293,13 +305,9 @@ class IRBuilder:
         """A loop from begin up to but not including end."""
         low, high = ex.match_types(convert(begin, dtype), convert(end, dtype), "for_range")
         variable = Var(name, low.dtype)
-        statement = loop(
-            variable,
-            low,
-            high,
-            "unrolled" if kind == "unroll" else kind.replace("vectorize", "vectorized").replace("dd", "d"),
-            [],
-        )
+        if kind not in LOOP_KINDS:
+            raise fail(f"a loop is {', '.join(LOOP_KINDS)}, not '{kind}'")
+        statement = loop(variable, low, high, LOOP_KINDS[kind], [])
         self._blocks[-1].append(statement)
         with self._inside(statement.body):
             yield variable

@@ -167,6 +167,8 @@ def likely(condition: ExprLike) -> Expr:
 def reinterpret(dtype: str, value: ExprLike) -> Expr:
     """The bits of `value` taken for a `dtype` of the same width."""
     value = convert(value)
+    if dtype not in ex.INT_LIMITS and dtype not in ex.FLOAT_LIMITS:
+        raise fail(f"no value can be reinterpreted as dtype '{dtype}'")
     if bits_of(dtype) != bits_of(value.dtype):
         raise fail(
             f"reinterpret keeps the width: {value.dtype} has {bits_of(value.dtype)} bits, {dtype} has {bits_of(dtype)}"

@@ -105,8 +105,11 @@ class FuncOp(IRDLOperation):
     body = region_def("single_block")
     traits = traits_def(IsolatedFromAbove(), SymbolOpInterface())
 
-    def __init__(self, name: str, body: Region, attrs: DictionaryAttr = NO_ATTRS):
-        super().__init__(properties={"sym_name": StringAttr(name), "attrs": attrs}, regions=[body])
+    def __init__(self, name: str, body: Region, attrs: DictionaryAttr = NO_ATTRS, *, private: bool = False):
+        properties: dict[str, Attribute] = {"sym_name": StringAttr(name), "attrs": attrs}
+        if private:
+            properties["sym_visibility"] = StringAttr("private")
+        super().__init__(properties=properties, regions=[body])
 
     @property
     def params(self) -> Sequence[SSAValue]:
@@ -493,7 +496,6 @@ class ComputeOp(IRDLOperation):
 BODY_OPS = (
     *tir.BINARY_OPS,
     tir.ConstOp,
-    tir.LetOp,
     tir.NotOp,
     tir.SelectOp,
     tir.IfThenElseOp,

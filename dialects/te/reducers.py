@@ -24,7 +24,8 @@ class CommReducer:
         self.identity = identity
         self.name = name
         self.kind = kind
-        self._instances: dict[tuple[str, ...], ReducerInstance] = {}
+        self.location = current_location()
+        self.instances: dict[tuple[str, ...], ReducerInstance] = {}
 
     def __call__(
         self,
@@ -90,9 +91,9 @@ class CommReducer:
             if self.kind in ("all", "any") and dtypes[0] != "bool":
                 raise fail(f"te.{self.name} reduces bool, not {dtypes[0]}")
             return self.kind
-        found = self._instances.get(dtypes)
+        found = self.instances.get(dtypes)
         if found is None:
-            found = self._instances[dtypes] = self._instantiate(dtypes, several)
+            found = self.instances[dtypes] = self._instantiate(dtypes, several)
         return found
 
     def _instantiate(self, dtypes: tuple[str, ...], several: bool) -> ReducerInstance:
@@ -109,7 +110,7 @@ class CommReducer:
                     f"reducer '{self.name}' on ({', '.join(dtypes)}) {what} of ({', '.join(v.dtype for v in values)})",
                     "each value must keep its dtype; write te.const(x, dtype) or .astype(dtype)",
                 )
-        return ReducerInstance(self.name, left + right, results, identities, current_location())
+        return ReducerInstance(self.name, left + right, results, identities, self.location)
 
 
 def comm_reducer(

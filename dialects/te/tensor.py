@@ -54,13 +54,15 @@ class Operation:
 class Tensor:
     """A tensor: `A[i, j]` and `A(i, j)` read an element; `shape`, `dtype`, `ndim`, `name`, `op` describe it."""
 
-    __slots__ = ("dims", "dtype", "op", "value_index")
+    __slots__ = ("dims", "dtype", "hint", "op", "value_index")
 
     def __init__(self, op: Operation, value_index: int, dims: Dims, dtype: str):
         self.op = op
         self.value_index = value_index
         self.dims = dims
         self.dtype = dtype
+        # What the program calls it; the name that counts is `name`.
+        self.hint: str | None = None
 
     @property
     def shape(self) -> tuple[int | Expr, ...]:
@@ -316,7 +318,7 @@ def reduce_axis(dom: Sequence[ExprLike], name: str = "rv") -> IterVar:
     low, high = ex.match_types(convert(dom[0]), convert(dom[1]), "reduce_axis")
     if low.dtype not in ("int32", "int64"):
         raise fail(f"the range of reduce_axis '{name}' has dtype {low.dtype}; a range is of int32 or int64")
-    return IterVar(name, low, ex.subtract(high, low), "R")
+    return IterVar(name, low, ex.distance(low, high), "R")
 
 
 def argument_names(fcompute: Callable[..., object], ndim: int, varargs_names: Sequence[str] | None = None) -> list[str]:

@@ -1,0 +1,179 @@
+"""What the names of a TE function mean: `te.…`, `tir.…`, `tvm.te.…`, `tvm.tir.…`, `T.…` and a few of Python's."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from ...dialects.te import builder as te
+from ...dialects.te import expr as ex
+
+
+@dataclass(frozen=True)
+class Builtin:
+    """A function that the text may call, under the name that messages use."""
+
+    name: str
+    function: Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Namespace:
+    """A module: names to functions and further modules."""
+
+    name: str
+    members: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Range:
+    """`range(a, b)`, `T.parallel(a, b)`: what a loop of statements runs over."""
+
+    begin: Any
+    end: Any
+    kind: str
+
+
+SCHEDULING = frozenset(
+    ["create_schedule", "thread_axis", "tag_scope", "hybrid", "decl_tensor_intrin", "decl_buffer", "gradient"]
+)
+"""What belongs to schedules, or is written as an item of its own."""
+
+# Under `te` and under `tir`; which of the two TVM has them under is not held against the writer.
+_FUNCTIONS = (
+    *("var", "size_var", "placeholder", "compute", "reduce_axis", "scan", "extern", "comm_reducer"),
+    *("sum", "prod", "min", "max", "all", "any", "maximum", "minimum", "const", "if_then_else", "Select", "likely"),
+    *("min_value", "max_value", "infinity", "logical_and", "logical_or", "logical_not", "floordiv", "floormod"),
+    *("truncdiv", "truncmod", "indexdiv", "indexmod", "ceildiv", "div", "abs", "fabs", "exp", "exp2", "exp10", "log"),
+    *("log2", "log10", "log1p", "sqrt", "rsqrt", "erf", "sigmoid", "sin", "cos", "tan", "asin", "acos", "atan", "sinh"),
+    *("cosh", "tanh", "asinh", "acosh", "atanh", "floor", "ceil", "trunc", "round", "nearbyint", "isnan", "isinf"),
+    *("isfinite", "power", "pow", "atan2", "fmod", "hypot", "copysign", "nextafter", "ldexp", "popcount", "clz"),
+    *("q_multiply_shift", "q_multiply_shift_per_axis", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not"),
+    *("reinterpret", "call_extern", "call_pure_extern", "call_packed", "call_intrin"),
+)
+_ALIASES = {
+    "Not": "logical_not", "And": "logical_and", "Or": "logical_or", "shift_left": "left_shift", "left_shift": "left_shift",
+    "shift_right": "right_shift", "right_shift": "right_shift", "Cast": "cast", "Min": "minimum", "Max": "maximum",
+    "equal": "equal", "less": "less", "not_equal": "not_equal", "Var": "var", "SizeVar": "size_var",
+}  # fmt: skip
+
+
+def _number(kind: str) -> Callable[[Any, float], Any]:
+    def build(dtype: str, value: float) -> Any:
+        return te.const(int(value) if kind == "int" else float(value), dtype)
+
+    return build
+
+
+def _conversion(dtype: str) -> Callable[[Any], Any]:
+    def build(value: Any) -> Any:
+        return te.const(value, dtype) if isinstance(value, (int, float)) else te.cast(dtype, value)
+
+    return build
+
+
+def _range(*bounds: Any, kind: str) -> Range:
+    if not 1 <= len(bounds) <= 2:
+        raise ex.fail("a loop runs over range(end) or range(begin, end)")
+    return Range(bounds[0] if len(bounds) == 2 else 0, bounds[-1], kind)
+
+
+def _loop_kind(kind: str) -> Callable[..., Range]:
+    def build(*bounds: Any) -> Range:
+        return _range(*bounds, kind=kind)
+
+    return build
+
+
+LOOPS = {"serial": "serial", "parallel": "parallel", "vectorized": "vectorized", "unroll": "unrolled"}
+"""Loops of statements by their name after `T.`, and their kind."""
+
+
+def _length(value: Any) -> int:
+    if not isinstance(value, (tuple, list, str, dict)):
+        raise ex.fail(f"len() takes a tuple or list, not {ex.describe(value)}")
+    return len(value)
+
+
+def _python(name: str, function: Callable[..., Any], kinds: tuple[type, ...]) -> Builtin:
+    def call(*values: Any) -> Any:
+        flat = (
+            values[0]
+            if len(values) == 1 and isinstance(values[0], (tuple, list)) and name in ("min", "max", "sum")
+            else values
+        )
+        for value in flat:
+            if not isinstance(value, kinds):
+                raise ex.fail(
+                    f"{name}() is Python's and takes numbers, not {ex.describe(value)}",
+                    f"for expressions write te.{name}",
+                )
+        return function(flat) if flat is not values else function(*values)
+
+    return Builtin(name, call)
+
+
+def _to_float(value: Any) -> float:
+    if isinstance(value, str) and value.strip().lower().lstrip("+-") in ("inf", "infinity", "nan"):
+        return float(value)
+    if not isinstance(value, (int, float)):
+        raise ex.fail(
+            f"float() is Python's and takes a number, not {ex.describe(value)}",
+            'for expressions write x.astype("float32")',
+        )
+    return float(value)
+
+
+def _sequence(kind: type[tuple[Any, ...]] | type[list[Any]]) -> Callable[[Any], Any]:
+    def build(value: Any = ()) -> Any:
+        if not isinstance(value, (tuple, list)):
+            raise ex.fail(f"{kind.__name__}() takes a tuple or list, not {ex.describe(value)}")
+        return kind(value)
+
+    return build
+
+
+@cache
+def globals_of_te() -> dict[str, Any]:
+    """The names that every TE function sees."""
+    functions: dict[str, Any] = {name: Builtin(f"te.{name}", getattr(te, name)) for name in _FUNCTIONS}
+    functions |= {alias: Builtin(f"tir.{alias}", getattr(te, name)) for alias, name in _ALIASES.items()}
+    functions["IntImm"] = Builtin("tir.IntImm", _number("int"))
+    functions["FloatImm"] = Builtin("tir.FloatImm", _number("float"))
+    functions["ir_builder"] = Namespace("tir.ir_builder", {"create": Builtin("ir_builder.create", te.IRBuilder)})
+    for dtype in (*ex.INT_LIMITS, *ex.FLOAT_LIMITS):
+        functions.setdefault(dtype, Builtin(f"T.{dtype}", _conversion(dtype)))
+    for name, kind in LOOPS.items():
+        functions[name] = Builtin(f"T.{name}", _loop_kind(kind))
+    space = Namespace("te", functions)
+    numbers = (int, float)
+    return {
+        "te": space,
+        "tir": Namespace("tir", functions),
+        "T": Namespace("T", functions),
+        "tvm": Namespace("tvm", {**functions, "te": space, "tir": Namespace("tir", functions)}),
+        "len": Builtin("len", _length),
+        "range": Builtin("range", _loop_kind("serial")),
+        "tuple": Builtin("tuple", _sequence(tuple)),
+        "list": Builtin("list", _sequence(list)),
+        "float": Builtin("float", _to_float),
+        "int": _python("int", int, numbers),
+        "bool": _python("bool", bool, numbers),
+        "abs": _python("abs", abs, numbers),
+        "min": _python("min", min, numbers),
+        "max": _python("max", max, numbers),
+        "sum": _python("sum", sum, numbers),
+    }
+
+
+@cache
+def signature_of(function: Callable[..., Any]) -> inspect.Signature:
+    """The parameters of a function that the text may call."""
+    return inspect.signature(function)
+
+
+TEXTS = frozenset(["name", "tag", "dtype", "ptr_type", "kind"])
+"""Parameters that take a string."""

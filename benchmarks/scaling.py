@@ -13,7 +13,7 @@ from mirstack.parser import print_mir
 from mirstack.passes.common.cse import CommonSubexpressionElimination
 from mirstack.passes.common.dce import DeadCodeElimination
 from mirstack.support.deep import in_deep_stack
-from mirstack.support.verify import verify_module
+from mirstack.support.verify import verify
 from xdsl.context import Context
 
 HEAD = '#[version = "0.0.5"]\n'
@@ -61,7 +61,7 @@ def stages(text: str) -> dict[str, float]:
 
     module = timed("parse", lambda: mirstack.parse(text))
     context = Context()
-    timed("verify", lambda: verify_module(module))  # type: ignore[arg-type]
+    timed("verify", lambda: verify(module))  # type: ignore[arg-type]
     timed("cse", lambda: CommonSubexpressionElimination().apply(context, module))  # type: ignore[arg-type]
     timed("dce", lambda: DeadCodeElimination().apply(context, module))  # type: ignore[arg-type]
     timed("print", lambda: print_mir(module))  # type: ignore[arg-type]

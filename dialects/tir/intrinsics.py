@@ -1,11 +1,16 @@
-"""The intrinsics that `tir.call` names: what each does to memory and what dtype it has.
+"""The intrinsics that `tir.call` names: what each does to memory, what dtype it has, how the text says it.
 
 The names are those that TVMScript 0.16 prints behind `T.`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import Enum, auto
+
+from xdsl.ir import Attribute
+
+from .types import I1, I32, HandleType, StringType, dtype_to_type, with_lanes_of
 
 
 class Effect(Enum):
@@ -87,6 +92,128 @@ OTHER_PURE = frozenset(
     ]
 )
 READING = frozenset(["tvm_struct_get", "lookup_param"])
+
+# Those whose dtype the text gives, as first or as last argument.
+DTYPE_FIRST = frozenset(
+    [
+        "call_extern",
+        "call_intrin",
+        "call_llvm_intrin",
+        "call_llvm_pure_intrin",
+        "call_pure_extern",
+        "call_spirv_pure_glsl450",
+        "get_active_lane_mask",
+        "masked_load",
+        "mma_fill",
+        "mma_store",
+        "ptx_cp_async",
+        "ptx_cp_async_bulk",
+        "ptx_ldmatrix",
+        "ptx_mma",
+        "ptx_mma_sp",
+        "reinterpret",
+        "type_annotation",
+        "vectorcombine",
+        "vectorhigh",
+        "vectorlow",
+    ]
+)
+DTYPE_LAST = frozenset(["tvm_struct_get"])
+# Those that give bool, whatever they are given.
+BOOLEAN = FLOAT_TESTS | frozenset(["isnullptr", "assume"])
+# Those that give a handle.
+HANDLES = frozenset(
+    [
+        "TVMBackendAllocWorkspace",
+        "address_of",
+        "anylist_getitem",
+        "end_profile_intrinsic",
+        "lookup_param",
+        "simdgroup_load",
+        "simdgroup_multiply_accumulate",
+        "simdgroup_store",
+        "start_profile_intrinsic",
+        "tvm_access_ptr",
+        "tvm_bmma_sync",
+        "tvm_fill_fragment",
+        "tvm_load_matrix_sync",
+        "tvm_mma_sync",
+        "tvm_stack_alloca",
+        "tvm_stack_make_array",
+        "tvm_stack_make_shape",
+        "tvm_store_matrix_sync",
+        "tvm_thread_allreduce",
+        "tvm_throw_last_error",
+        "tvm_tuple",
+        "make_filled_simdgroup_matrix",
+    ]
+)
+# Those of the dtype of their first number.
+SAME_DTYPE = (
+    UNARY_MATH
+    | BINARY_MATH
+    | BITWISE
+    | frozenset(["bitwise_not", "fma", "likely", "popcount", "ret", "tvm_thread_context", "tvm_thread_invariant"])
+)
+# Those of the dtype of their second argument.
+SECOND_DTYPE = frozenset(["tvm_warp_shuffle", "tvm_warp_shuffle_down", "tvm_warp_shuffle_up"])
+# Those with a dtype of their own; every other one gives int32, as TVM's Python has it.
+OWN_DTYPE = {"tvm_warp_activemask": "uint32", "anylist_setitem_call_packed": "void", "anylist_resetitem": "int32"}
+INT32 = frozenset(
+    [
+        "TVMBackendFreeWorkspace",
+        "anylist_setitem_call_cpacked",
+        "call_cpacked",
+        "call_cpacked_lowered",
+        "call_packed",
+        "call_packed_lowered",
+        "call_trace_packed",
+        "clz",
+        "create_barriers",
+        "dma_copy",
+        "dma_end_group",
+        "dma_start_group",
+        "dma_wait",
+        "ignore_loop_partition",
+        "mem_copy",
+        "prefetch",
+        "ptx_arrive_barrier",
+        "ptx_arrive_barrier_expect_tx",
+        "ptx_commit_group",
+        "ptx_cp_async_barrier",
+        "ptx_init_barrier_thread_count",
+        "ptx_wait_barrier",
+        "ptx_wait_group",
+        "q_multiply_shift",
+        "q_multiply_shift_per_axis",
+        "texture2d_load",
+        "texture2d_store",
+        "thread_return",
+        "tvm_check_return",
+        "tvm_context_id",
+        "tvm_global_barrier_kinit",
+        "tvm_storage_sync",
+        "tvm_struct_set",
+        "undef",
+        "vscale",
+    ]
+)
+KNOWN = DTYPE_FIRST | DTYPE_LAST | BOOLEAN | HANDLES | SAME_DTYPE | SECOND_DTYPE | frozenset(OWN_DTYPE) | INT32
+"""Every intrinsic that the text may name behind `T.` without its dtype being given (`T.tir.…` names any other)."""
+
+
+def intrinsic_type(name: str, arguments: Sequence[Attribute]) -> Attribute:
+    """The dtype of `T.name(…)` with arguments of these types, where the text does not give it; NoneAttr for void."""
+    if name in HANDLES:
+        return HandleType.get()
+    if name in BOOLEAN:
+        return with_lanes_of(I1, arguments[0]) if arguments else I1
+    if name in SAME_DTYPE:
+        return next((type for type in arguments if not isinstance(type, StringType)), I32)
+    if name in SECOND_DTYPE and len(arguments) > 1:
+        return arguments[1]
+    return dtype_to_type(OWN_DTYPE[name]) if name in OWN_DTYPE else I32
+
 
 PURE = UNARY_MATH | BINARY_MATH | BITWISE | FLOAT_TESTS | OTHER_PURE
 

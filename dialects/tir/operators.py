@@ -1,0 +1,363 @@
+"""Expressions built the way TVM's operators build them: dtypes are matched, constants fold.
+
+`a + b` in TVM's Python (and so in TVMScript) is more than a node: operands of different dtypes are cast to a common one,
+scalars are broadcast to vectors, and constants fold (`i + 0` is `i`). The rules are those of TVM 0.16's `tir/op.cc` and
+`arith/const_fold.h`. Passes that already have operands of one dtype and want no folding make the ops directly.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from xdsl.dialects.builtin import (
+    UNKNOWN_LOC,
+    AnyFloat,
+    FloatAttr,
+    IntegerAttr,
+    IntegerType,
+    LocationAttr,
+    Signedness,
+    UnitAttr,
+)
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from ...support.diagnostics import MirError, error_at
+from .expr import (
+    AddOp,
+    AndOp,
+    BinaryOp,
+    BroadcastOp,
+    CastOp,
+    ConstOp,
+    DivOp,
+    EqOp,
+    FloorDivOp,
+    FloorModOp,
+    GeOp,
+    GtOp,
+    LeOp,
+    LogicalOp,
+    LtOp,
+    MaxOp,
+    MinOp,
+    ModOp,
+    MulOp,
+    NeOp,
+    NotOp,
+    OrOp,
+    SelectOp,
+    SubOp,
+)
+from .types import I1, I32, I64, element_of, is_scalable, lanes_of, type_to_dtype, with_lanes_of
+
+
+@dataclass(frozen=True, slots=True)
+class Const:
+    """A number that is not yet an op: it may still fold, or change its dtype to that of its neighbour."""
+
+    value: int | float
+    type: Attribute = I32
+
+
+Value: TypeAlias = SSAValue | Const
+
+
+def int_const(value: int) -> Const:
+    """A Python integer: int32, or int64 where that does not hold it."""
+    return Const(value, I32 if -(1 << 31) <= value < 1 << 31 else I64)
+
+
+def as_const(value: Value) -> Const | None:
+    """The number that a value is, when it is a scalar constant."""
+    if isinstance(value, Const):
+        return value
+    op = value.owner
+    if isinstance(op, ConstOp):
+        attr = op.value
+        if isinstance(attr, IntegerAttr):
+            return Const(attr.value.data, value.type)
+        if isinstance(attr, FloatAttr):
+            return Const(attr.value.data, value.type)
+    return None
+
+
+def is_float(type: Attribute) -> bool:
+    """Whether values of the type (or its elements) are floating-point numbers."""
+    return isinstance(element_of(type), AnyFloat)
+
+
+def wrap(value: int, type: Attribute) -> int:
+    """An integer in the range of its type, wrapped around as the machine does."""
+    if not isinstance(type, IntegerType):
+        return value
+    bits = type.width.data
+    value &= (1 << bits) - 1
+    signed = type.signedness.data is not Signedness.UNSIGNED and bits > 1
+    return value - (1 << bits) if signed and value >> (bits - 1) else value
+
+
+def _trunc_div(a: int, b: int) -> int:
+    return -(-a // b) if (a < 0) != (b < 0) else a // b
+
+
+_INTEGER_FOLDS: dict[type[BinaryOp], Callable[[int, int], int | bool]] = {
+    AddOp: operator.add,
+    SubOp: operator.sub,
+    MulOp: operator.mul,
+    DivOp: _trunc_div,
+    ModOp: lambda a, b: a - b * _trunc_div(a, b),
+    FloorDivOp: operator.floordiv,
+    FloorModOp: operator.mod,
+    MinOp: min,
+    MaxOp: max,
+    EqOp: operator.eq,
+    NeOp: operator.ne,
+    LtOp: operator.lt,
+    LeOp: operator.le,
+    GtOp: operator.gt,
+    GeOp: operator.ge,
+    AndOp: operator.and_,
+    OrOp: operator.or_,
+}
+_FLOAT_FOLDS: dict[type[BinaryOp], Callable[[float, float], float]] = {
+    AddOp: operator.add,
+    SubOp: operator.sub,
+    MulOp: operator.mul,
+    DivOp: operator.truediv,
+    MinOp: min,
+    MaxOp: max,
+}
+_DIVISIONS = (DivOp, ModOp, FloorDivOp, FloorModOp)
+_COMPARISONS = (EqOp, NeOp, LtOp, LeOp, GtOp, GeOp)
+
+
+def fold(op: type[BinaryOp], lhs: Value, rhs: Value) -> Value | None:
+    """What TVM's operator makes of operands of one dtype instead of a node, or None when it makes the node.
+
+    Raises ZeroDivisionError for an integer division by the constant zero.
+    """
+    a, b = as_const(lhs), as_const(rhs)
+    if a is None and b is None:
+        return lhs if lhs is rhs and op in (MinOp, MaxOp) else None
+    x, y = a.value if a else None, b.value if b else None
+    type = lhs.type
+    if op in (AndOp, OrOp):
+        if x is not None:
+            return rhs if bool(x) == (op is AndOp) else lhs
+        return lhs if bool(y) == (op is AndOp) else rhs
+    if op in _DIVISIONS and not isinstance(type, AnyFloat):
+        if y == 0:
+            raise ZeroDivisionError
+        # Integers of other widths fold only in `tir.div`.
+        if type not in (I32, I64) and op is not DivOp:
+            return None
+    if a and b and x is not None and y is not None:
+        return _fold_both(op, x, y, type)
+    if op is AddOp:
+        return rhs if x == 0 else lhs if y == 0 else None
+    if op is SubOp:
+        return lhs if y == 0 else None
+    if op is MulOp:
+        return rhs if x == 1 else lhs if x == 0 or y == 1 else rhs if y == 0 else None
+    if op in (DivOp, FloorDivOp):
+        return lhs if x == 0 or y == 1 else None
+    if op in (ModOp, FloorModOp):
+        return lhs if x == 0 else Const(0, type) if y == 1 else None
+    return None
+
+
+def _fold_both(op: type[BinaryOp], x: int | float, y: int | float, type: Attribute) -> Const | None:
+    if isinstance(type, AnyFloat):
+        if op in _COMPARISONS:
+            return Const(int(_INTEGER_FOLDS[op](x, y)), I1)  # pyright: ignore[reportArgumentType]
+        if op not in _FLOAT_FOLDS or type.bitwidth not in (32, 64) or (op is DivOp and y == 0):
+            return None
+        try:
+            result = _FLOAT_FOLDS[op](x, y)
+        except OverflowError:
+            return None
+        return Const(_round(result, type), type)
+    if not isinstance(x, int) or not isinstance(y, int):
+        return None
+    result = _INTEGER_FOLDS[op](x, y)
+    return Const(int(result), I1) if op in _COMPARISONS else Const(wrap(int(result), type), type)
+
+
+def _round(value: float, type: Attribute) -> float:
+    """A float as its type holds it, for float32."""
+    if type == I64 or not isinstance(type, AnyFloat) or type.bitwidth != 32 or not math.isfinite(value):
+        return value
+    import struct
+
+    try:
+        return struct.unpack("f", struct.pack("f", value))[0]
+    except OverflowError:
+        return math.copysign(math.inf, value)
+
+
+class ExprBuilder:
+    """Makes expressions at the end of `ops`, each new op at `location`.
+
+    What a user's operands do not allow raises MirError at `location`.
+    """
+
+    def __init__(self) -> None:
+        self.ops: list[Operation] = []
+        self.location: LocationAttr = UNKNOWN_LOC
+
+    def error(self, message: str, *notes: str) -> MirError:
+        """An error at the current location, to be raised."""
+        return error_at(self.location, message, *notes)
+
+    def emit(self, op: Operation) -> SSAValue:
+        """Appends an op; its first result."""
+        op.location = self.location
+        self.ops.append(op)
+        return op.results[0]
+
+    def value(self, value: Value) -> SSAValue:
+        """The SSA value of a value; a constant becomes an op here."""
+        if type(value) is not Const:
+            return value  # pyright: ignore[reportReturnType]
+        attr = _const_attr(value, self)
+        return self.emit(ConstOp.create(properties={"value": attr}, result_types=(value.type,)))
+
+    def cast(self, value: Value, type: Attribute) -> Value:
+        """`value` in another dtype, as `tvm::cast` does it: constants change their dtype, scalars are broadcast."""
+        if value.type == type:
+            return value
+        if lanes_of(value.type) == 1 and lanes_of(type) != 1:
+            return self.broadcast(self.cast(value, element_of(type)), type)
+        const = as_const(value)
+        if const is not None and isinstance(type, IntegerType | AnyFloat):
+            number = const.value
+            if isinstance(type, AnyFloat):
+                return Const(float(number), type)
+            if isinstance(number, int) or math.isfinite(number):
+                return Const(int(bool(number)) if type == I1 else wrap(int(number), type), type)
+        return self.emit(CastOp.create(operands=(self.value(value),), result_types=(type,)))
+
+    def broadcast(self, value: Value, type: Attribute) -> SSAValue:
+        """A scalar in as many lanes as `type` has."""
+        return self.emit(BroadcastOp(self.value(value), lanes_of(type), is_scalable(type)))
+
+    def match(self, a: Value, b: Value) -> tuple[Value, Value]:
+        """Two operands in their common dtype (TVM's BinaryOpMatchTypes): floats and wider types win, lanes are broadcast."""
+        if a.type == b.type:
+            return a, b
+        if lanes_of(a.type) != lanes_of(b.type) or is_scalable(a.type) != is_scalable(b.type):
+            if lanes_of(a.type) == 1 and not is_scalable(a.type):
+                a = self.broadcast(a, b.type)
+            elif lanes_of(b.type) == 1 and not is_scalable(b.type):
+                b = self.broadcast(b, a.type)
+            else:
+                raise self.error(
+                    f"operands have different numbers of lanes: {type_to_dtype(a.type)} and {type_to_dtype(b.type)}"
+                )
+        x, y = element_of(a.type), element_of(b.type)
+        if x == y:
+            return a, b
+        if not isinstance(x, IntegerType | AnyFloat) or not isinstance(y, IntegerType | AnyFloat):
+            raise self.error(
+                f"operands of dtype {type_to_dtype(a.type)} and {type_to_dtype(b.type)} cannot be combined",
+                "arithmetic is on numbers; a handle is passed on or loaded from",
+            )
+        common = _common(x, y)
+        return self.cast(a, with_lanes_of(common, a.type)), self.cast(b, with_lanes_of(common, b.type))
+
+    def binary(self, op: type[BinaryOp], a: Value, b: Value) -> Value:
+        """`a op b` with dtypes matched and constants folded."""
+        if a.type != b.type:
+            a, b = self.match(a, b)
+        try:
+            folded = fold(op, a, b)
+        except ZeroDivisionError:
+            raise self.error("division by zero") from None
+        if folded is not None and folded.type == op.type_of(a.type):
+            return folded
+        return self.node(op, a, b)
+
+    def node(self, op: type[BinaryOp], a: Value, b: Value) -> SSAValue:
+        """The node itself, on operands of one dtype."""
+        x, y = self.value(a), self.value(b)
+        if x.type != y.type:
+            raise self.error(
+                f"operands of '{op.SYMBOL}' have different dtypes: {type_to_dtype(x.type)} and {type_to_dtype(y.type)}",
+                "write a T.Cast on one of them",
+            )
+        if not isinstance(element_of(x.type), IntegerType | AnyFloat):
+            raise self.error(f"'{op.SYMBOL}' is on numbers, not on {type_to_dtype(x.type)}")
+        if issubclass(op, LogicalOp) and element_of(x.type) != I1:
+            raise self.error(
+                f"operands of '{op.SYMBOL}' must be bool, not {type_to_dtype(x.type)}", "compare with '!= 0' first"
+            )
+        return self.emit(op.create(operands=(x, y), result_types=(op.type_of(x.type),)))
+
+    def negate(self, value: Value) -> Value:
+        """`-value`, which TVM writes `value * -1`."""
+        if isinstance(value, Const):
+            number = -value.value
+            return Const(wrap(number, value.type) if isinstance(number, int) else number, value.type)
+        minus_one = -1.0 if is_float(value.type) else -1
+        return self.binary(MulOp, value, Const(minus_one, element_of(value.type)))
+
+    def logical_not(self, value: Value) -> Value:
+        """`not value`."""
+        if element_of(value.type) != I1:
+            raise self.error(
+                f"the operand of 'not' must be bool, not {type_to_dtype(value.type)}", "compare with '== 0' instead"
+            )
+        if isinstance(value, Const):
+            return Const(int(not value.value), I1)
+        return self.emit(NotOp.create(operands=(value,), result_types=(value.type,)))
+
+    def select(self, condition: Value, true_value: Value, false_value: Value) -> SSAValue:
+        """`T.Select`, its values matched."""
+        a, b = self.match(true_value, false_value)
+        return self.emit(SelectOp(self.value(condition), self.value(a), self.value(b)))
+
+    def fold_all(self, op: type[BinaryOp], values: Sequence[Value]) -> Value:
+        """The values combined from the left."""
+        result = values[0]
+        for value in values[1:]:
+            result = self.binary(op, result, value)
+        return result
+
+
+def _common(x: Attribute, y: Attribute) -> Attribute:
+    """The element type two different element types are cast to."""
+    if isinstance(x, AnyFloat) and isinstance(y, AnyFloat):
+        return y if x.bitwidth < y.bitwidth else x
+    if isinstance(x, AnyFloat) or isinstance(y, AnyFloat):
+        return x if isinstance(x, AnyFloat) else y
+    assert isinstance(x, IntegerType) and isinstance(y, IntegerType)
+    if x.width.data != y.width.data:
+        return y if x.width.data < y.width.data else x
+    return x if x.signedness.data is Signedness.UNSIGNED else y
+
+
+def _const_attr(const: Const, builder: ExprBuilder) -> IntegerAttr | FloatAttr:
+    key = (const.value, type(const.value), const.type)
+    attr = _ATTRS.get(key)
+    if attr is not None and const.value != 0:
+        return attr
+    if isinstance(const.type, AnyFloat):
+        return FloatAttr(float(const.value), const.type)
+    if isinstance(const.type, IntegerType) and isinstance(const.value, int):
+        if wrap(const.value, const.type) != const.value:
+            raise builder.error(f"{const.value} does not fit into {type_to_dtype(const.type)}")
+        attr = IntegerAttr(const.value, const.type, truncate_bits=True)
+        if len(_ATTRS) < 4096:
+            _ATTRS[key] = attr
+        return attr
+    raise builder.error(f"{const.value!r} is no value of dtype {type_to_dtype(const.type)}")
+
+
+# Small integers are everywhere; their attributes are made once. Zero and floats are not kept: 0.0 equals -0.0 as a key.
+_ATTRS: dict[tuple[int | float, type, Attribute], IntegerAttr] = {}
+
+UNIT = UnitAttr()

@@ -1,0 +1,125 @@
+"""What a function's builder knows while it reads: names in scope, places, errors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import NoReturn, TypeAlias
+
+from lark import Token
+from xdsl.dialects.builtin import FileLineColLoc, IntAttr, LocationAttr, StringAttr
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from ...dialects.tir.operators import Const, ExprBuilder
+from ...support.diagnostics import MirError, error_at
+from ..items import Item, ParseContext
+from .tree import Expr, token_of
+
+
+@dataclass(frozen=True)
+class Callee:
+    """A function that may be called: its symbol, its class (None outside of a module) and the dtype it returns."""
+
+    symbol: str
+    module: str | None
+    result: Attribute | None
+
+
+@dataclass
+class FileNames:
+    """The functions of a file by the name they are called by: `f`, `Module.f`."""
+
+    callees: dict[str, Callee] = field(default_factory=dict[str, Callee])
+
+
+Entry: TypeAlias = "SSAValue | Const"
+
+
+class Scope(ExprBuilder):
+    """Names, places and the list of ops that is being filled."""
+
+    def __init__(self, item: Item, context: ParseContext, functions: FileNames):
+        super().__init__()
+        self.item, self.context, self.functions = item, context, functions
+        self.names: dict[str, Entry] = {}
+        # Names whose definition failed: what uses them is wrong only because of that.
+        self.poisoned: set[str] = set()
+        self._undo: list[tuple[str, Entry | None]] = []
+        self._file = StringAttr(item.file)
+        self._numbers: dict[int, IntAttr] = {}
+
+    # Places
+
+    def at(self, where: Expr | None) -> LocationAttr:
+        """The location of a node of the tree, or the current one where it has no token."""
+        token = where if type(where) is Token else token_of(where) if where is not None else None
+        if token is None or token.line is None or token.column is None:
+            return self.location
+        return FileLineColLoc(self._file, self._number(token.line + self.item.line - 1), self._number(token.column))
+
+    def _number(self, number: int) -> IntAttr:
+        attr = self._numbers.get(number)
+        if attr is None:
+            attr = self._numbers[number] = IntAttr(number)
+        return attr
+
+    def fail(self, where: Expr | None, message: str, *notes: str) -> NoReturn:
+        """Refuses what stands at `where`."""
+        raise error_at(self.at(where), message, *notes)
+
+    @contextmanager
+    def recovering(self) -> Iterator[None]:
+        """Errors inside are reported, and reading goes on behind."""
+        try:
+            yield
+        except MirError as error:
+            self.context.report(error)
+
+    # Names
+
+    def define(self, name: str, entry: Entry) -> None:
+        """Binds a name until the innermost `local` ends."""
+        self._undo.append((name, self.names.get(name)))
+        self.names[name] = entry
+
+    @contextmanager
+    def local(self) -> Iterator[None]:
+        """Names defined inside end with it."""
+        mark = len(self._undo)
+        try:
+            yield
+        finally:
+            self.restore(mark)
+
+    def mark(self) -> int:
+        """A point that `restore` goes back to."""
+        return len(self._undo)
+
+    def restore(self, mark: int) -> None:
+        """Ends the names defined since `mark`."""
+        while len(self._undo) > mark:
+            name, before = self._undo.pop()
+            if before is None:
+                self.names.pop(name, None)
+            else:
+                self.names[name] = before
+
+    # Regions
+
+    @contextmanager
+    def inside(self, block: Block) -> Iterator[None]:
+        """Ops made inside go to `block`; names defined inside end with it."""
+        outer, self.ops = self.ops, []
+        mark = len(self._undo)
+        try:
+            yield
+            block.add_ops(self.ops)
+        finally:
+            self.ops = outer
+            self.restore(mark)
+
+    def detached(self) -> list[Operation]:
+        """Starts a new list of ops; the one it replaces is given back, to be set again by the caller."""
+        outer, self.ops = self.ops, []
+        return outer

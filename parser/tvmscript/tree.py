@@ -1,0 +1,220 @@
+"""The syntax tree of TVMScript. Names, numbers and strings stay the lexer's tokens, which know their line and column."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from lark import Token
+
+
+@dataclass(slots=True)
+class Binary:
+    """`left op right`; a chained comparison is already the conjunction that it stands for."""
+
+    op: Token
+    left: Expr
+    right: Expr
+
+
+@dataclass(slots=True)
+class Unary:
+    """`-x`, `+x`, `~x`, `not x`."""
+
+    op: Token
+    operand: Expr
+
+
+@dataclass(slots=True)
+class Keyword:
+    """`name=value` among a call's arguments."""
+
+    name: Token
+    value: Expr
+
+
+@dataclass(slots=True)
+class Call:
+    """`function(arguments)`."""
+
+    function: Expr
+    arguments: list[Expr]
+    keywords: list[Keyword]
+
+
+@dataclass(slots=True)
+class Index:
+    """`base[items]`; `A[()]` has no items."""
+
+    base: Expr
+    items: list[Expr]
+
+
+@dataclass(slots=True)
+class Member:
+    """`base.name` where base is no name (`A.data` is one token)."""
+
+    base: Expr
+    name: Token
+
+
+@dataclass(slots=True)
+class Slice:
+    """`start:stop:step` in an index."""
+
+    start: Expr | None
+    stop: Expr | None
+    step: Expr | None
+
+
+@dataclass(slots=True)
+class Sequence:
+    """A tuple, or a list in square brackets."""
+
+    items: list[Expr]
+
+
+@dataclass(slots=True)
+class Mapping:
+    """`{key: value, …}`."""
+
+    pairs: list[tuple[Expr, Expr]]
+
+
+@dataclass(slots=True)
+class Lambda:
+    """`lambda x, y: body`."""
+
+    token: Token
+    parameters: list[Token]
+    body: Expr
+
+
+Expr: TypeAlias = Token | Binary | Unary | Call | Index | Member | Slice | Sequence | Mapping | Lambda
+
+
+@dataclass(slots=True)
+class For:
+    token: Token
+    target: Expr
+    iterable: Expr
+    body: list[Stmt]
+
+
+@dataclass(slots=True)
+class While:
+    token: Token
+    condition: Expr
+    body: list[Stmt]
+
+
+@dataclass(slots=True)
+class If:
+    token: Token
+    condition: Expr
+    body: list[Stmt]
+    orelse: list[Stmt]
+
+
+@dataclass(slots=True)
+class With:
+    token: Token
+    items: list[tuple[Expr, Expr | None]]
+    body: list[Stmt]
+
+
+@dataclass(slots=True)
+class Assign:
+    target: Expr
+    token: Token
+    value: Expr
+
+
+@dataclass(slots=True)
+class Augmented:
+    """`target += value`, and its like."""
+
+    target: Expr
+    token: Token
+    value: Expr
+
+
+@dataclass(slots=True)
+class Annotated:
+    """`target: annotation = value`; no value in a bare declaration."""
+
+    target: Expr
+    annotation: Expr
+    value: Expr | None
+
+
+@dataclass(slots=True)
+class Assert:
+    token: Token
+    condition: Expr
+    message: Expr | None
+
+
+@dataclass(slots=True)
+class Return:
+    token: Token
+    value: Expr | None
+
+
+@dataclass(slots=True)
+class Expression:
+    value: Expr
+
+
+Stmt: TypeAlias = For | While | If | With | Assign | Augmented | Annotated | Assert | Return | Expression
+
+
+@dataclass(slots=True)
+class Parameter:
+    name: Token
+    annotation: Expr | None
+
+
+@dataclass(slots=True)
+class Function:
+    decorators: list[Expr]
+    name: Token
+    parameters: list[Parameter]
+    result: Expr | None
+    body: list[Stmt]
+
+
+@dataclass(slots=True)
+class Module:
+    decorators: list[Expr]
+    name: Token
+    members: list[Function | Stmt]
+
+
+def token_of(node: Expr) -> Token | None:
+    """The token that stands for a node in messages: an operator's own, else the first one. None for `()`, `[]` and `{}`."""
+    while True:
+        match node:
+            case Token():
+                return node
+            case Binary() | Unary():
+                return node.op
+            case Call():
+                node = node.function
+            case Index() | Member():
+                node = node.base
+            case Lambda():
+                return node.token
+            case Sequence():
+                if not node.items:
+                    return None
+                node = node.items[0]
+            case Mapping():
+                if not node.pairs:
+                    return None
+                node = node.pairs[0][0]
+            case Slice():
+                inner = node.start or node.stop or node.step
+                if inner is None:
+                    return None
+                node = inner

@@ -64,7 +64,7 @@ def _add_input_and_output(parser: argparse.ArgumentParser, targets: list[str], d
         "--target",
         type=target,
         default=default_target,
-        help="what to print: mir (default for .mir), mlir (default for .mlir), llvm (the LLVM IR that runs), asm",
+        help="what to print: mir (default for .mir, until it is lowered below TIR), mlir, llvm (the LLVM IR that runs), asm",
     )
     parser.add_argument(
         "-O", dest="opt_level", type=int, choices=range(4), default=3, help="optimization level of -t llvm and asm (3)"

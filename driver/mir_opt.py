@@ -28,7 +28,7 @@ from .modules import FORMATS, format_of, parse_chunk, register_dialects
 from .pipeline import read_pipeline
 from .run_passes import VerifyEach, run_passes, verify_result
 from .sources import Chunk, Source, read_source
-from .targets import TARGETS, Machine, MlirStyle, print_asm, print_llvm, print_mir, print_mlir
+from .targets import TARGETS, Machine, MlirStyle, has_mir_text, print_asm, print_llvm, print_mir, print_mlir
 
 # The target that is not named: the format of the input.
 AS_INPUT = "as-input"
@@ -104,7 +104,7 @@ class MirOptMain(xDSLOptMain):
 
     def print_module(self, module: ModuleOp, target: str | None = None, timing: Timing | None = None) -> str:
         """The module in the format `target`, by default the one asked for on the command line."""
-        match target or self._target():
+        match target or self._target(module):
             case "mir":
                 return print_mir(module)
             case "mlir":
@@ -124,11 +124,12 @@ class MirOptMain(xDSLOptMain):
             self.args.syntax_highlight,
         )
 
-    def _target(self) -> str:
+    def _target(self, module: ModuleOp) -> str:
+        """What to print: as told, else the input's format as long as it can express the module, else MLIR's form."""
         if self.args.target != AS_INPUT:
             return self.args.target
         wants_mlir = self.args.print_op_generic or self.args.print_debuginfo or self.args.print_no_properties
-        return "mlir" if wants_mlir else self.front_end
+        return "mir" if self.front_end == "mir" and not wants_mlir and has_mir_text(module) else "mlir"
 
     def _compile(self, source: Source, chunk: Chunk) -> tuple[str | None, list[Diagnostic]]:
         """A part of the input from text to text: the output, or None and what was wrong with it."""
@@ -146,7 +147,7 @@ class MirOptMain(xDSLOptMain):
                 with timing.stage("verify"):
                     verify_result(module, self.passes)
             timing.started = time.perf_counter()
-            with timing.stage(f"print {self._target()}") as stage:
+            with timing.stage(f"print {self._target(module)}") as stage:
                 text = self._print_result(module, timing)
             stage.bytes = len(text.encode()) if self.args.timing else None
             return text, []
@@ -173,11 +174,11 @@ class MirOptMain(xDSLOptMain):
         except MirError:
             raise
         except Exception as error:
-            raise InternalError(f"printing as {self._target()}", error) from error
+            raise InternalError(f"printing as {self._target(module)}", error) from error
 
     def _show(self, module: ModuleOp) -> str:
         """The module in between passes: as `.mir` where that is asked for, else in MLIR's form, which knows every op."""
-        return self.print_module(module, "mir" if self._target() == "mir" else "mlir")
+        return self.print_module(module, "mir" if self._target(module) == "mir" else "mlir")
 
     def _instruments(self, timing: Timing) -> list[Instrument]:
         instruments: list[Instrument] = []

@@ -43,6 +43,15 @@ def print_mlir(module: ModuleOp, style: MlirStyle = MlirStyle()) -> str:
     return stream.getvalue() + "\n"
 
 
+# The dialects of the top-level ops that `.mir` has a text for; MLIR's own dialects are written in MLIR's form.
+MIR_DIALECTS = frozenset({"relay", "te", "tir", "schedule", "builtin"})
+
+
+def has_mir_text(module: ModuleOp) -> bool:
+    """Whether the module is still at the levels that `.mir` writes, not lowered to MLIR's dialects."""
+    return all(op.name.partition(".")[0] in MIR_DIALECTS for op in module.ops)
+
+
 def print_mir(module: ModuleOp) -> str:
     """The module in the text formats of its levels."""
     from ..parser import print_mir as in_formats

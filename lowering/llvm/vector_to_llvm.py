@@ -153,7 +153,7 @@ def _identity_in_bounds(op: vector.TransferReadOp | vector.TransferWriteOp, shap
     rank = source.get_num_dims()
     map_ = op.permutation_map
     assert isinstance(map_, AffineMapAttr)
-    if map_.data != AffineMap.from_callable(lambda *dims: dims[rank - len(shape) :], dim_symbol_split=(rank, 0)):
+    if map_.data != AffineMap.minor_identity(rank, len(shape)):
         raise error_at(
             op, f"'{op.name}' with map {map_.data} cannot be lowered", "use the minor identity map, then vector.shuffle"
         )
@@ -406,7 +406,7 @@ def convert_reduction(c: Converter, op: vector.ReductionOp) -> None:
     if bf16:
         values = tuple(c.emit(llvm.FPExtOp, (value,), with_element(value.type, f32)) for value in values)
     element = element_of(values[0].type)
-    flags = fastmath_of(op.fastmath)
+    flags = fastmath_of(op.fastmath) if isinstance(element, FLOAT_TYPES) else NO_FASTMATH
     acc = values[1] if len(values) > 1 else None
     if kind in ("add", "mul") and isinstance(element, FLOAT_TYPES):
         start = acc if acc is not None else c.constant(-0.0 if kind == "add" else 1.0, element)

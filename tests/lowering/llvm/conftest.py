@@ -70,6 +70,18 @@ class Built:
 
 
 @pytest.fixture(scope="session")
+def parse() -> Callable[[str], ModuleOp]:
+    """Text to a module that is not verified and may hold ops that nobody knows."""
+
+    def run(text: str) -> ModuleOp:
+        ctx = context()
+        ctx.allow_unregistered = True
+        return Parser(ctx, text, "test.mlir").parse_module()
+
+    return run
+
+
+@pytest.fixture(scope="session")
 def lower() -> Callable[[str], ModuleOp]:
     """Text to the llvm dialect, verified and printing as text that parses to the same."""
 

@@ -6,13 +6,13 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr
+from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr
 from xdsl.ir import Operation
 
 from ..support.deep import in_deep_stack
 from ..support.diagnostics import Diagnostic, MirError, Sources
 from ..support.walk import walk_ops
-from .entry import entry_kind, find_entry, functions_of
+from .entry import entry_kind, find_entry, functions_of, name_of
 from .executable import Executable
 
 if TYPE_CHECKING:
@@ -112,10 +112,3 @@ def _callees(function: Operation) -> list[str]:
     """The functions that a function refers to."""
     properties = (attr for op in walk_ops(function) for attr in op.properties.values())
     return [attr.root_reference.data for attr in properties if isinstance(attr, SymbolRefAttr)]
-
-
-def name_of(function: Operation) -> str:
-    """The symbol of a function."""
-    name = function.properties["sym_name"]
-    assert isinstance(name, StringAttr)
-    return name.data

@@ -18,9 +18,7 @@ def functions_of(module: ModuleOp) -> dict[str, Operation]:
         if isinstance(op, ModuleOp):
             found |= functions_of(op)
         elif op.name in LEVELS:
-            name = op.properties["sym_name"]
-            assert isinstance(name, StringAttr)
-            found[name.data] = op
+            found[name_of(op)] = op
     return found
 
 
@@ -35,6 +33,13 @@ def find_entry(module: ModuleOp, name: str | None = None) -> Operation:
         missing = "several functions and no main" if name is None and functions else f"no function '{name or 'main'}'"
         raise error_at(None, f"the module has {missing}", f"{there}; choose one as the entry")
     return entry
+
+
+def name_of(function: Operation) -> str:
+    """The symbol of a function."""
+    name = function.properties["sym_name"]
+    assert isinstance(name, StringAttr)
+    return name.data
 
 
 def entry_kind(entry: Operation) -> Kind:

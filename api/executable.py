@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from ..dialects.array import numpy_dtype
 
@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    Array = NDArray[np.generic]
-
+Array: TypeAlias = "NDArray[np.generic]"
 Kind = Literal["relay", "te", "tir"]
 
 
@@ -96,7 +95,9 @@ class Executable(ABC):
 
 def flatten(value: Any) -> list[Any]:
     """The arrays of a nested tuple, depth first."""
-    return [leaf for item in value for leaf in flatten(item)] if isinstance(value, tuple) else [value]
+    if not isinstance(value, tuple):
+        return [value]
+    return [leaf for item in cast("tuple[Any, ...]", value) for leaf in flatten(item)]
 
 
 def as_array(value: Any, param: Param) -> Array:
@@ -112,7 +113,7 @@ def as_array(value: Any, param: Param) -> Array:
         return np.asarray(value, numpy_dtype(param.dtype))
     if hasattr(value, "__dlpack__"):
         try:
-            return np.from_dlpack(value)
+            return np.from_dlpack(cast("Any", value))
         except (BufferError, RuntimeError) as exception:
             raise ValueError(f"'{param.name}' cannot be read through DLPack: {exception}") from None
     raise TypeError(f"'{param.name}' must be a numpy array or a DLPack tensor, not {type(value).__name__}")

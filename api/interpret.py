@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
+from ..dialects import te, tir
 from ..dialects.array import numpy_dtype
 from ..support.deep import in_deep_stack
 from .entry import entry_kind, find_entry, name_of, relay_params
-from .executable import Executable, Param, as_array, check_array
-
-Array = NDArray[np.generic]
+from .executable import Array, Executable, Param, as_array, check_array
 
 
 class InterpretedExecutable(Executable):
@@ -45,7 +43,7 @@ class InterpretedExecutable(Executable):
             from ..dialects.relay.interpreter import interpret
 
             return interpret(self._module, self.name, list(values.values()))
-        if self.kind == "te":
+        if isinstance(self._entry, te.FuncOp):
             from ..dialects.te.interpreter import interpret_te_func
 
             results = interpret_te_func(self._entry, dict(values))
@@ -54,17 +52,25 @@ class InterpretedExecutable(Executable):
             return None
         from ..dialects.tir.interpreter import interpret_prim_func
 
+        assert isinstance(self._entry, tir.PrimFuncOp)
         return interpret_prim_func(self._entry, dict(values), self._module)
 
 
 def kernel_params(entry: Operation) -> list[Param]:
-    """The parameters of a TIR or TE function, as its signature when compiled says."""
-    from ..lowering.tir.signature import signature_of
+    """The parameters of a TIR or TE function, as its compiled form takes them."""
+    from ..lowering.tir.lower_to_scf import signature_of
+    from .native_kernel import param_of
 
-    return signature_of(entry)
+    function = entry
+    if isinstance(entry, te.FuncOp):
+        from ..lowering.te import prim_func_of
+
+        function = prim_func_of(entry)
+    assert isinstance(function, tir.PrimFuncOp)
+    return [param_of(param) for param in signature_of(function).params]
 
 
-def draw(params: Any, seed: int) -> dict[str, Array]:
+def draw(params: Sequence[Param], seed: int) -> dict[str, Array]:
     """Values for parameters of known shape: bools, integers below 10, normal floats, in parameter order from one seed."""
     generator = np.random.default_rng(seed)
     values: dict[str, Array] = {}

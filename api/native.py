@@ -57,5 +57,6 @@ def messages_of(module: ModuleOp) -> dict[int, str]:
     from ..lowering.llvm.converter import MESSAGES
 
     table = module.attributes.get(MESSAGES)
-    entries = table.data if isinstance(table, DictionaryAttr) else {}
-    return {int(code): text.data for code, text in entries.items() if isinstance(text, StringAttr)}
+    if not isinstance(table, DictionaryAttr):
+        return {}
+    return {int(code): text.data for code, text in table.data.items() if isinstance(text, StringAttr)}

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
+from ..lowering.llvm.call import address_of, diagnostic_of
 from ..lowering.llvm.jit import CompiledModule
 from ..lowering.pipeline import Options
 from ..lowering.tir.signature import BufferParam, HandleParam, KernelSignature, ScalarParam, Size
 from ..support.diagnostics import Diagnostic, MirError
-from .addresses import address_of
-from .executable import Executable, Kind, Param, as_array, check_array
+from .executable import Array, Executable, Kind, Param, as_array, check_array
 from .native import messages_of
 
 C_TYPES: dict[str, Any] = {
@@ -43,7 +44,7 @@ class KernelExecutable(Executable):
         self._code = code
         self._signature = signature
         self._messages = messages_of(module)
-        self.params = [_param(param) for param in signature.params]
+        self.params = [param_of(param) for param in signature.params]
         types = [_c_type(param, self.name) for param in signature.params]
         symbols = [ctypes.c_int64] * len(signature.symbols)
         returned = ctypes.c_int32 if signature.returns is None else _scalar_type(signature.returns, self.name)
@@ -56,7 +57,7 @@ class KernelExecutable(Executable):
             names = ", ".join(param.name for param in params)
             raise TypeError(f"{self.name} takes {len(params)} arguments ({names}), not {len(args)}")
         passed: list[int | float] = []
-        arrays: dict[str, Any] = {}
+        arrays: dict[str, Array] = {}
         scalars: dict[str, int] = {}
         for value, param, kind in zip(args, params, kinds, strict=True):
             if isinstance(kind, ScalarParam):
@@ -70,6 +71,7 @@ class KernelExecutable(Executable):
                 check_array(array, param, writable=kind.writes)
                 arrays[param.name] = array
             passed.append(address_of(array))
+        self._check_overlap(arrays)
         if not self._static:
             strides = {name: [s // a.itemsize for s in a.strides] for name, a in arrays.items()}
             bound = self._signature.bind({name: a.shape for name, a in arrays.items()}, scalars, strides)
@@ -78,8 +80,19 @@ class KernelExecutable(Executable):
         if self._signature.returns is not None:
             return result
         if result != 0:
-            raise MirError(Diagnostic(f"{self.name} failed: {self._messages.get(result, f'status {result}')}"))
+            raise MirError(diagnostic_of(self._messages.get(result, f"{self.name} failed with status {result}")))
         return None
+
+    def _check_overlap(self, arrays: Mapping[str, Array]) -> None:
+        """Raises ValueError where a written buffer shares memory with another: compiled code takes it that none does."""
+        written = [param.name for param in self.params if param.is_output and param.name in arrays]
+        for name in written:
+            start = address_of(arrays[name])
+            end = start + arrays[name].nbytes
+            for other, array in arrays.items():
+                begin = address_of(array)
+                if other != name and start < begin + array.nbytes and begin < end:
+                    raise ValueError(f"'{name}' is written, but shares memory with '{other}'; pass a copy")
 
     def _scalar(self, value: Any, param: Param) -> int | float:
         item = value.item() if isinstance(value, np.generic | np.ndarray) and np.ndim(value) == 0 else value
@@ -97,7 +110,8 @@ class KernelExecutable(Executable):
         return item
 
 
-def _param(param: BufferParam | ScalarParam | HandleParam) -> Param:
+def param_of(param: BufferParam | ScalarParam | HandleParam) -> Param:
+    """A parameter of a signature as executables show it."""
     match param:
         case BufferParam():
             return Param(param.name, tuple(map(_extent, param.shape)), param.dtype, param.writes)

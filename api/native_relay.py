@@ -7,26 +7,24 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, ModuleOp, TensorType
 from xdsl.ir import Attribute
 
 from ..dialects.array import ArrayValueAttr, numpy_dtype
 from ..dialects.tir.types import type_to_dtype
+from ..lowering.llvm.call import address_of, diagnostic_of
 from ..lowering.llvm.jit import CompiledModule
 from ..lowering.pipeline import Options
 from ..lowering.relay.heap import CONSTANTS as CONSTANTS_AT
 from ..lowering.relay.heap import CONTEXT_BYTES, END, STACK_LIMIT, TOP
 from ..lowering.relay.lower_relay_to_llvm import CONSTANTS, ENTRY, MEMORY
 from ..lowering.relay.memory_plan import ALIGNMENT
-from ..support.diagnostics import Diagnostic, MirError
-from .addresses import address_of
+from ..support.diagnostics import MirError
 from .entry import rebuild, result_tensors
-from .executable import Executable, Param, as_array, check_array
+from .executable import Array, Executable, Param, as_array, check_array
 from .native import messages_of
 from .stack import stack_limit
 
-Array = NDArray[np.generic]
 WORD = 8
 
 
@@ -80,7 +78,7 @@ class RelayExecutable(Executable):
         status = self._call(ctypes.addressof(table))
         self._idle.append(context)
         if status != 0:
-            raise MirError(Diagnostic(f"{self.name} failed: {self._messages.get(status, f'status {status}')}"))
+            raise MirError(diagnostic_of(self._messages.get(status, f"{self.name} failed with status {status}")))
         return outputs[0] if self._single else rebuild(self._result_type, list(outputs))
 
 

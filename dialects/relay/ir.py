@@ -206,7 +206,7 @@ class TupleOp(IRDLOperation):
     def __init__(self, fields: Sequence[SSAValue | Operation], type: Attribute | None = None):
         values = [SSAValue.get(f) for f in fields]
         super().__init__(
-            operands=[values], result_types=[TupleType([v.type for v in values]) if type is None else type]
+            operands=[values], result_types=[TupleType(ArrayAttr([v.type for v in values])) if type is None else type]
         )
 
 
@@ -469,7 +469,7 @@ class RefWriteOp(IRDLOperation):
     traits = traits_def(MemoryWriteEffect())
 
     def __init__(self, ref: SSAValue | Operation, value: SSAValue | Operation):
-        super().__init__(operands=[ref, value], result_types=[TupleType([])])
+        super().__init__(operands=[ref, value], result_types=[TupleType(())])
 
 
 LEAVES = (ConstantOp, GlobalRefOp, ConstructorRefOp)

@@ -46,6 +46,11 @@ _SIZE_OPERATORS: dict[type[Operation], str] = {
 }
 
 
+def signature_of(function: tir.PrimFuncOp) -> KernelSignature:
+    """How the function is called once it is lowered. Raises MirError for a size that a caller cannot compute."""
+    return _analyze(function).signature
+
+
 def _analyze(function: tir.PrimFuncOp) -> Parameters:
     """The signature of a prim_func; raises MirError for a size that a caller cannot compute."""
     matches: dict[SSAValue, tir.MatchBufferOp] = {}

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from xdsl.dialects.builtin import ModuleOp, StringAttr, TensorType, TupleType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp, StringAttr, TensorType, TupleType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...support.diagnostics import MirError, error_at
@@ -422,7 +422,9 @@ def fits(value: Value, type: Attribute) -> bool:
             if not isinstance(value, np.ndarray) or value.dtype != numpy_dtype(type_to_dtype(type.element_type)):
                 return False
             shape = type.get_shape()
-            return len(shape) == value.ndim and all(d in (-1, n) for d, n in zip(shape, value.shape, strict=True))
+            return len(shape) == value.ndim and all(
+                d in (DYNAMIC_INDEX, n) for d, n in zip(shape, value.shape, strict=True)
+            )
         case TupleType():
             fields = type.types.data
             return isinstance(value, tuple) and len(value) == len(fields) and all(map(fits, value, fields))

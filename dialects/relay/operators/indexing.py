@@ -12,6 +12,7 @@ from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
 from .computes import unflatten
 from .meanings import Array, numpy_type
 from .relations import (
+    ANY,
     axis_of,
     dtype_attr,
     dtype_of,
@@ -156,7 +157,7 @@ def _gather_nd_relation(rel: Relation) -> None:
     data, indices = rel.tensor(0), rel.tensor(1)
     shape, (depth, *places) = shape_of(data), shape_of(indices) or (0,)
     batch = rel.attrs.batch_dims
-    if depth == -1:
+    if depth == ANY:
         depth = rel.attrs.index_rank
         if depth is None:
             raise rel.fail("gather_nd: the first dimension of 'indices' must be known, or index_rank given", argument=1)
@@ -259,7 +260,7 @@ def _scatter_nd_relation(rel: Relation) -> None:
     _check_mode(rel, "mode")
     wanted = [*places, *shape[max(depth, 0) :]]
     got = shape_of(updates)
-    if depth > len(shape) or len(wanted) != len(got) or not all(map(same_dim, wanted, got)):
+    if depth == ANY or depth > len(shape) or len(wanted) != len(got) or not all(map(same_dim, wanted, got)):
         raise rel.fail(f"scatter_nd: {show_argument(rel, 2)} must have the shape {tuple(wanted)}", argument=2)
     rel.set_result(data)
 

@@ -62,7 +62,7 @@ def window_count(
 
 def is_depthwise(groups: int, data_channels: int, weight_o: int) -> bool:
     """Whether a weight (O, I, …) has one filter group for each data channel: O counts those, I the filters of each."""
-    return groups > 1 and groups == data_channels == weight_o
+    return groups > 1 and groups == weight_o and data_channels in (groups, ANY)
 
 
 def _conv_relation(rank: int) -> Any:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
 from .elemwise import convert
 from .meanings import Array
-from .relations import add_dims, rank_must_be, shape_of, show_argument, tensor_type
+from .relations import ANY, add_dims, rank_must_be, shape_of, show_argument, tensor_type
 
 if TYPE_CHECKING:
     import numpy as np
@@ -31,7 +31,7 @@ def _padded(rel: Relation) -> None:
             f" (before, after) for each of the {len(shape)} axes of {show_argument(rel, 0)}"
         )
     dims = [add_dims(d, *w) for d, w in zip(shape, widths, strict=True)]
-    if any(d < -1 for d in dims):
+    if any(d < 0 and d != ANY for d in dims):
         raise rel.fail(f"{rel.operator.name}: pad_width cuts away more than there is of {show_argument(rel, 0)}")
     rel.set_result(tensor_type(dims, data.element_type))
 
@@ -132,12 +132,12 @@ def _space_to_batch_relation(rel: Relation) -> None:
     batch = shape[0]
     for axis, (size, (low, high)) in enumerate(zip(block, widths, strict=True), 1):
         padded = add_dims(shape[axis], low, high)
-        if padded != -1 and padded % size:
+        if padded != ANY and padded % size:
             raise rel.fail(
                 f"nn.space_to_batch_nd: axis {axis} has {padded} elements with padding, not a multiple of {size}"
             )
-        shape[axis] = -1 if padded == -1 else padded // size
-        batch = -1 if batch == -1 else batch * size
+        shape[axis] = ANY if padded == ANY else padded // size
+        batch = ANY if batch == ANY else batch * size
     rel.set_result(tensor_type([batch, *shape[1:]], rel.tensor(0).element_type))
 
 
@@ -195,10 +195,10 @@ def _batch_to_space_relation(rel: Relation) -> None:
     shape, block, crops = _blocks(rel, "crops")
     batch = shape[0]
     for axis, (size, (low, high)) in enumerate(zip(block, crops, strict=True), 1):
-        shape[axis] = -1 if shape[axis] == -1 else shape[axis] * size - low - high
+        shape[axis] = ANY if shape[axis] == ANY else shape[axis] * size - low - high
         # As in TVM, a batch that the blocks do not divide gives a batch of what the division leaves, rounded down.
-        batch = -1 if batch == -1 else batch // size
-    if any(d < -1 for d in shape):
+        batch = ANY if batch == ANY else batch // size
+    if any(d < 0 and d != ANY for d in shape):
         raise rel.fail(f"nn.batch_to_space_nd: crops={[list(c) for c in crops]} cut away more than there is")
     rel.set_result(tensor_type([batch, *shape[1:]], rel.tensor(0).element_type))
 
@@ -260,11 +260,11 @@ def _depth_relation(to_depth: bool) -> Any:
         divided = ("H", "W") if to_depth else ("C",)
         for axis in divided:
             by = block if to_depth else square
-            if sizes[axis] != -1 and sizes[axis] % by:
+            if sizes[axis] != ANY and sizes[axis] % by:
                 raise rel.fail(f"{rel.operator.name}: axis {axis} of {show_argument(rel, 0)} is not a multiple of {by}")
         for axis in "HW":
-            sizes[axis] = -1 if sizes[axis] == -1 else sizes[axis] // block if to_depth else sizes[axis] * block
-        sizes["C"] = -1 if sizes["C"] == -1 else sizes["C"] * square if to_depth else sizes["C"] // square
+            sizes[axis] = ANY if sizes[axis] == ANY else sizes[axis] // block if to_depth else sizes[axis] * block
+        sizes["C"] = ANY if sizes["C"] == ANY else sizes["C"] * square if to_depth else sizes["C"] // square
         rel.set_result(laid_out(rel, sizes, of, rel.tensor(0).element_type))
 
     return relation

@@ -54,10 +54,14 @@ def _pool_relation(rank: int) -> Any:
 
 
 def lowest(dtype: Any) -> Any:
-    """The number that no element of `dtype` is below."""
+    """The least finite number of a dtype, which padding counts as to a maximum."""
     if dtype.kind in "iu":
         return np.iinfo(dtype).min
-    return False if dtype.kind == "b" else -np.inf
+    if dtype.kind == "b":
+        return False
+    import ml_dtypes
+
+    return ml_dtypes.finfo(dtype).min
 
 
 def _window_views(attrs: Attrs, x: Array, fill: Any) -> Array:

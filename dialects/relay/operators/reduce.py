@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
 from .computes import broadcast as te_broadcast
-from .computes import constant, elementwise, reduce_over
+from .computes import constant, elementwise, flat_index, reduce_over
 from .meanings import Array, normal_axes, trunc_divide
 from .relations import TypeRelation, axes_of, same_dtype, shape_of, tensor_type
 
@@ -169,6 +169,8 @@ def _arg_numpy(attrs: Attrs, x: Array, best: Callable[..., Array]) -> Array:
 def _te_arg(attrs: Attrs, x: Tensor, is_max: bool) -> Tensor:
     axes = _axes(attrs, len(x.shape))
     name = "argmax" if is_max else "argmin"
+    if not axes:
+        return te.compute(x.shape, lambda *i: te.const(0, "int32"), name=f"{name}_red")
     extents = {axis: te.reduce_axis((0, x.shape[axis]), name=f"k{axis}") for axis in axes}
     shape = [1 if a in extents else d for a, d in enumerate(x.shape) if attrs.keepdims or a not in extents]
 
@@ -190,9 +192,7 @@ def _te_arg(attrs: Attrs, x: Tensor, is_max: bool) -> Tensor:
         full = [extents[a] if a in extents else next(rest) for a in range(len(x.shape))]
         if attrs.keepdims:
             full = [extents.get(a, i) for a, i in enumerate(indices)]
-        position: Any = 0
-        for axis in axes:
-            position = position * x.shape[axis] + extents[axis]
+        position: Any = flat_index(list(extents.values()), [x.shape[a] for a in axes])
         return reducer((position.astype("int32"), x(*full)), axis=list(extents.values()))
 
     index, _ = te.compute(shape, body, name=f"{name}_red_temp")

@@ -1,0 +1,122 @@
+"""What an operator's type relation sees of one use: the side of inference of `operator.Relation`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from xdsl.dialects.builtin import TensorType, TupleType
+from xdsl.ir import Attribute
+
+from ....support.diagnostics import Diagnostic, MirError, location_of
+from ..operator import Attrs, Operator, OperatorOp
+from ..text import type_text
+from .unify import POISON, Hole, Mismatch
+
+if TYPE_CHECKING:
+    from .inference import Inference
+
+
+class Postponed(Exception):
+    """A rule cannot say anything before a hole is filled."""
+
+    def __init__(self, hole: Hole):
+        super().__init__()
+        self.hole = hole
+
+
+class Use:
+    """One use of an operator; implements `operator.Relation`."""
+
+    __slots__ = ("_inference", "attrs", "op", "operator")
+
+    def __init__(self, op: OperatorOp, attrs: Attrs, inference: Inference):
+        self.op = op
+        self.operator: Operator = op.OPERATOR
+        self.attrs = attrs
+        self._inference = inference
+
+    @property
+    def count(self) -> int:
+        return len(self.op.args)
+
+    def type_of(self, index: int) -> Attribute | None:
+        inference = self._inference
+        type = inference.type_of(self.op.args[index])
+        if isinstance(type, TensorType):
+            return type
+        unifier = inference.unifier
+        return None if unifier.first_hole(type) is not None else unifier.close(type)
+
+    def tensor(self, index: int) -> TensorType[Attribute]:
+        type = self._inference.type_of(self.op.args[index])
+        if isinstance(type, TensorType):
+            return type
+        type = self._inference.unifier.head(type)
+        if isinstance(type, TensorType):
+            return type
+        if isinstance(type, Hole):
+            raise Postponed(type)
+        raise self.fail(
+            f"{self.operator.name}: argument '{self.operator.arguments[index].lstrip('*')}' must be a tensor,"
+            f" not {type_text(self._inference.unifier.close(type))}",
+            argument=index,
+        )
+
+    def tensors(self, index: int) -> Sequence[TensorType[Attribute]]:
+        unifier = self._inference.unifier
+        type = unifier.head(self._inference.type_of(self.op.args[index]))
+        if isinstance(type, Hole):
+            raise Postponed(type)
+        name = self.operator.arguments[index].lstrip("*")
+        if not isinstance(type, TupleType):
+            raise self.fail(
+                f"{self.operator.name}: argument '{name}' must be a tuple of tensors, not {type_text(unifier.close(type))}",
+                "a tuple is written (%a, %b)",
+                argument=index,
+            )
+        found: list[TensorType[Attribute]] = []
+        for place, part in enumerate(type.types.data):
+            field = unifier.head(part)
+            if isinstance(field, Hole):
+                raise Postponed(field)
+            if not isinstance(field, TensorType):
+                raise self.fail(
+                    f"{self.operator.name}: field {place} of '{name}' must be a tensor, not {type_text(unifier.close(field))}",
+                    argument=index,
+                )
+            found.append(field)
+        return found
+
+    def set_argument(self, index: int, type: Attribute) -> None:
+        unifier = self._inference.unifier
+        own = self._inference.type_of(self.op.args[index])
+        try:
+            unifier.unify(own, type)
+        except Mismatch as mismatch:
+            raise self.fail(
+                f"{self.operator.name}: argument '{self.operator.arguments[index].lstrip('*')}' must be"
+                f" {type_text(unifier.close(type))}, not {type_text(unifier.close(own))}",
+                f"incompatible types: {mismatch.detail}",
+                argument=index,
+            ) from None
+
+    def set_result(self, type: Attribute) -> None:
+        self._inference.set_result(self.op, type)
+
+    def fail(self, message: str, *notes: str, argument: int | None = None) -> MirError:
+        diagnostic = Diagnostic(message, self.op.location)
+        for note in notes:
+            diagnostic = diagnostic.with_note(note)
+        if argument is not None:
+            value = self.op.args[argument]
+            place = location_of(value)
+            type = self._inference.unifier.close(self._inference.type_of(value))
+            name = self.operator.arguments[argument].lstrip("*")
+            diagnostic = diagnostic.with_note(f"argument '{name}', of type {type_text(type)}, comes from here", place)
+        return MirError(diagnostic)
+
+
+def is_poisoned(type: Attribute) -> bool:
+    """Whether the type is that of a value which has been complained about."""
+    return type is POISON

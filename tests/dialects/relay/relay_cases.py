@@ -1,0 +1,105 @@
+"""How operators are sampled: arrays and attributes by hypothesis, and the registry of cases."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from hypothesis import strategies as st
+from mirstack.dialects.array import numpy_dtype
+
+FLOATS = ("float32", "float64", "float16", "bfloat16")
+INTS = ("int8", "int16", "int32", "int64", "uint8")
+NUMBERS = ("float32", "float32", *FLOATS, *INTS)
+ALL = (*NUMBERS, "bool")
+
+Use: TypeAlias = tuple[dict[str, Any], Sequence[Any]]
+"""Attributes and arguments of one use of an operator."""
+
+TOLERANCE = {"float64": (1e-9, 1e-9), "float32": (2e-4, 2e-5), "float16": (2e-2, 2e-2), "bfloat16": (8e-2, 8e-2)}
+
+
+@dataclass(frozen=True)
+class Case:
+    """Uses of an operator, and what they give."""
+
+    samples: st.SearchStrategy[Use]
+    reference: Callable[..., Any] | None
+    loose: float = 1.0
+    unknown: bool = True
+    """Whether dimensions may be unknown (`?`) to the type relation."""
+
+    def tolerance(self, dtype: str) -> tuple[float, float]:
+        """Relative and absolute tolerance in a dtype; integers must agree exactly."""
+        rtol, atol = TOLERANCE.get(dtype, (0.0, 0.0))
+        return rtol * self.loose, atol * self.loose
+
+
+CASES: dict[str, list[Case]] = {}
+
+
+def case(
+    names: str,
+    samples: st.SearchStrategy[Use],
+    reference: Callable[..., Any] | None,
+    loose: float = 1.0,
+    unknown: bool = True,
+) -> None:
+    """Registers uses of the operators `names` (separated by blanks). `reference` takes attributes and arguments."""
+    for name in names.split():
+        CASES.setdefault(name, []).append(Case(samples, reference, loose, unknown))
+
+
+shapes = st.lists(st.integers(1, 4), min_size=0, max_size=4).map(tuple)
+nonempty_shapes = st.lists(st.integers(1, 4), min_size=1, max_size=4).map(tuple)
+
+
+def values(shape: Sequence[int], dtype: str, seed: int, low: float = -3.0, high: float = 3.0) -> np.ndarray:
+    """An array of numbers between two bounds."""
+    rng = np.random.default_rng(seed)
+    if dtype == "bool":
+        return rng.integers(0, 2, shape).astype(bool)
+    if dtype.startswith("uint"):
+        return rng.integers(max(int(low), 0), int(high) + 1, shape).astype(dtype)
+    if dtype.startswith("int"):
+        return rng.integers(int(np.ceil(low)), int(high) + 1, shape).astype(dtype)
+    return rng.uniform(low, high, shape).astype(numpy_dtype(dtype))
+
+
+seeds = st.integers(0, 2**16)
+
+
+@st.composite
+def array(
+    draw: Any,
+    shape: Any = shapes,
+    dtypes: Sequence[str] = NUMBERS,
+    low: float = -3.0,
+    high: float = 3.0,
+) -> np.ndarray:
+    """An array; `shape` is a strategy or a shape."""
+    drawn = draw(shape) if isinstance(shape, st.SearchStrategy) else shape
+    return values(drawn, draw(st.sampled_from(dtypes)), draw(seeds), low, high)
+
+
+@st.composite
+def broadcastable(
+    draw: Any, count: int, dtypes: Sequence[str] = NUMBERS, low: float = -3.0, high: float = 3.0
+) -> list[Any]:
+    """`count` arrays of one dtype that broadcast against each other."""
+    full = draw(shapes)
+    dtype = draw(st.sampled_from(dtypes))
+    result = []
+    for _ in range(count):
+        cut = draw(st.integers(0, len(full)))
+        dims = [1 if draw(st.integers(0, 3)) == 0 else d for d in full[cut:]]
+        result.append(values(dims, dtype, draw(seeds), low, high))
+    return result
+
+
+def use(*arguments: st.SearchStrategy[Any], **attributes: Any) -> st.SearchStrategy[Use]:
+    """Uses with independent arguments and attributes (strategies or plain values)."""
+    drawn = {n: a if isinstance(a, st.SearchStrategy) else st.just(a) for n, a in attributes.items()}
+    return st.tuples(st.fixed_dictionaries(drawn), st.tuples(*arguments))

@@ -1,0 +1,123 @@
+"""Every operator of the table, by sampled uses: type relation, numpy meaning and TE compute agree with a reference.
+
+The samples and the references stand in `relay_cases_*.py`, registered by operator name.
+"""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from mirstack.dialects.array import numpy_dtype
+from mirstack.dialects.relay.interpreter import fits
+from mirstack.dialects.relay.operator import Operator, all_operators
+from mirstack.dialects.relay.operators import TOPICS, relations
+from mirstack.dialects.te import builder as te
+from relay_cases import CASES, Case
+from relay_typing import infer, type_of
+from te_eval import Evaluator
+from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType, TupleType
+
+for _file in sorted(Path(__file__).parent.glob("relay_cases_*.py")):
+    importlib.import_module(_file.stem)
+
+NAMES = sorted(all_operators())
+SETTINGS = settings(
+    max_examples=12,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=list(HealthCheck),
+    phases=(Phase.generate, Phase.shrink),
+)
+
+
+def test_every_operator_has_a_case() -> None:
+    assert sorted(set(NAMES) - set(CASES)) == []
+    assert sorted(set(CASES) - set(NAMES)) == []
+
+
+def test_every_topic_is_listed() -> None:
+    folder = Path(relations.__file__).parent
+    registering = {f.stem for f in folder.glob("*.py") if "register(" in f.read_text() or f.stem in TOPICS}
+    assert registering == set(TOPICS) and len(set(TOPICS)) == len(TOPICS)
+
+
+def flat(value: Any) -> list[np.ndarray]:
+    return [item for part in value for item in flat(part)] if isinstance(value, (tuple, list)) else [np.asarray(value)]
+
+
+def assert_close(got: Any, wanted: Any, case: Case, what: str) -> None:
+    got, wanted = flat(got), flat(wanted)
+    assert len(got) == len(wanted), what
+    for a, b in zip(got, wanted, strict=True):
+        assert a.shape == b.shape, f"{what}: shape {a.shape} instead of {b.shape}"
+        wide = numpy_dtype("float64") if a.dtype.kind not in "iub" else a.dtype
+        rtol, atol = case.tolerance(a.dtype.name)
+        np.testing.assert_allclose(a.astype(wide), b.astype(wide), rtol=rtol, atol=atol, err_msg=what)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_operator(name: str) -> None:
+    operator, cases = all_operators()[name], CASES.get(name, [])
+    assert cases, f"{name} has no case"
+
+    @SETTINGS
+    @given(st.data())
+    def check(data: st.DataObject) -> None:
+        case = data.draw(st.sampled_from(cases)) if len(cases) > 1 else cases[0]
+        attrs, arguments = data.draw(case.samples)
+        with np.errstate(all="ignore"):
+            check_use(operator, case, attrs, list(arguments), data)
+
+    check()
+
+
+def check_use(operator: Operator, case: Case, attrs: dict[str, Any], arguments: list[Any], data: Any) -> None:
+    types = [type_of(a) for a in arguments]
+    filled = operator.attrs(attrs)
+    result_type = infer(operator, attrs, types)
+    copies = [[np.array(a) for a in flat(x)] for x in arguments]
+    result = operator.numpy(filled, *(tuple(a) if isinstance(a, list) else a for a in arguments))
+    for before, after in zip(copies, arguments, strict=True):
+        for old, new in zip(before, flat(after), strict=True):
+            np.testing.assert_array_equal(old, new, err_msg="the meaning wrote to its argument")
+    result = tuple(map(np.asarray, result)) if isinstance(result, tuple) else np.asarray(result)
+    assert fits(result, result_type), f"{[(a.shape, a.dtype) for a in flat(result)]} is not of type {result_type}"
+    if case.reference is not None:
+        assert_close(result, case.reference(filled, *arguments), case, "numpy meaning against reference")
+    if case.unknown:
+        check_unknown_dimensions(operator, attrs, types, result, data)
+    if operator.compute is not None:
+        check_compute(operator, filled, arguments, result_type, result, case)
+
+
+def check_unknown_dimensions(
+    operator: Operator, attrs: dict[str, Any], types: list[Any], result: Any, data: Any
+) -> None:
+    """With some dimensions unknown the relation holds still, and says nothing false."""
+
+    def blurred(type: Any) -> Any:
+        if isinstance(type, TupleType):
+            return TupleType([blurred(t) for t in type.types.data])
+        dims = [DYNAMIC_INDEX if data.draw(st.booleans()) else d for d in type.get_shape()]
+        return TensorType(type.element_type, dims)
+
+    assert fits(result, infer(operator, attrs, [blurred(t) for t in types])), "with unknown dimensions"
+
+
+def check_compute(operator: Operator, attrs: Any, arguments: list[Any], type: Any, result: Any, case: Case) -> None:
+    arrays = flat(arguments)
+    placeholders = [te.placeholder(a.shape, a.dtype.name, f"p{n}") for n, a in enumerate(arrays)]
+    assert operator.compute is not None
+    outputs = operator.compute(attrs, placeholders, type)
+    evaluator = Evaluator(dict(zip(placeholders, arrays, strict=True)))
+    values = [evaluator.tensor(t) for t in outputs]
+    for value, wanted in zip(values, flat(result), strict=True):
+        assert value.dtype == wanted.dtype, f"the TE compute gives {value.dtype}, not {wanted.dtype}"
+    assert_close(values, result, case, "TE compute against numpy meaning")

@@ -1,0 +1,193 @@
+"""What executables accept, refuse and return; the same for native code and the interpreters."""
+
+import threading
+
+import mirstack
+import numpy as np
+import pytest
+from mirstack.support.diagnostics import MirError
+
+RELAY = """#[version = "0.0.5"]
+def @main(%x: Tensor[(2, 3), float32], %n: int32) { (add(%x, 1f), add(%n, 1)) }
+"""
+
+TIR = """
+@T.prim_func
+def scale(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32"), s: T.float32):
+    for i in range(4):
+        with T.block("B"):
+            vi = T.axis.spatial(4, i)
+            B[vi] = A[vi] * s
+"""
+
+SYMBOLIC = """
+@T.prim_func
+def double(a: T.handle, b: T.handle):
+    n = T.int32()
+    A = T.match_buffer(a, (n,), "float32")
+    B = T.match_buffer(b, (n,), "float32")
+    for i in range(n):
+        with T.block("B"):
+            vi = T.axis.spatial(n, i)
+            B[vi] = A[vi] + A[vi]
+"""
+
+TE = """
+@te.func
+def scale():
+    n = te.var("n")
+    A = te.placeholder((n,), name="A")
+    B = te.compute((n,), lambda i: A[i] * 2.0, name="B")
+    return [A, B]
+"""
+
+X = np.arange(6, dtype=np.float32).reshape(2, 3)
+N = np.int32(4)
+
+both = pytest.mark.parametrize("target", ["cpu", "interp"])
+
+
+@pytest.fixture(params=["cpu", "interp"])
+def relay(request: pytest.FixtureRequest) -> mirstack.Executable:
+    return mirstack.compile(mirstack.parse(RELAY), request.param)
+
+
+def test_relay_returns_its_result(relay: mirstack.Executable):
+    y, m = relay(X, N)
+    np.testing.assert_array_equal(y, X + 1)
+    assert m == 5 and m.dtype == np.int32
+    assert relay.kind == "relay"
+    assert [(p.name, p.shape, p.dtype) for p in relay.params] == [("x", (2, 3), "float32"), ("n", (), "int32")]
+    assert list(relay.run({"x": X, "n": N})) == ["out0", "out1"]
+
+
+@pytest.mark.parametrize(
+    ("args", "error", "message"),
+    [
+        ((X,), TypeError, r"main takes 2 arguments \(x, n\), not 1"),
+        ((X.astype(np.float64), N), TypeError, "'x' must be of dtype float32, not float64"),
+        ((X[:, :2], N), ValueError, r"'x' must have shape \(2, 3\), not \(2, 2\)"),
+        ((np.asfortranarray(X), N), ValueError, "'x' must be contiguous in row-major order"),
+        ((X.tolist(), N), TypeError, "'x' must be a numpy array or a DLPack tensor, not list"),
+    ],
+)
+def test_what_does_not_fit_is_refused(relay: mirstack.Executable, args: tuple, error: type, message: str):
+    with pytest.raises(error, match=message):
+        relay(*args)
+
+
+def test_run_names_what_is_missing_or_unknown(relay: mirstack.Executable):
+    with pytest.raises(ValueError, match="main needs a value for n"):
+        relay.run({"x": X})
+    with pytest.raises(ValueError, match="main has no parameter 'y'; it has x, n"):
+        relay.run({"x": X, "n": N, "y": X})
+
+
+class OnlyDLPack:
+    """A tensor of another library, as far as DLPack shows it."""
+
+    def __init__(self, array: np.ndarray):
+        self.array = array
+
+    def __dlpack__(self, **options: object) -> object:
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.array.__dlpack_device__()
+
+
+def test_dlpack_tensors_are_taken(relay: mirstack.Executable):
+    np.testing.assert_array_equal(relay(OnlyDLPack(X), N)[0], X + 1)
+
+
+def test_results_are_the_callers_own(relay: mirstack.Executable):
+    first = relay(X, N)[0]
+    relay(X + 1, N)
+    np.testing.assert_array_equal(first, X + 1)
+
+
+@both
+def test_tir_writes_into_the_buffers_it_is_given(target: str):
+    scale = mirstack.compile(mirstack.parse(TIR), target)
+    a, b = np.arange(4, dtype=np.float32), np.zeros(4, np.float32)
+    assert scale(a, b, 3.0) is None
+    np.testing.assert_array_equal(b, a * 3)
+    assert [(p.name, p.is_output, p.is_scalar) for p in scale.params] == [
+        ("A", False, False),
+        ("B", True, False),
+        ("s", False, True),
+    ]
+    np.testing.assert_array_equal(scale.run({"A": a, "s": 2.0})["B"], a * 2)
+    b.flags.writeable = False
+    with pytest.raises(ValueError, match="'B' is written, but the array is read-only"):
+        scale(a, b, 1.0)
+
+
+def test_buffers_that_share_memory_are_refused():
+    scale = mirstack.compile(mirstack.parse(TIR))
+    a = np.zeros(8, np.float32)
+    with pytest.raises(ValueError, match="'B' is written, but shares memory with 'A'"):
+        scale(a[:4], a[2:6], 1.0)
+    scale(a[:4], a[4:], 1.0)
+
+
+@both
+@pytest.mark.parametrize(("text", "names"), [(SYMBOLIC, ("a", "b")), (TE, ("A", "B"))])
+def test_symbolic_sizes_come_from_the_arrays(target: str, text: str, names: tuple[str, str]):
+    double = mirstack.compile(mirstack.parse(text), target)
+    for n in (1, 7, 64):
+        a = np.random.default_rng(n).standard_normal(n).astype(np.float32)
+        results = double.run({names[0]: a})
+        np.testing.assert_array_equal(results[names[1]], a * 2)
+    with pytest.raises((ValueError, MirError)):
+        double(np.zeros(3, np.float32), np.zeros(4, np.float32))
+
+
+def test_the_entry_is_the_only_function_else_main():
+    two = "def @f(%x: float32) { %x }\ndef @g(%x: float32) { %x }\n"
+    with pytest.raises(MirError, match="several functions and no main") as raised:
+        mirstack.compile(mirstack.parse(two))
+    assert "it has f, g" in str(raised.value)
+    assert mirstack.compile(mirstack.parse(two), entry="g").name == "g"
+    with pytest.raises(MirError, match="no function 'h'"):
+        mirstack.compile(mirstack.parse(two), entry="h")
+
+
+def test_wrong_options_are_named():
+    module = mirstack.parse(RELAY)
+    with pytest.raises(ValueError, match="there is no target 'gpu'"):
+        mirstack.compile(module, "gpu")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="opt_level is 0, 1, 2 or 3, not 4"):
+        mirstack.compile(module, opt_level=4)
+    with pytest.raises(ValueError, match="threads must be at least 1, not 0"):
+        mirstack.compile(module, threads=0)
+    with pytest.raises(MirError, match=r"no\.mir cannot be read: No such file or directory"):
+        mirstack.compile("no.mir")
+
+
+def test_compiling_leaves_the_module_as_it_is():
+    module = mirstack.parse(RELAY)
+    before = str(module)
+    mirstack.compile(module)
+    assert str(module) == before
+
+
+def test_calls_release_the_interpreter_lock():
+    """Two threads in the same executable at once get their own results."""
+    text = '#[version = "0.0.5"]\ndef @main(%x: Tensor[(64, 64), float32]) { nn.dense(exp(%x), tanh(%x), units=64) }\n'
+    model = mirstack.compile(mirstack.parse(text))
+    inputs = [np.full((64, 64), k / 8, np.float32) for k in range(4)]
+    expected = [model(x) for x in inputs]
+    wrong: list[int] = []
+
+    def work(k: int) -> None:
+        for _ in range(100):
+            if not np.array_equal(model(inputs[k]), expected[k]):
+                wrong.append(k)
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong

@@ -260,7 +260,9 @@ class _Plan:
 
     def extent(self, sizes: Mapping[str, int]) -> int:
         """Bytes of the array when named sizes have these values."""
-        return math.prod(sizes[size] if isinstance(size, str) else size for size in self.spec.shape) * self.dtype.itemsize
+        return (
+            math.prod(sizes[size] if isinstance(size, str) else size for size in self.spec.shape) * self.dtype.itemsize
+        )
 
     @staticmethod
     def of(parameter: ParameterSpec) -> _Plan:

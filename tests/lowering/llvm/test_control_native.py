@@ -261,7 +261,7 @@ def test_deep_nesting_does_not_overflow(build: Callable[[str], Any]) -> None:
         ),
         ('func.func @f() { "test.op"() : () -> ()\n func.return }', "'test.op' cannot be lowered to LLVM"),
         (
-            'func.func @f(%t: tensor<2xf32>) { func.return }',
+            "func.func @f(%t: tensor<2xf32>) { func.return }",
             "type tensor<2xf32> has no counterpart in LLVM",
         ),
         ("func.func @f() { func.call @g() : () -> ()\n func.return }", "call of @g, which the module does not define"),

@@ -117,7 +117,22 @@ MAX_ULP = 2.0
 def floats_of_all_sizes(count: int) -> Any:
     rng = np.random.default_rng(3)
     bits = rng.integers(0, 2**32, count // 4, dtype=np.uint64).astype(np.uint32).view(np.float32)
-    edges = [*LIMITS, 88.7, 88.8, 89.0, -87.4, -103.9, -104.1, 127.9, 128.0, -126.0, -149.0, -150.1, 1 + 2**-23, 1 - 2**-24]
+    edges = [
+        *LIMITS,
+        88.7,
+        88.8,
+        89.0,
+        -87.4,
+        -103.9,
+        -104.1,
+        127.9,
+        128.0,
+        -126.0,
+        -149.0,
+        -150.1,
+        1 + 2**-23,
+        1 - 2**-24,
+    ]
     edges += [3.1415927, 1.5707964, 1e10, 3.4e38, 0.6, 0.9, 4.0, 10.0, 1e-4, 1e-3]
     parts = [
         np.array([*edges, *(-x for x in edges)], np.float32),
@@ -217,7 +232,9 @@ def test_integer_math(build: Callable[[str], Any], elementwise: Callable[..., st
         for lanes in (0, 4):
             t = f"vector<{lanes}xi32>" if lanes else "i32"
             operands = ", ".join(["%a", "%b"][:count])
-            text += elementwise(f"{name}_{lanes}", [f"%r = math.{name} {operands} : {t}"], ["i32"] * count, "i32", lanes)
+            text += elementwise(
+                f"{name}_{lanes}", [f"%r = math.{name} {operands} : {t}"], ["i32"] * count, "i32", lanes
+            )
     text += elementwise("fpowi_0", ["%r = math.fpowi %a, %b : f32, i32"], ["f32", "i32"], "f32")
     code = build(text)
     x = np.array([0, 1, -1, 2, -2, 3, 7, -(2**31)], np.int32)

@@ -53,7 +53,9 @@ OPS: dict[str, Callable[[Any, Any], Any]] = {
     "subi": lambda a, b: a - b,
     "muli": lambda a, b: a * b,
     "divsi": div_toward_zero,
-    "divui": lambda a, b: np.where(b == 0, 0, unsigned(a) // np.where(b == 0, 1, unsigned(b))).astype(unsigned(a).dtype),
+    "divui": lambda a, b: np.where(b == 0, 0, unsigned(a) // np.where(b == 0, 1, unsigned(b))).astype(
+        unsigned(a).dtype
+    ),
     "remsi": rem_toward_zero,
     "remui": lambda a, b: np.where(b == 0, 0, unsigned(a) % np.where(b == 0, 1, unsigned(b))).astype(unsigned(a).dtype),
     "floordivsi": floor_div,
@@ -93,10 +95,16 @@ def integer_code(build: Callable[[str], Any], elementwise: Callable[..., str]) -
         for lanes in (0, LANES):
             t = f"vector<{lanes}xi{width}>" if lanes else f"i{width}"
             for op in OPS:
-                text += elementwise(f"{op}_{lanes}", [f"%r = arith.{op} %a, %b : {t}"], [f"i{width}"] * 2, f"i{width}", lanes)
+                text += elementwise(
+                    f"{op}_{lanes}", [f"%r = arith.{op} %a, %b : {t}"], [f"i{width}"] * 2, f"i{width}", lanes
+                )
             for op in SHIFTS:
                 dense = f"dense<{width}> : {t}" if lanes else f"{width} : {t}"
-                body = [f"%w = arith.constant {dense}", f"%s = arith.remui %b, %w : {t}", f"%r = arith.{op} %a, %s : {t}"]
+                body = [
+                    f"%w = arith.constant {dense}",
+                    f"%s = arith.remui %b, %w : {t}",
+                    f"%r = arith.{op} %a, %s : {t}",
+                ]
                 text += elementwise(f"{op}_{lanes}", body, [f"i{width}"] * 2, f"i{width}", lanes)
             for predicate in COMPARES:
                 line = (
@@ -110,7 +118,7 @@ def integer_code(build: Callable[[str], Any], elementwise: Callable[..., str]) -
 
 
 def pairs(width: int) -> st.SearchStrategy[tuple[Any, Any]]:
-    edges = [0, 1, -1, 2**(width - 1) - 1, -(2 ** (width - 1))]
+    edges = [0, 1, -1, 2 ** (width - 1) - 1, -(2 ** (width - 1))]
     numbers = st.one_of(st.sampled_from(edges), st.integers(-(2 ** (width - 1)), 2 ** (width - 1) - 1))
     array = arrays(f"int{width}", SIZE, elements=numbers)
     return st.tuples(array, array)
@@ -202,7 +210,9 @@ def random_values(rng: np.random.Generator, dtype: Any, kind: str, target: str) 
         return rng.uniform(low, high, size).astype(dtype)
     bits = rng.integers(0, 256, size * dtype.itemsize, dtype=np.uint8).view(dtype)
     spread = np.exp(rng.uniform(-20, 12, size)) * rng.choice([-1, 1], size)
-    limits = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 65504, 65519.9, 65520, 2**-24, 2**-25, 1 + 2**-11, 1 + 2**-8])
+    limits = np.array(
+        [0.0, -0.0, np.inf, -np.inf, np.nan, 65504, 65519.9, 65520, 2**-24, 2**-25, 1 + 2**-11, 1 + 2**-8]
+    )
     with np.errstate(all="ignore"):
         return np.concatenate([bits[:1000], limits.astype(dtype), spread[: size - 1000 - limits.size].astype(dtype)])
 

@@ -109,7 +109,8 @@ def test_views(build: Callable[[str], Any]) -> None:
 
 
 def test_memrefs_cross_blocks(build: Callable[[str], Any]) -> None:
-    code = build("""
+    code = build(
+        """
     func.func @f(%a: memref<4xf32>, %b: memref<4xf32>, %n: index) -> f32 {
       %c0 = arith.constant 0 : index
       %c1 = arith.constant 1 : index
@@ -132,14 +133,18 @@ def test_memrefs_cross_blocks(build: Callable[[str], Any]) -> None:
       memref.dealloc %d : memref<?xf32>
       func.return %r : f32
     }
-    """.replace("memref.cast %x : memref<4xf32> to memref<?xf32>", '"memref.cast"(%x) : (memref<4xf32>) -> memref<?xf32>'))
+    """.replace(
+            "memref.cast %x : memref<4xf32> to memref<?xf32>", '"memref.cast"(%x) : (memref<4xf32>) -> memref<?xf32>'
+        )
+    )
     a, b = np.full(4, 10, np.float32), np.full(4, 20, np.float32)
     assert code.call("f", a, b, 1, restype=ctypes.c_float) == 24
     assert code.call("f", a, b, 6, restype=ctypes.c_float) == 16
 
 
 def test_storage_of_a_function(build: Callable[[str], Any]) -> None:
-    code = build("""
+    code = build(
+        """
     "memref.global"() <{sym_name = "table", sym_visibility = "private", type = memref<4xf32>, initial_value = dense<[1.0, 2.0, 3.0, 4.0]> : tensor<4xf32>, constant}> : () -> ()
     "memref.global"() <{sym_name = "flags", sym_visibility = "private", type = memref<3xi1>, initial_value = dense<[true, false, true]> : tensor<3xi1>, constant}> : () -> ()
     "memref.global"() <{sym_name = "state", sym_visibility = "private", type = memref<2xi64>, initial_value}> : () -> ()
@@ -181,7 +186,8 @@ def test_storage_of_a_function(build: Callable[[str], Any]) -> None:
       memref.dealloc %heap : memref<?x4xf32>
       func.return
     }
-    """.replace("memref.alloc(%n) {alignment = 128 : i64}", 'memref.alloc(%n) {"alignment" = 128 : i64}'))
+    """.replace("memref.alloc(%n) {alignment = 128 : i64}", 'memref.alloc(%n) {"alignment" = 128 : i64}')
+    )
     out = np.zeros(4, np.float32)
     assert code.call("f", 5, out) == 0
     assert code.call("f", 5, out) == 0

@@ -10,8 +10,9 @@ from pathlib import Path
 
 from xdsl.ir import Operation
 
+from ...dialects.relay.infer.inference import infer_ops
 from ...support.diagnostics import error_at
-from ..items import Item, ParseContext
+from ..items import Item, ParseContext, symbol_of
 from ..lalr import END, Parser, Table, Tokens, load_table, reducers
 from .builder import Builder, Statements
 from .constants import CONSTANTS_FILE, ConstantError, Constants
@@ -29,7 +30,13 @@ _VERSIONS = ("0.0.4", "0.0.5")
 def read_items(items: Sequence[Item], context: ParseContext) -> list[list[Operation]]:
     """The ops of each item, in order. Errors are reported to the context; none is raised for what the text says."""
     with _without_collection():
-        return _FileReader(context).read(items)
+        results = _FileReader(context).read(items)
+        if not context.errors:
+            ops = [op for some in results for op in some]
+            symbols = {**context.symbols, **{name: op for op in ops if (name := symbol_of(op)) is not None}}
+            for error in infer_ops(ops, symbols):
+                context.report(error)
+        return results
 
 
 @contextmanager

@@ -68,6 +68,7 @@ PASSES: tuple[Entry, ...] = (
     Entry(
         "lower-relay-to-te", "lowering.relay.lower_relay_to_te:LowerRelayToTE", "Primitive functions to TE functions"
     ),
+    Entry("lower-te-to-tir", "lowering.te.lower_te_to_tir:LowerTEToTIR", "TE functions to TIR, a block for each tensor"),
     Entry(
         "lower-relay-to-llvm",
         "lowering.relay.lower_relay_to_llvm:LowerRelayToLLVM",

@@ -19,7 +19,6 @@ from xdsl.dialects.builtin import (
     IntegerAttr,
     LocationAttr,
     StringAttr,
-    UnitAttr,
     f64,
     i64,
 )
@@ -455,9 +454,7 @@ class Emitter:
     def _definition(self, node: ex.Var | ex.IterVar) -> SSAValue:
         """Emits a symbolic variable or a reduction's axis at the function's level."""
         if isinstance(node, ex.Var):
-            op: Operation = tir.VarOp(node.name, type_of(node.dtype))
-            if node.is_size:
-                op.attributes["te.size_var"] = UnitAttr()
+            op: Operation = tir.VarOp(node.name, type_of(node.dtype), size_var=node.is_size)
         elif node.iter_type != "R":
             raise ex.fail(f"axis '{node.name}' belongs to another compute")
         elif self.block is not self.function_block:

@@ -92,7 +92,7 @@ class _FunctionPrinter:
     def _definition(self, op: Operation, shared: set[SSAValue]) -> None:
         match op:
             case tir.VarOp():
-                kind = "size_var" if "te.size_var" in op.attributes else "var"
+                kind = "size_var" if op.size_var is not None else "var"
                 dtype = "" if op.result.type == I32 else f', "{type_to_dtype(op.result.type)}"'
                 self._line(f"{self.names[op.result]} = te.{kind}({quoted(op.var_name.data)}{dtype})")
             case te.PlaceholderOp():

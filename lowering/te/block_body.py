@@ -1,0 +1,194 @@
+"""The inside of a block: values of a TE body computed from its axes, tensors read from buffers, reducers applied."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, IntegerType, LocationAttr
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+
+from ...dialects import te, tir
+from ...dialects.te.expr import FLOAT_LIMITS, INT_LIMITS, is_float
+from ...dialects.tir.types import type_to_dtype
+from ...support.deep import in_deep_stack
+
+if TYPE_CHECKING:
+    from .create_prim_func import Lowering
+
+_SHALLOW = 60
+
+_COMBINERS: dict[str, type[tir.BinaryOp]] = {
+    "sum": tir.AddOp,
+    "prod": tir.MulOp,
+    "min": tir.MinOp,
+    "max": tir.MaxOp,
+    "all": tir.AndOp,
+    "any": tir.OrOp,
+}
+_NEUTRAL: dict[str, Callable[[str], float]] = {
+    "sum": lambda dtype: 0,
+    "prod": lambda dtype: 1,
+    "min": lambda dtype: FLOAT_LIMITS[dtype] if is_float(dtype) else INT_LIMITS[dtype][1],
+    "max": lambda dtype: -FLOAT_LIMITS[dtype] if is_float(dtype) else INT_LIMITS[dtype][0],
+    "all": lambda dtype: 1,
+    "any": lambda dtype: 0,
+}
+
+
+class BlockBody:
+    """Copies expressions and statements of TE to the end of a TIR block.
+
+    `known` maps axes, and what was copied already, to values in sight; it is shared with the bodies of regions inside,
+    which forget at their end what they learned.
+    """
+
+    def __init__(self, lowering: Lowering, block: Block, known: dict[SSAValue, SSAValue], depth: int = 0):
+        self.lowering = lowering
+        self.block = block
+        self.known = known
+        self.depth = depth
+        self._learned: list[SSAValue] = []
+
+    @contextmanager
+    def inside(self, block: Block) -> Generator[BlockBody]:
+        """A body of a region inside this one."""
+        inner = BlockBody(self.lowering, block, self.known, self.depth + 1)
+        yield inner
+        for value in inner._learned:
+            del self.known[value]
+
+    def learn(self, before: SSAValue, after: SSAValue) -> None:
+        """From now on, `after` stands for `before`."""
+        self.known[before] = after
+        self._learned.append(before)
+        if after.name_hint is None:
+            after.name_hint = before.name_hint
+
+    def add(self, op: Operation, location: LocationAttr) -> Operation:
+        """Appends an op."""
+        op.location = location
+        self.block.add_op(op)
+        return op
+
+    def values(self, roots: Sequence[SSAValue]) -> list[SSAValue]:
+        """The values of several expressions."""
+        return [self.value(root) for root in roots]
+
+    def value(self, root: SSAValue) -> SSAValue:
+        """The value of an expression, computed at the end of the block unless it is in sight."""
+        known, pending = self.known, [root]
+        while pending:
+            value = pending[-1]
+            if value in known:
+                pending.pop()
+                continue
+            op = value.owner
+            assert isinstance(op, Operation)
+            if isinstance(op.parent_op(), te.FuncOp) and not isinstance(op, tir.ConstOp):
+                self.learn(value, self.lowering.scalar(value))
+                continue
+            missing = [v for v in _inputs(op) if v not in known]
+            if missing:
+                pending += reversed(missing)
+                continue
+            pending.pop()
+            self._copy(op)
+        return known[root]
+
+    def copy_all(self, block: Block) -> None:
+        """Copies every op of a block, in order."""
+        for op in block.ops:
+            self.values(_inputs(op))
+            self._copy(op)
+
+    def _copy(self, op: Operation) -> None:
+        """Copies an op whose operands are in sight."""
+        known = self.known
+        if isinstance(op, te.ReadOp):
+            copied: Operation = tir.LoadOp(self.lowering.buffers[op.tensor], [known[i] for i in op.indices])
+        else:
+            copied = type(op).create(
+                operands=[known[v] for v in op.operands],
+                result_types=[r.type for r in op.results],
+                properties=op.properties,
+                attributes=op.attributes,
+                regions=[self._region(region) for region in op.regions],
+            )
+        self.add(copied, op.location)
+        for before, after in zip(op.results, copied.results, strict=True):
+            self.learn(before, after)
+
+    def _region(self, region: Region) -> Region:
+        copies: list[Block] = []
+        for block in region.blocks:
+            copy = Block(arg_types=[a.type for a in block.args])
+            with self.inside(copy) as inner:
+                for before, after in zip(block.args, copy.args, strict=True):
+                    inner.learn(before, after)
+                if inner.depth % _SHALLOW == 0:
+                    in_deep_stack(lambda inner=inner, block=block: inner.copy_all(block))
+                else:
+                    inner.copy_all(block)
+            copies.append(copy)
+        return Region(copies)
+
+    def guarded(self, condition: SSAValue, reduction: te.ReduceOp) -> list[SSAValue]:
+        """The sources of a reduction where the condition holds, elsewhere the identity; they are read only there."""
+        test = self.value(condition)
+        location = reduction.location
+        results: list[SSAValue] = []
+        for index, source in enumerate(reduction.sources):
+            sides = [Block(), Block()]
+            with self.inside(sides[0]) as inner:
+                inner.add(tir.YieldOp(inner.value(source)), location)
+            with self.inside(sides[1]) as inner:
+                inner.add(tir.YieldOp(identity(reduction, index, inner)), location)
+            choice = tir.IfThenElseOp(test, Region(sides[0]), Region(sides[1]), source.type)
+            results.append(self.add(choice, location).results[0])
+        return results
+
+    def inlined(self, block: Block, arguments: Sequence[SSAValue]) -> list[SSAValue]:
+        """What a region yields for these arguments, computed here."""
+        with self.inside(self.block) as inner:
+            for arg, value in zip(block.args, arguments, strict=True):
+                inner.learn(arg, value)
+            last = block.last_op
+            assert isinstance(last, tir.YieldOp)
+            return inner.values(last.values)
+
+
+def _inputs(op: Operation) -> Sequence[SSAValue]:
+    """The scalars and buffers that an op needs; a tensor is found as its buffer."""
+    return op.indices if isinstance(op, te.ReadOp) else op.operands
+
+
+def identity(reduction: te.ReduceOp, index: int, body: BlockBody) -> SSAValue:
+    """The value that changes nothing in the reduction's value `index`."""
+    if reduction.reducer is not None:
+        reducer = reduction.reducer.owner
+        assert isinstance(reducer, te.CommReducerOp)
+        return body.inlined(reducer.identity.block, [])[index]
+    type = reduction.sources[index].type
+    value = _NEUTRAL[reduction.kind.data](type_to_dtype(type))
+    return body.add(tir.ConstOp(number(value, type)), reduction.location).results[0]
+
+
+def number(value: float, type: Attribute) -> IntegerAttr | FloatAttr:
+    """A number of a dtype."""
+    if isinstance(type, IntegerType):
+        return IntegerAttr(int(value), type, truncate_bits=True)
+    return FloatAttr(float(value), type)  # type: ignore[arg-type]
+
+
+def combined(
+    reduction: te.ReduceOp, body: BlockBody, before: Sequence[SSAValue], sources: Sequence[SSAValue]
+) -> list[SSAValue]:
+    """The reduction's values after `before` has taken in `sources`."""
+    if reduction.reducer is not None:
+        reducer = reduction.reducer.owner
+        assert isinstance(reducer, te.CommReducerOp)
+        return body.inlined(reducer.combiner.block, [*before, *sources])
+    op = _COMBINERS[reduction.kind.data](before[0], sources[0])
+    return [body.add(op, reduction.location).results[0]]

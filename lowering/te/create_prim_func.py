@@ -1,0 +1,445 @@
+"""`te.create_prim_func`: a TE function as a TIR function, a loop nest with a block for each tensor.
+
+Names, axes, regions and attributes are those that TVM 0.16's `create_prim_func` gives (TVM, "te/operation/create_primfunc").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, NoneAttr
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from ...dialects import te, tir
+from ...dialects.tir.types import I1, I32, I64
+from ...support.diagnostics import error_at
+from .block_body import BlockBody, combined, identity
+from .regions import Accesses, RegionBuilder
+from .scan import lower_scan
+
+NO_ALIAS = "tir.noalias"
+
+
+def create_prim_func(function: te.FuncOp) -> tir.PrimFuncOp:
+    """The TIR function that computes what a TE function describes; inputs and outputs are its parameters, in order.
+
+    A parameter of known shape is a buffer; one with symbolic extents is a handle that `tir.match_buffer` takes apart, which
+    binds the symbolic sizes. A tensor that is no parameter gets a buffer of its own.
+
+    Raises MirError for a symbolic size that no parameter binds, and for a scan that reads what is not computed yet.
+    """
+    return Lowering(function).run()
+
+
+class Lowering:
+    """One function on its way."""
+
+    def __init__(self, function: te.FuncOp):
+        self.function = function
+        names = function.param_names()
+        types: list[Attribute] = []
+        params: list[str] = []
+        for name, value in zip(names, function.params, strict=True):
+            if not isinstance(value.type, te.TensorType):
+                types.append(value.type)
+            elif value.type.static_shape is not None:
+                types.append(value.type.buffer())
+            else:
+                types.append(tir.HandleType.get())
+                name = f"var_{name}"
+            params.append(name)
+        self.prim = tir.PrimFuncOp(
+            function.sym_name.data,
+            params,
+            types,
+            attrs=self._attributes(),
+            private=function.sym_visibility is not None,
+        )
+        self.prim.location = function.location
+        self.block = self.prim.body.block
+        # Scalars at the function's level, buffers of tensors, and the extents of buffers.
+        self.scalars: dict[SSAValue, SSAValue] = {}
+        self.buffers: dict[SSAValue, SSAValue] = {}
+        self.extents: dict[SSAValue, Sequence[SSAValue]] = {}
+        self.constants: dict[tuple[int, Attribute], SSAValue] = {}
+        self.buffer_names = set(names)
+        self.block_names: set[str] = set()
+        self.bound: set[SSAValue] = set()
+        self.needed = needed_ops(function)
+
+    def run(self) -> tir.PrimFuncOp:
+        """The TIR function."""
+        self._parameters()
+        body = [op for op in self.function.body.block.ops if op in self.needed]
+        scans = [op for op in body if isinstance(op, te.ScanOp)]
+        inside = {op for scan in scans for op in steps_of(scan)}
+        for op in body:
+            if isinstance(op, te.ComputeOp | te.ExternOp | te.ScanOp):
+                self._allocate(op, inside)
+        for op in body:
+            match op:
+                case te.ComputeOp() if op not in inside:
+                    self.compute(op, self.block)
+                case te.ExternOp():
+                    self._extern(op)
+                case te.ScanOp():
+                    lower_scan(self, op)
+                case _:
+                    pass
+        return self.prim
+
+    # The function -----------------------------------------------------------------------------------------------------
+
+    def _attributes(self) -> DictionaryAttr:
+        """The function's own attributes, that its buffers do not overlap, and which may change their layout."""
+        attrs = dict(self.function.attrs.data)
+        params = list(self.function.params)
+        free = [
+            params.index(tensor)
+            for op in self.function.body.block.ops
+            if isinstance(op, te.ComputeOp)
+            for tensor in op.layout_free
+            if tensor in params
+        ]
+        if free:
+            attrs["layout_free_buffers"] = ArrayAttr([IntegerAttr(i, I32) for i in dict.fromkeys(free)])
+        attrs[NO_ALIAS] = IntegerAttr(1, I1)
+        return DictionaryAttr({key: annotation(value) for key, value in attrs.items()})
+
+    def _parameters(self) -> None:
+        params = list(zip(self.function.params, self.prim.params, self.function.param_names(), strict=True))
+        for value, param, name in params:
+            param.name_hint = name if name.isidentifier() else None
+            if not isinstance(value.type, te.TensorType):
+                self.scalars[value] = param
+                self.bound.add(value)
+                continue
+            for extent in te.extents_of(value):
+                if isinstance(extent, SSAValue) and isinstance(extent.owner, tir.VarOp):
+                    self.bound.add(extent)
+        for value, param, name in params:
+            if isinstance(value.type, te.TensorType):
+                self._parameter(value, param, name)
+
+    def _parameter(self, value: SSAValue, param: SSAValue, name: str) -> None:
+        assert isinstance(value.type, te.TensorType)
+        type = value.type.buffer()
+        if isinstance(param.type, tir.BufferType):
+            buffer = param
+        else:
+            shape = [self.scalar(e) for e in te.extents_of(value) if isinstance(e, SSAValue)]
+            match = tir.MatchBufferOp(name, type, source=param, shape=shape)
+            match.location = value.owner.location if isinstance(value.owner, Operation) else self.function.location
+            self.block.add_op(match)
+            match.result.name_hint = name if name.isidentifier() else None
+            buffer = match.result
+        self.buffers[value] = buffer
+        self.extents[buffer] = [self.extent(e) for e in te.extents_of(value)]
+
+    def _allocate(self, op: Operation, inside: set[Operation]) -> None:
+        """Memory for tensors that are no parameters; the update of a scan lies in the scan's own."""
+        if op in inside and isinstance(op, te.ComputeOp) and any(_scan_of(r) for r in op.results):
+            return
+        for result in op.results:
+            if result in self.buffers or not isinstance(result.type, te.TensorType):
+                continue
+            name = unique(te.tensor_name(result), self.buffer_names)
+            shape = [self.scalar(e) for e in te.extents_of(result) if isinstance(e, SSAValue)]
+            alloc = tir.AllocBufferOp(name, result.type.buffer(), shape=shape)
+            alloc.location = op.location
+            self.block.add_op(alloc)
+            alloc.result.name_hint = name if name.isidentifier() else None
+            self.buffers[result] = alloc.result
+            self.extents[alloc.result] = [self.extent(e) for e in te.extents_of(result)]
+
+    # Scalars ----------------------------------------------------------------------------------------------------------
+
+    def constant(self, value: int, type: Attribute) -> SSAValue:
+        """An integer, at the function's level."""
+        found = self.constants.get((value, type))
+        if found is None:
+            found = self.constants[value, type] = self.add(tir.ConstOp(IntegerAttr(value, type)), self.block)  # type: ignore[arg-type]
+        return found
+
+    def extent(self, extent: IntegerAttr | SSAValue) -> SSAValue:
+        """An extent as a value at the function's level."""
+        if isinstance(extent, SSAValue):
+            return self.scalar(extent)
+        return self.constant(extent.value.data, extent.type)
+
+    def scalar(self, root: SSAValue) -> SSAValue:
+        """A value of the TE function's level at the TIR function's level."""
+        known, pending = self.scalars, [root]
+        while pending:
+            value = pending[-1]
+            if value in known:
+                pending.pop()
+                continue
+            op = value.owner
+            assert isinstance(op, Operation)
+            missing = [v for v in op.operands if v not in known]
+            if missing:
+                pending += missing
+                continue
+            pending.pop()
+            if isinstance(op, tir.VarOp) and value not in self.bound:
+                raise error_at(
+                    op,
+                    f"no parameter binds the symbolic size '{op.var_name.data}' of function '{self.function.sym_name.data}'",
+                    "a size is bound where it is, by itself, an extent of a parameter: return a tensor that has it",
+                    f"or return it as a scalar parameter: return [{op.var_name.data}, …]",
+                )
+            copied = op.clone(known)
+            copied.location = op.location
+            known[value] = self.add(copied, self.block)
+            known[value].name_hint = value.name_hint
+        return known[root]
+
+    def add(self, op: Operation, block: Block) -> SSAValue:
+        """Appends an op of one result."""
+        block.add_op(op)
+        return op.results[0]
+
+    # Tensors ----------------------------------------------------------------------------------------------------------
+
+    def compute(self, op: te.ComputeOp, block: Block, step: SSAValue | None = None) -> None:
+        """The loop nest of a compute, at the end of `block`. With `step`, the first axis is that loop's variable."""
+        axes: list[tuple[SSAValue, str, SSAValue, SSAValue, str]] = []
+        extents = [self.extent(e) for e in te.extents_of(op.results[0])]
+        for axis, name, extent in zip(op.axes, op.iter_names.data, extents, strict=True):
+            axes.append((axis, name.data, self.constant(0, extent.type), extent, "S"))
+        reduction = op.reduction
+        for axis in () if reduction is None else reduction.axes:
+            owner = axis.owner
+            assert isinstance(owner, te.ReduceAxisOp)
+            axes.append((axis, owner.var_name.data, self.scalar(owner.min), self.scalar(owner.extent), "R"))
+        bindings: list[SSAValue] = []
+        for _, name, low, extent, _ in axes:
+            if step is not None and not bindings:
+                bindings.append(step)
+                continue
+            loop = tir.ForOp(name, low, extent)
+            loop.location = op.location
+            block.add_op(loop)
+            block = loop.body.block
+            loop.loop_var.name_hint = name if name.isidentifier() else None
+            bindings.append(loop.loop_var)
+        if step is not None:
+            axes[0] = (*axes[0][:4], "scan")
+        outputs = [self.buffers[r] for r in op.results]
+        # Values that do not depend on each other are blocks of their own; a reduction of several values is one.
+        groups = [list(range(len(outputs)))] if reduction is not None else [[i] for i in range(len(outputs))]
+        for group in groups:
+            base = op.compute_name.data if len(groups) == 1 else f"{op.compute_name.data}.v{group[0]}"
+            self._block(op, block, base, axes, bindings, group)
+
+    def _block(
+        self,
+        op: te.ComputeOp,
+        parent: Block,
+        name: str,
+        axes: list[tuple[SSAValue, str, SSAValue, SSAValue, str]],
+        bindings: list[SSAValue],
+        group: list[int],
+    ) -> None:
+        names = [f"v_{axis_name}" for _, axis_name, _, _, _ in axes]
+        kinds = [kind for _, _, _, _, kind in axes]
+        mins, extents = [low for _, _, low, _, _ in axes], [extent for _, _, _, extent, _ in axes]
+        if not axes:
+            names, kinds = ["vi"], ["S"]
+            mins, extents, bindings = [self.constant(0, I32)], [self.constant(1, I32)], [self.constant(0, I32)]
+        made = tir.BlockOp(
+            unique(name, self.block_names),
+            names,
+            kinds,
+            mins,
+            extents,
+            bindings,
+            annotations=DictionaryAttr({key: annotation(value) for key, value in op.attrs.data.items()}),
+        )
+        made.location = op.location
+        parent.add_op(made)
+        for var, var_name in zip(made.iter_vars, names, strict=True):
+            var.name_hint = var_name if var_name.isidentifier() else None
+        known = dict(zip((axis for axis, *_ in axes), made.iter_vars, strict=False))
+        body = BlockBody(self, made.body.block, known)
+        spatial = [known[axis] for axis in op.axes]
+        outputs = [self.buffers[op.results[i]] for i in group]
+        if op.reduction is not None:
+            init = tir.InitOp()
+            init.location = op.location
+            reads = self._reduction(op, op.reduction, body, init, outputs, spatial)
+            if body.block.first_op is not None:
+                body.block.insert_op_before(init, body.block.first_op)
+            skip: list[SSAValue] = outputs
+        else:
+            reads = [body.value(op.values[i]) for i in group]
+            for value, output in zip(reads, outputs, strict=True):
+                body.add(tir.StoreOp(value, output, spatial), op.location)
+            skip = []
+        accesses, writes = Accesses(), Accesses()
+        accesses.collect(reads, skip)
+        for output in outputs:
+            writes.add(output, spatial)
+        domain = dict(zip(made.iter_vars, zip(mins, extents, strict=True), strict=True))
+        self.finish(body.block, accesses, writes, domain)
+
+    def finish(
+        self,
+        block: Block,
+        reads: Accesses,
+        writes: Accesses,
+        domain: dict[SSAValue, tuple[SSAValue, SSAValue]],
+    ) -> None:
+        """Puts `tir.reads` and `tir.writes` at the head of a block's body."""
+        regions = RegionBuilder(block, self.extents, domain)
+        regions.block.add_op(tir.ReadsOp(*regions.regions(reads)))
+        regions.block.add_op(tir.WritesOp(*regions.regions(writes)))
+        move_to_front(regions.block, block)
+
+    def _reduction(
+        self,
+        op: te.ComputeOp,
+        reduction: te.ReduceOp,
+        body: BlockBody,
+        init: tir.InitOp,
+        outputs: list[SSAValue],
+        spatial: list[SSAValue],
+    ) -> list[SSAValue]:
+        """The update of a reduction, and its init; gives the values whose loads are the block's reads."""
+        location = reduction.location
+        start = BlockBody(self, init.body.block, dict(body.known))
+        for index, output in enumerate(outputs):
+            value = start.value(reduction.init[index]) if reduction.init else identity(reduction, index, start)
+            start.add(tir.StoreOp(value, output, spatial), location)
+        if reduction.condition is None:
+            sources = body.values(reduction.sources)
+        else:
+            sources = body.guarded(reduction.condition, reduction)
+        before = [body.add(tir.LoadOp(output, spatial), location).results[0] for output in outputs]
+        results = combined(reduction, body, before, sources)
+        if len(results) > 1:
+            # All are computed before the first is stored.
+            lets: list[SSAValue] = []
+            for value, result in zip(results, op.results, strict=True):
+                name = f"v_{te.tensor_name(result)}"
+                lets.append(body.add(tir.LetOp(name, value), location).results[0])
+                lets[-1].name_hint = name if name.isidentifier() else None
+            results = lets
+        for value, output in zip(results, outputs, strict=True):
+            body.add(tir.StoreOp(value, output, spatial), location)
+        return results
+
+    def _extern(self, op: te.ExternOp) -> None:
+        """One block without axes, which reads and writes whole buffers."""
+        made = tir.BlockOp(
+            unique(op.extern_name.data, self.block_names),
+            [],
+            [],
+            [],
+            [],
+            [],
+            annotations=DictionaryAttr({key: annotation(value) for key, value in op.attrs.data.items()}),
+        )
+        made.location = op.location
+        self.block.add_op(made)
+        block = made.body.block
+        tensors = [*op.inputs, *op.results]
+        known = {arg: self.buffers[t] for arg, t in zip(op.body.block.args, tensors, strict=True)}
+        body = BlockBody(self, block, known)
+        body.copy_all(op.body.block)
+        regions = RegionBuilder(block, self.extents, {})
+        inputs = dict.fromkeys(self.buffers[t] for t in op.inputs)
+        regions.block.add_op(tir.ReadsOp(*[regions.full(b) for b in inputs]))
+        regions.block.add_op(tir.WritesOp(*[regions.full(self.buffers[r]) for r in op.results]))
+        move_to_front(regions.block, block)
+
+
+def move_to_front(source: Block, target: Block) -> None:
+    """Moves all ops of one block before those of another."""
+    ops = list(source.ops)
+    for op in ops:
+        op.detach()
+    if target.first_op is None:
+        target.add_ops(ops)
+    else:
+        target.insert_ops_before(ops, target.first_op)
+
+
+def needed_ops(function: te.FuncOp) -> set[Operation]:
+    """The ops at the function's level that its parameters depend on."""
+    block = function.body.block
+    found: set[Operation] = set()
+    pending = [v.owner for v in function.params]
+    while pending:
+        op = pending.pop()
+        if not isinstance(op, Operation) or op in found:
+            continue
+        found.add(op)
+        inner: list[Operation] = [op]
+        while inner:
+            part = inner.pop()
+            pending += [v.owner for v in part.operands if isinstance(v.owner, Operation) and v.owner.parent is block]
+            inner += [o for region in part.regions for b in region.blocks for o in b.ops]
+    return found
+
+
+def steps_of(scan: te.ScanOp) -> list[te.ComputeOp]:
+    """The computes that a scan carries out step by step: its updates, and what they need that depends on the state."""
+    ordered: list[te.ComputeOp] = []
+    depends: dict[Operation, bool] = {}
+
+    def inputs(op: Operation) -> Iterable[SSAValue]:
+        return [*op.operands, *(v for o in op.walk() for v in o.operands if isinstance(v.type, te.TensorType))]
+
+    states = set(scan.state)
+    pending: list[Operation] = [u.owner for u in scan.update if isinstance(u.owner, Operation)]
+    while pending:
+        op = pending[-1]
+        if op in depends:
+            pending.pop()
+            continue
+        needed = [v for v in inputs(op) if isinstance(v.owner, Operation)] if isinstance(op, te.ComputeOp) else []
+        missing = [v.owner for v in needed if v.owner not in depends and v not in states]
+        if missing:
+            pending += [o for o in missing if isinstance(o, Operation)]
+            continue
+        pending.pop()
+        is_update = any(u.owner is op for u in scan.update)
+        depends[op] = is_update or any(
+            v in states or depends.get(v.owner, False) for v in needed if isinstance(v.owner, Operation)
+        )
+        if depends[op] and isinstance(op, te.ComputeOp):
+            ordered.append(op)
+    return ordered
+
+
+def _scan_of(result: SSAValue) -> te.ScanOp | None:
+    return next(
+        (u.operation for u in result.uses if isinstance(u.operation, te.ScanOp) and result in u.operation.update), None
+    )
+
+
+def unique(name: str, taken: set[str]) -> str:
+    """The name, with a number where it is taken: A, A_1, A_2."""
+    found, number = name, 0
+    while found in taken:
+        number += 1
+        found = f"{name}_{number}"
+    taken.add(found)
+    return found
+
+
+def annotation(value: Attribute) -> Attribute:
+    """An attribute of TE as TIR has it: integers are int32 where they fit, as a Python int is there."""
+    match value:
+        case IntegerAttr() if value.type == I64 and -(1 << 31) <= value.value.data < 1 << 31:
+            return IntegerAttr(value.value.data, I32)
+        case ArrayAttr():
+            return ArrayAttr([annotation(v) for v in value.data])
+        case DictionaryAttr():
+            return DictionaryAttr({key: annotation(v) for key, v in value.data.items()})
+        case NoneAttr():
+            return value
+        case _:
+            return value

@@ -1,0 +1,213 @@
+"""What a block reads and writes: the box of each buffer that covers its accesses, as exact as TVM computes it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from xdsl.builder import Builder
+from xdsl.dialects.builtin import AnyFloat, IntegerAttr
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.rewriter import InsertPoint
+
+from ...dialects import tir
+from ...dialects.tir.analysis import Analyzer, Expr, Kind
+from ...dialects.tir.analysis.expr import maximum, minimum
+
+# Calls whose result an index may hold; of any other call's result nothing is known.
+_INDEX_CALLS = frozenset(["shift_left", "shift_right", "bitwise_and", "bitwise_or", "bitwise_xor", "likely"])
+
+
+@dataclass
+class Access:
+    """All that a block accesses of one buffer: the indices of each access, distinct."""
+
+    buffer: SSAValue
+    points: dict[tuple[SSAValue, ...], None] = field(default_factory=dict[tuple[SSAValue, ...], None])
+
+
+class Accesses:
+    """What a block accesses, by buffer in the order in which evaluating its values meets them."""
+
+    def __init__(self) -> None:
+        self.by_buffer: dict[SSAValue, Access] = {}
+
+    def collect(self, values: Iterable[SSAValue], skip: Iterable[SSAValue] = ()) -> None:
+        """Adds what evaluating `values` loads, the outer load before those in its indices; not from buffers in `skip`."""
+        skipped = set(skip)
+        seen: set[SSAValue] = set()
+        pending = list(reversed(list(values)))
+        while pending:
+            value = pending.pop()
+            op = value.owner
+            if value in seen or isinstance(op, Block):
+                continue
+            seen.add(value)
+            inner: list[SSAValue] = list(op.operands)
+            if isinstance(op, tir.LoadOp):
+                inner = list(op.indices)
+                if op.buffer not in skipped:
+                    self.add(op.buffer, inner)
+            for region in op.regions:
+                last = region.block.last_op
+                if isinstance(last, tir.YieldOp):
+                    inner += last.values
+            pending += reversed(inner)
+
+    def add(self, buffer: SSAValue, indices: Sequence[SSAValue]) -> None:
+        """Adds one access."""
+        self.by_buffer.setdefault(buffer, Access(buffer)).points[tuple(indices)] = None
+
+
+class RegionBuilder:
+    """Emits `tir.buffer_region`s for the accesses of `body`, with copies of the index expressions they need.
+
+    The ops go to `block`, to stand before those of `body`. `extents` are the extents of each buffer, `domain` the range
+    (minimum, extent) of each axis of the body.
+    """
+
+    def __init__(
+        self,
+        body: Block,
+        extents: Mapping[SSAValue, Sequence[SSAValue]],
+        domain: Mapping[SSAValue, tuple[SSAValue, SSAValue]],
+    ):
+        self.body = body
+        self.block = Block()
+        self.extents = extents
+        self.domain = domain
+        self._copies: dict[SSAValue, SSAValue] = {}
+        self._constants: dict[tuple[int, Attribute], SSAValue] = {}
+        self._analyzer: Analyzer | None = None
+
+    def regions(self, accesses: Accesses) -> list[SSAValue]:
+        """A region for each buffer."""
+        return [self.region(access) for access in accesses.by_buffer.values()]
+
+    def full(self, buffer: SSAValue) -> SSAValue:
+        """The whole buffer."""
+        extents = self.extents[buffer]
+        return self._add(tir.BufferRegionOp(buffer, [self._constant(0, e.type) for e in extents], extents))
+
+    def region(self, access: Access) -> SSAValue:
+        """The box that covers all accesses."""
+        mins: list[SSAValue] = []
+        extents: list[SSAValue] = []
+        for dim, extent in enumerate(self.extents[access.buffer]):
+            low, length = self._interval(list(dict.fromkeys(point[dim] for point in access.points)), extent)
+            mins.append(low)
+            extents.append(length)
+        return self._add(tir.BufferRegionOp(access.buffer, mins, extents))
+
+    def _interval(self, indices: list[SSAValue], extent: SSAValue) -> tuple[SSAValue, SSAValue]:
+        everything = self._constant(0, extent.type), extent
+        first = indices[0]
+        if len(indices) == 1:
+            return everything if _is_opaque(first) else (self._copy(first), self._constant(1, first.type))
+        if any(_is_opaque(i) or _loads(i) or i.type != first.type for i in indices):
+            return everything
+        analyzer = self._analyzer = self._analyzer or self._knowing_domain()
+        points = [analyzer.expr(i) for i in indices]
+        if not all(map(self._is_visible, points)):
+            return everything
+        offsets = [(p - points[0]).value for p in points]
+        known = [o for o in offsets if o is not None]
+        if len(known) == len(points):
+            low, length = points[0] + min(known), analyzer.expr(max(known) - min(known) + 1)
+        else:
+            low = analyzer.simplify(minimum(*points))
+            length = analyzer.simplify(maximum(*points) - low + 1)
+        builder = Builder(InsertPoint.at_end(self.block))
+        return analyzer.to_ssa(low, builder, first.type), analyzer.to_ssa(length, builder, first.type)
+
+    def _knowing_domain(self) -> Analyzer:
+        analyzer = Analyzer()
+        for axis, (low, extent) in self.domain.items():
+            analyzer.bind(axis, low, extent)
+        return analyzer
+
+    def _is_visible(self, expr: Expr) -> bool:
+        """Whether an expression is of axes and of what is defined outside of the block, so that it can be emitted here."""
+        pending, seen = [expr], set[Expr]()
+        while pending:
+            part = pending.pop()
+            if part in seen:
+                continue
+            seen.add(part)
+            for atom, _ in part.terms:
+                pending += atom.operands
+                value = atom.payload
+                if atom.kind is Kind.VAR and isinstance(value, SSAValue) and value not in self.domain:
+                    owner = value.owner
+                    if not isinstance(owner, Block) and owner.parent is self.body:
+                        return False
+        return True
+
+    def _copy(self, root: SSAValue) -> SSAValue:
+        """The expression again: what is shared with the block's body would be written as one value with two uses."""
+        copies, pending = self._copies, [root]
+        while pending:
+            value = pending[-1]
+            op = value.owner
+            if value in copies:
+                pending.pop()
+                continue
+            if isinstance(op, Block) or op.parent is not self.body:
+                copies[value] = value
+                continue
+            missing = [v for v in op.operands if v not in copies]
+            if missing:
+                pending += missing
+                continue
+            pending.pop()
+            copies[value] = self._add(
+                type(op).create(
+                    operands=[copies[v] for v in op.operands],
+                    result_types=[r.type for r in op.results],
+                    properties=op.properties,
+                    location=op.location,
+                )
+            )
+        return copies[root]
+
+    def _constant(self, value: int, type: Attribute) -> SSAValue:
+        found = self._constants.get((value, type))
+        if found is None:
+            found = self._constants[value, type] = self._add(tir.ConstOp(IntegerAttr(value, type)))  # type: ignore[arg-type]
+        return found
+
+    def _add(self, op: Operation) -> SSAValue:
+        self.block.add_op(op)
+        return op.results[0]
+
+
+def _expression(value: SSAValue) -> Iterable[Operation]:
+    """The ops that compute an index."""
+    seen: set[SSAValue] = set()
+    pending = [value]
+    while pending:
+        part = pending.pop()
+        if part in seen or isinstance(part.owner, Block):
+            continue
+        seen.add(part)
+        yield part.owner
+        pending += part.owner.operands
+
+
+def _is_opaque(index: SSAValue) -> bool:
+    """Whether TVM's interval analysis knows nothing of the index: it comes from a float, a choice or a call."""
+    for op in _expression(index):
+        match op:
+            case tir.CastOp() if isinstance(op.value.type, AnyFloat):
+                return True
+            case tir.IfThenElseOp():
+                return True
+            case tir.CallOp() if op.intrinsic.data not in _INDEX_CALLS:
+                return True
+            case _:
+                pass
+    return False
+
+
+def _loads(index: SSAValue) -> bool:
+    return any(isinstance(op, tir.LoadOp) for op in _expression(index))

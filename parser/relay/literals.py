@@ -35,8 +35,8 @@ _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*")
 class ConstantTexts:
     """How each constant of a module is written: a literal, a reference to a side file, or one to the metadata section."""
 
-    def __init__(self, module: ModuleOp):
-        self._module = module
+    def __init__(self, module: ModuleOp, types: bool):
+        self._types = types
         self._stored: dict[int, int] = {}
         self._arrays: list[ArrayValueAttr] = []
         self._literals: dict[ArrayValueAttr, str | None] = {}
@@ -115,28 +115,44 @@ class ConstantTexts:
 
     def metadata(self) -> str:
         """The metadata section, or nothing when no constant needs it."""
-        return metadata_text([value.array for value in self._arrays]) if self._arrays else ""
+        if not self._arrays:
+            return ""
+        return metadata_text([value.array for value in self._arrays], types=self._types)
 
 
-def metadata_text(arrays: Sequence[NDArray[np.generic]]) -> str:
-    """A `#[metadata]` section of constants, laid out as TVM's JSON writer does."""
-    empty_device = 4
-    nodes = ['"type_key": ""', '"type_key": "Map", \n      "keys": [\n        "relay.Constant"\n      ], \n      "data": [2]']
-    # The first constant is followed by the device that all of them share and its empty string.
-    places = [3, *range(6, 5 + len(arrays))]
-    nodes.append(f'"type_key": "Array", \n      "data": [{", ".join(map(str, places))}]')
-    for number in range(len(arrays)):
-        fields = {"_checked_type_": "0", "data": number, "span": "0", "virtual_device_": empty_device}
+def metadata_text(arrays: Sequence[NDArray[np.generic]], *, types: bool) -> str:
+    """A `#[metadata]` section of constants, laid out as TVM's JSON writer does; with `types` each has its type."""
+    nodes = ['"type_key": ""', '"type_key": "Map", \n      "keys": [\n        "relay.Constant"\n      ], \n      "data": [2]', ""]
+    places: list[int] = []
+    device = 4  # All constants share one node of no device, which follows the first constant.
+    for number, array in enumerate(arrays):
+        places.append(len(nodes))
+        type_place = len(nodes) + (1 if number else 3) if types else 0
+        fields = {"_checked_type_": type_place, "data": number, "span": 0, "virtual_device_": device}
         nodes.append(_node("relay.Constant", fields))
         if number == 0:
-            device = {"device_type_int": "-1", "memory_scope": "5", "target": "0", "virtual_device_id": "-1"}
-            nodes += [_node("VirtualDevice", device), '"type_key": "runtime.String"']
+            none = {"device_type_int": -1, "memory_scope": device + 1, "target": 0, "virtual_device_id": -1}
+            nodes += [_node("VirtualDevice", none), '"type_key": "runtime.String"']
+        if types:
+            nodes += _type_nodes(array, type_place)
+    nodes[2] = _list_node(places)
     listed = ", \n".join(f"    {{\n      {node}\n    }}" for node in nodes)
     blobs = ", \n".join(f'    "{encode(array)}"' for array in arrays)
     return (
         f'#[metadata]\n{{\n  "root": 1, \n  "nodes": [\n{listed}\n  ], \n  "b64ndarrays": [\n{blobs}\n  ], \n'
         '  "attrs": {"tvm_version": "0.16.0"}\n}'
     )
+
+
+def _type_nodes(array: NDArray[np.generic], place: int) -> list[str]:
+    """The nodes of an array's type, which begin at `place`."""
+    dims = [_node("IntImm", {"dtype": "int32", "span": 0, "value": dim}) for dim in array.shape]
+    type = _node("relay.TensorType", {"dtype": array.dtype.name, "shape": place + 1, "span": 0})
+    return [type, _list_node(range(place + 2, place + 2 + len(dims))), *dims]
+
+
+def _list_node(places: Sequence[int]) -> str:
+    return f'"type_key": "Array", \n      "data": [{", ".join(map(str, places))}]' if places else '"type_key": "Array"'
 
 
 def _node(kind: str, fields: Mapping[str, object]) -> str:

@@ -43,7 +43,7 @@ def print_groups(groups: Sequence[Sequence[Operation]], module: ModuleOp, *, typ
 
 class _ModulePrinter:
     def __init__(self, module: ModuleOp, types: bool):
-        self.constants = ConstantTexts(module)
+        self.constants = ConstantTexts(module, types)
         self.numbering = Numbering(self.constants.meet)
         self.types = types
         self._functions: list[ir.FuncOp] = []

@@ -18,8 +18,6 @@ from xdsl.dialects.builtin import (
     Float64Type,
     IntegerAttr,
     IntegerType,
-    MemRefType,
-    VectorType,
     f32,
     i1,
     i16,
@@ -27,13 +25,12 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.dialects.utils import FastMathAttrBase
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.utils.hints import isa
 
 from ...dialects import llvm_ext, vector_ext
 from ...support.diagnostics import error_at
 from .builder import NO_FASTMATH, WRAPS, Builder, wrap
 from .converter import Converter, HandlerTable
-from .types import element_of, float_width, with_element
+from .types import element_of, float_width, is_memref, is_vector, with_element
 
 TABLE = HandlerTable()
 
@@ -57,7 +54,7 @@ def convert_constant(c: Converter, op: arith.ConstantOp) -> None:
             assert isinstance(type_, IntegerType)
             value = IntegerAttr(wrap(value.value.data, type_.width.data), type_)
         case DenseIntOrFPElementsAttr():
-            if not isa(type_, VectorType[Attribute]):
+            if not is_vector(type_):
                 raise error_at(op, f"a constant of type {op.result.type} cannot be lowered", "use a memref.global")
             if value.type != type_:
                 value = DenseIntOrFPElementsAttr.from_list(type_, list(value.get_values()))  # pyright: ignore[reportArgumentType]
@@ -318,7 +315,7 @@ def _widened(c: Converter, values: tuple[SSAValue, ...]) -> tuple[SSAValue, ...]
 @TABLE.on(arith.SelectOp, vector_ext.SelectOp)
 def convert_select(c: Converter, op: arith.SelectOp | vector_ext.SelectOp) -> None:
     """cond ? lhs : rhs."""
-    if isa(op.lhs.type, MemRefType):
+    if is_memref(op.lhs.type):
         raise error_at(op, "a select between memrefs cannot be lowered", "select the element, or branch with scf.if")
     cond, lhs, rhs = c.operands(op)
     c.bind(op.result, c.select(cond, lhs, rhs))
@@ -458,6 +455,6 @@ def convert_vector_cast(c: Converter, op: vector_ext.CastOp) -> None:
 @TABLE.on(arith.BitcastOp)
 def convert_bitcast(c: Converter, op: arith.BitcastOp) -> None:
     """The same bits as another type of the width."""
-    if isa(op.input.type, MemRefType):
+    if is_memref(op.input.type):
         raise error_at(op, "a bitcast of a memref cannot be lowered", "use memref.view on a memref of i8")
     c.bind(op.result, c.emit(llvm.BitcastOp, (c.value(op.input),), c.type_of(op.result)))

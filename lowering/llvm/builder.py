@@ -26,10 +26,9 @@ from xdsl.dialects.builtin import (
     i64,
 )
 from xdsl.ir import Attribute, Block, Operation, SSAValue
-from xdsl.utils.hints import isa
 
 from ...dialects import llvm_ext
-from .types import FLOAT_TYPES, PTR, element_of, lanes, with_element
+from .types import FLOAT_TYPES, PTR, element_of, is_vector, lanes, with_element
 
 OpT = TypeVar("OpT", bound=Operation)
 Index = int | SSAValue
@@ -132,7 +131,7 @@ class Builder:
         else:
             assert isinstance(element, IntegerType)
             scalar = IntegerAttr(wrap(int(value), element.width.data), element)
-        if isa(type_, VectorType[Attribute]):
+        if is_vector(type_):
             number = scalar.value.data
             return self.constant_attr(DenseIntOrFPElementsAttr.from_list(type_, [number]), type_)  # pyright: ignore[reportArgumentType]
         return self.constant_attr(scalar, type_)

@@ -18,18 +18,16 @@ from xdsl.dialects.builtin import (
     DictionaryAttr,
     IntegerAttr,
     LocationAttr,
-    MemRefType,
     ModuleOp,
     StringAttr,
     i32,
 )
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
-from xdsl.utils.hints import isa
 
 from ...support.diagnostics import error_at, source_position
 from .builder import Builder, Index
 from .memref_value import MemRefValue
-from .types import TypeConverter
+from .types import TypeConverter, is_memref
 
 OpT = TypeVar("OpT", bound=Operation)
 Handler = Callable[["Converter", Any], None]
@@ -154,7 +152,7 @@ class Converter(Builder):
         """`source` as a number when it is constant, else as an i64 value."""
         converted = self.value(source)
         owner = converted.owner
-        if isinstance(owner, llvm.ConstantOp) and isa(owner.value, IntegerAttr):
+        if isinstance(owner, llvm.ConstantOp) and isinstance(owner.value, IntegerAttr):
             return owner.value.value.data
         return converted
 
@@ -180,7 +178,7 @@ class Converter(Builder):
 
     def flat_types(self, source: SSAValue) -> list[Attribute]:
         """The types of the block arguments that carry `source`."""
-        if not isa(source.type, MemRefType):
+        if not is_memref(source.type):
             return [self.type_of(source)]
         from .memref_to_llvm import carried_types
 
@@ -190,7 +188,7 @@ class Converter(Builder):
         """The values that carry `sources` to another block."""
         out: list[SSAValue] = []
         for source in sources:
-            if isa(source.type, MemRefType):
+            if is_memref(source.type):
                 from .memref_to_llvm import carry
 
                 out += carry(self, source)
@@ -202,7 +200,7 @@ class Converter(Builder):
         """Binds `sources` to what `flatten` sent over."""
         position = 0
         for source in sources:
-            if isa(source.type, MemRefType):
+            if is_memref(source.type):
                 from .memref_to_llvm import uncarry
 
                 count = len(self.flat_types(source))

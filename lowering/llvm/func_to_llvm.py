@@ -26,13 +26,12 @@ from xdsl.dialects.builtin import (
     i64,
 )
 from xdsl.ir import Attribute, Block, Region, SSAValue
-from xdsl.utils.hints import isa
 
 from ...support.diagnostics import error_at
 from ...support.walk import walk_ops
 from .converter import Converter, HandlerTable, Signature
 from .memref_value import from_bare_pointer
-from .types import TypeConverter, byte_size, in_memory
+from .types import TypeConverter, byte_size, in_memory, is_memref
 
 TABLE = HandlerTable()
 
@@ -111,7 +110,7 @@ def _argument_attrs(op: func.FuncOp) -> ArrayAttr[DictionaryAttr] | None:
     out: list[DictionaryAttr] = []
     for type_, attrs in zip(types, given, strict=True):
         kept = {key: value for key, value in attrs.items() if key.startswith("llvm.")}
-        if isa(type_, MemRefType):
+        if is_memref(type_):
             if noalias is not None:
                 kept |= {"llvm.noalias": UnitAttr(), "llvm.nonnull": UnitAttr(), "llvm.noundef": UnitAttr()}
                 if (count := _static_extent(type_)) > 0:
@@ -162,7 +161,7 @@ def convert_func(c: Converter, op: func.FuncOp) -> None:
     c.argument_attrs, c.function_name, c.in_parallel = arg_attrs, name, False
     first = op.body.blocks[0]
     for source, converted in zip(first.args, entry.args, strict=True):
-        if isa(source.type, MemRefType):
+        if is_memref(source.type):
             element = c.types(source.type.element_type, source)
             c.bind(source, from_bare_pointer(converted, source.type, element, source))
         else:
@@ -178,7 +177,7 @@ def convert_return(c: Converter, op: func.ReturnOp) -> None:
 
 def bare_value(c: Converter, source: SSAValue) -> SSAValue:
     """How a value goes to or from a function."""
-    return c.memref(source).bare(c) if isa(source.type, MemRefType) else c.value(source)
+    return c.memref(source).bare(c) if is_memref(source.type) else c.value(source)
 
 
 @TABLE.on(func.CallOp)
@@ -196,7 +195,7 @@ def convert_call(c: Converter, op: func.CallOp) -> None:
         results = unpack_struct(c, returned, struct.types.data)
     status = results.pop() if signature.returns_status else None
     for source, converted in zip(op.res, results, strict=True):
-        if isa(source.type, MemRefType):
+        if is_memref(source.type):
             element = c.types(source.type.element_type, source)
             c.bind(source, from_bare_pointer(converted, source.type, element, source))
         else:

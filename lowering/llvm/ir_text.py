@@ -19,12 +19,11 @@ from xdsl.dialects.builtin import (
     IntegerType,
     StringAttr,
     UnitAttr,
-    VectorType,
 )
 from xdsl.ir import Attribute
-from xdsl.utils.hints import isa
 
 from ...support.diagnostics import error_at
+from .types import is_vector
 
 _FLOAT_NAMES: dict[type[Attribute], str] = {
     BFloat16Type: "bfloat",
@@ -61,7 +60,7 @@ def _type_text(type_: Attribute) -> str:
         case llvm.LLVMFunctionType():
             inputs = [type_text(part) for part in type_.inputs] + (["..."] if type_.is_variadic else [])
             return f"{type_text(type_.output)} ({', '.join(inputs)})"
-        case _ if isa(type_, VectorType[Attribute]) and type_.get_num_dims() == 1:
+        case _ if is_vector(type_) and type_.get_num_dims() == 1:
             return f"<{type_.get_shape()[0]} x {type_text(type_.element_type)}>"
         case _ if type(type_) in _FLOAT_NAMES:
             return _FLOAT_NAMES[type(type_)]
@@ -137,7 +136,7 @@ def constant_text(value: Attribute, type_: Attribute) -> str:
             return scalar_text(value.value.data, type_)
         case FloatAttr():
             return float_text(value.value.data, type_)
-        case DenseIntOrFPElementsAttr() if isa(type_, VectorType[Attribute]):
+        case DenseIntOrFPElementsAttr() if is_vector(type_):
             element = type_.element_type
             name = type_text(element)
             if value.is_splat():
@@ -256,7 +255,7 @@ _BY_FIRST_OPERAND = "vector.reduce."
 
 def mangled_type(type_: Attribute) -> str:
     """A type as a part of an intrinsic's name: `v4f32`, `p0`, `i64`."""
-    if isa(type_, VectorType[Attribute]):
+    if is_vector(type_):
         return f"v{type_.get_shape()[0]}{mangled_type(type_.element_type)}"
     if isinstance(type_, llvm.LLVMPointerType):
         return f"p{type_.addr_space.data}" if isinstance(type_.addr_space, IntAttr) else "p0"
@@ -271,10 +270,8 @@ def intrinsic_suffixes(name: str, operands: Sequence[Attribute], result: Attribu
         return ""
     positions = _OVERLOADS.get(base)
     if positions is None:
-        if base.startswith(_BY_FIRST_OPERAND):
-            positions = (0,)
-        else:
-            positions = (_RESULT,) if result is not None else ()
+        by_result = (_RESULT,) if result is not None else ()
+        positions = (0,) if base.startswith(_BY_FIRST_OPERAND) else by_result
     types = [result if position == _RESULT else operands[position] for position in positions]
     suffix = "".join(f".{mangled_type(type_)}" for type_ in types if type_ is not None)
     return "" if base.endswith(suffix) else suffix

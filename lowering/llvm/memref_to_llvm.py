@@ -25,22 +25,13 @@ from xdsl.dialects.builtin import (
     i64,
 )
 from xdsl.ir import Attribute, Block, SSAValue
-from xdsl.utils.hints import isa
 
 from ...dialects import llvm_ext
 from ...support.diagnostics import error_at
 from .builder import NO_WRAP_SIGNED, Builder, Index
 from .converter import Converter, HandlerTable
 from .memref_value import MemRefValue, from_bare_pointer
-from .types import (
-    PTR,
-    byte_size,
-    element_of,
-    in_memory,
-    is_bool,
-    static_offset,
-    static_strides,
-)
+from .types import PTR, byte_size, element_of, in_memory, is_bool, is_memref, static_offset, static_strides
 
 TABLE = HandlerTable()
 
@@ -68,7 +59,7 @@ def carried_types(type_: MemRefType) -> list[Attribute]:
 
 def carry(c: Converter, source: SSAValue) -> list[SSAValue]:
     """The values that carry the memref `source`."""
-    assert isa(source.type, MemRefType)
+    assert is_memref(source.type)
     ref = c.memref(source)
     sizes, strides = _open_parts(source.type)
     return [
@@ -80,7 +71,7 @@ def carry(c: Converter, source: SSAValue) -> list[SSAValue]:
 
 def uncarry(c: Converter, source: SSAValue, values: Sequence[SSAValue]) -> MemRefValue:
     """The memref that `carry` took apart, put together as `source`."""
-    assert isa(source.type, MemRefType)
+    assert is_memref(source.type)
     open_sizes, open_strides = _open_parts(source.type)
     sizes: list[Index | None] = list(source.type.get_shape())
     strides: list[Index] = [0 if stride is None else stride for stride in static_strides(source.type)]
@@ -259,7 +250,7 @@ def convert_global(c: Converter, op: memref.GlobalOp) -> None:
 def convert_get_global(c: Converter, op: memref.GetGlobalOp) -> None:
     """The address of a global."""
     type_ = op.memref.type
-    assert isa(type_, MemRefType)
+    assert is_memref(type_)
     pointer = c.emit(llvm.AddressOfOp, (), PTR, {"global_name": SymbolRefAttr(op.name_.root_reference.data)})
     c.bind(op.memref, from_bare_pointer(pointer, type_, c.types(type_.element_type, op.memref), op.memref))
 
@@ -304,7 +295,7 @@ def convert_extract_metadata(c: Converter, op: memref.ExtractStridedMetaDataOp) 
 @TABLE.on(memref.CastOp, memref.MemorySpaceCastOp)
 def convert_memref_cast(c: Converter, op: memref.CastOp | memref.MemorySpaceCastOp) -> None:
     """The same memref; what either type knows is known."""
-    if not isa(op.dest.type, MemRefType):
+    if not is_memref(op.dest.type):
         raise error_at(op, f"unranked {op.dest.type} cannot be lowered", "use a memref of known rank")
     ref = c.memref(op.source)
     sizes = tuple(size if size >= 0 else known for size, known in zip(op.dest.type.get_shape(), ref.sizes, strict=True))
@@ -360,7 +351,7 @@ def convert_subview(c: Converter, op: memref.SubviewOp) -> None:
 
 def _kept_dimensions(op: memref.SubviewOp, sizes: Sequence[Index]) -> list[int]:
     """The dimensions of a subview that its result type has: all but as many ones as the rank shrinks by."""
-    assert isa(op.result.type, MemRefType)
+    assert is_memref(op.result.type)
     shape = op.result.type.get_shape()
     kept: list[int] = []
     for dim, size in enumerate(sizes):
@@ -378,7 +369,7 @@ def _kept_dimensions(op: memref.SubviewOp, sizes: Sequence[Index]) -> list[int]:
 def convert_view(c: Converter, op: memref.ViewOp) -> None:
     """Bytes from some address on, as a memref of another type."""
     ref, type_ = c.memref(op.source), op.result.type
-    assert isa(type_, MemRefType)
+    assert is_memref(type_)
     base = c.gep(ref.base, c.add(ref.offset, c.index(op.byte_shift)), i8)
     dynamic = iter(c.indices(op.sizes))
     sizes = tuple(next(dynamic) if size < 0 else size for size in type_.get_shape())
@@ -475,14 +466,14 @@ def convert_unrealized_cast(c: Converter, op: UnrealizedConversionCastOp) -> Non
     """Between a memref and the pointer to its first element."""
     if len(op.inputs) == len(op.outputs) == 1:
         source, result = op.inputs[0], op.outputs[0]
-        if isinstance(source.type, llvm.LLVMPointerType) and isa(result.type, MemRefType):
+        if isinstance(source.type, llvm.LLVMPointerType) and is_memref(result.type):
             element = c.types(result.type.element_type, result)
             c.bind(result, from_bare_pointer(c.value(source), result.type, element, result))
             return
-        if isa(source.type, MemRefType) and isinstance(result.type, llvm.LLVMPointerType):
+        if is_memref(source.type) and isinstance(result.type, llvm.LLVMPointerType):
             c.bind(result, c.memref(source).bare(c))
             return
-        if not isa(source.type, MemRefType) and c.type_of(source) == c.type_of(result):
+        if not is_memref(source.type) and c.type_of(source) == c.type_of(result):
             c.bind(result, c.value(source))
             return
     raise error_at(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing_extensions import TypeIs
 from xdsl.dialects.builtin import (
     BFloat16Type,
     Float16Type,
@@ -25,13 +26,22 @@ from xdsl.dialects.llvm import (
     LLVMStructType,
 )
 from xdsl.ir import Attribute, SSAValue
-from xdsl.utils.hints import isa
 
 from ...support.diagnostics import error_at
 
 PTR = LLVMPointerType()
 FLOAT_TYPES = (BFloat16Type, Float16Type, Float32Type, Float64Type)
 LLVM_TYPES = (LLVMArrayType, LLVMFunctionType, LLVMPointerType, LLVMStructType)
+
+
+def is_vector(type_: Attribute) -> TypeIs[VectorType[Attribute]]:
+    """Whether `type_` is a vector. (xDSL's `isa` builds constraints for a generic class: some 150 µs each time.)"""
+    return isinstance(type_, VectorType)
+
+
+def is_memref(type_: Attribute) -> TypeIs[MemRefType[Attribute]]:
+    """Whether `type_` is a memref of known rank."""
+    return isinstance(type_, MemRefType)
 
 
 def is_bool(type_: Attribute) -> bool:
@@ -41,12 +51,12 @@ def is_bool(type_: Attribute) -> bool:
 
 def element_of(type_: Attribute) -> Attribute:
     """The element type of a vector, else the type itself."""
-    return type_.element_type if isa(type_, VectorType[Attribute]) else type_
+    return type_.element_type if is_vector(type_) else type_
 
 
 def lanes(type_: Attribute) -> int:
     """How many lanes the type has: the product of a vector's shape; 0 for a scalar."""
-    if not isa(type_, VectorType[Attribute]):
+    if not is_vector(type_):
         return 0
     count = 1
     for size in type_.get_shape():
@@ -56,7 +66,7 @@ def lanes(type_: Attribute) -> int:
 
 def with_element(type_: Attribute, element: Attribute) -> Attribute:
     """`element` in the shape of `type_`."""
-    return VectorType(element, type_.shape) if isa(type_, VectorType[Attribute]) else element
+    return VectorType(element, type_.shape) if is_vector(type_) else element
 
 
 def float_width(type_: Attribute) -> int:
@@ -74,7 +84,7 @@ def byte_size(type_: Attribute) -> int:
             return 8
         case LLVMArrayType():
             return type_.size.data * byte_size(type_.type)
-        case _ if isa(type_, VectorType[Attribute]):
+        case _ if is_vector(type_):
             return lanes(type_) * byte_size(type_.element_type)
         case _:
             return float_width(type_) // 8
@@ -112,11 +122,11 @@ class TypeConverter:
                 return PTR
             case FunctionType():
                 return PTR
-            case _ if isa(type_, VectorType[Attribute]):
+            case _ if is_vector(type_):
                 if type_.get_num_scalable_dims():
                     raise error_at(where, f"scalable vector {type_} cannot be lowered", "use a vector of fixed size")
                 return VectorType(self(type_.element_type, where), [lanes(type_)])
-            case _ if isinstance(type_, FLOAT_TYPES) or isinstance(type_, LLVM_TYPES):
+            case _ if isinstance(type_, (*FLOAT_TYPES, *LLVM_TYPES)):
                 return type_
             case _:
                 raise error_at(

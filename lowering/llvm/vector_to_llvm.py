@@ -14,7 +14,6 @@ from xdsl.dialects.builtin import (
     BFloat16Type,
     DenseIntOrFPElementsAttr,
     IntegerAttr,
-    MemRefType,
     VectorType,
     f32,
     i32,
@@ -22,7 +21,6 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, SSAValue
 from xdsl.ir.affine import AffineMap
-from xdsl.utils.hints import isa
 
 from ...dialects import llvm_ext, vector_ext
 from ...support.diagnostics import error_at
@@ -31,13 +29,13 @@ from .builder import NO_FASTMATH, NO_WRAP_SIGNED, Index
 from .converter import Converter, HandlerTable
 from .memref_to_llvm import load_element, store_element
 from .memref_value import MemRefValue
-from .types import FLOAT_TYPES, element_of, in_memory, is_bool, lanes, with_element
+from .types import FLOAT_TYPES, element_of, in_memory, is_bool, is_memref, is_vector, lanes, with_element
 
 TABLE = HandlerTable()
 
 
 def _shape(value: SSAValue) -> tuple[int, ...]:
-    assert isa(value.type, VectorType[Attribute])
+    assert is_vector(value.type)
     return value.type.get_shape()
 
 
@@ -148,7 +146,7 @@ def convert_masked_store(c: Converter, op: vector.MaskedStoreOp) -> None:
 def _identity_in_bounds(op: vector.TransferReadOp | vector.TransferWriteOp, shape: Sequence[int]) -> bool:
     """Whether a transfer's map is the minor identity; returns whether all of it is in bounds."""
     source = op.source.type
-    if not isa(source, MemRefType):
+    if not is_memref(source):
         raise error_at(op, f"'{op.name}' on a tensor cannot be lowered", "bufferize first")
     rank = source.get_num_dims()
     map_ = op.permutation_map
@@ -205,7 +203,7 @@ def convert_transfer_read(c: Converter, op: vector.TransferReadOp) -> None:
     mask = _transfer_mask(c, op, ref, indices, op.result)
     if mask is not None:
         type_ = c.type_of(op.result)
-        assert isa(type_, VectorType[Attribute])
+        assert is_vector(type_)
         padding = c.broadcast(c.value(op.padding), type_)
         c.bind(op.result, _masked_load(c, ref, ref.address(c, indices), mask, padding))
         return
@@ -276,7 +274,7 @@ def convert_scatter(c: Converter, op: vector_ext.ScatterOp) -> None:
 def convert_broadcast(c: Converter, op: vector.BroadcastOp) -> None:
     """A scalar into every lane; a vector along new and size-1 dimensions."""
     type_ = c.type_of(op.vector)
-    assert isa(type_, VectorType[Attribute])
+    assert is_vector(type_)
     source = c.value(op.source)
     if not lanes(source.type):
         c.bind(op.vector, c.broadcast(source, type_))
@@ -335,7 +333,7 @@ def convert_extract(c: Converter, op: vector.ExtractOp) -> None:
         c.bind(op.result, c.emit(llvm_ext.ExtractElementOp, (source, c.value(lane)), element_of(source.type)))
         return
     part = _row_range(_shape(op.vector), static)
-    if isa(op.result.type, VectorType[Attribute]):
+    if is_vector(op.result.type):
         c.bind(op.result, c.shuffle(source, source, part))
     else:
         c.bind(op.result, c.emit(llvm_ext.ExtractElementOp, (source, c.i64(part[0])), element_of(source.type)))

@@ -8,6 +8,7 @@ whole takes time linear in the number of ops, and nested regions are walked with
 from __future__ import annotations
 
 import zlib
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -117,7 +118,7 @@ class Converter(Builder):
         self.in_parallel = False
         """Whether the function runs inside of a loop that is shared out to threads."""
         self.parallel_count = 0
-        self.pending: list[Callable[[], None]] = []
+        self.pending: deque[Callable[[], None]] = deque()
         """Functions to convert after the present one."""
 
     # Values
@@ -271,6 +272,13 @@ class Converter(Builder):
                 frames.pop()
                 frame.done()
 
+    def run_all(self) -> None:
+        """Converts until nothing is left, functions that were split off included."""
+        self.run()
+        while self.pending:
+            self.pending.popleft()()
+            self.run()
+
     def other(self, op: Operation) -> None:
         """Ops without a handler: those that are LLVM's already are kept."""
         if not op.name.startswith(("llvm.", "llvm_ext.")) or op.regions:
@@ -357,6 +365,13 @@ class Converter(Builder):
     def add_symbol(self, name: str, op: Operation) -> None:
         """Adds a function or global to the module."""
         self.symbols[name] = op
+        self.top_level.append(op)
+
+    def keep(self, op: Operation) -> None:
+        """Takes an op of the old module over into the new one."""
+        name = op.get_attr_or_prop("sym_name")
+        if isinstance(name, StringAttr):
+            self.symbols[name.data] = op
         self.top_level.append(op)
 
     def use_library(self, name: str, build: Callable[[], Operation]) -> str:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects import func, llvm
+from xdsl.dialects import func, memref
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
-from ...support.diagnostics import error_at
+from ...support.garbage import no_collection
 from . import (
     arith_to_llvm,
     cf_to_llvm,
@@ -40,37 +39,20 @@ HANDLERS: dict[type, Handler] = {op: handler for table in TABLES for op, handler
 def lower_std_to_llvm(module: ModuleOp) -> None:
     """Converts every function and global of `module` in place; raises `MirError` at an op that LLVM has no code for.
 
-    Functions and globals that are in the `llvm` dialect already are kept, and so are Relay's, which have a lowering of
-    their own that calls what is converted here.
+    What is of another level at the top of the module (LLVM functions, Relay functions, …) is left as it is.
     """
-    functions = [op for op in module.body.ops if isinstance(op, func.FuncOp)]
-    converter = Converter(HANDLERS, func_to_llvm.signatures_of(functions))
-    kept: list[Operation] = []
-    for op in list(module.body.ops):
-        converter.location = op.location
-        if isinstance(op, llvm.FuncOp | llvm.GlobalOp):
-            op.detach()
-            converter.add_symbol(op.sym_name.data, op)
-            continue
-        if op.name in ("relay.func", "relay.type_data"):
-            kept.append(op)
-            continue
-        handler = HANDLERS.get(type(op))
-        if handler is None or op.results or op.operands:
-            raise error_at(
-                op,
-                f"'{op.name}' cannot be lowered to LLVM at the top of a module",
-                "a module holds functions and globals",
-            )
-        handler(converter, op)
-        converter.run()
-        while converter.pending:
-            converter.pending.pop(0)()
-            converter.run()
-    for op in kept:
-        op.detach()
-    converter.finish(module)
-    module.body.block.add_ops(kept)
+    with no_collection():
+        functions = [op for op in module.body.ops if isinstance(op, func.FuncOp)]
+        converter = Converter(HANDLERS, func_to_llvm.signatures_of(functions))
+        for op in list(module.body.ops):
+            if isinstance(op, func.FuncOp | memref.GlobalOp):
+                converter.location = op.location
+                HANDLERS[type(op)](converter, op)
+                converter.run_all()
+            else:
+                op.detach()
+                converter.keep(op)
+        converter.finish(module)
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 
 from ...dialects import llvm_ext
 from ...support.diagnostics import error_at, source_position
+from ...support.garbage import no_collection
 from .ir_text import attribute_text, constant_text, global_initializer, intrinsic_suffixes, quoted, symbol, type_text
 from .op_lines import LINES
 
@@ -32,7 +33,8 @@ def translate(module: ModuleOp, *, triple: str | None = None, debug: bool = Fals
     `attributes` are LLVM function attributes that every definition gets, such as `"prefer-vector-width"="512"`.
     Raises `MirError` at an op that is not of the `llvm` dialect.
     """
-    return ModuleWriter(triple, debug, attributes).write(module)
+    with no_collection():
+        return ModuleWriter(triple, debug, attributes).write(module)
 
 
 @dataclass

@@ -31,8 +31,13 @@ class Simplifier:
         for _ in range(_ROUNDS):
             result = self._once(e)
             if result == e:
-                return result
+                break
             e = result
+        if len(e.terms) > 1 and any(a.kind is Kind.FLOORMOD or a.kind is Kind.FLOORDIV for a, _ in e.terms):
+            # Quotients and remainders of different divisors may cancel: x//16*16 + x%16//4*4 + x%4.
+            plain = self.normal(e)
+            if len(plain.terms) < len(e.terms):
+                return self.simplify(plain)
         return e
 
     def _once(self, e: Expr) -> Expr:

@@ -119,4 +119,3 @@ def _depth(func: PrimFuncOp) -> int:
             for block in region.blocks:
                 pending += [(inner, depth + 1) for inner in block.ops if inner.regions]
     return deepest
-

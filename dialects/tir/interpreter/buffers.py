@@ -230,6 +230,8 @@ def compile_decl_buffer(c: Compiler, op: DeclBufferOp) -> Step:
     offset = None if op.elem_offset is None else c.slot(op.elem_offset)
     type = op.result.type
     dtype, lanes = dtype_of(type.dtype, op), lanes_of(type.dtype)
+    # The flat views that lowering writes name a size, and are used with offsets into all of the memory.
+    whole = bool(op.implicit.value.data) and type.rank == 1 and lanes == 1 and strides is None
 
     def step(f: Frame) -> None:
         pointer = f.v[source]
@@ -244,7 +246,10 @@ def compile_decl_buffer(c: Compiler, op: DeclBufferOp) -> Step:
         if offset is not None:
             start = start + f.v[offset]
         steps = None if stride_slots is None else sizes(f, stride_slots, op)
-        f.v[result] = view_of(pointer.storage, dtype, sizes(f, extents, op), steps, start, lanes, op)
+        shape = sizes(f, extents, op)
+        if whole and not isinstance(start, np.ndarray):
+            shape = (max(0, pointer.storage.array.shape[-1] * scale // other - start),)
+        f.v[result] = view_of(pointer.storage, dtype, shape, steps, start, lanes, op)
 
     return step
 
@@ -289,4 +294,3 @@ def compile_allocate_const(c: Compiler, op: AllocateConstOp) -> None:
     if not isinstance(pointee, NoneAttr):
         data = data.astype(dtype_of(pointee, op))
     c.template[c.slot(op.result)] = Pointer(Storage(data.reshape(-1)))
-

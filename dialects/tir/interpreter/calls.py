@@ -236,4 +236,3 @@ def _call_function(c: Compiler, op: CallOp, arguments: list[int], result: int | 
             f.v[result] = value
 
     return step
-

@@ -124,7 +124,7 @@ class Compiler:
             self._needed[op] = self._is_needed(op)
         steps: list[Step] = []
         for op in ops:
-            if not self._needed[op] or op in self.merged:
+            if not self._needed[op] or op in self.merged or _is_only_addressed(op):
                 continue
             step = self.op(op)
             if step is not None:
@@ -146,8 +146,6 @@ class Compiler:
                 if isinstance(op, BufferRegionOp):
                     if isinstance(user, MatchBufferOp):
                         return True
-                elif isinstance(user, CallOp) and user.intrinsic.data == "address_of" and isinstance(op, LoadOp):
-                    continue
                 elif self._needed.get(user, not isinstance(user, _SILENT)):
                     return True
         return False
@@ -170,6 +168,13 @@ class Compiler:
         if handler is None:
             raise error_at(op, f"the interpreter does not run '{op.name}'")
         return handler(self, op)
+
+
+def _is_only_addressed(op: Operation) -> bool:
+    """Whether a load stands only for the place that it would read."""
+    return isinstance(op, LoadOp) and all(
+        isinstance(use.operation, CallOp) and use.operation.intrinsic.data == "address_of" for use in op.result.uses
+    )
 
 
 class Functions:

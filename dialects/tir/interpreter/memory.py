@@ -99,7 +99,7 @@ class Access:
         keys: list[int | slice] = []
         axes: list[int] = []
         for axis in range(view.lanes):
-            if f.sizes[axis] > 1:
+            if view.array.shape[axis] > 1:
                 axes.append(axis)
                 keys.append(slice(None))
             else:
@@ -132,7 +132,7 @@ class Access:
 
     def fancy(self, f: Frame, view: View, parts: Sequence[Value]) -> tuple[Value, ...]:
         """The key that gathers the elements one by one."""
-        lanes = [f.positions[axis] if f.sizes[axis] > 1 else 0 for axis in range(view.lanes)]
+        lanes = [f.positions[axis] if view.array.shape[axis] > 1 else 0 for axis in range(view.lanes)]
         key = [*lanes, *parts]
         if self.vector:
             key = [
@@ -175,7 +175,8 @@ class Access:
                 return
         key = self.fancy(f, view, parts)
         if mask is None:
-            view.array[key] = value
+            one = isinstance(value, np.ndarray) and not vector and not any(isinstance(k, np.ndarray) for k in key)
+            view.array[key] = value.reshape(()) if one else value
             return
         extra = (slice(None),) if view.vector > 1 else ()
         if extra:
@@ -184,6 +185,11 @@ class Access:
         shapes = [k.shape for k in key if isinstance(k, np.ndarray)]
         shape = np.broadcast_shapes(mask.shape, *shapes, value.shape[:-1] if extra else value.shape)
         running = np.broadcast_to(mask, shape)
+        if not shapes and not extra:
+            # One element for all that run: the last of them decides.
+            if running.any():
+                view.array[key] = np.broadcast_to(value, shape)[running][-1]
+            return
         chosen = tuple(np.broadcast_to(k, shape)[running] if isinstance(k, np.ndarray) else k for k in key)
         whole = (*shape, value.shape[-1]) if extra and value.ndim else shape
         view.array[chosen] = np.broadcast_to(value, whole)[running]
@@ -244,14 +250,14 @@ def view_of(
         count *= extent
     whole = not isinstance(offset, np.ndarray) and steps == compact and vector == 1
     if whole and offset >= 0 and offset + count <= array.shape[-1]:
-        part = array[..., offset : offset + count].reshape(*array.shape[:-1], *shape)
+        part = array[..., offset : offset + count].reshape((*array.shape[:-1], *shape))
         return View(part, tuple(shape), storage, offset, steps, storage.lanes)
     if vector > 1:
         if isinstance(offset, np.ndarray) or steps != compact:
             raise error_at(where, "the interpreter has no strided buffers of vectors")
         part = array[..., offset * vector : (offset + count) * vector]
         return View(
-            part.reshape(*array.shape[:-1], *shape, vector),
+            part.reshape((*array.shape[:-1], *shape, vector)),
             tuple(shape),
             storage,
             offset,

@@ -11,12 +11,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from typing import TypeAlias
 
 from xdsl.dialects.builtin import IntegerAttr, VectorType
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
 from ..analysis import Analyzer, Atom, Expr
 from ..analysis import expr as x
+from ..analysis.iter_map import IterMapLevel
 from ..buffer import (
     AllocateConstOp,
     AllocateOp,
@@ -66,6 +68,8 @@ class Plan:
     # The loops that fold each update, innermost first; how many updates of an element one run of such a loop makes.
     folds: dict[StoreOp, list[ForOp]] = field(default_factory=dict[StoreOp, list[ForOp]])
     fold_size: dict[ForOp, int | None] = field(default_factory=dict[ForOp, int | None])
+    # Loops with no folding loop for the same update inside: they may fold part by part.
+    fold_leaves: set[ForOp] = field(default_factory=set[ForOp])
     # Elements that one iteration of a loop allocates for itself.
     private: dict[ForOp, int] = field(default_factory=dict[ForOp, int])
 
@@ -80,6 +84,9 @@ class Access:
     indices: tuple[Expr, ...]
     flat: Expr | None
     writes: bool
+
+
+_Place: TypeAlias = "tuple[SSAValue, SSAValue, tuple[Expr, ...], Expr | None]"
 
 
 @dataclass
@@ -237,6 +244,8 @@ class _Planner:
         if not folded:
             return Mode.AXIS
         extent: int | None = self.analyzer.expr(op.extent).value
+        if not any(self.plan.folds.get(store) for store in folded):
+            self.plan.fold_leaves.add(op)
         for store in folded:
             for inner in self.plan.folds.get(store, ())[-1:]:
                 size = self.plan.fold_size[inner]
@@ -340,25 +349,34 @@ class _Planner:
 
     def starts_first(self, block: BlockOp, variable: Atom) -> bool:
         """Whether the block's init, which runs where its reduce axes are at their least, runs in the loop's first iteration."""
-        for kind, binding in zip(block.iter_types.data, block.bindings, strict=True):
-            if kind.data != "R":
-                continue
-            e = self.analyzer.simplify(binding)
-            if variable in x.free_vars(e):
-                rest = e - Expr(((variable, e.coefficient(variable)),), 0)
-                if e.coefficient(variable) <= 0 or variable in x.free_vars(rest):
-                    return False
-        return True
+        bindings = [
+            self.analyzer.simplify(binding)
+            for kind, binding in zip(block.iter_types.data, block.bindings, strict=True)
+            if kind.data == "R"
+        ]
+        bindings = [e for e in bindings if variable in x.free_vars(e)]
+        if all(self.rises_with(e, variable) for e in bindings):
+            return True
+        # A fused loop: its digits are all least only in its first iteration, when together they are the loop.
+        bound = self.analyzer.known(variable).ends
+        if bound is None or any(list(x.free_vars(e)) != [variable] for e in bindings):
+            return False
+        loop = {Expr(((variable, 1),), 0): (bound[0], bound[1] - bound[0] + 1)}
+        digits = self.analyzer.detect_iter_map(bindings, loop, level=IterMapLevel.BIJECTIVE)
+        return bool(digits) and all(self.analyzer.can_prove_greater_equal(s.args[0].scale, 1) for s in digits.indices)
+
+    def rises_with(self, e: Expr, variable: Atom) -> bool:
+        """Whether the expression is affine in the variable, with a positive factor."""
+        factor = e.coefficient(variable)
+        return factor > 0 and variable not in x.free_vars(e - Expr(((variable, factor),), 0))
 
     # Accesses ----------------------------------------------------------------------------------------------------
 
     def access(self, op: LoadOp | StoreOp) -> Summary:
-        indices = tuple(self.index(i) for i in op.indices)
-        located = self.locate(op.buffer, indices)
-        if located is None:
+        place = self.locate(op.buffer, [self.index(i) for i in op.indices])
+        if place is None:
             return Summary(opaque=True)
-        root, flat = located
-        return Summary([Access(op, root, op.buffer, indices, flat, isinstance(op, StoreOp))])
+        return Summary([Access(op, *place, isinstance(op, StoreOp))])
 
     def index(self, value: SSAValue) -> Expr:
         """An index; of a vector, with a variable that runs over the lanes."""
@@ -369,45 +387,45 @@ class _Planner:
             return self.analyzer.simplify(self.analyzer.expr(owner.base) + self.analyzer.expr(owner.stride) * lane)
         return self.analyzer.simplify(value)
 
-    def locate(self, buffer: SSAValue, indices: Sequence[Expr]) -> tuple[SSAValue, Expr | None] | None:
-        """(what owns the memory, the element's offset in it where that is known); None when the owner is not known."""
+    def locate(self, buffer: SSAValue, indices: Sequence[Expr]) -> _Place | None:
+        """(what owns the memory, the buffer that is no part of another, the indices in it, the offset in the memory where
+        that is known); None when the owner is not known."""
         assert isinstance(buffer.type, BufferType)
         maker = buffer.owner
-        if not isinstance(maker, BufferOp):
-            return buffer, self.flat(buffer, indices)
         if isinstance(maker, MatchBufferOp):
             region = None if maker.source is None else maker.source.owner
-            if not isinstance(region, BufferRegionOp):
-                return buffer, self.flat(buffer, indices)
-            skipped = len(region.mins) - len(indices)
-            if skipped < 0:
+            if isinstance(region, BufferRegionOp):
+                skipped = len(region.mins) - len(indices)
+                if skipped < 0:
+                    return None
+                outer = [self.analyzer.expr(m) for m in region.mins]
+                for position, index in enumerate(indices):
+                    outer[skipped + position] += index
+                return self.locate(region.buffer, [self.analyzer.simplify(e) for e in outer])
+        root: SSAValue = buffer
+        flat: Expr | None = self.flat(buffer, indices)
+        if isinstance(maker, DeclBufferOp) and maker.source is not None:
+            owner = self.owner_of(maker.source, maker.result.type)
+            if owner is None:
                 return None
-            outer = [self.analyzer.expr(m) for m in region.mins]
-            for position, index in enumerate(indices):
-                outer[skipped + position] += index
-            return self.locate(region.buffer, [self.analyzer.simplify(e) for e in outer])
-        if maker.source is None:
-            return buffer, self.flat(buffer, indices)
-        return self.locate_pointer(maker, indices)
+            root = owner[0]
+            flat = flat if owner[1] else None
+        return root, buffer, tuple(indices), flat
 
-    def locate_pointer(self, maker: BufferOp, indices: Sequence[Expr]) -> tuple[SSAValue, Expr | None] | None:
-        """The place in a buffer that lies in the memory behind a handle."""
-        pointer = maker.source
+    def owner_of(self, pointer: SSAValue, type: BufferType) -> tuple[SSAValue, bool] | None:
+        """(what owns the memory behind a handle, whether offsets in it count elements of `type` from its start)."""
         while isinstance(pointer, OpResult) and isinstance(pointer.op, LetOp):
             pointer = pointer.op.value
         if not isinstance(pointer, OpResult):
-            return (pointer, None) if pointer is not None else None
-        flat = self.flat(maker.result, indices)
+            return pointer, False
         if isinstance(pointer.op, AllocateOp | AllocateConstOp):
-            dtype = getattr(pointer.type, "pointee", None)
-            return pointer, flat if dtype == maker.result.type.dtype else None
+            return pointer, getattr(pointer.type, "pointee", None) == type.dtype
         if isinstance(pointer.op, BufferGetOp) and pointer.op.field.data == "data":
             source = pointer.op.buffer
-            owner = self.locate(source, [x.ZERO] * source.type.rank)
-            if owner is None:
+            place = self.locate(source, [x.ZERO] * source.type.rank)
+            if place is None:
                 return None
-            same = source.type.dtype == maker.result.type.dtype and owner[1] == x.ZERO
-            return owner[0], flat if same else None
+            return place[0], source.type.dtype == type.dtype and place[3] == x.ZERO
         return None
 
     def flat(self, buffer: SSAValue, indices: Sequence[Expr]) -> Expr | None:

@@ -47,6 +47,7 @@ def compile_for(c: Compiler, op: ForOp) -> Step:
     serial = _serial_loop(op, low, extent, var, body)
     fold = mode is Mode.FOLD
     fold_size = c.plan.fold_size.get(op)
+    is_leaf = op in c.plan.fold_leaves
 
     def step(f: Frame) -> None:
         start, count = f.v[low], f.v[extent]
@@ -54,7 +55,7 @@ def compile_for(c: Compiler, op: ForOp) -> Step:
             serial(f)
             return
         room = max(1, CHUNK // (f.count * private))
-        if fold and not f.folding and (f.count >= WIDE or fold_size is None or fold_size > room):
+        if fold and not f.folding and (f.count >= WIDE or (not is_leaf and (fold_size is None or fold_size > room))):
             serial(f)
             return
         if room == 1 and not f.folding:
@@ -369,6 +370,7 @@ def _compile_update(c: Compiler, op: StoreOp, update: Update, access: Access, bu
     function = binary_function(update.combine)
     dtype = dtype_of(update.combine.result.type, op)
     load_is_lhs = update.load_is_lhs
+    own_axes = sorted(c.plan.axes[loop] for loop in c.plan.folds.get(op, ()))
 
     def step(f: Frame) -> None:
         v = f.v
@@ -376,7 +378,7 @@ def _compile_update(c: Compiler, op: StoreOp, update: Update, access: Access, bu
         held = access.read(f, view, at)
         if isinstance(held, np.integer | np.bool_):
             held = held.item()
-        axes = [axis for axis in sorted(f.folding) if f.sizes[axis] > 1]
+        axes = [axis for axis in own_axes if f.sizes[axis] > 1]
         if not axes:
             access.write(f, view, at, function(held, e) if load_is_lhs else function(e, held))
             return

@@ -137,5 +137,3 @@ def _te_parameters(callee: Operation) -> list[_Parameter]:
         is_output = not isinstance(value.owner, PlaceholderOp)
         result.append(_Parameter(label, value, value.type.dtype, dims, is_output))
     return result
-
-

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..operator import Operator, OpPattern, Relation, register
 from .computes import broadcast as te_broadcast
-from .meanings import Array, is_float, trunc_divide, trunc_mod
+from .meanings import Array, is_float, larger, smaller, trunc_divide, trunc_mod
 from .relations import (
     TypeRelation,
     broadcast,
@@ -67,8 +67,8 @@ binary("mod", trunc_mod, lambda a, b: te.fmod(a, b) if _is_float(a) else te.trun
 binary("trunc_mod", trunc_mod, lambda a, b: te.fmod(a, b) if _is_float(a) else te.truncmod(a, b), "What division toward zero leaves of lhs; it has the sign of lhs.")  # fmt: skip
 binary("floor_mod", lambda a, b: a - np.floor(a / b) * b if is_float(a) else np.remainder(a, b), lambda a, b: a - te.floor(a / b) * b if _is_float(a) else te.floormod(a, b), "What division rounded down leaves of lhs; it has the sign of rhs.")  # fmt: skip
 binary("power", _power, _te_power, "lhs to the power of rhs.")
-binary("maximum", lambda a, b: np.maximum(a, b), lambda a, b: te.max(a, b), "The larger of lhs and rhs.")
-binary("minimum", lambda a, b: np.minimum(a, b), lambda a, b: te.min(a, b), "The smaller of lhs and rhs.")
+binary("maximum", larger, lambda a, b: te.max(a, b), "The larger of lhs and rhs.")
+binary("minimum", smaller, lambda a, b: te.min(a, b), "The smaller of lhs and rhs.")
 binary("left_shift", lambda a, b: np.left_shift(a, b), lambda a, b: a << b, "lhs shifted left by rhs bits.")
 binary("right_shift", lambda a, b: np.right_shift(a, b), lambda a, b: a >> b, "lhs shifted right by rhs bits; signed integers keep their sign.")  # fmt: skip
 binary("bitwise_and", lambda a, b: np.bitwise_and(a, b), lambda a, b: a & b, "The bits that are set in lhs and in rhs.")

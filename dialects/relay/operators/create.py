@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
 from .elemwise import convert
 from .meanings import Array, numpy_type
-from .relations import ANY, dtype_attr, rank_must_be, shape_of, tensor_type
+from .relations import ANY, check_dims, dtype_attr, rank_must_be, shape_of, tensor_type
 
 if TYPE_CHECKING:
     import numpy as np
@@ -20,14 +20,11 @@ else:
 SHAPE_AND_DTYPE = (attr("shape", None, "ints", printed=True), attr("dtype", None, "str"))
 
 
-def check_shape(rel: Relation, name: str = "shape") -> tuple[int, ...]:
-    """The attribute as dimensions. Fails on a negative one that is not `?`."""
-    shape: tuple[int, ...] | None = rel.attrs[name]
-    if shape is None:
-        raise rel.fail(f"{rel.operator.name}: {name} must be given, as a list of integers")
-    if any(dim < 0 for dim in shape):
-        raise rel.fail(f"{rel.operator.name}: {name}={list(shape)} has a negative dimension")
-    return shape
+def check_shape(rel: Relation) -> tuple[int, ...]:
+    """The attribute `shape`. Fails when it is not given or has a negative dimension."""
+    if rel.attrs.shape is None:
+        raise rel.fail(f"{rel.operator.name}: shape must be given, as a list of integers")
+    return check_dims(rel, rel.attrs.shape)
 
 
 def _filled(name: str, value: int) -> None:

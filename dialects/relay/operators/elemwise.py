@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
 from .computes import elementwise
-from .meanings import Array, as_float, erf, is_float, numpy_type, round_half_away
+from .meanings import Array, as_float, erf, is_float, larger, numpy_type, round_half_away, smaller
 from .relations import TypeRelation, dtype_attr, identity, same_shape, shape_of, tensor_type
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ unary("ones_like", lambda x: np.ones_like(x), lambda x: te.const(1, x.dtype), "O
 
 def _numpy_clip(attrs: Attrs, x: Array) -> Array:
     low, high = clip_bounds(attrs, x.dtype.name)
-    return np.minimum(np.maximum(x, np.asarray(low).astype(x.dtype)), np.asarray(high).astype(x.dtype))
+    return larger(smaller(x, np.asarray(high).astype(x.dtype)), np.asarray(low).astype(x.dtype))
 
 
 def clip_bounds(attrs: Attrs, dtype: str) -> tuple[float, float]:

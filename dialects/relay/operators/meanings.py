@@ -115,3 +115,13 @@ def matmul(a: Array, b: Array, dtype: np.dtype[Any]) -> Array:
     if dtype in (np.dtype(np.float32), np.dtype(np.float64)):
         return np.matmul(a.astype(dtype), b.astype(dtype))
     return np.matmul(a.astype(np.float32), b.astype(np.float32)).astype(dtype)
+
+
+def larger(a: Array, b: Array) -> Array:
+    """`a` where it is above `b`, else `b`: native code's maximum, to which a NaN on the left is not above anything."""
+    return np.where(a > b, a, b)
+
+
+def smaller(a: Array, b: Array) -> Array:
+    """`a` where it is below `b`, else `b`: native code's minimum."""
+    return np.where(a < b, a, b)

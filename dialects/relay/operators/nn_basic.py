@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import TupleType
 from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
 from .computes import elementwise, unflatten
 from .elemwise import unary
-from .meanings import Array
+from .meanings import Array, larger
 from .reduce import te_reduce
 from .relations import axis_of, rank_at_least, shape_of, size_of, tensor_type
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 else:
     from ._lazy import np, te
 
-unary("nn.relu", lambda x: np.maximum(x, np.zeros((), x.dtype)), lambda x: te.max(x, te.const(0, x.dtype)), "Each element, at least 0.")  # fmt: skip
+unary("nn.relu", lambda x: larger(x, np.zeros((), x.dtype)), lambda x: te.max(x, te.const(0, x.dtype)), "Each element, at least 0.")  # fmt: skip
 
 
 def _leaky_relu(attrs: Attrs, x: Array) -> Array:

@@ -207,6 +207,7 @@ def _batch_to_space(attrs: Attrs, x: Array) -> Array:
     block, count = attrs.block_shape, len(attrs.block_shape)
     batch = x.shape[0] // int(np.prod(block))
     rest = x.shape[1 + count :]
+    x = x[: batch * int(np.prod(block))]
     x = x.reshape(*block, batch, *x.shape[1:])
     order = [count]
     for axis in range(count):

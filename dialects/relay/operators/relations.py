@@ -107,6 +107,13 @@ def axes_of(rel: Relation, axes: Sequence[int] | None, rank: int, name: str = "a
     return result
 
 
+def check_dims(rel: Relation, shape: Sequence[int]) -> Shape:
+    """`shape`, from an attribute. Fails on a negative dimension."""
+    if any(dim < 0 for dim in shape):
+        raise rel.fail(f"{rel.operator.name}: the shape {list(shape)} has a negative dimension")
+    return tuple(shape)
+
+
 def rank_must_be(rel: Relation, index: int, *ranks: int) -> TensorType[Attribute]:
     """Argument `index`'s tensor type. Fails unless its rank is one of `ranks`."""
     type = rel.tensor(index)

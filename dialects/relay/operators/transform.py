@@ -405,8 +405,8 @@ def _te_collapse(x: Tensor, shape: Sequence[Any]) -> Tensor:
 
 
 def _collapse_to_relation(rel: Relation) -> None:
-    data = rel.tensor(0)
-    target = check_shape(rel)
+    data, target = rel.tensor(0), check_shape(rel)
+    rel.tensor(1)
     _collapses(rel, shape_of(data), target)
     rel.set_result(tensor_type(target, dtype_attr(rel, "dtype", data.element_type)))
 
@@ -427,11 +427,11 @@ def _collapse_like_relation(rel: Relation) -> None:
 
 register(
     Operator(
-        "collapse_sum_to", ("data",), _collapse_to_relation, OpPattern.COMM_REDUCE,
-        numpy=lambda attrs, x: _collapse(x, attrs.shape),
+        "collapse_sum_to", ("data", "shape"), _collapse_to_relation, OpPattern.COMM_REDUCE,
+        numpy=lambda attrs, x, shape: _collapse(x, attrs.shape),
         compute=lambda attrs, xs, out: [_te_collapse(xs[0], attrs.shape)],
         attributes=SHAPE_AND_DTYPE,
-        doc="The tensor summed down to `shape`, the reverse of stretching it from there.",
+        doc="The tensor summed down to the attribute `shape`, which the second argument repeats; the reverse of stretching it.",
     )
 )  # fmt: skip
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
+import operator
 from typing import Any
 
 import numpy as np
@@ -96,7 +98,7 @@ def _expansions(draw: Any) -> Any:
 
 def _expand_reference(a: Any, x: np.ndarray) -> np.ndarray:
     for _ in range(a.num_newaxis):
-        x = np.expand_dims(x, a.axis if a.axis >= 0 else a.axis)
+        x = np.expand_dims(x, a.axis)
     return x
 
 
@@ -127,7 +129,7 @@ def _concatenations(draw: Any) -> Any:
 
 def _concatenate_reference(a: Any, xs: Any) -> np.ndarray:
     moved = [list(np.moveaxis(x, a.axis, 0)) for x in xs]
-    return np.moveaxis(np.array(sum(moved, [])), 0, a.axis)
+    return np.moveaxis(np.array(functools.reduce(operator.iadd, moved, [])), 0, a.axis)
 
 
 case("concatenate", _concatenations(), _concatenate_reference)
@@ -204,8 +206,8 @@ def _collapses(draw: Any) -> Any:
 
 case(
     "collapse_sum_to",
-    _collapses().map(lambda c: ({"shape": c[1].shape}, [c[0]])),
-    lambda a, x: _collapse_reference(x, a.shape),
+    _collapses().map(lambda c: ({"shape": c[1].shape}, [c[0], np.array(c[1].shape, np.int32)])),
+    lambda a, x, shape: _collapse_reference(x, a.shape),
 )
 case(
     "collapse_sum_like",
@@ -392,7 +394,7 @@ case("scatter_elements", _scatters(), _scatter_reference)
 
 @st.composite
 def _scatter_nds(draw: Any) -> Any:
-    attrs, (x, i) = draw(_gather_nds().filter(lambda u: u[0]["batch_dims"] == 0))
+    _attrs, (x, i) = draw(_gather_nds().filter(lambda u: u[0]["batch_dims"] == 0))
     updates = values((*i.shape[1:], *x.shape[len(i) :]), "float32", draw(seeds))
     return {"mode": draw(st.sampled_from(tuple(COMBINE)))}, [x, i, updates]
 

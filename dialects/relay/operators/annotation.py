@@ -1,0 +1,102 @@
+"""Operators that say something to the compiler and compute nothing, and those of explicit memory."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from xdsl.dialects.builtin import TupleType
+
+from ..operator import AttrSpec, Operator, OpPattern, Relation, attr, register
+from ..types import AdtType
+from .computes import elementwise
+from .meanings import Array, numpy_type
+from .relations import check_dims, dtype_attr, identity_of_any, rank_must_be, tensor_type
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from ...te.builder import Tensor
+else:
+    from ._lazy import np
+
+
+def _copies(attrs: Any, xs: list[Tensor], out: Any) -> list[Tensor]:
+    return [elementwise(lambda e: e, x, "T_identity") for x in xs]
+
+
+def _annotation(name: str, doc: str, *attributes: AttrSpec, pattern: OpPattern = OpPattern.OPAQUE) -> None:
+    """Registers an operator whose value is that of its argument, whatever it is."""
+    register(
+        Operator(
+            name, ("data",), identity_of_any, pattern,
+            numpy=lambda attrs, x: x, compute=_copies, attributes=attributes, doc=doc,
+        )
+    )  # fmt: skip
+
+
+_COMPILER = attr("compiler", "")
+_annotation("annotation.stop_fusion", "Operators before and after are not fused with each other.")
+_annotation("annotation.checkpoint", "What comes before is computed anew in a gradient.", pattern=OpPattern.ELEMWISE)
+_annotation("annotation.compiler_begin", "Here the part for an external compiler begins.", _COMPILER)
+_annotation("annotation.compiler_end", "Here the part for an external compiler ends.", _COMPILER)
+_annotation(
+    "on_device",
+    "The value is to be on a device.",
+    attr("virtual_device", None),
+    attr("constrain_result", False),
+    attr("constrain_body", True),
+)
+
+STORAGE = AdtType.get("Storage")
+"""TVM's type of a piece of memory."""
+
+
+def _alloc_storage_relation(rel: Relation) -> None:
+    rank_must_be(rel, 0, 0)
+    rel.tensor(1)
+    rank_must_be(rel, 2, 0)
+    rel.set_result(STORAGE)
+
+
+register(
+    Operator(
+        "memory.alloc_storage", ("size", "shape", "alignment"), _alloc_storage_relation, OpPattern.OPAQUE,
+        numpy=lambda attrs, size, shape, alignment: np.zeros(int(size), np.uint8),
+        attributes=(attr("dtype", None, "str"), attr("virtual_device", None)),
+        doc="A piece of memory of `size` bytes.",
+        stateful=True,
+    )
+)  # fmt: skip
+
+
+def _alloc_tensor_relation(rel: Relation) -> None:
+    shape = rel.attrs.assert_shape or rel.attrs.const_shape
+    if shape is None:
+        raise rel.fail("memory.alloc_tensor: const_shape or assert_shape must give the shape")
+    rel.set_result(tensor_type(check_dims(rel, shape), dtype_attr(rel, "dtype", "float32")))
+
+
+def _alloc_tensor(attrs: Any, storage: Array, offset: Array, shape: Array) -> Array:
+    dtype = numpy_type(attrs.dtype or "float32")
+    start, count = int(offset), int(np.prod(shape, dtype=np.int64))
+    return storage[start : start + count * dtype.itemsize].view(dtype).reshape(shape.tolist())
+
+
+register(
+    Operator(
+        "memory.alloc_tensor", ("storage", "offset", "shape"), _alloc_tensor_relation, OpPattern.OPAQUE,
+        numpy=_alloc_tensor,
+        attributes=(attr("const_shape", None), attr("assert_shape", None, "ints"), attr("dtype", None, "str")),
+        doc="A tensor in a piece of memory.",
+        stateful=True,
+    )
+)  # fmt: skip
+
+register(
+    Operator(
+        "memory.kill", ("data",), lambda rel: rel.set_result(TupleType([])), OpPattern.OPAQUE,
+        numpy=lambda attrs, x: (),
+        doc="The value is not used any more.",
+        stateful=True,
+    )
+)  # fmt: skip

@@ -43,7 +43,7 @@ def lowering_passes(options: Options) -> Iterator[ModulePass]:
     yield make("lower-relay-to-te")
     # TE to TIR, scheduled by rules on shape and target.
     yield make("lower-te-to-tir")
-    if optimize:
+    if optimize and "default-schedule" in _PASSES:
         yield make("default-schedule", cpu=options.cpu or "", threads=options.threads or 0)
     # Blocks to loops and branches, buffers to what is needed of them, vectorized loops to vectors.
     yield make("lower-init-block")

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import mirstack
+from mirstack.api.executable import Param
 from mirstack.support.diagnostics import MirError
 
 HEAD = '#[version = "0.0.5"]\n'
@@ -81,7 +82,7 @@ PROGRAMS = {
 GENERATOR = np.random.default_rng(0)
 
 
-def value(param: mirstack.api.executable.Param) -> np.ndarray:
+def value(param: Param) -> np.ndarray:
     if param.dtype == "bool":
         return np.asarray(GENERATOR.integers(0, 2)).astype(bool)
     if param.dtype == "int32":

@@ -79,6 +79,7 @@ from .types import (
     BufferType,
     HandleType,
     MetadataAttr,
+    NameAttr,
     ReducerType,
     RegionType,
     StringType,
@@ -97,7 +98,7 @@ TIR = Dialect(
         PrimFuncOp, ForOp, BlockOp, ReadsOp, WritesOp, InitOp, ScopeOp, IfOp, WhileOp, AssertOp, EvaluateOp, AttrOp,
         IterVarOp, TargetOp, EnvThreadOp, LaunchThreadOp, RealizeOp, PrefetchOp,
     ],
-    [BufferType, HandleType, RegionType, ReducerType, StringType, TokenType, TargetAttr, MetadataAttr],
+    [BufferType, HandleType, RegionType, ReducerType, StringType, TokenType, TargetAttr, MetadataAttr, NameAttr],
 )  # fmt: skip
 
 __all__ = [
@@ -149,6 +150,7 @@ __all__ = [
     "MinOp",
     "ModOp",
     "MulOp",
+    "NameAttr",
     "NeOp",
     "NotOp",
     "OrOp",

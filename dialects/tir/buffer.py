@@ -94,8 +94,10 @@ class BufferOp(IRDLOperation):
         return _merge(self.result.type.shape.data, self.shape)
 
     def stride_values(self) -> list[int | SSAValue] | None:
-        """Every stride in elements, or None for a compact buffer."""
-        return _merge(self.stride_dims.data, self.strides) if self.stride_dims.data else None
+        """Every stride in elements, or None for a compact buffer (TVM's cache_index leaves buffers with too few strides: compact)."""
+        if len(self.stride_dims.data) != self.result.type.rank or not self.stride_dims.data:
+            return None
+        return _merge(self.stride_dims.data, self.strides)
 
     def verify_(self) -> None:
         name = self.var_name.data
@@ -103,7 +105,7 @@ class BufferOp(IRDLOperation):
             raise VerifyException(
                 f"buffer '{name}' has {_open(self.result.type.shape.data)} symbolic extents, but {len(self.shape)} values for them"
             )
-        if self.stride_dims.data and len(self.stride_dims.data) != self.result.type.rank:
+        if len(self.stride_dims.data) > self.result.type.rank:
             raise VerifyException(
                 f"buffer '{name}' has {self.result.type.rank} dimensions, but {len(self.stride_dims.data)} strides"
             )

@@ -131,6 +131,14 @@ class MetadataAttr(ParametrizedAttribute):
 
 
 @irdl_attr_definition
+class NameAttr(ParametrizedAttribute):
+    """A buffer or variable in an annotation, by the name it has in the text: `{"layout_free_placeholders": [C]}`."""
+
+    name = "tir.name"
+    value: StringAttr = param_def()
+
+
+@irdl_attr_definition
 class TokenType(ParametrizedAttribute, TypeAttribute):
     """What `T.attr` is attached to when that is no scalar and no buffer: an iteration variable or a target."""
 

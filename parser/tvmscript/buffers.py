@@ -6,12 +6,12 @@ from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass, field
 
 from lark import Token
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntAttr, IntegerAttr, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntAttr, IntegerAttr, IntegerType, StringAttr
 from xdsl.ir import Attribute, SSAValue
 
 from ...dialects.array import ArrayValueAttr, numpy_dtype
 from ...dialects.tir.buffer import NO_ATTRS, AllocateConstOp, AllocateOp, BufferOp, BufferRegionOp
-from ...dialects.tir.expr import VarOp
+from ...dialects.tir.expr import NeOp, VarOp
 from ...dialects.tir.operators import Const
 from ...dialects.tir.types import DYNAMIC, F32, I1, I32, BufferType, Dim, HandleType, RegionType, type_to_dtype
 from .calls import Calls
@@ -75,7 +75,7 @@ class Buffers(Calls):
                 self.fail(data, f"data= takes a handle, not {type_to_dtype(spec.data.type)}")
         if strides is not None and strides != "None":
             spec.strides = self.dims(strides, "strides", inline_names=True)
-            if spec.strides and len(spec.strides) != len(spec.shape):
+            if len(spec.strides) > len(spec.shape):
                 self.fail(strides, f"{len(spec.strides)} strides are given for {len(spec.shape)} dimensions")
         if offset is not None and offset != "None" and literal_int(offset) != 0:
             spec.elem_offset = self.value(self.dim(offset, inline_names=True))
@@ -328,8 +328,11 @@ class Buffers(Calls):
         return NO_ATTRS if node is None or node == "None" else self.dictionary(node)
 
     def condition(self, node: Expr, what: str) -> SSAValue:
-        """A bool."""
+        """A bool; an integer is compared with zero, as Python does."""
         value = self.scalar(node)
+        if isinstance(value.type, IntegerType) and value.type != I1:
+            self.location = self.at(node)
+            return self.value(self.binary(NeOp, value, Const(0, value.type)))
         if value.type != I1:
             self.fail(node, f"{what} must be bool, not {self.describe(value)}", "compare with '!= 0'")
         return value

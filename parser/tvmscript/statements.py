@@ -507,25 +507,21 @@ class FunctionReader(Blocks):
         """Nested serial loops."""
         if call.keywords or len(call.arguments) != len(names):
             self.fail(call, f"T.grid has {len(call.arguments)} extents for {len(names)} loop variables")
-        bounds: list[tuple[SSAValue, SSAValue]] = []
-        for node in call.arguments:
-            if isinstance(node, Sequence) and len(node.items) == 2:
-                bounds.append(self.range_of(node.items[0], node.items[1]))
-                continue
-            extent = self.scalar(node)
-            bounds.append((self.value(Const(0, extent.type)), extent))
-        self.nest(statement, names, bounds)
-
-    def nest(self, statement: For, names: list[Token], bounds: list[tuple[SSAValue, SSAValue]]) -> None:
-        """Serial loops with the given bounds around the body."""
         outer = self.ops
         mark = self.mark()
         try:
             blocks: list[tuple[Block, list[Operation]]] = []
-            for name, (low, extent) in zip(names, bounds, strict=True):
+            for name, node in zip(names, call.arguments, strict=True):
+                # As in loops written one by one, an extent is evaluated in the loop around; it cannot name its variable.
+                if isinstance(node, Sequence) and len(node.items) == 2:
+                    low, extent = self.range_of(node.items[0], node.items[1])
+                else:
+                    extent = self.scalar(node)
+                    low = self.value(Const(0, extent.type))
                 block = self.loop(statement.token, name, low, extent, "serial", None, NO_ATTRS)
                 self.ops = []
                 blocks.append((block, self.ops))
+            for name, (block, _) in zip(names, blocks, strict=True):
                 self.bind(name, block.args[0])
             self.statements(statement.body)
             for block, ops in blocks:

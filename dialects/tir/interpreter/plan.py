@@ -205,6 +205,10 @@ class _Planner:
         variable = self.analyzer.expr(op.loop_var).atom
         assert variable is not None
         mode = Mode.SERIAL
+        if self.analyzer.expr(op.extent) == x.ONE:
+            # Runs once: neither an axis nor a repetition of updates.
+            self.plan.modes[op] = mode
+            return body
         if not body.opaque and body.depth < MAX_AXES:
             mode = self.mode_of(op, body, variable)
         if mode is Mode.SERIAL:

@@ -1,0 +1,723 @@
+"""Functions and statements as text, in the style of TVM 0.16's printer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from xdsl.dialects.builtin import DictionaryAttr, IntAttr, IntegerAttr, ModuleOp, NoneAttr, StringAttr
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
+
+from ...dialects.tir.buffer import (
+    AllocateConstOp,
+    AllocateOp,
+    AllocBufferOp,
+    BufferOp,
+    DeclBufferOp,
+    MatchBufferOp,
+    StoreOp,
+)
+from ...dialects.tir.expr import CallOp, LetOp, VarOp, YieldOp
+from ...dialects.tir.operators import as_const
+from ...dialects.tir.stmt import (
+    AssertOp,
+    AttrOp,
+    BlockOp,
+    EnvThreadOp,
+    EvaluateOp,
+    ForOp,
+    IfOp,
+    InitOp,
+    LaunchThreadOp,
+    PrefetchOp,
+    PrimFuncOp,
+    ReadsOp,
+    RealizeOp,
+    ScopeOp,
+    WhileOp,
+    WritesOp,
+)
+from ...dialects.tir.types import F32, BufferType, HandleType
+from ...support.diagnostics import error_at
+from .names import Names
+from .plan import Plan
+from .print_expressions import (
+    ExpressionPrinter,
+    annotation,
+    attribute_text,
+    dictionary_text,
+    dtype,
+    float_text,
+    integer_text,
+    quoted,
+)
+
+_TAB = "    "
+_IMPORT_IR = "# from tvm.script import ir as I"
+_IMPORT_TIR = "# from tvm.script import tir as T"
+
+
+def print_groups(groups: Sequence[Sequence[Operation]], module: ModuleOp) -> list[str]:
+    """The text of each group of functions; the import lines stand before the first."""
+    callees: dict[str, str] = {}
+    for op in module.ops:
+        if isinstance(op, PrimFuncOp) and (name := module_of(op)) is not None:
+            callees[op.sym_name.data] = f"{name}.{op.sym_name.data}"
+    texts = [_print_group(group, module, callees) for group in groups]
+    empty = _empty_modules(module, callees)
+    classes = bool(callees or empty)
+    header = f"{_IMPORT_IR}\n{_IMPORT_TIR}\n" if classes else f"{_IMPORT_TIR}\n"
+    return [f"{header}\n{''.join(f'{e}' for e in empty)}{texts[0]}", *texts[1:]] if texts else []
+
+
+def module_of(op: Operation) -> str | None:
+    """The class that a function is printed in."""
+    name = op.attributes.get("ir_module")
+    return name.data if isinstance(name, StringAttr) else None
+
+
+def _module_attributes(module: ModuleOp) -> dict[str, Attribute]:
+    known = module.attributes.get("tir.ir_modules")
+    return dict(known.data) if isinstance(known, DictionaryAttr) else {}
+
+
+def _empty_modules(module: ModuleOp, callees: dict[str, str]) -> list[str]:
+    """Classes that have attributes or nothing, but no function."""
+    used = {name.partition(".")[0] for name in callees.values()}
+    return [
+        f"@I.ir_module\nclass {name}:\n{_module_head(attributes) or _TAB + 'pass'}\n\n"
+        for name, attributes in _module_attributes(module).items()
+        if name not in used
+    ]
+
+
+def _module_head(attributes: Attribute | None) -> str:
+    if isinstance(attributes, DictionaryAttr) and attributes.data:
+        return f"{_TAB}I.module_attrs({dictionary_text(attributes)})\n"
+    return ""
+
+
+def _print_group(group: Sequence[Operation], module: ModuleOp, callees: dict[str, str]) -> str:
+    """Functions; neighbours of one class together."""
+    parts: list[str] = []
+    attributes = _module_attributes(module)
+    current: str | None = None
+    for op in group:
+        if not isinstance(op, PrimFuncOp):
+            raise error_at(op, f"'{op.name}' is no prim_func")
+        name = module_of(op)
+        text = FunctionPrinter(op, callees).print(_TAB if name else "")
+        if name is not None and name != current:
+            head = _module_head(attributes.get(name))
+            parts.append(f"@I.ir_module\nclass {name}:\n{head}{text}")
+        else:
+            parts.append(text)
+        current = name
+    return "\n\n".join(parts)
+
+
+class FunctionPrinter(ExpressionPrinter):
+    """Prints one function."""
+
+    def __init__(self, op: PrimFuncOp, callees: dict[str, str]):
+        super().__init__(Names(), Plan(op.body.block), callees)
+        self.function = op
+        self.lines: list[str] = []
+        self.indent = ""
+        self.comment_at: Operation | None = None
+        self.is_tail = False
+        for name in callees.values():
+            self.names.reserve(name.partition(".")[0])
+
+    def print(self, indent: str) -> str:
+        """The function's text, without a line end."""
+        op = self.function
+        self.indent = indent
+        private = op.sym_visibility is not None and op.sym_visibility.data == "private"
+        self.line("@T.prim_func(private=True)" if private else "@T.prim_func")
+        parameters: list[str] = []
+        for name, arg in zip(op.param_names.data, op.params, strict=True):
+            parameters.append(f"{self.names.define(arg, name.data)}: {self.parameter(arg)}")
+        result = "" if isinstance(op.ret_type, NoneAttr) else f" -> {annotation(op.ret_type)}"
+        self.line(f"def {op.sym_name.data}({', '.join(parameters)}){result}:")
+        self.indent += _TAB
+        before = len(self.lines)
+        if op.attrs.data:
+            self.line(f"T.func_attr({dictionary_text(op.attrs, op)})")
+        self.comment_at = self.root_comment(op.body.block)
+        self.statements(op.body.block, before)
+        return "\n".join(self.lines)
+
+    def parameter(self, arg: SSAValue) -> str:
+        """A parameter's annotation."""
+        if isinstance(arg.type, BufferType):
+            shape = shape_text([integer_text(d.value.data, d.type) for d in arg.type.shape.data])  # pyright: ignore
+            return f"T.Buffer({shape}, {dtype(arg.type.dtype)})"
+        return annotation(arg.type)
+
+    def root_comment(self, block: Block) -> Operation | None:
+        """The statement before which TVM notes the root block that a function with blocks has; None without blocks."""
+        statements = [
+            op for op in block.ops if op not in self.plan.inline and not isinstance(op, VarOp | MatchBufferOp)
+        ]
+        allocates = any(isinstance(op, AllocBufferOp) for op in statements)
+        if not allocates:
+            if len(statements) == 1 and isinstance(statements[0], BlockOp):
+                if not len(statements[0].iter_vars):
+                    return None
+            elif not _contains_block(statements):
+                return None
+        return statements[0] if statements else None
+
+    # Statements
+
+    def line(self, text: str) -> None:
+        """Adds a line."""
+        self.lines.append(self.indent + text)
+
+    def statements(self, block: Block, before: int | None = None) -> None:
+        """A region's statements, in a scope of names; `pass` where there are none."""
+        start = len(self.lines) if before is None else before
+        with self.names.scope():
+            self.sequence(list(block.ops))
+        if len(self.lines) == start:
+            self.line("pass")
+
+    def body(self, block: Block) -> None:
+        """A region one step further in."""
+        outer, self.indent = self.indent, self.indent + _TAB
+        self.statements(block)
+        self.indent = outer
+
+    def sequence(self, ops: list[Operation]) -> None:
+        """Statements in turn. A let that names an outer variable anew takes the rest into its scope."""
+        outer = self.indent
+        try:
+            for number, op in enumerate(ops):
+                if op in self.plan.inline:
+                    continue
+                if op is self.comment_at:
+                    self.line('# with T.block("root"):')
+                if op in self.plan.lets:
+                    self.let(op.results[0], op.results[0].name_hint or "v", self.definition(op))
+                    continue
+                if isinstance(op, LetOp) and op.var is not None:
+                    self.line(f"with {self.scope_text(op)}:")
+                    self.indent += _TAB
+                    if number == len(ops) - 1:
+                        self.line("pass")
+                    continue
+                printer = _PRINTERS.get(type(op))
+                if printer is None:
+                    raise error_at(op, f"'{op.name}' has no TVMScript text", "print the module with '-t mlir'")
+                printer(self, op)
+        finally:
+            self.indent = outer
+
+    def let(self, value: SSAValue, name: str, text: str) -> None:
+        """`x: T.int32 = text`."""
+        name = self.names.define(value, name)
+        self.line(f"{name}: {annotation(value.type)} = {text}")
+
+    def print_let(self, op: LetOp) -> None:
+        text = self.text(op.value)
+        self.let(op.result, op.var_name.data, text)
+
+    def print_var(self, op: VarOp) -> None:
+        """`n = T.int32()`; those that one buffer's shape declares are declared together; names of strides are strings there."""
+        if op.result in self.names.of or self.is_inline_name(op):
+            return
+        together = self.declared_together(op)
+        names = [self.names.define(var.result, var.var_name.data) for var in together]
+        makers = [f"{_maker(var.result.type)}({'is_size_var=True' if var.size_var else ''})" for var in together]
+        self.line(f"{', '.join(names)} = {', '.join(makers)}")
+
+    def is_inline_name(self, op: VarOp) -> bool:
+        """Whether a variable is nothing but one stride of a buffer."""
+        use = op.result.get_unique_use()
+        if use is None or not isinstance(use.operation, BufferOp) or op.size_var is not None:
+            return False
+        return any(stride is op.result for stride in use.operation.strides)
+
+    def declared_together(self, op: VarOp) -> list[VarOp]:
+        """The variables in a row from `op` on which the buffer behind them declares by its shape."""
+        row = [op]
+        following = op.next_op
+        while following is not None:
+            if isinstance(following, VarOp):
+                if not self.is_inline_name(following):
+                    row.append(following)
+            elif following not in self.plan.inline:
+                break
+            following = following.next_op
+        if isinstance(following, BufferOp):
+            shape = set(following.shape)
+            if all(var.result in shape for var in row):
+                return row
+        return [op]
+
+    def print_store(self, op: StoreOp) -> None:
+        """`A[i] = value`."""
+        value = self.text(op.value)
+        name = self.names.name(op.buffer)
+        if op.predicate is not None:
+            indices = self.texts(op.indices)
+            self.line(f"{name}.vstore([{indices}], {value}, predicate={self.text(op.predicate)})")
+            return
+        self.line(f"{name}[{self.indices(op.indices)}] = {value}")
+
+    def print_evaluate(self, op: EvaluateOp) -> None:
+        """`T.evaluate(x)`; a call stands for itself, `T.ret` at the end of the function is `return`."""
+        call = op.value.owner
+        if isinstance(call, CallOp) and call in self.plan.inline:
+            last = op.parent is self.function.body.block and op.next_op is None
+            if call.intrinsic.data == "ret" and last and len(call.arguments) == 1:
+                self.line(f"return {self.text(call.arguments[0])}")
+            else:
+                self.line(self.text(op.value))
+            return
+        self.line(f"T.evaluate({self.text(op.value)})")
+
+    def print_call(self, op: CallOp) -> None:
+        """A call without a result, or whose result nothing uses."""
+        self.line(self.call(op))
+
+    # Loops and branches
+
+    def print_for(self, op: ForOp) -> None:
+        """A loop; plain nested loops whose extents do not depend on each other are a `T.grid`."""
+        grid = self.grid(op)
+        if len(grid) > 1:
+            extents = [self.text(loop.extent) for loop in grid]
+            with self.names.scope():
+                names = [self.names.define(loop.loop_var, loop.var_name.data) for loop in grid]
+                self.line(f"for {', '.join(names)} in T.grid({', '.join(extents)}):")
+                self.body(grid[-1].body.block)
+            return
+        bounds = self.text(op.extent)
+        low = as_const(op.min)
+        if low is None or low.value != 0:
+            bounds = f"{self.text(op.min)}, {self.stop(op.min, op.extent)}"
+        if op.thread is not None:
+            bounds += f", thread={quoted(op.thread.data)}"
+        if op.annotations.data:
+            bounds += f", annotations={dictionary_text(op.annotations, op)}"
+        kind = op.kind.data
+        function = {"serial": "range", "unrolled": "T.unroll"}.get(kind, f"T.{kind}")
+        if kind == "serial" and op.annotations.data:
+            function = "T.serial"
+        with self.names.scope():
+            name = self.names.define(op.loop_var, op.var_name.data)
+            self.line(f"for {name} in {function}({bounds}):")
+            self.body(op.body.block)
+
+    def grid(self, op: ForOp) -> list[ForOp]:
+        """The plain loops directly inside each other that begin with `op`."""
+        loops: list[ForOp] = []
+        variables: set[SSAValue] = set()
+        current: ForOp | None = op
+        while current is not None and is_plain(current) and not _uses_any(current.extent, variables):
+            loops.append(current)
+            variables.add(current.loop_var)
+            current = self.only_loop(current.body.block)
+        return loops
+
+    def only_loop(self, block: Block) -> ForOp | None:
+        """The loop that is a region's one statement."""
+        found: ForOp | None = None
+        for op in block.ops:
+            if op in self.plan.inline:
+                continue
+            if found is not None or not isinstance(op, ForOp):
+                return None
+            found = op
+        return found
+
+    def print_if(self, op: IfOp) -> None:
+        """`if condition: … else: …`."""
+        self.line(f"if {self.text(op.condition)}:")
+        self.body(op.then_region.block)
+        if op.else_region.blocks:
+            self.line("else:")
+            self.body(op.else_region.block)
+
+    def print_while(self, op: WhileOp) -> None:
+        """`while condition: …`."""
+        self.line(f"while {self.region_expression(op.condition.block)}:")
+        self.body(op.body.block)
+
+    def print_assert(self, op: AssertOp) -> None:
+        """`assert condition, "message"`."""
+        self.line(f"assert {self.text(op.condition)}, {quoted(op.message.data)}")
+
+    # Blocks
+
+    def print_block(self, op: BlockOp) -> None:
+        """`with T.block("name"): …`."""
+        axes = list(zip(op.iter_vars, op.iter_names.data, op.iter_types.data, range(len(op.iter_vars)), strict=True))
+        # Bindings are of the loops outside: their text is made before the axes have names.
+        runs: list[list[int]] = []
+        for _, _, _, k in axes:
+            if self.is_remapped(op, k) and runs and self.is_remapped(op, runs[-1][-1]):
+                runs[-1].append(k)
+            else:
+                runs.append([k])
+        texts = [self.axes_text(op, run) for run in runs]
+        predicate = None if op.predicate is None else self.text(op.predicate)
+        self.line(f"with T.block({quoted(op.block_name.data)}):")
+        outer, self.indent = self.indent, self.indent + _TAB
+        before = len(self.lines)
+        with self.names.scope():
+            for run, text in zip(runs, texts, strict=True):
+                names = [self.names.define(op.iter_vars[k], op.iter_names.data[k].data) for k in run]
+                self.line(f"{', '.join(names)} = {text}")
+            if predicate is not None:
+                self.line(f"T.where({predicate})")
+            ops = list(op.body.block.ops)
+            if op.annotations.data:
+                head = max((i + 1 for i, o in enumerate(ops) if isinstance(o, ReadsOp | WritesOp)), default=0)
+                self.sequence(ops[:head])
+                self.line(f"T.block_attr({dictionary_text(op.annotations, op)})")
+                ops = ops[head:]
+            self.sequence(ops)
+        if len(self.lines) == before:
+            self.line("pass")
+        self.indent = outer
+
+    def is_remapped(self, op: BlockOp, k: int) -> bool:
+        """Whether axis k runs over the range of the loop it is bound to, and no more is to be said of it."""
+        binding = op.bindings[k]
+        loop = binding.owner.parent_op() if isinstance(binding, BlockArgument) else None
+        return (
+            op.iter_types.data[k].data in "SR"
+            and isinstance(loop, ForOp)
+            and same_expression(op.dom_mins[k], loop.min)
+            and same_expression(op.dom_extents[k], loop.extent)
+        )
+
+    def axes_text(self, op: BlockOp, run: list[int]) -> str:
+        """The right side of an axis, or of several that are remapped together."""
+        if len(run) > 1:
+            kinds = "".join(op.iter_types.data[k].data for k in run)
+            return f"T.axis.remap({quoted(kinds)}, [{self.texts([op.bindings[k] for k in run])}])"
+        k = run[0]
+        low, extent = op.dom_mins[k], op.dom_extents[k]
+        const = as_const(low)
+        dom = self.text(extent)
+        if const is None or const.value != 0:
+            dom = f"({self.text(low)}, {self.stop(low, extent)})"
+        kind = {"S": "spatial", "R": "reduce"}.get(op.iter_types.data[k].data, op.iter_types.data[k].data)
+        return f"T.axis.{kind}({dom}, {self.text(op.bindings[k])})"
+
+    def print_regions(self, op: ReadsOp | WritesOp) -> None:
+        """`T.reads(A[i])`."""
+        self.line(f"T.{op.name[4:]}({self.texts(op.operands)})")
+
+    def print_init(self, op: InitOp) -> None:
+        """`with T.init(): …`."""
+        self.line("with T.init():")
+        self.body(op.body.block)
+
+    # Buffers
+
+    def print_buffer(self, op: BufferOp) -> None:
+        """`A = T.match_buffer(…)` and its like."""
+        text = self.buffer_text(op)
+        self.line(f"{self.names.define(op.result, op.var_name.data)} = {text}")
+
+    def buffer_text(self, op: BufferOp) -> str:
+        """The call that makes a buffer."""
+        type_ = op.result.type
+        arguments: list[str] = []
+        function = _BUFFER_FUNCTIONS[type(op)]
+        if isinstance(op, DeclBufferOp) and op.implicit.value.data:
+            function = "T.Buffer"
+        if isinstance(op, MatchBufferOp) and op.source is not None:
+            arguments.append(self.text(op.source))
+        arguments.append(shape_text(self.dims(type_.shape.data, op.shape)))
+        if type_.dtype != F32:
+            arguments.append(dtype(type_.dtype))
+        if op.source is not None and not isinstance(op, MatchBufferOp):
+            arguments.append(f"data={self.text(op.source)}")
+        if op.stride_dims.data:
+            arguments.append(f"strides={shape_text(self.dims(op.stride_dims.data, op.strides))}")
+        if op.elem_offset is not None:
+            arguments.append(f"elem_offset={self.text(op.elem_offset)}")
+        if type_.scope.data != "global":
+            arguments.append(f"scope={quoted(type_.scope.data)}")
+        for key, attr in (("align", op.data_alignment), ("offset_factor", op.offset_factor)):
+            if attr is not None:
+                arguments.append(f"{key}={attr.value.data}")
+        if op.buffer_type is not None:
+            arguments.append(f"buffer_type={quoted(op.buffer_type.data)}")
+        if op.axis_separators is not None:
+            numbers = [
+                str(a.data) if isinstance(a, IntAttr) else attribute_text(a, op) for a in op.axis_separators.data
+            ]
+            arguments.append(f"axis_separators=[{', '.join(numbers)}]")
+        return f"{function}({', '.join(arguments)})"
+
+    def dims(self, dims: Sequence[Attribute], values: Sequence[SSAValue]) -> list[str]:
+        """Extents or strides; a variable that is nothing else is the name of a stride, in quotes."""
+        pending = iter(values)
+        texts: list[str] = []
+        for dim in dims:
+            if isinstance(dim, IntegerAttr):
+                texts.append(integer_text(dim.value.data, dim.type))
+                continue
+            value = next(pending)
+            var = value.owner
+            if isinstance(var, VarOp) and value not in self.names.of and self.is_inline_name(var):
+                texts.append(quoted(var.var_name.data))
+            else:
+                texts.append(self.text(value))
+        return texts
+
+    def print_allocate(self, op: AllocateOp) -> None:
+        """`p = T.allocate([n], "float32", "global")`."""
+        text = self.allocate_text(op)
+        self.line(f"{self.names.define(op.result, op.var_name.data)} = {text}")
+
+    def allocate_text(self, op: AllocateOp) -> str:
+        arguments = [f"[{self.texts(op.extents)}]", dtype(op.dtype), quoted(op.scope.data)]
+        if op.condition is not None:
+            arguments.append(self.text(op.condition))
+        if op.annotations.data:
+            arguments.append(f"annotations={dictionary_text(op.annotations, op)}")
+        return f"T.allocate({', '.join(arguments)})"
+
+    def print_allocate_const(self, op: AllocateConstOp) -> None:
+        """`p = T.allocate_const([1, 2], "int32", [2])`."""
+        text = self.allocate_const_text(op)
+        self.line(f"{self.names.define(op.result, op.var_name.data)} = {text}")
+
+    def allocate_const_text(self, op: AllocateConstOp) -> str:
+        array = op.data.array
+        pointee = op.result.type.pointee
+        numbers = array.reshape(-1).tolist()
+        floats = not hasattr(pointee, "signedness")
+        texts = [_plain_float(float(n), pointee) if floats else str(int(n)) for n in numbers]
+        arguments = [f"[{', '.join(texts)}]", dtype(pointee), f"[{', '.join(map(str, array.shape))}]"]
+        if op.annotations.data:
+            arguments.append(f"annotations={dictionary_text(op.annotations, op)}")
+        return f"T.allocate_const({', '.join(arguments)})"
+
+    # Scopes, attributes, threads
+
+    def print_scope(self, op: ScopeOp) -> None:
+        """`with T.attr(…): …`: the first op of the region that opens a scope opens this one."""
+        ops = list(op.body.block.ops)
+        with self.names.scope():
+            for number, inner in enumerate(ops):
+                if inner in self.plan.inline:
+                    continue
+                if isinstance(inner, _SCOPES) and not (isinstance(inner, DeclBufferOp) and inner.implicit.value.data):
+                    self.line(f"with {self.scope_text(inner)}:")
+                    outer, self.indent = self.indent, self.indent + _TAB
+                    before = len(self.lines)
+                    self.sequence(ops[number + 1 :])
+                    if len(self.lines) == before:
+                        self.line("pass")
+                    self.indent = outer
+                    return
+                self.sequence([inner])
+
+    def scope_text(self, op: Operation) -> str:
+        """What stands between `with` and `:`."""
+        match op:
+            case AttrOp():
+                return self.attr_text(op)
+            case RealizeOp():
+                return self.realize_text(op)
+            case AssertOp():
+                return f"T.Assert({self.text(op.condition)}, {quoted(op.message.data)})"
+            case AllocateOp():
+                text = self.allocate_text(op)
+            case AllocateConstOp():
+                text = self.allocate_const_text(op)
+            case DeclBufferOp():
+                text = self.buffer_text(op)
+            case LaunchThreadOp():
+                text = self.launch_text(op)
+                if op.env is not None:
+                    self.names.alias(op.result, op.env)
+                    return text
+            case LetOp():
+                text = self.text(op.value)
+                if op.var is not None:
+                    self.names.alias(op.result, op.var)
+                    return f"T.LetStmt({text}, var={self.names.name(op.var)})"
+                given = f", {annotation(op.result.type)}" if isinstance(op.result.type, HandleType) else ""
+                text = f"T.LetStmt({text}{given})"
+            case _:
+                raise error_at(op, f"'{op.name}' opens no scope")
+        name = self.names.define(op.results[0], op.properties["var_name"].data)  # pyright: ignore
+        return f"{text} as {name}"
+
+    def print_attr(self, op: AttrOp) -> None:
+        """`T.attr(node, "key", value)`."""
+        self.line(self.attr_text(op))
+
+    def attr_text(self, op: AttrOp) -> str:
+        return f"T.attr({self.text(op.node)}, {quoted(op.key.data)}, {self.text(op.value)})"
+
+    def print_realize(self, op: RealizeOp) -> None:
+        """`T.realize(A[0:16], "global")`."""
+        self.line(self.realize_text(op))
+
+    def realize_text(self, op: RealizeOp) -> str:
+        arguments = [self.text(op.region)]
+        condition = None if op.condition is None else self.text(op.condition)
+        if op.producer is not None:
+            arguments += [condition] if condition is not None else []
+            arguments += [quoted(op.scope.data)] if op.scope is not None else []
+            return f"T.ProducerRealize({', '.join(arguments)})"
+        arguments += [quoted(op.scope.data)] if op.scope is not None else []
+        arguments += [f"condition={condition}"] if condition is not None else []
+        return f"T.realize({', '.join(arguments)})"
+
+    def print_prefetch(self, op: PrefetchOp) -> None:
+        """`T.prefetch(A, [T.Range(0, 16)])`."""
+        region = op.region.owner
+        ranges = [
+            f"T.Range({self.text(low)}, {self.stop(low, extent)})"
+            for low, extent in zip(region.mins, region.extents, strict=True)  # pyright: ignore
+        ]
+        self.line(f"T.prefetch({self.names.name(region.buffer)}, [{', '.join(ranges)}])")  # pyright: ignore
+
+    def print_env_thread(self, op: EnvThreadOp) -> None:
+        """`tx = T.env_thread("threadIdx.x")`."""
+        given = "" if type_is_int32(op.result.type) else f", {dtype(op.result.type)}"
+        self.line(f"{self.names.define(op.result, op.var_name.data)} = T.env_thread({quoted(op.thread.data)}{given})")
+
+    def print_launch(self, op: LaunchThreadOp) -> None:
+        """`tx = T.launch_thread("threadIdx.x", 32)`."""
+        text = self.launch_text(op)
+        if op.env is not None:
+            self.names.alias(op.result, op.env)
+            self.line(text)
+        else:
+            self.line(f"{self.names.define(op.result, op.var_name.data)} = {text}")
+
+    def launch_text(self, op: LaunchThreadOp) -> str:
+        thread = quoted(op.thread.data) if op.env is None else self.names.name(op.env)
+        return f"T.launch_thread({thread}, {self.text(op.extent)})"
+
+    def print_nothing(self, op: Operation) -> None:
+        """A terminator."""
+
+
+def type_is_int32(type: Attribute) -> bool:
+    """Whether a type is int32, which the text need not say."""
+    from ...dialects.tir.types import I32
+
+    return type == I32
+
+
+def _plain_float(value: float, type: Attribute) -> str:
+    text = float_text(value, type)
+    inner = text[text.index("(") + 1 : -1]
+    return text if inner.startswith('"') else inner if any(c in inner for c in ".en") else f"{inner}.0"
+
+
+def _maker(type: Attribute) -> str:
+    return annotation(type)
+
+
+def shape_text(dims: Sequence[str]) -> str:
+    """A tuple."""
+    return f"({dims[0]},)" if len(dims) == 1 else f"({', '.join(dims)})"
+
+
+def is_plain(op: ForOp) -> bool:
+    """Whether a loop may be part of a `T.grid`."""
+    low = as_const(op.min)
+    return op.kind.data == "serial" and low is not None and low.value == 0 and not op.annotations.data
+
+
+def _uses_any(value: SSAValue, variables: set[SSAValue]) -> bool:
+    """Whether an expression depends on one of the variables."""
+    if not variables:
+        return False
+    pending, seen = [value], {value}
+    while pending:
+        current = pending.pop()
+        if current in variables:
+            return True
+        op = current.owner
+        if isinstance(op, Operation) and not isinstance(op, LetOp):
+            inner = list(op.operands)
+            for region in op.regions:
+                for block in region.blocks:
+                    inner += [operand for o in block.ops for operand in o.operands]
+            for operand in inner:
+                if operand not in seen:
+                    seen.add(operand)
+                    pending.append(operand)
+    return False
+
+
+def same_expression(a: SSAValue, b: SSAValue) -> bool:
+    """Whether two values are one, or the same expression of the same variables."""
+    pending = [(a, b)]
+    steps = 0
+    while pending:
+        x, y = pending.pop()
+        steps += 1
+        if x is y:
+            continue
+        p, q = x.owner, y.owner
+        if isinstance(p, Block) or isinstance(q, Block) or type(p) is not type(q) or steps > 1000:
+            return False
+        if isinstance(p, VarOp | LetOp | BufferOp) or p.regions or x.type != y.type or p.properties != q.properties:
+            return False
+        if len(p.operands) != len(q.operands):
+            return False
+        pending += zip(p.operands, q.operands, strict=True)
+    return True
+
+
+def _contains_block(ops: Sequence[Operation]) -> bool:
+    pending = list(ops)
+    while pending:
+        op = pending.pop()
+        if isinstance(op, BlockOp):
+            return True
+        for region in op.regions:
+            for block in region.blocks:
+                pending += block.ops
+    return False
+
+
+_BUFFER_FUNCTIONS: dict[type[Operation], str] = {
+    MatchBufferOp: "T.match_buffer",
+    AllocBufferOp: "T.alloc_buffer",
+    DeclBufferOp: "T.decl_buffer",
+}
+_SCOPES = (AttrOp, AllocateOp, AllocateConstOp, DeclBufferOp, LaunchThreadOp, LetOp, RealizeOp, AssertOp)
+_PRINTERS: dict[type[Operation], Callable[..., None]] = {
+    LetOp: FunctionPrinter.print_let,
+    VarOp: FunctionPrinter.print_var,
+    StoreOp: FunctionPrinter.print_store,
+    EvaluateOp: FunctionPrinter.print_evaluate,
+    CallOp: FunctionPrinter.print_call,
+    ForOp: FunctionPrinter.print_for,
+    IfOp: FunctionPrinter.print_if,
+    WhileOp: FunctionPrinter.print_while,
+    AssertOp: FunctionPrinter.print_assert,
+    BlockOp: FunctionPrinter.print_block,
+    ReadsOp: FunctionPrinter.print_regions,
+    WritesOp: FunctionPrinter.print_regions,
+    InitOp: FunctionPrinter.print_init,
+    MatchBufferOp: FunctionPrinter.print_buffer,
+    AllocBufferOp: FunctionPrinter.print_buffer,
+    DeclBufferOp: FunctionPrinter.print_buffer,
+    AllocateOp: FunctionPrinter.print_allocate,
+    AllocateConstOp: FunctionPrinter.print_allocate_const,
+    ScopeOp: FunctionPrinter.print_scope,
+    AttrOp: FunctionPrinter.print_attr,
+    RealizeOp: FunctionPrinter.print_realize,
+    PrefetchOp: FunctionPrinter.print_prefetch,
+    EnvThreadOp: FunctionPrinter.print_env_thread,
+    LaunchThreadOp: FunctionPrinter.print_launch,
+    YieldOp: FunctionPrinter.print_nothing,
+}

@@ -136,7 +136,9 @@ def test_integer_ops_agree_with_numpy(width: int, integer_code: dict[int, Any], 
                 for lanes in (0, LANES):
                     out = np.zeros(SIZE, dtype)
                     integer_code[width].call(f"{name}_{lanes}", a, b, out, SIZE)
-                    np.testing.assert_array_equal(out, want if want.dtype.kind == "b" else want.view(dtype), f"{name} {lanes}")
+                    np.testing.assert_array_equal(
+                        out, want if want.dtype.kind == "b" else want.view(dtype), f"{name} {lanes}"
+                    )
 
 
 CASTS = [

@@ -553,6 +553,9 @@ class ScanOp(IRDLOperation):
             )
         for init, update, state, result in zip(self.init, self.update, self.state, self.results_, strict=True):
             _check_scan_state(name, init, update, state, result)
+        from .dependence import verify_scan
+
+        verify_scan(self)
 
 
 def _check_scan_state(name: str, init: SSAValue, update: SSAValue, state: SSAValue, result: SSAValue) -> None:

@@ -5,12 +5,13 @@ Names, axes, regions and attributes are those that TVM 0.16's `create_prim_func`
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, NoneAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...dialects import te, tir
+from ...dialects.te.dependence import needed_ops, steps_of
 from ...dialects.tir.types import I1, I32, I64
 from ...support.diagnostics import error_at
 from .block_body import BlockBody, combined, identity
@@ -26,7 +27,7 @@ def create_prim_func(function: te.FuncOp) -> tir.PrimFuncOp:
     A parameter of known shape is a buffer; one with symbolic extents is a handle that `tir.match_buffer` takes apart, which
     binds the symbolic sizes. A tensor that is no parameter gets a buffer of its own.
 
-    Raises MirError for a symbolic size that no parameter binds, and for a scan that reads what is not computed yet.
+    Raises MirError for a symbolic size that no parameter binds.
     """
     return Lowering(function).run()
 
@@ -364,54 +365,6 @@ def move_to_front(source: Block, target: Block) -> None:
         target.add_ops(ops)
     else:
         target.insert_ops_before(ops, target.first_op)
-
-
-def needed_ops(function: te.FuncOp) -> set[Operation]:
-    """The ops at the function's level that its parameters depend on."""
-    block = function.body.block
-    found: set[Operation] = set()
-    pending = [v.owner for v in function.params]
-    while pending:
-        op = pending.pop()
-        if not isinstance(op, Operation) or op in found:
-            continue
-        found.add(op)
-        inner: list[Operation] = [op]
-        while inner:
-            part = inner.pop()
-            pending += [v.owner for v in part.operands if isinstance(v.owner, Operation) and v.owner.parent is block]
-            inner += [o for region in part.regions for b in region.blocks for o in b.ops]
-    return found
-
-
-def steps_of(scan: te.ScanOp) -> list[te.ComputeOp]:
-    """The computes that a scan carries out step by step: its updates, and what they need that depends on the state."""
-    ordered: list[te.ComputeOp] = []
-    depends: dict[Operation, bool] = {}
-
-    def inputs(op: Operation) -> Iterable[SSAValue]:
-        return [*op.operands, *(v for o in op.walk() for v in o.operands if isinstance(v.type, te.TensorType))]
-
-    states = set(scan.state)
-    pending: list[Operation] = [u.owner for u in scan.update if isinstance(u.owner, Operation)]
-    while pending:
-        op = pending[-1]
-        if op in depends:
-            pending.pop()
-            continue
-        needed = [v for v in inputs(op) if isinstance(v.owner, Operation)] if isinstance(op, te.ComputeOp) else []
-        missing = [v.owner for v in needed if v.owner not in depends and v not in states]
-        if missing:
-            pending += [o for o in missing if isinstance(o, Operation)]
-            continue
-        pending.pop()
-        is_update = any(u.owner is op for u in scan.update)
-        depends[op] = is_update or any(
-            v in states or depends.get(v.owner, False) for v in needed if isinstance(v.owner, Operation)
-        )
-        if depends[op] and isinstance(op, te.ComputeOp):
-            ordered.append(op)
-    return ordered
 
 
 def _scan_of(result: SSAValue) -> te.ScanOp | None:

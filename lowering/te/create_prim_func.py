@@ -203,8 +203,8 @@ class Lowering:
 
     # Tensors ----------------------------------------------------------------------------------------------------------
 
-    def compute(self, op: te.ComputeOp, block: Block, step: SSAValue | None = None) -> None:
-        """The loop nest of a compute, at the end of `block`. With `step`, the first axis is that loop's variable."""
+    def compute(self, op: te.ComputeOp, block: Block, step: tir.ForOp | None = None) -> None:
+        """The loop nest of a compute, at the end of `block`. With `step`, the first axis is carried out by that loop."""
         axes: list[tuple[SSAValue, str, SSAValue, SSAValue, str]] = []
         extents = [self.extent(e) for e in te.extents_of(op.results[0])]
         for axis, name, extent in zip(op.axes, op.iter_names.data, extents, strict=True):
@@ -217,7 +217,7 @@ class Lowering:
         bindings: list[SSAValue] = []
         for _, name, low, extent, _ in axes:
             if step is not None and not bindings:
-                bindings.append(step)
+                bindings.append(step.loop_var)
                 continue
             loop = tir.ForOp(name, low, extent)
             loop.location = op.location
@@ -226,7 +226,7 @@ class Lowering:
             loop.loop_var.name_hint = name if name.isidentifier() else None
             bindings.append(loop.loop_var)
         if step is not None:
-            axes[0] = (*axes[0][:4], "scan")
+            axes[0] = (*axes[0][:2], step.min, step.extent, "scan")
         outputs = [self.buffers[r] for r in op.results]
         # Values that do not depend on each other are blocks of their own; a reduction of several values is one.
         groups = [list(range(len(outputs)))] if reduction is not None else [[i] for i in range(len(outputs))]
@@ -293,7 +293,7 @@ class Lowering:
         domain: dict[SSAValue, tuple[SSAValue, SSAValue]],
     ) -> None:
         """Puts `tir.reads` and `tir.writes` at the head of a block's body."""
-        regions = RegionBuilder(block, self.extents, domain)
+        regions = RegionBuilder(self.extents, domain)
         regions.block.add_op(tir.ReadsOp(*regions.regions(reads)))
         regions.block.add_op(tir.WritesOp(*regions.regions(writes)))
         move_to_front(regions.block, block)
@@ -349,7 +349,7 @@ class Lowering:
         known = {arg: self.buffers[t] for arg, t in zip(op.body.block.args, tensors, strict=True)}
         body = BlockBody(self, block, known)
         body.copy_all(op.body.block)
-        regions = RegionBuilder(block, self.extents, {})
+        regions = RegionBuilder(self.extents, {})
         inputs = dict.fromkeys(self.buffers[t] for t in op.inputs)
         regions.block.add_op(tir.ReadsOp(*[regions.full(b) for b in inputs]))
         regions.block.add_op(tir.WritesOp(*[regions.full(self.buffers[r]) for r in op.results]))

@@ -60,19 +60,17 @@ class Accesses:
 
 
 class RegionBuilder:
-    """Emits `tir.buffer_region`s for the accesses of `body`, with copies of the index expressions they need.
+    """Emits `tir.buffer_region`s for the accesses of a block's body, with copies of the index expressions they need.
 
-    The ops go to `block`, to stand before those of `body`. `extents` are the extents of each buffer, `domain` the range
+    The ops go to `block`, to stand before those of the body. `extents` are the extents of each buffer, `domain` the range
     (minimum, extent) of each axis of the body.
     """
 
     def __init__(
         self,
-        body: Block,
         extents: Mapping[SSAValue, Sequence[SSAValue]],
         domain: Mapping[SSAValue, tuple[SSAValue, SSAValue]],
     ):
-        self.body = body
         self.block = Block()
         self.extents = extents
         self.domain = domain
@@ -100,16 +98,17 @@ class RegionBuilder:
         return self._add(tir.BufferRegionOp(access.buffer, mins, extents))
 
     def _interval(self, indices: list[SSAValue], extent: SSAValue) -> tuple[SSAValue, SSAValue]:
-        everything = self._constant(0, extent.type), extent
         first = indices[0]
+        if any(map(_is_opaque, indices)):
+            return self._constant(0, extent.type), extent
         if len(indices) == 1:
-            return everything if _is_opaque(first) else (self._copy(first), self._constant(1, first.type))
-        if any(_is_opaque(i) or _loads(i) or i.type != first.type for i in indices):
-            return everything
+            return self._copy(first), self._constant(1, first.type)
+        if any(_loads(i) or i.type != first.type for i in indices):
+            return self._constant(0, extent.type), extent
         analyzer = self._analyzer = self._analyzer or self._knowing_domain()
         points = [analyzer.expr(i) for i in indices]
         if not all(map(self._is_visible, points)):
-            return everything
+            return self._constant(0, extent.type), extent
         offsets = [(p - points[0]).value for p in points]
         known = [o for o in offsets if o is not None]
         if len(known) == len(points):
@@ -139,7 +138,7 @@ class RegionBuilder:
                 value = atom.payload
                 if atom.kind is Kind.VAR and isinstance(value, SSAValue) and value not in self.domain:
                     owner = value.owner
-                    if not isinstance(owner, Block) and owner.parent is self.body:
+                    if not isinstance(owner, Block) and not _is_outside(owner):
                         return False
         return True
 
@@ -152,7 +151,7 @@ class RegionBuilder:
             if value in copies:
                 pending.pop()
                 continue
-            if isinstance(op, Block) or op.parent is not self.body:
+            if isinstance(op, Block) or _is_outside(op):
                 copies[value] = value
                 continue
             missing = [v for v in op.operands if v not in copies]
@@ -207,6 +206,11 @@ def _is_opaque(index: SSAValue) -> bool:
             case _:
                 pass
     return False
+
+
+def _is_outside(op: Operation) -> bool:
+    """Whether an op stands at the function's level, in sight of all blocks."""
+    return isinstance(op.parent_op(), tir.PrimFuncOp)
 
 
 def _loads(index: SSAValue) -> bool:

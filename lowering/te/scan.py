@@ -28,7 +28,7 @@ def lower_scan(lowering: Lowering, scan: te.ScanOp) -> None:
     lowering.block.add_op(loop)
     loop.loop_var.name_hint = "scan_idx"
     for step in steps_of(scan):
-        lowering.compute(step, loop.body.block, loop.loop_var)
+        lowering.compute(step, loop.body.block, loop)
 
 
 def _copy_init(lowering: Lowering, scan: te.ScanOp, init: SSAValue, buffer: SSAValue) -> None:

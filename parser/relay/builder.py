@@ -85,17 +85,13 @@ class Builder(CallReader):
     ) -> Head:
         return self._open_function(define, self.name_at(name), type_names, params, result)
 
-    def on_fn_head(
-        self, token: int, type_names: list[str], _: int, params: Params, __: int, result: Attribute
-    ) -> Head:
+    def on_fn_head(self, token: int, type_names: list[str], _: int, params: Params, __: int, result: Attribute) -> Head:
         head = self._open_function(token, "", type_names, params, result)
         if self._let is not None and token == self._let[2] + 1:
             self.scopes.bind_self(*self._let[:2])
         return head
 
-    def _open_function(
-        self, token: int, name: str, type_names: list[str], params: Params, result: Attribute
-    ) -> Head:
+    def _open_function(self, token: int, name: str, type_names: list[str], params: Params, result: Attribute) -> Head:
         block = Block(arg_types=params.types)
         frame = self.scopes.push(block)
         names: list[str] = []
@@ -260,7 +256,7 @@ class Builder(CallReader):
         return self._tuple(token, [first, *rest])
 
     def _tuple(self, token: int, fields: list[SSAValue]) -> SSAValue:
-        type = UNKNOWN if fields else TupleType([])
+        type = UNKNOWN if fields else TupleType(())
         return self.add(ir.TupleOp.create(operands=fields, result_types=(type,), location=self.at(token)))
 
     def on_tuple_rest(self, *args: object) -> object:

@@ -23,7 +23,13 @@ CONSTANTS_FILE = "relay.constants"
 """The module attribute that keeps the name of the side file."""
 
 _NUMBER = re.compile(r"(-?(?:inf|nan|[0-9.]+(?:[eE][+-]?[0-9]+)?))(.*)")
-_SUFFIXES = {"f": "float32", "bf16": "bfloat16", "i1": "bool", "u1": "bool", **{f"f{b}": f"float{b}" for b in (16, 32, 64)}}
+_SUFFIXES = {
+    "f": "float32",
+    "bf16": "bfloat16",
+    "i1": "bool",
+    "u1": "bool",
+    **{f"f{b}": f"float{b}" for b in (16, 32, 64)},
+}
 _SUFFIXES |= {f"i{b}": f"int{b}" for b in (8, 16, 32, 64)} | {f"u{b}": f"uint{b}" for b in (8, 16, 32, 64)}
 
 
@@ -132,9 +138,7 @@ def _files_of(directory: str) -> list[str]:
         return []
 
 
-def _with_type(
-    array: NDArray[np.generic], origin: tuple[str, str] | None = None
-) -> tuple[ArrayValueAttr, Attribute]:
+def _with_type(array: NDArray[np.generic], origin: tuple[str, str] | None = None) -> tuple[ArrayValueAttr, Attribute]:
     element = dtype_to_type(_TVM_NAMES.get(array.dtype.name, array.dtype.name))
     return ArrayValueAttr.of(array, origin), TensorType(element, list(array.shape))
 

@@ -48,7 +48,13 @@ EXAMPLES: Sequence[tuple[tuple[str, ...], Sequence[str]]] = (
     ),
     (
         ("a parameter's name begins with '%'", "parameters are written %x: Tensor[(2, 3), float32]"),
-        ("def @f(x) { 1 }", "def @f(x: int32) { 1 }", "def @f(%x, y) { 1 }", "def @f(%x: int32, y) { 1 }", "def @f() { fn (x) { 1 } }"),
+        (
+            "def @f(x) { 1 }",
+            "def @f(x: int32) { 1 }",
+            "def @f(%x, y) { 1 }",
+            "def @f(%x: int32, y) { 1 }",
+            "def @f() { fn (x) { 1 } }",
+        ),
     ),
     (
         ("a function's name begins with '@'", "it is written def @main(…) { … }"),
@@ -85,7 +91,11 @@ EXAMPLES: Sequence[tuple[tuple[str, ...], Sequence[str]]] = (
     ),
     (
         ("a clause is written Pattern => { … }", "for example Cons(%x, _) => { %x }"),
-        ("def @f() { match (%x) { Nil { 1 } } }", "def @f() { match (%x) { Cons(%a, %b) { 1 } } }", "def @f() { match (%x) { Nil => 1 } }"),
+        (
+            "def @f() { match (%x) { Nil { 1 } } }",
+            "def @f() { match (%x) { Cons(%a, %b) { 1 } } }",
+            "def @f() { match (%x) { Nil => 1 } }",
+        ),
     ),
     (
         ("the function has no body", "it is written def @f(…) -> … { … }"),

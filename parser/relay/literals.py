@@ -122,7 +122,11 @@ class ConstantTexts:
 
 def metadata_text(arrays: Sequence[NDArray[np.generic]], *, types: bool) -> str:
     """A `#[metadata]` section of constants, laid out as TVM's JSON writer does; with `types` each has its type."""
-    nodes = ['"type_key": ""', '"type_key": "Map", \n      "keys": [\n        "relay.Constant"\n      ], \n      "data": [2]', ""]
+    nodes = [
+        '"type_key": ""',
+        '"type_key": "Map", \n      "keys": [\n        "relay.Constant"\n      ], \n      "data": [2]',
+        "",
+    ]
     places: list[int] = []
     device = 4  # All constants share one node of no device, which follows the first constant.
     for number, array in enumerate(arrays):

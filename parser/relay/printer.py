@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
@@ -11,7 +11,6 @@ from ...dialects.relay import ir
 from ...dialects.relay.operator import OperatorOp
 from ...dialects.relay.patterns import ConstructorPattern, TuplePattern, VarPattern, WildcardPattern
 from ...dialects.relay.text import global_text, is_known, local_text, tuple_text, type_text
-from ...dialects.relay.types import UNKNOWN
 from ...support.diagnostics import error_at
 from ...support.walk import walk_ops
 from .builder import PARAM_ATTRS
@@ -20,7 +19,11 @@ from .literals import ConstantTexts, attribute_text
 from .scopes import Names
 
 VERSION = '#[version = "0.0.5"]'
-_TYPED = (OperatorOp, ir.CallOp, ir.CallGlobalOp, ir.CallTirOp, ir.ConstructOp, ir.TupleOp, ir.TupleGetItemOp, ir.FnOp)
+_TYPED = (
+    OperatorOp, ir.ConstantOp, ir.CallOp, ir.CallGlobalOp, ir.CallTirOp, ir.ConstructOp, ir.TupleOp, ir.TupleGetItemOp,
+    ir.FnOp,
+)  # fmt: skip
+"""The ops whose types are written."""
 
 
 def print_groups(groups: Sequence[Sequence[Operation]], module: ModuleOp, *, types: bool = True) -> list[str]:
@@ -99,7 +102,7 @@ def _generics(names: ArrayAttr[StringAttr]) -> str:
 
 
 class _FunctionPrinter:
-    """One function. Lines are appended to `self.lines`; expressions are strings, multi-line ones with their indentation."""
+    """One function, written piece by piece to `out`: text is never copied outward, however deep blocks nest."""
 
     def __init__(self, numbering: Numbering, constants: ConstantTexts, types: bool):
         self.numbers = numbering.numbers
@@ -108,154 +111,169 @@ class _FunctionPrinter:
         self.types = types
         self.names = Names()
         self.texts: dict[SSAValue, str] = {}
+        self.out: list[str] = []
 
     def function(self, op: ir.FuncOp) -> str:
-        head = f"def {global_text(op.sym_name.data)}{_generics(op.type_params)}"
-        return self._function(head, op.params, op.param_names, op.attrs, op.ret_type, op.body.block, 0)
+        """A top-level function."""
+        self._function(f"def {global_text(op.sym_name.data)}", op, 0)
+        return "".join(self.out)
 
-    def _function(
-        self,
-        head: str,
-        params: Iterable[SSAValue],
-        names: ArrayAttr[StringAttr],
-        attrs: DictionaryAttr,
-        result: Attribute,
-        body: Block,
-        depth: int,
-    ) -> str:
+    def _function(self, head: str, op: ir.FuncOp | ir.FnOp, depth: int) -> None:
         self.names.push()
         parts: list[str] = []
-        in_braces = attrs.data.get(PARAM_ATTRS)
-        for value, name in zip(params, names.data, strict=True):
+        attrs = op.attrs.data
+        in_braces = attrs.get(PARAM_ATTRS)
+        for value, name in zip(op.params, op.param_names.data, strict=True):
             own = in_braces.data.get(name.data) if isinstance(in_braces, DictionaryAttr) else None
             extra = f" {{{', '.join(_attribute_texts(own.data.items()))}}}" if isinstance(own, DictionaryAttr) else ""
-            parts.append(self._variable(value, name.data, value.type, extra))
-        parts += _attribute_texts((name, attr) for name, attr in attrs.data.items() if name != PARAM_ATTRS)
-        arrow = f"-> {type_text(result)} " if is_known(result) else ""
-        text = f"{head}({', '.join(parts)}) {arrow}{{\n{self._body(body, depth + 1)}{'  ' * depth}}}"
+            parts.append(self._variable(value, name.data, extra))
+        parts += _attribute_texts((name, attr) for name, attr in attrs.items() if name != PARAM_ATTRS)
+        arrow = f"-> {type_text(op.ret_type)} " if is_known(op.ret_type) else ""
+        self.out.append(f"{head}{_generics(op.type_params)}({', '.join(parts)}) {arrow}")
+        self._block(op.body.block, depth)
         self.names.pop()
-        return text
 
-    def _variable(self, value: SSAValue, name: str, annotation: Attribute, extra: str = "") -> str:
+    def _variable(self, value: SSAValue, name: str, extra: str = "") -> str:
         """A variable where it is bound."""
         text = self.texts[value] = local_text(self.names.fresh(name))
-        known = is_known(annotation)
-        written = f": {type_text(annotation)}" if known else ""
-        comment = f" /* ty={type_text(value.type)} */" if self.types and known and is_known(value.type) else ""
-        return f"{text}{extra}{written}{comment}"
+        if not is_known(value.type):
+            return f"{text}{extra}"
+        type = type_text(value.type)
+        return f"{text}{extra}: {type} /* ty={type} */" if self.types else f"{text}{extra}: {type}"
 
-    def _body(self, block: Block, depth: int) -> str:
-        """The statements of a block, each on its line, and its value."""
-        indent = "  " * depth
-        lines: list[str] = []
+    def _block(self, block: Block, depth: int) -> None:
+        """`{`, the statements each on its line, the block's value, `}`."""
+        out = self.out
+        out.append("{\n")
+        indent = "  " * (depth + 1)
         op = block.first_op
         while op is not None:
             if op not in self.inline:
-                lines.append(indent + self._statement(op, depth))
+                out.append(indent)
+                self._statement(op, depth + 1)
+                out.append("\n")
             op = op.next_op
-        lines.append("")
-        return "\n".join(lines)
+        out.append(f"{'  ' * depth}}}")
 
-    def _statement(self, op: Operation, depth: int) -> str:
+    def _statement(self, op: Operation, depth: int) -> None:
         if isinstance(op, ir.ReturnOp):
-            return self._value(op.value, depth)
+            self._value_here(op.value, depth)
+            return
         if isinstance(op, ir.LetOp):
-            name = self._variable(op.result, op.var_name.data, op.result.type)
-            value = op.value
-            if isinstance(value.owner, ir.FnOp) and value.owner.self_name is not None and value.owner in self.inline:
-                self.texts[value.owner.body.block.args[0]] = self.texts[op.result]
-            return f"let {name} = {self._value(value, depth)};"
-        if isinstance(op, ir.FnOp) and op.self_name is not None:
+            name = self._variable(op.result, op.var_name.data)
+            function = op.value.owner
+            if isinstance(function, ir.FnOp) and function.self_name is not None and function in self.inline:
+                self.texts[function.body.block.args[0]] = self.texts[op.result]
+            self.out.append(f"let {name} = ")
+            self._value_here(op.value, depth)
+        elif isinstance(op, ir.FnOp) and op.self_name is not None:
             # A function that calls itself has a name, whether or not a `let` gives it one.
             name = local_text(self.names.fresh(op.self_name.data))
             self.texts[op.result] = self.texts[op.body.block.args[0]] = name
-            return f"let {name} = {self._expression(op, depth)};"
-        text = self._expression(op, depth)
-        name = self.texts[op.results[0]] = f"%{self.numbers[op.results[0]]}"
-        return f"{name} = {text};"
+            self.out.append(f"let {name} = ")
+            self._expression_here(op, depth)
+        else:
+            name = f"%{self.numbers[op.results[0]]}"
+            self.out.append(f"{name} = ")
+            self._expression_here(op, depth)
+            self.texts[op.results[0]] = name
+        self.out.append(";")
 
-    def _value(self, value: SSAValue, depth: int) -> str:
+    def _value_here(self, value: SSAValue, depth: int) -> None:
+        text = self.texts.get(value)
+        if text is not None:
+            self.out.append(text)
+        else:
+            assert isinstance(value, OpResult)
+            self._expression_here(value.owner, depth)
+
+    def _expression_here(self, op: Operation, depth: int) -> None:
+        """Writes an op as an expression; only here may one span lines."""
+        match op:
+            case ir.FnOp():
+                self._function("fn ", op, depth)
+                self.out.append(self._comment(op))
+            case ir.IfOp():
+                self.out.append(f"if ({self._value(op.condition)}) ")
+                self._braced(op.then_region, depth)
+                self.out.append(" else ")
+                self._braced(op.else_region, depth)
+            case ir.MatchOp():
+                mark = "" if op.complete.value.data else "?"
+                indent = "  " * (depth + 1)
+                self.out.append(f"match{mark} ({self._value(op.value)}) {{\n")
+                for pattern, region in zip(op.patterns.data, op.clauses, strict=True):
+                    self.names.push()
+                    self.out.append(f"{indent}{self._pattern(pattern, iter(region.block.args))} => ")
+                    self._block(region.block, depth + 1)
+                    self.out.append(",\n")
+                    self.names.pop()
+                self.out.append(f"{'  ' * depth}}}")
+            case _:
+                self.out.append(self._expression(op))
+
+    def _braced(self, region: Region, depth: int) -> None:
+        self.names.push()
+        self._block(region.block, depth)
+        self.names.pop()
+
+    def _comment(self, op: Operation) -> str:
+        """The comment that gives the type of an expression, where TVM writes one."""
+        if self.types and isinstance(op, _TYPED):
+            type = op.results[0].type
+            if is_known(type):
+                return f" /* ty={type_text(type)} */"
+        return ""
+
+    def _value(self, value: SSAValue) -> str:
         """A value where it is used."""
         text = self.texts.get(value)
         if text is not None:
             return text
         assert isinstance(value, OpResult)
-        return self._expression(value.owner, depth)
+        return self._expression(value.owner)
 
-    def _values(self, values: Iterable[SSAValue], depth: int) -> str:
-        return ", ".join([self._value(v, depth) for v in values])
+    def _expression(self, op: Operation) -> str:
+        """An op without regions as an expression, with its type."""
+        return self._untyped(op) + self._comment(op)
 
-    def _expression(self, op: Operation, depth: int) -> str:
-        """An op as an expression, with its type where TVM writes one."""
-        text = self._untyped(op, depth)
-        if self.types and isinstance(op, (*_TYPED, ir.ConstantOp)):
-            type = op.results[0].type
-            if type is not UNKNOWN and is_known(type):
-                return f"{text} /* ty={type_text(type)} */"
-        return text
-
-    def _untyped(self, op: Operation, depth: int) -> str:
+    def _untyped(self, op: Operation) -> str:
         match op:
             case OperatorOp():
-                arguments = [self._value(v, depth) for v in op.args]
+                arguments = [self._value(v) for v in op.args]
                 if op.attributes:
                     arguments += _operator_attributes(op)
                 return f"{op.OPERATOR.name}({', '.join(arguments)})"
             case ir.ConstantOp():
                 return self.constants.text(op)
             case ir.TupleOp():
-                return tuple_text([self._value(v, depth) for v in op.fields])
+                return tuple_text([self._value(v) for v in op.fields])
             case ir.TupleGetItemOp():
-                return f"{self._value(op.tuple_value, depth)}.{op.index.value.data}"
+                return f"{self._value(op.tuple_value)}.{op.index.value.data}"
             case ir.CallGlobalOp():
                 callee = global_text(op.callee.root_reference.data)
-                return f"{callee}{self._call(op.type_args, op.arguments, op.attrs, depth)}"
+                return f"{callee}{self._call(op.type_args, op.arguments, op.attrs)}"
             case ir.CallOp():
-                callee = self._value(op.callee, depth)
-                if isinstance(op.callee.owner, ir.GlobalRefOp):
+                callee = self._value(op.callee)
+                if isinstance(op.callee.owner, ir.GlobalRefOp | ir.ConstructorRefOp):
                     callee = f"({callee})"
-                return f"{callee}{self._call(op.type_args, op.arguments, op.attrs, depth)}"
+                return f"{callee}{self._call(op.type_args, op.arguments, op.attrs)}"
             case ir.CallTirOp():
-                arguments = [self._value(v, depth) for v in op.arguments]
+                arguments = [self._value(v) for v in op.arguments]
                 return f"call_tir({', '.join([global_text(op.callee.root_reference.data), *arguments])})"
             case ir.ConstructOp():
-                return op.constructor.data + (f"({self._values(op.arguments, depth)})" if op.arguments else "")
+                fields = ", ".join([self._value(v) for v in op.arguments])
+                return f"{op.constructor.data}({fields})" if fields else op.constructor.data
             case ir.ConstructorRefOp():
                 return op.constructor.data
             case ir.GlobalRefOp():
                 return global_text(op.symbol.root_reference.data)
             case ir.RefOp():
-                return f"ref({self._value(op.value, depth)})"
+                return f"ref({self._value(op.value)})"
             case ir.RefReadOp():
-                return f"ref_read({self._value(op.ref, depth)})"
+                return f"ref_read({self._value(op.ref)})"
             case ir.RefWriteOp():
-                return f"ref_write({self._value(op.ref, depth)}, {self._value(op.value, depth)})"
-            case _:
-                return self._with_regions(op, depth)
-
-    def _call(
-        self, types: ArrayAttr[Attribute], arguments: Iterable[SSAValue], attrs: DictionaryAttr, depth: int
-    ) -> str:
-        written = f"[{', '.join(type_text(t) for t in types.data)}]" if types.data else ""
-        inner = [*(self._value(v, depth) for v in arguments), *_attribute_texts(attrs.data.items())]
-        return f"{written}({', '.join(inner)})"
-
-    def _with_regions(self, op: Operation, depth: int) -> str:
-        match op:
-            case ir.FnOp():
-                head = f"fn {_generics(op.type_params)}"
-                return self._function(head, op.params, op.param_names, op.attrs, op.ret_type, op.body.block, depth)
-            case ir.IfOp():
-                condition = self._value(op.condition, depth)
-                then = self._braced(op.then_region, depth)
-                return f"if ({condition}) {then} else {self._braced(op.else_region, depth)}"
-            case ir.MatchOp():
-                mark = "" if op.complete.value.data else "?"
-                indent = "  " * (depth + 1)
-                lines = [f"match{mark} ({self._value(op.value, depth)}) {{"]
-                for pattern, region in zip(op.patterns.data, op.clauses, strict=True):
-                    lines.append(f"{indent}{self._clause(pattern, region, depth + 1)},")
-                return "\n".join([*lines, "  " * depth + "}"])
+                return f"ref_write({self._value(op.ref)}, {self._value(op.value)})"
             case _:
                 raise error_at(
                     op,
@@ -263,25 +281,15 @@ class _FunctionPrinter:
                     "only ops of the relay dialect can stand in a Relay function; print with '-t mlir'",
                 )
 
-    def _braced(self, region: Region, depth: int) -> str:
-        self.names.push()
-        text = f"{{\n{self._body(region.block, depth + 1)}{'  ' * depth}}}"
-        self.names.pop()
-        return text
+    def _call(self, types: ArrayAttr[Attribute], arguments: Iterable[SSAValue], attrs: DictionaryAttr) -> str:
+        written = f"[{', '.join(type_text(t) for t in types.data)}]" if types.data else ""
+        inner = [*(self._value(v) for v in arguments), *_attribute_texts(attrs.data.items())]
+        return f"{written}({', '.join(inner)})"
 
-    def _clause(self, pattern: Attribute, region: Region, depth: int) -> str:
-        self.names.push()
-        values = iter(region.block.args)
-        head = self._pattern(pattern, values)
-        text = f"{head} => {{\n{self._body(region.block, depth + 1)}{'  ' * depth}}}"
-        self.names.pop()
-        return text
-
-    def _pattern(self, pattern: Attribute, values: Iterable[SSAValue]) -> str:
+    def _pattern(self, pattern: Attribute, values: Iterator[SSAValue]) -> str:
         match pattern:
             case VarPattern():
-                value = next(iter(values))
-                return self._variable(value, pattern.var_name.data, value.type)
+                return self._variable(next(values), pattern.var_name.data)
             case ConstructorPattern():
                 fields = [self._pattern(f, values) for f in pattern.fields.data]
                 return pattern.constructor.data + (f"({', '.join(fields)})" if fields else "")

@@ -180,7 +180,9 @@ class Reader:
             except ValueError as error:
                 self.error(token, f"{text}: {error}")
                 return None
-        self.error(token, f"'{text}' is no dimension", "a dimension is a number, or ? where it is known only at run time")
+        self.error(
+            token, f"'{text}' is no dimension", "a dimension is a number, or ? where it is known only at run time"
+        )
         return None
 
     def on_scalar_type(self, token: int) -> Attribute:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 
-from xdsl.dialects.builtin import ModuleOp, TensorType, TupleType, i1
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp, TensorType, TupleType, i1
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 
 from ....support.deep import in_deep_stack
@@ -239,7 +239,7 @@ class Inference:
         self._types[op.result] = joined
 
     def _tuple(self, op: ir.TupleOp) -> None:
-        self.set_result(op, TupleType([self.type_of(field) for field in op.fields]))  # type: ignore[arg-type]
+        self.set_result(op, TupleType(ArrayAttr([self.type_of(field) for field in op.fields])))  # type: ignore[arg-type]
 
     def _tuple_get_item(self, op: ir.TupleGetItemOp) -> None:
         type = self.unifier.head(self.type_of(op.tuple_value))

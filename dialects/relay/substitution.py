@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from xdsl.dialects.builtin import TupleType
+from xdsl.dialects.builtin import ArrayAttr, TupleType
 from xdsl.ir import Attribute
 
 from .types import AdtType, FuncType, RefType, TypeVarType
@@ -16,7 +16,7 @@ def substitute(type: Attribute, types: Mapping[str, Attribute]) -> Attribute:
         case TypeVarType():
             return types.get(type.var_name.data, type)
         case TupleType():
-            return TupleType([substitute(t, types) for t in type.types.data])
+            return TupleType(ArrayAttr([substitute(t, types) for t in type.types.data]))
         case FuncType():
             own = {p.data for p in type.type_params.data}
             outer = {name: t for name, t in types.items() if name not in own}

@@ -94,7 +94,7 @@ register(
 
 register(
     Operator(
-        "memory.kill", ("data",), lambda rel: rel.set_result(TupleType([])), OpPattern.OPAQUE,
+        "memory.kill", ("data",), lambda rel: rel.set_result(TupleType(())), OpPattern.OPAQUE,
         numpy=lambda attrs, x: (),
         doc="The value is not used any more.",
         stateful=True,

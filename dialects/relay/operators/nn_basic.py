@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from xdsl.dialects.builtin import TupleType
+from xdsl.dialects.builtin import ArrayAttr, TupleType
 
 from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
 from .computes import elementwise, unflatten
@@ -149,7 +149,7 @@ _register_softmax("nn.log_softmax", True, "log(softmax(x)) along `axis`, compute
 
 def _dropout_relation(rel: Relation) -> None:
     data = rel.tensor(0)
-    rel.set_result(TupleType([data, data]))
+    rel.set_result(TupleType(ArrayAttr([data, data])))
 
 
 register(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from xdsl.dialects.builtin import TupleType
+from xdsl.dialects.builtin import ArrayAttr, TupleType
 
 from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
 from .computes import elementwise
@@ -50,7 +50,7 @@ def _batch_norm_relation(rel: Relation) -> None:
     size = _channel_vectors(rel, 4)
     data = rel.tensor(0)
     vector = tensor_type([size], data.element_type)
-    rel.set_result(TupleType([data, vector, vector]))
+    rel.set_result(TupleType(ArrayAttr([data, vector, vector])))
 
 
 def _batch_norm(attrs: Attrs, x: Array, gamma: Array, beta: Array, mean: Array, var: Array) -> tuple[Array, ...]:

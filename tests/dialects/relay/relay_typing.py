@@ -9,7 +9,7 @@ import numpy as np
 from mirstack.dialects.relay.operator import Operator
 from mirstack.dialects.relay.operators.relations import ANY, show, tensor_type
 from mirstack.support.diagnostics import Diagnostic, MirError
-from xdsl.dialects.builtin import TensorType, TupleType
+from xdsl.dialects.builtin import ArrayAttr, TensorType, TupleType
 from xdsl.ir import Attribute
 
 
@@ -77,7 +77,7 @@ class Typing:
 def type_of(value: Any) -> Attribute:
     """The Relay type of an array or of a tuple of arrays."""
     if isinstance(value, (tuple, list)):
-        return TupleType([type_of(v) for v in value])
+        return TupleType(ArrayAttr([type_of(v) for v in value]))
     return tensor_type(np.shape(value), np.asarray(value).dtype.name)
 
 

@@ -21,7 +21,7 @@ from mirstack.dialects.te import builder as te
 from relay_cases import CASES, Case
 from relay_typing import infer, type_of
 from te_eval import Evaluator
-from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType, TupleType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, TensorType, TupleType
 
 for _file in sorted(Path(__file__).parent.glob("relay_cases_*.py")):
     importlib.import_module(_file.stem)
@@ -104,7 +104,7 @@ def check_unknown_dimensions(
 
     def blurred(type: Any) -> Any:
         if isinstance(type, TupleType):
-            return TupleType([blurred(t) for t in type.types.data])
+            return TupleType(ArrayAttr([blurred(t) for t in type.types.data]))
         dims = [DYNAMIC_INDEX if data.draw(st.booleans()) else d for d in type.get_shape()]
         return TensorType(type.element_type, dims)
 

@@ -8,6 +8,7 @@ Integer division never traps: x / 0 = 0, x % 0 = 0, and the least number divided
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import cast
 
 from xdsl.dialects import arith, llvm
 from xdsl.dialects.builtin import (
@@ -28,7 +29,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects import llvm_ext, vector_ext
 from ...support.diagnostics import error_at
-from .builder import NO_FASTMATH, WRAPS, Builder, wrap
+from .builder import NO_FASTMATH, WRAPS, Builder, dense_vector, wrap
 from .converter import Converter, HandlerTable
 from .types import element_of, float_width, is_memref, is_vector, with_element
 
@@ -57,7 +58,7 @@ def convert_constant(c: Converter, op: arith.ConstantOp) -> None:
             if not is_vector(type_):
                 raise error_at(op, f"a constant of type {op.result.type} cannot be lowered", "use a memref.global")
             if value.type != type_:
-                value = DenseIntOrFPElementsAttr.from_list(type_, list(value.get_values()))  # pyright: ignore[reportArgumentType]
+                value = dense_vector(type_, cast("tuple[int | float, ...]", value.get_values()))
         case _:
             pass
     c.bind(op.result, c.constant_attr(value, type_))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from xdsl.dialects import llvm
 from xdsl.dialects.builtin import (
@@ -35,8 +35,8 @@ Index = int | SSAValue
 """A number that is known when compiling, or an i64 value."""
 
 NO_FASTMATH = llvm.FastMathAttr(None)
-NO_WRAP_SIGNED = {"overflowFlags": IntegerAttr(1, 32)}
-WRAPS = {"overflowFlags": IntegerAttr(0, 32)}
+NO_WRAP_SIGNED: dict[str, Attribute] = {"overflowFlags": IntegerAttr(1, 32)}
+WRAPS: dict[str, Attribute] = {"overflowFlags": IntegerAttr(0, 32)}
 FASTMATH_NONE: dict[str, Attribute] = {"fastmathFlags": NO_FASTMATH}
 NO_FLAGS: dict[str, Attribute] = {}
 GEP_INBOUNDS: dict[str, Attribute] = {"inbounds": UnitAttr(), "noWrapFlags": IntegerAttr(0, 32)}
@@ -127,13 +127,14 @@ class Builder:
         """`value` in every lane of `type_`; an integer is taken modulo the width."""
         element = element_of(type_)
         if isinstance(element, FLOAT_TYPES):
-            scalar: Attribute = FloatAttr(float(value), element)
+            number = float(value)
+            scalar: Attribute = FloatAttr(number, element)
         else:
             assert isinstance(element, IntegerType)
-            scalar = IntegerAttr(wrap(int(value), element.width.data), element)
+            number = wrap(int(value), element.width.data)
+            scalar = IntegerAttr(number, element)
         if is_vector(type_):
-            number = scalar.value.data
-            return self.constant_attr(DenseIntOrFPElementsAttr.from_list(type_, [number]), type_)  # pyright: ignore[reportArgumentType]
+            return self.constant_attr(dense_vector(type_, [number]), type_)
         return self.constant_attr(scalar, type_)
 
     def i64(self, value: Index) -> SSAValue:
@@ -294,12 +295,21 @@ class Builder:
         return self.hoist(llvm.AllocaOp.create(operands=[size], result_types=(PTR,), properties=properties))
 
 
+def dense_vector(type_: VectorType[Attribute], numbers: Sequence[int | float]) -> DenseIntOrFPElementsAttr:
+    """The constant vector of these numbers; one stands for all lanes."""
+    # from_list is overloaded by element type, which is only known when running.
+    return DenseIntOrFPElementsAttr.from_list(cast("VectorType[IntegerType]", type_), cast("Sequence[int]", numbers))
+
+
+_DECIMAL_DIGITS: dict[type[Attribute], str] = {Float32Type: ".9g", Float64Type: ".17g"}
+
+
 def prints_exactly(value: DenseIntOrFPElementsAttr) -> bool:
     """Whether xDSL's printer writes the numbers in decimal: its parser misreads the hexadecimal floats of a dense<…>."""
     element = value.get_element_type()
     if not isinstance(element, FLOAT_TYPES):
         return True
-    digits = {Float32Type: ".9g", Float64Type: ".17g"}.get(type(element))
+    digits = _DECIMAL_DIGITS.get(type(element))
     for number in set(value.get_values()):
         assert isinstance(number, float)
         if not math.isfinite(number):

@@ -269,9 +269,9 @@ class _Plan:
         match parameter:
             case ArraySpec():
                 flags = _C_CONTIGUOUS | _ALIGNED | (_WRITEABLE if parameter.is_output else 0)
-                known = all(isinstance(size, int) for size in parameter.shape)
+                known = tuple(size for size in parameter.shape if isinstance(size, int))
                 # No shape equals None: arrays with sizes to find out take the careful way.
-                shape = tuple(parameter.shape) if known else None
+                shape = known if len(known) == len(parameter.shape) else None
                 return _Plan(
                     _ARRAY,
                     parameter.name,
@@ -281,7 +281,7 @@ class _Plan:
                     flags,
                     parameter.alignment,
                     parameter.is_output,
-                    math.prod(parameter.shape) * np.dtype(parameter.dtype).itemsize if shape is not None else 0,
+                    math.prod(known) * np.dtype(parameter.dtype).itemsize if shape is not None else 0,
                 )
             case ScalarSpec():
                 return _Plan(_SCALAR, parameter.name, parameter, np.dtype(parameter.dtype))

@@ -3,6 +3,8 @@
 Compiling and linking are apart: `emit_object` gives bytes that a cache may keep, `link_objects` loads such bytes.
 """
 
+# llvmlite ships no types.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 from __future__ import annotations
 
 import itertools

@@ -11,11 +11,13 @@ from dataclasses import replace
 
 from xdsl.dialects import llvm, memref
 from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
     ArrayAttr,
     BFloat16Type,
     DenseArrayBase,
     DenseIntOrFPElementsAttr,
     IntegerAttr,
+    IntegerType,
     MemRefType,
     SymbolRefAttr,
     UnitAttr,
@@ -98,6 +100,11 @@ def known_size(ref: MemRefValue, dim: int, where: SSAValue) -> Index:
 # Elements
 
 
+def is_set(flag: IntegerAttr | None) -> bool:
+    """Whether an optional flag is there and true."""
+    return flag is not None and flag.value.data != 0
+
+
 def load_element(c: Builder, ptr: SSAValue, type_: Attribute, alignment: int) -> SSAValue:
     """A load of a value of register type `type_`."""
     value = c.load(ptr, in_memory(type_), alignment)
@@ -124,19 +131,22 @@ def convert_load(c: Converter, op: memref.LoadOp) -> None:
 def convert_store(c: Converter, op: memref.StoreOp) -> None:
     """One element."""
     ref = c.memref(op.memref)
-    nontemporal = bool(op.nontemporal is not None and op.nontemporal.value.data)
+    nontemporal = is_set(op.nontemporal)
     store_element(c, c.value(op.value), ref.address(c, c.indices(op.indices)), ref.alignment, nontemporal)
 
 
-RMW_KINDS = {0: "fadd", 1: "add", 2: "xchg", 3: "fmaximum", 4: "max", 5: "umax", 6: "fminimum", 7: "min", 8: "umin"}
-RMW_KINDS |= {11: "or", 12: "and", 13: "fmax", 14: "fmin", 15: "xor"}
+RMW_KINDS = {
+    **{0: "fadd", 1: "add", 2: "xchg", 4: "max", 5: "umax", 7: "min", 8: "umin"},
+    **{11: "or", 12: "and", 13: "fmax", 14: "fmin", 15: "xor"},
+}
+"""LLVM's atomic updates by the number of MLIR's `AtomicRMWKind`; it has others (multiplication, NaN-keeping maxima)."""
 
 
 @TABLE.on(memref.AtomicRMWOp)
 def convert_atomic_rmw(c: Converter, op: memref.AtomicRMWOp) -> None:
     """An atomic update; its result is the value before."""
     kind = RMW_KINDS.get(op.kind.value.data)
-    if kind not in llvm_ext.ATOMIC_RMW_KINDS or isinstance(op.value.type, BFloat16Type) or op.value.type == i1:
+    if kind is None or isinstance(op.value.type, BFloat16Type) or op.value.type == i1:
         raise error_at(
             op,
             f"memref.atomic_rmw of kind {op.kind.value.data} on {op.value.type} cannot be lowered",
@@ -312,10 +322,10 @@ def convert_assume_alignment(c: Converter, op: memref.AssumeAlignmentOp) -> None
     c.bind(op.result, ref)
 
 
-def _mixed(c: Converter, static: DenseArrayBase, dynamic: Sequence[SSAValue]) -> list[Index]:
+def _mixed(c: Converter, static: DenseArrayBase[IntegerType], dynamic: Sequence[SSAValue]) -> list[Index]:
     """A list of numbers, some written in the op and some operands."""
     values = iter(c.indices(dynamic))
-    return [next(values) if number == memref.DYNAMIC_INDEX else int(number) for number in static.get_values()]
+    return [next(values) if number == DYNAMIC_INDEX else int(number) for number in static.get_values()]
 
 
 @TABLE.on(memref.ReinterpretCastOp)

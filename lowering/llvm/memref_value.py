@@ -70,14 +70,16 @@ class MemRefValue:
 
     def is_row_major(self) -> bool:
         """Whether the elements are known to lie one after the other in row-major order."""
-        expected: Index = 1
-        for size, stride in zip(reversed(self.sizes), reversed(self.strides), strict=True):
+        expected = 1
+        for dim in reversed(range(len(self.sizes))):
+            size = self.sizes[dim]
             if size == 1:
                 continue
-            if expected != stride:
+            if self.strides[dim] != expected:
                 return False
-            if not isinstance(size, int) or not isinstance(expected, int):
-                return size is self.sizes[0] or len(self.sizes) == 1
+            if not isinstance(size, int):
+                # Strides further out would have to be compared with a product that is not known.
+                return dim == 0
             expected *= size
         return True
 

@@ -32,13 +32,13 @@ def convert_yield(c: Converter, op: scf.YieldOp | scf.ReduceOp) -> None:
     if isinstance(parent, scf.ExecuteRegionOp):
         c.branch(c.joins[parent], c.flatten(op.operands))
     else:
-        c.yielded = op.operands
+        c.yielded = tuple(op.operands)
 
 
 @TABLE.on(scf.ConditionOp)
 def convert_condition(c: Converter, op: scf.ConditionOp) -> None:
     """Keeps condition and values for the scf.while around it."""
-    c.yielded = op.operands
+    c.yielded = tuple(op.operands)
 
 
 @TABLE.on(scf.ForOp)

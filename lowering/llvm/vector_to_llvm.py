@@ -27,7 +27,7 @@ from ...support.diagnostics import error_at
 from .arith_to_llvm import fastmath_of, in_f32, resize_integer, truncate_float
 from .builder import NO_FASTMATH, NO_WRAP_SIGNED, Index
 from .converter import Converter, HandlerTable
-from .memref_to_llvm import load_element, store_element
+from .memref_to_llvm import is_set, load_element, store_element
 from .memref_value import MemRefValue
 from .types import FLOAT_TYPES, element_of, in_memory, is_bool, is_memref, is_vector, lanes, with_element
 
@@ -99,7 +99,7 @@ def convert_store(c: Converter, op: vector.StoreOp) -> None:
     """Neighbouring elements; row by row for a vector of several dimensions."""
     ref, shape, value = c.memref(op.base), _shape(op.vector), c.value(op.vector)
     _check_unit_stride(ref, op.base)
-    nontemporal = isinstance(op.nontemporal, IntegerAttr) and bool(op.nontemporal.value.data)
+    nontemporal = is_set(op.nontemporal)
     indices = c.indices(op.indices)
     if len(shape) <= 1:
         store_element(c, value, ref.address(c, indices), ref.alignment, nontemporal)
@@ -155,7 +155,7 @@ def _identity_in_bounds(op: vector.TransferReadOp | vector.TransferWriteOp, shap
         raise error_at(
             op, f"'{op.name}' with map {map_.data} cannot be lowered", "use the minor identity map, then vector.shuffle"
         )
-    return all(isinstance(flag, IntegerAttr) and bool(flag.value.data) for flag in op.in_bounds.data)
+    return all(flag.value.data != 0 for flag in op.in_bounds.data)
 
 
 def _bounds_mask(c: Converter, ref: MemRefValue, index: Index, width: int, where: SSAValue) -> SSAValue:
@@ -398,19 +398,19 @@ COMBINERS: dict[str, type[llvm.AddOp | llvm.MulOp | llvm.AndOp | llvm.OrOp | llv
 def convert_reduction(c: Converter, op: vector.ReductionOp) -> None:
     """All lanes combined, and `acc` when there is one; float sums and products go lane by lane unless `reassoc` is set."""
     kind = op.kind.data.value
-    values = (c.value(op.vector),) if op.acc is None else (c.value(op.vector), c.value(op.acc))
-    bf16 = isinstance(element_of(values[0].type), BFloat16Type)
-    narrow = element_of(values[0].type)
+    lanes_value, acc = c.value(op.vector), None if op.acc is None else c.value(op.acc)
+    narrow = element_of(lanes_value.type)
+    bf16 = isinstance(narrow, BFloat16Type)
     if bf16:
-        values = tuple(c.emit(llvm.FPExtOp, (value,), with_element(value.type, f32)) for value in values)
-    element = element_of(values[0].type)
+        lanes_value = c.emit(llvm.FPExtOp, (lanes_value,), with_element(lanes_value.type, f32))
+        acc = None if acc is None else c.emit(llvm.FPExtOp, (acc,), f32)
+    element = element_of(lanes_value.type)
     flags = fastmath_of(op.fastmath) if isinstance(element, FLOAT_TYPES) else NO_FASTMATH
-    acc = values[1] if len(values) > 1 else None
     if kind in ("add", "mul") and isinstance(element, FLOAT_TYPES):
         start = acc if acc is not None else c.constant(-0.0 if kind == "add" else 1.0, element)
-        result = c.compute(f"vector.reduce.f{kind}", (start, values[0]), element, flags)
+        result = c.compute(f"vector.reduce.f{kind}", (start, lanes_value), element, flags)
     else:
-        result = c.compute(f"vector.reduce.{REDUCTIONS[kind]}", (values[0],), element, flags)
+        result = c.compute(f"vector.reduce.{REDUCTIONS[kind]}", (lanes_value,), element, flags)
         if acc is not None:
             result = _combine(c, kind, result, acc)
     c.bind(op.dest, truncate_float(c, result, narrow) if bf16 else result)

@@ -24,6 +24,7 @@ from ...dialects.tir.types import dtype_to_type
 from ...support.diagnostics import MirError, error_at
 from ..items import Item, ParseContext
 from ..lalr import Tokens
+from .lexer import SCALARS
 from .metadata import Metadata
 
 MAX_DIMENSION = 1 << 62
@@ -57,7 +58,7 @@ class Reader:
         self._file = StringAttr(item.file)
         self._first_line = item.line
         self._lines = [0]
-        find, text, position = item.text.find, item.text, 0
+        find, position = item.text.find, 0
         while (position := find("\n", position) + 1) > 0:
             self._lines.append(position)
         self._line_start = self._line_end = 0
@@ -201,7 +202,7 @@ class Reader:
             return TypeVarType.get(name)
         wanted = self.type_names.get(name)
         if wanted is None:
-            known = [*self._type_vars, *self.type_names, "Tensor"]
+            known = [*self._type_vars, *self.type_names, "Tensor", *sorted(SCALARS)]
             self.error(token, f"unknown type '{name}'{suggest(name, known)}", self._type_help(name))
             return UNKNOWN
         if len(arguments) != wanted:
@@ -215,7 +216,7 @@ class Reader:
         return "a data type is declared by 'type Name[A] { Constructor(A), }', a type parameter by 'def @f[A](…)'"
 
     def on_tuple_type(self, *args: object) -> Attribute:
-        return TupleType(args[1] if len(args) == 3 else ())  # type: ignore[arg-type]
+        return TupleType(ArrayAttr(args[1] if len(args) == 3 else ()))  # type: ignore[arg-type]
 
     def on_function_type(self, *args: object) -> Attribute:
         names: list[str] = args[1]  # type: ignore[assignment]

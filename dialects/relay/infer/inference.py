@@ -281,7 +281,7 @@ class Inference:
         callee = self.unifier.head(self.type_of(op.callee))
         if isinstance(callee, Hole) and callee is not POISON:
             wanted = FuncType.get([self.type_of(a) for a in op.arguments], self.unifier.hole())
-            callee = self.unifier.unify(callee, wanted)
+            callee = self.expect(op, "what is called", callee, wanted)
         if callee is POISON:
             raise Postponed(POISON)
         if not isinstance(callee, FuncType):
@@ -306,7 +306,9 @@ class Inference:
         type = self.unifier.instantiate(type, [self.unifier.open(t) for t in type_args])
         if len(arguments) != len(type.inputs.data):
             form = ", ".join(self.show(t) for t in type.inputs.data)
-            raise error_at(op, f"{name} takes {len(type.inputs.data)} arguments ({form}), not {len(arguments)}")
+            count = len(type.inputs.data)
+            plural = "" if count == 1 else "s"
+            raise error_at(op, f"{name} takes {count} argument{plural} ({form}), not {len(arguments)}")
         for index, (argument, wanted) in enumerate(zip(arguments, type.inputs.data, strict=True)):
             notes: list[Diagnostic] = []
             what = f"argument {index} of {name}"

@@ -76,7 +76,7 @@ class PatternTyping:
                     self._bind(op, field, type, arguments)
             case TuplePattern():
                 fields = [inference.unifier.hole() for _ in pattern.fields.data]
-                inference.expect(op, "what the tuple pattern matches", TupleType(fields), value)
+                inference.expect(op, "what the tuple pattern matches", TupleType(ArrayAttr(fields)), value)
                 for field, type in zip(pattern.fields.data, fields, strict=True):
                     self._bind(op, field, type, arguments)
             case _:

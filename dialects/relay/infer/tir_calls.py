@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerAttr, TensorType, TupleType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, IntegerAttr, TensorType, TupleType
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ....support.diagnostics import Diagnostic, MirError, error_at
@@ -49,7 +49,7 @@ def call_tir_type(op: CallTirOp, callee: Operation, arguments: Sequence[TensorTy
     for parameter, argument in zip(inputs, arguments, strict=True):
         _check(op, name, parameter, argument, extents)
     results = [TensorType(p.element, [_size(dim, extents) for dim in p.shape]) for p in outputs]
-    return results[0] if len(results) == 1 else TupleType(results)
+    return results[0] if len(results) == 1 else TupleType(ArrayAttr(results))
 
 
 def _size(dim: int | SSAValue | None, extents: dict[SSAValue, int]) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, IntAttr, TensorType, TupleType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, IntAttr, TensorType, TupleType
 from xdsl.ir import Attribute, ParametrizedAttribute, TypeAttribute
 from xdsl.irdl import irdl_attr_definition, param_def
 
@@ -145,7 +145,7 @@ class Unifier:
         match a, b:
             case TupleType(), TupleType():
                 fields = self._unify_all(a.types.data, b.types.data, "fields", "field")
-                return TupleType(fields)  # type: ignore[arg-type]
+                return TupleType(ArrayAttr(fields))  # type: ignore[arg-type]
             case FuncType(), FuncType():
                 if len(a.type_params.data) != len(b.type_params.data):
                     a, b = self.instantiate(a), self.instantiate(b)
@@ -205,7 +205,7 @@ def _rebuild(type: Attribute, each: Callable[[Attribute], Attribute]) -> Attribu
         return type
     match type:
         case TupleType():
-            return TupleType(new)  # type: ignore[arg-type]
+            return TupleType(ArrayAttr(new))  # type: ignore[arg-type]
         case FuncType():
             return FuncType.get(new[:-1], new[-1], [p.data for p in type.type_params.data])
         case AdtType():

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from xdsl.dialects.builtin import TensorType, TupleType
+from xdsl.dialects.builtin import ArrayAttr, TensorType, TupleType
 from xdsl.ir import Attribute
 
 from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
@@ -106,7 +106,8 @@ def _joined_dims(rel: Relation, fields: Sequence[TensorType[Attribute]], skipped
     return result
 
 
-def _concatenate_relation(rel: Relation) -> None:
+def concatenate_relation(rel: Relation) -> None:
+    """The fields of the first argument, a tuple, joined along `axis`."""
     fields, rank = _same_ranks(rel)
     axis = axis_of(rel, rel.attrs.axis, rank, what="each field")
     dims = _joined_dims(rel, fields, axis)
@@ -133,7 +134,7 @@ def _te_concatenate(attrs: Attrs, xs: Sequence[Tensor]) -> Tensor:
 
 register(
     Operator(
-        "concatenate", ("*data",), _concatenate_relation, OpPattern.INJECTIVE,
+        "concatenate", ("*data",), concatenate_relation, OpPattern.INJECTIVE,
         numpy=lambda attrs, xs: np.concatenate(xs, axis=attrs.axis),
         compute=lambda attrs, xs, out: [_te_concatenate(attrs, xs)],
         attributes=(attr("axis", 0),),
@@ -203,7 +204,7 @@ def _split_relation(rel: Relation) -> None:
     for low, high in _sections(rel.attrs, size):
         shape[axis] = ANY if ANY in (low, high) else high - low
         fields.append(tensor_type(shape, data.element_type))
-    rel.set_result(TupleType(fields))
+    rel.set_result(TupleType(ArrayAttr(fields)))
 
 
 def _te_split(attrs: Attrs, x: Tensor) -> list[Tensor]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Container, Generator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -41,20 +41,31 @@ class BlockBody:
     """Copies expressions and statements of TE to the end of a TIR block.
 
     `known` maps axes, and what was copied already, to values in sight; it is shared with the bodies of regions inside,
-    which forget at their end what they learned.
+    which forget at their end what they learned. Values in `shared` are computed once; all others, as TVM has trees of
+    expressions, once for each use. `made` gives values that are made anew for each use.
     """
 
-    def __init__(self, lowering: Lowering, block: Block, known: dict[SSAValue, SSAValue], depth: int = 0):
+    def __init__(
+        self,
+        lowering: Lowering,
+        block: Block,
+        known: dict[SSAValue, SSAValue],
+        shared: Container[SSAValue] = (),
+        depth: int = 0,
+    ):
         self.lowering = lowering
         self.block = block
         self.known = known
+        self.shared = shared
         self.depth = depth
+        self.made: dict[SSAValue, Callable[[], SSAValue]] = {}
         self._learned: list[SSAValue] = []
 
     @contextmanager
     def inside(self, block: Block) -> Generator[BlockBody]:
         """A body of a region inside this one."""
-        inner = BlockBody(self.lowering, block, self.known, self.depth + 1)
+        inner = BlockBody(self.lowering, block, self.known, self.shared, self.depth + 1)
+        inner.made = self.made
         yield inner
         for value in inner._learned:
             del self.known[value]
@@ -78,47 +89,59 @@ class BlockBody:
 
     def value(self, root: SSAValue) -> SSAValue:
         """The value of an expression, computed at the end of the block unless it is in sight."""
-        known, pending = self.known, [root]
-        while pending:
-            value = pending[-1]
-            if value in known:
-                pending.pop()
+        # Operands are computed in order, then the op that takes them; `done` holds those that wait.
+        done: list[SSAValue] = []
+        work: list[tuple[SSAValue, bool]] = [(root, False)]
+        while work:
+            value, is_ready = work.pop()
+            found = self.known.get(value)
+            if found is not None:
+                done.append(found)
+                continue
+            make = self.made.get(value)
+            if make is not None:
+                done.append(make())
                 continue
             op = value.owner
             assert isinstance(op, Operation)
             if isinstance(op.parent_op(), te.FuncOp) and not isinstance(op, tir.ConstOp):
                 self.learn(value, self.lowering.scalar(value))
+                done.append(self.known[value])
                 continue
-            missing = [v for v in _inputs(op) if v not in known]
-            if missing:
-                pending += reversed(missing)
+            inputs = _inputs(op)
+            if not is_ready:
+                work.append((value, True))
+                work += [(v, False) for v in reversed(inputs)]
                 continue
-            pending.pop()
-            self._copy(op)
-        return known[root]
+            count = len(inputs)
+            operands = done[len(done) - count :]
+            del done[len(done) - count :]
+            copied = self._copy(op, operands)
+            result = copied.results[0]
+            if value in self.shared or isinstance(op, tir.ConstOp):
+                self.learn(value, result)
+            done.append(result)
+        return done[0]
 
     def copy_all(self, block: Block) -> None:
         """Copies every op of a block, in order."""
         for op in block.ops:
-            self.values(_inputs(op))
-            self._copy(op)
+            copied = self._copy(op, self.values(_inputs(op)))
+            for before, after in zip(op.results, copied.results, strict=True):
+                self.learn(before, after)
 
-    def _copy(self, op: Operation) -> None:
-        """Copies an op whose operands are in sight."""
-        known = self.known
+    def _copy(self, op: Operation, operands: Sequence[SSAValue]) -> Operation:
         if isinstance(op, te.ReadOp):
-            copied: Operation = tir.LoadOp(self.lowering.buffers[op.tensor], [known[i] for i in op.indices])
+            copied: Operation = tir.LoadOp(self.lowering.buffers[op.tensor], operands)
         else:
             copied = type(op).create(
-                operands=[known[v] for v in op.operands],
+                operands=operands,
                 result_types=[r.type for r in op.results],
                 properties=op.properties,
                 attributes=op.attributes,
                 regions=[self._region(region) for region in op.regions],
             )
-        self.add(copied, op.location)
-        for before, after in zip(op.results, copied.results, strict=True):
-            self.learn(before, after)
+        return self.add(copied, op.location)
 
     def _region(self, region: Region) -> Region:
         copies: list[Block] = []
@@ -128,11 +151,19 @@ class BlockBody:
                 for before, after in zip(block.args, copy.args, strict=True):
                     inner.learn(before, after)
                 if inner.depth % _SHALLOW == 0:
-                    in_deep_stack(lambda inner=inner, block=block: inner.copy_all(block))
+                    in_deep_stack(lambda inner=inner, block=block: inner._fill(block))
                 else:
-                    inner.copy_all(block)
+                    inner._fill(block)
             copies.append(copy)
         return Region(copies)
+
+    def _fill(self, block: Block) -> None:
+        """A side of a choice is what it yields; statements are copied as they stand."""
+        last = block.last_op
+        if isinstance(last, tir.YieldOp):
+            self.add(tir.YieldOp(*self.values(last.values)), last.location)
+        else:
+            self.copy_all(block)
 
     def guarded(self, condition: SSAValue, reduction: te.ReduceOp) -> list[SSAValue]:
         """The sources of a reduction where the condition holds, elsewhere the identity; they are read only there."""
@@ -149,14 +180,16 @@ class BlockBody:
             results.append(self.add(choice, location).results[0])
         return results
 
-    def inlined(self, block: Block, arguments: Sequence[SSAValue]) -> list[SSAValue]:
-        """What a region yields for these arguments, computed here."""
+    def inlined(self, block: Block, arguments: Sequence[Callable[[], SSAValue]]) -> list[SSAValue]:
+        """What a region yields for these arguments, which are made anew for each use."""
+        self.made |= dict(zip(block.args, arguments, strict=True))
+        last = block.last_op
+        assert isinstance(last, tir.YieldOp)
         with self.inside(self.block) as inner:
-            for arg, value in zip(block.args, arguments, strict=True):
-                inner.learn(arg, value)
-            last = block.last_op
-            assert isinstance(last, tir.YieldOp)
-            return inner.values(last.values)
+            results = inner.values(last.values)
+        for arg in block.args:
+            del self.made[arg]
+        return results
 
 
 def _inputs(op: Operation) -> Sequence[SSAValue]:
@@ -183,12 +216,15 @@ def number(value: float, type: Attribute) -> IntegerAttr | FloatAttr:
 
 
 def combined(
-    reduction: te.ReduceOp, body: BlockBody, before: Sequence[SSAValue], sources: Sequence[SSAValue]
+    reduction: te.ReduceOp,
+    body: BlockBody,
+    before: Sequence[Callable[[], SSAValue]],
+    sources: Sequence[Callable[[], SSAValue]],
 ) -> list[SSAValue]:
-    """The reduction's values after `before` has taken in `sources`."""
+    """The reduction's values after those `before` have taken in `sources`."""
     if reduction.reducer is not None:
         reducer = reduction.reducer.owner
         assert isinstance(reducer, te.CommReducerOp)
         return body.inlined(reducer.combiner.block, [*before, *sources])
-    op = _COMBINERS[reduction.kind.data](before[0], sources[0])
+    op = _COMBINERS[reduction.kind.data](before[0](), sources[0]())
     return [body.add(op, reduction.location).results[0]]

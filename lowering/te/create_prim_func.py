@@ -6,12 +6,14 @@ Names, axes, regions and attributes are those that TVM 0.16's `create_prim_func`
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, NoneAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...dialects import te, tir
 from ...dialects.te.dependence import needed_ops, steps_of
+from ...dialects.te.sharing import shared_values, tree_size
 from ...dialects.tir.types import I1, I32, I64
 from ...support.diagnostics import error_at
 from .block_body import BlockBody, combined, identity
@@ -19,6 +21,9 @@ from .regions import Accesses, RegionBuilder
 from .scan import lower_scan
 
 NO_ALIAS = "tir.noalias"
+
+MOST_REPEATED = 64
+"""A body whose expressions share values is written out as trees, as TVM has them, where that adds at most so many ops."""
 
 
 def create_prim_func(function: te.FuncOp) -> tir.PrimFuncOp:
@@ -263,7 +268,10 @@ class Lowering:
         for var, var_name in zip(made.iter_vars, names, strict=True):
             var.name_hint = var_name if var_name.isidentifier() else None
         known = dict(zip((axis for axis, *_ in axes), made.iter_vars, strict=False))
-        body = BlockBody(self, made.body.block, known)
+        shared = shared_values(op.body.block, MOST_REPEATED)
+        if op.reduction is not None and (reducer := _reducer(op.reduction)) is not None:
+            shared |= shared_values(reducer.combiner.block, MOST_REPEATED)
+        body = BlockBody(self, made.body.block, known, shared)
         spatial = [known[axis] for axis in op.axes]
         outputs = [self.buffers[op.results[i]] for i in group]
         if op.reduction is not None:
@@ -313,11 +321,16 @@ class Lowering:
         for index, output in enumerate(outputs):
             value = start.value(reduction.init[index]) if reduction.init else identity(reduction, index, start)
             start.add(tir.StoreOp(value, output, spatial), location)
-        if reduction.condition is None:
-            sources = body.values(reduction.sources)
-        else:
-            sources = body.guarded(reduction.condition, reduction)
-        before = [body.add(tir.LoadOp(output, spatial), location).results[0] for output in outputs]
+
+        def load(output: SSAValue) -> SSAValue:
+            return body.add(tir.LoadOp(output, spatial), location).results[0]
+
+        before = [partial(load, output) for output in outputs]
+        sources = [partial(body.value, source) for source in reduction.sources]
+        if reduction.condition is not None:
+            sources = [partial(_same, value) for value in body.guarded(reduction.condition, reduction)]
+        elif _repeated_sources(reduction) > MOST_REPEATED:
+            sources = [partial(_same, value) for value in body.values(reduction.sources)]
         results = combined(reduction, body, before, sources)
         if len(results) > 1:
             # All are computed before the first is stored.
@@ -354,6 +367,24 @@ class Lowering:
         regions.block.add_op(tir.ReadsOp(*[regions.full(b) for b in inputs]))
         regions.block.add_op(tir.WritesOp(*[regions.full(self.buffers[r]) for r in op.results]))
         move_to_front(regions.block, block)
+
+
+def _reducer(reduction: te.ReduceOp) -> te.CommReducerOp | None:
+    owner = None if reduction.reducer is None else reduction.reducer.owner
+    return owner if isinstance(owner, te.CommReducerOp) else None
+
+
+def _repeated_sources(reduction: te.ReduceOp) -> int:
+    """How many ops it adds to write the values that are reduced at each of their uses in a custom reducer."""
+    reducer = _reducer(reduction)
+    if reducer is None:
+        return 0
+    parameters = reducer.combiner.block.args[len(reduction.sources) :]
+    return sum((len(list(p.uses)) - 1) * tree_size(s) for p, s in zip(parameters, reduction.sources, strict=True))
+
+
+def _same(value: SSAValue) -> SSAValue:
+    return value
 
 
 def move_to_front(source: Block, target: Block) -> None:

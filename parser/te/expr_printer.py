@@ -14,7 +14,6 @@ from xdsl.dialects.builtin import FloatAttr, IntegerAttr, StringAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...dialects import te, tir
-from ...dialects.tir.intrinsics import Effect, intrinsic_effect
 from ...dialects.tir.types import F32, I1, I32, element_of, type_to_dtype
 from ...support.diagnostics import MirError, error_at
 
@@ -72,11 +71,6 @@ _BINARY = {
 def constant_of(value: SSAValue) -> tir.ConstOp | None:
     """The op of a constant."""
     return value.owner if isinstance(value.owner, tir.ConstOp) else None
-
-
-def is_effectful(op: Operation) -> bool:
-    """Whether writing the op twice would do something else than computing it once."""
-    return isinstance(op, tir.CallOp) and intrinsic_effect(op.intrinsic.data) is Effect.OPAQUE
 
 
 def quoted(text: str) -> str:

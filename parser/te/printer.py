@@ -9,18 +9,17 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FloatAttr, IntegerA
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...dialects import te, tir
+from ...dialects.te.sharing import EXPRESSIONS, shared_values
 from ...dialects.tir.types import F32, I1, I32, I64, type_to_dtype
 from ...support.diagnostics import error_at
 from ...support.walk import walk_ops
-from .expr_printer import ExprPrinter, constant_of, explicit, is_effectful, is_natural, number_text, quoted
+from .expr_printer import ExprPrinter, constant_of, explicit, number_text, quoted
 from .names import LOOPS, globals_of_te
 
 MOST_REPEATED = 64
 """How many nodes a body may repeat before its shared values get names."""
 
 _LOOP_NAMES = {kind: name for name, kind in LOOPS.items()}
-# Expression ops at the function's level are written where they are used.
-_FOLDED = (*tir.BINARY_OPS, tir.ConstOp, tir.NotOp, tir.SelectOp, tir.IfThenElseOp, tir.CastOp, tir.CallOp)
 
 
 def print_function(op: Operation) -> str:
@@ -47,7 +46,7 @@ class _FunctionPrinter:
         self.lines.append(f"def {name}():")
         if function.attrs.data:
             self._line(f"te.func_attr({attribute_text(function.attrs)})")
-        shared = _shared(function.body.block, MOST_REPEATED)
+        shared = shared_values(function.body.block, MOST_REPEATED)
         for op in function.body.block.ops:
             self._definition(op, shared)
         return "\n".join(self.lines)
@@ -70,7 +69,7 @@ class _FunctionPrinter:
                     if value.owner is not None and not isinstance(value.owner, Block) and value.owner.parent is block:
                         hidden.setdefault(value, set()).update(axes)
         for op in block.ops:
-            if not isinstance(op, _FOLDED):
+            if not isinstance(op, EXPRESSIONS):
                 for result in op.results:
                     fallback = (
                         op.var_name.data if isinstance(op, tir.VarOp | te.ReduceAxisOp) else te.tensor_name(result)
@@ -112,7 +111,7 @@ class _FunctionPrinter:
                 self._extern(op)
             case te.ReturnOp():
                 self._line(f"return [{', '.join(self.exprs.text(v) for v in op.values)}]")
-            case _ if isinstance(op, _FOLDED):
+            case _ if isinstance(op, EXPRESSIONS):
                 if op.results and op.results[0] in shared:
                     text = self.exprs.text(op.results[0])
                     self.names[op.results[0]] = self._fresh(op.results[0].name_hint or "e")
@@ -194,7 +193,7 @@ class _FunctionPrinter:
             params, extra = f"*{rest}", f", varargs_names=[{', '.join(map(quoted, names))}]"
             self.names.update((axis, f"{rest}[{i}]") for i, axis in enumerate(op.axes))
         params = f"lambda {params}" if params else "lambda"
-        shared = _shared(op.body.block, MOST_REPEATED)
+        shared = shared_values(op.body.block, MOST_REPEATED)
         body = self._body(op, shared, set(names)) if shared else None
         if body is None:
             function = f"{params}: {self._values(op)}"
@@ -268,7 +267,7 @@ class _FunctionPrinter:
         count = len(op.inputs)
         for index, arg in enumerate(op.body.block.args):
             self.names[arg] = f"{ins}[{index}]" if index < count else f"{outs}[{index - count}]"
-        statements = [s for s in op.body.block.ops if not isinstance(s, (*_FOLDED, tir.LoadOp, tir.BufferGetOp))]
+        statements = [s for s in op.body.block.ops if not isinstance(s, (*EXPRESSIONS, tir.LoadOp, tir.BufferGetOp))]
         if len(statements) == 1 and isinstance(statements[0], tir.EvaluateOp):
             function = f"lambda {ins}, {outs}: {self.exprs.text(statements[0].value)}"
         elif not statements:
@@ -306,7 +305,7 @@ class _FunctionPrinter:
                     if op.else_region.blocks:
                         self._line("else:", depth)
                         self._statements(op.else_region.block, depth + 1, names)
-                case _ if isinstance(op, (*_FOLDED, tir.LoadOp, tir.BufferGetOp)):
+                case _ if isinstance(op, (*EXPRESSIONS, tir.LoadOp, tir.BufferGetOp)):
                     pass
                 case _:
                     raise self.exprs.refuse(op)
@@ -337,46 +336,6 @@ def _yielded(block: Block) -> Sequence[SSAValue]:
     return last.values if isinstance(last, tir.YieldOp) else ()
 
 
-def _shared(block: Block, most: int) -> set[SSAValue]:
-    """The values used more than once that should get names: none where repeating them costs little.
-
-    A value is repeated at each use; its size is that of the expression written out.
-    """
-    uses: dict[SSAValue, int] = {}
-    sizes: dict[SSAValue, int] = {}
-    total, must = 0, False
-    expressions: list[Operation] = []
-    for op in _inner_first(block):
-        for value in op.operands:
-            uses[value] = uses.get(value, 0) + 1
-        if op.results and isinstance(op, (*_FOLDED, te.ReadOp)):
-            size = 1 + sum(sizes.get(v, 1) for v in op.operands)
-            for region in op.regions:
-                size += sum(sizes.get(v, 1) for v in _yielded(region.block))
-            # Sizes double along a chain of shared values: numbers stay small.
-            sizes[op.results[0]] = min(size, 1 << 40)
-            if not isinstance(op, tir.ConstOp):
-                expressions.append(op)
-    for op in expressions:
-        value = op.results[0]
-        count = uses.get(value, 0)
-        if count > 1:
-            total += (count - 1) * sizes[value]
-            must = must or is_effectful(op)
-    if total <= most and not must:
-        return set()
-    return {op.results[0] for op in expressions if uses.get(op.results[0], 0) > 1}
-
-
-def _inner_first(block: Block) -> Iterable[Operation]:
-    for op in block.ops:
-        if not isinstance(op, te.ComputeOp | te.ExternOp | te.CommReducerOp):
-            for region in op.regions:
-                for inner in region.blocks:
-                    yield from _inner_first(inner)
-        yield op
-
-
 def tuple_text(items: Sequence[str]) -> str:
     """A tuple of Python."""
     return f"({items[0]},)" if len(items) == 1 else f"({', '.join(items)})"
@@ -404,6 +363,3 @@ def attribute_text(attribute: Attribute) -> str:
             )
         case _:
             raise error_at(None, f"the attribute {attribute} has no TE text", "print the module with '-t mlir'")
-
-
-__all__ = ["attribute_text", "is_natural", "print_function", "tuple_text"]

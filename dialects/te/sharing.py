@@ -1,0 +1,90 @@
+"""Expressions as trees and as graphs: what it would cost to write a body's shared values out at each use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from xdsl.ir import Block, Operation, SSAValue
+
+from .. import tir
+from ..tir.intrinsics import Effect, intrinsic_effect
+from .ops import CommReducerOp, ComputeOp, ExternOp, ReadOp
+
+EXPRESSIONS = (
+    *tir.BINARY_OPS,
+    tir.ConstOp,
+    tir.NotOp,
+    tir.SelectOp,
+    tir.IfThenElseOp,
+    tir.CastOp,
+    tir.CallOp,
+    ReadOp,
+)
+"""Ops that compute one scalar."""
+
+
+def is_effectful(op: Operation) -> bool:
+    """Whether writing the op twice would do something else than computing it once."""
+    return isinstance(op, tir.CallOp) and intrinsic_effect(op.intrinsic.data) is Effect.OPAQUE
+
+
+def shared_values(block: Block, most: int) -> set[SSAValue]:
+    """The values of a body that are used more than once; none where writing them out at each use adds at most `most` ops.
+
+    A value of effects is always among them.
+    """
+    uses: dict[SSAValue, int] = {}
+    sizes: dict[SSAValue, int] = {}
+    expressions: list[Operation] = []
+    for op in _inner_first(block):
+        for value in op.operands:
+            uses[value] = uses.get(value, 0) + 1
+        if op.results and isinstance(op, EXPRESSIONS):
+            size = 1 + sum(sizes.get(v, 1) for v in op.operands)
+            for region in op.regions:
+                last = region.block.last_op
+                if isinstance(last, tir.YieldOp):
+                    size += sum(sizes.get(v, 1) for v in last.values)
+            # Sizes double along a chain of shared values: numbers stay small.
+            sizes[op.results[0]] = min(size, 1 << 40)
+            if not isinstance(op, tir.ConstOp):
+                expressions.append(op)
+    repeated = [op for op in expressions if uses.get(op.results[0], 0) > 1]
+    added = sum((uses[op.results[0]] - 1) * sizes[op.results[0]] for op in repeated)
+    if added <= most and not any(map(is_effectful, repeated)):
+        return set()
+    return {op.results[0] for op in repeated}
+
+
+def tree_size(root: SSAValue) -> int:
+    """How many ops the expression has, written out as a tree (2 ** 40 for any more)."""
+    sizes: dict[SSAValue, int] = {}
+    pending = [root]
+    while pending:
+        value = pending[-1]
+        op = value.owner
+        if value in sizes or not isinstance(op, EXPRESSIONS):
+            sizes.setdefault(value, 1)
+            pending.pop()
+            continue
+        parts = list(op.operands)
+        for region in op.regions:
+            last = region.block.last_op
+            parts += last.operands if last is not None else ()
+        missing = [v for v in parts if v not in sizes]
+        if missing:
+            pending += missing
+            continue
+        pending.pop()
+        sizes[value] = min(1 + sum(sizes[v] for v in parts), 1 << 40)
+    return sizes[root]
+
+
+def _inner_first(block: Block) -> Iterator[Operation]:
+    """The ops of a block, each behind those of its regions; bodies of tensors are left out."""
+    for op in block.ops:
+        if not isinstance(op, ComputeOp | ExternOp | CommReducerOp):
+            for region in op.regions:
+                for inner in region.blocks:
+                    yield from _inner_first(inner)
+        yield op

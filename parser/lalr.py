@@ -216,6 +216,25 @@ class Parser:
             states.append(table.gotos[states[-1]][rule.origin])
         return True
 
+    def settling(self) -> list[int]:
+        """The states that follow each other by every reduction that is possible whatever comes next, the present one first.
+
+        The last says best what is expected. The stacks stay as they are.
+        """
+        table, states = self.table, list(self.states)
+        passed = [states[-1]]
+        while True:
+            rule = next((table.rules[~a] for a in table.actions[states[-1]].values() if a < 0), None)
+            if rule is None or states[-1] == table.end or len(states) <= rule.size:
+                return passed
+            if rule.size:
+                del states[-rule.size :]
+            elif len(table.actions[states[-1]]) > 1:
+                # An empty rule says nothing yet, unless nothing else can follow.
+                return passed
+            states.append(table.gotos[states[-1]][rule.origin])
+            passed.append(states[-1])
+
     @property
     def result(self) -> object:
         """The start rule's value, after `finish`."""

@@ -418,5 +418,17 @@ class Builder(CallReader):
         op.location = self.at(name)
         return op
 
+    def bind_to_nothing(self, first: int, last: int) -> None:
+        """After an error: the names that the tokens from `first` to `last` bind mean a value without complaints."""
+        kinds = self.tokens.kinds
+        for token in range(max(first - 2, 0), last):
+            text = self.texts[token]
+            if kinds[token] == "BIND_GRAPH":
+                self.scopes.bind(text[:-1].rstrip(), self.poison)
+            elif kinds[token] in ("LOCAL", "KEY", "NAME") and (
+                (token and kinds[token - 1] == "LET") or kinds[token + 1 : token + 2] == ["EQUAL"]
+            ):
+                self.scopes.bind(f"%{text.strip('%= ')}", self.poison)
+
     def on_error_expr(self, _: int) -> SSAValue:
         return self.poison

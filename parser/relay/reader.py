@@ -82,6 +82,10 @@ class Reader:
             number = self._numbers[column] = IntAttr(column)
         return FileLineColLoc(self._file, self._line_attr, number)
 
+    def behind(self, token: int) -> LocationAttr:
+        """The place right behind a token."""
+        return self.at_offset(self.tokens.starts[token] + len(self.texts[token]))
+
     def at_offset(self, offset: int) -> LocationAttr:
         """The place of a character of the item."""
         self._find_line(offset)

@@ -167,19 +167,28 @@ def _ended(parser: Parser) -> bool:
 
 
 def _complain(parser: Parser, position: int, builder: Builder) -> None:
-    message, *notes = explain(parser, position)
-    builder.context.report(error_at(builder.at(position), message, *notes))
+    complaint = explain(parser, position)
+    where = builder.behind(complaint.token) if complaint.behind else builder.at(complaint.token)
+    builder.context.report(error_at(where, complaint.message, *complaint.notes))
 
 
 def _recover(parser: Parser, position: int, builder: Builder) -> int | None:
     """Mends the parser after an error at a token: the token to go on with, or None when there is none.
 
-    What was read of the broken statement is dropped; skipped is what remains of it, up to its semicolon or the brace
-    that ends its block.
+    Where only a semicolon is missing, it is put in. Else what was read of the broken statement is dropped, and what
+    remains of it skipped, up to its semicolon or the brace that ends its block; the names that it would have bound mean
+    a value that nobody complains about.
     """
     values, kinds = parser.values, parser.tokens.kinds
+    if position < len(kinds) and kinds[position] in ("BIND_GRAPH", "LET"):
+        stacks = list(parser.states), list(values)
+        if parser.feed("SEMICOLON", position):
+            return position
+        parser.states[:], values[:] = stacks
+    start = position
     while values and not isinstance(values[-1], Statements):
-        values.pop()
+        value = values.pop()
+        start = value if isinstance(value, int) else start
         parser.states.pop()
     if not values:
         return None
@@ -199,6 +208,7 @@ def _recover(parser: Parser, position: int, builder: Builder) -> int | None:
                 # The block ends here: an expression that has been complained about is its value.
                 return index if parser.feed("ERROR", index) else None
         elif kind == "SEMICOLON" and depth == 0:
+            builder.bind_to_nothing(start, index)
             return index + 1 if index + 1 < len(kinds) else None
     return None
 

@@ -281,7 +281,10 @@ class Inference:
         callee = self.unifier.head(self.type_of(op.callee))
         if isinstance(callee, Hole) and callee is not POISON:
             wanted = FuncType.get([self.type_of(a) for a in op.arguments], self.unifier.hole())
-            callee = self.expect(op, "what is called", callee, wanted)
+            try:
+                callee = self.unifier.unify(callee, wanted)
+            except Mismatch as mismatch:
+                raise error_at(op, f"this call has no type: {mismatch.detail}") from None
         if callee is POISON:
             raise Postponed(POISON)
         if not isinstance(callee, FuncType):

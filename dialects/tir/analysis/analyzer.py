@@ -33,6 +33,8 @@ from .simplify import Simplifier
 
 # How many inequalities about one atom are remembered, and variables a proof eliminates.
 MAX_FACTS = 16
+# How many proofs may be within each other: simplification asks for proofs, which simplify.
+MAX_PROOFS = 8
 
 Value: TypeAlias = Expr | SSAValue | int
 
@@ -79,6 +81,7 @@ class Analyzer:
         self._bound_memo: dict[Atom, ConstIntBound] = {}
         self._modular_memo: dict[Atom, ModularSet] = {}
         self._simplifier = Simplifier(self)
+        self._proofs = 0
 
     # Knowledge ---------------------------------------------------------------------------------------------------
 
@@ -235,6 +238,8 @@ class Analyzer:
     def _bound_of_atom(self, atom: Atom) -> ConstIntBound:
         bound = self._bound_memo.get(atom)
         if bound is None:
+            # Inequalities may lead back to the atom: meanwhile it is bounded by what was said of it alone.
+            self._bound_memo[atom] = self.known(atom).bound
             bound = bound_of_atom(atom, self.const_int_bound).intersect(self.known(atom).bound)
             known = self.known(atom).equal
             if known is not None and not known.terms:
@@ -331,11 +336,17 @@ class Analyzer:
         """Whether e >= 0 for sure: by constant bounds, by the known inequalities, by the symbolic ends of ranges."""
         if self.const_int_bound(e).min_value >= 0:
             return True
-        e = self.simplify(e)
-        if self.const_int_bound(e).min_value >= 0:
-            return True
-        least = self._lowered(e)
-        return least is not None and self.const_int_bound(least).min_value >= 0
+        if self._proofs >= MAX_PROOFS:
+            return False
+        self._proofs += 1
+        try:
+            e = self.simplify(e)
+            if self.const_int_bound(e).min_value >= 0:
+                return True
+            least = self._lowered(e)
+            return least is not None and self.const_int_bound(least).min_value >= 0
+        finally:
+            self._proofs -= 1
 
     def _lowered(self, e: Expr) -> Expr | None:
         """An expression that e is never below: each variable at the end of its range that makes e least, later bound ones first."""

@@ -43,6 +43,7 @@ PASSES: tuple[Entry, ...] = (
     ),
     Entry("fuse-ops", "passes.relay.fuse_ops:FuseOps", "group operators into Primitive functions, one kernel each"),
     # TIR.
+    Entry("verify-tir", "passes.tir.verify_tir:VerifyTIR", "check the rules that span a whole prim_func"),
     Entry("lower-init-block", "passes.tir.lower_init_block:LowerInitBlock", "T.init to a branch on the reduction axes"),
     Entry(
         "plan-and-update-buffer-allocation-location",

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from xdsl.dialects.builtin import VectorType
+from xdsl.dialects.builtin import ModuleOp, VectorType
 from xdsl.ir import Block, Operation, Region, SSAValue
 
-from ....support.diagnostics import Diagnostic
+from ....support.deep import in_deep_stack
+from ....support.diagnostics import Diagnostic, MirError, Sources
 from ..analysis import Expr, Kind
 from ..analysis import expr as x
 from ..buffer import AllocBufferOp, LoadOp, MatchBufferOp, StoreOp
@@ -231,3 +232,20 @@ def _mentions_vscale(e: Expr) -> bool:
                 return True
             pending += atom.operands
     return False
+
+
+def check_module(module: ModuleOp, *, runs: bool = False) -> None:
+    """Verifies every prim_func of a module; warnings go to the current sources.
+
+    Raises:
+        MirError: with every rule broken that is no warning.
+    """
+    diagnostics = in_deep_stack(
+        lambda: [
+            d for op in module.body.block.ops if isinstance(op, PrimFuncOp) for d in verify_prim_func(op, runs=runs)
+        ]
+    )
+    Sources.current().warnings.extend(d for d in diagnostics if d.severity == "warning")
+    errors = [d for d in diagnostics if d.severity == "error"]
+    if errors:
+        raise MirError(errors)

@@ -1,19 +1,16 @@
-"""The `te` dialect: TVM's tensor expressions. Types are in `types`, ops in `ops`; `builder` makes them from Python."""
+"""The `te` dialect: TVM's tensor expressions. Types are in `types`, ops in `ops` and `compute`; `builder` makes them from Python."""
 
 from xdsl.ir import Dialect
 
+from .compute import ComputeOp, ExternOp, ScanOp, extents_of
 from .ops import (
     CommReducerOp,
-    ComputeOp,
-    ExternOp,
     FuncOp,
     PlaceholderOp,
     ReadOp,
     ReduceAxisOp,
     ReduceOp,
     ReturnOp,
-    ScanOp,
-    extents_of,
     is_input,
     tensor_name,
 )

@@ -32,21 +32,13 @@ the Python operators, `.astype(dtype)`, `.equal(x)`, `.dtype`.
 `te.any(c, d)` connect conditions, with `axis=` they reduce. Mistakes raise MirError at `te.location_scope(location)`.
 """
 
-from .emit import func
-from .expr import (
-    Const,
-    Expr,
-    IterVar,
+from .arithmetic import (
     Select,
-    Var,
     bitwise_and,
     bitwise_not,
     bitwise_or,
     bitwise_xor,
     cast,
-    const,
-    convert,
-    current_location,
     equal,
     floordiv,
     floormod,
@@ -56,7 +48,6 @@ from .expr import (
     left_shift,
     less,
     less_equal,
-    location_scope,
     logical_and,
     logical_not,
     logical_or,
@@ -65,12 +56,14 @@ from .expr import (
     truncdiv,
     truncmod,
 )
-from .expr import divide as divide
-from .expr import floordiv as indexdiv
-from .expr import floormod as indexmod
-from .expr import maximum as maximum
-from .expr import minimum as minimum
-from .expr import truncdiv as div
+from .arithmetic import divide as divide
+from .arithmetic import floordiv as indexdiv
+from .arithmetic import floormod as indexmod
+from .arithmetic import maximum as maximum
+from .arithmetic import minimum as minimum
+from .arithmetic import truncdiv as div
+from .emit import func
+from .expr import Const, Expr, IterVar, Var, const, convert, current_location, location_scope
 from .extern import Buffer, IRBuilder, extern, ir_builder
 from .functions import (
     abs,

@@ -10,7 +10,8 @@ from xdsl.utils.exceptions import VerifyException
 
 from ...support.walk import walk_ops
 from .. import tir
-from .ops import ComputeOp, FuncOp, ReadOp, ScanOp, extents_of, tensor_name
+from .compute import ComputeOp, ScanOp, extents_of
+from .ops import FuncOp, ReadOp, tensor_name
 
 
 def needed_ops(function: FuncOp) -> set[Operation]:

@@ -29,6 +29,7 @@ from ...support.diagnostics import error_at
 from .. import tir
 from ..tir.intrinsics import Effect, intrinsic_effect
 from ..tir.types import DYNAMIC, I1, Dim
+from . import compute as composite
 from . import expr as ex
 from . import extern as ext
 from . import ops
@@ -230,7 +231,7 @@ class Emitter:
                 emitted = self._compute(op)
             case te.ScanOp():
                 groups = [[self.tensor(t) for t in group] for group in (op.init, op.update, op.state, op.inputs)]
-                emitted = ops.ScanOp(op.name, *groups, tag=op.tag, attrs=attributes_of(op.attrs))
+                emitted = composite.ScanOp(op.name, *groups, tag=op.tag, attrs=attributes_of(op.attrs))
             case ext.ExternOp():
                 emitted = self._extern(op)
             case _:
@@ -269,7 +270,7 @@ class Emitter:
                 self._know(axis, arg)
             values = self._reduction(first) if isinstance(first, te.Reduce) else [self.value(v) for v in op.body]
             self._add(tir.YieldOp(*values), first.location)
-        return ops.ComputeOp(
+        return composite.ComputeOp(
             op.name,
             [self._type(t) for t in op.outputs],
             [axis.name for axis in op.axis],
@@ -326,7 +327,7 @@ class Emitter:
             self._remember(buffer, arg)
         with self._scope(body):
             self._statements(op.body)
-        return ops.ExternOp(
+        return composite.ExternOp(
             op.name, inputs, types, Region(body), shape=shape, tag=op.tag, attrs=attributes_of(op.attrs)
         )
 

@@ -6,8 +6,10 @@ import math
 from collections.abc import Callable
 from functools import reduce
 
+from . import arithmetic as ar
 from . import expr as ex
-from .expr import Call, Const, Expr, ExprLike, bits_of, cast, const, convert, fail, is_float
+from .arithmetic import cast
+from .expr import Call, Const, Expr, ExprLike, bits_of, const, convert, fail, is_float
 
 
 def _unary(name: str) -> Callable[[ExprLike], Expr]:
@@ -68,7 +70,7 @@ def abs(x: ExprLike) -> Expr:
         return x
     if isinstance(x, Const):
         return const(math.fabs(x.value), x.dtype)
-    return ex.Select(x >= 0, x, -x)
+    return ar.Select(x >= 0, x, -x)
 
 
 fabs = abs
@@ -89,7 +91,7 @@ def isinf(x: ExprLike) -> Expr:
     x = convert(x)
     if not is_float(x.dtype):
         return Const(0, "bool")
-    return ex.logical_and(ex.equal(abs(x), infinity(x.dtype)), ex.logical_not(isnan(x)))
+    return ar.logical_and(ar.equal(abs(x), infinity(x.dtype)), ar.logical_not(isnan(x)))
 
 
 def isfinite(x: ExprLike) -> Expr:
@@ -97,12 +99,12 @@ def isfinite(x: ExprLike) -> Expr:
     x = convert(x)
     if not is_float(x.dtype):
         return Const(1, "bool")
-    return ex.logical_and(ex.logical_not(isinf(x)), ex.logical_not(isnan(x)))
+    return ar.logical_and(ar.logical_not(isinf(x)), ar.logical_not(isnan(x)))
 
 
 def _binary(name: str, symbol: str) -> Callable[[ExprLike, ExprLike], Expr]:
     def build(x: ExprLike, y: ExprLike) -> Expr:
-        a, b = ex.match_types(convert(x), convert(y), symbol)
+        a, b = ar.match_types(convert(x), convert(y), symbol)
         return Call(name, (a, b), a.dtype)
 
     build.__name__ = symbol
@@ -205,20 +207,20 @@ def all_of(*conditions: ExprLike) -> Expr:
     """Whether all conditions hold; all are evaluated."""
     if not conditions:
         raise fail("te.all needs at least one condition")
-    return reduce(ex.logical_and, conditions) if len(conditions) > 1 else convert(conditions[0])
+    return reduce(ar.logical_and, conditions) if len(conditions) > 1 else convert(conditions[0])
 
 
 def any_of(*conditions: ExprLike) -> Expr:
     """Whether one condition holds; all are evaluated."""
     if not conditions:
         raise fail("te.any needs at least one condition")
-    return reduce(ex.logical_or, conditions) if len(conditions) > 1 else convert(conditions[0])
+    return reduce(ar.logical_or, conditions) if len(conditions) > 1 else convert(conditions[0])
 
 
 def ceildiv(a: ExprLike, b: ExprLike) -> Expr:
     """a / b rounded up, for b > 0."""
     a, b = convert(a), convert(b)
-    return ex.floordiv(a + (b - 1), b)
+    return ar.floordiv(a + (b - 1), b)
 
 
 def call_extern(dtype: str, name: str, *args: object) -> Expr:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, IntegerType, StringAttr
-from xdsl.ir import Attribute, BlockArgument, OpResult, Region, SSAValue
+from xdsl.dialects.builtin import DictionaryAttr, IntegerType, StringAttr
+from xdsl.ir import Attribute, OpResult, Region, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     IRDLOperation,
@@ -28,17 +28,15 @@ from xdsl.irdl import (
 from xdsl.traits import (
     IsolatedFromAbove,
     IsTerminator,
-    NoTerminator,
     Pure,
     RecursiveMemoryEffect,
     SymbolOpInterface,
 )
 from xdsl.utils.exceptions import VerifyException
 
-from ...support.walk import walk_ops
 from .. import tir
 from ..tir.buffer import NO_ATTRS
-from ..tir.types import I1, I32, I64, BufferType, ReducerType, type_to_dtype
+from ..tir.types import I1, I32, I64, ReducerType, type_to_dtype
 from .types import TensorType
 
 
@@ -54,31 +52,7 @@ def tensor_name(value: SSAValue) -> str:
     return value.name_hint or "tensor"
 
 
-def extents_of(value: SSAValue) -> list[IntegerAttr | SSAValue]:
-    """Every extent of a tensor: a number, or the value that gives it."""
-    type = value.type
-    assert isinstance(type, TensorType)
-    pending = iter(_shape_operands(value))
-    return [d if isinstance(d, IntegerAttr) else next(pending) for d in type.shape.data]
-
-
-def _shape_operands(value: SSAValue) -> Sequence[SSAValue]:
-    match value.owner:
-        case PlaceholderOp() | ComputeOp():
-            return value.owner.shape
-        case ScanOp():
-            assert isinstance(value, OpResult)
-            return _shape_operands(value.owner.state[value.index])
-        case ExternOp():
-            assert isinstance(value, OpResult)
-            results = value.owner.results_
-            before = sum(r.type.open_dims for r in results[: value.index] if isinstance(r.type, TensorType))
-            return value.owner.shape[before:]
-        case _:
-            return ()
-
-
-def _check_shape(name: str, type: TensorType, values: Sequence[SSAValue]) -> None:
+def check_shape(name: str, type: TensorType, values: Sequence[SSAValue]) -> None:
     if type.open_dims != len(values):
         raise VerifyException(
             f"tensor '{name}' has {type.open_dims} symbolic extents, but {len(values)} values for them"
@@ -189,7 +163,7 @@ class PlaceholderOp(IRDLOperation):
         super().__init__(operands=[list(shape)], properties={"var_name": StringAttr(name)}, result_types=[type])
 
     def verify_(self) -> None:
-        _check_shape(self.var_name.data, self.result.type, self.shape)
+        check_shape(self.var_name.data, self.result.type, self.shape)
 
 
 @irdl_op_definition
@@ -366,272 +340,3 @@ class ReduceOp(IRDLOperation):
             raise VerifyException("a reduction is over values of te.reduce_axis")
         if len(set(self.axes)) != len(self.axes):
             raise VerifyException("a reduction is given an axis twice")
-
-
-@irdl_op_definition
-class ComputeOp(IRDLOperation):
-    """`C = te.compute((n, 4), lambda i, j: A[i, j] * 2.0, name="C", tag="", attrs={})`: one or several tensors of a shape.
-
-    The region's arguments are the axes, of the extents' dtypes, named `iter_names`; it ends with `tir.yield` of one
-    value for each tensor. `layout_free` are the tensors of the attribute `layout_free_placeholders`.
-    """
-
-    name = "te.compute"
-    shape = var_operand_def()
-    layout_free = var_operand_def(TensorType)
-    compute_name = prop_def(StringAttr)
-    tag = prop_def(StringAttr, default_value=StringAttr(""))
-    attrs = prop_def(DictionaryAttr, default_value=NO_ATTRS)
-    iter_names = prop_def(ArrayAttr[StringAttr])
-    body = region_def("single_block")
-    results_ = var_result_def(TensorType)
-    traits = traits_def(RecursiveMemoryEffect())
-    irdl_options = (AttrSizedOperandSegments(as_property=True),)
-
-    def __init__(
-        self,
-        name: str,
-        types: Sequence[TensorType],
-        iter_names: Sequence[str],
-        body: Region,
-        *,
-        shape: Sequence[SSAValue] = (),
-        tag: str = "",
-        attrs: DictionaryAttr = NO_ATTRS,
-        layout_free: Sequence[SSAValue] = (),
-    ):
-        super().__init__(
-            operands=[list(shape), list(layout_free)],
-            properties={
-                "compute_name": StringAttr(name),
-                "tag": StringAttr(tag),
-                "attrs": attrs,
-                "iter_names": ArrayAttr([StringAttr(n) for n in iter_names]),
-            },
-            regions=[body],
-            result_types=[list(types)],
-        )
-
-    @property
-    def axes(self) -> Sequence[BlockArgument]:
-        """The spatial axes."""
-        return self.body.block.args
-
-    @property
-    def values(self) -> Sequence[SSAValue]:
-        """The value of an element of each tensor."""
-        last = self.body.block.last_op
-        return last.values if isinstance(last, tir.YieldOp) else ()
-
-    @property
-    def reduction(self) -> ReduceOp | None:
-        """The reduction that the compute is, or None."""
-        values = self.values
-        owner = values[0].owner if values else None
-        return owner if isinstance(owner, ReduceOp) else None
-
-    def verify_(self) -> None:
-        name = self.compute_name.data
-        if not self.results:
-            raise VerifyException(f"compute '{name}' makes no tensor")
-        type = self.results_[0].type
-        assert isinstance(type, TensorType)
-        _check_shape(name, type, self.shape)
-        if any(isinstance(r.type, TensorType) and r.type.shape != type.shape for r in self.results):
-            raise VerifyException(f"the tensors of compute '{name}' have different shapes")
-        if not len(self.iter_names.data) == len(self.axes) == type.rank:
-            raise VerifyException(
-                f"compute '{name}' has {type.rank} dimensions, but {len(self.axes)} axes and {len(self.iter_names.data)} names for them"
-            )
-        for axis, axis_name, extent in zip(self.axes, self.iter_names.data, extents_of(self.results[0]), strict=True):
-            if axis.type != extent.type:
-                raise VerifyException(
-                    f"axis '{axis_name.data}' of compute '{name}' has dtype {type_to_dtype(axis.type)}, but its extent is {type_to_dtype(extent.type)}"
-                )
-        self._verify_values()
-        self._verify_body()
-
-    def _verify_values(self) -> None:
-        name = self.compute_name.data
-        if not isinstance(self.body.block.last_op, tir.YieldOp) or len(self.values) != len(self.results):
-            raise VerifyException(
-                f"the body of compute '{name}' must yield {len(self.results)} values, one for each tensor"
-            )
-        for value, result in zip(self.values, self.results_, strict=True):
-            assert isinstance(result.type, TensorType)
-            if value.type != result.type.dtype:
-                raise VerifyException(
-                    f"compute '{name}' makes a tensor of {type_to_dtype(result.type.dtype)}, but its body yields {type_to_dtype(value.type)}"
-                )
-
-    def _verify_body(self) -> None:
-        name, reduction = self.compute_name.data, self.reduction
-        if reduction is not None and list(self.values) != list(reduction.results):
-            raise VerifyException(f"compute '{name}' must yield the results of one reduction, all and in order")
-        axes = set(reduction.axes) if reduction is not None else set[SSAValue]()
-        for op in walk_ops(self):
-            if op is self:
-                continue
-            if isinstance(op, ReduceOp) and op is not reduction:
-                raise VerifyException(
-                    f"a reduction must be the whole value of compute '{name}': give what follows it a compute of its own"
-                )
-            if not isinstance(op, BODY_OPS):
-                raise VerifyException(
-                    f"'{op.name}' is no expression, so it cannot stand in the body of compute '{name}'"
-                )
-            for value in op.operands:
-                axis = value.owner
-                if isinstance(axis, ReduceAxisOp) and value not in axes:
-                    raise VerifyException(
-                        f"axis '{axis.var_name.data}' is used in compute '{name}', which does not reduce over it"
-                    )
-        for result in () if reduction is None else reduction.results:
-            if any(use.operation is not self.body.block.last_op for use in result.uses):
-                raise VerifyException(
-                    f"a reduction must be the whole value of compute '{name}': give what follows it a compute of its own"
-                )
-
-
-BODY_OPS = (
-    *tir.BINARY_OPS,
-    tir.ConstOp,
-    tir.NotOp,
-    tir.SelectOp,
-    tir.IfThenElseOp,
-    tir.YieldOp,
-    tir.CastOp,
-    tir.CallOp,
-    ReadOp,
-    ReduceOp,
-)
-"""What the body of a compute may hold."""
-
-
-@irdl_op_definition
-class ScanOp(IRDLOperation):
-    """`te.scan(init, update, state, inputs)`: a recurrence along the first dimension.
-
-    Result k has the shape of `state[k]`, a placeholder. Its first steps are `init[k]`; each further step t is `update[k]`
-    at t, where the state stands for the result, of which steps before t are read. `inputs` are for documentation.
-    """
-
-    name = "te.scan"
-    init = var_operand_def(TensorType)
-    update = var_operand_def(TensorType)
-    state = var_operand_def(TensorType)
-    inputs = var_operand_def(TensorType)
-    scan_name = prop_def(StringAttr)
-    tag = prop_def(StringAttr, default_value=StringAttr(""))
-    attrs = prop_def(DictionaryAttr, default_value=NO_ATTRS)
-    results_ = var_result_def(TensorType)
-    traits = traits_def(Pure())
-    irdl_options = (AttrSizedOperandSegments(as_property=True),)
-
-    def __init__(
-        self,
-        name: str,
-        init: Sequence[SSAValue],
-        update: Sequence[SSAValue],
-        state: Sequence[SSAValue],
-        inputs: Sequence[SSAValue] = (),
-        *,
-        tag: str = "",
-        attrs: DictionaryAttr = NO_ATTRS,
-    ):
-        super().__init__(
-            operands=[list(init), list(update), list(state), list(inputs)],
-            properties={"scan_name": StringAttr(name), "tag": StringAttr(tag), "attrs": attrs},
-            result_types=[[s.type for s in state]],
-        )
-
-    def verify_(self) -> None:
-        name = self.scan_name.data
-        if not self.state or not len(self.init) == len(self.update) == len(self.state) == len(self.results):
-            raise VerifyException(
-                f"scan '{name}' has {len(self.init)} init, {len(self.update)} update and {len(self.state)} state tensors and {len(self.results)} results; they go together"
-            )
-        for init, update, state, result in zip(self.init, self.update, self.state, self.results_, strict=True):
-            _check_scan_state(name, init, update, state, result)
-        from .dependence import verify_scan
-
-        verify_scan(self)
-
-
-def _check_scan_state(name: str, init: SSAValue, update: SSAValue, state: SSAValue, result: SSAValue) -> None:
-    what = f"state '{tensor_name(state)}' of scan '{name}'"
-    if not isinstance(state.owner, PlaceholderOp):
-        raise VerifyException(f"the {what} must be a te.placeholder")
-    if not isinstance(update.owner, ComputeOp):
-        raise VerifyException(f"the update of the {what} must be a te.compute")
-    begin, type = init.type, state.type
-    assert isinstance(begin, TensorType) and isinstance(type, TensorType)
-    if not type.rank:
-        raise VerifyException(f"the {what} needs a first dimension to step along")
-    if result.type != type:
-        raise VerifyException(f"the {what} has another type than the result")
-    if update.type != type or extents_of(update) != extents_of(state):
-        raise VerifyException(f"the {what} and its update '{tensor_name(update)}' differ in shape or dtype")
-    if begin.dtype != type.dtype or begin.rank != type.rank or extents_of(init)[1:] != extents_of(state)[1:]:
-        raise VerifyException(
-            f"the {what} and its init '{tensor_name(init)}' differ in dtype or in a dimension behind the first"
-        )
-
-
-@irdl_op_definition
-class ExternOp(IRDLOperation):
-    """`te.extern(shape, [A], lambda ins, outs: …, name="C")`: tensors that statements compute from whole tensors.
-
-    The region's arguments are buffers: of the inputs, then of the results; it holds tir statements. `shape` gives the
-    symbolic extents of the results, in order.
-    """
-
-    name = "te.extern"
-    inputs = var_operand_def(TensorType)
-    shape = var_operand_def()
-    extern_name = prop_def(StringAttr)
-    tag = prop_def(StringAttr, default_value=StringAttr(""))
-    attrs = prop_def(DictionaryAttr, default_value=NO_ATTRS)
-    body = region_def("single_block")
-    results_ = var_result_def(TensorType)
-    traits = traits_def(NoTerminator())
-    irdl_options = (AttrSizedOperandSegments(as_property=True),)
-
-    def __init__(
-        self,
-        name: str,
-        inputs: Sequence[SSAValue],
-        types: Sequence[TensorType],
-        body: Region,
-        *,
-        shape: Sequence[SSAValue] = (),
-        tag: str = "",
-        attrs: DictionaryAttr = NO_ATTRS,
-    ):
-        super().__init__(
-            operands=[list(inputs), list(shape)],
-            properties={"extern_name": StringAttr(name), "tag": StringAttr(tag), "attrs": attrs},
-            regions=[body],
-            result_types=[list(types)],
-        )
-
-    def verify_(self) -> None:
-        name = self.extern_name.data
-        if not self.results:
-            raise VerifyException(f"extern '{name}' makes no tensor")
-        types = [v.type for v in (*self.inputs, *self.results)]
-        count = sum(r.type.open_dims for r in self.results_ if isinstance(r.type, TensorType))
-        if count != len(self.shape):
-            raise VerifyException(
-                f"the results of extern '{name}' have {count} symbolic extents, but {len(self.shape)} values for them"
-            )
-        buffers = [t.buffer() for t in types if isinstance(t, TensorType)]
-        if [a.type for a in self.body.block.args] != buffers:
-            raise VerifyException(
-                f"the body of extern '{name}' takes one buffer for each input and result, of its shape and dtype"
-            )
-
-
-def body_buffer(value: SSAValue) -> bool:
-    """Whether a value is a buffer of an extern's body."""
-    return isinstance(value.type, BufferType) and isinstance(value.owner.parent_op(), ExternOp)  # type: ignore[union-attr]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from . import expr as ex
+from . import arithmetic as ar
 from .expr import Const, Expr, ExprLike, IterVar, Var, convert, current_location, describe, fail
 from .tensor import Reduce, ReducerInstance, Reduction
 
@@ -78,7 +78,7 @@ class CommReducer:
         inits = () if init is None else tuple(init) if isinstance(init, (tuple, list)) else (init,)
         if inits and len(inits) != len(sources):
             raise fail(f"te.{self.name} reduces {len(sources)} values, but has {len(inits)} initial values")
-        begin = tuple(ex.cast(s.dtype, convert(v)) for v, s in zip(inits, sources, strict=bool(inits)))
+        begin = tuple(ar.cast(s.dtype, convert(v)) for v, s in zip(inits, sources, strict=bool(inits)))
         reduction = Reduction(self._at(sources, several), sources, axes, condition, begin)
         results = tuple(Reduce(reduction, i) for i in range(len(sources)))
         return results if several and len(results) > 1 else results[0]
@@ -126,9 +126,9 @@ def comm_reducer(
     return CommReducer(fcombine, fidentity, name)
 
 
-te_sum = CommReducer(ex.add, None, "sum", "sum")
-te_prod = CommReducer(ex.multiply, None, "prod", "prod")
-te_min = CommReducer(ex.minimum, None, "min", "min")
-te_max = CommReducer(ex.maximum, None, "max", "max")
-te_all = CommReducer(ex.logical_and, None, "all", "all")
-te_any = CommReducer(ex.logical_or, None, "any", "any")
+te_sum = CommReducer(ar.add, None, "sum", "sum")
+te_prod = CommReducer(ar.multiply, None, "prod", "prod")
+te_min = CommReducer(ar.minimum, None, "min", "min")
+te_max = CommReducer(ar.maximum, None, "max", "max")
+te_all = CommReducer(ar.logical_and, None, "all", "all")
+te_any = CommReducer(ar.logical_or, None, "any", "any")

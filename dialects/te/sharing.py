@@ -8,7 +8,8 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from .. import tir
 from ..tir.intrinsics import Effect, intrinsic_effect
-from .ops import CommReducerOp, ComputeOp, ExternOp, ReadOp
+from .compute import ComputeOp, ExternOp
+from .ops import CommReducerOp, ReadOp
 
 EXPRESSIONS = (
     *tir.BINARY_OPS,

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from . import arithmetic as ar
 from . import expr as ex
 from .expr import Const, Expr, ExprLike, IterVar, Var, convert, current_location, describe, fail
 
@@ -315,10 +316,10 @@ def reduce_axis(dom: Sequence[ExprLike], name: str = "rv") -> IterVar:
     """An axis to reduce over, from dom[0] up to but not including dom[1]."""
     if not isinstance(dom, (tuple, list)) or len(dom) != 2:
         raise fail("a reduce_axis takes its range as a pair: te.reduce_axis((0, n))")
-    low, high = ex.match_types(convert(dom[0]), convert(dom[1]), "reduce_axis")
+    low, high = ar.match_types(convert(dom[0]), convert(dom[1]), "reduce_axis")
     if low.dtype not in ("int32", "int64"):
         raise fail(f"the range of reduce_axis '{name}' has dtype {low.dtype}; a range is of int32 or int64")
-    return IterVar(name, low, ex.distance(low, high), "R")
+    return IterVar(name, low, ar.distance(low, high), "R")
 
 
 def argument_names(fcompute: Callable[..., object], ndim: int, varargs_names: Sequence[str] | None = None) -> list[str]:

@@ -1,0 +1,157 @@
+"""Calls: of the text's own functions, and of those of TE, whose arguments are looked at first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ...dialects.te import expr as ex
+from ...dialects.te import extern as ext
+from ...dialects.te import tensor as te
+from ...dialects.te.expr import fail
+from ...dialects.te.reducers import CommReducer
+from . import tree
+from .expressions import Expressions
+from .names import TEXTS, Builtin, signature_of
+from .reader import Source
+from .scope import Function
+
+
+class Calls(Expressions):
+    """Carries out calls; notes what they define."""
+
+    def __init__(self, source: Source):
+        super().__init__(source)
+        # What the statements define, in order.
+        self.definitions: list[Any] = []
+        # Where statements of an extern's function go; None outside of one.
+        self.statements: list[ext.Stmt] | None = None
+        self.attrs: dict[str, Any] = {}
+
+    def call(self, node: tree.Call, scope: Mapping[str, Any]) -> Any:
+        function = self.value(node.function, scope)
+        arguments = self._items(node.arguments, scope)
+        keywords = {name: self.value(value, scope) for name, value in node.keywords}
+        with self.at(node.at):
+            match function:
+                case Builtin():
+                    return self._call_builtin(function, arguments, keywords)
+                case CommReducer():
+                    return self._bound(f"te.{function.name}", function.__call__, arguments, keywords)
+                case te.Tensor():
+                    if keywords:
+                        raise fail(f"tensor '{function.name}' is read by indices, which have no names")
+                    return function(*arguments)
+                case Function():
+                    if keywords:
+                        names = [*function.params]
+                        for name in keywords:
+                            if name not in names[len(arguments) :]:
+                                raise fail(f"'{function.name}' has no parameter '{name}' left to give")
+                        missing = [n for n in names[len(arguments) :] if n not in keywords]
+                        if missing:
+                            raise fail(f"'{function.name}' is called without '{missing[0]}'")
+                        arguments += [keywords[n] for n in names[len(arguments) :]]
+                    return function(*arguments)
+                case _:
+                    raise fail(f"{ex.describe(function)} cannot be called")
+
+    def _call_builtin(self, builtin: Builtin, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+        match builtin.name:
+            case "te.compute":
+                return self._define(self._bound(builtin.name, self._compute, arguments, keywords))
+            case "te.extern":
+                return self._define(self._bound(builtin.name, self._extern, arguments, keywords))
+            case "te.var" | "te.size_var" | "te.placeholder" | "te.scan" | "te.reduce_axis":
+                return self._define(self._bound(builtin.name, builtin.function, arguments, keywords))
+            case "te.comm_reducer":
+                return self._reducer(self._bound(builtin.name, builtin.function, arguments, keywords))
+            case _:
+                return self._bound(builtin.name, builtin.function, arguments, keywords)
+
+    def _bound(self, name: str, function: Callable[..., Any], arguments: list[Any], keywords: dict[str, Any]) -> Any:
+        """Calls a function of ours, its arguments matched with its parameters and looked at first."""
+        try:
+            bound = signature_of(getattr(function, "__func__", function)).bind(
+                *([function.__self__] if hasattr(function, "__func__") else []),
+                *arguments,
+                **keywords,  # type: ignore[attr-defined]
+            )
+        except TypeError as error:
+            raise fail(f"{name}: {error}") from None
+        for parameter, value in bound.arguments.items():
+            if parameter in TEXTS and not isinstance(value, str):
+                if parameter == "dtype" and (
+                    value is None or (isinstance(value, (list, tuple)) and all(isinstance(v, str) for v in value))
+                ):
+                    continue
+                raise fail(f"'{parameter}' of {name} is a string, not {ex.describe(value)}")
+            if parameter == "attrs" and value is not None:
+                self._check_attrs(name, value)
+        return function(*arguments, **keywords)
+
+    def _check_attrs(self, name: str, value: Any) -> None:
+        if not isinstance(value, dict) or not all(isinstance(key, str) for key in value):
+            raise fail(f"'attrs' of {name} is a dictionary with names as keys, not {ex.describe(value)}")
+
+    def _define(self, made: Any) -> Any:
+        first = made[0] if isinstance(made, tuple) else made
+        self.definitions.append(first.op if isinstance(first, te.Tensor) else first)
+        return made
+
+    def _reducer(self, reducer: CommReducer) -> CommReducer:
+        for what, function in (("fcombine", reducer.combine), ("fidentity", reducer.identity)):
+            if not isinstance(function, Function):
+                raise fail(f"'{what}' of te.comm_reducer is a function, not {ex.describe(function)}")
+        self.definitions.append(reducer)
+        return reducer
+
+    def _compute(
+        self,
+        shape: Any,
+        fcompute: Any,
+        name: str = "compute",
+        tag: str = "",
+        attrs: Any = None,
+        varargs_names: Any = None,
+    ) -> Any:
+        if not isinstance(fcompute, Function):
+            raise fail(
+                f"a te.compute takes the function of its axes second, not {ex.describe(fcompute)}",
+                "write te.compute((n,), lambda i: A[i], name=…)",
+            )
+        dims = te.dims_of(shape)
+        return te.compute_named(dims, fcompute.axis_names(len(dims), varargs_names), fcompute, name, tag, attrs)
+
+    def _extern(
+        self,
+        shape: Any,
+        inputs: Any,
+        fcompute: Any,
+        name: str = "extern",
+        dtype: Any = None,
+        in_buffers: Any = None,
+        out_buffers: Any = None,
+        tag: str = "",
+        attrs: Any = None,
+    ) -> Any:
+        if in_buffers is not None or out_buffers is not None:
+            raise fail("te.extern makes its buffers itself here: leave in_buffers and out_buffers out")
+        if not isinstance(fcompute, Function):
+            raise fail(f"a te.extern takes the function of its buffers third, not {ex.describe(fcompute)}")
+
+        def body(ins: Any, outs: Any) -> Any:
+            outer, self.statements = self.statements, []
+            try:
+                value = fcompute(ins, outs)
+                return [*self.statements, *([] if value is None else [value])]
+            finally:
+                self.statements = outer
+
+        if isinstance(inputs, te.Tensor):
+            inputs = [inputs]
+        return ext.extern(shape, inputs, body, name, dtype, tag, attrs)
+
+    def set_attributes(self, attrs: Any) -> None:
+        self._check_attrs("te.func_attr", attrs)
+        self.attrs |= attrs

@@ -1,0 +1,268 @@
+"""Expressions of the text: Python's on numbers, tuples and strings, TE's on values."""
+
+from __future__ import annotations
+
+import operator
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+from ...dialects.te import arithmetic as ar
+from ...dialects.te import expr as ex
+from ...dialects.te import extern as ext
+from ...dialects.te import tensor as te
+from ...dialects.te.expr import fail, location_scope
+from . import tree
+from .names import SCHEDULING, Builtin, Namespace
+from .reader import Source
+from .scope import Function, Scope
+
+_ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv,
+    "%": operator.mod, "**": operator.pow, "<<": operator.lshift, ">>": operator.rshift, "&": operator.and_,
+    "|": operator.or_, "^": operator.xor, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+    "==": operator.eq, "!=": operator.ne,
+}  # fmt: skip
+_FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {
+    "+": ar.add, "-": ar.subtract, "*": ar.multiply, "/": ar.divide, "//": ar.floordiv, "%": ar.floormod,
+    "<<": ar.left_shift, ">>": ar.right_shift, "&": ar.bitwise_and, "|": ar.bitwise_or, "^": ar.bitwise_xor,
+    "<": ar.less, "<=": ar.less_equal, ">": ar.greater, ">=": ar.greater_equal, "==": ar.equal, "!=": ar.not_equal,
+}  # fmt: skip
+# Attributes that the text may ask for, by class.
+_ATTRIBUTES: dict[type, tuple[str, ...]] = {
+    te.Tensor: ("shape", "dtype", "ndim", "name", "op"),
+    te.TensorSlice: ("dtype",),
+    te.PlaceholderOp: ("name", "num_outputs", "output", "attrs", "tag"),
+    te.ComputeOp: ("name", "num_outputs", "output", "attrs", "tag", "axis", "reduce_axis", "input_tensors"),
+    te.ScanOp: ("name", "num_outputs", "output", "attrs", "tag", "input_tensors"),
+    ext.ExternOp: ("name", "num_outputs", "output", "attrs", "tag", "input_tensors"),
+    ext.Buffer: ("shape", "dtype", "name", "data", "access_ptr", "vload", "vstore"),
+    ext.BufferPointer: ("dtype",),
+    ext.IRBuilder: ("for_range", "if_scope", "else_scope", "buffer_ptr", "emit", "get"),
+    ex.IterVar: ("dtype", "astype", "equal", "var", "name"),
+    ex.Var: ("dtype", "astype", "equal", "name"),
+    ex.Expr: ("dtype", "astype", "equal"),
+}
+
+
+class Expressions:
+    """Gives expressions their values."""
+
+    def __init__(self, source: Source):
+        self.source = source
+
+    @abstractmethod
+    def call(self, node: tree.Call, scope: Mapping[str, Any]) -> Any:
+        """The value of a call."""
+
+    @abstractmethod
+    def call_function(self, function: Function, arguments: Sequence[Any]) -> Any:
+        """The value of a call of a function of the text."""
+
+    @abstractmethod
+    def set_attributes(self, attrs: Any) -> None:
+        """`te.func_attr({…})`."""
+
+    def at(self, place: int) -> AbstractContextManager[None]:
+        """What is made inside stands at this place of the text."""
+        return location_scope(self.source.location(place))
+
+    def value(self, node: tree.Expr, scope: Mapping[str, Any]) -> Any:
+        """The value of an expression of the text."""
+        match node:
+            case tree.Name():
+                try:
+                    return scope[node.name]
+                except KeyError:
+                    with self.at(node.at):
+                        raise self._unknown(node.name, scope) from None
+            case tree.Literal():
+                return node.value
+            case tree.Binary():
+                left, right = self.value(node.left, scope), self.value(node.right, scope)
+                with self.at(node.at):
+                    return self._binary(node.op, left, right)
+            case tree.Call():
+                return self.call(node, scope)
+            case tree.Index():
+                base, indices = self.value(node.base, scope), self._indices(node, scope)
+                with self.at(node.at):
+                    return self._index(base, indices)
+            case tree.Attribute():
+                base = self.value(node.base, scope)
+                with self.at(node.at):
+                    return self._attribute(base, node.name)
+            case tree.Unary():
+                operand = self.value(node.operand, scope)
+                with self.at(node.at):
+                    return self._unary(node.op, operand)
+            case tree.Display():
+                items = self._items(node.items, scope)
+                return items if node.is_list else tuple(items)
+            case tree.DictDisplay():
+                return {self._key(key, scope): self.value(value, scope) for key, value in node.pairs}
+            case tree.Lambda():
+                return Function(self, "lambda", node.params, node.rest, node.body, scope)
+            case tree.Connective():
+                left = self.value(node.left, scope)
+                with self.at(node.at):
+                    chosen = self._truth(left) == (node.op == "or")
+                return left if chosen else self.value(node.right, scope)
+            case tree.Conditional():
+                condition = self.value(node.condition, scope)
+                with self.at(node.at):
+                    chosen = self._truth(condition)
+                return self.value(node.then if chosen else node.orelse, scope)
+            case tree.Slice() | tree.Starred():
+                with self.at(node.at):
+                    raise fail("a slice stands in the index of a tuple only, '*' in a call or tuple")
+
+    def _unknown(self, name: str, scope: Mapping[str, Any]) -> Exception:
+        from difflib import get_close_matches
+
+        names = list(scope)
+        while isinstance(scope, Scope):
+            scope = scope.outer
+            names += scope
+        close = get_close_matches(name, names, n=1)
+        if name == "output_tensor":
+            return fail("'output_tensor' belongs to hybrid script", "write it as an item: @te.hybrid.script")
+        return fail(f"'{name}' is not defined", *([f"did you mean '{close[0]}'?"] if close else []))
+
+    def _key(self, node: tree.Expr, scope: Mapping[str, Any]) -> str:
+        key = self.value(node, scope)
+        if not isinstance(key, str):
+            with self.at(node.at):
+                raise fail(f"the keys of a dictionary are strings here, not {ex.describe(key)}")
+        return key
+
+    def _items(self, nodes: list[tree.Expr], scope: Mapping[str, Any]) -> list[Any]:
+        values: list[Any] = []
+        for node in nodes:
+            if isinstance(node, tree.Starred):
+                value = self.value(node.value, scope)
+                if not isinstance(value, (tuple, list)):
+                    with self.at(node.at):
+                        raise fail(f"'*' takes a tuple or list apart, not {ex.describe(value)}")
+                values += value
+            else:
+                values.append(self.value(node, scope))
+        return values
+
+    def _indices(self, node: tree.Index, scope: Mapping[str, Any]) -> Any:
+        if len(node.items) == 1 and not node.is_tuple and not isinstance(node.items[0], tree.Starred):
+            item = node.items[0]
+            if isinstance(item, tree.Slice):
+                bounds = [None if b is None else self.value(b, scope) for b in (item.start, item.stop)]
+                with self.at(item.at):
+                    if any(b is not None and not isinstance(b, int) for b in bounds):
+                        raise fail("the bounds of a slice are Python numbers here")
+                return slice(*bounds)
+            return self.value(item, scope)
+        return tuple(self._items(node.items, scope))
+
+    def _index(self, base: Any, indices: Any) -> Any:
+        match base:
+            case te.Tensor() | te.TensorSlice() | ext.Buffer() | ext.BufferPointer():
+                return base[indices]
+            case tuple() | list():
+                if isinstance(indices, slice):
+                    return base[indices]
+                if isinstance(indices, ex.Const):
+                    indices = int(indices)
+                if not isinstance(indices, int):
+                    raise fail(f"the index of a tuple or list is a number, not {ex.describe(indices)}")
+                if not -len(base) <= indices < len(base):
+                    raise fail(f"index {indices} is outside a tuple or list of {len(base)}")
+                return base[indices]
+            case dict():
+                if not isinstance(indices, str) or indices not in base:
+                    raise fail(f"the dictionary has no entry {indices!r}")
+                return base[indices]
+            case _:
+                raise fail(f"{ex.describe(base)} cannot be indexed")
+
+    def _attribute(self, base: Any, name: str) -> Any:
+        if isinstance(base, Namespace):
+            found = base.members.get(name)
+            if found is not None:
+                return found
+            if name == "func_attr":
+                return Builtin("te.func_attr", self.set_attributes)
+            if name in SCHEDULING:
+                raise fail(
+                    f"'{base.name}.{name}' belongs to a schedule, which a TE function does not hold",
+                    "describe the tensors and return them: return [A, B]",
+                )
+            from difflib import get_close_matches
+
+            close = get_close_matches(name, base.members, n=1)
+            raise fail(
+                f"there is no '{base.name}.{name}'", *([f"did you mean {base.name}.{close[0]}?"] if close else [])
+            )
+        for kind in type(base).__mro__:
+            names = _ATTRIBUTES.get(kind)
+            if names is not None and name in names:
+                value = getattr(base, name)
+                return (
+                    Builtin(name, value) if callable(value) and not isinstance(value, (te.Tensor, Function)) else value
+                )
+        raise fail(f"{ex.describe(base)} has no '.{name}'")
+
+    def _binary(self, op: str, left: Any, right: Any) -> Any:
+        if isinstance(left, (int, float)) and isinstance(right, (int, float)):
+            return self._python(op, left, right)
+        if isinstance(left, (ex.Expr, te.TensorSlice)) or isinstance(right, (ex.Expr, te.TensorSlice)):
+            if op == "**":
+                raise fail("'**' is Python's and takes numbers", "for expressions write te.power(x, y)")
+            function = _FUNCTIONS.get(op)
+            if function is not None:
+                return function(left, right)
+        if op == "+" and type(left) is type(right) and isinstance(left, (tuple, list, str)):
+            return left + right  # type: ignore[operator]
+        if (
+            op in ("==", "!=")
+            and isinstance(left, (str, tuple, list, type(None)))
+            and isinstance(right, (str, tuple, list, type(None)))
+        ):
+            return (left is right or (isinstance(left, str) and left == right)) == (op == "==")
+        wrong = left if not isinstance(left, (int, float, ex.Expr, te.TensorSlice)) else right
+        raise fail(f"'{op}' cannot be applied to {ex.describe(wrong)}")
+
+    def _python(self, op: str, left: float, right: float) -> Any:
+        if op in ("<<", ">>", "&", "|", "^") and not (isinstance(left, int) and isinstance(right, int)):
+            raise fail(f"'{op}' is for integers")
+        if op in ("**", "<<") and (abs(right) > 1024 or abs(left) > 1 << 64):
+            raise fail(f"the result of '{op}' would be too large")
+        try:
+            result = _ARITHMETIC[op](left, right)
+        except ZeroDivisionError:
+            raise fail("division by zero") from None
+        except (OverflowError, ValueError, KeyError):
+            raise fail(f"'{op}' cannot be applied to {left} and {right}") from None
+        if isinstance(result, complex) or (isinstance(result, int) and result.bit_length() > 4096):
+            raise fail(f"the result of '{op}' is out of range")
+        return result
+
+    def _unary(self, op: str, operand: Any) -> Any:
+        if op == "not":
+            return not self._truth(operand)
+        if isinstance(operand, te.TensorSlice):
+            operand = operand.as_expr()
+        if isinstance(operand, ex.Expr):
+            return operand if op == "+" else -operand if op == "-" else ~operand
+        if isinstance(operand, (int, float)):
+            if op == "~":
+                if isinstance(operand, float):
+                    raise fail("'~' is for integers")
+                return ~operand
+            return -operand if op == "-" else +operand
+        raise fail(f"'{op}' cannot be applied to {ex.describe(operand)}")
+
+    def _truth(self, value: Any) -> bool:
+        if isinstance(value, ex.Expr):
+            return bool(value)
+        if isinstance(value, (int, float, str, tuple, list, dict)) or value is None:
+            return bool(value)
+        raise fail(f"{ex.describe(value)} has no truth value")

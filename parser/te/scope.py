@@ -1,0 +1,82 @@
+"""Names in sight, and the functions that a text defines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from ...dialects.te.expr import fail
+from . import tree
+
+
+class Caller(Protocol):
+    """Carries out functions of the text."""
+
+    def call_function(self, function: Function, arguments: Sequence[Any]) -> Any:
+        """The value of a call."""
+        ...
+
+
+class Scope(dict[str, Any]):
+    """Names of one function, and those of the function around it as far as they are not its own."""
+
+    def __init__(self, outer: Mapping[str, Any], own: Mapping[str, Any] | None = None):
+        super().__init__(own or {})
+        self.outer = outer
+
+    def __missing__(self, name: str) -> Any:
+        return self.outer[name]
+
+
+class Function:
+    """A function or lambda of the text."""
+
+    def __init__(
+        self,
+        evaluator: Caller,
+        name: str,
+        params: Sequence[str],
+        rest: str | None,
+        body: tree.Expr | list[tree.Stmt],
+        scope: Mapping[str, Any],
+    ):
+        self.evaluator, self.name, self.params, self.rest, self.body, self.scope = (
+            evaluator,
+            name,
+            params,
+            rest,
+            body,
+            scope,
+        )
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self.evaluator.call_function(self, arguments)
+
+    def axis_names(self, ndim: int, varargs_names: Any) -> list[str]:
+        """The names of a compute's axes, as TVM takes them from the function."""
+        names = list(self.params)
+        if self.rest is not None:
+            more = ndim - len(names)
+            if varargs_names is not None:
+                if (
+                    not isinstance(varargs_names, (tuple, list))
+                    or not all(isinstance(n, str) for n in varargs_names)
+                    or len(varargs_names) != more
+                ):
+                    raise fail(f"varargs_names must be {more} names here, one for each axis that *{self.rest} takes")
+                names += varargs_names
+            else:
+                names += [f"i{i}" for i in range(more)]
+        if len(names) != ndim:
+            raise fail(
+                f"the function of a compute has {len(self.params)} parameters, but the shape has {ndim} dimensions"
+            )
+        return names
+
+
+class Returned(Exception):
+    """A return statement is carried out."""
+
+    def __init__(self, value: Any):
+        super().__init__()
+        self.value = value

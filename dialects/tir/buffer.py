@@ -44,13 +44,15 @@ class BufferOp(IRDLOperation):
 
     `source` is what the buffer lies in: the handle of a match or declaration, the region of a match inside a block,
     absent where the op brings its own memory. Extents that the type leaves open come from `shape`, in order; likewise
-    `strides` for the open ones of `stride_dims` (empty: compact).
+    `strides` for the open ones of `stride_dims` (empty: compact). A match with `data` lies in the memory of that handle,
+    and the source must be the same.
     """
 
     source = opt_operand_def()
     shape = var_operand_def()
     strides = var_operand_def()
     elem_offset = opt_operand_def()
+    data = opt_operand_def()
     result = result_def(BufferType)
 
     var_name = prop_def(StringAttr)
@@ -72,6 +74,7 @@ class BufferOp(IRDLOperation):
         strides: Sequence[SSAValue | Operation] = (),
         stride_dims: Sequence[Attribute] = (),
         elem_offset: SSAValue | Operation | None = None,
+        data: SSAValue | Operation | None = None,
         properties: Mapping[str, Attribute] | None = None,
     ):
         super().__init__(
@@ -80,6 +83,7 @@ class BufferOp(IRDLOperation):
                 list(shape),
                 list(strides),
                 [] if elem_offset is None else [elem_offset],
+                [] if data is None else [data],
             ],
             properties={
                 "var_name": StringAttr(name),

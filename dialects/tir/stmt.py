@@ -97,12 +97,14 @@ class ForOp(IRDLOperation):
     """`for i in range(…)`, `T.serial`, `T.parallel`, `T.vectorized`, `T.unroll`, `T.thread_binding(…, thread="threadIdx.x")`.
 
     The region's argument runs from `min` over `extent` values. `kind` is TVM's: serial, parallel, vectorized, unrolled
-    or thread_binding, the last with `thread`.
+    or thread_binding, the last with `thread`. With `var`, the loop's variable is that `tir.var`, to which an attribute
+    outside refers (`T.attr(i, "pragma_…", 1)`).
     """
 
     name = "tir.for"
     min = operand_def()
     extent = operand_def()
+    var = opt_operand_def()
     var_name = prop_def(StringAttr)
     kind = prop_def(StringAttr)
     thread = opt_prop_def(StringAttr)
@@ -122,6 +124,7 @@ class ForOp(IRDLOperation):
         thread: str | None = None,
         annotations: DictionaryAttr = NO_ATTRS,
         body: Region | None = None,
+        var: SSAValue | Operation | None = None,
     ):
         extent = SSAValue.get(extent)
         properties: dict[str, Attribute] = {
@@ -132,7 +135,9 @@ class ForOp(IRDLOperation):
         if thread is not None:
             properties["thread"] = StringAttr(thread)
         super().__init__(
-            operands=[min, extent], properties=properties, regions=[body or Region(Block(arg_types=[extent.type]))]
+            operands=[min, extent, [] if var is None else [var]],
+            properties=properties,
+            regions=[body or Region(Block(arg_types=[extent.type]))],
         )
 
     @property

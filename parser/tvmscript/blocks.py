@@ -99,7 +99,7 @@ class Blocks(Buffers):
                     len(axes.mins), len(axes.extents), len(axes.bindings), int(predicate is not None)
                 ),
                 "block_name": StringAttr(name),
-                "iter_names": ArrayAttr([StringAttr(n) for n in axes.names]),
+                "iter_names": ArrayAttr([]),
                 "iter_types": ArrayAttr([StringAttr(k) for k in axes.kinds]),
                 "annotations": annotations,
             },
@@ -108,16 +108,18 @@ class Blocks(Buffers):
         )
         self.ops.append(op)
         with self.inside(block):
-            for axis, arg in zip(axes.names, block.args, strict=True):
-                self.bind(axis, arg)
+            names = [self.bind(axis, arg) for axis, arg in zip(axes.names, block.args, strict=True)]
+            op.properties["iter_names"] = ArrayAttr([StringAttr(n) for n in names])
             self.statements(rest)
             self.complete(op)
 
-    def bind(self, name: Token, arg: BlockArgument) -> None:
-        """Names a region's argument."""
+    def bind(self, name: Token, arg: BlockArgument) -> str:
+        """Makes a region's argument visible; its name, unlike all others in scope."""
         arg.name_hint = hint(name)
         arg.location = self.at(name)
         self.define(name, arg)
+        fresh = self.shown[arg] = self.fresh(name)
+        return fresh
 
     def block_attr(self, call: Call, before: DictionaryAttr) -> DictionaryAttr:
         """`T.block_attr({…})`."""

@@ -116,9 +116,10 @@ class Buffers(Calls):
             known = self.names.get(name)
             if known is not None and not inline_names:
                 return known
-            var = self.emit(VarOp(name))
-            if not inline_names:
-                self.define(name, var)
+            if inline_names:
+                return self.emit(VarOp(name))
+            var = self.emit(VarOp(self.fresh(name)))
+            self.define(name, var)
             return var
         value = self.expr(node)
         if isinstance(value, Const):
@@ -157,9 +158,10 @@ class Buffers(Calls):
     ) -> SSAValue:
         """Emits the op that makes a buffer, at the current location."""
         made = op(
-            name,
+            self.fresh(name),
             spec.type(),
             source=source if source is not None else spec.data,
+            data=None if source is None else spec.data,
             shape=[d for d in spec.shape if not isinstance(d, Const)],
             strides=[d for d in spec.strides if not isinstance(d, Const)],
             stride_dims=[_dim(d) for d in spec.strides],
@@ -269,7 +271,7 @@ class Buffers(Calls):
             guard = self.condition(condition, "the condition of T.allocate")
         self.location = self.at(node)
         op = AllocateOp(
-            name,
+            self.fresh(name),
             extents,
             type_,
             "global" if scope is None else self.string(scope, "a storage scope"),
@@ -309,7 +311,9 @@ class Buffers(Calls):
         except (ValueError, TypeError, OverflowError):
             self.fail(node, f"{len(numbers)} numbers do not fill the extents {shape}")
         self.location = self.at(node)
-        result = self.emit(AllocateConstOp(name, ArrayValueAttr.of(array), type_, self.annotations(annotations)))
+        result = self.emit(
+            AllocateConstOp(self.fresh(name), ArrayValueAttr.of(array), type_, self.annotations(annotations))
+        )
         result.name_hint = hint(name)
         return result
 

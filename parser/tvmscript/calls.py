@@ -298,7 +298,8 @@ class Calls(Expressions):
         """An expression in a list of ops of its own."""
         outer = self.detached()
         try:
-            value = self.expr(node)
+            with self.local():
+                value = self.expr(node)
             return value, self.ops
         finally:
             self.ops = outer
@@ -401,16 +402,20 @@ class Calls(Expressions):
         body, where = self.named_arguments(node, ("expr", "where"), 2)
         if body is None or not isinstance(where, Mapping):
             self.fail(node, "T.Let takes an expression and where={name: value}")
-        with self.local():
+        # The names end with the expression, the lets stay in the region.
+        mark = self.mark()
+        try:
             for name, value_node in where.pairs:
                 if type(name) is not Token or name.type != "NAME":
                     self.fail(name, "where= maps names to values")
                 value = self.scalar(value_node)
                 self.location = self.at(name)
-                let = self.emit(LetOp(str(name), value))
+                let = self.emit(LetOp(self.fresh(name), value))
                 let.name_hint = hint(name)
                 self.define(name, let)
             return self.expr(body)
+        finally:
+            self.restore(mark)
 
     def read_comm_reducer(self, node: Call) -> Value:
         """`T.comm_reducer(lambda x, y: x + y, [identity])`."""
@@ -426,14 +431,16 @@ class Calls(Expressions):
         block = Block(arg_types=[i.type for i in identities] * 2)
         body = function.body
         with self.inside(block):
+            names: list[str] = []
             for name, arg in zip(function.parameters, block.args, strict=True):
                 arg.name_hint = hint(name)
                 self.define(name, arg)
+                names.append(self.fresh(name))
             results = [self.scalar(r) for r in (body.items if isinstance(body, Items) else [body])]
             self.ops.append(YieldOp.create(operands=results, location=self.at(function)))
         self.location = self.at(node)
         op = CommReducerOp(identities, Region(block), ReducerType())
-        op.attributes["arg_names"] = ArrayAttr([StringAttr(p) for p in function.parameters])
+        op.attributes["arg_names"] = ArrayAttr([StringAttr(n) for n in names])
         return self.emit(op)
 
     def read_iter_var(self, node: Call) -> Value:
@@ -485,7 +492,9 @@ class Calls(Expressions):
 
     def read_target(self, node: Call) -> Value:
         """`T.target({…})` as the node of an attribute."""
-        config = self.attribute(node)
+        (config_node,) = self.named_arguments(node, ("config",), 1)
+        assert config_node is not None
+        config = self.attribute(config_node)
         self.location = self.at(node)
         return self.emit(TargetOp(config))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import cache
@@ -326,5 +327,12 @@ class Expressions(Literals, ABC):
 
 
 def hint(name: str) -> str | None:
-    """A name as an SSA name hint, or None for one that cannot be."""
+    """A name as an SSA name hint, or None for one that cannot be.
+
+    Without trailing numbers: MLIR's printer adds such, and would give `x` with a number and `x_1` one name.
+    """
+    name = _NUMBERED.sub("", name)
     return name if SSAValue.is_valid_name(name) else None
+
+
+_NUMBERED = re.compile(r"(_\d+)+$")

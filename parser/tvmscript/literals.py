@@ -20,7 +20,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute
 
 from ...dialects.tir.operators import Const, int_const, wrap
-from ...dialects.tir.types import F32, I1, HandleType, MetadataAttr, TargetAttr, dtype_to_type
+from ...dialects.tir.types import F32, I1, HandleType, MetadataAttr, NameAttr, TargetAttr, dtype_to_type
 from ...support.diagnostics import MirError
 from .scope import Scope
 from .tree import Call, Expr, Index, Mapping, Sequence, Unary
@@ -185,6 +185,8 @@ class Literals(Scope):
             case Index() if isinstance(node.base, Index) and node.base.base == "metadata" and len(node.base.items) == 1:
                 kind = self.string(node.base.items[0], "the kind of a metadata object")
                 return MetadataAttr(StringAttr(kind), IntAttr(self.integer(node.items[0], "its number")))
+            case Token() if node.type == "NAME" and node in self.names:
+                return NameAttr(StringAttr(str(node)))
             case _:
                 pass
         self.fail(

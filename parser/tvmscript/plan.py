@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from lark import Token
 from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects.tir.buffer import BufferGetOp, BufferRegionOp, LoadOp, StoreOp
 from ...dialects.tir.expr import (
+    AddOp,
     BinaryOp,
     BroadcastOp,
     CallOp,
@@ -20,6 +22,7 @@ from ...dialects.tir.expr import (
     ConstOp,
     IfThenElseOp,
     LetOp,
+    MulOp,
     NotOp,
     RampOp,
     SelectOp,
@@ -28,7 +31,10 @@ from ...dialects.tir.expr import (
     VarOp,
 )
 from ...dialects.tir.intrinsics import Effect, intrinsic_effect
+from ...dialects.tir.operators import as_const
 from ...dialects.tir.stmt import BlockOp, ForOp, IterVarOp, TargetOp
+from .linear import difference
+from .tree import Binary, Expr
 
 NONE, READ, WRITE = 0, 1, 2
 
@@ -77,7 +83,7 @@ class Plan:
 
     def _range(self, low: SSAValue, extent: SSAValue) -> None:
         """`low : stop` where the extent is `stop - low`: low prints once."""
-        if isinstance(extent.owner, SubOp) and extent.owner.rhs is low:
+        if is_stop(low, extent):
             self._ranges[low] = self._ranges.get(low, 0) + 1
 
     def _share(self, low: SSAValue, extent: SSAValue, binding: SSAValue) -> None:
@@ -201,6 +207,23 @@ class Plan:
     def _used_here(self, op: Operation) -> bool:
         """Whether the users of an op's result are in its own block."""
         return all(use.operation.parent is op.parent for use in op.results[0].uses)
+
+
+def is_stop(low: SSAValue, extent: SSAValue) -> bool:
+    """Whether a range prints as `low : stop` because its extent is `stop - low`, which is read back as just that."""
+    op = extent.owner
+    return isinstance(op, SubOp) and op.rhs is low and difference(_tree(low), _tree(op.lhs)) is None
+
+
+def _tree(value: SSAValue, depth: int = 8) -> Expr:
+    """The syntax tree that an expression's text has, as far as differences are taken of it."""
+    const = as_const(value)
+    if const is not None:
+        return Token("NUMBER", str(const.value))
+    op = value.owner
+    if isinstance(op, AddOp | SubOp | MulOp) and depth:
+        return Binary(Token("OPERATOR", op.SYMBOL), _tree(op.lhs, depth - 1), _tree(op.rhs, depth - 1))
+    return Token("NAME", f"v{id(value)}")
 
 
 def _evaluation_order(op: Operation) -> Iterable[SSAValue]:

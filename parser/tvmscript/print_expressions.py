@@ -69,7 +69,7 @@ from ...dialects.tir.types import (
 )
 from ...support.diagnostics import error_at
 from .names import Names
-from .plan import Plan
+from .plan import Plan, is_stop
 
 # How tightly an operator binds, as in Python; a text of `ATOM` needs no parentheses anywhere.
 _OR, _AND, _NOT, _COMPARISON, _SUM, _PRODUCT, ATOM = 1, 2, 3, 4, 9, 10, 20
@@ -343,7 +343,7 @@ class ExpressionPrinter:
         if a is not None and a.value == 0:
             return self.text(extent)
         op = extent.owner
-        if isinstance(op, SubOp) and op.rhs is low and extent not in self.names.of:
+        if isinstance(op, SubOp) and extent not in self.names.of and is_stop(low, extent):
             return self.text(op.lhs)
         return f"{self.within(low, _SUM)} + {self.within(extent, _SUM, right=True)}"
 

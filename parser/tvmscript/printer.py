@@ -289,7 +289,7 @@ class FunctionPrinter(ExpressionPrinter):
         if len(grid) > 1:
             extents = [self.text(loop.extent) for loop in grid]
             with self.names.scope():
-                names = [self.names.define(loop.loop_var, loop.var_name.data) for loop in grid]
+                names = [self.loop_name(loop) for loop in grid]
                 self.line(f"for {', '.join(names)} in T.grid({', '.join(extents)}):")
                 self.body(grid[-1].body.block)
             return
@@ -306,9 +306,16 @@ class FunctionPrinter(ExpressionPrinter):
         if kind == "serial" and op.annotations.data:
             function = "T.serial"
         with self.names.scope():
-            name = self.names.define(op.loop_var, op.var_name.data)
+            name = self.loop_name(op)
             self.line(f"for {name} in {function}({bounds}):")
             self.body(op.body.block)
+
+    def loop_name(self, op: ForOp) -> str:
+        """Names a loop's variable, or takes over the name of the variable it is."""
+        if op.var is None:
+            return self.names.define(op.loop_var, op.var_name.data)
+        self.names.alias(op.loop_var, op.var)
+        return self.names.name(op.var)
 
     def grid(self, op: ForOp) -> list[ForOp]:
         """The plain loops directly inside each other that begin with `op`."""
@@ -436,8 +443,9 @@ class FunctionPrinter(ExpressionPrinter):
         arguments.append(shape_text(self.dims(type_.shape.data, op.shape)))
         if type_.dtype != F32:
             arguments.append(dtype(type_.dtype))
-        if op.source is not None and not isinstance(op, MatchBufferOp):
-            arguments.append(f"data={self.text(op.source)}")
+        data = op.data if isinstance(op, MatchBufferOp) else op.source
+        if data is not None:
+            arguments.append(f"data={self.text(data)}")
         if op.stride_dims.data:
             arguments.append(f"strides={shape_text(self.dims(op.stride_dims.data, op.strides))}")
         if op.elem_offset is not None:
@@ -616,7 +624,7 @@ def type_is_int32(type: Attribute) -> bool:
 def _plain_float(value: float, type: Attribute) -> str:
     text = float_text(value, type)
     inner = text[text.index("(") + 1 : -1]
-    return text if inner.startswith('"') else inner if any(c in inner for c in ".en") else f"{inner}.0"
+    return text if inner.startswith('"') else inner
 
 
 def _maker(type: Attribute) -> str:

@@ -14,6 +14,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from ...dialects.tir.operators import Const, ExprBuilder
 from ...support.diagnostics import MirError, error_at
 from ..items import Item, ParseContext
+from .names import Names
 from .tree import Expr, token_of
 
 
@@ -45,6 +46,9 @@ class Scope(ExprBuilder):
         self.names: dict[str, Entry] = {}
         # Names whose definition failed: what uses them is wrong only because of that.
         self.poisoned: set[str] = set()
+        # The names the printer would give: a name that shadows another is told from it from the beginning.
+        self.unique = Names()
+        self.shown: dict[SSAValue, str] = {}
         self._undo: list[tuple[str, Entry | None]] = []
         self._file = StringAttr(item.file)
         self._numbers: dict[int, IntAttr] = {}
@@ -83,12 +87,17 @@ class Scope(ExprBuilder):
         self._undo.append((name, self.names.get(name)))
         self.names[name] = entry
 
+    def fresh(self, name: str) -> str:
+        """The name of something that the text calls `name`: unlike every other in scope."""
+        return self.unique.define(None, name)
+
     @contextmanager
     def local(self) -> Iterator[None]:
         """Names defined inside end with it."""
         mark = len(self._undo)
         try:
-            yield
+            with self.unique.scope():
+                yield
         finally:
             self.restore(mark)
 
@@ -111,13 +120,12 @@ class Scope(ExprBuilder):
     def inside(self, block: Block) -> Iterator[None]:
         """Ops made inside go to `block`; names defined inside end with it."""
         outer, self.ops = self.ops, []
-        mark = len(self._undo)
         try:
-            yield
+            with self.local():
+                yield
             block.add_ops(self.ops)
         finally:
             self.ops = outer
-            self.restore(mark)
 
     def detached(self) -> list[Operation]:
         """Starts a new list of ops; the one it replaces is given back, to be set again by the caller."""

@@ -13,6 +13,7 @@ from xdsl.rewriter import Rewriter
 from ...dialects.tir.buffer import (
     NO_ATTRS,
     AllocBufferOp,
+    BufferGetOp,
     BufferRegionOp,
     DeclBufferOp,
     MatchBufferOp,
@@ -86,8 +87,15 @@ class FunctionReader(Blocks):
         with self.inside(block):
             declared: list[tuple[Token, BufferSpec]] = []
             self.parameters(tree, block, names, declared)
+            for name, _ in declared:
+                self.hand_over(name, block, names)
+            names = [self.fresh(n) for n in names]
+            self.shown.update(zip(block.args, names, strict=True))
             for name, spec in declared:
-                self.match_parameter(name, spec, block, names)
+                handle = self.names[name]
+                assert isinstance(handle, SSAValue)
+                self.location = self.at(name)
+                self.define(name, self.make_buffer(MatchBufferOp, str(name), spec, handle))
             self.statements(self.function_body(tree.body))
         ret_type = NoneAttr() if callee.result is None else callee.result
         attrs = self.func_attrs
@@ -155,7 +163,9 @@ class FunctionReader(Blocks):
                     )
                 arg = block.insert_arg(type_ or HandleType.get(), len(block.args))
                 names.append(str(name))
-                self.bind(name, arg)
+                arg.name_hint = hint(name)
+                arg.location = self.at(name)
+                self.define(name, arg)
                 if type_ is None:
                     later.append((len(names) - 1, name, annotation))
         # Shapes may name any scalar parameter, those behind the buffer too.
@@ -171,16 +181,14 @@ class FunctionReader(Blocks):
                 else:
                     declared.append((name, spec))
 
-    def match_parameter(self, name: Token, spec: BufferSpec, block: Block, names: list[str]) -> None:
-        """A buffer parameter with a symbolic shape: a handle, matched at the head of the function."""
+    def hand_over(self, name: Token, block: Block, names: list[str]) -> None:
+        """A buffer parameter with a symbolic shape gives its name to the buffer matched at the head of the function."""
         place = names.index(str(name))
         handle = f"{name}_handle"
         while handle in names:
             handle += "_"
         names[place] = handle
         block.args[place].name_hint = hint(handle)
-        self.location = self.at(name)
-        self.define(name, self.make_buffer(MatchBufferOp, str(name), spec, block.args[place]))
 
     def function_body(self, body: list[Stmt]) -> list[Stmt]:
         """The statements, without an explicit root block where the function itself stands for it."""
@@ -352,8 +360,11 @@ class FunctionReader(Blocks):
             handles = isinstance(type_, HandleType) and isinstance(value.type, HandleType)
             if not handles:
                 value = self.convert(value, type_, f"'{name}' is")
-        result = self.emit(LetOp(str(name), self.value(value), type_, var=var))
+        given = self.value(value)
+        text = self.fresh(name) if var is None else self.shown.get(var, str(name))
+        result = self.emit(LetOp(text, given, type_, var=var))
         result.name_hint = hint(name)
+        self.shown[result] = text
         self.define(str(name), result)
         return result
 
@@ -376,8 +387,10 @@ class FunctionReader(Blocks):
         """`n = T.int32()`."""
         size_var = any(k.name == "is_size_var" and k.value == "True" for k in call.keywords)
         self.location = self.at(call)
-        result = self.emit(VarOp(name, type_, size_var=size_var))
+        text = self.fresh(name)
+        result = self.emit(VarOp(text, type_, size_var=size_var))
         result.name_hint = hint(name)
+        self.shown[result] = text
         return result
 
     def define_var(self, name: str, call: Call) -> SSAValue:
@@ -424,7 +437,7 @@ class FunctionReader(Blocks):
         thread = self.string(tag, "a thread")
         type_ = I32 if dtype is None else self.dtype(dtype)
         self.location = self.at(call)
-        result = self.emit(EnvThreadOp(name, thread, type_))
+        result = self.emit(EnvThreadOp(self.fresh(name), thread, type_))
         result.name_hint = hint(name)
         return result
 
@@ -445,7 +458,8 @@ class FunctionReader(Blocks):
         if env is not None and isinstance(extent, Const):
             extent = self.cast(extent, env.type)
         self.location = self.at(call)
-        result = self.emit(LaunchThreadOp(name, thread, self.value(extent), env))
+        given = self.value(extent)
+        result = self.emit(LaunchThreadOp(self.fresh(name) if env is None else name, thread, given, env))
         result.name_hint = hint(name)
         if env is not None and isinstance(thread_node, Token):
             self.define(str(thread_node), result)
@@ -461,7 +475,7 @@ class FunctionReader(Blocks):
             self.fail(statement.annotation, "a type is expected here", "write x: T.int32 = …")
         if statement.value is None:
             self.location = self.at(name)
-            self.define(str(name), self.emit(VarOp(str(name), type_)))
+            self.define(str(name), self.emit(VarOp(self.fresh(name), type_)))
             return
         self.let(name, self.expr(statement.value), type_)
 
@@ -508,9 +522,8 @@ class FunctionReader(Blocks):
         if call.keywords or len(call.arguments) != len(names):
             self.fail(call, f"T.grid has {len(call.arguments)} extents for {len(names)} loop variables")
         outer = self.ops
-        mark = self.mark()
         try:
-            blocks: list[tuple[Block, list[Operation]]] = []
+            loops: list[tuple[ForOp, list[Operation]]] = []
             for name, node in zip(names, call.arguments, strict=True):
                 # As in loops written one by one, an extent is evaluated in the loop around; it cannot name its variable.
                 if isinstance(node, Sequence) and len(node.items) == 2:
@@ -518,17 +531,17 @@ class FunctionReader(Blocks):
                 else:
                     extent = self.scalar(node)
                     low = self.value(Const(0, extent.type))
-                block = self.loop(statement.token, name, low, extent, "serial", None, NO_ATTRS)
+                loop = self.loop(statement.token, name, low, extent, "serial", None, NO_ATTRS)
                 self.ops = []
-                blocks.append((block, self.ops))
-            for name, (block, _) in zip(names, blocks, strict=True):
-                self.bind(name, block.args[0])
-            self.statements(statement.body)
-            for block, ops in blocks:
-                block.add_ops(ops)
+                loops.append((loop, self.ops))
+            with self.local():
+                for name, (loop, _) in zip(names, loops, strict=True):
+                    self.bind_loop(name, loop)
+                self.statements(statement.body)
+            for loop, ops in loops:
+                loop.body.block.add_ops(ops)
         finally:
             self.ops = outer
-            self.restore(mark)
 
     def loop(
         self,
@@ -539,8 +552,8 @@ class FunctionReader(Blocks):
         kind: str,
         thread: str | None,
         annotations: DictionaryAttr,
-    ) -> Block:
-        """Emits a loop with an empty body, which is given back."""
+    ) -> ForOp:
+        """Emits a loop with an empty body."""
         if not isinstance(element_of(extent.type), type(I32)) or extent.type == I1:
             self.fail(name, f"loop '{name}' runs over integers, not {self.describe(extent)}")
         block = Block(arg_types=(extent.type,))
@@ -551,11 +564,25 @@ class FunctionReader(Blocks):
         }
         if thread is not None:
             properties["thread"] = StringAttr(thread)
-        op = ForOp.create(
-            operands=(low, extent), properties=properties, regions=[Region(block)], location=self.at(token)
-        )
+        # A loop over a variable that is declared outside, to which an attribute there refers.
+        var = self.names.get(name)
+        operands = (low, extent)
+        if isinstance(var, SSAValue) and isinstance(var.owner, VarOp) and var.type == extent.type:
+            operands = (low, extent, var)
+        op = ForOp.create(operands=operands, properties=properties, regions=[Region(block)], location=self.at(token))
         self.ops.append(op)
-        return block
+        return op
+
+    def bind_loop(self, name: Token, op: ForOp) -> None:
+        """Makes a loop's variable visible."""
+        arg = op.body.block.args[0]
+        if op.var is None:
+            op.properties["var_name"] = StringAttr(self.bind(name, arg))
+            return
+        arg.name_hint = hint(name)
+        self.define(name, arg)
+        self.shown[arg] = self.shown.get(op.var, str(name))
+        op.properties["var_name"] = StringAttr(self.shown[arg])
 
     def simple_loop(self, statement: For, name: Token, call: Call, kind: str) -> None:
         """A single loop of any kind."""
@@ -592,9 +619,9 @@ class FunctionReader(Blocks):
             extent = self.scalar(arguments[0])
             self.location = self.at(call)
             low = self.value(Const(0, extent.type))
-        block = self.loop(statement.token, name, low, extent, kind, thread, annotations)
-        with self.inside(block):
-            self.bind(name, block.args[0])
+        loop = self.loop(statement.token, name, low, extent, kind, thread, annotations)
+        with self.inside(loop.body.block):
+            self.bind_loop(name, loop)
             self.statements(statement.body)
 
     def if_statement(self, statement: If) -> None:
@@ -872,6 +899,8 @@ def inline_simple_matches(op: PrimFuncOp) -> None:
         type_ = match.result.type
         plain = (
             match.source is arg
+            and match.data is None
+            and not _shares_data(match.result)
             and type_.static_shape is not None
             and not match.stride_dims.data
             and match.elem_offset is None
@@ -891,6 +920,15 @@ def inline_simple_matches(op: PrimFuncOp) -> None:
         new.location = location
         names[index] = name
     op.properties["param_names"] = ArrayAttr(names)
+
+
+def _shares_data(buffer: SSAValue) -> bool:
+    """Whether another parameter is matched to the same memory."""
+    return any(
+        isinstance(use.operation, BufferGetOp)
+        and any(isinstance(inner.operation, MatchBufferOp) for inner in use.operation.result.uses)
+        for use in buffer.uses
+    )
 
 
 _Maker = Callable[[FunctionReader, str, Call], "SSAValue | None"]

@@ -130,5 +130,10 @@ def compare_summary(key: str, actual: np.ndarray[Any, Any], record: dict[str, An
     for field, value in (("mean", np.mean(values)), ("std", np.std(values))):
         scale = max(1.0, float(np.std(values))) if np.isfinite(np.std(values)) else 1.0
         np.testing.assert_allclose(
-            value, float(record[field]), rtol=10 * rtol, atol=10 * atol * scale, err_msg=f"{field} of {key}", equal_nan=True
+            value,
+            float(record[field]),
+            rtol=10 * rtol,
+            atol=10 * atol * scale,
+            err_msg=f"{field} of {key}",
+            equal_nan=True,
         )

@@ -97,7 +97,10 @@ def location_of(where: Operation | SSAValue | LocationAttr | None) -> LocationAt
             owner = where.owner
             if not isinstance(owner, Block):
                 return owner.location
-            return owner.args[where.index].location if isinstance(where, BlockArgument) else UNKNOWN_LOC
+            location = owner.args[where.index].location if isinstance(where, BlockArgument) else UNKNOWN_LOC
+            # xDSL's parser gives block arguments no place of their own: the op around them is the nearest that has one.
+            around = owner.parent_op()
+            return around.location if location == UNKNOWN_LOC and around is not None else location
         case _:
             return where
 

@@ -66,7 +66,7 @@ def carry(c: Converter, source: SSAValue) -> list[SSAValue]:
     sizes, strides = _open_parts(source.type)
     return [
         ref.bare(c),
-        *(c.i64(known_size(ref, dim, source)) for dim in sizes),
+        *(c.i64(known_size(c, ref, dim, source)) for dim in sizes),
         *(c.i64(ref.strides[d]) for d in strides),
     ]
 
@@ -85,13 +85,13 @@ def uncarry(c: Converter, source: SSAValue, values: Sequence[SSAValue]) -> MemRe
     return MemRefValue(values[0], 0, tuple(sizes), tuple(strides), c.types(source.type.element_type, source))
 
 
-def known_size(ref: MemRefValue, dim: int, where: SSAValue) -> Index:
+def known_size(c: Converter, ref: MemRefValue, dim: int, source: SSAValue) -> Index:
     """The size of a dimension; raises `MirError` where a bare pointer left it open."""
     size = ref.sizes[dim]
     if size is None:
         raise error_at(
-            where,
-            f"the size of dimension {dim} of {where.type} is not known here",
+            c.location,
+            f"the size of dimension {dim} of {source.type} is not known here",
             "a memref argument is a bare pointer: take the size as an index argument and use memref.reinterpret_cast",
         )
     return size
@@ -180,7 +180,7 @@ def _extent(c: Converter, op: memref.AllocOp | memref.AllocaOp) -> tuple[MemRefV
     ref = _allocated(c, op, c.i64(0))
     span: Index = 1
     if ref.sizes:
-        known = [known_size(ref, dim, op.memref) for dim in range(len(ref.sizes))]
+        known = [known_size(c, ref, dim, op.memref) for dim in range(len(ref.sizes))]
         products = [c.mul(size, stride) for size, stride in zip(known, ref.strides, strict=True)]
         static = [product for product in products if isinstance(product, int)]
         span = max(static) if len(static) == len(products) else products[0]
@@ -276,7 +276,7 @@ def convert_dim(c: Converter, op: memref.DimOp) -> None:
         raise error_at(op, "memref.dim with a dimension that is not constant cannot be lowered", "use arith.constant")
     if not 0 <= dim < len(ref.sizes):
         raise error_at(op, f"{op.source.type} has no dimension {dim}", f"dimensions go from 0 to {len(ref.sizes) - 1}")
-    c.bind(op.result, c.i64(known_size(ref, dim, op.source)))
+    c.bind(op.result, c.i64(known_size(c, ref, dim, op.source)))
 
 
 @TABLE.on(memref.RankOp)
@@ -298,7 +298,7 @@ def convert_extract_metadata(c: Converter, op: memref.ExtractStridedMetaDataOp) 
     c.bind(op.base_buffer, MemRefValue(ref.base, 0, (), (), ref.element))
     c.bind(op.offset, c.i64(ref.offset))
     for dim, (size, stride) in enumerate(zip(op.sizes, op.strides, strict=True)):
-        c.bind(size, c.i64(known_size(ref, dim, op.source)))
+        c.bind(size, c.i64(known_size(c, ref, dim, op.source)))
         c.bind(stride, c.i64(ref.strides[dim]))
 
 
@@ -400,7 +400,7 @@ def convert_collapse_shape(c: Converter, op: memref.CollapseShapeOp) -> None:
     for group in _groups(op.reassociation):
         size: Index = 1
         for dim in group:
-            size = c.mul(size, known_size(ref, dim, op.src) if len(group) > 1 else ref.sizes[dim] or 1)
+            size = c.mul(size, known_size(c, ref, dim, op.src) if len(group) > 1 else ref.sizes[dim] or 1)
         sizes.append(size if len(group) != 1 else ref.sizes[group[0]])
         strides.append(ref.strides[group[-1]] if group else 1)
     c.bind(op.result, MemRefValue(ref.base, ref.offset, tuple(sizes), tuple(strides), ref.element))
@@ -455,7 +455,7 @@ def loop_nest(c: Converter, sizes: Sequence[Index], body: Callable[[list[SSAValu
 def convert_copy(c: Converter, op: memref.CopyOp) -> None:
     """memcpy where both lie in one piece, else loops."""
     source, target = c.memref(op.source), c.memref(op.destination)
-    sizes = [a if a is not None else known_size(target, dim, op.destination) for dim, a in enumerate(source.sizes)]
+    sizes = [a if a is not None else known_size(c, target, dim, op.destination) for dim, a in enumerate(source.sizes)]
     if source.is_row_major() and target.is_row_major():
         count: Index = byte_size(source.memory_element)
         for size in sizes:

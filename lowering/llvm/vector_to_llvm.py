@@ -39,12 +39,12 @@ def _shape(value: SSAValue) -> tuple[int, ...]:
     return value.type.get_shape()
 
 
-def _check_unit_stride(ref: MemRefValue, where: SSAValue) -> None:
+def _check_unit_stride(c: Converter, ref: MemRefValue, source: SSAValue) -> None:
     """A vector is loaded from and stored to neighbouring elements."""
     if ref.strides and ref.strides[-1] != 1:
         raise error_at(
-            where,
-            f"a vector access needs a last dimension of stride 1, and that of {where.type} is "
+            c.location,
+            f"a vector access needs a last dimension of stride 1, and that of {source.type} is "
             + ("not known to be" if not isinstance(ref.strides[-1], int) else f"{ref.strides[-1]}"),
             "use vector_ext.gather and vector_ext.scatter, or a layout whose last stride is 1",
         )
@@ -71,7 +71,7 @@ def _row_address(c: Converter, ref: MemRefValue, indices: Sequence[Index], row: 
 def convert_load(c: Converter, op: vector.LoadOp) -> None:
     """Neighbouring elements; row by row for a vector of several dimensions."""
     ref, shape = c.memref(op.base), _shape(op.result)
-    _check_unit_stride(ref, op.base)
+    _check_unit_stride(c, ref, op.base)
     indices = c.indices(op.indices)
     if len(shape) <= 1:
         c.bind(op.result, load_element(c, ref.address(c, indices), c.type_of(op.result), ref.alignment))
@@ -98,7 +98,7 @@ def concatenate(c: Converter, parts: Sequence[SSAValue]) -> SSAValue:
 def convert_store(c: Converter, op: vector.StoreOp) -> None:
     """Neighbouring elements; row by row for a vector of several dimensions."""
     ref, shape, value = c.memref(op.base), _shape(op.vector), c.value(op.vector)
-    _check_unit_stride(ref, op.base)
+    _check_unit_stride(c, ref, op.base)
     nontemporal = is_set(op.nontemporal)
     indices = c.indices(op.indices)
     if len(shape) <= 1:
@@ -130,7 +130,7 @@ def _masked_store(c: Converter, ref: MemRefValue, address: SSAValue, mask: SSAVa
 def convert_masked_load(c: Converter, op: vector.MaskedLoadOp) -> None:
     """Neighbouring elements where the mask is set, else the lanes of `pass_thru`; memory behind unset lanes is not touched."""
     ref = c.memref(op.base)
-    _check_unit_stride(ref, op.base)
+    _check_unit_stride(c, ref, op.base)
     address = ref.address(c, c.indices(op.indices))
     c.bind(op.result, _masked_load(c, ref, address, c.value(op.mask), c.value(op.pass_thru)))
 
@@ -139,7 +139,7 @@ def convert_masked_load(c: Converter, op: vector.MaskedLoadOp) -> None:
 def convert_masked_store(c: Converter, op: vector.MaskedStoreOp) -> None:
     """Neighbouring elements where the mask is set."""
     ref = c.memref(op.base)
-    _check_unit_stride(ref, op.base)
+    _check_unit_stride(c, ref, op.base)
     _masked_store(c, ref, ref.address(c, c.indices(op.indices)), c.value(op.mask), c.value(op.value_to_store))
 
 
@@ -162,7 +162,7 @@ def _bounds_mask(c: Converter, ref: MemRefValue, index: Index, width: int, where
     """The lanes that lie inside the last dimension."""
     size = ref.sizes[-1]
     if size is None:
-        raise error_at(where, f"the size of the last dimension of {where.type} is not known here")
+        raise error_at(c.location, f"the size of the last dimension of {where.type} is not known here")
     left = c.add(size, c.mul(index, -1))
     return lanes_below(c, left, width)
 
@@ -199,7 +199,7 @@ def _transfer_mask(
 def convert_transfer_read(c: Converter, op: vector.TransferReadOp) -> None:
     """A load that gives the padding out of bounds."""
     ref, indices, shape = c.memref(op.source), c.indices(op.indices), _shape(op.result)
-    _check_unit_stride(ref, op.source)
+    _check_unit_stride(c, ref, op.source)
     mask = _transfer_mask(c, op, ref, indices, op.result)
     if mask is not None:
         type_ = c.type_of(op.result)
@@ -216,7 +216,7 @@ def convert_transfer_read(c: Converter, op: vector.TransferReadOp) -> None:
 def convert_transfer_write(c: Converter, op: vector.TransferWriteOp) -> None:
     """A store that leaves out what is out of bounds."""
     ref, indices, shape = c.memref(op.source), c.indices(op.indices), _shape(op.vector)
-    _check_unit_stride(ref, op.source)
+    _check_unit_stride(c, ref, op.source)
     mask, value = _transfer_mask(c, op, ref, indices, op.vector), c.value(op.vector)
     if mask is not None:
         _masked_store(c, ref, ref.address(c, indices), mask, value)

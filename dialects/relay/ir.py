@@ -33,10 +33,9 @@ from xdsl.traits import (
     RecursiveMemoryEffect,
     SymbolOpInterface,
 )
-from xdsl.utils.exceptions import VerifyException
 
 from ..array import ArrayValueAttr
-from .types import UNKNOWN, FuncType, RefType
+from .types import UNKNOWN, AdtType, FuncType, RefType, TypeVarType
 
 NO_ATTRS = DictionaryAttr({})
 
@@ -91,7 +90,9 @@ class FuncOp(IRDLOperation):
         return FuncType.get([p.type for p in self.params], self.ret_type, names)
 
     def verify_(self) -> None:
-        verify_body(self.body, self.params, self.param_names, f"function '@{self.sym_name.data}'")
+        from .verify import verify_func
+
+        verify_func(self)
 
 
 @irdl_op_definition
@@ -139,15 +140,9 @@ class FnOp(IRDLOperation):
         return self.body.block.args[1 if self.self_name is not None else 0 :]
 
     def verify_(self) -> None:
-        verify_body(self.body, self.params, self.param_names, "a local function")
+        from .verify import verify_fn
 
-
-def verify_body(body: Region, params: Sequence[SSAValue], names: ArrayAttr[StringAttr], what: str) -> None:
-    """A function's region has a name for each parameter and ends with `relay.return`."""
-    if len(params) != len(names.data):
-        raise VerifyException(f"{what} has {len(params)} parameters and {len(names.data)} names")
-    if not isinstance(body.block.last_op, ReturnOp):
-        raise VerifyException(f"{what} must end with a relay.return")
+        verify_fn(self)
 
 
 @irdl_op_definition
@@ -174,6 +169,11 @@ class ConstantOp(IRDLOperation):
     def __init__(self, value: ArrayValueAttr, type: Attribute):
         super().__init__(properties={"value": value}, result_types=[type])
 
+    def verify_(self) -> None:
+        from .verify import verify_constant
+
+        verify_constant(self)
+
 
 @irdl_op_definition
 class LetOp(IRDLOperation):
@@ -193,6 +193,11 @@ class LetOp(IRDLOperation):
             result_types=[value.type if type is None else type],
         )
 
+    def verify_(self) -> None:
+        from .verify import verify_let
+
+        verify_let(self)
+
 
 @irdl_op_definition
 class TupleOp(IRDLOperation):
@@ -208,6 +213,11 @@ class TupleOp(IRDLOperation):
         super().__init__(
             operands=[values], result_types=[TupleType(ArrayAttr([v.type for v in values])) if type is None else type]
         )
+
+    def verify_(self) -> None:
+        from .verify import verify_tuple
+
+        verify_tuple(self)
 
 
 @irdl_op_definition
@@ -227,10 +237,9 @@ class TupleGetItemOp(IRDLOperation):
         super().__init__(operands=[value], properties={"index": IntegerAttr(index, 64)}, result_types=[type])
 
     def verify_(self) -> None:
-        if isinstance(self.tuple_value.type, TupleType):
-            count, index = len(self.tuple_value.type.types.data), self.index.value.data
-            if not 0 <= index < count:
-                raise VerifyException(f"a tuple of {count} fields has no field {index}")
+        from .verify import verify_tuple_get_item
+
+        verify_tuple_get_item(self)
 
 
 @irdl_op_definition
@@ -244,6 +253,11 @@ class GlobalRefOp(IRDLOperation):
 
     def __init__(self, symbol: str, type: Attribute = UNKNOWN):
         super().__init__(properties={"symbol": SymbolRefAttr(symbol)}, result_types=[type])
+
+    def verify_(self) -> None:
+        from .verify import verify_global_ref
+
+        verify_global_ref(self)
 
 
 @irdl_op_definition
@@ -264,6 +278,11 @@ class CallOp(IRDLOperation):
     ):
         super().__init__(operands=[callee, list(arguments)], result_types=[type])
 
+    def verify_(self) -> None:
+        from .verify import verify_call
+
+        verify_call(self)
+
 
 @irdl_op_definition
 class CallGlobalOp(IRDLOperation):
@@ -279,6 +298,11 @@ class CallGlobalOp(IRDLOperation):
 
     def __init__(self, callee: str, arguments: Sequence[SSAValue | Operation], type: Attribute = UNKNOWN):
         super().__init__(operands=[list(arguments)], properties={"callee": SymbolRefAttr(callee)}, result_types=[type])
+
+    def verify_(self) -> None:
+        from .verify import verify_call_global
+
+        verify_call_global(self)
 
 
 @irdl_op_definition
@@ -297,6 +321,11 @@ class CallTirOp(IRDLOperation):
     def __init__(self, callee: str, arguments: Sequence[SSAValue | Operation], type: Attribute = UNKNOWN):
         super().__init__(operands=[list(arguments)], properties={"callee": SymbolRefAttr(callee)}, result_types=[type])
 
+    def verify_(self) -> None:
+        from .verify import verify_call_tir
+
+        verify_call_tir(self)
+
 
 @irdl_op_definition
 class IfOp(IRDLOperation):
@@ -313,6 +342,11 @@ class IfOp(IRDLOperation):
         self, condition: SSAValue | Operation, then_region: Region, else_region: Region, type: Attribute = UNKNOWN
     ):
         super().__init__(operands=[condition], regions=[then_region, else_region], result_types=[type])
+
+    def verify_(self) -> None:
+        from .verify import verify_if
+
+        verify_if(self)
 
 
 @irdl_op_definition
@@ -353,6 +387,17 @@ class TypeDataOp(IRDLOperation):
         names = (name.data for name in self.constructor_names.data)
         return dict(zip(names, (fields.data for fields in self.constructor_fields.data), strict=True))
 
+    def constructor_type(self, name: str) -> FuncType:
+        """The type of a constructor of this data type as a function: `fn [A](A, List[A]) -> List[A]`."""
+        parameters = [p.data for p in self.type_params.data]
+        result = AdtType.get(self.sym_name.data, [TypeVarType.get(p) for p in parameters])
+        return FuncType.get(self.constructors()[name], result, parameters)
+
+    def verify_(self) -> None:
+        from .verify import verify_type_data
+
+        verify_type_data(self)
+
 
 @irdl_op_definition
 class ConstructOp(IRDLOperation):
@@ -374,6 +419,11 @@ class ConstructOp(IRDLOperation):
             result_types=[type],
         )
 
+    def verify_(self) -> None:
+        from .verify import verify_construct
+
+        verify_construct(self)
+
 
 @irdl_op_definition
 class ConstructorRefOp(IRDLOperation):
@@ -389,6 +439,11 @@ class ConstructorRefOp(IRDLOperation):
         super().__init__(
             properties={"type_name": StringAttr(type_name), "constructor": StringAttr(constructor)}, result_types=[type]
         )
+
+    def verify_(self) -> None:
+        from .verify import verify_constructor_ref
+
+        verify_constructor_ref(self)
 
 
 @irdl_op_definition
@@ -427,8 +482,9 @@ class MatchOp(IRDLOperation):
         )
 
     def verify_(self) -> None:
-        if len(self.patterns.data) != len(self.clauses):
-            raise VerifyException(f"a match of {len(self.clauses)} clauses has {len(self.patterns.data)} patterns")
+        from .verify import verify_match
+
+        verify_match(self)
 
 
 @irdl_op_definition
@@ -444,6 +500,11 @@ class RefOp(IRDLOperation):
         value = SSAValue.get(value)
         super().__init__(operands=[value], result_types=[RefType(value.type)])
 
+    def verify_(self) -> None:
+        from .verify import verify_ref
+
+        verify_ref(self)
+
 
 @irdl_op_definition
 class RefReadOp(IRDLOperation):
@@ -456,6 +517,11 @@ class RefReadOp(IRDLOperation):
 
     def __init__(self, ref: SSAValue | Operation, type: Attribute = UNKNOWN):
         super().__init__(operands=[ref], result_types=[type])
+
+    def verify_(self) -> None:
+        from .verify import verify_ref_read
+
+        verify_ref_read(self)
 
 
 @irdl_op_definition
@@ -470,6 +536,11 @@ class RefWriteOp(IRDLOperation):
 
     def __init__(self, ref: SSAValue | Operation, value: SSAValue | Operation):
         super().__init__(operands=[ref, value], result_types=[TupleType(())])
+
+    def verify_(self) -> None:
+        from .verify import verify_ref_write
+
+        verify_ref_write(self)
 
 
 LEAVES = (ConstantOp, GlobalRefOp, ConstructorRefOp)

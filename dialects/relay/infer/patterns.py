@@ -11,7 +11,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from ....support.diagnostics import MirError, error_at
 from .. import ir
 from ..patterns import ConstructorPattern, TuplePattern, VarPattern
-from ..types import AdtType, FuncType, TypeVarType
+from ..types import FuncType
 from .unify import POISON
 
 if TYPE_CHECKING:
@@ -35,12 +35,9 @@ class PatternTyping:
         declared = self._data_types.get(type_name)
         if declared is None:
             raise error_at(where, f"there is no data type '{type_name}' in the module", f"{name} is declared by it")
-        fields = declared.constructors().get(name)
-        if fields is None:
+        if name not in declared.constructors():
             raise error_at(where, f"the data type '{type_name}' has no constructor '{name}'")
-        parameters = [p.data for p in declared.type_params.data]
-        result = AdtType.get(type_name, [TypeVarType.get(p) for p in parameters])
-        found = self._constructors[type_name, name] = FuncType.get(fields, result, parameters)
+        found = self._constructors[type_name, name] = declared.constructor_type(name)
         return found
 
     def bind(self, op: ir.MatchOp, pattern: Attribute, value: Attribute, block: Block) -> None:

@@ -106,11 +106,9 @@ def normal_axes(axes: Sequence[int] | None, rank: int, exclude: bool = False) ->
 def matmul(a: Array, b: Array, dtype: np.dtype[Any]) -> Array:
     """The matrix product (of the last two axes, as numpy's) accumulated in `dtype`; half precision accumulates in float32."""
     if dtype.kind in "iu":
-        narrow = all(x.dtype.kind in "iub" and x.dtype.itemsize <= 2 for x in (a, b))
-        if narrow:
-            # Exact: 2^32 times fewer than 2^20 terms is below 2^53; floating point is what BLAS is fast at.
-            wide = np.matmul(a.astype(np.float64), b.astype(np.float64))
-            return wide.astype(np.int64).astype(dtype)
+        if _exact_in_float64(a, b):
+            # Floating point is what BLAS is fast at.
+            return np.matmul(a.astype(np.float64), b.astype(np.float64)).astype(np.int64).astype(dtype)
         return np.matmul(a.astype(dtype), b.astype(dtype))
     if dtype in (np.dtype(np.float32), np.dtype(np.float64)):
         return np.matmul(a.astype(dtype), b.astype(dtype))
@@ -125,3 +123,12 @@ def larger(a: Array, b: Array) -> Array:
 def smaller(a: Array, b: Array) -> Array:
     """`a` where it is below `b`, else `b`: native code's minimum."""
     return np.where(a < b, a, b)
+
+
+def _exact_in_float64(a: Array, b: Array) -> bool:
+    """Whether every sum in the product of two integer matrices is below 2^53."""
+
+    def magnitude(x: Array) -> int:
+        return max(abs(int(x.min(initial=0))), abs(int(x.max(initial=0))))
+
+    return magnitude(a) * magnitude(b) * max(a.shape[-1], 1) < 1 << 53

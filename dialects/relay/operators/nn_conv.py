@@ -255,12 +255,15 @@ def _register_conv(rank: int) -> None:
     name = f"nn.conv{rank}d"
     register(
         Operator(
-            name, ("data", "weight"), _conv_relation(rank), OpPattern.OUT_ELEMWISE_FUSABLE,
+            name, ("data", "weight"), CONV_RELATION[rank], OpPattern.OUT_ELEMWISE_FUSABLE,
             numpy=_numpy_conv(rank), compute=_te_conv(rank), attributes=conv_attributes(rank),
             doc=f"The convolution of data by weight over {rank} spatial ax{'i' if rank == 1 else 'e'}s.",
         )
     )  # fmt: skip
 
 
-for _rank in (1, 2, 3):
+CONV_RELATION = {rank: _conv_relation(rank) for rank in SPATIAL}
+"""The type relation of a convolution (data, weight, …), by the number of spatial axes."""
+
+for _rank in SPATIAL:
     _register_conv(_rank)

@@ -69,37 +69,41 @@ def _output_padding(attrs: Attrs, rank: int) -> tuple[int, ...]:
     return given * rank if len(given) == 1 else given
 
 
+def convolve_transposed(data: Array, weight: Array, attrs: Attrs, dtype: Any) -> Array:
+    """The transposed convolution of data (N, C, …) by weight (I, O, …), accumulated in `dtype`."""
+    groups, rank = attrs.groups, data.ndim - 2
+    before, after = spatial_padding(attrs.padding, rank) or ((), ())
+    extra = _output_padding(attrs, rank)
+    kernel, places = weight.shape[2:], data.shape[2:]
+    inner, outer = data.shape[1] // groups, weight.shape[1]
+    # Everything that any element adds to, before the padding is cut off.
+    full = [
+        (p - 1) * s + d * (k - 1) + 1 + e
+        for p, s, d, k, e in zip(places, attrs.strides, attrs.dilation, kernel, extra, strict=True)
+    ]
+    result = np.zeros((data.shape[0], groups * outer, *full), dtype)
+    flat = np.moveaxis(data, 1, -1)
+    for offset in np.ndindex(*kernel):
+        target = tuple(
+            slice(o * d, o * d + (p - 1) * s + 1, s)
+            for o, d, p, s in zip(offset, attrs.dilation, places, attrs.strides, strict=True)
+        )
+        for group in range(groups):
+            source = flat[..., group * inner : (group + 1) * inner]
+            part = matmul(source, weight[(slice(group * inner, (group + 1) * inner), slice(None), *offset)], dtype)
+            result[(slice(None), slice(group * outer, (group + 1) * outer), *target)] += np.moveaxis(part, -1, 1)
+    cut = tuple(slice(low, size - high) for low, high, size in zip(before, after, full, strict=True))
+    return result[(slice(None), slice(None), *cut)]
+
+
 def _meaning(rank: int) -> Any:
     axes = SPATIAL[rank]
 
     def meaning(attrs: Attrs, x: Array, w: Array) -> Array:
         data = layout(attrs.data_layout).to_logical(x, "NC" + axes)
         weight = layout(attrs.kernel_layout).to_logical(w, "IO" + axes)
-        dtype, groups = numpy_type(attrs.out_dtype or x.dtype.name), attrs.groups
-        before, after = spatial_padding(attrs.padding, rank) or ((), ())
-        extra = _output_padding(attrs, rank)
-        kernel, places = weight.shape[2:], data.shape[2:]
-        inner, outer = data.shape[1] // groups, weight.shape[1]
-        # Everything that any element adds to, before the padding is cut off.
-        full = [
-            (p - 1) * s + d * (k - 1) + 1 + e
-            for p, s, d, k, e in zip(places, attrs.strides, attrs.dilation, kernel, extra, strict=True)
-        ]
-        result = np.zeros((data.shape[0], groups * outer, *full), dtype)
-        flat = np.moveaxis(data, 1, -1)
-        for offset in np.ndindex(*kernel):
-            target = tuple(
-                slice(o * d, o * d + (p - 1) * s + 1, s)
-                for o, d, p, s in zip(offset, attrs.dilation, places, attrs.strides, strict=True)
-            )
-            for group in range(groups):
-                source = flat[..., group * inner : (group + 1) * inner]
-                part = matmul(source, weight[(slice(group * inner, (group + 1) * inner), slice(None), *offset)], dtype)
-                result[(slice(None), slice(group * outer, (group + 1) * outer), *target)] += np.moveaxis(part, -1, 1)
-        cut = tuple(slice(low, size - high) for low, high, size in zip(before, after, full, strict=True))
-        return layout(attrs.out_layout or attrs.data_layout).from_logical(
-            result[(slice(None), slice(None), *cut)], "NC" + axes
-        )
+        result = convolve_transposed(data, weight, attrs, numpy_type(attrs.out_dtype or x.dtype.name))
+        return layout(attrs.out_layout or attrs.data_layout).from_logical(result, "NC" + axes)
 
     return meaning
 
@@ -152,7 +156,7 @@ def _register(rank: int) -> None:
     axes = SPATIAL[rank]
     register(
         Operator(
-            f"nn.conv{rank}d_transpose", ("data", "weight"), _relation(rank), OpPattern.OUT_ELEMWISE_FUSABLE,
+            f"nn.conv{rank}d_transpose", ("data", "weight"), TRANSPOSED_RELATION[rank], OpPattern.OUT_ELEMWISE_FUSABLE,
             numpy=_meaning(rank), compute=_compute(rank),
             attributes=conv_attributes(rank, attr("output_padding", (0,) * rank), kernel_layout=f"IO{axes}"),
             doc=f"The transposed convolution over {rank} spatial ax{'i' if rank == 1 else 'e'}s; `output_padding` enlarges the result behind.",
@@ -160,5 +164,8 @@ def _register(rank: int) -> None:
     )  # fmt: skip
 
 
-for _rank in (1, 2, 3):
+TRANSPOSED_RELATION = {rank: _relation(rank) for rank in SPATIAL}
+"""The type relation of a transposed convolution (data, weight, …), by the number of spatial axes."""
+
+for _rank in SPATIAL:
     _register(_rank)

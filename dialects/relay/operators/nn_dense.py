@@ -37,7 +37,8 @@ def out_dtype(rel: Relation, data: Attribute) -> Attribute:
     return dtype_attr(rel, "out_dtype", data)
 
 
-def _matmul_relation(rel: Relation, transpose_a: bool, transpose_b: bool) -> None:
+def matmul_relation(rel: Relation, transpose_a: bool, transpose_b: bool) -> None:
+    """Of data and a matrix, whose type follows from `units` where it is not known."""
     data = rank_at_least(rel, 0, 1)
     *outer, inner = shape_of(data)
     if transpose_a:
@@ -77,7 +78,7 @@ def _te_matmul(x: Tensor, w: Tensor, dtype: str | None, transpose_a: bool, trans
 
 register(
     Operator(
-        "nn.dense", ("data", "weight"), lambda rel: _matmul_relation(rel, False, True), OpPattern.OUT_ELEMWISE_FUSABLE,
+        "nn.dense", ("data", "weight"), lambda rel: matmul_relation(rel, False, True), OpPattern.OUT_ELEMWISE_FUSABLE,
         numpy=lambda attrs, x, w: _matmul_numpy(x, w, attrs.out_dtype, False, True),
         compute=lambda attrs, xs, out: [_te_matmul(xs[0], xs[1], attrs.out_dtype, False, True)],
         attributes=(UNITS, OUT_DTYPE),
@@ -88,7 +89,7 @@ register(
 register(
     Operator(
         "nn.matmul", ("tensor_a", "tensor_b"),
-        lambda rel: _matmul_relation(rel, rel.attrs.transpose_a, rel.attrs.transpose_b), OpPattern.OUT_ELEMWISE_FUSABLE,
+        lambda rel: matmul_relation(rel, rel.attrs.transpose_a, rel.attrs.transpose_b), OpPattern.OUT_ELEMWISE_FUSABLE,
         numpy=lambda attrs, a, b: _matmul_numpy(a, b, attrs.out_dtype, attrs.transpose_a, attrs.transpose_b),
         compute=lambda attrs, xs, out: [_te_matmul(xs[0], xs[1], attrs.out_dtype, attrs.transpose_a, attrs.transpose_b)],
         attributes=(
@@ -103,7 +104,8 @@ def _swap_last(shape: Sequence[int]) -> tuple[int, ...]:
     return (*shape[:-2], shape[-1], shape[-2])
 
 
-def _batch_matmul_relation(rel: Relation) -> None:
+def batch_matmul_relation(rel: Relation) -> None:
+    """Of two batches of matrices, each transposed on demand."""
     x, y = rank_must_be(rel, 0, 3), rank_must_be(rel, 1, 3)
     a = _swap_last(shape_of(x)) if rel.attrs.transpose_a else shape_of(x)
     b = _swap_last(shape_of(y)) if rel.attrs.transpose_b else shape_of(y)
@@ -149,7 +151,7 @@ def _batch_index(own: Dim, index: Expr, batch: Dim) -> Any:
 
 register(
     Operator(
-        "nn.batch_matmul", ("tensor_a", "tensor_b"), _batch_matmul_relation, OpPattern.OUT_ELEMWISE_FUSABLE,
+        "nn.batch_matmul", ("tensor_a", "tensor_b"), batch_matmul_relation, OpPattern.OUT_ELEMWISE_FUSABLE,
         numpy=_batch_matmul,
         compute=lambda attrs, xs, out: [_te_batch_matmul(attrs, *xs)],
         attributes=(OUT_DTYPE, attr("transpose_a", False), attr("transpose_b", False)),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
+from ..operator import Attrs, AttrSpec, Operator, OpPattern, Relation, attr, register
 from .layout import checked_layout, laid_out, layout, logical_sizes
 from .meanings import Array, is_float
 from .nn_conv import SPATIAL, check_window, spatial_padding, window_count, windows
@@ -80,22 +80,28 @@ def _window_views(attrs: Attrs, x: Array, fill: Any) -> Array:
     return view[(slice(None), slice(None), *(slice(p) for p in places))]
 
 
+def average_windows(attrs: Attrs, x: Array) -> Array:
+    """The mean of each window of x (N, C, …), in its dtype."""
+    rank = x.ndim - 2
+    window = tuple(range(2 + rank, 2 + 2 * rank))
+    total = _window_views(attrs, _accumulator(x), 0).sum(axis=window)
+    if attrs.count_include_pad:
+        return _mean_of(total, prod(attrs.pool_size), x)
+    ones = np.ones((1, 1, *x.shape[2:]), total.dtype)
+    return _mean_of(total, np.maximum(_window_views(attrs, ones, 0).sum(axis=window), 1), x)
+
+
+def _max_windows(attrs: Attrs, x: Array) -> Array:
+    rank = x.ndim - 2
+    return _window_views(attrs, x, lowest(x.dtype)).max(axis=tuple(range(2 + rank, 2 + 2 * rank)))
+
+
 def _numpy_pool(rank: int, is_max: bool) -> Any:
     axes = SPATIAL[rank]
-    window = tuple(range(2 + rank, 2 + 2 * rank))
 
     def meaning(attrs: Attrs, x: Array) -> Array:
         data = layout(attrs.layout).to_logical(x, "NC" + axes)
-        if is_max:
-            result = _window_views(attrs, data, lowest(x.dtype)).max(axis=window)
-        else:
-            total = _window_views(attrs, _accumulator(data), 0).sum(axis=window)
-            if attrs.count_include_pad:
-                count: Any = prod(attrs.pool_size)
-            else:
-                ones = np.ones((1, 1, *data.shape[2:]), total.dtype)
-                count = np.maximum(_window_views(attrs, ones, 0).sum(axis=window), 1)
-            result = _mean_of(total, count, x)
+        result = (_max_windows if is_max else average_windows)(attrs, data)
         return layout(attrs.out_layout or attrs.layout).from_logical(result, "NC" + axes)
 
     return meaning
@@ -196,18 +202,29 @@ def divide_by_count(total: Any, count: Any) -> Any:
     return total / count if "float" in total.dtype else te.truncdiv(total, count)
 
 
+def _pool_attributes(rank: int) -> tuple[AttrSpec, ...]:
+    return (
+        attr("pool_size", kind="ints"), attr("strides", (1,) * rank), attr("dilation", (1,) * rank),
+        attr("padding", (0,) * rank), attr("layout", "NC" + SPATIAL[rank]), attr("out_layout", ""),
+        attr("ceil_mode", False),
+    )  # fmt: skip
+
+
+POOL_RELATION = {rank: _pool_relation(rank) for rank in SPATIAL}
+"""The type relation of pooling by windows, by the number of spatial axes."""
+
+POOL_ATTRIBUTES = {rank: _pool_attributes(rank) for rank in SPATIAL}
+"""The attributes of pooling by windows, by the number of spatial axes."""
+
+
 def _register_pool(rank: int, is_max: bool) -> None:
-    axes, word = SPATIAL[rank], "largest element" if is_max else "mean"
+    word = "largest element" if is_max else "mean"
     extra = () if is_max else (attr("count_include_pad", False),)
     register(
         Operator(
-            f"nn.{'max' if is_max else 'avg'}_pool{rank}d", ("data",), _pool_relation(rank), OpPattern.OUT_ELEMWISE_FUSABLE,
+            f"nn.{'max' if is_max else 'avg'}_pool{rank}d", ("data",), POOL_RELATION[rank], OpPattern.OUT_ELEMWISE_FUSABLE,
             numpy=_numpy_pool(rank, is_max), compute=_te_pool(rank, is_max),
-            attributes=(
-                attr("pool_size", kind="ints"), attr("strides", (1,) * rank), attr("dilation", (1,) * rank),
-                attr("padding", (0,) * rank), attr("layout", "NC" + axes), attr("out_layout", ""),
-                attr("ceil_mode", False), *extra,
-            ),
+            attributes=(*POOL_ATTRIBUTES[rank], *extra),
             doc=f"The {word} of each window. With ceil_mode the last window may begin inside and end outside.",
         )
     )  # fmt: skip

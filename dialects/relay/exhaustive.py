@@ -1,0 +1,96 @@
+"""Which values a list of patterns leaves out: Maranget's usefulness of the wildcard (Warnings for pattern matching, JFP 2007)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
+
+from xdsl.ir import Attribute
+from xdsl.utils.exceptions import VerifyException
+
+from .patterns import ConstructorPattern, TuplePattern
+from .text import tuple_text
+
+Row: TypeAlias = "tuple[Attribute, ...]"
+Constructors: TypeAlias = "Callable[[str], Mapping[str, Sequence[Attribute]] | None]"
+
+_MAX_STEPS = 20_000
+
+
+def missing_case(patterns: Sequence[Attribute], constructors: Constructors) -> str | None:
+    """A case that no pattern matches, as a pattern's text (`Cons(_, Nil)`), or None.
+
+    `constructors` gives a data type's constructors with their fields by its name (None when that cannot be known: then
+    the patterns of that type count as complete). Raises VerifyException when the patterns are too many to decide.
+    """
+    witness = _Search(constructors).witness([(pattern,) for pattern in patterns], 1)
+    return None if witness is None else witness[0]
+
+
+class _Search:
+    def __init__(self, constructors: Constructors):
+        self._constructors = constructors
+        self._steps = 0
+
+    def witness(self, rows: Sequence[Row], width: int) -> list[str] | None:
+        """Texts of `width` values that no row matches, or None."""
+        self._steps += 1 + len(rows)
+        if self._steps > _MAX_STEPS:
+            raise VerifyException(
+                "the patterns of this match are too intricate to see that none is left out; write match?"
+            )
+        if width == 0:
+            return None if rows else []
+        heads = [row[0] for row in rows]
+        made = next((head for head in heads if isinstance(head, ConstructorPattern)), None)
+        fields = next((head for head in heads if isinstance(head, TuplePattern)), None)
+        if fields is not None:
+            count = len(fields.fields.data)
+            found = self.witness(_specialize(rows, None, count), count + width - 1)
+            return None if found is None else [tuple_text(found[:count]), *found[count:]]
+        if made is None:
+            found = self.witness([row[1:] for row in rows], width - 1)
+            return None if found is None else ["_", *found]
+        return self._witness_of_data(rows, width, made.type_name.data)
+
+    def _witness_of_data(self, rows: Sequence[Row], width: int, type_name: str) -> list[str] | None:
+        constructors = self._constructors(type_name)
+        if constructors is None:
+            return None
+        present = {row[0].constructor.data for row in rows if isinstance(row[0], ConstructorPattern)}
+        default = [row[1:] for row in rows if not isinstance(row[0], ConstructorPattern)]
+        for name, fields in constructors.items():
+            if name not in present:
+                # Only rows that take anything match it, whatever constructor it is: one search serves all.
+                found = self.witness(default, width - 1)
+                if found is not None:
+                    return [_applied(name, ["_"] * len(fields)), *found]
+                break
+        for name, fields in constructors.items():
+            if name in present:
+                count = len(fields)
+                found = self.witness(_specialize(rows, name, count), count + width - 1)
+                if found is not None:
+                    return [_applied(name, found[:count]), *found[count:]]
+        return None
+
+
+def _applied(name: str, fields: Sequence[str]) -> str:
+    return f"{name}({', '.join(fields)})" if fields else name
+
+
+def _specialize(rows: Sequence[Row], constructor: str | None, count: int) -> list[Row]:
+    """The rows that match values of the constructor (None: tuples), the head replaced by its `count` fields."""
+    result: list[Row] = []
+    for head, *rest in rows:
+        match head:
+            case ConstructorPattern():
+                if head.constructor.data == constructor and len(head.fields.data) == count:
+                    result.append((*head.fields.data, *rest))
+            case TuplePattern():
+                if constructor is None and len(head.fields.data) == count:
+                    result.append((*head.fields.data, *rest))
+            case _:
+                # A wildcard or a variable: it stands for any fields.
+                result.append((*[head] * count, *rest))
+    return result

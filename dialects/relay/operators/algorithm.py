@@ -1,0 +1,369 @@
+"""Sorting, searching and running sums; einsum."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from xdsl.dialects.builtin import TupleType
+
+from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
+from .meanings import Array, numpy_type
+from .relations import (
+    ANY,
+    axis_of,
+    dtype_attr,
+    identity,
+    known_dim,
+    rank_must_be,
+    same_dim,
+    shape_of,
+    show_argument,
+    size_of,
+    tensor_type,
+)
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from ...te import builder as te
+    from ...te.builder import Tensor
+else:
+    from ._lazy import np, te
+
+
+def _sort_relation(dtype: bool) -> Callable[[Relation], None]:
+    def relation(rel: Relation) -> None:
+        data = rel.tensor(0)
+        axis_of(rel, rel.attrs.axis, data.get_num_dims())
+        rel.set_result(tensor_type(shape_of(data), dtype_attr(rel, "dtype", "int32") if dtype else data.element_type))
+
+    return relation
+
+
+def order(x: Array, axis: int, ascending: bool) -> Array:
+    """The indices that sort x along an axis; equal elements keep their order."""
+    if ascending:
+        return np.argsort(x, axis, kind="stable")
+    # Sorted from behind and read backwards, equal elements keep their order, too.
+    flipped = np.flip(np.argsort(np.flip(x, axis), axis, kind="stable"), axis)
+    return x.shape[axis] - 1 - flipped
+
+
+register(
+    Operator(
+        "sort", ("data",), _sort_relation(False), OpPattern.OPAQUE,
+        numpy=lambda attrs, x: np.take_along_axis(x, order(x, attrs.axis, attrs.is_ascend), attrs.axis),
+        attributes=(attr("axis", -1), attr("is_ascend", True)),
+        doc="The elements in ascending or descending order along `axis`.",
+    )
+)  # fmt: skip
+
+register(
+    Operator(
+        "argsort", ("data",), _sort_relation(True), OpPattern.OPAQUE,
+        numpy=lambda attrs, x: order(x, attrs.axis, attrs.is_ascend).astype(numpy_type(attrs.dtype or "int32")),
+        attributes=(attr("axis", -1), attr("is_ascend", True), attr("dtype", None, "str")),
+        doc="The indices that sort the elements along `axis`; equal elements keep their order.",
+    )
+)  # fmt: skip
+
+
+def topk_type(rel: Relation, count: int | None) -> None:
+    """Sets the result of taking `count` elements along `axis` (all for less than 1, None for a number not known)."""
+    attrs, data = rel.attrs, rel.tensor(0)
+    shape = list(shape_of(data))
+    axis = axis_of(rel, attrs.axis, len(shape))
+    if count is None:
+        shape[axis] = ANY
+    elif count > 0:
+        shape[axis] = count if shape[axis] == ANY else min(count, shape[axis])
+    values = tensor_type(shape, data.element_type)
+    indices = tensor_type(shape, dtype_attr(rel, "dtype", "int32"))
+    if attrs.ret_type not in ("both", "values", "indices"):
+        raise rel.fail(f"{rel.operator.name}: ret_type={attrs.ret_type!r} must be both, values or indices")
+    rel.set_result({"both": TupleType([values, indices]), "values": values, "indices": indices}[attrs.ret_type])
+
+
+def topk(attrs: Attrs, x: Array, count: int) -> Any:
+    """The first `count` elements in order along the axis, their indices, or both."""
+    places = order(x, attrs.axis, attrs.is_ascend)
+    if count > 0:
+        places = np.take(places, np.arange(min(count, x.shape[attrs.axis])), attrs.axis)
+    values, indices = np.take_along_axis(x, places, attrs.axis), places.astype(numpy_type(attrs.dtype or "int32"))
+    return {"both": (values, indices), "values": values, "indices": indices}[attrs.ret_type]
+
+
+TOPK = (
+    attr("k", None, "int", printed=True), attr("axis", -1), attr("ret_type", "both"), attr("is_ascend", False),
+    attr("dtype", None, "str"),
+)  # fmt: skip
+
+register(
+    Operator(
+        "topk", ("data",), lambda rel: topk_type(rel, 1 if rel.attrs.k is None else rel.attrs.k), OpPattern.OPAQUE,
+        numpy=lambda attrs, x: topk(attrs, x, 1 if attrs.k is None else attrs.k),
+        attributes=TOPK,
+        doc="The `k` largest (or smallest) elements along `axis` in order, with their indices; all for k below 1.",
+    )
+)  # fmt: skip
+
+
+def _scan_relation(rel: Relation) -> None:
+    data, attrs = rel.tensor(0), rel.attrs
+    shape = shape_of(data)
+    if attrs.axis is None:
+        shape = (size_of(shape),)
+    else:
+        axis_of(rel, attrs.axis, len(shape))
+    rel.set_result(tensor_type(shape, dtype_attr(rel, "dtype", data.element_type)))
+
+
+def _register_scan(name: str, is_sum: bool, doc: str) -> None:
+    def meaning(attrs: Attrs, x: Array) -> Array:
+        dtype = numpy_type(attrs.dtype or x.dtype.name)
+        x, axis = (x.reshape(-1), 0) if attrs.axis is None else (x, attrs.axis)
+        result = (np.cumsum if is_sum else np.cumprod)(x.astype(dtype), axis, dtype)
+        if attrs.exclusive:
+            shifted = np.roll(result, 1, axis)
+            first = np.arange(x.shape[axis]).reshape([-1 if a == axis % x.ndim else 1 for a in range(x.ndim)]) == 0
+            result = np.where(first, np.asarray(0 if is_sum else 1, dtype), shifted)
+        return result
+
+    register(
+        Operator(
+            name, ("data",), _scan_relation, OpPattern.OPAQUE,
+            numpy=meaning,
+            attributes=(attr("axis", None, "int"), attr("dtype", None, "str"), attr("exclusive", False)),
+            doc=doc,
+        )
+    )  # fmt: skip
+
+
+_register_scan(
+    "cumsum", True, "The running sum along `axis` (None: of the flattened tensor), with or without the element itself."
+)
+_register_scan(
+    "cumprod",
+    False,
+    "The running product along `axis` (None: of the flattened tensor), with or without the element itself.",
+)
+
+
+def _argwhere_relation(rel: Relation) -> None:
+    rel.set_result(tensor_type([ANY, rel.tensor(0).get_num_dims()], "int32"))
+
+
+register(
+    Operator(
+        "argwhere", ("condition",), _argwhere_relation, OpPattern.OPAQUE,
+        numpy=lambda attrs, x: np.argwhere(x).astype(np.int32).reshape(-1, x.ndim),
+        doc="The index vectors of the elements that are true, in row-major order.",
+    )
+)  # fmt: skip
+
+
+def _searchsorted_relation(rel: Relation) -> None:
+    a, b = shape_of(rel.tensor(0)), shape_of(rel.tensor(1))
+    if len(a) > 1 and (len(a) != len(b) or not all(map(same_dim, a[:-1], b[:-1]))):
+        raise rel.fail(
+            f"searchsorted: {show_argument(rel, 0)} and {show_argument(rel, 1)} must have the same dimensions but the last",
+            argument=1,
+        )
+    rel.set_result(tensor_type(b, dtype_attr(rel, "dtype", "int32")))
+
+
+def _searchsorted(attrs: Attrs, rows: Array, values: Array) -> Array:
+    side: Any = "right" if attrs.right else "left"
+    dtype = numpy_type(attrs.dtype or "int32")
+    if rows.ndim == 1:
+        return np.searchsorted(rows, values, side).astype(dtype)
+    result = np.empty(values.shape, dtype)
+    for place in np.ndindex(*rows.shape[:-1]):
+        result[place] = np.searchsorted(rows[place], values[place], side)
+    return result
+
+
+register(
+    Operator(
+        "searchsorted", ("sorted_sequence", "values"), _searchsorted_relation, OpPattern.OPAQUE,
+        numpy=_searchsorted,
+        attributes=(attr("right", False), attr("dtype", None, "str")),
+        doc="Where each value would be inserted into its sorted row: before equal elements, or with `right` behind them.",
+    )
+)  # fmt: skip
+
+
+def _unique_relation(rel: Relation) -> None:
+    data = rank_must_be(rel, 0, 1)
+    some = tensor_type([ANY], "int32")
+    size = tensor_type(shape_of(data), "int32")
+    counted = [some] if rel.attrs.return_counts else []
+    rel.set_result(TupleType([tensor_type([ANY], data.element_type), some, size, tensor_type([1], "int32"), *counted]))
+
+
+def _unique(attrs: Attrs, x: Array) -> tuple[Array, ...]:
+    values, first, inverse, counts = np.unique(x, return_index=True, return_inverse=True, return_counts=True)
+    if not attrs.sorted:
+        by_place = np.argsort(first, kind="stable")
+        place_of = np.argsort(by_place, kind="stable")
+        values, first, counts, inverse = values[by_place], first[by_place], counts[by_place], place_of[inverse]
+    number = np.array([len(values)])
+    parts = (first, inverse.reshape(-1), number, *([counts] if attrs.return_counts else []))
+    return values, *(p.astype(np.int32) for p in parts)
+
+
+register(
+    Operator(
+        "unique", ("data",), _unique_relation, OpPattern.OPAQUE,
+        numpy=_unique,
+        attributes=(attr("sorted", True), attr("return_counts", False)),
+        doc="The distinct elements, where each is first, which of them each element is, how many there are, and how often each is.",
+    )
+)  # fmt: skip
+
+register(
+    Operator(
+        "invert_permutation", ("data",), identity, OpPattern.INJECTIVE,
+        numpy=lambda attrs, x: np.argsort(x, kind="stable").astype(x.dtype),
+        doc="The permutation that undoes a permutation.",
+    )
+)  # fmt: skip
+
+
+def _meshgrid_relation(rel: Relation) -> None:
+    fields = rel.tensors(0)
+    if rel.attrs.indexing not in ("ij", "xy"):
+        raise rel.fail(f"meshgrid: indexing={rel.attrs.indexing!r} must be ij or xy")
+    if any(f.get_num_dims() > 1 for f in fields):
+        raise rel.fail("meshgrid: the tensors must be scalars or vectors", argument=0)
+    shape = [shape_of(f)[0] if f.get_num_dims() else 1 for f in fields]
+    if rel.attrs.indexing == "xy" and len(shape) > 1:
+        shape[:2] = shape[1], shape[0]
+    rel.set_result(TupleType([tensor_type(shape, f.element_type) for f in fields]))
+
+
+def _te_meshgrid(attrs: Attrs, xs: Sequence[Tensor]) -> list[Tensor]:
+    shape = [x.shape[0] if x.shape else 1 for x in xs]
+    places = list(range(len(xs)))
+    if attrs.indexing == "xy" and len(xs) > 1:
+        shape[:2], places[:2] = [shape[1], shape[0]], [1, 0]
+    return [
+        te.compute(shape, lambda *i, x=x, p=p: x(i[p]) if x.shape else x(), name="T_meshgrid")
+        for x, p in zip(xs, places, strict=True)
+    ]
+
+
+register(
+    Operator(
+        "meshgrid", ("*data",), _meshgrid_relation, OpPattern.INJECTIVE,
+        numpy=lambda attrs, xs: tuple(g.copy() for g in np.meshgrid(*xs, indexing=attrs.indexing)),
+        compute=lambda attrs, xs, out: _te_meshgrid(attrs, xs),
+        attributes=(attr("indexing", "ij"),),
+        doc="The grids of coordinates that vectors span.",
+    )
+)  # fmt: skip
+
+
+def _subscripts(equation: str, ranks: Sequence[int]) -> tuple[list[str], str] | None:
+    """Letters for each operand and for the result, an ellipsis spelled out with capital letters; None for no equation."""
+    text = equation.replace(" ", "")
+    left, arrow, right = text.partition("->")
+    operands = left.split(",")
+    spread = "".join(c for c in "ABCDEFGHIJKLMNOPQRSTUVWXYZ" if c not in text)
+    if len(operands) != len(ranks) or any(c not in ",.->" and not c.isalpha() for c in text):
+        return None
+    result: list[str] = []
+    widest = 0
+    for operand, rank in zip(operands, ranks, strict=True):
+        count = rank - len(operand.replace("...", ""))
+        if operand.count("...") > 1 or (count != 0 and "..." not in operand) or not 0 <= count <= len(spread):
+            return None
+        widest = max(widest, count if "..." in operand else 0)
+        result.append((operand, count))  # type: ignore[arg-type]
+    filled = [o.replace("...", spread[widest - n : widest]) for o, n in result]  # type: ignore[misc]
+    if not arrow:
+        letters = "".join(filled)
+        right = "..." + "".join(sorted(c for c in set(letters) if letters.count(c) == 1 and c not in spread[:widest]))
+    return filled, right.replace("...", spread[:widest])
+
+
+def _einsum_relation(rel: Relation) -> None:
+    fields = rel.tensors(0)
+    parsed = _subscripts(rel.attrs.equation, [f.get_num_dims() for f in fields])
+    if parsed is None or set(parsed[1]) - set("".join(parsed[0])):
+        raise rel.fail(
+            f"einsum: {rel.attrs.equation!r} is no equation for {len(fields)} tensors of these ranks", argument=0
+        )
+    sizes: dict[str, int] = {}
+    for letters, field in zip(parsed[0], fields, strict=True):
+        for letter, dim in zip(letters, shape_of(field), strict=True):
+            before = sizes.get(letter, 1)
+            if before != 1 and dim != 1 and not same_dim(before, dim):
+                raise rel.fail(f"einsum: {rel.attrs.equation!r}: the index {letter} is {before} and {dim}", argument=0)
+            sizes[letter] = dim if before == 1 else before if dim == 1 else known_dim(before, dim)
+    rel.set_result(tensor_type([sizes[c] for c in parsed[1]], fields[0].element_type))
+
+
+def _einsum(attrs: Attrs, xs: Sequence[Array]) -> Array:
+    return np.einsum(attrs.equation, *xs, dtype=xs[0].dtype if xs[0].dtype.kind in "fiub" else None).astype(xs[0].dtype)
+
+
+def _te_einsum(attrs: Attrs, xs: Sequence[Tensor]) -> Tensor:
+    operands, result = _subscripts(attrs.equation, [len(x.shape) for x in xs]) or ([], "")
+    sizes: dict[str, Any] = {}
+    for letters, x in zip(operands, xs, strict=True):
+        for letter, dim in zip(letters, x.shape, strict=True):
+            if letter not in sizes or sizes[letter] == 1:
+                sizes[letter] = dim
+    summed = [c for c in sizes if c not in result]
+    extents = {c: te.reduce_axis((0, sizes[c]), name=f"k_{c}") for c in summed}
+
+    def body(*i: Any) -> Any:
+        at = {**dict(zip(result, i, strict=True)), **extents}
+        value: Any = None
+        for letters, x in zip(operands, xs, strict=True):
+            element = x(*(0 if d == 1 and sizes[c] is not d else at[c] for c, d in zip(letters, x.shape, strict=True)))
+            value = element if value is None else value * element
+        return te.sum(value, axis=list(extents.values())) if extents else value
+
+    return te.compute([sizes[c] for c in result], body, name="T_einsum")
+
+
+register(
+    Operator(
+        "einsum", ("*data",), _einsum_relation, OpPattern.INJECTIVE,
+        numpy=_einsum,
+        compute=lambda attrs, xs, out: [_te_einsum(attrs, xs)],
+        attributes=(attr("equation", kind="str"),),
+        doc="Products of elements summed over the indices that the equation's right side leaves out (numpy's einsum).",
+    )
+)  # fmt: skip
+
+
+def _trilu_relation(rel: Relation) -> None:
+    if rel.tensor(0).get_num_dims() < 2:
+        raise rel.fail(f"trilu: {show_argument(rel, 0)} must have rank 2 or more", argument=0)
+    rank_must_be(rel, 1, 0)
+    rel.set_result(rel.tensor(0))
+
+
+def _te_trilu(attrs: Attrs, x: Tensor, k: Tensor) -> Tensor:
+    def body(*i: Any) -> Any:
+        distance = i[-1] - i[-2]
+        bound = k().astype("int32")
+        kept = distance >= bound if attrs.upper else distance <= bound
+        return te.Select(kept, x(*i), te.const(0, x.dtype))
+
+    return te.compute(x.shape, body, name="T_trilu")
+
+
+register(
+    Operator(
+        "trilu", ("data", "k"), _trilu_relation, OpPattern.ELEMWISE,
+        numpy=lambda attrs, x, k: (np.triu if attrs.upper else np.tril)(x, int(k)),
+        compute=lambda attrs, xs, out: [_te_trilu(attrs, *xs)],
+        attributes=(attr("upper", True),),
+        doc="Matrices with zeros below (or above) the diagonal `k`.",
+    )
+)  # fmt: skip

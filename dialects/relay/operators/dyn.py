@@ -1,0 +1,271 @@
+"""Operators whose result's shape is the value of an argument; the type relation knows the rank only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from xdsl.ir import Attribute
+
+from ..operator import Attrs, AttrSpec, Operator, OpPattern, Relation, attr, register
+from .algorithm import TOPK, topk, topk_type
+from .image import check_resize, resize, resize_attributes
+from .indexing import indices_must_be_integers
+from .layout import checked_layout, laid_out, layout, logical_sizes
+from .meanings import Array, numpy_type
+from .relations import ANY, axis_of, dtype_attr, rank_must_be, shape_of, show_argument, tensor_type
+from .reshape import new_shape
+from .slices import SLICE
+
+if TYPE_CHECKING:
+    import numpy as np
+else:
+    from ._lazy import np
+
+
+def length_of(rel: Relation, index: int) -> int:
+    """How many numbers the argument `index`, a vector, holds. Fails when that is not known: it is a rank."""
+    type = rank_must_be(rel, index, 1)
+    count = shape_of(type)[0]
+    if count == ANY:
+        raise rel.fail(
+            f"{rel.operator.name}: {show_argument(rel, index)} must have a known length, which is the result's rank",
+            argument=index,
+        )
+    return count
+
+
+def unknown(rank: int, element: Attribute) -> Attribute:
+    """The type of a tensor of which the rank is known."""
+    return tensor_type([ANY] * rank, element)
+
+
+def _register(
+    name: str,
+    arguments: tuple[str, ...],
+    relation: Callable[[Relation], None],
+    numpy: Callable[..., Any],
+    doc: str,
+    *attributes: AttrSpec,
+) -> None:
+    register(Operator(name, arguments, relation, OpPattern.OPAQUE, numpy=numpy, attributes=attributes, doc=doc))
+
+
+def _of_rank(shape: int, data: int = 0) -> Callable[[Relation], None]:
+    """The rank is the length of argument `shape`, the element type that of argument `data`."""
+
+    def relation(rel: Relation) -> None:
+        element = rel.tensor(data).element_type
+        rel.set_result(unknown(length_of(rel, shape), element))
+
+    return relation
+
+
+_register(
+    "dyn.reshape", ("data", "newshape"), _of_rank(1),
+    lambda attrs, x, s: x.reshape(new_shape(x.shape, s.tolist(), attrs.allowzero)),
+    "`reshape` to a shape that is computed.",
+    attr("newshape", None, "ints", printed=True), attr("allowzero", False),
+)  # fmt: skip
+
+_register(
+    "dyn.broadcast_to", ("data", "shape"), _of_rank(1),
+    lambda attrs, x, s: np.broadcast_to(x, s.tolist()).copy(),
+    "`broadcast_to` a shape that is computed.",
+    attr("shape", None, "ints", printed=True), attr("dtype", None, "str"),
+)  # fmt: skip
+
+_register(
+    "dyn.topk", ("data", "k"), lambda rel: (rel.tensor(1), topk_type(rel, None))[1],
+    lambda attrs, x, k: topk(attrs, x, int(k.reshape(-1)[0])),
+    "`topk` of a number of elements that is computed.",
+    *TOPK,
+)  # fmt: skip
+
+
+def _tile_relation(rel: Relation) -> None:
+    data = rel.tensor(0)
+    rel.set_result(unknown(max(data.get_num_dims(), length_of(rel, 1)), data.element_type))
+
+
+_register(
+    "dyn.tile", ("data", "reps"), _tile_relation,
+    lambda attrs, x, reps: np.tile(x, reps.tolist()),
+    "`tile` by numbers that are computed.",
+    attr("reps", None, "ints", printed=True),
+)  # fmt: skip
+
+
+def _filled_relation(rel: Relation) -> None:
+    rel.set_result(unknown(length_of(rel, 0), dtype_attr(rel, "dtype", "float32")))
+
+
+for _name, _value in (("zeros", 0), ("ones", 1)):
+    _register(
+        f"dyn.{_name}", ("shape",), _filled_relation,
+        lambda attrs, s, value=_value: np.full(s.tolist(), value, numpy_type(attrs.dtype or "float32")),
+        f"`{_name}` of a shape that is computed.",
+        attr("shape", None, "ints", printed=True), attr("dtype", None, "str"),
+    )  # fmt: skip
+
+
+def _full_relation(rel: Relation) -> None:
+    value = rank_must_be(rel, 0, 0)
+    rel.set_result(unknown(length_of(rel, 1), dtype_attr(rel, "dtype", value.element_type)))
+
+
+_register(
+    "dyn.full", ("fill_value", "shape"), _full_relation,
+    lambda attrs, v, s: np.full(s.tolist(), v.astype(numpy_type(attrs.dtype or v.dtype.name))),
+    "`full` of a shape that is computed.",
+    attr("shape", None, "ints", printed=True), attr("dtype", None, "str"),
+)  # fmt: skip
+
+
+def _one_hot_relation(rel: Relation) -> None:
+    indices = rel.tensor(0)
+    indices_must_be_integers(rel, 0)
+    shape = list(shape_of(indices))
+    axis = len(shape) if rel.attrs.axis == -1 else axis_of(rel, rel.attrs.axis, len(shape) + 1, what="the result")
+    shape.insert(axis, ANY)
+    rel.set_result(tensor_type(shape, dtype_attr(rel, "dtype", rel.tensor(1).element_type)))
+
+
+def _one_hot(attrs: Attrs, indices: Array, on: Array, off: Array, depth: Array) -> Array:
+    axis = indices.ndim if attrs.axis == -1 else attrs.axis
+    places = np.arange(int(depth.reshape(-1)[0])).reshape([-1 if a == axis else 1 for a in range(indices.ndim + 1)])
+    return np.where(np.expand_dims(indices, axis) == places, on, off).astype(numpy_type(attrs.dtype or on.dtype.name))
+
+
+_register(
+    "dyn.one_hot", ("indices", "on_value", "off_value", "depth"), _one_hot_relation, _one_hot,
+    "`one_hot` of a depth that is computed.",
+    attr("depth", 1, printed=True), attr("axis", -1), attr("dtype", None, "str"),
+)  # fmt: skip
+
+
+def _squeeze_relation(rel: Relation) -> None:
+    data = rel.tensor(0)
+    rank = data.get_num_dims() - length_of(rel, 1)
+    if rank < 0:
+        raise rel.fail(
+            f"dyn.squeeze: {show_argument(rel, 0)} has fewer axes than {show_argument(rel, 1)} names", argument=1
+        )
+    rel.set_result(unknown(rank, data.element_type))
+
+
+_register(
+    "dyn.squeeze", ("data", "axis"), _squeeze_relation,
+    lambda attrs, x, axis: np.squeeze(x, tuple(axis.tolist())),
+    "`squeeze` of axes that are computed.",
+    attr("axis", None, "ints", printed=True),
+)  # fmt: skip
+
+
+def _expand_dims_relation(rel: Relation) -> None:
+    data = rel.tensor(0)
+    rel.tensor(1)
+    rel.set_result(unknown(data.get_num_dims() + rel.attrs.num_newaxis, data.element_type))
+
+
+def _expand_dims(attrs: Attrs, x: Array, axis: Array) -> Array:
+    place = int(axis.reshape(-1)[0]) % (x.ndim + 1)
+    return x.reshape(*x.shape[:place], *[1] * attrs.num_newaxis, *x.shape[place:])
+
+
+_register(
+    "dyn.expand_dims", ("data", "axis"), _expand_dims_relation, _expand_dims,
+    "`expand_dims` at an axis that is computed.",
+    attr("num_newaxis", 1), attr("axis", None, "int"),
+)  # fmt: skip
+
+
+def _slice_relation(rel: Relation) -> None:
+    data = rel.tensor(0)
+    for index in (1, 2, 3):
+        rank_must_be(rel, index, 1)
+    rel.set_result(unknown(data.get_num_dims(), data.element_type))
+
+
+def _strided_slice(attrs: Attrs, x: Array, begin: Array, end: Array, strides: Array) -> Array:
+    axes = range(len(begin)) if attrs.axes is None else attrs.axes
+    for place, axis in enumerate(axes):
+        first, last, step = int(begin[place]), int(end[place]), 1
+        if attrs.slice_mode == "size":
+            stop = None if last < 0 else first + last
+        else:
+            stop, step = last, int(strides[place]) if place < len(strides) else 1
+        x = x.take(range(*slice(first, stop, step).indices(x.shape[axis])), axis)
+    return x
+
+
+_register(
+    "dyn.strided_slice", ("data", "begin", "end", "strides"), _slice_relation, _strided_slice,
+    "`strided_slice` by numbers that are computed.",
+    *(attr(s.name, None, "ints") if s.name in ("begin", "end") else s for s in SLICE),
+)  # fmt: skip
+
+
+def _pad_relation(rel: Relation) -> None:
+    data = rel.tensor(0)
+    rank_must_be(rel, 1, 2)
+    rank_must_be(rel, 2, 0)
+    if rel.attrs.pad_mode not in ("constant", "edge", "reflect"):
+        raise rel.fail(f"dyn.nn.pad: pad_mode={rel.attrs.pad_mode!r} must be one of constant, edge, reflect")
+    rel.set_result(unknown(data.get_num_dims(), data.element_type))
+
+
+def _pad(attrs: Attrs, x: Array, widths: Array, value: Array) -> Array:
+    if attrs.pad_mode == "constant":
+        return np.pad(x, widths.tolist(), constant_values=value.astype(x.dtype).item())
+    return np.pad(x, widths.tolist(), mode=attrs.pad_mode)
+
+
+_register(
+    "dyn.nn.pad", ("data", "pad_width", "pad_value"), _pad_relation, _pad,
+    "`nn.pad` by widths that are computed.",
+    attr("pad_mode", "constant"),
+)  # fmt: skip
+
+
+def _resize_relation(rel: Relation) -> None:
+    of = checked_layout(rel, "layout", "NCHW")
+    check_resize(rel)
+    rank_must_be(rel, 1, 1)
+    rel.tensor(2)
+    sizes = logical_sizes(rel, 0, of) | {"H": ANY, "W": ANY}
+    rel.set_result(laid_out(rel, sizes, of, dtype_attr(rel, "out_dtype", rel.tensor(0).element_type)))
+
+
+def _resize2d(attrs: Attrs, x: Array, size: Array, roi: Array) -> Array:
+    of = layout(attrs.layout)
+    result = resize(of.to_logical(x, "NCHW"), [int(s) for s in size], attrs, roi.tolist())
+    dtype = numpy_type(attrs.out_dtype or x.dtype.name)
+    return of.from_logical((np.trunc(result) if dtype.kind in "iu" else result).astype(dtype), "NCHW")
+
+
+_register(
+    "dyn.image.resize2d", ("data", "size", "roi"), _resize_relation, _resize2d,
+    "`image.resize2d` to a size that is computed.",
+    attr("size", None, "ints", printed=True), *resize_attributes(2),
+)  # fmt: skip
+
+
+def _sparse_relation(rel: Relation) -> None:
+    indices_must_be_integers(rel, 0)
+    rank_must_be(rel, 2, 0)
+    rel.set_result(unknown(length_of(rel, 3), rel.tensor(1).element_type))
+
+
+def _sparse_to_dense(attrs: Attrs, indices: Array, values: Array, default: Array, shape: Array) -> Array:
+    result = np.full(shape.tolist(), default.astype(values.dtype))
+    at = indices.astype(np.int64)
+    result[tuple(at.T) if at.ndim == 2 else at] = values
+    return result
+
+
+_register(
+    "dyn.sparse_to_dense", ("sparse_indices", "sparse_values", "default_value", "output_shape"), _sparse_relation,
+    _sparse_to_dense,
+    "`sparse_to_dense` of a shape that is computed.",
+)  # fmt: skip

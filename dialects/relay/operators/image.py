@@ -1,0 +1,576 @@
+"""Operators on images: resizing by interpolation, upsampling, crops, deformable convolution, dilation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
+from .layout import checked_layout, laid_out, layout, logical_sizes
+from .meanings import Array, matmul, numpy_type, round_half_away
+from .nn_conv import SPATIAL, check_window, conv_attributes, spatial_padding, window_count, windows
+from .relations import ANY, dtype_attr, rank_must_be, shape_of, show_argument
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from ...te import builder as te
+    from ...te.builder import Tensor
+else:
+    from ._lazy import np, te
+
+METHODS = ("nearest_neighbor", "linear", "cubic")
+COORDINATES = (
+    "half_pixel", "align_corners", "asymmetric", "pytorch_half_pixel", "tf_half_pixel_for_nn", "tf_crop_and_resize",
+)  # fmt: skip
+ROUNDING = ("", "round", "round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
+
+# Keeps a floor from falling below an integer that is reached but for rounding.
+EPSILON = 1e-5
+
+
+def source_position(place: Any, size: Any, target: Any, mode: str, low: Any, high: Any, choose: Any) -> Any:
+    """Where, in pixels of an axis of `size`, the place of an axis of `target` pixels lies (ONNX's Resize names the modes).
+
+    `low` and `high` bound the region of interest, in parts of the whole; `choose(condition, a, b)` chooses.
+    """
+    scale = size / target
+    match mode:
+        case "half_pixel":
+            return (place + 0.5) * scale - 0.5
+        case "align_corners":
+            return place * choose(target > 1, (size - 1) / (target - choose(target > 1, 1.0, 0.0)), 0.0)
+        case "asymmetric":
+            return place * scale
+        case "pytorch_half_pixel":
+            return choose(target > 1, (place + 0.5) * scale - 0.5, 0.0 * place)
+        case "tf_half_pixel_for_nn":
+            return (place + 0.5) * scale
+        case _:
+            steps = target - choose(target > 1, 1.0, 0.0)
+            inner = low * (size - 1) + place * ((high - low) * (size - 1) / steps)
+            return choose(target > 1, inner, 0.5 * (low + high) * (size - 1) + 0.0 * place)
+
+
+def cubic_weights(t: Any, alpha: float) -> list[Any]:
+    """The weights of the four pixels around a place, `t` beyond the second (Keys' cubic convolution)."""
+    square, cube = t * t, t * t * t
+    return [
+        alpha * (cube - 2 * square + t),
+        (alpha + 2) * cube - (3 + alpha) * square + 1,
+        -(alpha + 2) * cube + (3 + 2 * alpha) * square - alpha * t,
+        -alpha * cube + alpha * square,
+    ]
+
+
+def _nearest(position: Array, rounding: str, mode: str) -> Array:
+    match rounding or ("round" if mode == "align_corners" else "floor"):
+        case "round":
+            return round_half_away(position)
+        case "round_prefer_floor":
+            return np.ceil(position - 0.5)
+        case "round_prefer_ceil":
+            return np.floor(position + 0.5)
+        case "ceil":
+            return np.ceil(position - EPSILON)
+        case _:
+            return np.floor(position + EPSILON)
+
+
+def _choose(condition: bool, a: Any, b: Any) -> Any:
+    return a if condition else b
+
+
+def axis_weights(size: int, target: int, attrs: Attrs, low: float, high: float) -> tuple[Array, Array]:
+    """For one axis, the weight of each source pixel in each target pixel, and which target pixels lie outside."""
+    mode = attrs.coordinate_transformation_mode
+    place = np.arange(target, dtype=np.float32)
+    position = np.asarray(source_position(place, float(size), float(target), mode, low, high, _choose), np.float32)
+    weights = np.zeros((target, size), np.float32)
+    if attrs.method == "nearest_neighbor":
+        taps = [(_nearest(position, attrs.rounding_method, mode), np.ones(target, np.float32))]
+    else:
+        first = np.floor(position)
+        t = position - first
+        if attrs.method == "linear":
+            taps = [(first, 1 - t), (first + 1, t)]
+        else:
+            taps = [(first + k - 1, w) for k, w in enumerate(cubic_weights(t, attrs.cubic_alpha))]
+            if attrs.cubic_exclude:
+                kept = [np.where((p < 0) | (p > size - 1), np.float32(0), w) for p, w in taps]
+                taps = [(p, w / sum(kept)) for (p, _), w in zip(taps, kept, strict=True)]
+    for pixel, weight in taps:
+        np.add.at(weights, (np.arange(target), np.clip(pixel, 0, size - 1).astype(np.int64)), weight)
+    outside = (position < 0) | (position > size - 1) if mode == "tf_crop_and_resize" else np.zeros(target, bool)
+    return weights, outside
+
+
+def resize(x: Array, size: Sequence[int], attrs: Attrs, roi: Sequence[float]) -> Array:
+    """x (N, C, …) resized along its spatial axes, in float32."""
+    rank = x.ndim - 2
+    result, outside = x.astype(np.float32), np.zeros((1,) * x.ndim, bool)
+    for axis in range(rank):
+        low, high = (roi[axis], roi[rank + axis]) if len(roi) == 2 * rank else (0.0, 1.0)
+        weights, beyond = axis_weights(x.shape[2 + axis], size[axis], attrs, low, high)
+        result = np.moveaxis(np.moveaxis(result, 2 + axis, -1) @ weights.T, -1, 2 + axis)
+        outside = outside | beyond.reshape([-1 if a == 2 + axis else 1 for a in range(x.ndim)])
+    return np.where(outside, np.float32(attrs.extrapolation_value), result)
+
+
+def check_resize(rel: Relation) -> None:
+    """Fails on a method, coordinate mode or rounding that there is not."""
+    for name, values in (
+        ("method", METHODS),
+        ("coordinate_transformation_mode", COORDINATES),
+        ("rounding_method", ROUNDING),
+    ):
+        if rel.attrs[name] not in values:
+            raise rel.fail(
+                f"{rel.operator.name}: {name}={rel.attrs[name]!r} must be one of {', '.join(filter(None, values))}"
+            )
+
+
+def resize_attributes(rank: int) -> tuple[Any, ...]:
+    """The attributes of resizing along `rank` axes, without the size."""
+    return (
+        attr("roi", None, "floats", printed=True),
+        attr("layout", "NC" + SPATIAL[rank]),
+        attr("method", "linear"),
+        attr("coordinate_transformation_mode", "half_pixel"),
+        attr("rounding_method", "", printed=True),
+        attr("cubic_alpha", -0.5),
+        attr("cubic_exclude", 0),
+        attr("extrapolation_value", 0.0),
+        attr("out_dtype", None, "str"),
+    )
+
+
+def _resize_relation(rank: int) -> Any:
+    axes = SPATIAL[rank]
+
+    def relation(rel: Relation) -> None:
+        of = checked_layout(rel, "layout", "NC" + axes)
+        check_resize(rel)
+        size, roi = rel.attrs.size, rel.attrs.roi
+        if len(size) != rank or any(s < 1 for s in size):
+            raise rel.fail(f"{rel.operator.name}: size={list(size)} must be {rank} positive numbers")
+        if roi is not None and len(roi) not in (0, 2 * rank):
+            raise rel.fail(f"{rel.operator.name}: roi={list(roi)} must be {2 * rank} numbers, starts then ends")
+        sizes = logical_sizes(rel, 0, of) | dict(zip(axes, size, strict=True))
+        rel.set_result(laid_out(rel, sizes, of, dtype_attr(rel, "out_dtype", rel.tensor(0).element_type)))
+
+    return relation
+
+
+def _resized(attrs: Attrs, x: Array, size: Sequence[int], rank: int) -> Array:
+    of, axes = layout(attrs.layout), "NC" + SPATIAL[rank]
+    result = resize(of.to_logical(x, axes), size, attrs, attrs.roi or ())
+    return of.from_logical(_to_dtype(result, numpy_type(attrs.out_dtype or x.dtype.name)), axes)
+
+
+def _to_dtype(x: Array, dtype: Any) -> Array:
+    return np.trunc(x).astype(dtype) if dtype.kind in "iu" else x.astype(dtype)
+
+
+def te_resize(x: Tensor, of: Any, axes: str, size: Sequence[Any], attrs: Attrs, dtype: str, name: str) -> Tensor:
+    """Resizing as one compute: a sum of the neighbours, each times its weights."""
+    sizes = of.logical(x.shape)
+    rank, mode, roi = len(axes), attrs.coordinate_transformation_mode, attrs.roi or ()
+    new = {**sizes, **dict(zip(axes, size, strict=True))}
+
+    def real(value: Any) -> Any:
+        return te.const(float(value), "float32") if isinstance(value, int) else value.astype("float32")
+
+    def choose(condition: Any, a: Any, b: Any) -> Any:
+        return te.Select(
+            condition,
+            te.const(a, "float32") if isinstance(a, float) else a,
+            te.const(b, "float32") if isinstance(b, float) else b,
+        )
+
+    def taps(axis: str, place: Any, number: int) -> tuple[list[tuple[Any, Any]], Any]:
+        low, high = (roi[number], roi[rank + number]) if len(roi) == 2 * rank else (0.0, 1.0)
+        position = source_position(place.astype("float32"), real(sizes[axis]), real(new[axis]), mode, low, high, choose)
+        last = sizes[axis] - 1
+
+        def pixel(index: Any) -> Any:
+            return te.max(te.min(index.astype("int32"), last), 0)
+
+        if attrs.method == "nearest_neighbor":
+            return [(pixel(_te_nearest(position, attrs.rounding_method, mode)), None)], position
+        first = te.floor(position)
+        t, base = position - first, first.astype("int32")
+        if attrs.method == "linear":
+            return [(pixel(base), 1.0 - t), (pixel(base + 1), t)], position
+        weights = cubic_weights(t, attrs.cubic_alpha)
+        if attrs.cubic_exclude:
+            inside = [te.all(base + (k - 1) >= 0, base + (k - 1) <= last) for k in range(4)]
+            weights = [te.Select(i, w, te.const(0.0, "float32")) for i, w in zip(inside, weights, strict=True)]
+            total = weights[0] + weights[1] + weights[2] + weights[3]
+            weights = [w / total for w in weights]
+        return [(pixel(base + (k - 1)), w) for k, w in enumerate(weights)], position
+
+    def body(*i: Any) -> Any:
+        at = of.logical_indices(i)
+        found = {a: taps(a, at[a], n) for n, a in enumerate(axes)}
+
+        def value(rest: str, where: dict[str, Any]) -> Any:
+            if not rest:
+                return x(*of.indices(where)).astype("float32")
+            total: Any = None
+            for pixel, weight in found[rest[0]][0]:
+                part = value(rest[1:], {**where, rest[0]: pixel})
+                part = part if weight is None else part * weight
+                total = part if total is None else total + part
+            return total
+
+        result = value(axes, {"N": at["N"], "C": at["C"]})
+        if mode == "tf_crop_and_resize":
+            for a in axes:
+                position = found[a][1]
+                outside = te.any(position < 0.0, position > real(sizes[a]) - 1.0)
+                result = te.Select(outside, te.const(attrs.extrapolation_value, "float32"), result)
+        return result.astype(dtype)
+
+    return te.compute(of.physical(new), body, name=name)
+
+
+def _te_nearest(position: Any, rounding: str, mode: str) -> Any:
+    match rounding or ("round" if mode == "align_corners" else "floor"):
+        case "round":
+            return te.round(position)
+        case "round_prefer_floor":
+            return te.ceil(position - 0.5)
+        case "round_prefer_ceil":
+            return te.floor(position + 0.5)
+        case "ceil":
+            return te.ceil(position - EPSILON)
+        case _:
+            return te.floor(position + EPSILON)
+
+
+def _register_resize(rank: int) -> None:
+    axes = SPATIAL[rank]
+    register(
+        Operator(
+            f"image.resize{rank}d", ("data",), _resize_relation(rank), OpPattern.INJECTIVE,
+            numpy=lambda attrs, x: _resized(attrs, x, attrs.size, rank),
+            compute=lambda attrs, xs, out: [
+                te_resize(xs[0], layout(attrs.layout), axes, attrs.size, attrs, attrs.out_dtype or xs[0].dtype, "resize")
+            ],
+            attributes=(attr("size", kind="ints"), *resize_attributes(rank)),
+            doc="The image in another size, interpolated by `method` at the places that the coordinate mode names.",
+        )
+    )  # fmt: skip
+
+
+for _rank in SPATIAL:
+    _register_resize(_rank)
+
+
+def _scales(attrs: Attrs, rank: int) -> list[float]:
+    return [attrs[f"scale_{axis.lower()}"] for axis in SPATIAL[rank]]
+
+
+def _upsampled(size: Any, scale: float) -> Any:
+    """round(size * scale), as TVM has it."""
+    return int(size * scale + 0.5) if isinstance(size, int) else (size.astype("float32") * scale + 0.5).astype("int32")
+
+
+def _upsampling_relation(rank: int) -> Any:
+    axes = SPATIAL[rank]
+
+    def relation(rel: Relation) -> None:
+        of = checked_layout(rel, "layout", "NC" + axes)
+        sizes, attrs = logical_sizes(rel, 0, of), rel.attrs
+        if attrs.method not in _UPSAMPLING:
+            raise rel.fail(f"{rel.operator.name}: method={attrs.method!r} must be one of {', '.join(_UPSAMPLING)}")
+        for axis, scale in zip(axes, _scales(attrs, rank), strict=True):
+            sizes[axis] = ANY if sizes[axis] == ANY else _upsampled(sizes[axis], scale)
+        rel.set_result(laid_out(rel, sizes, of, rel.tensor(0).element_type))
+
+    return relation
+
+
+_UPSAMPLING = {
+    "nearest_neighbor": "nearest_neighbor", "bilinear": "linear", "trilinear": "linear", "bicubic": "cubic",
+}  # fmt: skip
+
+
+def _as_resize(attrs: Attrs) -> Attrs:
+    """The attributes of the resizing that an upsampling is."""
+    align = attrs.get("align_corners", False) or attrs.get("coordinate_transformation_mode") == "align_corners"
+    mode = "align_corners" if align else attrs.get("coordinate_transformation_mode", "asymmetric")
+    return Attrs(
+        {
+            "method": _UPSAMPLING[attrs.method],
+            "coordinate_transformation_mode": mode,
+            "rounding_method": "",
+            "cubic_alpha": -0.5,
+            "cubic_exclude": 0,
+            "extrapolation_value": 0.0,
+            "roi": None,
+        }
+    )
+
+
+def _upsampling(attrs: Attrs, x: Array, rank: int) -> Array:
+    of, axes = layout(attrs.layout), "NC" + SPATIAL[rank]
+    data = of.to_logical(x, axes)
+    size = [_upsampled(d, s) for d, s in zip(data.shape[2:], _scales(attrs, rank), strict=True)]
+    return of.from_logical(_to_dtype(resize(data, size, _as_resize(attrs), ()), x.dtype), axes)
+
+
+def _te_upsampling(attrs: Attrs, x: Tensor, rank: int) -> Tensor:
+    of, axes = layout(attrs.layout), SPATIAL[rank]
+    sizes = of.logical(x.shape)
+    size = [_upsampled(sizes[a], s) for a, s in zip(axes, _scales(attrs, rank), strict=True)]
+    return te_resize(x, of, axes, size, _as_resize(attrs), x.dtype, "upsampling")
+
+
+def _register_upsampling(name: str, rank: int, mode: Any) -> None:
+    scales = (attr(f"scale_{axis.lower()}", 1.0, printed=True) for axis in SPATIAL[rank])
+    register(
+        Operator(
+            name, ("data",), _upsampling_relation(rank), OpPattern.INJECTIVE,
+            numpy=lambda attrs, x: _upsampling(attrs, x, rank),
+            compute=lambda attrs, xs, out: [_te_upsampling(attrs, xs[0], rank)],
+            attributes=(*scales, attr("layout", "NC" + SPATIAL[rank]), attr("method", "nearest_neighbor"), mode),
+            doc="The image enlarged by a factor along each axis, each pixel repeated or interpolated.",
+        )
+    )  # fmt: skip
+
+
+_register_upsampling("nn.upsampling", 2, attr("align_corners", False))
+_register_upsampling("nn.upsampling3d", 3, attr("coordinate_transformation_mode", "half_pixel"))
+
+
+def _crop_relation(rel: Relation) -> None:
+    of = checked_layout(rel, "layout", "NCHW")
+    sizes, boxes = logical_sizes(rel, 0, of), rank_must_be(rel, 1, 2)
+    indices = rank_must_be(rel, 2, 1)
+    if shape_of(boxes)[1] not in (4, ANY) or len(rel.attrs.crop_size) != 2:
+        raise rel.fail(
+            f"image.crop_and_resize: {show_argument(rel, 1)} must have rows (y1, x1, y2, x2), crop_size two numbers"
+        )
+    if rel.attrs.method not in ("bilinear", "nearest_neighbor"):
+        raise rel.fail(f"image.crop_and_resize: method={rel.attrs.method!r} must be bilinear or nearest_neighbor")
+    sizes |= {"N": shape_of(indices)[0], "H": rel.attrs.crop_size[0], "W": rel.attrs.crop_size[1]}
+    rel.set_result(laid_out(rel, sizes, of, dtype_attr(rel, "out_dtype", rel.tensor(0).element_type)))
+
+
+def _crop_and_resize(attrs: Attrs, x: Array, boxes: Array, indices: Array) -> Array:
+    of = layout(attrs.layout)
+    data = of.to_logical(x, "NCHW").astype(np.float32)
+    as_resize = Attrs(
+        {**_as_resize(Attrs({"method": attrs.method})), "coordinate_transformation_mode": "tf_crop_and_resize"}
+        | {"extrapolation_value": attrs.extrapolation_value, "rounding_method": "round"}
+    )
+    crops = [
+        resize(data[i : i + 1], attrs.crop_size, as_resize, box) for box, i in zip(boxes, indices.tolist(), strict=True)
+    ]
+    empty = np.zeros((0, data.shape[1], *attrs.crop_size), np.float32)
+    result = np.concatenate([empty, *crops])
+    return of.from_logical(_to_dtype(result, numpy_type(attrs.out_dtype or x.dtype.name)), "NCHW")
+
+
+register(
+    Operator(
+        "image.crop_and_resize", ("data", "boxes", "box_indices"), _crop_relation, OpPattern.INJECTIVE,
+        numpy=_crop_and_resize,
+        attributes=(
+            attr("crop_size", kind="ints"), attr("layout", "NCHW"), attr("method", "bilinear"),
+            attr("extrapolation_value", 0.0), attr("out_dtype", None, "str"),
+        ),
+        doc="Boxes (y1, x1, y2, x2 in parts of the image) cut out of images and resized.",
+    )
+)  # fmt: skip
+
+
+def _deformable_relation(rel: Relation) -> None:
+    attrs, name = rel.attrs, rel.operator.name
+    check_window(rel, 2, "strides", "dilation", "kernel_size")
+    data_layout = checked_layout(rel, "data_layout", "NCHW")
+    kernel_layout = checked_layout(rel, "kernel_layout", "OIHW")
+    result_layout = checked_layout(rel, "out_layout", "NCHW", data_layout.text)
+    data, sizes = rel.tensor(0), logical_sizes(rel, 0, data_layout)
+    if attrs.channels is not None and attrs.kernel_size is not None:
+        inner = ANY if sizes["C"] == ANY else sizes["C"] // attrs.groups
+        weight = {"O": attrs.channels, "I": inner, "H": attrs.kernel_size[0], "W": attrs.kernel_size[1]}
+        rel.set_argument(2, laid_out(rel, weight, kernel_layout, data.element_type))
+    else:
+        weight = logical_sizes(rel, 2, kernel_layout)
+    before, after = spatial_padding(attrs.padding, 2) or ((), ())
+    result = {"N": sizes["N"], "C": weight["O"]}
+    for n, axis in enumerate("HW"):
+        result[axis] = window_count(sizes[axis], before[n], after[n], weight[axis], attrs.strides[n], attrs.dilation[n])
+    taps = ANY if ANY in (weight["H"], weight["W"]) else 2 * weight["H"] * weight["W"] * attrs.deformable_groups
+    offset = {**result, "C": taps}
+    rel.set_argument(1, laid_out(rel, offset, data_layout, data.element_type))
+    if any(result[a] != ANY and result[a] < 0 for a in "HW"):
+        raise rel.fail(f"{name}: the window is larger than {show_argument(rel, 0)} with its padding")
+    rel.set_result(laid_out(rel, result, result_layout, dtype_attr(rel, "out_dtype", data.element_type)))
+
+
+def _bilinear(x: Array, y: Array, z: Array) -> Array:
+    """x (N, C, H, W) between pixels at y, z (N, …): (N, C, …); pixels outside are 0."""
+    height, width = x.shape[2:]
+    top, left = np.floor(y), np.floor(z)
+    batch = np.arange(len(x)).reshape(-1, *[1] * (y.ndim - 1))
+    result: Array = np.zeros((), x.dtype)
+    for row, weight in ((top, 1 - (y - top)), (top + 1, y - top)):
+        for column, share in ((left, 1 - (z - left)), (left + 1, z - left)):
+            inside = (row >= 0) & (row < height) & (column >= 0) & (column < width)
+            at = (np.clip(row, 0, height - 1).astype(np.int64), np.clip(column, 0, width - 1).astype(np.int64))
+            pixel = np.moveaxis(x[batch, :, at[0], at[1]], -1, 1)
+            result = result + pixel * np.where(inside, weight * share, 0)[:, None]
+    outside = (y < 0) | (z < 0) | (y >= height) | (z >= width)
+    return np.where(outside[:, None], np.zeros((), x.dtype), result).astype(x.dtype)
+
+
+def _deformable_conv2d(attrs: Attrs, x: Array, offset: Array, w: Array) -> Array:
+    source = layout(attrs.data_layout)
+    data, moves = source.to_logical(x, "NCHW"), source.to_logical(offset, "NCHW")
+    weight = layout(attrs.kernel_layout).to_logical(w, "OIHW")
+    (rows, columns), places = weight.shape[2:], moves.shape[2:]
+    (top, left), _ = spatial_padding(attrs.padding, 2) or ((0, 0), (0, 0))
+    moves = moves.reshape(len(x), attrs.deformable_groups, rows, columns, 2, *places)
+    grid = np.arange(places[0])[:, None] * attrs.strides[0] - top, np.arange(places[1]) * attrs.strides[1] - left
+    row = np.arange(rows)[:, None, None, None] * attrs.dilation[0] + grid[0]
+    column = np.arange(columns)[:, None, None] * attrs.dilation[1] + grid[1]
+    width = data.shape[1] // attrs.deformable_groups
+    sampled = [
+        _bilinear(data[:, g * width : (g + 1) * width], row + moves[:, g, :, :, 0], column + moves[:, g, :, :, 1])
+        for g in range(attrs.deformable_groups)
+    ]
+    # (N, C, rows, columns, places…) to one matrix product per group.
+    columns_of = np.concatenate(sampled, 1)
+    dtype = numpy_type(attrs.out_dtype or x.dtype.name)
+    inner, outer = data.shape[1] // attrs.groups, len(weight) // attrs.groups
+    parts = []
+    for g in range(attrs.groups):
+        taps = columns_of[:, g * inner : (g + 1) * inner].reshape(len(x), inner * rows * columns, -1)
+        parts.append(matmul(weight[g * outer : (g + 1) * outer].reshape(outer, -1), taps, dtype))
+    result = np.concatenate(parts, 1).reshape(len(x), -1, *places)
+    return layout(attrs.out_layout or attrs.data_layout).from_logical(result, "NCHW")
+
+
+def _te_deformable_conv2d(attrs: Attrs, xs: Sequence[Tensor], out: Any) -> list[Tensor]:
+    x, offset, w = xs
+    source, kernel = layout(attrs.data_layout), layout(attrs.kernel_layout)
+    target = layout(attrs.out_layout or attrs.data_layout)
+    sizes, weights, moves = source.logical(x.shape), kernel.logical(w.shape), source.logical(offset.shape)
+    (top, left), _ = spatial_padding(attrs.padding, 2) or ((0, 0), (0, 0))
+    dtype = attrs.out_dtype or x.dtype
+    rows, columns = weights["H"], weights["W"]
+
+    def sample(n: Any, c: Any, row: Any, column: Any, y: Any, z: Any) -> Any:
+        group = te.floordiv(c, te.floordiv(sizes["C"], attrs.deformable_groups))
+        tap = (group * rows + row) * columns + column
+        at = [offset(*source.indices({"N": n, "C": tap * 2 + k, "H": y, "W": z})) for k in (0, 1)]
+        high = (y * attrs.strides[0] + row * attrs.dilation[0] - top).astype(x.dtype) + at[0]
+        wide = (z * attrs.strides[1] + column * attrs.dilation[1] - left).astype(x.dtype) + at[1]
+        first, second = te.floor(high), te.floor(wide)
+        v, h, one = high - first, wide - second, te.const(1.0, x.dtype)
+
+        def pixel(a: int, b: int) -> Any:
+            p, q = first.astype("int32") + a, second.astype("int32") + b
+            inside = te.all(p < sizes["H"], q < sizes["W"])
+            return te.if_then_else(inside, x(*source.indices({"N": n, "C": c, "H": p, "W": q})), te.const(0.0, x.dtype))
+
+        upper = pixel(0, 0) * (one - h) + pixel(0, 1) * h
+        lower = pixel(1, 0) * (one - h) + pixel(1, 1) * h
+        zero = te.const(0.0, x.dtype)
+        bounds = (te.const(0.0, x.dtype), sizes["H"], sizes["W"])
+        height, width = (_as_dtype(b, x.dtype) for b in bounds[1:])
+        outside = te.any(high < bounds[0], wide < bounds[0], high >= height, wide >= width)
+        return te.if_then_else(outside, zero, upper * (one - v) + lower * v)
+
+    shape = (sizes["N"], sizes["C"], rows, columns, moves["H"], moves["W"])
+    sampled = te.compute(shape, sample, name="data_deform")
+    per_group = weights["I"]
+    rc = te.reduce_axis((0, per_group), name="rc")
+    ry, rx = te.reduce_axis((0, rows), name="ry"), te.reduce_axis((0, columns), name="rx")
+
+    def body(*i: Any) -> Any:
+        at = target.logical_indices(i)
+        channel = rc
+        if attrs.groups > 1:
+            channel = te.floordiv(at["C"], te.floordiv(weights["O"], attrs.groups)) * per_group + rc
+        left_value = sampled(at["N"], channel, ry, rx, at["H"], at["W"]).astype(dtype)
+        right = w(*kernel.indices({"O": at["C"], "I": rc, "H": ry, "W": rx})).astype(dtype)
+        return te.sum(left_value * right, axis=[rc, ry, rx])
+
+    result = {"N": sizes["N"], "C": weights["O"], "H": moves["H"], "W": moves["W"]}
+    return [te.compute(target.physical(result), body, name="deformable_conv2d")]
+
+
+def _as_dtype(value: Any, dtype: str) -> Any:
+    return te.const(value, dtype) if isinstance(value, int) else value.astype(dtype)
+
+
+register(
+    Operator(
+        "nn.deformable_conv2d", ("data", "offset", "weight"), _deformable_relation, OpPattern.OUT_ELEMWISE_FUSABLE,
+        numpy=_deformable_conv2d,
+        compute=_te_deformable_conv2d,
+        attributes=(*conv_attributes(2), attr("deformable_groups", 1)),
+        doc="A convolution whose taps are moved by `offset` (a row and a column each), bilinear between pixels.",
+    )
+)  # fmt: skip
+
+
+def _dilation_relation(rel: Relation) -> None:
+    attrs = rel.attrs
+    check_window(rel, 2, "strides", "dilations")
+    data_layout = checked_layout(rel, "data_layout", "NCHW")
+    kernel_layout = checked_layout(rel, "kernel_layout", "IHW")
+    sizes, weight = logical_sizes(rel, 0, data_layout), logical_sizes(rel, 1, kernel_layout)
+    before, after = spatial_padding(attrs.padding, 2) or ((), ())
+    for n, axis in enumerate("HW"):
+        sizes[axis] = window_count(sizes[axis], before[n], after[n], weight[axis], attrs.strides[n], attrs.dilations[n])
+    rel.set_result(laid_out(rel, sizes, data_layout, dtype_attr(rel, "out_dtype", rel.tensor(0).element_type)))
+
+
+def _dilation2d(attrs: Attrs, x: Array, w: Array) -> Array:
+    of = layout(attrs.data_layout)
+    data, weight = of.to_logical(x, "NCHW"), layout(attrs.kernel_layout).to_logical(w, "IHW")
+    before, after = spatial_padding(attrs.padding, 2) or ((), ())
+    low = np.finfo(x.dtype).min if x.dtype.kind == "f" else np.iinfo(x.dtype).min
+    padded = np.pad(data, [(0, 0), (0, 0), *zip(before, after, strict=True)], constant_values=low)
+    view = windows(padded, weight.shape[1:], attrs.strides, attrs.dilations)
+    return of.from_logical((view + weight[None, :, None, None]).max(axis=(4, 5)), "NCHW")
+
+
+def _te_dilation2d(attrs: Attrs, x: Tensor, w: Tensor) -> Tensor:
+    of, kernel = layout(attrs.data_layout), layout(attrs.kernel_layout)
+    sizes, weights = of.logical(x.shape), kernel.logical(w.shape)
+    before, after = spatial_padding(attrs.padding, 2) or ((), ())
+    new = dict(sizes)
+    for n, axis in enumerate("HW"):
+        reach = (weights[axis] - 1) * attrs.dilations[n] + 1
+        new[axis] = te.floordiv(sizes[axis] + (before[n] + after[n]) - reach, attrs.strides[n]) + 1
+    taps = {a: te.reduce_axis((0, weights[a]), name=f"r{a.lower()}") for a in "HW"}
+
+    def body(*i: Any) -> Any:
+        at = of.logical_indices(i)
+        where = {a: at[a] * attrs.strides[n] + taps[a] * attrs.dilations[n] - before[n] for n, a in enumerate("HW")}
+        inside = [c for a in "HW" for c in (where[a] >= 0, where[a] < sizes[a])]
+        value = te.if_then_else(te.all(*inside), x(*of.indices({**at, **where})), te.min_value(x.dtype))
+        return te.max(value + w(*kernel.indices({"I": at["C"], **taps})), axis=list(taps.values()))
+
+    return te.compute(of.physical(new), body, name="dilation2d")
+
+
+register(
+    Operator(
+        "image.dilation2d", ("data", "weight"), _dilation_relation, OpPattern.OUT_ELEMWISE_FUSABLE,
+        numpy=_dilation2d,
+        compute=lambda attrs, xs, out: [_te_dilation2d(attrs, *xs)],
+        attributes=(
+            attr("strides", (1, 1)), attr("padding", (0, 0)), attr("dilations", (1, 1)), attr("data_layout", "NCHW"),
+            attr("kernel_layout", "IHW"), attr("out_dtype", None, "str"),
+        ),
+        doc="The largest sum of a pixel of the window and the weight at its place (grey-scale dilation).",
+    )
+)  # fmt: skip

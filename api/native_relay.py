@@ -16,7 +16,7 @@ from ..lowering.llvm.call import address_of, diagnostic_of
 from ..lowering.llvm.jit import CompiledModule
 from ..lowering.pipeline import Options
 from ..lowering.relay.heap import CONSTANTS as CONSTANTS_AT
-from ..lowering.relay.heap import CONTEXT_BYTES, END, STACK_LIMIT, TOP
+from ..lowering.relay.heap import CONTEXT_BYTES, DEPTH, END, STACK_LIMIT, TOP
 from ..lowering.relay.lower_relay_to_llvm import CONSTANTS, ENTRY, MEMORY
 from ..lowering.relay.memory_plan import ALIGNMENT
 from ..support.diagnostics import MirError
@@ -76,6 +76,8 @@ class RelayExecutable(Executable):
         context.words[STACK_LIMIT // WORD] = stack_limit()
         table = self._table_type(context.address, *map(address_of, arrays), *map(address_of, outputs))
         status = self._call(ctypes.addressof(table))
+        if status != 0:
+            context.words[DEPTH // WORD] = 0
         self._idle.append(context)
         if status != 0:
             raise MirError(diagnostic_of(self._messages.get(status, f"{self.name} failed with status {status}")))

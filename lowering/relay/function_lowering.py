@@ -81,8 +81,7 @@ class FunctionLowering:
     def run(self) -> None:
         """Emits the whole function."""
         emit, body = self.emit, self.source.body.block
-        if self._watches_stack():
-            self._check_stack()
+        depth = self._open_call() if self._watches_stack() else None
         saved = heap.mark(emit, self.context)
         self.memory = self._take(self.frame.plan.size) if self.frame.offsets else self.context
         self._unpack_captured()
@@ -90,6 +89,8 @@ class FunctionLowering:
         self._write_result(body)
         if self.takes and not self.unit.refs and not has_box(self.result_type):
             heap.release(emit, self.context, saved)
+        if depth is not None:
+            emit.store(depth, self.context, heap.DEPTH)
         emit.give(emit.int(0, i32))
         emit.block = self.fail
         emit.give(self.fail.args[0])
@@ -397,18 +398,26 @@ class FunctionLowering:
             return True
         return isinstance(self.source, relay.FnOp)
 
-    def _check_stack(self) -> None:
-        """Fails where the stack has grown below the limit in the context: recursion must not end the process."""
+    def _open_call(self) -> SSAValue:
+        """Counts the call, and fails where the stack or the count is at its limit: recursion must not end the process.
+
+        The count before the call is given, to be written back at the end.
+        """
         emit = self.emit
         here = emit.add(llvm.CallIntrinsicOp("llvm.frameaddress.p0", [emit.int(0, i32)], [PTR])).results[0]
         address = emit.value(llvm.PtrToIntOp(here))
         limit = emit.load(self.context, i64, heap.STACK_LIMIT)
-        good, bad = emit.new_block(), emit.new_block()
-        emit.branch_if(emit.compare(address, limit, Predicate("uge")), good, bad)
+        depth = emit.load(self.context, i64, heap.DEPTH)
+        shallow, good, bad = emit.new_block(), emit.new_block(), emit.new_block()
+        emit.branch_if(emit.compare(address, limit, Predicate("uge")), shallow, bad)
+        emit.block = shallow
+        emit.branch_if(emit.compare(depth, emit.int(heap.MOST_CALLS), Predicate("ult")), good, bad)
         emit.block = bad
         message = "the recursion is deeper than the stack allows"
         emit.branch(self.fail, emit.int(self.unit.status_of(message, self.source), i32))
         emit.block = good
+        emit.store(emit.value(llvm.AddOp(depth, emit.int(1))), self.context, heap.DEPTH)
+        return depth
 
     def _write_result(self, body: Block) -> None:
         value = returned(body)

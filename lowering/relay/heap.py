@@ -1,7 +1,7 @@
 """The heap of one call of a Relay entry: frames and boxes are taken from its top and given back together.
 
 The context that every function receives points to: the top, the end, the table of constants, the lowest stack address
-that recursion may reach, and the newest chunk. The first chunk is the arena that the caller brings; when it is full a
+that recursion may reach, the newest chunk, and how many calls of recursive functions are open. The first chunk is the arena that the caller brings; when it is full a
 chunk is taken from malloc, and given back when the function that needed it returns.
 """
 
@@ -14,9 +14,12 @@ from xdsl.ir import Block, Region, SSAValue
 from .emitter import PTR, Emitter
 from .memory_plan import ALIGNMENT
 
-TOP, END, CONSTANTS, STACK_LIMIT, CHUNK = 0, 8, 16, 24, 32
+TOP, END, CONSTANTS, STACK_LIMIT, CHUNK, DEPTH = 0, 8, 16, 24, 32, 40
 """Byte offsets in the context."""
-CONTEXT_BYTES = 40
+CONTEXT_BYTES = 48
+
+MOST_CALLS = 1 << 20
+"""Calls inside calls that a program may make: LLVM turns some recursion into loops, which the stack's limit cannot see."""
 
 CHUNK_BYTES = 1 << 20
 """A chunk from malloc holds at least this much, so that recursion seldom asks for one."""

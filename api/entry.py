@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import ModuleOp, StringAttr, TensorType, TupleType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp, StringAttr, TensorType, TupleType
 from xdsl.ir import Attribute, Operation
 
 from ..support.diagnostics import error_at
@@ -62,7 +62,7 @@ def relay_params(entry: Operation) -> list[Param]:
                 f"parameter %{name.data} of @{entry.sym_name.data} is no tensor, so that it cannot be called from outside",
                 "give every parameter of the entry a tensor type",
             )
-        shape = tuple("?" if extent == -1 else extent for extent in type.get_shape())
+        shape = tuple("?" if extent == DYNAMIC_INDEX else extent for extent in type.get_shape())
         params.append(Param(name.data, shape, type_to_dtype(type.element_type)))
     return params
 

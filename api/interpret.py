@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -63,11 +64,15 @@ def kernel_params(entry: Operation) -> list[Param]:
 
     function = entry
     if isinstance(entry, te.FuncOp):
-        from ..lowering.te import prim_func_of
+        from ..lowering.te import create_prim_func
 
-        function = prim_func_of(entry)
+        function = create_prim_func(entry)
     assert isinstance(function, tir.PrimFuncOp)
-    return [param_of(param) for param in signature_of(function).params]
+    params = [param_of(param) for param in signature_of(function).params]
+    if isinstance(entry, te.FuncOp):
+        # The handle of a symbolic buffer has a name of its own; the tensor's is the one that counts.
+        params = [replace(param, name=name) for param, name in zip(params, entry.param_names(), strict=True)]
+    return params
 
 
 def draw(params: Sequence[Param], seed: int) -> dict[str, Array]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, StringAttr
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
+from ..dialects import te
 from ..lowering.pipeline import Observer, Options, lower_module
 from .entry import relay_params, result_tensors
 from .executable import Executable, Kind
@@ -41,8 +43,14 @@ def compile_native(
             if signature is not None and isinstance(name, StringAttr):
                 signatures[name.data] = signature
 
+    names = entry.param_names() if isinstance(entry, te.FuncOp) else None
     lower_module(module, options, (keep_signatures, *observers))
-    return KernelExecutable(options, kind, signatures[options.entry], module, load_code(translate(module), options))
+    signature = signatures[options.entry]
+    if names is not None:
+        # The handle of a symbolic buffer has a name of its own; the tensor's is the one that counts.
+        params = tuple(replace(param, name=name) for param, name in zip(signature.params, names, strict=True))
+        signature = replace(signature, params=params)
+    return KernelExecutable(options, kind, signature, module, load_code(translate(module), options))
 
 
 def load_code(text: str, options: Options) -> CompiledModule:

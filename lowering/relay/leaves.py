@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import BFloat16Type, FixedBitwidthType, IntegerType, TensorType, TupleType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, BFloat16Type, FixedBitwidthType, IntegerType, TensorType, TupleType
 from xdsl.ir import Attribute, SSAValue
 
 from ...dialects.relay.types import AdtType, FuncType, RefType, TypeVarType, UnknownType
@@ -49,7 +49,7 @@ def leaves_of(type: Attribute, where: SSAValue | None = None) -> tuple[Leaf, ...
     match type:
         case TensorType():
             shape = type.get_shape()
-            if -1 in shape:
+            if DYNAMIC_INDEX in shape:
                 raise error_at(
                     where,
                     "a dimension `?` is known only at run time",

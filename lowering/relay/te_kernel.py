@@ -14,6 +14,7 @@ from ...dialects.te.builder import Tensor
 from ...dialects.te.expr import Expr, ExprLike
 from ...dialects.tir.types import type_to_dtype
 from ...support.diagnostics import error_at
+from .leaves import leaves_of
 
 
 class Number(Tensor):
@@ -36,7 +37,8 @@ def te_function(function: relay.FnOp, name: str) -> Operation:
     values: dict[SSAValue, Sequence[Tensor]] = {}
     inputs: list[Tensor] = []
     for param, param_name in zip(function.params, function.param_names.data, strict=True):
-        leaves = list(tensor_leaves(param.type))
+        leaves_of(param.type, param)  # what native code cannot hold is refused here, at the parameter
+        leaves = tensor_leaves(param.type)
         tensors = [
             te.placeholder(
                 _shape(leaf), type_to_dtype(leaf.element_type), param_name.data + (f"_{k}" if len(leaves) > 1 else "")

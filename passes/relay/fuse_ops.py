@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, TensorType, TupleType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerAttr, ModuleOp, TensorType, TupleType
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
@@ -138,7 +138,7 @@ def node_pattern(op: Operation) -> OpPattern:
     match op:
         case OperatorOp():
             types = [op.result.type, *(a.type for a in op.args)]
-            dynamic = any(-1 in t.get_shape() for t in types if isinstance(t, TensorType))
+            dynamic = any(DYNAMIC_INDEX in t.get_shape() for t in types if isinstance(t, TensorType))
             return OpPattern.OPAQUE if dynamic or op.OPERATOR.stateful else op.OPERATOR.pattern
         case ConstantOp():
             array = op.value.array

@@ -49,7 +49,8 @@ def _load() -> CompiledModule:
 
     from ..llvm.jit import compile_ir
 
-    module = compile_ir(runtime_ir(platform.machine()), opt_level=2)
+    # The code is written as it shall run: optimizing it would only take time.
+    module = compile_ir(runtime_ir(platform.machine()), opt_level=0)
     reset = ctypes.CFUNCTYPE(None)(module.address("mirstack_reset"))
     shutdown = ctypes.CFUNCTYPE(None)(module.address("mirstack_shutdown"))
     reset()

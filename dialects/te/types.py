@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, NoneAttr, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, NoneType, StringAttr
 from xdsl.ir import Attribute, ParametrizedAttribute, TypeAttribute
 from xdsl.irdl import irdl_attr_definition, param_def
 from xdsl.utils.exceptions import VerifyException
@@ -17,7 +17,7 @@ from ..tir.types import I32, I64, Dim
 class TensorType(ParametrizedAttribute, TypeAttribute):
     """`!te.tensor<[4 : i32, none], f32>`: a tensor described by what computes it.
 
-    An extent is a number (i32 or i64), or NoneAttr where an operand of the op that makes the tensor gives it.
+    An extent is a number (i32 or i64), or NoneType where an operand of the op that makes the tensor gives it.
     """
 
     name = "te.tensor"
@@ -43,7 +43,7 @@ class TensorType(ParametrizedAttribute, TypeAttribute):
     @property
     def open_dims(self) -> int:
         """How many extents are symbolic."""
-        return sum(isinstance(d, NoneAttr) for d in self.shape.data)
+        return sum(isinstance(d, NoneType) for d in self.shape.data)
 
     def buffer(self, scope: str = "global") -> tir.BufferType:
         """The type of a buffer that holds such a tensor."""
@@ -51,7 +51,7 @@ class TensorType(ParametrizedAttribute, TypeAttribute):
 
     def verify(self) -> None:
         for dim in self.shape.data:
-            if isinstance(dim, NoneAttr):
+            if isinstance(dim, NoneType):
                 continue
             if not isinstance(dim, IntegerAttr) or dim.type not in (I32, I64) or dim.value.data < 0:
                 raise VerifyException(

@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import (
     ArrayAttr,
     DictionaryAttr,
     IntegerAttr,
-    NoneAttr,
+    NoneType,
     StringAttr,
     VectorType,
 )
@@ -120,7 +120,7 @@ class BufferOp(IRDLOperation):
 
 
 def _open(dims: Sequence[Attribute]) -> int:
-    return sum(isinstance(d, NoneAttr) for d in dims)
+    return sum(isinstance(d, NoneType) for d in dims)
 
 
 def _merge(dims: Sequence[Attribute], values: Sequence[SSAValue]) -> list[int | SSAValue]:

@@ -203,7 +203,7 @@ KNOWN = DTYPE_FIRST | DTYPE_LAST | BOOLEAN | HANDLES | SAME_DTYPE | SECOND_DTYPE
 
 
 def intrinsic_type(name: str, arguments: Sequence[Attribute]) -> Attribute:
-    """The dtype of `T.name(…)` with arguments of these types, where the text does not give it; NoneAttr for void."""
+    """The dtype of `T.name(…)` with arguments of these types, where the text does not give it; NoneType for void."""
     if name in HANDLES:
         return HandleType.get()
     if name in BOOLEAN:

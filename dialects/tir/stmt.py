@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, NoneAttr, StringAttr, UnitAttr
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, NoneType, StringAttr, UnitAttr
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
@@ -42,7 +42,7 @@ from .types import I1, I32, BufferType, RegionType, TokenType, type_to_dtype
 class PrimFuncOp(IRDLOperation):
     """`@T.prim_func def f(A: T.Buffer(…), n: T.int32)`: parameters are buffers, handles and scalars.
 
-    `attrs` is what `T.func_attr` gives (without `global_symbol`, when that equals the name). `ret_type` is NoneAttr
+    `attrs` is what `T.func_attr` gives (without `global_symbol`, when that equals the name). `ret_type` is NoneType
     for a function that returns nothing.
     """
 
@@ -51,7 +51,7 @@ class PrimFuncOp(IRDLOperation):
     sym_visibility = opt_prop_def(StringAttr)
     param_names = prop_def(ArrayAttr[StringAttr])
     attrs = prop_def(DictionaryAttr, default_value=NO_ATTRS)
-    ret_type = prop_def(Attribute, default_value=NoneAttr())
+    ret_type = prop_def(Attribute, default_value=NoneType())
     body = region_def("single_block")
     traits = traits_def(IsolatedFromAbove(), SymbolOpInterface(), NoTerminator())
 
@@ -69,7 +69,7 @@ class PrimFuncOp(IRDLOperation):
             "sym_name": StringAttr(name),
             "param_names": ArrayAttr([StringAttr(n) for n in param_names]),
             "attrs": attrs,
-            "ret_type": ret_type or NoneAttr(),
+            "ret_type": ret_type or NoneType(),
         }
         if private:
             properties["sym_visibility"] = StringAttr("private")

@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import (
     IntAttr,
     IntegerAttr,
     IntegerType,
-    NoneAttr,
+    NoneType,
     Signedness,
     StringAttr,
     VectorType,
@@ -26,10 +26,10 @@ from xdsl.irdl import irdl_attr_definition, param_def
 
 from ...support.diagnostics import Diagnostic, MirError
 
-Dim: TypeAlias = "IntegerAttr | NoneAttr"
-"""One extent or stride of a buffer: a number (i32 or i64, as TVM writes `8` or `T.int64(8)`), or NoneAttr where an operand gives it."""
+Dim: TypeAlias = "IntegerAttr | NoneType"
+"""One extent or stride of a buffer: a number (i32 or i64, as TVM writes `8` or `T.int64(8)`), or NoneType where an operand gives it."""
 
-DYNAMIC = NoneAttr()
+DYNAMIC = NoneType()
 
 I1 = IntegerType(1)
 I32 = IntegerType(32)
@@ -51,7 +51,7 @@ _FLOAT_NAMES = {type: name for name, type in _FLOATS.items()}
 class HandleType(ParametrizedAttribute, TypeAttribute):
     """A pointer: `T.handle`, or `T.handle("float32", "global")` when what it points to is known.
 
-    `pointee` is NoneAttr for an opaque handle and UnitAttr for `T.handle("void")`; `scope` is "" when not given.
+    `pointee` is NoneType for an opaque handle and UnitAttr for `T.handle("void")`; `scope` is "" when not given.
     """
 
     name = "tir.handle"
@@ -60,14 +60,14 @@ class HandleType(ParametrizedAttribute, TypeAttribute):
 
     @staticmethod
     def get(pointee: Attribute | None = None, scope: str = "") -> HandleType:
-        return HandleType(pointee or NoneAttr(), StringAttr(scope))
+        return HandleType(pointee or NoneType(), StringAttr(scope))
 
 
 @irdl_attr_definition
 class BufferType(ParametrizedAttribute, TypeAttribute):
     """A multi-dimensional buffer: extents, element type and storage scope.
 
-    Extents that are not numbers are NoneAttr; the op that makes the buffer holds them as operands, with the strides,
+    Extents that are not numbers are NoneType; the op that makes the buffer holds them as operands, with the strides,
     the element offset and the alignment. A buffer that is a function's parameter has only numbers and is compact.
     """
 
@@ -157,7 +157,7 @@ def dtype_to_type(dtype: str) -> Attribute:
     if dtype == "handle":
         return HandleType.get()
     if dtype in ("", "void"):
-        return NoneAttr()
+        return NoneType()
     scalar, _, lanes = dtype.partition("x")
     if lanes:
         scalable = lanes.startswith("vscalex")
@@ -190,7 +190,7 @@ def type_to_dtype(type: Attribute) -> str:
             return f"{type_to_dtype(type.element_type)}x{scalable}{type.shape.data[0].data}"
         case HandleType():
             return "handle"
-        case NoneAttr():
+        case NoneType():
             return "void"
         case _:
             return _FLOAT_NAMES[type]

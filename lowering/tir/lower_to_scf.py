@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import func
-from xdsl.dialects.builtin import IntegerAttr, MemRefType, ModuleOp, NoneAttr, StringAttr, UnitAttr
+from xdsl.dialects.builtin import IntegerAttr, MemRefType, ModuleOp, NoneType, StringAttr, UnitAttr
 from xdsl.dialects.llvm import LLVMPointerType
 from xdsl.ir import Attribute, BlockArgument, Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
@@ -153,7 +153,7 @@ def _is_written(buffers: Iterable[SSAValue]) -> bool:
 
 def _returned_type(function: tir.PrimFuncOp) -> Attribute | None:
     """The type of what T.ret gives, None for a function that returns nothing."""
-    if not isinstance(function.ret_type, NoneAttr):
+    if not isinstance(function.ret_type, NoneType):
         return function.ret_type
     for op in function.body.block.ops:
         if isinstance(op, tir.CallOp) and op.intrinsic.data == "ret" and op.arguments:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import keyword
 from collections.abc import Iterable, Sequence
 
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FloatAttr, IntegerAttr, NoneAttr, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FloatAttr, IntegerAttr, NoneType, StringAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...dialects import te, tir
@@ -13,7 +13,7 @@ from ...dialects.te.sharing import EXPRESSIONS, shared_values
 from ...dialects.tir.types import F32, I1, I32, I64, type_to_dtype
 from ...support.diagnostics import error_at
 from ...support.walk import walk_ops
-from .expr_printer import ExprPrinter, constant_of, explicit, number_text, quoted
+from .expr_printer import ExprPrinter, constant_of, explicit, index_types, number_text, quoted
 from .names import LOOPS, globals_of_te
 
 MOST_REPEATED = 64
@@ -66,7 +66,7 @@ class _FunctionPrinter:
             axes = {n.data for n in op.iter_names.data}
             for inner in walk_ops(op):
                 for value in inner.operands if inner is not op else ():
-                    if value.owner is not None and not isinstance(value.owner, Block) and value.owner.parent is block:
+                    if not isinstance(value.owner, Block) and value.owner.parent is block:
                         hidden.setdefault(value, set()).update(axes)
         for op in block.ops:
             if not isinstance(op, EXPRESSIONS):
@@ -277,7 +277,7 @@ class _FunctionPrinter:
             self._line(f"def {function}({ins}, {outs}):")
             self._statements(op.body.block, 2, captured | {ins, outs})
         shapes = [self._shape(r) for r in op.results]
-        dtypes = [type_to_dtype(r.type.dtype) for r in op.results_ if isinstance(r.type, te.TensorType)]
+        dtypes = [type_to_dtype(r.type.dtype) for r in op.results_]
         given = {type_to_dtype(v.type.dtype) for v in op.inputs if isinstance(v.type, te.TensorType)}
         dtype = "" if len(given) == 1 and given == set(dtypes) else f", dtype=[{', '.join(map(quoted, dtypes))}]"
         shape = shapes[0] if len(shapes) == 1 else f"[{', '.join(shapes)}]"
@@ -294,7 +294,7 @@ class _FunctionPrinter:
                 case tir.EvaluateOp():
                     self._line(self.exprs.text(op.value), depth)
                 case tir.StoreOp():
-                    types = [d.type if isinstance(d, IntegerAttr) else I32 for d in op.buffer.type.shape.data]
+                    types = index_types(op.buffer)
                     indices = ", ".join(self.exprs.index(i, t) for i, t in zip(op.indices, types, strict=True)) or "()"
                     self._line(f"{self.exprs.text(op.buffer)}[{indices}] = {self.exprs.stored(op.value)}", depth)
                 case tir.ForOp():
@@ -344,7 +344,7 @@ def tuple_text(items: Sequence[str]) -> str:
 def attribute_text(attribute: Attribute) -> str:
     """An attribute as Python: what `attribute_of` of the emitter makes the attribute from."""
     match attribute:
-        case NoneAttr():
+        case NoneType():
             return "None"
         case StringAttr():
             return quoted(attribute.data)

@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import (
     IntAttr,
     IntegerAttr,
     IntegerType,
-    NoneAttr,
+    NoneType,
     StringAttr,
     UnitAttr,
 )
@@ -115,7 +115,7 @@ class Literals(Scope):
         pointee = self.dtype(first) if self.is_string(first) else self.named_type(first)
         if pointee is None:
             self.fail(first, "what a handle points to is a dtype", 'write T.handle("float32")')
-        return HandleType.get(UnitAttr() if isinstance(pointee, NoneAttr) else pointee, scope)
+        return HandleType.get(UnitAttr() if isinstance(pointee, NoneType) else pointee, scope)
 
     def typed_literal(self, type: Attribute, node: Expr) -> Const | None:
         """The constant that `T.dtype(node)` is when node is a literal, else None."""
@@ -171,7 +171,7 @@ class Literals(Scope):
             return StringAttr(self.string(node, ""))
         match node:
             case Token() if node == "None":
-                return NoneAttr()
+                return NoneType()
             case Sequence():
                 return ArrayAttr([self.attribute(item) for item in node.items])
             case Mapping():

@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import (
     FloatAttr,
     IntegerAttr,
     IntegerType,
-    NoneAttr,
+    NoneType,
     StringAttr,
     UnitAttr,
 )
@@ -106,7 +106,7 @@ def dtype(type: Attribute) -> str:
 def annotation(type: Attribute) -> str:
     """A type as an annotation: `T.int32`, `T.handle("float32", "global")`."""
     if isinstance(type, HandleType):
-        if isinstance(type.pointee, NoneAttr):
+        if isinstance(type.pointee, NoneType):
             return "T.handle"
         pointee = "void" if isinstance(type.pointee, UnitAttr) else type_to_dtype(type.pointee)
         scope = f", {quoted(type.scope.data)}" if type.scope.data else ""
@@ -155,7 +155,7 @@ def attribute_text(attr: Attribute, where: Operation | None = None) -> str:
             return f"[{', '.join(attribute_text(a, where) for a in attr.data)}]"
         case DictionaryAttr():
             return dictionary_text(attr, where)
-        case NoneAttr() | UnitAttr():
+        case NoneType() | UnitAttr():
             return "None"
         case TargetAttr():
             return f"T.target({attribute_text(attr.config, where)})"
@@ -356,7 +356,7 @@ class ExpressionPrinter:
             symbol = op.callee.string_value()
             return f"{self.callees.get(symbol, symbol)}({self.texts(op.arguments)})"
         arguments = [self.text(a) for a in op.arguments]
-        result = op.result.type if op.result is not None else NoneAttr()
+        result = op.result.type if op.result is not None else NoneType()
         if name in DTYPE_FIRST:
             arguments.insert(0, dtype(result))
         elif name in DTYPE_LAST:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from xdsl.dialects.builtin import DictionaryAttr, IntAttr, IntegerAttr, ModuleOp, NoneAttr, StringAttr
+from xdsl.dialects.builtin import DictionaryAttr, IntAttr, IntegerAttr, ModuleOp, NoneType, StringAttr
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 
 from ...dialects.tir.buffer import (
@@ -137,7 +137,7 @@ class FunctionPrinter(ExpressionPrinter):
         parameters: list[str] = []
         for name, arg in zip(op.param_names.data, op.params, strict=True):
             parameters.append(f"{self.names.define(arg, name.data)}: {self.parameter(arg)}")
-        result = "" if isinstance(op.ret_type, NoneAttr) else f" -> {annotation(op.ret_type)}"
+        result = "" if isinstance(op.ret_type, NoneType) else f" -> {annotation(op.ret_type)}"
         self.line(f"def {op.sym_name.data}({', '.join(parameters)}){result}:")
         self.indent += _TAB
         before = len(self.lines)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from lark import Token
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, NoneAttr, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, NoneType, StringAttr
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.rewriter import Rewriter
 
@@ -97,7 +97,7 @@ class FunctionReader(Blocks):
                 self.location = self.at(name)
                 self.define(name, self.make_buffer(MatchBufferOp, str(name), spec, handle))
             self.statements(self.function_body(tree.body))
-        ret_type = NoneAttr() if callee.result is None else callee.result
+        ret_type = NoneType() if callee.result is None else callee.result
         attrs = self.func_attrs
         if attrs.get("global_symbol") == StringAttr(tree.name):
             del attrs["global_symbol"]
@@ -770,7 +770,7 @@ class FunctionReader(Blocks):
                 return
         value = self.scalar(node)
         self.location = self.at(node)
-        if isinstance(value.type, NoneAttr):
+        if isinstance(value.type, NoneType):
             self.drop_result(value)
             return
         self.evaluate(value)
@@ -794,7 +794,7 @@ class FunctionReader(Blocks):
             return
         value = self.scalar(inner)
         self.location = self.at(call)
-        if isinstance(value.type, NoneAttr):
+        if isinstance(value.type, NoneType):
             self.drop_result(value)
             return
         self.evaluate(value)
@@ -890,7 +890,7 @@ def inline_simple_matches(op: PrimFuncOp) -> None:
     """A handle that is only matched to a simple buffer becomes the buffer itself, as TVM prints it."""
     names = list(op.param_names.data)
     for arg in list(op.body.block.args):
-        if not isinstance(arg.type, HandleType) or not isinstance(arg.type.pointee, NoneAttr):
+        if not isinstance(arg.type, HandleType) or not isinstance(arg.type.pointee, NoneType):
             continue
         use = arg.get_unique_use()
         match = use.operation if use is not None else None

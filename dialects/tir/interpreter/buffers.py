@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import NoneAttr
+from xdsl.dialects.builtin import NoneType
 from xdsl.ir import Operation, SSAValue
 
 from ....support.diagnostics import error_at
@@ -289,8 +289,8 @@ def compile_allocate(c: Compiler, op: AllocateOp) -> Step:
 
 @handles(AllocateConstOp)
 def compile_allocate_const(c: Compiler, op: AllocateConstOp) -> None:
-    pointee = op.result.type.pointee if isinstance(op.result.type, HandleType) else NoneAttr()
+    pointee = op.result.type.pointee if isinstance(op.result.type, HandleType) else NoneType()
     data = np.asarray(op.data.array)
-    if not isinstance(pointee, NoneAttr):
+    if not isinstance(pointee, NoneType):
         data = data.astype(dtype_of(pointee, op))
     c.template[c.slot(op.result)] = Pointer(Storage(data.reshape(-1)))

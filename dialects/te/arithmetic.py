@@ -167,8 +167,8 @@ def _integer_division(
     return build
 
 
-floordiv = _integer_division(tir.FloorDivOp, "floordiv", operator.floordiv, False)
-floormod = _integer_division(tir.FloorModOp, "floormod", operator.mod, True)
+floordiv = _integer_division(tir.FloorDivOp, "floordiv", lambda a, b: a // b, False)
+floormod = _integer_division(tir.FloorModOp, "floormod", lambda a, b: a % b, True)
 truncdiv = _integer_division(tir.DivOp, "truncdiv", _truncated, False)
 truncmod = _integer_division(tir.ModOp, "truncmod", lambda a, b: a - b * _truncated(a, b), True)
 
@@ -305,11 +305,11 @@ def _bitwise(intrinsic: str, symbol: str, fold: Callable[[int, int], int]) -> Ca
     return build
 
 
-bitwise_and = _bitwise("bitwise_and", "&", operator.and_)
-bitwise_or = _bitwise("bitwise_or", "|", operator.or_)
-bitwise_xor = _bitwise("bitwise_xor", "^", operator.xor)
-left_shift = _bitwise("shift_left", "<<", operator.lshift)
-right_shift = _bitwise("shift_right", ">>", operator.rshift)
+bitwise_and = _bitwise("bitwise_and", "&", lambda a, b: a & b)
+bitwise_or = _bitwise("bitwise_or", "|", lambda a, b: a | b)
+bitwise_xor = _bitwise("bitwise_xor", "^", lambda a, b: a ^ b)
+left_shift = _bitwise("shift_left", "<<", lambda a, b: a << b)
+right_shift = _bitwise("shift_right", ">>", lambda a, b: a >> b)
 
 
 def bitwise_not(a: ExprLike) -> Expr:

@@ -45,7 +45,7 @@ def _shape_operands(value: SSAValue) -> Sequence[SSAValue]:
         case ExternOp():
             assert isinstance(value, OpResult)
             results = value.owner.results_
-            before = sum(r.type.open_dims for r in results[: value.index] if isinstance(r.type, TensorType))
+            before = sum(r.type.open_dims for r in results[: value.index])
             return value.owner.shape[before:]
         case _:
             return ()
@@ -303,7 +303,7 @@ class ExternOp(IRDLOperation):
         if not self.results:
             raise VerifyException(f"extern '{name}' makes no tensor")
         types = [v.type for v in (*self.inputs, *self.results)]
-        count = sum(r.type.open_dims for r in self.results_ if isinstance(r.type, TensorType))
+        count = sum(r.type.open_dims for r in self.results_)
         if count != len(self.shape):
             raise VerifyException(
                 f"the results of extern '{name}' have {count} symbolic extents, but {len(self.shape)} values for them"

@@ -53,7 +53,7 @@ type_of = cache(tir.dtype_to_type)
 
 def func(
     name: str,
-    args: Sequence[te.Tensor | ex.Var],
+    args: Sequence[object],
     attrs: Mapping[str, te.AttrValue] | None = None,
     *,
     definitions: Sequence[Definition] = (),
@@ -99,10 +99,10 @@ def attribute_of(value: Any) -> Attribute:
             return StringAttr(value)
         case ex.Const():
             return number_of(value)
-        case Mapping():
-            return attributes_of(value)
-        case tuple() | list():
-            return ArrayAttr([attribute_of(item) for item in value])
+        case dict():
+            return attributes_of(value)  # pyright: ignore[reportUnknownArgumentType]
+        case _ if (items := ex.items_of(value)) is not None:
+            return ArrayAttr([attribute_of(item) for item in items])
         case _:
             raise ex.fail(
                 f"{ex.describe(value)} cannot be an attribute", "attributes are numbers, strings, lists and dicts"
@@ -413,7 +413,7 @@ class Emitter:
                 return tir.ConstOp.create(properties={"value": number_of(node)}, result_types=(type_of(node.dtype),))
             case ex.IfThenElse():
                 sides = [self._side(node.then_value), self._side(node.else_value)]
-                return tir.IfThenElseOp(operands[0], *sides, type_of(node.dtype))
+                return tir.IfThenElseOp(operands[0], sides[0], sides[1], type_of(node.dtype))
             case ex.Call():
                 return self._call(node, operands)
             case te.Reduce():

@@ -11,7 +11,7 @@ import operator
 import struct
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 ExprLike: TypeAlias = "Expr | TensorSlice | int | float"
 """What stands for an expression: one, or a Python number (int is int32, float is float32, bool is bool, as in TVM)."""
 
-_LOCATION: LocationAttr = UNKNOWN_LOC
+_location: LocationAttr = UNKNOWN_LOC
 
 INT_LIMITS = {"bool": (0, 1)} | {
     f"{prefix}{bits}": (-(1 << bits - 1), (1 << bits - 1) - 1) if prefix == "int" else (0, (1 << bits) - 1)
@@ -47,22 +47,22 @@ FLOAT_LIMITS = {
 @contextmanager
 def location_scope(location: LocationAttr) -> Generator[None]:
     """Expressions made inside stand at `location`."""
-    global _LOCATION
-    before, _LOCATION = _LOCATION, location
+    global _location
+    before, _location = _location, location
     try:
         yield
     finally:
-        _LOCATION = before
+        _location = before
 
 
 def current_location() -> LocationAttr:
     """Where what is made now stands."""
-    return _LOCATION
+    return _location
 
 
 def fail(message: str, *notes: str) -> MirError:
     """The error to raise at the current location."""
-    return error_at(_LOCATION, message, *notes)
+    return error_at(_location, message, *notes)
 
 
 class Expr:
@@ -73,7 +73,7 @@ class Expr:
     def __init__(self, dtype: str, args: tuple[Expr, ...] = ()):
         self.dtype = dtype
         self.args = args
-        self.location = _LOCATION
+        self.location = _location
 
     def __add__(self, other: ExprLike) -> Expr:
         return arithmetic.add(self, other)
@@ -308,11 +308,13 @@ def bits_of(dtype: str) -> int:
     return int(dtype.lstrip("abcdefghijklmnopqrstuvwxyz_"))
 
 
-def const(value: float, dtype: str | None = None) -> Expr:
+def const(value: object, dtype: str | None = None) -> Expr:
     """The number as a constant; without `dtype` an int is int32 (int64 where it does not fit), a float is float32.
 
     Raises MirError for an unknown dtype and for a number that does not fit.
     """
+    if not isinstance(value, (int, float)):
+        raise fail(f"a constant is a number, not {describe(value)}")
     if dtype is None:
         if isinstance(value, bool):
             dtype = "bool"
@@ -320,8 +322,6 @@ def const(value: float, dtype: str | None = None) -> Expr:
             dtype = "int32" if -(1 << 31) <= value < 1 << 31 else "int64"
         else:
             dtype = "float32"
-    if not isinstance(value, (int, float)):
-        raise fail(f"a constant is a number, not {describe(value)}")
     limits = INT_LIMITS.get(dtype)
     if limits is not None:
         if isinstance(value, float) and not math.isfinite(value):
@@ -364,6 +364,14 @@ def convert(value: object, dtype: str | None = None) -> Expr:
     if isinstance(value, (tuple, list)):
         raise fail("a scalar expression is expected here, not a tuple or list")
     raise fail(f"a scalar expression is expected here, not {describe(value)}")
+
+
+def items_of(value: object) -> tuple[Any, ...] | None:
+    """The items of a tuple or list; None for anything else."""
+    if isinstance(value, (tuple, list)):
+        items: tuple[Any, ...] = tuple(value)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+        return items
+    return None
 
 
 def describe(value: object) -> str:

@@ -11,8 +11,8 @@ from xdsl.dialects.builtin import LocationAttr
 
 from . import arithmetic as ar
 from . import expr as ex
-from .expr import Call, Const, Expr, ExprLike, Var, convert, current_location, describe, fail
-from .tensor import AttrValue, Dims, Operation, ShapeLike, Tensor, _scalar_dtype, dims_of  # pyright: ignore[reportPrivateUsage]
+from .expr import Call, Const, Expr, ExprLike, Var, convert, current_location, describe, fail, items_of
+from .tensor import AttrValue, Dims, Operation, ShapeLike, Tensor, checked_dtype, dims_of
 
 
 class Buffer:
@@ -217,13 +217,15 @@ def extern(
             statement, or a list of statements.
         dtype: of the result, or a list of one for each; by default that of all inputs.
     """
-    for tensor in inputs if isinstance(inputs, (tuple, list)) else ():
+    given = items_of(inputs)
+    if given is None:
+        raise fail("te.extern takes a list of input tensors")
+    for tensor in given:
         if not isinstance(tensor, Tensor):
             raise fail(f"te.extern takes tensors as inputs, not {describe(tensor)}")
-    if not isinstance(inputs, (tuple, list)):
-        raise fail("te.extern takes a list of input tensors")
-    several = isinstance(shape, (tuple, list)) and bool(shape) and isinstance(shape[0], (tuple, list))
-    shapes = [dims_of(s) for s in shape] if several else [dims_of(shape)]  # type: ignore[union-attr,arg-type]
+    parts = items_of(shape)
+    several = bool(parts) and items_of(parts[0]) is not None
+    shapes = [dims_of(s) for s in parts or ()] if several else [dims_of(shape)]  # type: ignore[arg-type]
     if dtype is None:
         found = {t.dtype for t in inputs}
         if len(found) != 1:
@@ -234,7 +236,7 @@ def extern(
     if len(dtypes) != len(shapes):
         raise fail(f"te.extern has {len(shapes)} result shapes, but {len(dtypes)} dtypes")
     for result_dtype in dtypes:
-        _scalar_dtype(result_dtype, f"a result of '{name}'")
+        checked_dtype(result_dtype, f"a result of '{name}'")
     ins = tuple(Buffer(t.name, t.dims, t.dtype) for t in inputs)
     outs = tuple(
         Buffer(name if len(shapes) == 1 else f"{name}_v{i}", d, t)
@@ -242,7 +244,7 @@ def extern(
     )
     op = ExternOp(name, tuple(inputs), ins, outs, tag, attrs)
     op.body = _statements(fcompute(ins, outs))
-    outputs = op._give(list(zip(shapes, dtypes, strict=True)))  # pyright: ignore[reportPrivateUsage]
+    outputs = op.give(list(zip(shapes, dtypes, strict=True)))
     return outputs[0] if len(outputs) == 1 else outputs
 
 
@@ -252,8 +254,8 @@ def _statements(body: Any) -> list[Stmt]:
             return [Evaluate(body)]
         case Evaluate() | Store() | For() | If():
             return [body]
-        case tuple() | list():
-            return [s for part in body for s in _statements(part)]
+        case _ if (parts := items_of(body)) is not None:
+            return [s for part in parts for s in _statements(part)]
         case _:
             raise fail(f"the function of te.extern gives a call or statements, not {describe(body)}")
 
@@ -269,7 +271,7 @@ class BufferPointer:
     def _unflattened(self, index: Any) -> Any:
         # TVM's pointer is one-dimensional whatever the buffer's rank.
         dims = self._buffer.dims
-        if isinstance(index, tuple) or len(dims) == 1:
+        if items_of(index) is not None or len(dims) == 1:
             return index
         indices: list[Expr] = []
         rest = convert(index)

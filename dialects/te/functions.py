@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import builtins
 import math
 from collections.abc import Callable
-from functools import reduce
 
 from . import arithmetic as ar
 from . import expr as ex
@@ -32,11 +32,11 @@ asinh, acosh, atanh = _unary("asinh"), _unary("acosh"), _unary("atanh")
 
 
 def _half_even(value: float) -> float:
-    return float(round(value))
+    return float(builtins.round(value))
 
 
 def _half_away(value: float) -> float:
-    return math.copysign(math.floor(abs(value) + 0.5), value)
+    return math.copysign(math.floor(math.fabs(value) + 0.5), value)
 
 
 def _rounding(name: str, fold: Callable[[float], float]) -> Callable[[ExprLike], Expr]:
@@ -201,20 +201,6 @@ def infinity(dtype: str) -> Expr:
     if not is_float(dtype):
         raise fail(f"dtype '{dtype}' has no infinity")
     return Const(math.inf, dtype)
-
-
-def all_of(*conditions: ExprLike) -> Expr:
-    """Whether all conditions hold; all are evaluated."""
-    if not conditions:
-        raise fail("te.all needs at least one condition")
-    return reduce(ar.logical_and, conditions) if len(conditions) > 1 else convert(conditions[0])
-
-
-def any_of(*conditions: ExprLike) -> Expr:
-    """Whether one condition holds; all are evaluated."""
-    if not conditions:
-        raise fail("te.any needs at least one condition")
-    return reduce(ar.logical_or, conditions) if len(conditions) > 1 else convert(conditions[0])
 
 
 def ceildiv(a: ExprLike, b: ExprLike) -> Expr:

@@ -204,6 +204,7 @@ class ReadOp(IRDLOperation):
 
     def verify_(self) -> None:
         type, name = self.tensor.type, tensor_name(self.tensor)
+        assert isinstance(type, TensorType)
         if len(self.indices) != type.rank:
             raise VerifyException(
                 f"tensor '{name}' has {type.rank} dimensions, but is read with {len(self.indices)} indices"

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import arithmetic as ar
-from .expr import Const, Expr, ExprLike, IterVar, Var, convert, current_location, describe, fail
+from .expr import Const, Expr, ExprLike, IterVar, Var, convert, current_location, describe, fail, items_of
 from .tensor import Reduce, ReducerInstance, Reduction
 
 
@@ -42,8 +42,9 @@ class CommReducer:
         """
         if isinstance(axis, IterVar) and axis.iter_type == "R":
             return self._reduce(expr, (axis,), where, init)
-        if isinstance(axis, (tuple, list)):
-            return self._reduce(expr, tuple(axis), where, init)
+        axes = items_of(axis)
+        if axes is not None:
+            return self._reduce(expr, axes, where, init)
         values = [v for v in (axis, where, init, *args) if v is not None]
         if not values and self.kind in ("all", "any"):
             return convert(expr)
@@ -66,8 +67,11 @@ class CommReducer:
             raise fail(f"te.{self.name} is given no axis to reduce over")
         if len({id(axis) for axis in axes}) != len(axes):
             raise fail(f"te.{self.name} is given an axis twice")
-        several = isinstance(expr, (tuple, list))
-        sources = tuple(convert(e) for e in expr) if several else (convert(expr),)
+        parts = items_of(expr)
+        several = parts is not None
+        sources = (convert(expr),) if parts is None else tuple(map(convert, parts))
+        if not sources:
+            raise fail(f"te.{self.name} is given nothing to reduce")
         if any(isinstance(s, Reduce) for s in sources):
             raise fail("a reduction cannot be reduced again in one compute", "give the inner reduction a te.compute")
         condition = None if where is None else convert(where)
@@ -75,13 +79,13 @@ class CommReducer:
             raise fail(f"the 'where' of a reduction must be bool, not {condition.dtype}")
         if isinstance(condition, Const) and condition.value:
             condition = None
-        inits = () if init is None else tuple(init) if isinstance(init, (tuple, list)) else (init,)
+        inits = () if init is None else items_of(init) or (init,)
         if inits and len(inits) != len(sources):
             raise fail(f"te.{self.name} reduces {len(sources)} values, but has {len(inits)} initial values")
         begin = tuple(ar.cast(s.dtype, convert(v)) for v, s in zip(inits, sources, strict=bool(inits)))
         reduction = Reduction(self._at(sources, several), sources, axes, condition, begin)
         results = tuple(Reduce(reduction, i) for i in range(len(sources)))
-        return results if several and len(results) > 1 else results[0]
+        return results[0] if len(results) == 1 else results
 
     def _at(self, sources: tuple[Expr, ...], several: bool) -> str | ReducerInstance:
         dtypes = tuple(s.dtype for s in sources)
@@ -100,10 +104,10 @@ class CommReducer:
         left = tuple(Var(f"x{i}" if several else "x", t) for i, t in enumerate(dtypes))
         right = tuple(Var(f"y{i}" if several else "y", t) for i, t in enumerate(dtypes))
         combined = self.combine(left, right) if several else self.combine(left[0], right[0])
-        results = tuple(map(convert, combined)) if isinstance(combined, (tuple, list)) else (convert(combined),)
+        results = tuple(map(convert, items_of(combined) or (combined,)))
         assert self.identity is not None
         neutral = self.identity(*dtypes)
-        identities = tuple(map(convert, neutral)) if isinstance(neutral, (tuple, list)) else (convert(neutral),)
+        identities = tuple(map(convert, items_of(neutral) or (neutral,)))
         for what, values in (("combines", results), ("has identities", identities)):
             if tuple(v.dtype for v in values) != dtypes:
                 raise fail(

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from . import arithmetic as ar
 from . import expr as ex
-from .expr import Const, Expr, ExprLike, IterVar, Var, convert, current_location, describe, fail
+from .expr import Const, Expr, ExprLike, IterVar, Var, convert, current_location, describe, fail, items_of
 
 AttrValue: TypeAlias = "int | float | bool | str | Sequence[AttrValue] | Mapping[str, AttrValue] | None"
 """An attribute of a compute, scan or extern."""
@@ -33,7 +33,8 @@ class Operation:
         self.location = current_location()
         self.outputs: tuple[Tensor, ...] = ()
 
-    def _give(self, outputs: Sequence[tuple[Dims, str]]) -> tuple[Tensor, ...]:
+    def give(self, outputs: Sequence[tuple[Dims, str]]) -> tuple[Tensor, ...]:
+        """Makes the tensors, of these shapes and dtypes."""
         self.outputs = tuple(Tensor(self, i, dims, dtype) for i, (dims, dtype) in enumerate(outputs))
         return self.outputs
 
@@ -131,7 +132,7 @@ class Read(Expr):
 
     __slots__ = ("tensor",)
 
-    def __init__(self, tensor: Tensor, indices: Sequence[ExprLike]):
+    def __init__(self, tensor: Tensor, indices: Sequence[object]):
         args: list[Expr] = []
         for number, (index, dim) in enumerate(zip(indices, tensor.dims, strict=True)):
             if isinstance(index, slice):
@@ -289,7 +290,8 @@ def dims_of(shape: ShapeLike) -> Dims:
     return tuple(dims)
 
 
-def _scalar_dtype(dtype: object, what: str) -> str:
+def checked_dtype(dtype: object, what: str) -> str:
+    """The dtype, which must be one of a tensor's elements. Raises MirError for any other."""
     if not isinstance(dtype, str) or (dtype not in ex.INT_LIMITS and dtype not in ex.FLOAT_LIMITS):
         raise fail(f"{what} cannot have dtype {dtype!r}", "dtypes are written like float32, int64, uint8 or bool")
     return dtype
@@ -297,19 +299,19 @@ def _scalar_dtype(dtype: object, what: str) -> str:
 
 def var(name: str = "tindex", dtype: str = "int32") -> Var:
     """A symbolic size, or a scalar argument."""
-    return Var(name, _scalar_dtype(dtype, f"variable '{name}'"))
+    return Var(name, checked_dtype(dtype, f"variable '{name}'"))
 
 
 def size_var(name: str = "size", dtype: str = "int32") -> Var:
     """A symbolic size that is not negative."""
-    if ex.is_float(_scalar_dtype(dtype, f"variable '{name}'")):
+    if ex.is_float(checked_dtype(dtype, f"variable '{name}'")):
         raise fail(f"size '{name}' has dtype {dtype}; a size is an integer")
     return Var(name, dtype, is_size=True)
 
 
 def placeholder(shape: ShapeLike, dtype: str = "float32", name: str = "placeholder") -> Tensor:
     """An input tensor."""
-    return PlaceholderOp(name)._give([(dims_of(shape), _scalar_dtype(dtype, f"tensor '{name}'"))])[0]  # pyright: ignore[reportPrivateUsage]
+    return PlaceholderOp(name).give([(dims_of(shape), checked_dtype(dtype, f"tensor '{name}'"))])[0]
 
 
 def reduce_axis(dom: Sequence[ExprLike], name: str = "rv") -> IterVar:
@@ -376,7 +378,8 @@ def compute_named(
         IterVar(axis_name, Const(0, dim.dtype), dim, "S") for axis_name, dim in zip(axis_names, dims, strict=True)
     )
     value = fcompute(*axis)
-    body = tuple(convert(v) for v in value) if isinstance(value, (tuple, list)) else (convert(value),)
+    parts = items_of(value)
+    body = (convert(value),) if parts is None else tuple(map(convert, parts))
     if not body:
         raise fail(f"compute '{name}' gives no value")
     reduced = [v for v in body if isinstance(v, Reduce)]
@@ -390,7 +393,7 @@ def compute_named(
             f"compute '{name}' gives several values, but they are not the results of one reduction",
             "make them one te.comm_reducer of several values, or several computes",
         )
-    outputs = ComputeOp(name, axis, body, tag, attrs)._give([(dims, v.dtype) for v in body])  # pyright: ignore[reportPrivateUsage]
+    outputs = ComputeOp(name, axis, body, tag, attrs).give([(dims, v.dtype) for v in body])
     return outputs[0] if len(outputs) == 1 else outputs
 
 
@@ -418,8 +421,8 @@ def scan(
         ("state_placeholder", state_placeholder),
         ("inputs", inputs or ()),
     ):
-        tensors = tuple(given) if isinstance(given, (tuple, list)) else (given,)
-        for tensor in tensors:
+        tensors = items_of(given) or ((given,) if isinstance(given, Tensor) else ())
+        for tensor in tensors or (() if what == "inputs" else (given,)):
             if not isinstance(tensor, Tensor):
                 raise fail(f"te.scan takes tensors as {what}, not {describe(tensor)}")
         groups.append(tensors)
@@ -434,5 +437,5 @@ def scan(
         if not state.dims:
             raise fail(f"the state '{state.name}' of te.scan needs a first dimension to step along")
     op = ScanOp(name, inits, updates, states, read, tag, attrs)
-    outputs = op._give([(s.dims, s.dtype) for s in states])  # pyright: ignore[reportPrivateUsage]
+    outputs = op.give([(s.dims, s.dtype) for s in states])
     return outputs[0] if len(outputs) == 1 else outputs

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, NoneAttr
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, NoneType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...dialects import te, tir
@@ -78,7 +78,7 @@ class Lowering:
         self._parameters()
         body = [op for op in self.function.body.block.ops if op in self.needed]
         scans = [op for op in body if isinstance(op, te.ScanOp)]
-        inside = {op for scan in scans for op in steps_of(scan)}
+        inside: set[Operation] = {op for scan in scans for op in steps_of(scan)}
         for op in body:
             if isinstance(op, te.ComputeOp | te.ExternOp | te.ScanOp):
                 self._allocate(op, inside)
@@ -359,7 +359,9 @@ class Lowering:
         self.block.add_op(made)
         block = made.body.block
         tensors = [*op.inputs, *op.results]
-        known = {arg: self.buffers[t] for arg, t in zip(op.body.block.args, tensors, strict=True)}
+        known: dict[SSAValue, SSAValue] = {
+            arg: self.buffers[t] for arg, t in zip(op.body.block.args, tensors, strict=True)
+        }
         body = BlockBody(self, block, known)
         body.copy_all(op.body.block)
         regions = RegionBuilder(self.extents, {})
@@ -423,7 +425,7 @@ def annotation(value: Attribute) -> Attribute:
             return ArrayAttr([annotation(v) for v in value.data])
         case DictionaryAttr():
             return DictionaryAttr({key: annotation(v) for key, v in value.data.items()})
-        case NoneAttr():
+        case NoneType():
             return value
         case _:
             return value

@@ -71,31 +71,30 @@ class Calls(Expressions):
 
     def _bound(self, name: str, function: Callable[..., Any], arguments: list[Any], keywords: dict[str, Any]) -> Any:
         """Calls a function of ours, its arguments matched with its parameters and looked at first."""
+        plain: Callable[..., Any] = getattr(function, "__func__", function)
+        bound_to: list[Any] = [] if plain is function else [getattr(function, "__self__", None)]
         try:
-            bound = signature_of(getattr(function, "__func__", function)).bind(
-                *([function.__self__] if hasattr(function, "__func__") else []),
-                *arguments,
-                **keywords,  # type: ignore[attr-defined]
-            )
+            bound = signature_of(plain).bind(*bound_to, *arguments, **keywords)
         except TypeError as error:
             raise fail(f"{name}: {error}") from None
         for parameter, value in bound.arguments.items():
             if parameter in TEXTS and not isinstance(value, str):
-                if parameter == "dtype" and (
-                    value is None or (isinstance(value, (list, tuple)) and all(isinstance(v, str) for v in value))
+                several = ex.items_of(value) or ()
+                if parameter != "dtype" or (
+                    value is not None and not (several and all(isinstance(v, str) for v in several))
                 ):
-                    continue
-                raise fail(f"'{parameter}' of {name} is a string, not {ex.describe(value)}")
+                    raise fail(f"'{parameter}' of {name} is a string, not {ex.describe(value)}")
             if parameter == "attrs" and value is not None:
                 self._check_attrs(name, value)
         return function(*arguments, **keywords)
 
     def _check_attrs(self, name: str, value: Any) -> None:
-        if not isinstance(value, dict) or not all(isinstance(key, str) for key in value):
+        keys: list[Any] = list(value) if isinstance(value, dict) else [None]  # pyright: ignore[reportUnknownArgumentType]
+        if not all(isinstance(key, str) for key in keys):
             raise fail(f"'attrs' of {name} is a dictionary with names as keys, not {ex.describe(value)}")
 
     def _define(self, made: Any) -> Any:
-        first = made[0] if isinstance(made, tuple) else made
+        first: object = (ex.items_of(made) or (made,))[0]
         self.definitions.append(first.op if isinstance(first, te.Tensor) else first)
         return made
 

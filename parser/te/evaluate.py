@@ -75,7 +75,7 @@ class Evaluator(Calls):
         return private
 
     def _function(self, function: tree.Function, returned: Any, scope: Mapping[str, Any], private: bool) -> FuncOp:
-        listed = list(returned) if isinstance(returned, (tuple, list)) else [returned]
+        listed = list(ex.items_of(returned) or (returned,))
         end = function.body[-1].at if function.body else function.at
         with self.at(end):
             for value in listed:
@@ -139,11 +139,12 @@ class Evaluator(Calls):
                 case tree.Name():
                     scope[target.name] = value
                 case tree.Display():
-                    if not isinstance(value, (tuple, list)):
+                    parts = ex.items_of(value)
+                    if parts is None:
                         raise fail(f"{ex.describe(value)} cannot be taken apart into {len(target.items)} names")
-                    if len(value) != len(target.items):
-                        raise fail(f"{len(value)} values cannot be assigned to {len(target.items)} names")
-                    for item, part in zip(target.items, value, strict=True):
+                    if len(parts) != len(target.items):
+                        raise fail(f"{len(parts)} values cannot be assigned to {len(target.items)} names")
+                    for item, part in zip(target.items, parts, strict=True):
                         self._assign(item, part, scope)
                 case tree.Index():
                     base, indices = self.value(target.base, scope), self._indices(target, scope)

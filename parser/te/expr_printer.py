@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import struct
+from collections.abc import Iterable, Sequence
 
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr, StringAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
@@ -119,6 +120,17 @@ def explicit(value: IntegerAttr | FloatAttr) -> str:
     return f'tir.const({number_text(value)}, "{type_to_dtype(value.type)}")'
 
 
+def index_types(buffer: SSAValue) -> list[Attribute]:
+    """The dtype that each dimension of a buffer gives to a Python int."""
+    type = buffer.type
+    dims = type.shape.data if isinstance(type, tir.BufferType) else ()
+    return [d.type if isinstance(d, IntegerAttr) else I32 for d in dims]
+
+
+def _element_type(buffer: SSAValue) -> Attribute | None:
+    return buffer.type.dtype if isinstance(buffer.type, tir.BufferType) else None
+
+
 class ExprPrinter:
     """Writes values by `names`, the rest as expressions."""
 
@@ -173,8 +185,7 @@ class ExprPrinter:
                 extents = te.extents_of(op.tensor)
                 return self._element(self.text(op.tensor), op.indices, [e.type for e in extents]), POSTFIX
             case tir.LoadOp():
-                types = [d.type if isinstance(d, IntegerAttr) else I32 for d in op.buffer.type.shape.data]
-                return self._element(self.text(op.buffer), op.indices, types), POSTFIX
+                return self._element(self.text(op.buffer), op.indices, index_types(op.buffer)), POSTFIX
             case tir.DivOp():
                 if isinstance(element_of(op.lhs.type), type(I32)):
                     return self._pair("te.truncdiv", op), POSTFIX
@@ -219,7 +230,7 @@ class ExprPrinter:
         assert isinstance(last, tir.YieldOp)
         return self.text(last.values[0])
 
-    def _element(self, base: str, indices: tuple[SSAValue, ...] | list[SSAValue], types: list[Attribute]) -> str:  # type: ignore[type-arg]
+    def _element(self, base: str, indices: Iterable[SSAValue], types: Sequence[Attribute]) -> str:
         texts = [self.index(i, t) for i, t in zip(indices, types, strict=True)]
         return f"{base}[{', '.join(texts) or '()'}]"
 
@@ -294,7 +305,7 @@ class ExprPrinter:
         bits = constant_of(mask)
         if not isinstance(data.owner, tir.BufferGetOp) or data.owner.field.data != "data" or bits is None:
             return None
-        if not isinstance(annotation.owner, tir.CallOp) or annotation.type != data.owner.buffer.type.dtype:
+        if not isinstance(annotation.owner, tir.CallOp) or annotation.type != _element_type(data.owner.buffer):
             return None
         modes = {1: "r", 2: "w", 3: "rw"}
         mode = modes.get(bits.value.value.data) if isinstance(bits.value, IntegerAttr) else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -19,10 +18,11 @@ from .reader import Source
 from .scope import Function, Scope
 
 _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
-    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv,
-    "%": operator.mod, "**": operator.pow, "<<": operator.lshift, ">>": operator.rshift, "&": operator.and_,
-    "|": operator.or_, "^": operator.xor, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
-    "==": operator.eq, "!=": operator.ne,
+    "+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lambda a, b: a * b, "/": lambda a, b: a / b,
+    "//": lambda a, b: a // b, "%": lambda a, b: a % b, "**": lambda a, b: a**b, "<<": lambda a, b: a << b,
+    ">>": lambda a, b: a >> b, "&": lambda a, b: a & b, "|": lambda a, b: a | b, "^": lambda a, b: a ^ b,
+    "<": lambda a, b: a < b, "<=": lambda a, b: a <= b, ">": lambda a, b: a > b, ">=": lambda a, b: a >= b,
+    "==": lambda a, b: a == b, "!=": lambda a, b: a != b,
 }  # fmt: skip
 _FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {
     "+": ar.add, "-": ar.subtract, "*": ar.multiply, "/": ar.divide, "//": ar.floordiv, "%": ar.floormod,
@@ -163,25 +163,25 @@ class Expressions:
         return tuple(self._items(node.items, scope))
 
     def _index(self, base: Any, indices: Any) -> Any:
-        match base:
-            case te.Tensor() | te.TensorSlice() | ext.Buffer() | ext.BufferPointer():
-                return base[indices]
-            case tuple() | list():
-                if isinstance(indices, slice):
-                    return base[indices]
-                if isinstance(indices, ex.Const):
-                    indices = int(indices)
-                if not isinstance(indices, int):
-                    raise fail(f"the index of a tuple or list is a number, not {ex.describe(indices)}")
-                if not -len(base) <= indices < len(base):
-                    raise fail(f"index {indices} is outside a tuple or list of {len(base)}")
-                return base[indices]
-            case dict():
-                if not isinstance(indices, str) or indices not in base:
-                    raise fail(f"the dictionary has no entry {indices!r}")
-                return base[indices]
-            case _:
-                raise fail(f"{ex.describe(base)} cannot be indexed")
+        if isinstance(base, (te.Tensor, te.TensorSlice, ext.Buffer, ext.BufferPointer)):
+            return base[indices]
+        if isinstance(base, dict):
+            entries: dict[str, Any] = base  # pyright: ignore[reportUnknownVariableType]
+            if not isinstance(indices, str) or indices not in entries:
+                raise fail(f"the dictionary has no entry {indices!r}")
+            return entries[indices]
+        items = ex.items_of(base)
+        if items is None:
+            raise fail(f"{ex.describe(base)} cannot be indexed")
+        if isinstance(indices, slice):
+            return items[indices]  # pyright: ignore[reportArgumentType, reportCallIssue, reportUnknownVariableType]
+        if isinstance(indices, ex.Const):
+            indices = int(indices)
+        if not isinstance(indices, int):
+            raise fail(f"the index of a tuple or list is a number, not {ex.describe(indices)}")
+        if not -len(items) <= indices < len(items):
+            raise fail(f"index {indices} is outside a tuple or list of {len(items)}")
+        return items[indices]
 
     def _attribute(self, base: Any, name: str) -> Any:
         if isinstance(base, Namespace):
@@ -219,15 +219,15 @@ class Expressions:
             function = _FUNCTIONS.get(op)
             if function is not None:
                 return function(left, right)
-        if op == "+" and type(left) is type(right) and isinstance(left, (tuple, list, str)):
-            return left + right  # type: ignore[operator]
         if (
-            op in ("==", "!=")
-            and isinstance(left, (str, tuple, list, type(None)))
-            and isinstance(right, (str, tuple, list, type(None)))
+            type(left) is type(right)
+            and (isinstance(left, str) or ex.items_of(left) is not None)
+            and op in ("+", "==", "!=")
         ):
-            return (left is right or (isinstance(left, str) and left == right)) == (op == "==")
-        wrong = left if not isinstance(left, (int, float, ex.Expr, te.TensorSlice)) else right
+            return _ARITHMETIC[op](left, right)
+        if op in ("==", "!=") and (left is None or right is None or type(left) is not type(right)):
+            return (left is right) == (op == "==")
+        wrong = right if isinstance(left, (int, float, ex.Expr, te.TensorSlice)) else left
         raise fail(f"'{op}' cannot be applied to {ex.describe(wrong)}")
 
     def _python(self, op: str, left: float, right: float) -> Any:
@@ -263,6 +263,8 @@ class Expressions:
     def _truth(self, value: Any) -> bool:
         if isinstance(value, ex.Expr):
             return bool(value)
-        if isinstance(value, (int, float, str, tuple, list, dict)) or value is None:
-            return bool(value)
+        if value is None or isinstance(value, (int, float, str, dict)):
+            return bool(value)  # pyright: ignore[reportUnknownArgumentType]
+        if (items := ex.items_of(value)) is not None:
+            return bool(items)
         raise fail(f"{ex.describe(value)} has no truth value")

@@ -93,25 +93,27 @@ LOOPS = {"serial": "serial", "parallel": "parallel", "vectorized": "vectorized",
 
 
 def _length(value: Any) -> int:
-    if not isinstance(value, (tuple, list, str, dict)):
+    items = ex.items_of(value)
+    if items is None:
         raise ex.fail(f"len() takes a tuple or list, not {ex.describe(value)}")
-    return len(value)
+    return len(items)
 
 
-def _python(name: str, function: Callable[..., Any], kinds: tuple[type, ...]) -> Builtin:
+def _python(name: str, function: Callable[..., Any], takes_several: bool) -> Builtin:
     def call(*values: Any) -> Any:
-        flat = (
-            values[0]
-            if len(values) == 1 and isinstance(values[0], (tuple, list)) and name in ("min", "max", "sum")
-            else values
-        )
-        for value in flat:
-            if not isinstance(value, kinds):
+        numbers = ex.items_of(values[0]) if takes_several and len(values) == 1 else values
+        if not numbers or (not takes_several and len(numbers) != 1):
+            raise ex.fail(f"{name}() takes {'numbers' if takes_several else 'one number'}")
+        for value in numbers:
+            if not isinstance(value, (int, float)):
                 raise ex.fail(
                     f"{name}() is Python's and takes numbers, not {ex.describe(value)}",
-                    f"for expressions write te.{name}",
+                    f"for expressions write te.{name}" if takes_several else 'for expressions write x.astype("int32")',
                 )
-        return function(flat) if flat is not values else function(*values)
+        try:
+            return function(numbers) if takes_several else function(numbers[0])
+        except (OverflowError, ValueError):
+            raise ex.fail(f"{name}({numbers[0]}) has no value") from None
 
     return Builtin(name, call)
 
@@ -129,9 +131,10 @@ def _to_float(value: Any) -> float:
 
 def _sequence(kind: type[tuple[Any, ...]] | type[list[Any]]) -> Callable[[Any], Any]:
     def build(value: Any = ()) -> Any:
-        if not isinstance(value, (tuple, list)):
+        items = ex.items_of(value)
+        if items is None:
             raise ex.fail(f"{kind.__name__}() takes a tuple or list, not {ex.describe(value)}")
-        return kind(value)
+        return kind(items)
 
     return build
 
@@ -149,7 +152,6 @@ def globals_of_te() -> dict[str, Any]:
     for name, kind in LOOPS.items():
         functions[name] = Builtin(f"T.{name}", _loop_kind(kind))
     space = Namespace("te", functions)
-    numbers = (int, float)
     return {
         "te": space,
         "tir": Namespace("tir", functions),
@@ -160,12 +162,12 @@ def globals_of_te() -> dict[str, Any]:
         "tuple": Builtin("tuple", _sequence(tuple)),
         "list": Builtin("list", _sequence(list)),
         "float": Builtin("float", _to_float),
-        "int": _python("int", int, numbers),
-        "bool": _python("bool", bool, numbers),
-        "abs": _python("abs", abs, numbers),
-        "min": _python("min", min, numbers),
-        "max": _python("max", max, numbers),
-        "sum": _python("sum", sum, numbers),
+        "int": _python("int", int, False),
+        "bool": _python("bool", bool, False),
+        "abs": _python("abs", abs, False),
+        "min": _python("min", min, True),
+        "max": _python("max", max, True),
+        "sum": _python("sum", sum, True),
     }
 
 

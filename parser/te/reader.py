@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from xdsl.dialects.builtin import LocationAttr
 
@@ -14,6 +14,9 @@ from ..items import Item
 from ..lalr import Parser, Table, Tokens, load_table, reducers
 from . import tree
 from .lexer import LexError, tokenize
+
+_Head: TypeAlias = "tuple[list[str], str | None]"
+"""Parameters, and the name behind a star."""
 
 _GRAMMAR = Path(__file__).with_name("te.lark")
 
@@ -153,6 +156,10 @@ def _heads_line(kinds: list[str], end: int) -> bool:
     return kinds[start] in _HEADS
 
 
+def _keyword(argument: Any) -> tuple[int, tree.Expr] | None:
+    return argument if isinstance(argument, tuple) else None  # pyright: ignore[reportUnknownVariableType]
+
+
 class _Builder:
     """One method for each rule; terminals arrive as token indices."""
 
@@ -215,10 +222,11 @@ class _Builder:
         function.decorators = decorators
         return function
 
-    def on_params(self, *parts: Any) -> tuple[list[str], str | None]:
+    def on_params(self, *parts: Any) -> _Head:
         names: list[str] = []
         rest: str | None = None
-        for token, starred in parts[0] if parts else ():
+        declared: list[tuple[int, bool]] = parts[0] if parts else []
+        for token, starred in declared:
             name = self.texts[token]
             if rest is not None:
                 raise self.refuse(token, f"parameter '{name}' stands behind *{rest}, which takes all that follows")
@@ -230,8 +238,10 @@ class _Builder:
                 names.append(name)
         return names, rest
 
-    def on_function(self, *parts: Any) -> tree.Function:
-        at, name, _, (params, rest), *_, body = parts
+    def on_function(
+        self, at: int, name: int, left: int, head: _Head, right: int, returns: None, colon: int, body: list[tree.Stmt]
+    ) -> tree.Function:
+        params, rest = head
         return tree.Function(self.starts[at], self.texts[name], params, rest, body)
 
     def on_for_loop(self, at: int, target: Any, in_: int, iterable: Any, colon: int, body: Any) -> tree.For:
@@ -275,8 +285,9 @@ class _Builder:
         keywords: list[tuple[str, tree.Expr]] = []
         positional: list[tree.Expr] = []
         for argument in arguments:
-            if isinstance(argument, tuple):
-                token, value = argument
+            pair = _keyword(argument)
+            if pair is not None:
+                token, value = pair
                 name = self.texts[token]
                 if any(name == other for other, _ in keywords):
                     raise self.refuse(token, f"argument '{name}' is given twice")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from ...dialects.te.expr import fail
+from ...dialects.te.expr import fail, items_of
 from . import tree
 
 
@@ -58,13 +58,10 @@ class Function:
         if self.rest is not None:
             more = ndim - len(names)
             if varargs_names is not None:
-                if (
-                    not isinstance(varargs_names, (tuple, list))
-                    or not all(isinstance(n, str) for n in varargs_names)
-                    or len(varargs_names) != more
-                ):
+                given = items_of(varargs_names) or ()
+                if len(given) != more or not all(isinstance(n, str) for n in given):
                     raise fail(f"varargs_names must be {more} names here, one for each axis that *{self.rest} takes")
-                names += varargs_names
+                names += given
             else:
                 names += [f"i{i}" for i in range(more)]
         if len(names) != ndim:

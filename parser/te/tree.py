@@ -110,7 +110,7 @@ class Call:
     at: int
     function: Expr
     arguments: list[Expr]
-    keywords: list[tuple[str, Expr]] = field(default_factory=list[tuple[str, "Expr"]])
+    keywords: list[tuple[str, Expr]] = field(default_factory=lambda: [])
 
 
 @dataclass(slots=True)
@@ -124,8 +124,20 @@ class Lambda:
 
 
 Expr: TypeAlias = (
-    "Name | Literal | Display | DictDisplay | Starred | Slice | Binary | Unary | Connective | Conditional"
-    " | Attribute | Index | Call | Lambda"
+    Name
+    | Literal
+    | Display
+    | DictDisplay
+    | Starred
+    | Slice
+    | Binary
+    | Unary
+    | Connective
+    | Conditional
+    | Attribute
+    | Index
+    | Call
+    | Lambda
 )
 
 
@@ -194,7 +206,7 @@ class Function:
     params: list[str]
     rest: str | None
     body: list[Stmt]
-    decorators: list[Expr] = field(default_factory=list["Expr"])
+    decorators: list[Expr] = field(default_factory=lambda: [])
 
 
-Stmt: TypeAlias = "Assign | Augmented | Return | Evaluate | Pass | For | If | With | Function"
+Stmt: TypeAlias = Assign | Augmented | Return | Evaluate | Pass | For | If | With | Function

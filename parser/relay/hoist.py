@@ -25,7 +25,7 @@ def hoist(op: Operation, target: Block, around: Set[Block]) -> bool:
         if expanded:
             needed.append(current)
             continue
-        if current in seen or not _is_inside(current.parent, around):
+        if current in seen or current.parent in around:
             continue
         seen.add(current)
         pending.append((current, True))
@@ -33,7 +33,7 @@ def hoist(op: Operation, target: Block, around: Set[Block]) -> bool:
         for inner in walk_ops(current):
             for operand in inner.operands:
                 if isinstance(operand, BlockArgument):
-                    if operand.block not in own and _is_inside(operand.block, around):
+                    if operand.block not in own and operand.block not in around:
                         return False
                 elif isinstance(operand.owner, Operation) and operand.owner.parent not in own:
                     pending.append((operand.owner, False))
@@ -45,14 +45,6 @@ def hoist(op: Operation, target: Block, around: Set[Block]) -> bool:
         else:
             target.insert_op_before(moved, place)
     return True
-
-
-def _is_inside(block: Block | None, around: Set[Block]) -> bool:
-    """Whether the block is none of `around` and stands in none of them but through the op being built."""
-    while block is not None and block not in around:
-        parent = block.parent_op()
-        block = None if parent is None else parent.parent
-    return block is None
 
 
 def _first_waiting(target: Block) -> Operation | None:

@@ -1,6 +1,6 @@
 """LLVM instructions that xDSL's `llvm` dialect lacks: switch, vector compares and selects, casts, atomics, poison, loops' metadata.
 
-Each op is one LLVM instruction and is translated as such by `lowering/llvm/translate`; the meaning is that of the LLVM
+Each op is one LLVM instruction and is translated as such by `lowering/llvm/translation`; the meaning is that of the LLVM
 language reference. Intrinsics need no op here: `llvm.call_intrinsic` names them.
 """
 

@@ -367,12 +367,11 @@ class Converter(Builder):
         self.symbols[name] = op
         self.top_level.append(op)
 
-    def keep(self, op: Operation) -> None:
-        """Takes an op of the old module over into the new one."""
+    def know(self, op: Operation) -> None:
+        """Notes the symbol of an op that stays as it is."""
         name = op.get_attr_or_prop("sym_name")
         if isinstance(name, StringAttr):
             self.symbols[name.data] = op
-        self.top_level.append(op)
 
     def use_library(self, name: str, build: Callable[[], Operation]) -> str:
         """Has the module hold the function `name`, made by `build` once everything else is converted."""

@@ -25,7 +25,7 @@ from xdsl.dialects.builtin import (
     UnitAttr,
     i64,
 )
-from xdsl.ir import Attribute, Block, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ...support.diagnostics import error_at
 from ...support.walk import walk_ops
@@ -50,12 +50,19 @@ FAILING_OPS = (cf.AssertOp, memref.AllocOp)
 """What makes its function return a status."""
 
 
-def signatures_of(functions: Iterable[func.FuncOp]) -> dict[str, Signature]:
-    """The converted signature of each function, and whether it, or a function that it calls, can fail."""
+def signatures_of(ops: Iterable[Operation]) -> dict[str, Signature]:
+    """The converted signature of each function among `ops`, and whether it, or a function that it calls, can fail."""
     by_name: dict[str, func.FuncOp] = {}
     callers: dict[str, list[str]] = {}
     failing: list[str] = []
-    for op in functions:
+    known: dict[str, Signature] = {}
+    for op in ops:
+        if isinstance(op, llvm.FuncOp):
+            output = op.function_type.output
+            results = () if isinstance(output, llvm.LLVMVoidType) else (output,)
+            known[op.sym_name.data] = Signature(op.function_type.inputs.data, results, False, False)
+        if not isinstance(op, func.FuncOp):
+            continue
         name = op.sym_name.data
         if name in by_name:
             raise error_at(op, f"function @{name} is defined twice", "give one of them another name")
@@ -72,7 +79,7 @@ def signatures_of(functions: Iterable[func.FuncOp]) -> dict[str, Signature]:
         if (name := failing.pop()) not in may_fail:
             may_fail.add(name)
             failing += callers.get(name, ())
-    return {name: _signature(op, name in may_fail) for name, op in by_name.items()}
+    return known | {name: _signature(op, name in may_fail) for name, op in by_name.items()}
 
 
 def _signature(op: func.FuncOp, may_fail: bool) -> Signature:

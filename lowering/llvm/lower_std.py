@@ -36,22 +36,29 @@ TABLES = (
 HANDLERS: dict[type, Handler] = {op: handler for table in TABLES for op, handler in table.handlers.items()}
 
 
+LOWERED = (func.FuncOp, memref.GlobalOp)
+"""What is lowered at the top of a module."""
+
+
 def lower_std_to_llvm(module: ModuleOp) -> None:
     """Converts every function and global of `module` in place; raises `MirError` at an op that LLVM has no code for.
 
     What is of another level at the top of the module (LLVM functions, Relay functions, …) is left as it is.
     """
     with no_collection():
-        functions = [op for op in module.body.ops if isinstance(op, func.FuncOp)]
-        converter = Converter(HANDLERS, func_to_llvm.signatures_of(functions))
-        for op in list(module.body.ops):
-            if isinstance(op, func.FuncOp | memref.GlobalOp):
-                converter.location = op.location
+        ops = list(module.body.ops)
+        converter = Converter(HANDLERS, func_to_llvm.signatures_of(ops))
+        for op in ops:
+            if not isinstance(op, LOWERED):
+                converter.know(op)
+        for op in ops:
+            converter.location = op.location
+            if isinstance(op, LOWERED):
                 HANDLERS[type(op)](converter, op)
                 converter.run_all()
             else:
                 op.detach()
-                converter.keep(op)
+                converter.top_level.append(op)
         converter.finish(module)
 
 

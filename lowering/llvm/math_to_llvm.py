@@ -11,8 +11,11 @@ from collections.abc import Callable, Sequence
 from xdsl.dialects import llvm, math
 from xdsl.dialects.builtin import (
     ArrayAttr,
+    DenseIntOrFPElementsAttr,
     Float32Type,
     Float64Type,
+    FloatAttr,
+    FloatData,
     IntegerType,
     StringAttr,
     UnitAttr,
@@ -28,7 +31,7 @@ from .builder import WRAPS, Builder
 from .converter import Converter, HandlerTable
 from .ir_text import mangled_type
 from .lane_expr import Float
-from .math_library import BINARY, UNARY
+from .math_library import BINARY, INF, UNARY
 from .types import element_of, lanes, with_element
 
 TABLE = HandlerTable()
@@ -74,6 +77,10 @@ def elementary(c: Converter, name: str, operands: Sequence[SSAValue]) -> SSAValu
     """The elementary function `name`, as `math` calls it, of floats of any width."""
     type_ = operands[0].type
     element = element_of(type_)
+    if name == "powf" and isinstance(element, Float32Type | Float64Type):
+        power = _simple_power(Float(c, operands[0]), operands[1])
+        if power is not None:
+            return power.value
     if isinstance(element, Float64Type):
         return _in_f64(c, name, operands)
     if not isinstance(element, Float32Type):
@@ -84,6 +91,28 @@ def elementary(c: Converter, name: str, operands: Sequence[SSAValue]) -> SSAValu
     result = c.call(symbol, operands, type_)
     assert result is not None
     return result
+
+
+def _simple_power(x: Float, exponent: SSAValue) -> Float | None:
+    """x to a constant power that takes an instruction or two, None for other powers."""
+    owner = exponent.owner
+    match owner.value if isinstance(owner, llvm.ConstantOp) else None:
+        case FloatAttr(value=FloatData(data=number)):
+            pass
+        case DenseIntOrFPElementsAttr() as dense if dense.is_splat():
+            number = dense.get_values()[0]
+        case _:
+            return None
+    if number == 1.0:
+        return x
+    if number == 2.0:
+        return x * x
+    if number == -1.0:
+        return 1.0 / x
+    if number == 0.5:
+        # Unlike sqrt, pow gives 0 for -0 and infinity for -infinity.
+        return x.equals(-INF).choose(INF, (x + 0.0).sqrt())
+    return None
 
 
 def library_function(name: str, type_: Attribute) -> llvm.FuncOp:

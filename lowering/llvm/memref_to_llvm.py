@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from xdsl.dialects import llvm, memref
+from xdsl.dialects import func, llvm, memref
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     ArrayAttr,
@@ -197,6 +197,12 @@ def convert_alloca(c: Converter, op: memref.AllocaOp) -> None:
     alignment = op.alignment.value.data if op.alignment is not None else max(ref.alignment, 16)
     if isinstance(span, int):
         base = c.alloca(element, span, alignment)
+    elif not isinstance(op.parent_op(), func.FuncOp):
+        raise error_at(
+            op,
+            "an alloca whose size is only known when running may not stand in a loop or branch: it would pile up",
+            "use memref.alloc and memref.dealloc, or move it to the top of the function",
+        )
     else:
         properties: dict[str, Attribute] = {"elem_type": element, "alignment": IntegerAttr(alignment, i64)}
         base = c.emit(llvm.AllocaOp, (span,), PTR, properties)

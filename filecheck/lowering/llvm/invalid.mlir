@@ -75,3 +75,13 @@ func.func @f(%m: memref<4xbf16>, %v: bf16, %i: index) {
   %r = "memref.atomic_rmw"(%v, %m, %i) <{kind = 0 : i64}> : (bf16, memref<4xbf16>, index) -> bf16
   func.return
 }
+
+// -----
+
+func.func @f(%n: index, %c: i1) {
+  scf.if %c {
+    // expected-error@below {{an alloca whose size is only known when running may not stand in a loop or branch}}
+    %m = memref.alloca(%n) : memref<?xf32>
+  }
+  func.return
+}

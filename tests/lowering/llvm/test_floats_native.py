@@ -258,6 +258,28 @@ def test_integer_math(build: Callable[[str], Any], elementwise: Callable[..., st
     np.testing.assert_allclose(out, [1, 0.5**5, -8, 1, -1, 1.5**3, 3.5**2, -(2.0**30)], rtol=1e-6)
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_simple_powers_are_exact(build: Callable[[str], Any], elementwise: Callable[..., str]) -> None:
+    powers = {"one": 1.0, "two": 2.0, "inverse": -1.0, "root": 0.5}
+    text = ""
+    for name, power in powers.items():
+        for lanes in (0, 8):
+            t = f"vector<{lanes}xf32>" if lanes else "f32"
+            value = f"dense<{power}>" if lanes else str(power)
+            body = [f"%p = arith.constant {value} : {t}", f"%r = math.powf %a, %p : {t}"]
+            text += elementwise(f"{name}_{lanes}", body, ["f32"], "f32", lanes)
+    code = build(text)
+    assert "pow" not in "".join(line for line in code.ir.splitlines() if " call " in line)
+    x = floats_of_all_sizes(400)
+    for name, power in powers.items():
+        want = np.power(x.astype(np.float64), np.full(x.size, power)).astype(np.float32)  # C's pow
+        for lanes in (0, 8):
+            out = np.zeros_like(x)
+            code.call(f"{name}_{lanes}", x, out, x.size)
+            good = same(out, want)
+            assert good.all(), (name, x[~good][:3], out[~good][:3], want[~good][:3])
+
+
 def test_fma_rounds_once(build: Callable[[str], Any], elementwise: Callable[..., str]) -> None:
     code = build(
         elementwise("s", ["%r = math.fma %a, %b, %c : f32"], ["f32"] * 3, "f32")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects import tir
@@ -53,6 +53,13 @@ class State:
                 pending += blocks
         return table
 
+    def named_block(self, scope: Scope, name: str, primitive: str) -> tir.BlockOp:
+        """The one block of that name in the function of `scope`."""
+        found = self.named(function_of(scope)).get(name, [])
+        if len(found) != 1:
+            raise refuse(scope, f"{primitive}: the function has {len(found)} blocks named '{name}'")
+        return found[0]
+
     def fresh_block_name(self, where: Operation, wanted: str) -> str:
         """`wanted`, or that with a number behind it when the function has such a block."""
         table = self.named(function_of(where))
@@ -61,6 +68,12 @@ class State:
             number += 1
             name = f"{wanted}_{number}"
         return name
+
+    def rename(self, block: tir.BlockOp, name: str) -> None:
+        """Gives a block another name."""
+        self._unname(block)
+        block.properties["block_name"] = StringAttr(name)
+        self.added(block)
 
     def added(self, block: tir.BlockOp) -> None:
         """Notes a new block, now that it is in the module."""

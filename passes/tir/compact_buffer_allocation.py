@@ -16,10 +16,10 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from ...dialects import tir
-from ...dialects.tir.analysis import INF, Analyzer, Atom, Expr
-from ...dialects.tir.analysis.expr import free_vars
+from ...dialects.tir.analysis import Analyzer, Atom, Expr
 from ...dialects.tir.buffer import AccessOp
 from ...dialects.tir.stmt import RegionsOp
+from .regions import relax
 from .rewriting import builder_before, erase_if_dead, ops_of, set_indices, set_operands
 
 
@@ -74,21 +74,6 @@ def _bind_loops(op: Operation, until: Operation, analyzer: Analyzer, known: set[
     return inner
 
 
-def _relax(e: Expr, inner: set[Atom], analyzer: Analyzer) -> tuple[Expr, Expr] | None:
-    """The least and greatest value of `e` as the inner loops run, as expressions of what is outside; None: unknown."""
-    low = high = Expr((), e.const)
-    for atom, coefficient in e.terms:
-        term = Expr(((atom, coefficient),), 0)
-        if not any(v in inner for v in free_vars(term)):
-            low, high = low + term, high + term
-            continue
-        bound = analyzer.const_int_bound(term)
-        if bound.min_value <= -INF or bound.max_value >= INF:
-            return None
-        low, high = low + bound.min_value, high + bound.max_value
-    return low, high
-
-
 def compact(alloc: tir.AllocBufferOp) -> None:
     """Shrinks one buffer."""
     shape = alloc.result.type.static_shape
@@ -111,7 +96,7 @@ def compact(alloc: tir.AllocBufferOp) -> None:
         if not touch.counts:
             continue
         for dim, e in enumerate(row):
-            ends = None if whole[dim] else _relax(e, inner, analyzer)
+            ends = None if whole[dim] else relax(e, inner, analyzer)
             if ends is None:
                 whole[dim] = True
                 continue

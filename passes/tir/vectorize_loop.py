@@ -386,13 +386,13 @@ class _Vectorizer:
             return self.mapped[op.result]
         if isinstance(op, tir.RampOp | tir.BroadcastOp | tir.ShuffleOp | tir.CommReducerOp) or op.regions:
             raise _Serial
-        if isinstance(op, tir.CallOp) and (
+        opaque = isinstance(op, tir.CallOp) and (
             op.callee is not None
             or intrinsic_effect(op.intrinsic.data) is not Effect.PURE
             or op.intrinsic.data in ("call_pure_extern", "call_llvm_pure_intrin", "address_of", "tvm_access_ptr")
-        ):
-            if self.is_varying(op.results[0]):
-                raise _Serial
+        )
+        if opaque and self.is_varying(op.results[0]):
+            raise _Serial
         operands: list[SSAValue] = []
         for operand in op.operands:
             if isinstance(operand.type, tir.BufferType | tir.HandleType):

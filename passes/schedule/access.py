@@ -1,0 +1,189 @@
+"""What a block touches: its declared regions as expressions, and the declaration written afresh from its loads and stores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from xdsl.ir import Operation, SSAValue
+
+from ...dialects import tir
+from ...dialects.tir.analysis import Analyzer, Atom, Expr
+from ...dialects.tir.analysis.expr import substitute
+from ...dialects.tir.buffer import AccessOp
+from ...dialects.tir.stmt import RegionsOp
+from ...support.walk import walk_ops
+from ..tir.regions import Ends, join, relax
+from ..tir.rewriting import builder_before, erase_if_dead
+from .structure import all_loops_above, read_regions, write_regions
+
+
+@dataclass(frozen=True)
+class Box:
+    """A region of a buffer: the ends (both inclusive) in each dimension."""
+
+    buffer: SSAValue
+    dims: tuple[Ends, ...]
+
+
+def boxes_of(regions: Iterable[tir.BufferRegionOp], analyzer: Analyzer) -> list[Box]:
+    """Declared regions as boxes, in terms of the block's axes."""
+    found: list[Box] = []
+    for region in regions:
+        dims: list[Ends] = []
+        for low, extent in zip(region.mins, region.extents, strict=True):
+            start = analyzer.expr(low)
+            dims.append((start, analyzer.simplify(start + analyzer.expr(extent) - 1)))
+        found.append(Box(region.buffer, tuple(dims)))
+    return found
+
+
+def reads_of(block: tir.BlockOp, analyzer: Analyzer) -> list[Box]:
+    """What a block reads, in terms of its axes."""
+    return boxes_of(read_regions(block), analyzer)
+
+
+def writes_of(block: tir.BlockOp, analyzer: Analyzer) -> list[Box]:
+    """What a block writes, in terms of its axes."""
+    return boxes_of(write_regions(block), analyzer)
+
+
+def bindings_of(block: tir.BlockOp, analyzer: Analyzer) -> dict[Atom, Expr]:
+    """What each axis of a block is bound to."""
+    values: dict[Atom, Expr] = {}
+    for variable, binding in zip(block.iter_vars, block.bindings, strict=True):
+        atom = analyzer.expr(variable).atom
+        assert atom is not None
+        values[atom] = analyzer.expr(binding)
+    return values
+
+
+def relaxed(box: Box, block: tir.BlockOp, inner: Sequence[tir.ForOp], analyzer: Analyzer) -> Box | None:
+    """A box of a block as what it covers while the loops `inner` run, in terms of the other loops; None: not known."""
+    bound = bindings_of(block, analyzer)
+    variables = {atom for loop in inner if (atom := analyzer.expr(loop.loop_var).atom) is not None}
+    dims: list[Ends] = []
+    for low, high in box.dims:
+        starts = relax(analyzer.simplify(substitute(low, bound)), variables, analyzer)
+        stops = relax(analyzer.simplify(substitute(high, bound)), variables, analyzer)
+        if starts is None or stops is None:
+            return None
+        dims.append((analyzer.simplify(starts[0]), analyzer.simplify(stops[1])))
+    return Box(box.buffer, tuple(dims))
+
+
+def whole(buffer: SSAValue, analyzer: Analyzer) -> Box:
+    """All of a buffer."""
+    return Box(buffer, tuple((Expr((), 0), analyzer.simplify(e - 1)) for e in extents_of(buffer, analyzer)))
+
+
+def extents_of(buffer: SSAValue, analyzer: Analyzer) -> list[Expr]:
+    """The extents of a buffer."""
+    owner = buffer.owner
+    if isinstance(owner, tir.BufferOp):
+        return [analyzer.expr(e) for e in owner.extents()]
+    assert isinstance(buffer.type, tir.BufferType)
+    return [Expr((), e) for e in buffer.type.static_shape or ()]
+
+
+def united(a: Box, b: Box, analyzer: Analyzer) -> Box:
+    """The least box that holds both."""
+    return Box(a.buffer, tuple(join(x, y, analyzer) for x, y in zip(a.dims, b.dims, strict=True)))
+
+
+# Declarations written afresh
+
+
+def declare_access(block: tir.BlockOp) -> None:
+    """Replaces `T.reads` and `T.writes` by what the block's loads and stores touch.
+
+    What a reduction reads of its own output is left out, as TVM does.
+    """
+    analyzer = Analyzer()
+    for loop in all_loops_above(block):
+        analyzer.bind(loop.loop_var, loop.min, loop.extent)
+    for variable, low, extent in zip(block.iter_vars, block.dom_mins, block.dom_extents, strict=True):
+        analyzer.bind(variable, low, extent)
+    own = {op.result for op in walk_ops(block) if isinstance(op, tir.BufferOp)}
+    reads, writes = _touched(block, analyzer, own)
+    is_reduction = any(kind.data == "R" for kind in block.iter_types.data)
+    if is_reduction:
+        written = {box.buffer for box in writes}
+        reads = [box for box in reads if box.buffer not in written]
+    for kind, boxes in ((tir.WritesOp, writes), (tir.ReadsOp, reads)):
+        _replace_regions(block, kind, boxes, analyzer)
+
+
+def _touched(block: tir.BlockOp, analyzer: Analyzer, own: set[SSAValue]) -> tuple[list[Box], list[Box]]:
+    """(reads, writes) of the ops inside a block, one box per distinct access."""
+    reads: dict[tuple[SSAValue, tuple[Ends, ...]], None] = {}
+    writes: dict[tuple[SSAValue, tuple[Ends, ...]], None] = {}
+    loops = [op for op in walk_ops(block) if isinstance(op, tir.ForOp)]
+    for loop in loops:
+        analyzer.bind(loop.loop_var, loop.min, loop.extent)
+    inner = {atom for loop in loops if (atom := analyzer.expr(loop.loop_var).atom) is not None}
+    for op in walk_ops(block):
+        if isinstance(op, AccessOp) and op.buffer not in own:
+            dims: list[Ends] = []
+            for number, index in enumerate(op.indices):
+                e = analyzer.simplify(index)
+                ends = relax(e, inner, analyzer) if inner else (e, e)
+                dims.append(ends or whole(op.buffer, analyzer).dims[number])
+            (writes if isinstance(op, tir.StoreOp) else reads)[(op.buffer, tuple(dims))] = None
+        elif isinstance(op, tir.BlockOp) and op is not block:
+            bound = bindings_of(op, analyzer)
+            for boxes, target in ((reads_of(op, analyzer), reads), (writes_of(op, analyzer), writes)):
+                for box in boxes:
+                    if box.buffer in own:
+                        continue
+                    dims = []
+                    for number, (low, high) in enumerate(box.dims):
+                        starts = relax(substitute(low, bound), inner, analyzer)
+                        stops = relax(substitute(high, bound), inner, analyzer)
+                        known = starts is not None and stops is not None
+                        dims.append(
+                            (starts[0], stops[1])
+                            if known and starts and stops
+                            else whole(box.buffer, analyzer).dims[number]
+                        )
+                    target[(box.buffer, tuple(dims))] = None
+    return [Box(*key) for key in reads], [Box(*key) for key in writes]
+
+
+def _replace_regions(
+    block: tir.BlockOp, kind: type[tir.ReadsOp] | type[tir.WritesOp], boxes: list[Box], analyzer: Analyzer
+) -> None:
+    old = block.find(kind)
+    body = block.body.block
+    anchor: Operation | None = old
+    if anchor is None:
+        # Writes are put in place first, so that reads come to stand before them.
+        anchor = next((op for op in body.ops if not isinstance(op, tir.BufferRegionOp)), body.first_op)
+    assert anchor is not None
+    builder = builder_before(anchor, block.location)
+    regions: list[SSAValue] = []
+    for box in boxes:
+        type_ = index_type(box.buffer)
+        mins = [analyzer.to_ssa(low, builder, type_) for low, _ in box.dims]
+        extents = [analyzer.to_ssa(analyzer.simplify(high - low + 1), builder, type_) for low, high in box.dims]
+        regions.append(builder.insert(tir.BufferRegionOp(box.buffer, mins, extents)).result)
+    builder.insert(kind(*regions))
+    if isinstance(old, RegionsOp):
+        before = list(old.operands)
+        old.detach()
+        old.erase()
+        for region in before:
+            erase_if_dead(region)
+
+
+def index_type(buffer: SSAValue) -> tir.types.IntegerType:
+    """The dtype in which a buffer is indexed: that of its extents."""
+    assert isinstance(buffer.type, tir.BufferType)
+    for dim in buffer.type.shape.data:
+        type_ = getattr(dim, "type", None)
+        if isinstance(type_, tir.types.IntegerType):
+            return type_
+    owner = buffer.owner
+    if isinstance(owner, tir.BufferOp) and owner.shape and isinstance(owner.shape[0].type, tir.types.IntegerType):
+        return owner.shape[0].type
+    return tir.types.I32

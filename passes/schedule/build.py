@@ -1,0 +1,85 @@
+"""New blocks: a nest of loops around a block that computes one buffer, element by element."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from xdsl.builder import Builder
+from xdsl.dialects.builtin import LocationAttr
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+
+from ...dialects import tir
+from ...dialects.tir.analysis import Analyzer, Expr
+from ..tir.rewriting import builder_at_end
+from .access import declare_access, extents_of
+from .state import State
+from .structure import Scope, body_of
+
+Value = Callable[[Builder, Sequence[SSAValue]], SSAValue]
+
+
+def elementwise_block(
+    state: State,
+    scope: Scope,
+    anchor: Operation | None,
+    name: str,
+    target: SSAValue,
+    extents: Sequence[Expr],
+    value: Value,
+    *,
+    analyzer: Analyzer,
+    type_: Attribute,
+    starts: Sequence[Expr] | None = None,
+    loop_prefix: str = "ax",
+    location: LocationAttr | None = None,
+) -> tir.BlockOp:
+    """`for ax0, … in T.grid(extents): with T.block(name): target[v0, …] = value(v0, …)` before `anchor` in `scope`.
+
+    Axis k runs over the target's whole dimension k and is bound to `starts[k] + ax<k>`.
+    """
+    where = scope.location if location is None else location
+    holder = Block()
+    builder = builder_at_end(holder, where)
+    zero = builder.insert(tir.ConstOp.int(0, type_)).result
+    sizes = [analyzer.to_ssa(e, builder, type_) for e in extents]
+    domains = [analyzer.to_ssa(e, builder, type_) for e in extents_of(target, analyzer)]
+    inner = builder
+    variables: list[SSAValue] = []
+    for k, size in enumerate(sizes):
+        loop = tir.ForOp(f"{loop_prefix}{k}", zero, size)
+        loop.loop_var.name_hint = f"{loop_prefix}{k}"
+        inner.insert(loop)
+        variables.append(loop.loop_var)
+        inner = builder_at_end(loop.body.block, where)
+    bindings: list[SSAValue] = []
+    for k, variable in enumerate(variables):
+        start = Expr((), 0) if starts is None else starts[k]
+        fresh = Analyzer()
+        bindings.append(variable if start.value == 0 else fresh.to_ssa(start + fresh.expr(variable), inner, type_))
+    names = [f"v{k}" for k in range(len(sizes))]
+    body = Region(Block(arg_types=[type_] * len(sizes)))
+    block = tir.BlockOp(
+        state.fresh_block_name(scope, name),
+        names,
+        ["S"] * len(sizes),
+        [zero] * len(sizes),
+        domains,
+        bindings,
+        body=body,
+    )
+    inner.insert(block)
+    for k, argument in enumerate(body.block.args):
+        argument.name_hint = names[k]
+    inside = builder_at_end(body.block, where)
+    stored = value(inside, list(body.block.args))
+    inside.insert(tir.StoreOp(stored, target, list(body.block.args)))
+    place = body_of(scope)
+    for op in list(holder.ops):
+        op.detach()
+        if anchor is None:
+            place.add_op(op)
+        else:
+            place.insert_op_before(op, anchor)
+    declare_access(block)
+    state.added(block)
+    return block

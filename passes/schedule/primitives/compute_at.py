@@ -1,0 +1,398 @@
+"""compute_at, reverse_compute_at: a block moves under a loop of the blocks that read, or make, its buffers.
+
+The block then runs, in each turn of the loop, over just the instances that the turn needs: its axes' ranges are solved
+from the regions that the blocks under the loop touch (TVM's `compute_at.cc`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from xdsl.ir import Operation, SSAValue
+
+from ....dialects import tir
+from ....dialects.tir.analysis import Analyzer, Atom, Expr
+from ....dialects.tir.analysis.expr import TRUE, floordiv, free_vars, ge, logical_and, lt
+from ....dialects.tir.types import I1
+from ...tir.regions import Ends, join
+from ...tir.rewriting import builder_before
+from ..access import Box, reads_of, relaxed, united, whole, writes_of
+from ..blocks import analyzer_for, axis_kinds, bind_axes, set_block, why_neither, why_not_affine, why_not_complete
+from ..errors import refuse
+from ..primitive import primitive
+from ..state import State
+from ..structure import (
+    all_loops_above,
+    buffers_written,
+    child_under,
+    consumers,
+    is_inside,
+    loops_above,
+    producers,
+    scope_of,
+)
+from .compute_inline import remove_block
+from .loops import name_value, require_block, require_loop
+
+
+@primitive
+def compute_at(
+    state: State, block: tir.BlockOp, loop: tir.ForOp, preserve_unit_loops: bool = False, index: int = -1
+) -> None:
+    """Moves a producer under a loop of its consumers, where it computes what each turn reads.
+
+    for i, j in T.grid(8, 8):              for i in range(8):
+        with T.block("B"): …                   for ax0 in range(8):
+    for i, j in T.grid(8, 8):         →            with T.block("B"): vi = i; vj = ax0; …
+        with T.block("C"): …                   for j in range(8):
+                                                   with T.block("C"): …
+
+    `index` is the place among the loop's children: -1 right before the first reader, -2 as early as it may be.
+    """
+    block, loop = require_block(block, "compute_at"), require_loop(loop, "compute_at")
+    _check_places(block, loop, "compute_at")
+    name, under = block.block_name.data, loop.var_name.data
+    _check_kind(block, "compute_at")
+    for buffer in buffers_written(block):
+        if not isinstance(buffer.owner, tir.AllocBufferOp):
+            raise refuse(
+                block,
+                f"compute_at: block '{name}' writes '{tir.buffer_name(buffer)}', an output: it would be computed anew in each turn",
+                "compute_at moves producers of intermediate buffers; reverse_compute_at moves consumers",
+            )
+    readers = consumers(block)
+    if not readers:
+        raise refuse(block, f"compute_at: nothing reads what block '{name}' computes")
+    for reader in readers:
+        if not is_inside(reader, loop):
+            raise refuse(
+                reader,
+                f"compute_at: block '{reader.block_name.data}' reads the output of block '{name}', but is not in loop '{under}'",
+                "all readers must be in the loop",
+            )
+    earlier = producers(block)
+    first = min(_position(loop, child_under(loop, r)) for r in readers)
+    last = max((_position(loop, child_under(loop, p)) for p in earlier if is_inside(p, loop)), default=-1)
+    scope = scope_of(block)
+    outer = child_under(scope, loop)
+    for producer in earlier:
+        if not is_inside(producer, loop) and not _before(scope, child_under(scope, producer), outer):
+            raise refuse(
+                producer,
+                f"compute_at: block '{producer.block_name.data}', which block '{name}' reads, does not run before loop '{under}'",
+            )
+    if last >= first:
+        raise refuse(
+            loop, f"compute_at: loop '{under}' has no place behind what block '{name}' reads and before its readers"
+        )
+    written = set(buffers_written(block))
+    _move(state, block, loop, readers, written, preserve_unit_loops, _place(loop, last, first, index), providing=True)
+
+
+@primitive
+def reverse_compute_at(
+    state: State, block: tir.BlockOp, loop: tir.ForOp, preserve_unit_loops: bool = False, index: int = -1
+) -> None:
+    """Moves a consumer under a loop of its producers, where it uses what each turn has made.
+
+    for i, j in T.grid(8, 8):              for i in range(8):
+        with T.block("B"): …                   for j in range(8):
+    for i, j in T.grid(8, 8):         →            with T.block("B"): …
+        with T.block("C"): …                   for ax0 in range(8):
+                                                   with T.block("C"): vi = i; vj = ax0; …
+
+    `index` is the place among the loop's children: -1 as late as it may be, -2 right behind the last producer.
+    """
+    block, loop = require_block(block, "reverse_compute_at"), require_loop(loop, "reverse_compute_at")
+    _check_places(block, loop, "reverse_compute_at")
+    name, under = block.block_name.data, loop.var_name.data
+    reason = why_not_complete(block)
+    if reason is not None:
+        raise refuse(
+            block,
+            f"reverse_compute_at: block '{name}' is no complete block: {reason}",
+            "a reduction would run before all of its input is there",
+        )
+    reason = why_not_affine(block)
+    if reason is not None:
+        raise refuse(block, f"reverse_compute_at: the bindings of block '{name}' are not affine in its loops: {reason}")
+    makers = producers(block)
+    if not makers:
+        raise refuse(block, f"reverse_compute_at: no block makes what block '{name}' reads")
+    scope = scope_of(block)
+    outer = child_under(scope, loop)
+    inside = [m for m in makers if is_inside(m, loop)]
+    for maker in makers:
+        if maker in inside or _before(scope, child_under(scope, maker), outer):
+            continue
+        raise refuse(
+            maker,
+            f"reverse_compute_at: block '{maker.block_name.data}', which block '{name}' reads, is neither in loop '{under}' nor before it",
+            "all producers must have run",
+        )
+    if not inside:
+        raise refuse(loop, f"reverse_compute_at: loop '{under}' holds no block that makes what block '{name}' reads")
+    for maker in inside:
+        _check_finished(maker, loop, name)
+    later = consumers(block)
+    last = max(_position(loop, child_under(loop, m)) for m in inside)
+    first = min((_position(loop, child_under(loop, c)) for c in later if is_inside(c, loop)), default=1 << 60)
+    for user in later:
+        if not is_inside(user, loop) and _before(scope, child_under(scope, user), outer):
+            raise refuse(
+                user,
+                f"reverse_compute_at: block '{user.block_name.data}', which reads '{name}', runs before loop '{under}'",
+            )
+    if last >= first:
+        raise refuse(
+            loop,
+            f"reverse_compute_at: loop '{under}' has no place behind the producers of block '{name}' and before its readers",
+        )
+    made = {b for m in inside for b in buffers_written(m)}
+    _move(state, block, loop, inside, made, preserve_unit_loops, _place(loop, last, first, index), providing=False)
+
+
+# Legality
+
+
+def _check_places(block: tir.BlockOp, loop: tir.ForOp, name: str) -> None:
+    called, under = block.block_name.data, loop.var_name.data
+    if scope_of(block) is not scope_of(loop):
+        raise refuse(loop, f"{name}: loop '{under}' and block '{called}' are not in the same scope")
+    if is_inside(block, loop):
+        raise refuse(loop, f"{name}: loop '{under}' is around block '{called}' already")
+
+
+def _check_kind(block: tir.BlockOp, name: str) -> None:
+    reasons = why_neither(block)
+    if reasons is not None:
+        raise refuse(
+            block,
+            f"{name}: block '{block.block_name.data}' is neither a complete nor a reduction block",
+            f"not complete: {reasons[0]}",
+            f"no reduction: {reasons[1]}",
+        )
+
+
+def _check_finished(maker: tir.BlockOp, loop: tir.ForOp, consumer: str) -> None:
+    """One turn of `loop` must finish what the producer makes in it: no reduction runs across the loop or one around it."""
+    analyzer = Analyzer()
+    around = {loop.loop_var} | {outer.loop_var for outer in all_loops_above(loop)}
+    for axis, kind, binding in zip(maker.iter_names.data, axis_kinds(maker), maker.bindings, strict=True):
+        if kind == "S":
+            continue
+        for atom in free_vars(analyzer.expr(binding)):
+            if atom.payload in around:
+                raise refuse(
+                    maker,
+                    f"reverse_compute_at: block '{maker.block_name.data}' reduces axis '{axis.data}' over a loop around this place, so that block '{consumer}' would read unfinished sums",
+                    "choose a loop outside of the reduction",
+                )
+
+
+def _position(loop: tir.ForOp, child: Operation) -> int:
+    for number, op in enumerate(loop.body.block.ops):
+        if op is child:
+            return number
+    raise ValueError("the op is not in the loop")
+
+
+def _before(scope: Operation, a: Operation, b: Operation) -> bool:
+    """Whether one child of a scope comes before another."""
+    if a is b:
+        return False
+    current = a.next_op
+    while current is not None:
+        if current is b:
+            return True
+        current = current.next_op
+    return False
+
+
+def _place(loop: tir.ForOp, last: int, first: int, index: int) -> Operation | None:
+    """The op before which the block goes; None: at the end."""
+    ops = list(loop.body.block.ops)
+    # Values that the reader's bindings need may stay behind: they do not depend on the moved block.
+    if index == -1:
+        return ops[first] if first < len(ops) else None
+    if index == -2:
+        return ops[last + 1] if last + 1 < len(ops) else None
+    statements = [k for k, op in enumerate(ops) if isinstance(op, tir.ForOp | tir.BlockOp | tir.IfOp)]
+    place = statements[index] if 0 <= index < len(statements) else len(ops)
+    if not last < place <= min(first, len(ops)):
+        raise refuse(
+            loop,
+            f"compute_at: place {index} of loop '{loop.var_name.data}' is not between what is read and its readers",
+        )
+    return ops[place] if place < len(ops) else None
+
+
+# Moving
+
+
+def _move(
+    state: State,
+    block: tir.BlockOp,
+    loop: tir.ForOp,
+    others: Sequence[tir.BlockOp],
+    buffers: set[SSAValue],
+    preserve_unit_loops: bool,
+    anchor: Operation | None,
+    providing: bool,
+) -> None:
+    """Solves the block's axes from what `others`, under the loop, touch of `buffers`; makes loops for them; moves it."""
+    analyzer = analyzer_for([*all_loops_above(loop), loop])
+    required: dict[SSAValue, Box] = {}
+    for other in others:
+        inner = [o for o in loops_above(other) if o is not loop and is_inside(o, loop)]
+        for each in inner:
+            analyzer.bind(each.loop_var, each.min, each.extent)
+        bind_axes(analyzer, other)
+        for box in reads_of(other, analyzer) if providing else writes_of(other, analyzer):
+            if box.buffer not in buffers:
+                continue
+            covered = relaxed(box, other, inner, analyzer) or whole(box.buffer, analyzer)
+            known = required.get(box.buffer)
+            required[box.buffer] = covered if known is None else united(known, covered, analyzer)
+    bind_axes(analyzer, block)
+    domains: dict[SSAValue, Ends] = {}
+    for box in writes_of(block, analyzer) if providing else reads_of(block, analyzer):
+        need = required.get(box.buffer)
+        if need is None:
+            continue
+        for provided, wanted in zip(box.dims, need.dims, strict=True):
+            _solve(block, provided, wanted, domains, analyzer)
+    _rebuild(state, block, loop, domains, preserve_unit_loops, anchor, analyzer)
+
+
+def _solve(block: tir.BlockOp, provided: Ends, wanted: Ends, domains: dict[SSAValue, Ends], analyzer: Analyzer) -> None:
+    """From `axis + low … axis + high` having to meet `wanted`: the axis' values. Axes that are not alone stay free."""
+    axes = {analyzer.expr(v).atom: v for v in block.iter_vars}
+    low, high = provided
+    found = [(atom, c) for atom, c in low.terms if atom in axes]
+    if len(found) != 1 or found[0][1] != 1:
+        scaled = _solve_quotient(axes, low, high, wanted, analyzer)
+        if scaled is not None:
+            _restrict(domains, scaled[0], scaled[1], analyzer)
+        return
+    atom = found[0][0]
+    axis = axes[atom]
+    one = Expr(((atom, 1),), 0)
+    below, above = low - one, high - one
+    others = {a for a in axes if a is not None and a is not atom}
+    if any(v in others or v is atom for v in free_vars(below, above)):
+        return
+    # axis + above must reach wanted's low end, axis + below its high end.
+    _restrict(domains, axis, (analyzer.simplify(wanted[0] - above), analyzer.simplify(wanted[1] - below)), analyzer)
+
+
+def _solve_quotient(
+    axes: dict[Atom | None, SSAValue], low: Expr, high: Expr, wanted: Ends, analyzer: Analyzer
+) -> tuple[SSAValue, Ends] | None:
+    """For `c * axis … c * axis + (c - 1)`: the axis is the wanted range divided by c."""
+    if len(low.terms) != 1 or low.const or low.terms[0][0] not in axes:
+        return None
+    atom, factor = low.terms[0]
+    if factor <= 1 or analyzer.simplify(high - low).value != factor - 1:
+        return None
+    by = Expr((), factor)
+    return axes[atom], (analyzer.simplify(floordiv(wanted[0], by)), analyzer.simplify(floordiv(wanted[1], by)))
+
+
+def _restrict(domains: dict[SSAValue, Ends], axis: SSAValue, ends: Ends, analyzer: Analyzer) -> None:
+    known = domains.get(axis)
+    domains[axis] = ends if known is None else join(known, ends, analyzer)
+
+
+def _rebuild(
+    state: State,
+    block: tir.BlockOp,
+    loop: tir.ForOp,
+    domains: dict[SSAValue, Ends],
+    preserve_unit_loops: bool,
+    anchor: Operation | None,
+    analyzer: Analyzer,
+) -> None:
+    _detach(state, block)
+    body = loop.body.block
+    location = block.location
+    if anchor is None:
+        body.add_op(block)
+    else:
+        body.insert_op_before(block, anchor)
+    outer_builder = builder_before(block, location)
+    bindings: list[SSAValue] = []
+    loops: list[tir.ForOp] = []
+    conditions: list[Expr] = []
+    starts: list[tuple[Expr, tir.ForOp | None]] = []
+    zero: SSAValue | None = None
+    for axis, low, extent in zip(block.iter_vars, block.dom_mins, block.dom_extents, strict=True):
+        domain = (analyzer.expr(low), analyzer.simplify(analyzer.expr(low) + analyzer.expr(extent) - 1))
+        ends = domains.get(axis, domain)
+        ends = _clipped(ends, domain, analyzer)
+        count = _const_count(ends, analyzer)
+        if count.value == 1 and not preserve_unit_loops:
+            starts.append((ends[0], None))
+        else:
+            if zero is None or zero.type != axis.type:
+                zero = outer_builder.insert(tir.ConstOp.int(0, axis.type)).result
+            new = tir.ForOp(f"ax{len(loops)}", zero, analyzer.to_ssa(count, outer_builder, axis.type))
+            new.location = location
+            name_value(new)
+            loops.append(new)
+            starts.append((ends[0], new))
+    # Nest the loops around the block.
+    if loops:
+        place = block.parent
+        assert place is not None
+        place.insert_op_before(loops[0], block)
+        block.detach()
+        for outer, inner in pairwise(loops):
+            outer.body.block.add_op(inner)
+        loops[-1].body.block.add_op(block)
+        for new in loops:
+            analyzer.bind(new.loop_var, new.min, new.extent)
+    builder = builder_before(block, location)
+    for (start, new), axis, low, extent in zip(starts, block.iter_vars, block.dom_mins, block.dom_extents, strict=True):
+        e = start if new is None else analyzer.simplify(start + analyzer.expr(new.loop_var))
+        bindings.append(analyzer.to_ssa(e, builder, axis.type))
+        first = analyzer.expr(low)
+        for condition in (ge(e, first), lt(e, first + analyzer.expr(extent))):
+            if not analyzer.can_prove(condition):
+                conditions.append(analyzer.simplify(condition))
+    guard = logical_and(*conditions)
+    if guard == TRUE:
+        set_block(block, bindings=bindings, drop_predicate=True)
+    else:
+        set_block(block, bindings=bindings, predicate=analyzer.to_ssa(guard, builder, I1))
+
+
+def _clipped(ends: Ends, domain: Ends, analyzer: Analyzer) -> Ends:
+    """The range without what lies provably outside of the axis' domain."""
+    low, high = ends
+    if analyzer.can_prove_ge0(domain[0] - low):
+        low = domain[0]
+    if analyzer.can_prove_ge0(high - domain[1]):
+        high = domain[1]
+    return low, high
+
+
+def _const_count(ends: Ends, analyzer: Analyzer) -> Expr:
+    """How many values a range has: a number where there is an upper bound of it."""
+    count = analyzer.simplify(ends[1] - ends[0] + 1)
+    if count.value is None:
+        bound = analyzer.const_int_bound(count)
+        if 0 < bound.max_value < 1 << 62:
+            return Expr((), bound.max_value)
+    return count
+
+
+def _detach(state: State, block: tir.BlockOp) -> None:
+    """Takes a block out of its loops, which vanish when they hold nothing else."""
+    marker = tir.BlockOp("", [], [], [], [], [])
+    place = block.parent
+    assert place is not None
+    place.insert_op_before(marker, block)
+    block.detach()
+    remove_block(state, marker, f"block '{block.block_name.data}' moved away")

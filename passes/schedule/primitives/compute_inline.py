@@ -1,0 +1,300 @@
+"""compute_inline, reverse_compute_inline: a block's expression moves into the blocks around it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from xdsl.builder import Builder
+from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
+from xdsl.rewriter import InsertPoint
+
+from ....dialects import tir
+from ....dialects.tir.analysis import Analyzer, Atom, Expr
+from ....dialects.tir.analysis.expr import ge, lt
+from ....dialects.tir.analysis.iter_map import IterMapLevel, Range, inverse_affine_iter_map
+from ....support.locations import fuse_locations
+from ....support.walk import walk_ops
+from ...tir.rewriting import builder_before, erase_if_dead
+from ..access import declare_access
+from ..blocks import why_not_complete
+from ..errors import refuse
+from ..primitive import primitive
+from ..state import State
+from ..structure import in_order, is_inside, readers, scope_of, uses_in, writers
+from .loops import require_block
+
+
+@primitive
+def compute_inline(state: State, block: tir.BlockOp) -> None:
+    """Puts a block's expression where its output is read; the block and its buffer vanish.
+
+    with T.block("B"): B[vi, vj] = A[vi, vj] * 2
+    with T.block("C"): C[vi, vj] = B[vi, vj] + 1     →     with T.block("C"): C[vi, vj] = A[vi, vj] * 2 + 1
+    """
+    block = require_block(block, "compute_inline")
+    store, buffer = _single_store(block, "compute_inline")
+    _require_intermediate(block, buffer, "compute_inline")
+    reason = why_not_complete(block)
+    if reason is not None:
+        raise refuse(block, f"compute_inline: block '{block.block_name.data}' is no complete block: {reason}")
+    if block.predicate is not None:
+        raise refuse(block, f"compute_inline: block '{block.block_name.data}' has a predicate (T.where)")
+    axes = list(block.iter_vars)
+    analyzer = Analyzer()
+    for number, index in enumerate(store.indices):
+        if index not in axes and analyzer.expr(index).value is None:
+            raise refuse(
+                store,
+                f"compute_inline: index {number} of '{tir.buffer_name(buffer)}' is no axis of block '{block.block_name.data}'",
+                "the block must write B[v0, v1, …], each index one axis of its own",
+            )
+    used = [i for i in store.indices if i in axes]
+    if len(set(used)) != len(used) or len(used) != len(axes):
+        raise refuse(
+            store, f"compute_inline: block '{block.block_name.data}' does not index its output by each axis once"
+        )
+    scope = scope_of(block)
+    users = in_order((b for b in readers(buffer, scope) if b is not block), scope)
+    loads = _loads_outside(buffer, block, "compute_inline")
+    if not users:
+        raise refuse(block, f"compute_inline: nothing reads '{tir.buffer_name(buffer)}'")
+    for load in loads:
+        values = {axis: index for axis, index in zip(store.indices, load.indices, strict=True) if axis in axes}
+        value = clone_value(store.value, values, builder_before(load), block)
+        load.result.replace_all_uses_with(value)
+        load.detach()
+        load.erase()
+    for user in users:
+        user.location = fuse_locations([user.location, block.location])
+        _redeclare(user)
+    remove_block(state, block, f"block '{block.block_name.data}' was inlined")
+    _drop_buffer(buffer)
+
+
+def _redeclare(block: tir.BlockOp) -> None:
+    """Declares the accesses of a block, after those of the blocks in it."""
+    inner = [op for op in walk_ops(block) if isinstance(op, tir.BlockOp)]
+    for op in reversed(inner):
+        declare_access(op)
+
+
+@primitive
+def reverse_compute_inline(state: State, block: tir.BlockOp) -> None:
+    """Puts a block's expression where its one input is computed; the block and that input's buffer vanish.
+
+    with T.block("B"): B[vi, vj] = A[vi, vj] * 2
+    with T.block("C"): C[vi, vj] = B[vi, vj] + 1     →     with T.block("B"): C[vi, vj] = A[vi, vj] * 2 + 1
+    """
+    block = require_block(block, "reverse_compute_inline")
+    name = block.block_name.data
+    store, output = _single_store(block, "reverse_compute_inline")
+    reason = why_not_complete(block)
+    if reason is not None:
+        raise refuse(block, f"reverse_compute_inline: block '{name}' is no complete block: {reason}")
+    scope = scope_of(block)
+    loads = [op for op in walk_ops(block) if isinstance(op, tir.LoadOp)]
+    inputs = [b for b in dict.fromkeys(op.buffer for op in loads) if writers(b, scope)]
+    if len(inputs) != 1:
+        raise refuse(
+            block,
+            f"reverse_compute_inline: block '{name}' reads {len(inputs)} buffers that blocks of its scope compute",
+            "it must read exactly one",
+        )
+    (buffer,) = inputs
+    _require_intermediate(block, buffer, "reverse_compute_inline")
+    makers = writers(buffer, scope)
+    if len(makers) != 1:
+        raise refuse(block, f"reverse_compute_inline: '{tir.buffer_name(buffer)}' is written by {len(makers)} blocks")
+    (maker,) = makers
+    if any(use.block is not block and use.block is not maker for use in uses_in(buffer, scope)):
+        raise refuse(
+            block, f"reverse_compute_inline: block '{name}' is not the only reader of '{tir.buffer_name(buffer)}'"
+        )
+    reason = why_not_complete(maker)
+    if reason is not None:
+        raise refuse(
+            maker,
+            f"reverse_compute_inline: the producer, block '{maker.block_name.data}', is no complete block: {reason}",
+        )
+    made, _ = _single_store(maker, "reverse_compute_inline")
+    analyzer = Analyzer()
+    iters: dict[Atom, Range] = {}
+    for variable, low, extent in zip(block.iter_vars, block.dom_mins, block.dom_extents, strict=True):
+        analyzer.bind(variable, low, extent)
+        atom = analyzer.expr(variable).atom
+        assert atom is not None
+        iters[atom] = Range(analyzer.expr(low), analyzer.expr(extent))
+    reading = [op for op in loads if op.buffer is buffer]
+    rows = {tuple(analyzer.expr(i) for i in op.indices) for op in reading}
+    if len(rows) != 1:
+        raise refuse(
+            block, f"reverse_compute_inline: block '{name}' reads '{tir.buffer_name(buffer)}' at {len(rows)} places"
+        )
+    (row,) = rows
+    found = analyzer.detect_iter_map(
+        list(row),
+        {v: (lo, ex) for v, lo, ex in zip(block.iter_vars, block.dom_mins, block.dom_extents, strict=True)},
+        1,
+        IterMapLevel.BIJECTIVE,
+    )
+    if not found:
+        raise refuse(
+            block,
+            f"reverse_compute_inline: the indices at which block '{name}' reads '{tir.buffer_name(buffer)}' cannot be inverted: {found.errors[0]}",
+        )
+    stored_at = [analyzer.expr(i) for i in made.indices]
+    inverse = inverse_affine_iter_map(analyzer, found, iters, stored_at)
+    # Where the consumer reads less than the producer makes, the producer's other instances must store nothing.
+    outside: list[Expr] = []
+    fresh = Analyzer()
+    for variable, low, extent in zip(maker.iter_vars, maker.dom_mins, maker.dom_extents, strict=True):
+        fresh.bind(variable, low, extent)
+    for atom, range_ in iters.items():
+        value = inverse[atom]
+        for condition in (ge(value, range_.min), lt(value, range_.min + range_.extent)):
+            if not fresh.can_prove(condition):
+                outside.append(fresh.simplify(condition))
+    if outside or block.predicate is not None:
+        raise refuse(
+            block,
+            f"reverse_compute_inline: block '{name}' does not read all that block '{maker.block_name.data}' computes",
+            "compute_inline the producer instead",
+        )
+    builder = builder_before(made)
+    values: dict[SSAValue, SSAValue] = {}
+    for variable in block.iter_vars:
+        atom = analyzer.expr(variable).atom
+        assert atom is not None
+        values[variable] = fresh.to_ssa(fresh.simplify(inverse[atom]), builder, variable.type)
+    for op in reading:
+        values[op.result] = made.value
+    value = clone_value(store.value, values, builder, block)
+    indices = [clone_value(i, values, builder, block) for i in store.indices]
+    new = builder.insert(tir.StoreOp(value, output, indices))
+    new.attributes.update(store.attributes)
+    made.detach()
+    made.erase()
+    maker.location = fuse_locations([maker.location, block.location])
+    why = f"block '{name}' was inlined into block '{maker.block_name.data}'"
+    remove_block(state, block, why)
+    declare_access(maker)
+    _drop_buffer(buffer)
+
+
+# What both share
+
+
+def _single_store(block: tir.BlockOp, primitive_name: str) -> tuple[tir.StoreOp, SSAValue]:
+    """The one store that a block consists of."""
+    stores = [op for op in walk_ops(block) if isinstance(op, tir.StoreOp)]
+    name = block.block_name.data
+    plain = all(
+        not isinstance(op, tir.ForOp | tir.IfOp | tir.BlockOp | tir.InitOp | tir.WhileOp | tir.EvaluateOp)
+        for op in walk_ops(block)
+        if op is not block
+    )
+    if len(stores) != 1 or not plain:
+        raise refuse(
+            block,
+            f"{primitive_name}: block '{name}' is more than one store",
+            "its body must be a single assignment B[v0, v1, …] = expression",
+        )
+    return stores[0], stores[0].buffer
+
+
+def _require_intermediate(block: tir.BlockOp, buffer: SSAValue, primitive_name: str) -> None:
+    if not isinstance(buffer.owner, tir.AllocBufferOp):
+        raise refuse(
+            block,
+            f"{primitive_name}: '{tir.buffer_name(buffer)}' is no intermediate buffer of the function: its contents are seen outside",
+        )
+
+
+def _loads_outside(buffer: SSAValue, block: tir.BlockOp, primitive_name: str) -> list[tir.LoadOp]:
+    """All loads of a buffer; raises where it is used in another way."""
+
+    loads: list[tir.LoadOp] = []
+    for use in buffer.uses:
+        op = use.operation
+        if is_inside(op, block):
+            continue
+        if isinstance(op, tir.LoadOp) and op.predicate is None:
+            loads.append(op)
+        elif not isinstance(op, tir.BufferRegionOp) or any(
+            isinstance(u.operation, tir.MatchBufferOp) for u in op.result.uses
+        ):
+            raise refuse(
+                op, f"{primitive_name}: '{tir.buffer_name(buffer)}' is used otherwise than by loads of its elements"
+            )
+    return loads
+
+
+def clone_value(value: SSAValue, values: Mapping[SSAValue, SSAValue], builder: Builder, inside: Operation) -> SSAValue:
+    """The expression of `value`, whose ops stand in `inside`, built again with other values for some of its leaves."""
+    made: dict[SSAValue, SSAValue] = dict(values)
+    return _clone(value, made, builder, inside)
+
+
+def _clone(value: SSAValue, made: dict[SSAValue, SSAValue], builder: Builder, inside: Operation) -> SSAValue:
+
+    known = made.get(value)
+    if known is not None:
+        return known
+    if not isinstance(value, OpResult) or not is_inside(value.op, inside):
+        return value
+    op = value.op
+    operands = [_clone(o, made, builder, inside) for o in op.operands]
+    regions: list[Region] = []
+    for region in op.regions:
+        block = Block()
+        inner = Builder(InsertPoint.at_end(block))
+        inner.operation_insertion_handler = builder.operation_insertion_handler
+        local = dict(made)
+        last = region.block.last_op
+        for each in region.block.ops:
+            if each is last:
+                inner.insert(tir.YieldOp(*(_clone(v, local, inner, inside) for v in each.operands)))
+        regions.append(Region(block))
+    new = type(op).create(
+        operands=operands,
+        result_types=[r.type for r in op.results],
+        properties=op.properties,
+        attributes=op.attributes,
+        regions=regions,
+    )
+    builder.insert(new)
+    new.location = op.location
+    made[value] = new.results[0]
+    return new.results[0]
+
+
+def remove_block(state: State, block: tir.BlockOp, why: str) -> None:
+    """Erases a block and the loops and blocks around it that hold nothing else."""
+    victim: Operation = block
+    parent = block.parent_op()
+    while isinstance(parent, tir.ForOp | tir.IfOp) and _holds_only(parent, victim):
+        victim = parent
+        parent = parent.parent_op()
+    operands = list(victim.operands)
+    state.erase(victim, why)
+    for value in operands:
+        erase_if_dead(value)
+
+
+def _holds_only(parent: Operation, child: Operation) -> bool:
+    for region in parent.regions:
+        for block in region.blocks:
+            for op in block.ops:
+                if op is not child and not op.results:
+                    return False
+                if op is not child and isinstance(op, tir.CallOp):
+                    return False
+    return True
+
+
+def _drop_buffer(buffer: SSAValue) -> None:
+    """Erases an allocation that nothing uses any more."""
+    owner = buffer.owner
+    if isinstance(owner, tir.AllocBufferOp) and not buffer.uses:
+        owner.detach()
+        owner.erase()

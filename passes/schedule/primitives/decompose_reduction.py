@@ -1,0 +1,199 @@
+"""decompose_reduction: a reduction's initialization becomes a block of its own."""
+
+from __future__ import annotations
+
+from xdsl.ir import Block, Operation, Region, SSAValue
+
+from ....dialects import tir
+from ....dialects.tir.analysis import Analyzer, Expr
+from ....dialects.tir.analysis.expr import TRUE, Atom, conjuncts, free_vars, logical_and, substitute
+from ....dialects.tir.types import I1
+from ...tir.rewriting import builder_at_end, move_to_end
+from ..access import declare_access
+from ..blocks import axis_kinds, why_not_affine, why_not_reduction
+from ..errors import refuse
+from ..primitive import primitive
+from ..state import State
+from ..structure import is_inside, loops_above
+from .loops import name_value, require_block, require_loop
+
+
+@primitive
+def decompose_reduction(state: State, block: tir.BlockOp, loop: tir.ForOp) -> Operation:
+    """Moves the init of a reduction block to a block of its own, right before `loop`; returns that block.
+
+    for i, k in T.grid(8, 64):                     for i in range(8):
+        with T.block("B"):                             with T.block("B_init"):
+            with T.init(): B[vi] = 0            →          B[vi] = 0
+            B[vi] = B[vi] + A[vi, vk]                  for k in range(64):
+                                                           with T.block("B_update"):
+    sch.decompose_reduction(B, k)                              B[vi] = B[vi] + A[vi, vk]
+    """
+    block, loop = require_block(block, "decompose_reduction"), require_loop(loop, "decompose_reduction")
+    name, under = block.block_name.data, loop.var_name.data
+    if not is_inside(block, loop):
+        raise refuse(loop, f"decompose_reduction: loop '{under}' is not around block '{name}'")
+    reason = why_not_reduction(block)
+    if reason is not None:
+        raise refuse(block, f"decompose_reduction: block '{name}' is no reduction block: {reason}")
+    reason = why_not_affine(block)
+    if reason is not None:
+        raise refuse(
+            block, f"decompose_reduction: the bindings of block '{name}' are not affine in its loops: {reason}"
+        )
+    analyzer = Analyzer()
+    loops = loops_above(block)
+    place = loops.index(loop)
+    driving = _loops_of(block, "R", analyzer)
+    for outer in loops[:place]:
+        if outer.loop_var in driving:
+            raise refuse(
+                outer,
+                f"decompose_reduction: loop '{outer.var_name.data}' drives a reduction axis of block '{name}' and is around loop '{under}'",
+                f"initialize before all reduction loops: decompose at '{outer.var_name.data}' or a loop around it",
+            )
+    init = block.find(tir.InitOp)
+    assert isinstance(init, tir.InitOp)
+    new = _init_block(state, block, init, loop, loops[place:], analyzer)
+    init.detach()
+    init.erase()
+    state.rename(block, state.fresh_block_name(block, f"{name}_update"))
+    declare_access(new)
+    state.added(new)
+    _declare_update(block)
+    return new
+
+
+def _declare_update(block: tir.BlockOp) -> None:
+    """What the update now reads of its output is a read like any other."""
+    reads = block.find(tir.ReadsOp)
+    writes = block.find(tir.WritesOp)
+    if not isinstance(reads, tir.ReadsOp) or not isinstance(writes, tir.WritesOp):
+        declare_access(block)
+        return
+    buffers = {r.owner.buffer for r in reads.operands if isinstance(r.owner, tir.BufferRegionOp)}
+    own = [r for r in writes.operands if isinstance(r.owner, tir.BufferRegionOp) and r.owner.buffer not in buffers]
+    # The regions of the writes stand before the reads or after them: the reads are put behind all regions.
+    last: Operation = reads
+    for value in own:
+        owner = value.owner
+        assert isinstance(owner, tir.BufferRegionOp)
+        if not _precedes(owner, reads):
+            last = writes
+    new = tir.ReadsOp(*own, *reads.operands)
+    new.location = reads.location
+    body = block.body.block
+    if last is writes:
+        body.insert_op_before(new, writes)
+    else:
+        body.insert_op_before(new, reads)
+    reads.detach()
+    reads.erase()
+
+
+def _precedes(a: Operation, b: Operation) -> bool:
+    current = a.next_op
+    while current is not None:
+        if current is b:
+            return True
+        current = current.next_op
+    return False
+
+
+def _loops_of(block: tir.BlockOp, kind: str, analyzer: Analyzer) -> set[SSAValue]:
+    """The variables that the bindings of axes of one kind use."""
+    found: set[SSAValue] = set()
+    for axis_kind, binding in zip(axis_kinds(block), block.bindings, strict=True):
+        if axis_kind == kind:
+            found |= {a.payload for a in free_vars(analyzer.expr(binding)) if isinstance(a.payload, SSAValue)}
+    return found
+
+
+def _init_block(
+    state: State,
+    block: tir.BlockOp,
+    init: tir.InitOp,
+    loop: tir.ForOp,
+    inner: list[tir.ForOp],
+    analyzer: Analyzer,
+) -> tir.BlockOp:
+    """The block of the init, in copies of those of the `inner` loops that drive spatial axes, before `loop`."""
+    location = init.location
+    spatial = _loops_of(block, "S", analyzer)
+    holder = Block()
+    builder = builder_at_end(holder, location)
+    renamed: dict[Atom, Expr] = {}
+    kept: list[tir.ForOp] = []
+    for old in inner:
+        if old.loop_var not in spatial:
+            continue
+        low = analyzer.to_ssa(analyzer.expr(old.min), builder, old.loop_var.type)
+        extent = analyzer.to_ssa(analyzer.expr(old.extent), builder, old.loop_var.type)
+        copy = tir.ForOp(f"{old.var_name.data}_init", low, extent)
+        name_value(copy)
+        builder.insert(copy)
+        atom = analyzer.expr(old.loop_var).atom
+        assert atom is not None
+        renamed[atom] = analyzer.expr(copy.loop_var)
+        kept.append(copy)
+        builder = builder_at_end(copy.body.block, location)
+    chosen = [k for k, kind in enumerate(axis_kinds(block)) if kind == "S"]
+    bindings: list[SSAValue] = []
+    for k in chosen:
+        e = substitute(analyzer.expr(block.bindings[k]), renamed)
+        bindings.append(analyzer.to_ssa(e, builder, block.bindings[k].type))
+    reducing = {loop.loop_var for loop in inner if loop.loop_var not in spatial}
+    guard = TRUE
+    if block.predicate is not None:
+        parts = [
+            part
+            for part in conjuncts(analyzer.expr(block.predicate))
+            if not any(a.payload in reducing for a in free_vars(part))
+        ]
+        guard = substitute(logical_and(*parts), renamed)
+    mins = [analyzer.to_ssa(analyzer.expr(block.dom_mins[k]), builder, block.iter_vars[k].type) for k in chosen]
+    extents = [analyzer.to_ssa(analyzer.expr(block.dom_extents[k]), builder, block.iter_vars[k].type) for k in chosen]
+    predicate = None if guard == TRUE else analyzer.to_ssa(guard, builder, I1)
+    body = Region(Block(arg_types=[block.iter_vars[k].type for k in chosen]))
+    new = tir.BlockOp(
+        state.fresh_block_name(block, f"{block.block_name.data}_init"),
+        [block.iter_names.data[k].data for k in chosen],
+        ["S"] * len(chosen),
+        mins,
+        extents,
+        bindings,
+        predicate=predicate,
+        body=body,
+    )
+    builder.insert(new)
+    for argument, k in zip(body.block.args, chosen, strict=True):
+        old_axis = block.iter_vars[k]
+        argument.name_hint = old_axis.name_hint
+        old_axis.replace_uses_with_if(argument, lambda use: is_inside(use.operation, init))
+    _take_values(init, block, body.block)
+    move_to_end(init.body.block.ops, body.block)
+    place = loop.parent
+    assert place is not None
+    for op in list(holder.ops):
+        op.detach()
+        place.insert_op_before(op, loop)
+    return new
+
+
+def _take_values(init: tir.InitOp, block: tir.BlockOp, into: Block) -> None:
+    """Copies values of the block's body that the init uses to the new block."""
+    from .compute_inline import clone_value
+
+    for op in list(init.body.block.ops):
+        for index, operand in enumerate(op.operands):
+            owner = operand.owner
+            if isinstance(owner, Operation) and owner.parent is block.body.block:
+                builder = builder_at_end(into, op.location)
+                axes = dict(
+                    zip(
+                        [v for v, t in zip(block.iter_vars, axis_kinds(block), strict=True) if t == "S"],
+                        into.args,
+                        strict=True,
+                    )
+                )
+                op.operands[index] = clone_value(operand, axes, builder, block)

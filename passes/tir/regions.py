@@ -1,0 +1,69 @@
+"""How far an index reaches while loops run: the ends of its range as expressions of what stays fixed."""
+
+from __future__ import annotations
+
+from collections.abc import Set as AbstractSet
+
+from ...dialects.tir.analysis import INF, Analyzer, Atom, Expr, Kind
+from ...dialects.tir.analysis.expr import floordiv, free_vars, maximum, minimum
+
+Ends = tuple[Expr, Expr]
+
+
+def relax(e: Expr, inner: AbstractSet[Atom], analyzer: Analyzer) -> Ends | None:
+    """The least and greatest value of `e` while the `inner` variables take all their values; None when that is not known.
+
+    The ends are expressions of the other variables. Each term is taken by itself, so that the range may be too large,
+    never too small.
+    """
+    low = high = Expr((), e.const)
+    for atom, coefficient in e.terms:
+        term = Expr(((atom, coefficient),), 0)
+        if not any(v in inner for v in free_vars(term)):
+            low, high = low + term, high + term
+            continue
+        ends = _relax_atom(atom, inner, analyzer)
+        if ends is None:
+            return None
+        first, last = ends if coefficient > 0 else (ends[1], ends[0])
+        low, high = low + first.scaled(coefficient), high + last.scaled(coefficient)
+    return low, high
+
+
+def _relax_atom(atom: Atom, inner: AbstractSet[Atom], analyzer: Analyzer) -> Ends | None:
+    if atom.kind in (Kind.MIN, Kind.MAX):
+        parts = [relax(o, inner, analyzer) for o in atom.operands]
+        known = [p for p in parts if p is not None]
+        if len(known) == len(parts):
+            join = minimum if atom.kind is Kind.MIN else maximum
+            return join(*(p[0] for p in known)), join(*(p[1] for p in known))
+    if atom.kind is Kind.FLOORDIV and (divisor := atom.operands[1].value) is not None and divisor > 0:
+        ends = relax(atom.operands[0], inner, analyzer)
+        if ends is not None:
+            by = atom.operands[1]
+            return analyzer.simplify(floordiv(ends[0], by)), analyzer.simplify(floordiv(ends[1], by))
+    if atom.kind is Kind.FLOORMOD and (divisor := atom.operands[1].value) is not None and divisor > 0:
+        ends = relax(atom.operands[0], inner, analyzer)
+        if ends is not None:
+            by = atom.operands[1]
+            first, last = (analyzer.simplify(floordiv(end, by)) for end in ends)
+            if analyzer.can_prove_equal(first, last):
+                start = first.scaled(divisor)
+                return analyzer.simplify(ends[0] - start), analyzer.simplify(ends[1] - start)
+    bound = analyzer.const_int_bound(Expr(((atom, 1),), 0))
+    if bound.min_value <= -INF or bound.max_value >= INF:
+        return None
+    return Expr((), bound.min_value), Expr((), bound.max_value)
+
+
+def join(a: Ends, b: Ends, analyzer: Analyzer) -> Ends:
+    """The range that holds both."""
+    return _least(a[0], b[0], analyzer), -_least(-a[1], -b[1], analyzer)
+
+
+def _least(a: Expr, b: Expr, analyzer: Analyzer) -> Expr:
+    if analyzer.can_prove_ge0(b - a):
+        return a
+    if analyzer.can_prove_ge0(a - b):
+        return b
+    return minimum(a, b)

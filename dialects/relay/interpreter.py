@@ -42,6 +42,7 @@ from .ir import (
 )
 from .operator import Attrs, OperatorOp
 from .patterns import ConstructorPattern, TuplePattern, VarPattern, WildcardPattern
+from .text import type_text
 
 MAX_DEPTH = 200_000
 """How deep calls that are not in tail position may nest."""
@@ -132,6 +133,29 @@ class _Frame:
         self.target = target
 
 
+class _Use:
+    """What is looked up once for each use of an operator."""
+
+    __slots__ = ("attrs", "dtype", "meaning", "shape", "type")
+
+    def __init__(self, op: OperatorOp):
+        problem = op.OPERATOR.problem(op.given(), len(op.args))
+        if problem is not None:
+            raise error_at(op, problem)
+        self.meaning = op.OPERATOR.numpy
+        self.attrs: Attrs = op.attrs()
+        self.type = op.result.type
+        is_tensor = isinstance(self.type, TensorType)
+        self.dtype = numpy_dtype(type_to_dtype(self.type.element_type)) if is_tensor else None
+        self.shape = self.type.get_shape() if is_tensor else None
+
+    def has_type(self, value: Value) -> bool:
+        """Whether a value is of the result's type."""
+        if isinstance(value, np.ndarray) and value.shape == self.shape and value.dtype == self.dtype:
+            return True
+        return fits(value, self.type)
+
+
 def interpret(module: ModuleOp, entry: str, args: Sequence[Value]) -> Value:
     """The value of the call `@entry(args…)`.
 
@@ -166,12 +190,13 @@ class Interpreter:
     """Runs the functions of one module. Holds no state but what is looked up once per op."""
 
     def __init__(self, module: ModuleOp):
+        self.module = module
         self.symbols: dict[str, Operation] = {}
         for op in module.body.block.ops:
             name = op.get_attr_or_prop("sym_name")
             if isinstance(name, StringAttr):
                 self.symbols[name.data] = op
-        self._attrs: dict[OperatorOp, Attrs] = {}
+        self._uses: dict[OperatorOp, _Use] = {}
         self._stack: list[_Frame] = []
 
     def call(self, entry: str, args: Sequence[Value]) -> Value:
@@ -211,24 +236,23 @@ class Interpreter:
                 raise error_at(op, f"Relay's interpreter has no meaning for '{op.name}'")
 
     def _operator(self, op: OperatorOp, scope: Scope) -> Value:
-        attrs = self._attrs.get(op)
-        if attrs is None:
-            problem = op.OPERATOR.problem(op.given(), len(op.args))
-            if problem is not None:
-                raise error_at(op, problem)
-            attrs = self._attrs[op] = op.attrs()
-        operator = op.OPERATOR
+        use = self._uses.get(op)
+        if use is None:
+            use = self._uses[op] = _Use(op)
         arguments = [scope[a] for a in op.args]
         try:
-            result = operator.numpy(attrs, *arguments)
+            result = use.meaning(use.attrs, *arguments)
         except MirError:
             raise
         except Exception as error:
             # Whatever numpy says of the data, be it of their shapes or of their values, is the program's error.
             shapes = ", ".join(map(_describe, arguments))
-            raise error_at(op, f"{operator.name} fails on ({shapes}): {error}") from error
+            raise error_at(op, f"{op.OPERATOR.name} fails on ({shapes}): {error}") from error
         value = _as_value(result)
-        _check_result(op, value)
+        if not use.has_type(value):
+            raise error_at(
+                op, f"{op.OPERATOR.name} gives {_describe(value)}, but its type is {type_text(op.result.type)}"
+            )
         return value
 
     def _enter(self, block: Block, scope: Scope, frame: _Frame, op: Operation) -> None:
@@ -334,7 +358,7 @@ class Interpreter:
         callee = self.symbols.get(name)
         if callee is None:
             raise error_at(op, f"the module has no function '{name}'")
-        return call_tir(op, callee, [scope[a] for a in op.arguments])
+        return call_tir(op, callee, [scope[a] for a in op.arguments], self.module)
 
 
 _SIMPLE: dict[type[Operation], Callable[[Interpreter, Any, Scope], Value]] = {
@@ -432,11 +456,6 @@ def fits(value: Value, type: Attribute) -> bool:
             return True
 
 
-def _check_result(op: OperatorOp, value: Value) -> None:
-    if not fits(value, op.result.type):
-        raise error_at(op, f"{op.OPERATOR.name} gives {_describe(value)}, but its type is {op.result.type}")
-
-
 def _check_arguments(func: FuncOp, args: Sequence[Value]) -> None:
     name = func.sym_name.data
     if len(args) != len(func.params):
@@ -445,5 +464,5 @@ def _check_arguments(func: FuncOp, args: Sequence[Value]) -> None:
         if not fits(value, param.type):
             raise error_at(
                 func,
-                f"the argument for %{label.data} of @{name} is {_describe(value)}, which is not of type {param.type}",
+                f"the argument for %{label.data} of @{name} is {_describe(value)}, which is not of type {type_text(param.type)}",
             )

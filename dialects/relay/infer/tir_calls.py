@@ -125,7 +125,8 @@ def _tir_parameters(op: CallTirOp, name: str, callee: Operation) -> list[_Parame
 
 
 def _te_parameters(callee: Operation) -> list[_Parameter]:
-    from ...te.ops import FuncOp, PlaceholderOp, extents_of
+    from ...te.compute import extents_of
+    from ...te.ops import FuncOp, PlaceholderOp
     from ...te.types import TensorType as TeTensorType
 
     assert isinstance(callee, FuncOp)

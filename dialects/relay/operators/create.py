@@ -86,7 +86,6 @@ register(
     Operator(
         "arange", ("start", "stop", "step"), _arange_relation, OpPattern.OPAQUE,
         numpy=_arange,
-        compute=lambda attrs, xs, out: [_te_arange(attrs, *xs)],
         # The first three repeat the arguments, as expressions.
         attributes=(
             attr("start", None, "any"), attr("stop", None, "any"), attr("step", None, "any"), attr("dtype", None, "str"),
@@ -94,14 +93,6 @@ register(
         doc="The numbers from `start` up to, not including, `stop`, `step` apart.",
     )
 )  # fmt: skip
-
-
-def _te_arange(attrs: Attrs, start: Tensor, stop: Tensor, step: Tensor) -> Tensor:
-    length: Any = te.ceil((stop() - start()).astype("float64") / step().astype("float64")).astype("int64")
-    dtype = attrs.dtype or start.dtype
-    return te.compute(
-        (length,), lambda i: start().astype(dtype) + step().astype(dtype) * i.astype(dtype), name="T_arange"
-    )
 
 
 def _shape_of_relation(rel: Relation) -> None:

@@ -10,12 +10,13 @@ from collections.abc import Callable, Iterable, Sequence
 from math import prod
 from typing import TypeAlias
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType, TupleType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType
 from xdsl.ir import Attribute
 
 from ....support.diagnostics import MirError
 from ...tir.types import dtype_to_type, type_to_dtype
 from ..operator import Relation
+from ..text import type_text
 
 ANY = DYNAMIC_INDEX
 
@@ -49,23 +50,10 @@ def dtype_attr(rel: Relation, name: str, default: str | Attribute) -> Attribute:
         raise rel.fail(f"{rel.operator.name}: {name}={dtype!r} is no dtype") from None
 
 
-def show(type: Attribute) -> str:
-    """A type as Relay text writes it."""
-    match type:
-        case TensorType():
-            dims = ", ".join("?" if d == ANY else str(d) for d in type.get_shape())
-            dtype = type_to_dtype(type.element_type)
-            return f"Tensor[({dims}), {dtype}]" if type.get_num_dims() else dtype
-        case TupleType():
-            return f"({', '.join(show(t) for t in type.types.data)})"
-        case _:
-            return str(type)
-
-
 def show_argument(rel: Relation, index: int) -> str:
     """An argument with its type, for a message."""
     type = rel.type_of(index)
-    return f"'{rel.operator.arguments[index]}'" + ("" if type is None else f" ({show(type)})")
+    return f"'{rel.operator.arguments[index].lstrip('*')}'" + ("" if type is None else f" ({type_text(type)})")
 
 
 def same_dim(a: int, b: int) -> bool:

@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import ArrayAttr, TensorType, TupleType
 from xdsl.ir import Attribute
 
 from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
+from ..text import type_text
 from .computes import broadcast_index, constant, elementwise, is_one, unflatten
 from .create import SHAPE_AND_DTYPE, check_shape
 from .meanings import Array
@@ -24,7 +25,6 @@ from .relations import (
     like_second,
     same_dim,
     shape_of,
-    show,
     show_argument,
     size_of,
     tensor_type,
@@ -83,7 +83,7 @@ def _same_ranks(rel: Relation) -> tuple[Sequence[TensorType[Attribute]], int]:
     for number, field in enumerate(fields):
         if field.get_num_dims() != first.get_num_dims() or field.element_type != first.element_type:
             raise rel.fail(
-                f"{rel.operator.name}: field {number} ({show(field)}) must have the rank and dtype of field 0 ({show(first)})",
+                f"{rel.operator.name}: field {number} ({type_text(field)}) must have the rank and dtype of field 0 ({type_text(first)})",
                 argument=0,
             )
     return fields, first.get_num_dims()
@@ -98,7 +98,7 @@ def _joined_dims(rel: Relation, fields: Sequence[TensorType[Attribute]], skipped
                 continue
             if not same_dim(result[axis], dim):
                 raise rel.fail(
-                    f"{rel.operator.name}: field {number} ({show(field)}) differs from field 0 ({show(fields[0])}) in"
+                    f"{rel.operator.name}: field {number} ({type_text(field)}) differs from field 0 ({type_text(fields[0])}) in"
                     f" dimension {axis}: {dim} against {result[axis]}",
                     argument=0,
                 )

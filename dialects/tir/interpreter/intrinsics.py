@@ -38,7 +38,11 @@ def _in_float64(function: Callable[[Array], Array]) -> Callable[[Any], Any]:
 
 
 def _half_away_from_zero(value: Any) -> Any:
-    return np.copysign(np.floor(np.abs(value) + np.asarray(value).dtype.type(0.5)), value) if _exact(value) else value
+    if not _exact(value):
+        return value
+    # Not floor(|x| + 0.5): the sum rounds up for the number just below 0.5.
+    whole, one = np.trunc(value), np.asarray(value).dtype.type
+    return whole + np.copysign(np.where(np.abs(value - whole) >= one(0.5), one(1), one(0)), value)
 
 
 def _exact(value: Any) -> bool:

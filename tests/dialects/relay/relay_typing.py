@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 from mirstack.dialects.relay.operator import Operator
-from mirstack.dialects.relay.operators.relations import ANY, show, tensor_type
+from mirstack.dialects.relay.operators.relations import ANY, tensor_type
+from mirstack.dialects.relay.text import type_text
 from mirstack.support.diagnostics import Diagnostic, MirError
 from xdsl.dialects.builtin import ArrayAttr, TensorType, TupleType
 from xdsl.ir import Attribute
@@ -62,7 +63,7 @@ class Typing:
             or len(a) != len(b)
             or any(x != y and ANY not in (x, y) for x, y in zip(a, b, strict=True))
         ):
-            raise self.fail(f"argument {self.operator.arguments[index]} is {show(known)}, not {show(type)}")
+            raise self.fail(f"argument {self.operator.arguments[index]} is {type_text(known)}, not {type_text(type)}")
 
     def set_result(self, type: Attribute) -> None:
         self.result = type

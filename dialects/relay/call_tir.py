@@ -1,0 +1,67 @@
+"""`call_tir` over numpy: runs the TIR or TE function that it names, on new arrays for the outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp, TensorType, TupleType
+from xdsl.ir import Attribute, Operation
+
+from ...support.diagnostics import error_at
+from ..array import numpy_dtype
+from ..te.ops import FuncOp as TeFuncOp
+from ..te.ops import is_input
+from ..tir.stmt import PrimFuncOp
+from ..tir.types import dtype_to_type, type_to_dtype
+from .infer.tir_calls import call_tir_type
+from .ir import CallTirOp
+from .text import global_text, type_text
+
+Array = NDArray[Any]
+
+
+def call_tir(op: CallTirOp, callee: Operation, args: Sequence[Any], module: ModuleOp) -> Array | tuple[Array, ...]:
+    """The outputs of `callee` on the tensors `args`: one array, or a tuple of them.
+
+    Raises MirError where the arguments do not fit, where an output's size does not follow from them, and for whatever
+    fails inside the function.
+    """
+    name = global_text(op.callee.root_reference.data)
+    for number, arg in enumerate(args):
+        if not isinstance(arg, np.ndarray):
+            raise error_at(op, f"argument {number} of call_tir({name}, …) is no tensor")
+    types = [TensorType(dtype_to_type(a.dtype.name), list(a.shape)) for a in args]
+    result = call_tir_type(op, callee, types)
+    wanted = list(result.types.data) if isinstance(result, TupleType) else [result]
+    match callee:
+        case PrimFuncOp():
+            outputs = _run_tir(callee, args, [_empty(op, name, t) for t in wanted], module)
+        case TeFuncOp():
+            outputs = _run_te(callee, args)
+        case _:
+            raise error_at(op, f"{name} is no TIR or TE function")
+    return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+
+def _empty(op: CallTirOp, name: str, type: Attribute) -> Array:
+    if not isinstance(type, TensorType) or DYNAMIC_INDEX in type.get_shape():
+        raise error_at(op, f"the output {type_text(type)} of {name} has a size that does not follow from the arguments")
+    return np.zeros(type.get_shape(), numpy_dtype(type_to_dtype(type.element_type)))
+
+
+def _run_tir(func: PrimFuncOp, args: Sequence[Array], outputs: list[Array], module: ModuleOp) -> list[Array]:
+    from ..tir.interpreter import interpret_prim_func
+
+    arrays = [*(np.array(a, order="C") for a in args), *outputs]
+    interpret_prim_func(func, dict(zip((n.data for n in func.param_names.data), arrays, strict=True)), module)
+    return outputs
+
+
+def _run_te(func: TeFuncOp, args: Sequence[Array]) -> list[Array]:
+    from ..te.interpreter import interpret_te_func
+
+    inputs = [n for n, value in zip(func.param_names(), func.params, strict=True) if is_input(value)]
+    return list(interpret_te_func(func, dict(zip(inputs, args, strict=True))).values())

@@ -235,7 +235,6 @@ def _resolve(names: Iterable[str]) -> dict[str, int]:
     return found
 
 
-@cache
 def process_symbol(name: str) -> int | None:
     """The address of a function in the libraries that this process has loaded, libm among them; None when there is none."""
     import ctypes

@@ -14,6 +14,7 @@ from mirstack.dialects.llvm_ext import LLVMExt
 from mirstack.dialects.vector_ext import VectorExt
 from mirstack.lowering.llvm import CompiledModule, compile_ir, lower_to_llvm, translate
 from mirstack.lowering.llvm.call import messages_of
+from mirstack.support.dominance import check_dominance
 from xdsl.context import Context
 from xdsl.dialects import get_all_dialects
 from xdsl.dialects.builtin import ModuleOp
@@ -89,6 +90,7 @@ def lower() -> Callable[[str], ModuleOp]:
         module = parse_mlir(text)
         lower_to_llvm(module)
         module.verify()
+        check_dominance(module)
         printed = str(module)
         assert str(parse_mlir(printed)) == printed
         return module

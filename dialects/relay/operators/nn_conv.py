@@ -251,13 +251,11 @@ def conv_attributes(rank: int, *extra: AttrSpec, kernel_layout: str | None = Non
     )
 
 
-def _register_conv(rank: int) -> None:
-    name = f"nn.conv{rank}d"
+def _register_conv(name: str, rank: int, doc: str) -> None:
     register(
         Operator(
             name, ("data", "weight"), CONV_RELATION[rank], OpPattern.OUT_ELEMWISE_FUSABLE,
-            numpy=_numpy_conv(rank), compute=_te_conv(rank), attributes=conv_attributes(rank),
-            doc=f"The convolution of data by weight over {rank} spatial ax{'i' if rank == 1 else 'e'}s.",
+            numpy=_numpy_conv(rank), compute=_te_conv(rank), attributes=conv_attributes(rank), doc=doc,
         )
     )  # fmt: skip
 
@@ -265,5 +263,8 @@ def _register_conv(rank: int) -> None:
 CONV_RELATION = {rank: _conv_relation(rank) for rank in SPATIAL}
 """The type relation of a convolution (data, weight, …), by the number of spatial axes."""
 
-for _rank in SPATIAL:
-    _register_conv(_rank)
+_register_conv("nn.conv1d", 1, "The convolution of data by weight over one spatial axis.")
+_register_conv("nn.conv2d", 2, "The convolution of data by weight over two spatial axes.")
+_register_conv("nn.conv3d", 3, "The convolution of data by weight over three spatial axes.")
+_register_conv("nn.contrib_conv2d_NCHWc", 2, "`nn.conv2d` of data and weight in blocked layouts.")
+_register_conv("nn.contrib_depthwise_conv2d_NCHWc", 2, "`nn.conv2d` of one group per channel, in blocked layouts.")

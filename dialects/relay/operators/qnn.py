@@ -22,7 +22,6 @@ from .nn_dense import OUT_DTYPE, UNITS, batch_matmul_relation, matmul_relation
 from .nn_pool import POOL_ATTRIBUTES, POOL_RELATION, average_windows
 from .relations import (
     TypeRelation,
-    axis_of,
     broadcast_arguments,
     dtype_attr,
     dtype_of,
@@ -56,10 +55,10 @@ def _quantization(rel: Relation, index: int, size: int | None = None) -> None:
             rel.set_argument(place, tensor_type([size or 0], dtype))
 
 
-def _axis_size(rel: Relation) -> int | None:
-    """How long per-channel parameters of the data are; those of a scalar are scalars."""
-    shape = shape_of(rel.tensor(0))
-    return shape[axis_of(rel, rel.attrs.axis, len(shape))] if shape else None
+def _axis_size(rel: Relation, index: int = 0, name: str = "axis") -> int | None:
+    """How long per-channel parameters of an argument are; None where its axis does not exist, so that they are scalars."""
+    shape, axis = shape_of(rel.tensor(index)), rel.attrs[name]
+    return shape[axis] if -len(shape) <= axis < len(shape) else None
 
 
 def _per_axis(parameter: Array, axis: int, rank: int) -> Array:
@@ -210,9 +209,7 @@ _BINARY = (
 def _binary_relation(rel: Relation) -> None:
     dtype = same_dtype(rel, 0, 1)
     for index, name in ((0, "lhs_axis"), (1, "rhs_axis")):
-        shape = shape_of(rel.tensor(index))
-        size = shape[axis_of(rel, rel.attrs[name], len(shape), name)] if shape else None
-        _quantization(rel, 2 + 2 * index, size)
+        _quantization(rel, 2 + 2 * index, _axis_size(rel, index, name))
     _quantization(rel, 6)
     rel.set_result(tensor_type(broadcast_arguments(rel, 0, 1), dtype))
 

@@ -116,6 +116,23 @@ for _rank in (1, 2, 3):
     case(f"nn.conv{_rank}d", convolutions(_rank), _reference(_rank), loose=3)
 
 
+def _blocked(drawn: Any) -> bool:
+    return drawn[0]["data_layout"] == "NCHW2c"
+
+
+case("nn.contrib_conv2d_NCHWc", convolutions(2).filter(_blocked), _reference(2), loose=3)
+
+
+@st.composite
+def _blocked_depthwise(draw: Any) -> Any:
+    x, w = values((1, 4, 4, 4), "float32", draw(seeds)), values((4, 1, 3, 2), "float32", draw(seeds))
+    layouts = {"data_layout": "NCHW2c", "kernel_layout": "OIHW1i2o"}
+    return {"groups": 4, **layouts}, [pack(x, "NCHW", "NCHW2c"), pack(w, "OIHW", "OIHW1i2o")]
+
+
+case("nn.contrib_depthwise_conv2d_NCHWc", _blocked_depthwise(), _reference(2))
+
+
 @st.composite
 def _depthwise(draw: Any) -> Any:
     channels, multiplier = draw(st.integers(2, 4)), draw(st.integers(1, 2))

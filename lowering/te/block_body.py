@@ -165,20 +165,18 @@ class BlockBody:
         else:
             self.copy_all(block)
 
-    def guarded(self, condition: SSAValue, reduction: te.ReduceOp) -> list[SSAValue]:
-        """The sources of a reduction where the condition holds, elsewhere the identity; they are read only there."""
-        test = self.value(condition)
-        location = reduction.location
-        results: list[SSAValue] = []
-        for index, source in enumerate(reduction.sources):
-            sides = [Block(), Block()]
-            with self.inside(sides[0]) as inner:
-                inner.add(tir.YieldOp(inner.value(source)), location)
-            with self.inside(sides[1]) as inner:
-                inner.add(tir.YieldOp(identity(reduction, index, inner)), location)
-            choice = tir.IfThenElseOp(test, Region(sides[0]), Region(sides[1]), source.type)
-            results.append(self.add(choice, location).results[0])
-        return results
+    def guarded(self, reduction: te.ReduceOp, index: int) -> SSAValue:
+        """A source of a reduction where its condition holds, elsewhere the identity; it is read only there."""
+        assert reduction.condition is not None
+        location, source = reduction.location, reduction.sources[index]
+        test = self.value(reduction.condition)
+        sides = [Block(), Block()]
+        with self.inside(sides[0]) as inner:
+            inner.add(tir.YieldOp(inner.value(source)), location)
+        with self.inside(sides[1]) as inner:
+            inner.add(tir.YieldOp(identity(reduction, index, inner)), location)
+        choice = tir.IfThenElseOp(test, Region(sides[0]), Region(sides[1]), source.type)
+        return self.add(choice, location).results[0]
 
     def inlined(self, block: Block, arguments: Sequence[Callable[[], SSAValue]]) -> list[SSAValue]:
         """What a region yields for these arguments, which are made anew for each use."""

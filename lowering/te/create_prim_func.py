@@ -5,7 +5,7 @@ Names, axes, regions and attributes are those that TVM 0.16's `create_prim_func`
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, NoneType
@@ -37,6 +37,17 @@ def create_prim_func(function: te.FuncOp) -> tir.PrimFuncOp:
     return Lowering(function).run()
 
 
+@dataclass(frozen=True)
+class _Axis:
+    """An axis of a block: its value in TE, name, minimum (None: 0), extent and kind."""
+
+    value: SSAValue
+    name: str
+    low: SSAValue | None
+    extent: IntegerAttr | SSAValue
+    kind: str
+
+
 class Lowering:
     """One function on its way."""
 
@@ -63,10 +74,13 @@ class Lowering:
         )
         self.prim.location = function.location
         self.block = self.prim.body.block
-        # Scalars at the function's level, buffers of tensors, and the extents of buffers.
+        # Scalars at the function's level, buffers of tensors, and the tensors of buffers.
         self.scalars: dict[SSAValue, SSAValue] = {}
         self.buffers: dict[SSAValue, SSAValue] = {}
-        self.extents: dict[SSAValue, Sequence[SSAValue]] = {}
+        self.tensors: dict[SSAValue, SSAValue] = {}
+        # The outermost op of the loop nest that is being made; what it needs of the function's level stands before it.
+        self.nest: Operation | None = None
+        self.shared = shared_values(function.body.block, MOST_REPEATED)
         self.constants: dict[tuple[int, Attribute], SSAValue] = {}
         self.buffer_names = set(names)
         self.block_names: set[str] = set()
@@ -83,6 +97,7 @@ class Lowering:
             if isinstance(op, te.ComputeOp | te.ExternOp | te.ScanOp):
                 self._allocate(op, inside)
         for op in body:
+            self.nest = None
             match op:
                 case te.ComputeOp() if op not in inside:
                     self.compute(op, self.block)
@@ -140,7 +155,7 @@ class Lowering:
             match.result.name_hint = name if name.isidentifier() else None
             buffer = match.result
         self.buffers[value] = buffer
-        self.extents[buffer] = [self.extent(e) for e in te.extents_of(value)]
+        self.tensors[buffer] = value
 
     def _allocate(self, op: Operation, inside: set[Operation]) -> None:
         """Memory for tensors that are no parameters; the update of a scan lies in the scan's own."""
@@ -156,7 +171,7 @@ class Lowering:
             self.block.add_op(alloc)
             alloc.result.name_hint = name if name.isidentifier() else None
             self.buffers[result] = alloc.result
-            self.extents[alloc.result] = [self.extent(e) for e in te.extents_of(result)]
+            self.tensors[alloc.result] = result
 
     # Scalars ----------------------------------------------------------------------------------------------------------
 
@@ -164,7 +179,7 @@ class Lowering:
         """An integer, at the function's level."""
         found = self.constants.get((value, type))
         if found is None:
-            found = self.constants[value, type] = self.add(tir.ConstOp(IntegerAttr(value, type)), self.block)  # type: ignore[arg-type]
+            found = self.constants[value, type] = self.add(tir.ConstOp(IntegerAttr(value, type)))  # type: ignore[arg-type]
         return found
 
     def extent(self, extent: IntegerAttr | SSAValue) -> SSAValue:
@@ -173,84 +188,119 @@ class Lowering:
             return self.scalar(extent)
         return self.constant(extent.value.data, extent.type)
 
+    def extent_of(self, buffer: SSAValue, dim: int) -> SSAValue:
+        """An extent of a buffer."""
+        return self.extent(te.extents_of(self.tensors[buffer])[dim])
+
     def scalar(self, root: SSAValue) -> SSAValue:
-        """A value of the TE function's level at the TIR function's level."""
-        known, pending = self.scalars, [root]
-        while pending:
-            value = pending[-1]
-            if value in known:
-                pending.pop()
+        """A value of the TE function's level, computed at the TIR function's level: once for each use, unless it is shared."""
+        done: list[SSAValue] = []
+        work: list[tuple[SSAValue, bool]] = [(root, False)]
+        while work:
+            value, is_ready = work.pop()
+            found = self.scalars.get(value)
+            if found is not None:
+                done.append(found)
                 continue
             op = value.owner
             assert isinstance(op, Operation)
-            missing = [v for v in op.operands if v not in known]
-            if missing:
-                pending += missing
+            if not is_ready:
+                work.append((value, True))
+                work += [(v, False) for v in reversed(op.operands)]
                 continue
-            pending.pop()
-            if isinstance(op, tir.VarOp) and value not in self.bound:
-                raise error_at(
-                    op,
-                    f"no parameter binds the symbolic size '{op.var_name.data}' of function '{self.function.sym_name.data}'",
-                    "a size is bound where it is, by itself, an extent of a parameter: return a tensor that has it",
-                    f"or return it as a scalar parameter: return [{op.var_name.data}, …]",
-                )
-            copied = op.clone(known)
-            copied.location = op.location
-            known[value] = self.add(copied, self.block)
-            known[value].name_hint = value.name_hint
-        return known[root]
+            count = len(op.operands)
+            operands = done[len(done) - count :]
+            del done[len(done) - count :]
+            result = self.add(self._copy(op, operands))
+            result.name_hint = value.name_hint
+            if isinstance(op, tir.VarOp | tir.ConstOp) or value in self.shared:
+                self.scalars[value] = result
+            done.append(result)
+        return done[0]
 
-    def add(self, op: Operation, block: Block) -> SSAValue:
-        """Appends an op of one result."""
-        block.add_op(op)
+    def _copy(self, op: Operation, operands: list[SSAValue]) -> Operation:
+        if isinstance(op, tir.VarOp) and op.result not in self.bound:
+            raise error_at(
+                op,
+                f"no parameter binds the symbolic size '{op.var_name.data}' of function '{self.function.sym_name.data}'",
+                "a size is bound where it is, by itself, an extent of a parameter: return a tensor that has it",
+                f"or return it as a scalar parameter: return [{op.var_name.data}, …]",
+            )
+        if op.regions:
+            # The sides of a choice see values of the function's level.
+            captured = {v: self.scalar(v) for part in op.walk() for v in part.operands if v.owner.parent is op.parent}  # type: ignore[union-attr]
+            copied = op.clone(captured)
+            copied.location = op.location
+            return copied
+        return type(op).create(
+            operands=operands,
+            result_types=[r.type for r in op.results],
+            properties=op.properties,
+            attributes=op.attributes,
+            location=op.location,
+        )
+
+    def add(self, op: Operation) -> SSAValue:
+        """Adds an op of one result at the function's level, before the nest that is being made."""
+        if self.nest is None:
+            self.block.add_op(op)
+        else:
+            self.block.insert_op_before(op, self.nest)
         return op.results[0]
+
+    def append(self, op: Operation, block: Block) -> None:
+        """Appends a loop or block; at the function's level it begins a nest."""
+        block.add_op(op)
+        if block is self.block:
+            self.nest = op
+
+    def _low(self, axis: _Axis) -> SSAValue:
+        return self.constant(0, axis.extent.type) if axis.low is None else self.scalar(axis.low)
 
     # Tensors ----------------------------------------------------------------------------------------------------------
 
     def compute(self, op: te.ComputeOp, block: Block, step: tir.ForOp | None = None) -> None:
         """The loop nest of a compute, at the end of `block`. With `step`, the first axis is carried out by that loop."""
-        axes: list[tuple[SSAValue, str, SSAValue, SSAValue, str]] = []
-        extents = [self.extent(e) for e in te.extents_of(op.results[0])]
-        for axis, name, extent in zip(op.axes, op.iter_names.data, extents, strict=True):
-            axes.append((axis, name.data, self.constant(0, extent.type), extent, "S"))
-        reduction = op.reduction
-        for axis in () if reduction is None else reduction.axes:
-            owner = axis.owner
+        axes = [
+            _Axis(axis, name.data, None, extent, "S")
+            for axis, name, extent in zip(op.axes, op.iter_names.data, te.extents_of(op.results[0]), strict=True)
+        ]
+        for value in () if op.reduction is None else op.reduction.axes:
+            owner = value.owner
             assert isinstance(owner, te.ReduceAxisOp)
-            axes.append((axis, owner.var_name.data, self.scalar(owner.min), self.scalar(owner.extent), "R"))
+            axes.append(_Axis(value, owner.var_name.data, owner.min, owner.extent, "R"))
         bindings: list[SSAValue] = []
-        for _, name, low, extent, _ in axes:
+        for axis in axes:
             if step is not None and not bindings:
                 bindings.append(step.loop_var)
                 continue
-            loop = tir.ForOp(name, low, extent)
+            loop = tir.ForOp(axis.name, self._low(axis), self.extent(axis.extent))
             loop.location = op.location
-            block.add_op(loop)
+            self.append(loop, block)
             block = loop.body.block
-            loop.loop_var.name_hint = name if name.isidentifier() else None
+            loop.loop_var.name_hint = axis.name if axis.name.isidentifier() else None
             bindings.append(loop.loop_var)
-        if step is not None:
-            axes[0] = (*axes[0][:2], step.min, step.extent, "scan")
         outputs = [self.buffers[r] for r in op.results]
         # Values that do not depend on each other are blocks of their own; a reduction of several values is one.
-        groups = [list(range(len(outputs)))] if reduction is not None else [[i] for i in range(len(outputs))]
+        groups = [list(range(len(outputs)))] if op.reduction is not None else [[i] for i in range(len(outputs))]
         for group in groups:
             base = op.compute_name.data if len(groups) == 1 else f"{op.compute_name.data}.v{group[0]}"
-            self._block(op, block, base, axes, bindings, group)
+            self._block(op, block, base, axes, bindings, group, step)
 
     def _block(
         self,
         op: te.ComputeOp,
         parent: Block,
         name: str,
-        axes: list[tuple[SSAValue, str, SSAValue, SSAValue, str]],
+        axes: list[_Axis],
         bindings: list[SSAValue],
         group: list[int],
+        step: tir.ForOp | None,
     ) -> None:
-        names = [f"v_{axis_name}" for _, axis_name, _, _, _ in axes]
-        kinds = [kind for _, _, _, _, kind in axes]
-        mins, extents = [low for _, _, low, _, _ in axes], [extent for _, _, _, extent, _ in axes]
+        names, kinds = [f"v_{axis.name}" for axis in axes], [axis.kind for axis in axes]
+        mins, extents = [self._low(axis) for axis in axes], [self.extent(axis.extent) for axis in axes]
+        if step is not None:
+            kinds[0], mins[0], extents[0] = "scan", step.min, step.extent
         if not axes:
             names, kinds = ["vi"], ["S"]
             mins, extents, bindings = [self.constant(0, I32)], [self.constant(1, I32)], [self.constant(0, I32)]
@@ -264,10 +314,10 @@ class Lowering:
             annotations=DictionaryAttr({key: annotation(value) for key, value in op.attrs.data.items()}),
         )
         made.location = op.location
-        parent.add_op(made)
+        self.append(made, parent)
         for var, var_name in zip(made.iter_vars, names, strict=True):
             var.name_hint = var_name if var_name.isidentifier() else None
-        known = dict(zip((axis for axis, *_ in axes), made.iter_vars, strict=False))
+        known = dict(zip((axis.value for axis in axes), made.iter_vars, strict=False))
         shared = shared_values(op.body.block, MOST_REPEATED)
         if op.reduction is not None and (reducer := _reducer(op.reduction)) is not None:
             shared |= shared_values(reducer.combiner.block, MOST_REPEATED)
@@ -301,7 +351,7 @@ class Lowering:
         domain: dict[SSAValue, tuple[SSAValue, SSAValue]],
     ) -> None:
         """Puts `tir.reads` and `tir.writes` at the head of a block's body."""
-        regions = RegionBuilder(self.extents, domain)
+        regions = RegionBuilder(self.extent_of, domain)
         regions.block.add_op(tir.ReadsOp(*regions.regions(reads)))
         regions.block.add_op(tir.WritesOp(*regions.regions(writes)))
         move_to_front(regions.block, block)
@@ -328,7 +378,7 @@ class Lowering:
         before = [partial(load, output) for output in outputs]
         sources = [partial(body.value, source) for source in reduction.sources]
         if reduction.condition is not None:
-            sources = [partial(_same, value) for value in body.guarded(reduction.condition, reduction)]
+            sources = [partial(body.guarded, reduction, index) for index in range(len(reduction.sources))]
         elif _repeated_sources(reduction) > MOST_REPEATED:
             sources = [partial(_same, value) for value in body.values(reduction.sources)]
         results = combined(reduction, body, before, sources)
@@ -356,7 +406,7 @@ class Lowering:
             annotations=DictionaryAttr({key: annotation(value) for key, value in op.attrs.data.items()}),
         )
         made.location = op.location
-        self.block.add_op(made)
+        self.append(made, self.block)
         block = made.body.block
         tensors = [*op.inputs, *op.results]
         known: dict[SSAValue, SSAValue] = {
@@ -364,7 +414,7 @@ class Lowering:
         }
         body = BlockBody(self, block, known)
         body.copy_all(op.body.block)
-        regions = RegionBuilder(self.extents, {})
+        regions = RegionBuilder(self.extent_of, {})
         inputs = dict.fromkeys(self.buffers[t] for t in op.inputs)
         regions.block.add_op(tir.ReadsOp(*[regions.full(b) for b in inputs]))
         regions.block.add_op(tir.WritesOp(*[regions.full(self.buffers[r]) for r in op.results]))

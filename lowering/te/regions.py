@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.builder import Builder
@@ -62,17 +62,17 @@ class Accesses:
 class RegionBuilder:
     """Emits `tir.buffer_region`s for the accesses of a block's body, with copies of the index expressions they need.
 
-    The ops go to `block`, to stand before those of the body. `extents` are the extents of each buffer, `domain` the range
+    The ops go to `block`, to stand before those of the body. `extent` gives the extents of a buffer, `domain` is the range
     (minimum, extent) of each axis of the body.
     """
 
     def __init__(
         self,
-        extents: Mapping[SSAValue, Sequence[SSAValue]],
+        extent: Callable[[SSAValue, int], SSAValue],
         domain: Mapping[SSAValue, tuple[SSAValue, SSAValue]],
     ):
         self.block = Block()
-        self.extents = extents
+        self.extent = extent
         self.domain = domain
         self._copies: dict[SSAValue, SSAValue] = {}
         self._constants: dict[tuple[int, Attribute], SSAValue] = {}
@@ -84,31 +84,39 @@ class RegionBuilder:
 
     def full(self, buffer: SSAValue) -> SSAValue:
         """The whole buffer."""
-        extents = self.extents[buffer]
+        assert isinstance(buffer.type, tir.BufferType)
+        extents = [self.extent(buffer, dim) for dim in range(buffer.type.rank)]
         return self._add(tir.BufferRegionOp(buffer, [self._constant(0, e.type) for e in extents], extents))
 
     def region(self, access: Access) -> SSAValue:
         """The box that covers all accesses."""
         mins: list[SSAValue] = []
         extents: list[SSAValue] = []
-        for dim, extent in enumerate(self.extents[access.buffer]):
-            low, length = self._interval(list(dict.fromkeys(point[dim] for point in access.points)), extent)
+        assert isinstance(access.buffer.type, tir.BufferType)
+        for dim in range(access.buffer.type.rank):
+            indices = list(dict.fromkeys(point[dim] for point in access.points))
+            low, length = self._interval(indices) or self._everything(access.buffer, dim)
             mins.append(low)
             extents.append(length)
         return self._add(tir.BufferRegionOp(access.buffer, mins, extents))
 
-    def _interval(self, indices: list[SSAValue], extent: SSAValue) -> tuple[SSAValue, SSAValue]:
+    def _everything(self, buffer: SSAValue, dim: int) -> tuple[SSAValue, SSAValue]:
+        extent = self.extent(buffer, dim)
+        return self._constant(0, extent.type), extent
+
+    def _interval(self, indices: list[SSAValue]) -> tuple[SSAValue, SSAValue] | None:
+        """Minimum and extent of what the indices cover; None where that is not known."""
         first = indices[0]
         if any(map(_is_opaque, indices)):
-            return self._constant(0, extent.type), extent
+            return None
         if len(indices) == 1:
             return self._copy(first), self._constant(1, first.type)
         if any(_loads(i) or i.type != first.type for i in indices):
-            return self._constant(0, extent.type), extent
+            return None
         analyzer = self._analyzer = self._analyzer or self._knowing_domain()
         points = [analyzer.expr(i) for i in indices]
         if not all(map(self._is_visible, points)):
-            return self._constant(0, extent.type), extent
+            return None
         offsets = [(p - points[0]).value for p in points]
         known = [o for o in offsets if o is not None]
         if len(known) == len(points):

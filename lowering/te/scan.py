@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Block, SSAValue
 
 from ...dialects import te, tir
@@ -21,11 +22,15 @@ def lower_scan(lowering: Lowering, scan: te.ScanOp) -> None:
         lowering.buffers[scan.state[index]] = buffer
         lowering.buffers[scan.update[index]] = buffer
         _copy_init(lowering, scan, init, buffer)
-    begin = lowering.extent(te.extents_of(scan.init[0])[0])
-    end = lowering.extent(te.extents_of(scan.state[0])[0])
-    loop = tir.ForOp("scan_idx", begin, lowering.add(tir.SubOp(end, begin), lowering.block))
+    lowering.nest = None
+    first, last = te.extents_of(scan.init[0])[0], te.extents_of(scan.state[0])[0]
+    if isinstance(first, IntegerAttr) and isinstance(last, IntegerAttr):
+        rest = lowering.constant(max(last.value.data - first.value.data, 0), first.type)
+    else:
+        rest = lowering.add(tir.SubOp(lowering.extent(last), lowering.extent(first)))
+    loop = tir.ForOp("scan_idx", lowering.extent(first), rest)
     loop.location = scan.location
-    lowering.block.add_op(loop)
+    lowering.append(loop, lowering.block)
     loop.loop_var.name_hint = "scan_idx"
     for step in steps_of(scan):
         lowering.compute(step, loop.body.block, loop)
@@ -34,6 +39,7 @@ def lower_scan(lowering: Lowering, scan: te.ScanOp) -> None:
 def _copy_init(lowering: Lowering, scan: te.ScanOp, init: SSAValue, buffer: SSAValue) -> None:
     from .create_prim_func import unique
 
+    lowering.nest = None
     block: Block = lowering.block
     bindings: list[SSAValue] = []
     extents = [lowering.extent(e) for e in te.extents_of(init)]
@@ -41,14 +47,14 @@ def _copy_init(lowering: Lowering, scan: te.ScanOp, init: SSAValue, buffer: SSAV
     for number, (low, extent) in enumerate(zip(mins, extents, strict=True)):
         loop = tir.ForOp(f"i{number}", low, extent)
         loop.location = scan.location
-        block.add_op(loop)
+        lowering.append(loop, block)
         block = loop.body.block
         bindings.append(loop.loop_var)
     names = [f"v_i{number}" for number in range(len(extents))]
     name = unique(f"{scan.scan_name.data}_init", lowering.block_names)
     made = tir.BlockOp(name, names, ["S"] * len(extents), mins, extents, bindings)
     made.location = scan.location
-    block.add_op(made)
+    lowering.append(made, block)
     axes = list(made.iter_vars)
     source = lowering.buffers[init]
     load = tir.LoadOp(source, axes)

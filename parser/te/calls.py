@@ -91,7 +91,7 @@ class Calls(Expressions):
     def _check_attrs(self, name: str, value: Any) -> None:
         keys: list[Any] = list(value) if isinstance(value, dict) else [None]  # pyright: ignore[reportUnknownArgumentType]
         if not all(isinstance(key, str) for key in keys):
-            raise fail(f"'attrs' of {name} is a dictionary with names as keys, not {ex.describe(value)}")
+            raise fail(f"'attrs' of {name} is a dictionary with names as keys, not {ex.describe(value)}")  # pyright: ignore[reportUnknownArgumentType]
 
     def _define(self, made: Any) -> Any:
         first: object = (ex.items_of(made) or (made,))[0]

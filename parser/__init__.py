@@ -14,6 +14,7 @@ from xdsl.ir import Operation
 
 from ..support.deep import in_deep_stack
 from ..support.diagnostics import MirError, Sources, error_at
+from ..support.garbage import no_collection
 from .items import FORMATS, Item, ParseContext, duplicate_symbol, in_order, split_items, symbol_of
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def parse_mir(text: str, name: str = "<input>", *, first_line: int = 1, director
     """
     sources = Sources(dict(Sources.current().texts))
     sources.add(name, text, first_line)
-    with sources.reading():
+    with sources.reading(), no_collection():
         return in_deep_stack(lambda: _parse(text, name, first_line, directory))
 
 
@@ -91,7 +92,8 @@ def print_mir(module: ModuleOp) -> str:
 
     Raises MirError for a top-level op that no format can write.
     """
-    return in_deep_stack(lambda: _print(module))
+    with no_collection():
+        return in_deep_stack(lambda: _print(module))
 
 
 def _print(module: ModuleOp) -> str:

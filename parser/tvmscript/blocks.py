@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass, field
 
-from lark import Token
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.traits import is_side_effect_free
@@ -18,7 +17,7 @@ from ...support.diagnostics import MirError
 from .buffers import Buffers
 from .expressions import hint, segments
 from .regions import block_regions
-from .tree import Assign, Call, Expr, Expression, Mapping, Sequence, Stmt, With
+from .tree import Assign, Call, Expr, Expression, Mapping, Sequence, Stmt, Token, With
 
 _AXES = {
     "spatial": "S", "S": "S", "reduce": "R", "R": "R", "scan": "scan", "opaque": "opaque", "O": "opaque",

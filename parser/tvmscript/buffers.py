@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass, field
 
-from lark import Token
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntAttr, IntegerAttr, IntegerType, StringAttr
 from xdsl.ir import Attribute, SSAValue
 
@@ -17,7 +16,7 @@ from ...dialects.tir.types import DYNAMIC, F32, I1, I32, BufferType, Dim, Handle
 from .calls import Calls
 from .expressions import hint
 from .linear import literal_int
-from .tree import Call, Expr, Index, Keyword, Sequence, Slice
+from .tree import Call, Expr, Index, Keyword, Sequence, Slice, Token
 
 _FIELDS = (
     "shape", "dtype", "data", "strides", "elem_offset", "scope", "align", "offset_factor", "buffer_type", "axis_separators",

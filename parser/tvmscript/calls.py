@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Sequence
 
-from lark import Token
 from xdsl.dialects.builtin import (
     ArrayAttr,
     IntAttr,
@@ -61,7 +60,7 @@ from ...dialects.tir.types import (
 )
 from .expressions import Expressions, hint
 from .linear import difference, literal_int
-from .tree import Call, Expr, Lambda, Mapping, Member
+from .tree import Call, Expr, Lambda, Mapping, Member, Token
 from .tree import Sequence as Items
 
 # Functions that make the node as it stands, folding nothing.
@@ -170,7 +169,7 @@ class Calls(Expressions):
         if callee is None:
             base, _, attribute = name.rpartition(".")
             if base in self.names:
-                return self.value(self.method(Token.new_borrow_pos("NAME", base, name), attribute, node))
+                return self.value(self.method(Token("NAME", base, name.start), attribute, node))
             if name in self.names:
                 self.fail(name, f"'{name}' is no function")
             close = difflib.get_close_matches(name, [*self.functions.callees, *(f"T.{k}" for k in KNOWN)], n=1)

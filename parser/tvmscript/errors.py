@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from functools import cache
 
-from lark import Token, UnexpectedCharacters, UnexpectedInput, UnexpectedToken
+from xdsl.dialects.builtin import LocationAttr
 
 from ...support.diagnostics import Diagnostic, MirError
-
-if TYPE_CHECKING:
-    from ..items import Item
+from ..lalr import END, Parser, Tokens
+from .lexer import FOREIGN, LexError, tokenize
 
 # What is wrong, what to write, and texts with just that mistake as their first error.
-_EXAMPLES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
+EXAMPLES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     (
         "a ':' is missing before the body",
         "for, while, if, else, with, def and class lines end with ':'",
@@ -125,132 +124,108 @@ _EXAMPLES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
 )  # fmt: skip
 
 _CLOSER = {"LPAR": ")", "LSQB": "]", "LBRACE": "}"}
-# Words of Python that no TVMScript uses.
-_FOREIGN = {
-    "import": "imports stand at the top of the file",
-    "from": "imports stand at the top of the file",
-    "try": "a program cannot catch errors",
-    "raise": "write assert condition, \"message\"",
-    "break": "leave a loop by its condition: write a while loop",
-    "continue": "put the rest of the body under an if",
-    "def": "functions are not nested",
-    "yield": "a prim_func returns at most one scalar, with return",
-    "del": "a buffer lives until the end of its block",
-    "is": "write '==' to compare",
-    "global": "write a buffer to share a value",
-    "async": "write T.attr(0, \"async_scope\", 1)",
-}  # fmt: skip
+_LAYOUT = ("NEWLINE", "INDENT", "DEDENT", END)
 
 
 def syntax_error(
-    error: UnexpectedToken | UnexpectedCharacters,
-    item: Item,
-    brackets: list[Token],
-    reject: Callable[[str], UnexpectedInput | None],
+    parser: Parser,
+    tokens: Tokens,
+    at: int,
+    brackets: list[int],
+    locate: Callable[[int], LocationAttr],
+    text: str,
 ) -> MirError:
-    """The error in the user's terms. `brackets` are those still open; `reject` parses an example and gives its error."""
-    line, column = max(error.line, 1), max(error.column, 1)
-    if isinstance(error, UnexpectedToken):
-        token = error.token
-        if token.type in ("$END", "_DEDENT", "_NL", "_INDENT") or line < 1:
-            line, column = _end_of_code(item, token, line)
-        found = token.strip()
-    else:
-        found = error.char
-    if brackets and (found == "" or line > (brackets[-1].line or 0)):
-        opened = brackets[-1]
-        diagnostic = Diagnostic(
-            f"this '{opened}' is never closed", item.location(opened.line or 1, opened.column or 1)
-        ).with_note(f"expected '{_CLOSER[opened.type]}' before this", item.location(line, column))
-        return MirError(diagnostic)
-    place = item.location(line, column)
-    message, note = _explain(error, found, item, line, column, reject)
-    return MirError(Diagnostic(message, place).with_note(note) if note else Diagnostic(message, place))
+    """The error at token `at` (one past the last: the end), at which `parser` stopped, in the user's terms.
+
+    `brackets` are the tokens that open brackets never closed; `locate` gives the location of an offset.
+    """
+    kind = tokens.kinds[at] if at < len(tokens.kinds) else END
+    found = tokens.texts[at] if at < len(tokens.kinds) else ""
+    offset = _place(tokens, at, kind, text)
+    opened = [b for b in brackets if b < at]
+    closing = kind in ("RPAR", "RSQB", "RBRACE")
+    if opened and (kind in _LAYOUT or "\n" in text[tokens.starts[opened[-1]] : offset]):
+        start = tokens.starts[opened[-1]]
+        closer = _CLOSER[tokens.kinds[opened[-1]]]
+        diagnostic = Diagnostic(f"this '{text[start]}' is never closed", locate(start))
+        return MirError(diagnostic.with_note(f"expected '{closer}' before this", locate(offset)))
+    message, note = _explain(parser, kind, found, closing, tokens, at)
+    diagnostic = Diagnostic(message, locate(offset))
+    return MirError(diagnostic.with_note(note) if note else diagnostic)
 
 
-def _end_of_code(item: Item, token: Token, line: int) -> tuple[int, int]:
-    """Where the code before a line end, or the text, ends."""
-    lines = item.text.split("\n")
-    if token.type == "_INDENT" and token.end_line is not None and token.end_line <= len(lines):
-        text = lines[token.end_line - 1]
-        return token.end_line, len(text) - len(text.lstrip()) + 1
-    at = min(line if line >= 1 and token.type != "$END" else len(lines), len(lines))
-    while at > 1 and not lines[at - 1].split("#")[0].strip():
-        at -= 1
-    if token.type == "_NL" and token.column is not None and at == line:
-        return at, len(lines[at - 1][: token.column - 1].rstrip()) + 1
-    return at, len(lines[at - 1].rstrip()) + 1
+def _place(tokens: Tokens, at: int, kind: str, text: str) -> int:
+    """Where the caret goes: at the token, or behind the code before where that is a line's or the text's end."""
+    if kind in ("NEWLINE", "DEDENT", END) and at > 0:
+        last = at - 1
+        while last > 0 and tokens.kinds[last] in _LAYOUT:
+            last -= 1
+        end = tokens.starts[last] + len(tokens.texts[last])
+        if kind == "NEWLINE" or (tokens.kinds[at - 1] in ("NEWLINE", "DEDENT") and at >= len(tokens.kinds)):
+            return end
+    return tokens.starts[at] if at < len(tokens.starts) else len(text.rstrip())
 
 
-def _explain(
-    error: UnexpectedToken | UnexpectedCharacters,
-    found: str,
-    item: Item,
-    line: int,
-    column: int,
-    reject: Callable[[str], UnexpectedInput | None],
-) -> tuple[str, str]:
-    if isinstance(error, UnexpectedCharacters):
-        if found in "\"'":
-            return "this string is never closed", f"write {found} at its end, on the same line"
-        if found == ")" or found == "]" or found == "}":
-            return f"this '{found}' closes nothing", "remove it, or open the bracket before"
-    elif error.token.type in ("RPAR", "RSQB", "RBRACE") and not _expects_operand(error):
+def _explain(parser: Parser, kind: str, found: str, closing: bool, tokens: Tokens, at: int) -> tuple[str, str]:
+    expected = parser.table.expected(parser.states[-1])
+    if kind == "FOREIGN":
+        return f"'{found}' has no place in TVMScript", FOREIGN[found]
+    for message, note, states in _mistakes():
+        if (parser.states[-1], kind) in states:
+            return message, note
+    if closing and not expected & set(_CLOSERS):
+        return f"this '{found}' closes nothing", "remove it, or open the bracket before"
+    if closing and "NAME" not in expected:
         return (
             f"this '{found}' does not match the bracket that is open",
             "close brackets in the order they were opened, inner first",
         )
-    word = _word_at(item, line, column)
-    before = item.text.split("\n")[line - 1][: column - 1].split()
-    for candidate in (word, before[-1] if before else ""):
-        if candidate in _FOREIGN:
-            return f"'{candidate}' has no place in TVMScript", _FOREIGN[candidate]
-    for message, note, examples in _EXAMPLES:
-        for example in examples:
-            other = reject(example)
-            if other is not None and _alike(error, other):
-                return message, note
-    what = f"unexpected '{found}'" if found else "the line ends too early"
-    expected = _expected(error)
-    return what, f"expected {expected}" if expected else ""
-
-
-def _alike(error: UnexpectedInput, example: UnexpectedInput) -> bool:
-    """The same mistake: the parser in the same state, stumbling over the same kind of token."""
-    if error.state != example.state or type(error) is not type(example):
-        # States of the interactive parser compare by value of the state stack's top.
-        return False
-    if isinstance(error, UnexpectedToken) and isinstance(example, UnexpectedToken):
-        return error.token.type == example.token.type
-    return (
-        isinstance(error, UnexpectedCharacters)
-        and isinstance(example, UnexpectedCharacters)
-        and error.char == example.char
+    what = (
+        f"unexpected '{found}'"
+        if found
+        else "the line ends too early"
+        if kind == "NEWLINE"
+        else "unexpected end of the block"
     )
+    spoken = _spoken(expected)
+    return what, f"expected {spoken}" if spoken else ""
 
 
-def _expects_operand(error: UnexpectedToken) -> bool:
-    return "NAME" in error.accepts if error.accepts is not None else "NAME" in error.expected
+_CLOSERS = ("RPAR", "RSQB", "RBRACE")
 
 
-def _word_at(item: Item, line: int, column: int) -> str:
-    text = item.text.split("\n")[line - 1][column - 1 :]
-    length = 0
-    while length < len(text) and (text[length].isalnum() or text[length] == "_"):
-        length += 1
-    return text[:length]
+@cache
+def _mistakes() -> list[tuple[str, str, frozenset[tuple[int, str]]]]:
+    """For each kind of mistake, where the parser stops at its examples: its state and the token's kind."""
+    from .syntax import new_parser
+
+    found: list[tuple[str, str, frozenset[tuple[int, str]]]] = []
+    for message, note, examples in EXAMPLES:
+        states: set[tuple[int, str]] = set()
+        for example in examples:
+            try:
+                tokens, _ = tokenize(example)
+            except LexError:
+                continue
+            parser = new_parser(tokens)
+            at = parser.run()
+            if at is not None:
+                states.add((parser.states[-1], tokens.kinds[at]))
+            elif not parser.finish():
+                states.add((parser.states[-1], END))
+        found.append((message, note, frozenset(states)))
+    return found
 
 
 _SPOKEN = {
     "NAME": "a name", "NUMBER": "a number", "STRING": "a string", "OPERATOR": "an operator", "COMMA": "','", "RPAR": "')'",
-    "RSQB": "']'", "RBRACE": "'}'", "LPAR": "'('", "COLON": "':'", "EQUALS": "'='", "_NL": "the end of the line", "IN": "'in'",
-    "DEF": "'def'", "CLASS": "'class'", "AT": "a decorator", "_INDENT": "an indented body", "AS": "'as'",
+    "RSQB": "']'", "RBRACE": "'}'", "LPAR": "'('", "COLON": "':'", "EQUAL": "'='", "NEWLINE": "the end of the line", "IN": "'in'",
+    "DEF": "'def'", "CLASS": "'class'", "AT": "a decorator", "INDENT": "an indented body", "AS": "'as'",
 }  # fmt: skip
 
 
-def _expected(error: UnexpectedToken | UnexpectedCharacters) -> str:
-    accepted = error.accepts or error.expected if isinstance(error, UnexpectedToken) else error.allowed
-    names = [spoken for terminal, spoken in _SPOKEN.items() if terminal in (accepted or ())]
+def _spoken(expected: set[str]) -> str:
+    names = [spoken for terminal, spoken in _SPOKEN.items() if terminal in expected]
     if {"a name", "a number"} <= set(names):
         names = ["an expression"] + [n for n in names if n not in ("a name", "a number", "a string", "'('")]
     return " or ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else "".join(names)

@@ -8,7 +8,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import cache
 
-from lark import Token
 from xdsl.dialects.builtin import (
     DenseArrayBase,
     IntegerType,
@@ -51,7 +50,7 @@ from ...dialects.tir.types import (
 from ...support.diagnostics import MirError
 from .linear import difference, literal_int
 from .literals import Literals
-from .tree import Binary, Call, Expr, Index, Lambda, Member, Slice, Unary
+from .tree import Binary, Call, Expr, Index, Lambda, Member, Slice, Token, Unary
 from .tree import Sequence as Items
 
 _OPERATORS: dict[str, type[BinaryOp]] = {
@@ -117,7 +116,7 @@ class Expressions(Literals, ABC):
             return Const(int(token == "True"), I1)
         base, dot, name = token.rpartition(".")
         if dot and base in self.names:
-            return self.member(Token.new_borrow_pos("NAME", base, token), name, token)
+            return self.member(Token("NAME", base, token.start), name, token)
         if token.startswith("T."):
             self.fail(token, f"'{token}' is a function", f"call it: {token}(…)")
         if token in self.poisoned or base in self.poisoned:
@@ -207,7 +206,7 @@ class Expressions(Literals, ABC):
     def extent_of(self, node: Index, base: Token) -> Value:
         """`A.shape[0]`, `A.strides[0]`."""
         name, _, field = base.rpartition(".")
-        buffer = self.buffer(Token.new_borrow_pos("NAME", name, base))
+        buffer = self.buffer(Token("NAME", name, base.start))
         assert isinstance(buffer.type, BufferType)
         dim = literal_int(node.items[0]) if len(node.items) == 1 else None
         if dim is None or not 0 <= dim < buffer.type.rank:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from lark import Token
-
-from .tree import Binary, Call, Expr, Index, Keyword, Lambda, Mapping, Member, Sequence, Slice, Unary
+from .tree import Binary, Call, Expr, Index, Keyword, Lambda, Mapping, Member, Sequence, Slice, Token, Unary
 
 _INTEGERS = ("T.int32", "T.int64", "T.int8", "T.int16", "T.uint8", "T.uint16", "T.uint32", "T.uint64")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-from lark import Token
 from xdsl.dialects.builtin import (
     AnyFloat,
     ArrayAttr,
@@ -23,7 +22,7 @@ from ...dialects.tir.operators import Const, int_const, wrap
 from ...dialects.tir.types import F32, I1, HandleType, MetadataAttr, NameAttr, TargetAttr, dtype_to_type
 from ...support.diagnostics import MirError
 from .scope import Scope
-from .tree import Call, Expr, Index, Mapping, Sequence, Unary
+from .tree import Call, Expr, Index, Mapping, Sequence, Token, Unary
 
 _ESCAPE = re.compile(r"\\(\r?\n|[0-7]{1,3}|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.)", re.DOTALL)
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v", "\\": "\\", "'": "'", '"': '"'}

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from lark import Token
 from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects.tir.buffer import BufferGetOp, BufferRegionOp, LoadOp, StoreOp
@@ -34,7 +33,7 @@ from ...dialects.tir.intrinsics import Effect, intrinsic_effect
 from ...dialects.tir.operators import as_const
 from ...dialects.tir.stmt import BlockOp, ForOp, IterVarOp, TargetOp
 from .linear import difference
-from .tree import Binary, Expr
+from .tree import Binary, Expr, Token
 
 NONE, READ, WRITE = 0, 1, 2
 

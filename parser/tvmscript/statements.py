@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from lark import Token
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, NoneType, StringAttr
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.rewriter import Rewriter
@@ -61,6 +60,7 @@ from .tree import (
     Return,
     Sequence,
     Stmt,
+    Token,
     While,
     With,
 )
@@ -483,7 +483,7 @@ class FunctionReader(Blocks):
         """`A[i] += x`."""
         if not isinstance(statement.target, Index):
             self.fail(statement.target, "a name is bound once", "only an element of a buffer is updated: A[i] += x")
-        op = Token.new_borrow_pos("OPERATOR", statement.token[:-1], statement.token)
+        op = Token("OPERATOR", statement.token[:-1], statement.token.start)
         self.store(statement.target, self.expr(Binary(op, statement.target, statement.value)), statement.token)
 
     # Control flow

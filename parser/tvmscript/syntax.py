@@ -1,16 +1,15 @@
-"""Text to syntax tree: the grammar, its indenter, operator precedence, and syntax errors in the user's terms."""
+"""Text to syntax tree: what the grammar's rules make, operators by precedence, syntax errors in the user's terms."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lark import Lark, Token, Transformer, UnexpectedCharacters, UnexpectedInput, UnexpectedToken
-
-from ...support.diagnostics import MirError, error_at
-from ..grammar import load_grammar
-from .errors import syntax_error
+from ...support.diagnostics import error_at
+from ..lalr import Parser, Reducer, Table, Tokens, load_table, reducers
+from .lexer import LexError, tokenize
+from .scope import line_starts
 from .tree import (
     Annotated,
     Assert,
@@ -34,6 +33,7 @@ from .tree import (
     Sequence,
     Slice,
     Stmt,
+    Token,
     Unary,
     While,
     With,
@@ -75,15 +75,12 @@ def order(pieces: list[Any]) -> Expr:
             operands.append(Unary(op, right))
             return
         left = operands.pop()
-        if precedence != 4:
-            operands.append(Binary(op, left, right))
-            return
-        middle = chained.get(id(left))
-        if middle is None:
-            node = Binary(op, left, right)
-        else:
-            node = Binary(Token.new_borrow_pos("OPERATOR", "and", op), left, Binary(op, middle, right))
-        chained[id(node)] = right
+        node = Binary(op, left, right)
+        if precedence == 4:
+            middle = chained.get(id(left))
+            if middle is not None:
+                node = Binary(Token("OPERATOR", "and", op.start), left, Binary(op, middle, right))
+            chained[id(node)] = right
         operands.append(node)
 
     for piece in pieces:
@@ -103,175 +100,190 @@ def order(pieces: list[Any]) -> Expr:
     return operands[0]
 
 
-class _TreeBuilder(Transformer[Token, Any]):
-    """Called by the parser at each reduction; lark's own tree is never built."""
+class _TreeBuilder:
+    """One method a rule. Values are the tree's nodes; of a token, its index."""
+
+    def __init__(self, tokens: Tokens):
+        self.texts, self.starts = tokens.texts, tokens.starts
+
+    def token(self, kind: str, at: int) -> Token:
+        """The token at an index."""
+        return Token(kind, self.texts[at], self.starts[at])
 
     # fmt: off
-    def start(self, c: list[Any]) -> Function | Module: return c[0]
-    def flat(self, c: list[Any]) -> Expr: return order(c)
-    def prefixed(self, c: list[Any]) -> _Prefixed: return _Prefixed(c[0], c[1])
-    def group(self, c: list[Any]) -> Expr: return c[0]
-    def tuple(self, c: list[Any]) -> Expr: return Sequence(c)
-    def list(self, c: list[Any]) -> Expr: return Sequence(c)
-    def dict(self, c: list[Any]) -> Expr: return Mapping(c)
-    def pair(self, c: list[Any]) -> Any: return (c[0], c[1])
-    def index(self, c: list[Any]) -> Expr: return Index(c[0], c[1])
-    def member(self, c: list[Any]) -> Expr: return Member(c[0], c[1])
-    def slice(self, c: list[Any]) -> Expr: return Slice(c[0], c[1], c[2])
-    def arguments(self, c: list[Any]) -> Any: return c
-    def keyword(self, c: list[Any]) -> Any: return Keyword(c[0], c[2])
-    def concat(self, c: list[Any]) -> Expr: return Call(Token.new_borrow_pos("NAME", "+", c[0]), c, [])
-    def result(self, c: list[Any]) -> Expr | None: return c[0]
-    def parameters(self, c: list[Any]) -> Any: return c
-    def parameter(self, c: list[Any]) -> Parameter: return Parameter(c[0], c[1])
-    def decorator(self, c: list[Any]) -> Expr: return c[0]
-    def for_(self, c: list[Any]) -> Stmt: return For(c[0], c[1], c[2], c[3])
-    def while_(self, c: list[Any]) -> Stmt: return While(c[0], c[1], c[2])
-    def if_(self, c: list[Any]) -> Stmt: return If(c[0], c[1], c[2], c[3] if type(c[3]) is list else [c[3]])
-    def with_(self, c: list[Any]) -> Stmt: return With(c[0], c[1:-1], c[-1])
-    def with_item(self, c: list[Any]) -> Any: return (c[0], c[1])
-    def simple_line(self, c: list[Any]) -> Any: return c
-    def expression(self, c: list[Any]) -> Stmt: return Expression(c[0])
-    def assign(self, c: list[Any]) -> Stmt: return Assign(c[0], c[1], c[2])
-    def augmented(self, c: list[Any]) -> Stmt: return Augmented(c[0], c[1], c[2])
-    def annotated(self, c: list[Any]) -> Stmt: return Annotated(c[0], c[1], c[3])
-    def assert_(self, c: list[Any]) -> Stmt: return Assert(c[0], c[1], c[2])
-    def return_(self, c: list[Any]) -> Stmt: return Return(c[0], c[1])
-    def pass_(self, c: list[Any]) -> None: return None
+    # Lists
+    def on_nothing(self, *_: int) -> None: return None
+    def on_none(self) -> list[Any]: return []
+    def on_one(self, value: Any) -> list[Any]: return [value]
+    def on_two(self, first: Any, comma: int, second: Any) -> list[Any]: return [first, second]
+    def on_first(self, value: Any, comma: int) -> list[Any]: return [value]
+    def on_trailing(self, values: list[Any], *_: int) -> list[Any]: return values
+
+    # Expressions
+    def on_name(self, at: int) -> Expr: return Token("NAME", self.texts[at], self.starts[at])
+    def on_number(self, at: int) -> Expr: return Token("NUMBER", self.texts[at], self.starts[at])
+    def on_string(self, at: int) -> Expr: return Token("STRING", self.texts[at], self.starts[at])
+    def on_member(self, base: Expr, at: int) -> Expr: return Member(base, self.token("MEMBER", at))
+    def on_group(self, left: int, value: Expr, right: int) -> Expr: return value
+    def on_empty(self, left: int, right: int) -> Expr: return Sequence([])
+    def on_list(self, left: int, items: list[Expr], right: int) -> Expr: return Sequence(items)
+    def on_empty_dict(self, left: int, right: int) -> Expr: return Mapping([])
+    def on_dict(self, left: int, pairs: list[Any], *_: int) -> Expr: return Mapping(pairs)
+    def on_pair(self, key: Expr, colon: int, value: Expr) -> Any: return (key, value)
+    def on_tuple(self, items: list[Expr], *_: int) -> Expr: return Sequence(items)
+    def on_tuple_of_one(self, item: Expr, comma: int) -> Expr: return Sequence([item])
+    def on_flat(self, pieces: list[Any]) -> Expr: return order(pieces)
+    def on_alone(self, value: Any) -> Expr: return order([value]) if type(value) is _Prefixed else value
+    def on_prefixed(self, at: int, operand: Any) -> Any: return _Prefixed(self.token("PREFIX", at), operand)
+    def on_keyword(self, at: int, equal: int, value: Expr) -> Any: return Keyword(self.token("NAME", at), value)
+    def on_slice(self, start: Any, colon: int, stop: Any) -> Expr: return Slice(start, stop, None)
+    def on_stepped_slice(self, start: Any, c: int, stop: Any, d: int, step: Any) -> Expr: return Slice(start, stop, step)
+    def on_name_one(self, at: int) -> list[Token]: return [self.token("NAME", at)]
+    def on_lambda(self, at: int, names: list[Token], colon: int, body: Expr) -> Expr: return Lambda(self.token("LAMBDA", at), names, body)
+    def on_bare_lambda(self, at: int, colon: int, body: Expr) -> Expr: return Lambda(self.token("LAMBDA", at), [], body)
+
+    # Statements
+    def on_expression(self, value: Expr) -> Stmt: return Expression(value)
+    def on_assign(self, target: Expr, at: int, value: Expr) -> Stmt: return Assign(target, self.token("EQUAL", at), value)
+    def on_augmented(self, target: Expr, at: int, value: Expr) -> Stmt: return Augmented(target, self.token("AUGMENTED", at), value)
+    def on_declaration(self, target: Expr, colon: int, type: Expr) -> Stmt: return Annotated(target, type, None)
+    def on_annotated(self, target: Expr, colon: int, type: Expr, at: int, value: Expr) -> Stmt: return Annotated(target, type, value)
+    def on_assert(self, at: int, condition: Expr) -> Stmt: return Assert(self.token("ASSERT", at), condition, None)
+    def on_assert_with_message(self, at: int, condition: Expr, comma: int, message: Expr) -> Stmt: return Assert(self.token("ASSERT", at), condition, message)
+    def on_return(self, at: int, value: Expr) -> Stmt: return Return(self.token("RETURN", at), value)
+    def on_bare_return(self, at: int) -> Stmt: return Return(self.token("RETURN", at), None)
+    def on_pass(self, at: int) -> None: return None
+    def on_simple_one(self, statement: Stmt | None) -> list[Stmt]: return [] if statement is None else [statement]
+    def on_simple_more(self, line: list[Stmt], semicolon: int, statement: Stmt | None) -> list[Stmt]: return line if statement is None else [*line, statement]
+    def on_body_first(self, value: Any) -> list[Any]: return value if type(value) is list else [value]
+    def on_indented(self, newline: int, indent: int, body: list[Stmt], dedent: int) -> list[Stmt]: return body
+    def on_for(self, at: int, target: Expr, i: int, iterable: Expr, c: int, body: list[Stmt]) -> Stmt: return For(self.token("FOR", at), target, iterable, body)
+    def on_while(self, at: int, condition: Expr, colon: int, body: list[Stmt]) -> Stmt: return While(self.token("WHILE", at), condition, body)
+    def on_if(self, at: int, condition: Expr, colon: int, body: list[Stmt], orelse: list[Stmt]) -> Stmt: return If(self.token("IF", at), condition, body, orelse)
+    def on_else(self, at: int, colon: int, body: list[Stmt]) -> list[Stmt]: return body
+    def on_elif(self, at: int, condition: Expr, colon: int, body: list[Stmt], orelse: list[Stmt]) -> list[Stmt]: return [self.on_if(at, condition, colon, body, orelse)]
+    def on_with(self, at: int, items: list[Any], colon: int, body: list[Stmt]) -> Stmt: return With(self.token("WITH", at), items, body)
+    def on_with_item(self, value: Expr) -> Any: return (value, None)
+    def on_with_item_as(self, value: Expr, at: int, target: Expr) -> Any: return (value, target)
+
+    # Items
+    def on_decorator(self, at: int, value: Expr, newline: int) -> Expr: return value
+    def on_result(self, arrow: int, value: Expr) -> Expr: return value
+    def on_bare_parameter(self, at: int) -> Parameter: return Parameter(self.token("NAME", at), None)
+    def on_parameter(self, at: int, colon: int, type: Expr) -> Parameter: return Parameter(self.token("NAME", at), type)
     # fmt: on
 
-    def subscripts(self, c: list[Any]) -> list[Expr]:
-        if len(c) == 1 and isinstance(c[0], Sequence):
-            return c[0].items
-        return c
+    def on_more(self, values: list[Any], value: Any) -> list[Any]:
+        values.append(value)
+        return values
 
-    def call(self, c: list[Any]) -> Expr:
-        arguments = c[1]
-        for argument in arguments:
-            if type(argument) is Keyword:
-                break
+    def on_joined(self, values: list[Any], comma: int, value: Any) -> list[Any]:
+        values.append(value)
+        return values
+
+    def on_name_more(self, names: list[Token], comma: int, at: int) -> list[Token]:
+        names.append(self.token("NAME", at))
+        return names
+
+    def on_body_more(self, body: list[Any], value: Any) -> list[Any]:
+        if type(value) is list:
+            body += value
         else:
-            return Call(c[0], arguments, [])
-        return Call(
-            c[0],
-            [a for a in arguments if type(a) is not Keyword],
-            [a for a in arguments if type(a) is Keyword],
-        )
-
-    def lambda_(self, c: list[Any]) -> Expr:
-        return Lambda(c[0], [p for p in c[1:-1] if p is not None], c[-1])
-
-    def else_(self, c: list[Any]) -> list[Stmt]:
-        return c[0] if c else []
-
-    def suite(self, c: list[Any]) -> list[Stmt]:
-        body: list[Stmt] = []
-        for statement in c:
-            if type(statement) is list:
-                body += [s for s in statement if s is not None]
-            else:
-                body.append(statement)
+            body.append(value)
         return body
 
-    def function(self, c: list[Any]) -> Function:
-        *decorators, name, parameters, result, body = c
-        return Function(decorators, name, parameters, result, body)
+    def on_infix(self, left: Any, at: int, right: Any) -> list[Any]:
+        return [left, Token("OPERATOR", self.texts[at], self.starts[at]), right]
 
-    def module(self, c: list[Any]) -> Module:
-        at = next(
-            i for i, child in enumerate(c) if type(child) is Token and child.type == "NAME" and _is_class_name(c, i)
-        )
-        members: list[Function | Stmt] = []
-        for member in c[at + 1 :]:
-            members += [s for s in member if s is not None] if type(member) is list else [member]
-        return Module(c[:at], c[at], members)
+    def on_infix_more(self, pieces: list[Any], at: int, right: Any) -> list[Any]:
+        pieces.append(Token("OPERATOR", self.texts[at], self.starts[at]))
+        pieces.append(right)
+        return pieces
 
+    def on_concat(self, before: Expr, at: int) -> Expr:
+        """Strings side by side are one; the tree keeps them as a call of `+`."""
+        part = self.token("STRING", at)
+        if isinstance(before, Call):
+            before.arguments.append(part)
+            return before
+        assert isinstance(before, Token)
+        return Call(Token("NAME", "+", before.start), [before, part], [])
 
-def _is_class_name(children: list[Any], at: int) -> bool:
-    """Whether child `at` is the class's name: decorators, which may be names too, come before it, members (no tokens) after."""
-    return at + 1 >= len(children) or type(children[at + 1]) is not Token
+    def on_call(self, function: Expr, left: int, arguments: list[Any], right: int) -> Expr:
+        for argument in arguments:
+            if type(argument) is Keyword:
+                keywords = [a for a in arguments if type(a) is Keyword]
+                return Call(function, [a for a in arguments if type(a) is not Keyword], keywords)
+        return Call(function, arguments, [])
 
+    def on_index(self, base: Expr, left: int, items: list[Expr], right: int) -> Expr:
+        if len(items) == 1 and type(items[0]) is Sequence:
+            items = items[0].items
+        return Index(base, items)
 
-class _Indenter:
-    """Python's layout: blank lines and lines inside brackets do not count, indentation opens and closes suites."""
+    def on_function(
+        self,
+        decorators: list[Expr],
+        at: int,
+        name: int,
+        left: int,
+        parameters: list[Parameter],
+        right: int,
+        result: Expr | None,
+        colon: int,
+        body: list[Stmt],
+    ) -> Function:
+        return Function(decorators, self.token("NAME", name), parameters, result, body)
 
-    always_accept = ("_NL",)
-    TAB = 8
+    def on_short_module(
+        self, decorators: list[Expr], at: int, name: int, bases: None, colon: int, members: list[Any]
+    ) -> Module:
+        return Module(decorators, self.token("NAME", name), members)
 
-    def __init__(self) -> None:
-        self.open: list[Token] = []
-
-    def process(self, stream: Iterator[Token]) -> Iterator[Token]:
-        self.open = brackets = []
-        levels = [0]
-        for token in stream:
-            kind = token.type
-            if kind == "_NL":
-                if brackets:
-                    continue
-                indent = token.rsplit("\n", 1)[1]
-                yield token
-                if "#" in indent:
-                    # A comment in the last line of the text: its indentation means nothing.
-                    continue
-                width = indent.count(" ") + indent.count("\t") * self.TAB
-                if width > levels[-1]:
-                    levels.append(width)
-                    yield Token.new_borrow_pos("_INDENT", indent, token)
-                else:
-                    while width < levels[-1]:
-                        levels.pop()
-                        yield Token.new_borrow_pos("_DEDENT", indent, token)
-                    if width != levels[-1]:
-                        raise _BadDedent(token.end_line or 1, width)
-            else:
-                if kind in _OPENING:
-                    brackets.append(token)
-                elif kind in _CLOSING and brackets:
-                    brackets.pop()
-                yield token
-        while len(levels) > 1:
-            levels.pop()
-            yield Token("_DEDENT", "")
-
-
-_OPENING = frozenset(["LPAR", "LSQB", "LBRACE"])
-_CLOSING = frozenset(["RPAR", "RSQB", "RBRACE"])
-
-
-class _BadDedent(Exception):
-    def __init__(self, line: int, width: int):
-        super().__init__()
-        self.line, self.width = line, width
+    def on_module(
+        self,
+        decorators: list[Expr],
+        at: int,
+        name: int,
+        bases: None,
+        colon: int,
+        newline: int,
+        indent: int,
+        members: list[Any],
+        dedent: int,
+    ) -> Module:
+        return Module(decorators, self.token("NAME", name), members)
 
 
 @cache
-def _parser() -> tuple[Lark, _Indenter]:
-    indenter = _Indenter()
-    return load_grammar(__package__ or "", "tvmscript.lark", transformer=_TreeBuilder(), postlex=indenter), indenter
+def table() -> Table:
+    """The grammar's table."""
+    return load_table(Path(__file__).with_name("tvmscript.lark"))
+
+
+def new_parser(tokens: Tokens) -> Parser:
+    """A parser of the tokens that makes trees."""
+    actions: list[Reducer | None] = reducers(table(), _TreeBuilder(tokens))
+    return Parser(table(), tokens, actions)
 
 
 def parse_item(item: Item) -> Function | Module:
     """The tree of a decorated function or class. Raises MirError for a syntax error."""
-    parser, indenter = _parser()
-    text = item.text + "\n"
     try:
-        return parser.parse(text)  # pyright: ignore[reportReturnType]
-    except _BadDedent as error:
-        raise error_at(
-            item.location(error.line, error.width + 1),
-            "this line's indentation matches no line above it",
-            "statements of one block start at the same column",
-        ) from None
-    except (UnexpectedToken, UnexpectedCharacters) as error:
-        raise syntax_error(error, item, list(indenter.open), lambda example: _reject(parser, example)) from None
+        tokens, brackets = tokenize(item.text)
+    except LexError as error:
+        raise error_at(_location(item, error.position), error.message, error.note) from None
+    parser = new_parser(tokens)
+    failed = parser.run()
+    if failed is None and parser.finish():
+        return parser.result  # pyright: ignore[reportReturnType]
+    from .errors import syntax_error
+
+    at = len(tokens.kinds) if failed is None else failed
+    raise syntax_error(parser, tokens, at, brackets, lambda offset: _location(item, offset), item.text)
 
 
-def _reject(parser: Lark, example: str) -> UnexpectedInput | None:
-    try:
-        parser.parse(example)
-    except UnexpectedInput as error:
-        return error
-    except (_BadDedent, MirError):
-        return None
-    return None
+def _location(item: Item, offset: int) -> Any:
+    starts = line_starts(item.text)
+    line = max(i for i, start in enumerate(starts) if start <= offset)
+    return item.location(line + 1, offset - starts[line] + 1)

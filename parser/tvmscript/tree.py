@@ -5,7 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from lark import Token
+
+class Token(str):
+    """A name, number, string or operator as it stands in the text, at offset `start` (-1: not from the text)."""
+
+    __slots__ = ("start", "type")
+
+    type: str
+    start: int
+
+    def __new__(cls, type: str, text: str, start: int = -1) -> Token:
+        token = str.__new__(cls, text)
+        token.type = type
+        token.start = start
+        return token
 
 
 @dataclass(slots=True)

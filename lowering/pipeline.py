@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from ..passes.registry import PASSES
+from ..support.garbage import no_collection
 
 if TYPE_CHECKING:
     from .llvm.jit import Target
@@ -71,10 +72,11 @@ _PASSES = {entry.name: entry for entry in PASSES}
 def lower_module(module: ModuleOp, options: Options, observers: Sequence[Observer] = ()) -> None:
     """Lowers the module to the LLVM dialect, in place. Raises MirError for what cannot be compiled."""
     ctx = Context()
-    for step in lowering_passes(options):
-        step.apply(ctx, module)
-        for observe in observers:
-            observe(step, module)
+    with no_collection():
+        for step in lowering_passes(options):
+            step.apply(ctx, module)
+            for observe in observers:
+                observe(step, module)
 
 
 def target_of(options: Options) -> Target:

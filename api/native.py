@@ -14,6 +14,7 @@ from ..dialects import te
 from ..lowering.pipeline import Observer, Options, lower_module
 from .entry import relay_params, result_tensors
 from .executable import Executable, Kind
+from .threads import thread_count
 
 if TYPE_CHECKING:
     from ..lowering.llvm.jit import CompiledModule
@@ -33,7 +34,9 @@ def compile_native(
         params, result = relay_params(entry), entry.properties["ret_type"]
         result_tensors(result)
         lower_module(module, options, observers)
-        return RelayExecutable(options, params, result, module, load_code(translate(module), options))
+        text = translate(module)
+        threads = thread_count(text, options.threads)
+        return RelayExecutable(options, params, result, module, load_code(text, options), threads)
     signatures: dict[str, KernelSignature] = {}
 
     def keep_signatures(step: ModulePass, module: ModuleOp) -> None:
@@ -44,13 +47,17 @@ def compile_native(
                 signatures[name.data] = signature
 
     names = entry.param_names() if isinstance(entry, te.FuncOp) else None
+    # A private function is seen by no one outside of its module; the entry must be.
+    entry.properties.pop("sym_visibility", None)
     lower_module(module, options, (keep_signatures, *observers))
     signature = signatures[options.entry]
     if names is not None:
         # The handle of a symbolic buffer has a name of its own; the tensor's is the one that counts.
         params = tuple(replace(param, name=name) for param, name in zip(signature.params, names, strict=True))
         signature = replace(signature, params=params)
-    return KernelExecutable(options, kind, signature, module, load_code(translate(module), options))
+    text = translate(module)
+    threads = thread_count(text, options.threads)
+    return KernelExecutable(options, kind, signature, module, load_code(text, options), threads)
 
 
 def load_code(text: str, options: Options) -> CompiledModule:

@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import IndexType, IntegerType, MemRefType, Unrealized
 from xdsl.dialects.llvm import LLVMPointerType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
+from ...dialects.tir.expr import VarOp
 from ...dialects.tir.types import element_of, is_unsigned
 from ...support.diagnostics import error_at
 from .emitter import INDEX, Emitter
@@ -102,6 +103,12 @@ class FunctionLowering(Emitter):
     def form(self, value: SSAValue) -> Form:
         """What stands for `value`."""
         found = self.forms.get(value)
+        if found is None and isinstance(owner := value.owner, VarOp):
+            raise error_at(
+                owner,
+                f"nothing gives the variable '{owner.var_name.data}' a value",
+                "it must be an extent, stride or offset, on its own, of a T.match_buffer of a parameter",
+            )
         if found is None:
             raise error_at(
                 value, "this value cannot be used in compiled code", "it is no number, and no handle of a buffer"

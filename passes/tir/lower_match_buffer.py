@@ -70,7 +70,7 @@ def lower_match(match: tir.MatchBufferOp) -> None:
                 "match as many dimensions as the region has",
             )
     given = match.stride_values()
-    for stride, value in zip(given or (), strides[dropped:], strict=True):
+    for stride, value in zip(given or (), strides[dropped:], strict=False):
         if isinstance(stride, SSAValue):
             _substitute(stride, value, analyzer, builder)
     if match.elem_offset is not None:

@@ -16,6 +16,7 @@ from ..lowering.tir.signature import BufferParam, HandleParam, KernelSignature, 
 from ..support.diagnostics import Diagnostic, MirError
 from .executable import Array, Executable, Kind, Param, as_array, check_array
 from .native import messages_of
+from .threads import use_threads
 
 C_TYPES: dict[str, Any] = {
     "bool": ctypes.c_bool,
@@ -37,11 +38,18 @@ class KernelExecutable(Executable):
     """A compiled TIR or TE function; buffers are written in place."""
 
     def __init__(
-        self, options: Options, kind: Kind, signature: KernelSignature, module: ModuleOp, code: CompiledModule
+        self,
+        options: Options,
+        kind: Kind,
+        signature: KernelSignature,
+        module: ModuleOp,
+        code: CompiledModule,
+        threads: int | None,
     ):
         self.name = options.entry
         self.kind = kind
         self._code = code
+        self._threads = threads
         self._signature = signature
         self._messages = messages_of(module)
         self.params = [param_of(param) for param in signature.params]
@@ -76,6 +84,7 @@ class KernelExecutable(Executable):
             strides = {name: [s // a.itemsize for s in a.strides] for name, a in arrays.items()}
             bound = self._signature.bind({name: a.shape for name, a in arrays.items()}, scalars, strides)
             passed += bound.values()
+        use_threads(self._threads)
         result = self._call(*passed)
         if self._signature.returns is not None:
             return result

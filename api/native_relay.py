@@ -24,6 +24,7 @@ from .entry import rebuild, result_tensors
 from .executable import Array, Executable, Param, as_array, check_array
 from .native import messages_of
 from .stack import stack_limit
+from .threads import use_threads
 
 WORD = 8
 
@@ -35,11 +36,18 @@ class RelayExecutable(Executable):
     kind = "relay"
 
     def __init__(
-        self, options: Options, params: Sequence[Param], result: Attribute, module: ModuleOp, code: CompiledModule
+        self,
+        options: Options,
+        params: Sequence[Param],
+        result: Attribute,
+        module: ModuleOp,
+        code: CompiledModule,
+        threads: int | None,
     ):
         self.name = options.entry
         self.params = params
         self._code = code
+        self._threads = threads
         # A prototype of its own, so that no other use of the address can change how it is called.
         self._call = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)(code.address(ENTRY))
         self._messages = messages_of(module)
@@ -75,6 +83,7 @@ class RelayExecutable(Executable):
             context = _Context(self.arena_bytes, ctypes.addressof(self._constant_table))
         context.words[STACK_LIMIT // WORD] = stack_limit()
         table = self._table_type(context.address, *map(address_of, arrays), *map(address_of, outputs))
+        use_threads(self._threads)
         status = self._call(ctypes.addressof(table))
         if status != 0:
             context.words[DEPTH // WORD] = 0

@@ -1,0 +1,24 @@
+"""How many threads the parallel loops of an executable run on."""
+
+from __future__ import annotations
+
+_in_use: int | None = None
+
+
+def thread_count(text: str, asked: int | None) -> int | None:
+    """The threads that code with this LLVM IR runs on: what was asked for or all cores; None without parallel loops."""
+    if "@mirstack_parallel_for" not in text:
+        return None
+    from ..lowering.runtime import default_threads
+
+    return default_threads() if asked is None else asked
+
+
+def use_threads(count: int | None) -> None:
+    """Sets the pool to `count` threads, where the code that is called next needs it at all."""
+    global _in_use
+    if count is not None and count != _in_use:
+        from ..lowering.runtime import set_threads
+
+        set_threads(count)
+        _in_use = count

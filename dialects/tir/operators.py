@@ -341,9 +341,9 @@ def _common(x: Attribute, y: Attribute) -> Attribute:
 
 
 def _const_attr(const: Const, builder: ExprBuilder) -> IntegerAttr | FloatAttr:
-    key = (const.value, type(const.value), const.type)
+    key = (const.value, const.type)
     attr = _ATTRS.get(key)
-    if attr is not None and const.value != 0:
+    if attr is not None:
         return attr
     if isinstance(const.type, AnyFloat):
         return FloatAttr(float(const.value), const.type)
@@ -357,7 +357,7 @@ def _const_attr(const: Const, builder: ExprBuilder) -> IntegerAttr | FloatAttr:
     raise builder.error(f"{const.value!r} is no value of dtype {type_to_dtype(const.type)}")
 
 
-# Small integers are everywhere; their attributes are made once. Zero and floats are not kept: 0.0 equals -0.0 as a key.
-_ATTRS: dict[tuple[int | float, type, Attribute], IntegerAttr] = {}
+# Small integers are everywhere; their attributes are made once. (Floats are not kept: 0.0 equals -0.0 as a key.)
+_ATTRS: dict[tuple[int | float, Attribute], IntegerAttr] = {}
 
 UNIT = UnitAttr()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import TypeAlias
 
 from xdsl.dialects.builtin import (
@@ -145,6 +146,7 @@ class TokenType(ParametrizedAttribute, TypeAttribute):
     name = "tir.token"
 
 
+@lru_cache(maxsize=512)
 def dtype_to_type(dtype: str) -> Attribute:
     """The type TVM calls `dtype`: "int32", "uint8", "bool", "bfloat16", "float32x4", "handle", "void"…
 
@@ -152,6 +154,8 @@ def dtype_to_type(dtype: str) -> Attribute:
     """
     if dtype in _FLOATS:
         return _FLOATS[dtype]
+    if dtype == "int32":
+        return I32
     if dtype == "bool":
         return I1
     if dtype == "handle":

@@ -192,7 +192,7 @@ class Expressions(Literals, ABC):
         assert isinstance(buffer.type, BufferType)
         type_ = buffer.type.dtype
         for i in indices:
-            if isinstance(i.type, VectorType):
+            if i.type is not I32 and isinstance(i.type, VectorType):
                 type_ = accessed_type(buffer.type, [i.type for i in indices])
                 break
         return self.emit(
@@ -247,6 +247,8 @@ class Expressions(Literals, ABC):
         if type(item) is Slice:
             return self.ramp(item)
         value = self.scalar(item)
+        if value.type is I32:
+            return value
         if not isinstance(element_of(value.type), IntegerType) or value.type == I1:
             self.fail(item, f"an index is an integer, not {self.describe(value)}")
         return value

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from xdsl.ir import Attribute, Operation
 
-from ..types import element_of, is_unsigned
+from ....support.diagnostics import error_at
+from ..types import element_of, is_unsigned, lanes_of, type_to_dtype
 from .scalar import scalar_or_array
-from .values import Array, as_array, dtype_of, is_integer, wrapper
+from .values import Array, as_array, dtype_of, is_integer, is_vector, wrapper
 
 Function = Callable[..., Any]
 
@@ -209,9 +210,17 @@ def _rounded_shift(product: Array, total: Array, dtype: np.dtype[Any]) -> Any:
 
 
 def reinterpret(source: Attribute, target: Attribute, op: Operation) -> Function:
-    """The same bits as another type."""
+    """The same bits as another type, of as many bytes; lanes may become fewer and wider, or more and narrower."""
     before, after = dtype_of(source, op), dtype_of(target, op)
-    return lambda a: scalar_or_array(np.ascontiguousarray(as_array(a, before)).view(after).reshape(np.shape(a)))
+    if before.itemsize * lanes_of(source) != after.itemsize * lanes_of(target):
+        raise error_at(op, f"T.reinterpret keeps the bits: {type_to_dtype(source)} is not as wide as {type_to_dtype(target)}")
+
+    def apply(value: Any) -> Any:
+        array = np.ascontiguousarray(as_array(value, before))
+        array = array.reshape(np.shape(value) if is_vector(source) else (*np.shape(value), 1)).view(after)
+        return array if is_vector(target) else scalar_or_array(array[..., 0])
+
+    return apply
 
 
 def float_call(name: str, operand: Attribute, op: Operation) -> Function | None:

@@ -152,6 +152,7 @@ class ComputeOp(IRDLOperation):
         if reduction is not None and list(self.values) != list(reduction.results):
             raise VerifyException(f"compute '{name}' must yield the results of one reduction, all and in order")
         axes = set(reduction.axes) if reduction is not None else set[SSAValue]()
+        stray: ReduceAxisOp | None = None
         for op in walk_ops(self):
             if op is self:
                 continue
@@ -164,11 +165,12 @@ class ComputeOp(IRDLOperation):
                     f"'{op.name}' is no expression, so it cannot stand in the body of compute '{name}'"
                 )
             for value in op.operands:
-                axis = value.owner
-                if isinstance(axis, ReduceAxisOp) and value not in axes:
-                    raise VerifyException(
-                        f"axis '{axis.var_name.data}' is used in compute '{name}', which does not reduce over it"
-                    )
+                if isinstance(value.owner, ReduceAxisOp) and value not in axes:
+                    stray = stray or value.owner
+        if stray is not None:
+            raise VerifyException(
+                f"axis '{stray.var_name.data}' is used in compute '{name}', which does not reduce over it"
+            )
         for result in () if reduction is None else reduction.results:
             if any(use.operation is not self.body.block.last_op for use in result.uses):
                 raise VerifyException(

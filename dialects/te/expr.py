@@ -338,7 +338,7 @@ def const(value: object, dtype: str | None = None) -> Expr:
     value = float(value)
     if dtype == "float32" and math.isfinite(value):
         try:
-            return Const(struct.unpack("f", struct.pack("f", value))[0], dtype)
+            return Const(struct.unpack("<f", struct.pack("<f", value))[0], dtype)
         except OverflowError:
             pass
     if math.isfinite(value) and abs(value) > greatest:

@@ -84,7 +84,7 @@ def float32_text(value: float) -> str:
     for digits in range(6, 10):
         text = f"{value:.{digits}g}"
         try:
-            if struct.unpack("f", struct.pack("f", float(text)))[0] == value:
+            if struct.unpack("<f", struct.pack("<f", float(text)))[0] == value:
                 return repr(float(text))
         except OverflowError:
             continue

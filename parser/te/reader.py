@@ -117,7 +117,7 @@ def _syntax_error(source: Source, tokens: Tokens, failed: int, parser: Parser) -
         return error_at(location, "this line is indented more than the one above it", "only a body is indented further")
     if kind == "IS":
         return error_at(location, "'is' has no place in a TE function", "write == to compare")
-    if kind == "EQUAL" and "COMPARE" in expected:
+    if kind == "EQUAL" and ("COMPARE" in expected or _heads_line(kinds, failed)):
         return error_at(location, "'=' assigns, it does not compare", "write == to compare")
     if "NAME" in expected and kind not in ("NAME", "NUMBER", "STRING"):
         found = f"'{word}'" if word else "the end of the line"

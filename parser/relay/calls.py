@@ -109,7 +109,8 @@ class CallReader(ValueReader):
         try:
             value, type = self.constants.reference(unquote(key) if quoted else key, quoted)
         except ConstantError as error:
-            self.error(meta, error.message, *error.notes)
+            if not self.metadata.is_broken:
+                self.error(meta, error.message, *error.notes)
             return self.poison
         return self._constant(meta, value, type)
 

@@ -118,6 +118,8 @@ def explain(parser: Parser, position: int) -> Complaint:
     if known is not None:
         return Complaint(position, False, *_split(known))
     expected = parser.table.expected(states[-1]) - {"ERROR"}
+    if kind in ("RBRACE", "RPAR", "RSQB") and kind not in expected and END in expected:
+        return Complaint(position, False, f"this '{tokens.texts[position]}' closes nothing", ())
     if position and expected <= {"SEMICOLON", "INFIX"}:
         return Complaint(position - 1, True, "a semicolon is missing here", ("each binding ends with ';'",))
     if position and kind in _BEGINNINGS and any("COMMA" in parser.table.expected(state) for state in states):

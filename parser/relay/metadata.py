@@ -30,7 +30,8 @@ class Metadata:
     """The nodes of one section. Every method raises ValueError when the section does not hold what is asked for."""
 
     def __init__(self, text: str = ""):
-        """Reads the JSON; an empty text has no nodes."""
+        """Reads the JSON; an empty text has no nodes. Raises ValueError (JSONDecodeError for what is no JSON)."""
+        self.is_broken = False
         self._nodes: list[dict[str, Any]] = []
         self._blobs: list[Any] = []
         self._arrays: dict[int, NDArray[np.generic]] = {}

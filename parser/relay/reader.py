@@ -269,7 +269,7 @@ def unquote(text: str) -> str:
 
 def suggest(name: str, known: Sequence[str]) -> str:
     """`; did you mean 'x'?`, or nothing when no known name is close."""
-    close = get_close_matches(name, known, 1)
+    close = [other for other in get_close_matches(name, known, 2) if other != name]
     return f"; did you mean '{close[0]}'?" if close else ""
 
 

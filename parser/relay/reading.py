@@ -6,6 +6,7 @@ import gc
 import re
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from json import JSONDecodeError
 from pathlib import Path
 
 from xdsl.ir import Operation
@@ -13,7 +14,7 @@ from xdsl.ir import Operation
 from ...dialects.relay.infer.inference import infer_ops
 from ...support.diagnostics import error_at
 from ..items import Item, ParseContext, symbol_of
-from ..lalr import END, Parser, Table, Tokens, load_table, reducers
+from ..lalr import Parser, Table, Tokens, load_table, reducers
 from .builder import Builder, Statements
 from .constants import CONSTANTS_FILE, ConstantError, Constants
 from .errors import explain
@@ -85,11 +86,21 @@ class _FileReader:
         return results
 
     def _metadata(self, item: Item) -> Metadata:
+        start = item.text.index("]") + 1
+        line = 1
+        column = len(item.text) - len(item.text.lstrip()) + 1
         try:
-            return Metadata(item.text[item.text.index("]") + 1 :])
+            return Metadata(item.text[start:])
+        except JSONDecodeError as error:
+            line += item.text.count("\n", 0, start + error.pos)
+            column = start + error.pos - item.text.rfind("\n", 0, start + error.pos)
+            message = f"the #[metadata] section is no JSON: {error.msg[0].lower()}{error.msg[1:]}"
         except ValueError as error:
-            self.context.error(item.location(), f"the #[metadata] section cannot be read: {error}")
-            return Metadata()
+            message = f"the #[metadata] section cannot be read: {error}"
+        self.context.error(item.location(line, column), message)
+        broken = Metadata()
+        broken.is_broken = True
+        return broken
 
     def _directive(self, item: Item, constants: Constants) -> None:
         match = _DIRECTIVE.match(item.text)
@@ -141,29 +152,24 @@ def _declare_types(tokens: Tokens, builder: Builder) -> None:
 def _read(table: Table, actions: Sequence[object], tokens: Tokens, builder: Builder) -> Operation | None:
     """One item's op. After an error reading goes on at the next statement, so that each one is reported."""
     parser = Parser(table, tokens, actions)  # type: ignore[arg-type]
-    failed = False
     position: int | None = parser.run()
+    if position is None and parser.finish():
+        result = parser.result
+        return result if isinstance(result, Operation) else None
+    told = -1
     while position is not None:
-        failed = True
+        if position <= told:
+            break  # Nothing was gained by going on from here.
         _complain(parser, position, builder)
+        told = position
         position = _recover(parser, position, builder)
         if position is not None:
             position = parser.run(position)
-        if position is None and not _ended(parser):
-            break
-    if failed:
-        builder.scopes.forget()
-        return None
-    if not parser.finish():
-        _complain(parser, len(tokens.kinds), builder)
-        builder.scopes.forget()
-        return None
-    result = parser.result
-    return result if isinstance(result, Operation) else None
-
-
-def _ended(parser: Parser) -> bool:
-    return END in parser.table.expected(parser.states[-1])
+    else:
+        if told < 0:
+            _complain(parser, len(tokens.kinds), builder)
+    builder.scopes.forget()
+    return None
 
 
 def _complain(parser: Parser, position: int, builder: Builder) -> None:

@@ -151,9 +151,9 @@ def simplify_bindings(block: tir.BlockOp, extra: Expr = TRUE) -> None:
     builder = builder_before(block)
     bindings: list[SSAValue] = []
     for binding in block.bindings:
-        e = analyzer.expr(binding)
-        short = analyzer.simplify(e)
-        bindings.append(binding if short == e else analyzer.to_ssa(short, builder, binding.type))
+        # Built anew even where it is short already: it must not hang on values that other statements share.
+        keep = not isinstance(binding.owner, Operation) or isinstance(binding.owner, tir.ConstOp)
+        bindings.append(binding if keep else analyzer.to_ssa(analyzer.simplify(binding), builder, binding.type))
     old = TRUE if block.predicate is None else analyzer.expr(block.predicate)
     parts: list[Expr] = []
     for part in (*conjuncts(old), *conjuncts(extra)):

@@ -60,7 +60,7 @@ def cache_read(
         anchor = next((op for op in scope.body.block.ops if isinstance(op, tir.ForOp | tir.BlockOp)), None)
     cached = _copy_block(state, scope, anchor, buffer, copy, box, analyzer, f"{tir.buffer_name(copy)}")
     for user in users:
-        _retarget(user, buffer, copy)
+        retarget(user, buffer, copy)
     return cached
 
 
@@ -91,9 +91,9 @@ def cache_write(
     analyzer, box = _covered([block], buffer, reads=False)
     copy = _new_buffer(state, scope, buffer, storage_scope)
     anchor = child_under(scope, block).next_op
-    _retarget(block, buffer, copy)
+    retarget(block, buffer, copy)
     for user in chosen:
-        _retarget(user, buffer, copy)
+        retarget(user, buffer, copy)
     return _copy_block(state, scope, anchor, copy, buffer, box, analyzer, tir.buffer_name(copy))
 
 
@@ -155,7 +155,7 @@ def _copy_block(
     )
 
 
-def _retarget(block: tir.BlockOp, old: SSAValue, new: SSAValue) -> None:
+def retarget(block: tir.BlockOp, old: SSAValue, new: SSAValue) -> None:
     """Has everything inside a block use another buffer."""
     for op in walk_ops(block):
         for index, operand in enumerate(op.operands):
@@ -163,4 +163,4 @@ def _retarget(block: tir.BlockOp, old: SSAValue, new: SSAValue) -> None:
                 op.operands[index] = new
 
 
-__all__ = ["cache_read", "cache_write"]
+__all__ = ["cache_read", "cache_write", "retarget"]

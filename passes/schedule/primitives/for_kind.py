@@ -72,7 +72,7 @@ def _set_kind(loop: tir.ForOp, name: str, kind: str, thread: str | None = None) 
 def _check(loop: tir.ForOp, block: tir.BlockOp, name: str, thread: str | None) -> None:
     """Turns of the loop must not meet in the block: it only drives spatial axes (reduction axes for threadIdx)."""
     called, var = block.block_name.data, loop.var_name.data
-    reasons = why_neither(block)
+    reasons = why_neither(block, loop)
     if reasons is not None:
         raise refuse(
             block,

@@ -1,0 +1,225 @@
+"""pad_einsum: a contraction over extents that are multiples of given numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.builder import Builder
+from xdsl.dialects.builtin import ArrayAttr, IntegerAttr
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+
+from ....dialects import tir
+from ....dialects.tir.analysis import Analyzer, Expr
+from ....dialects.tir.analysis.expr import floordiv, free_vars, logical_and, lt
+from ....dialects.tir.types import I1
+from ....support.walk import walk_ops
+from ...tir.rewriting import builder_before
+from ..access import extents_of, index_type
+from ..blocks import axis_kinds, set_block, why_not_complete, why_not_reduction
+from ..build import elementwise_block
+from ..errors import refuse
+from ..primitive import primitive
+from ..state import State
+from ..structure import child_under, loops_above, read_regions, scope_of, write_regions
+from .cache_read_write import retarget
+from .loops import require_block
+
+
+@primitive
+def pad_einsum(state: State, block: tir.BlockOp, padding: Sequence[int]) -> None:
+    """Rounds the extents of a block's axes up to multiples of `padding`, one number for each axis.
+
+    Inputs are copied to buffers padded with zeros, the output is copied out of a padded one.
+
+    for i, j, k in T.grid(100, 64, 64):          for i0, i1 in T.grid(112, 64): with T.block("A_pad"): …
+        with T.block("C"): …              →      for i, j, k in T.grid(112, 64, 64): with T.block("C"): …
+                                                 for i0, i1 in T.grid(100, 64): with T.block("C_pad"): …
+    sch.pad_einsum(C, [16, 1, 1])
+    """
+    block = require_block(block, "pad_einsum")
+    name = block.block_name.data
+    axes = list(block.iter_vars)
+    if len(padding) != len(axes):
+        raise refuse(block, f"pad_einsum: block '{name}' has {len(axes)} axes, but {len(padding)} numbers are given")
+    if any(p < 1 for p in padding):
+        raise refuse(block, "pad_einsum: each number must be at least 1")
+    if why_not_complete(block) is not None and (reason := why_not_reduction(block)) is not None:
+        raise refuse(block, f"pad_einsum: block '{name}' is neither a complete nor a reduction block: {reason}")
+    if block.predicate is not None:
+        raise refuse(block, f"pad_einsum: block '{name}' has a predicate (T.where)")
+    loops = loops_above(block)
+    variables = {loop.loop_var: loop for loop in loops}
+    analyzer = Analyzer()
+    grown: dict[SSAValue, Expr] = {}
+    for axis, binding, low, extent, factor, label in zip(
+        axes, block.bindings, block.dom_mins, block.dom_extents, padding, block.iter_names.data, strict=True
+    ):
+        old = analyzer.expr(extent)
+        new = analyzer.simplify(floordiv(old + (factor - 1), Expr((), factor)).scaled(factor))
+        if new == old:
+            continue
+        loop = variables.get(binding)
+        if loop is None or analyzer.expr(low).value != 0 or not analyzer.can_prove_equal(loop.extent, extent):
+            raise refuse(
+                block,
+                f"pad_einsum: axis '{label.data}' of block '{name}' is not bound to a loop of its own",
+                "pad before splitting",
+            )
+        grown[axis] = new
+    if not grown:
+        return
+    _check_reduction(block, grown)
+    scope = scope_of(block)
+    anchor = child_under(scope, block)
+    after = anchor.next_op
+    plans: list[tuple[SSAValue, list[Expr], bool]] = []
+    written = {r.buffer for r in write_regions(block)}
+    for region in (*read_regions(block), *write_regions(block)):
+        extents = extents_of(region.buffer, analyzer)
+        padded: list[Expr] = []
+        for low, size, extent in zip(region.mins, region.extents, extents, strict=True):
+            e = analyzer.expr(low)
+            used = [a for a in grown if analyzer.expr(a) in _atoms(e)]
+            if not used:
+                padded.append(extent)
+            elif low in grown and analyzer.expr(size).value == 1:
+                padded.append(grown[low])
+            else:
+                raise refuse(
+                    block,
+                    f"pad_einsum: '{tir.buffer_name(region.buffer)}' is not indexed by the padded axis alone in some dimension",
+                    "only axes that index on their own can be padded",
+                )
+        if padded != extents and all(region.buffer is not known for known, _, _ in plans):
+            plans.append((region.buffer, padded, region.buffer in written))
+    for buffer, padded, is_output in plans:
+        copy = _padded_buffer(state, scope, buffer, padded, analyzer)
+        if is_output:
+            retarget(block, buffer, copy)
+            _crop(state, scope, after, copy, buffer, analyzer)
+        else:
+            _pad(state, scope, anchor, buffer, copy, padded, analyzer)
+            retarget(block, buffer, copy)
+    _grow(block, grown, variables, analyzer)
+
+
+def _atoms(e: Expr) -> list[Expr]:
+    return [Expr(((a, 1),), 0) for a in free_vars(e)]
+
+
+def _check_reduction(block: tir.BlockOp, grown: dict[SSAValue, Expr]) -> None:
+    """Zeros may be added to a reduction only when it is a sum of products of the padded inputs."""
+    label = [
+        n.data
+        for v, n, kind in zip(block.iter_vars, block.iter_names.data, axis_kinds(block), strict=True)
+        if kind == "R" and v in grown
+    ]
+    if not label:
+        return
+    for op in walk_ops(block):
+        if isinstance(op, tir.StoreOp) and not isinstance(op.parent_op(), tir.InitOp):
+            value = op.value.owner
+            sides = (value.lhs.owner, value.rhs.owner) if isinstance(value, tir.AddOp) else ()
+            if not any(isinstance(side, tir.MulOp) for side in sides):
+                raise refuse(
+                    op,
+                    f"pad_einsum: reduction axis '{label[0]}' is padded, but the block is no sum of products: zeros would change it",
+                )
+
+
+def _padded_buffer(
+    state: State, scope: tir.BlockOp | tir.PrimFuncOp, buffer: SSAValue, extents: list[Expr], analyzer: Analyzer
+) -> SSAValue:
+    type_ = buffer.type
+    assert isinstance(type_, tir.BufferType)
+    name = state.fresh_buffer_name(scope, f"{tir.buffer_name(buffer)}_pad")
+    dtype = index_type(buffer)
+    dims: list[Attribute] = []
+    symbolic: list[Expr] = []
+    for e in extents:
+        if e.value is not None:
+            dims.append(IntegerAttr(e.value, dtype))
+        else:
+            dims.append(tir.types.DYNAMIC)
+            symbolic.append(e)
+    new_type = tir.BufferType(ArrayAttr(dims), type_.dtype, type_.scope)
+    if not symbolic:
+        return state.allocate(scope, tir.AllocBufferOp(name, new_type))
+    # The values of the extents go where the allocation goes: a stand-in finds the place.
+    marker = tir.AllocBufferOp(name, tir.BufferType.get([1], type_.dtype))
+    state.allocate(scope, marker)
+    builder = builder_before(marker)
+    values = [analyzer.to_ssa(e, builder, dtype) for e in symbolic]
+    result = builder.insert(tir.AllocBufferOp(name, new_type, shape=values)).result
+    marker.detach()
+    marker.erase()
+    return result
+
+
+def _pad(
+    state: State,
+    scope: tir.BlockOp | tir.PrimFuncOp,
+    anchor: Operation | None,
+    source: SSAValue,
+    target: SSAValue,
+    extents: list[Expr],
+    analyzer: Analyzer,
+) -> None:
+    """target[v…] = source[v…] inside of the source, 0 around it."""
+    inside = extents_of(source, analyzer)
+    source_type = source.type
+    assert isinstance(source_type, tir.BufferType)
+
+    def value(builder: Builder, axes: Sequence[SSAValue]) -> SSAValue:
+        fresh = Analyzer()
+        parts = [lt(fresh.expr(v), e) for v, e, p in zip(axes, inside, extents, strict=True) if e != p]
+        condition = fresh.to_ssa(logical_and(*parts), builder, I1)
+        regions: list[Region] = []
+        for load in (True, False):
+            body = Block()
+            op = tir.LoadOp(source, axes) if load else zero_of(source_type.dtype)
+            body.add_ops([op, tir.YieldOp(op.results[0])])
+            regions.append(Region(body))
+        return builder.insert(tir.IfThenElseOp(condition, regions[0], regions[1], source_type.dtype)).result
+
+    elementwise_block(
+        state, scope, anchor, tir.buffer_name(target), target, extents, value,
+        analyzer=analyzer, type_=index_type(source), loop_prefix="i",
+    )  # fmt: skip
+
+
+def zero_of(dtype: Attribute) -> tir.ConstOp:
+    """The number 0 of a dtype."""
+    return tir.ConstOp.int(0, dtype) if isinstance(dtype, tir.types.IntegerType) else tir.ConstOp.float(0.0, dtype)
+
+
+def _crop(
+    state: State,
+    scope: tir.BlockOp | tir.PrimFuncOp,
+    anchor: Operation | None,
+    source: SSAValue,
+    target: SSAValue,
+    analyzer: Analyzer,
+) -> None:
+    """target[v…] = source[v…] over the target's extents."""
+    elementwise_block(
+        state, scope, anchor, tir.buffer_name(source), target, extents_of(target, analyzer),
+        lambda builder, axes: builder.insert(tir.LoadOp(source, axes)).result,
+        analyzer=analyzer, type_=index_type(target), loop_prefix="i",
+    )  # fmt: skip
+
+
+def _grow(
+    block: tir.BlockOp, grown: dict[SSAValue, Expr], loops: dict[SSAValue, tir.ForOp], analyzer: Analyzer
+) -> None:
+    """Gives axes, and the loops that drive them, their new extents."""
+    builder = builder_before(block)
+    extents = list(block.dom_extents)
+    for k, (axis, binding) in enumerate(zip(block.iter_vars, block.bindings, strict=True)):
+        if axis not in grown:
+            continue
+        extents[k] = analyzer.to_ssa(grown[axis], builder, axis.type)
+        loop = loops[binding]
+        new = analyzer.to_ssa(grown[axis], builder_before(loop), binding.type)
+        loop.operands[1] = new
+    set_block(block, dom_extents=extents)

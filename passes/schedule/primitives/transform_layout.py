@@ -1,0 +1,172 @@
+"""transform_layout: the elements of a buffer are laid out in another order."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from math import prod
+
+from xdsl.dialects.builtin import ArrayAttr, IntegerAttr
+from xdsl.ir import BlockArgument, SSAValue
+from xdsl.rewriter import Rewriter
+
+from ....dialects import tir
+from ....dialects.tir.analysis import INF, Analyzer, Expr, symbol
+from ....dialects.tir.analysis.expr import Atom, as_expr, substitute
+from ....dialects.tir.buffer import AccessOp
+from ...tir.rewriting import builder_before, erase_if_dead, set_indices
+from ..access import declare_access
+from ..blocks import analyzer_for, bind_axes
+from ..errors import refuse
+from ..primitive import primitive
+from ..state import State
+from ..structure import all_loops_above, buffers_written
+from .loops import require_block
+from .set_scope import read_buffer, retype, written_buffer
+
+IndexMap = Callable[..., Sequence[Expr | int]]
+
+
+@primitive
+def transform_layout(
+    state: State,
+    block: tir.BlockOp,
+    buffer: str | tuple[str, int],
+    index_map: IndexMap,
+    pad_value: object = None,
+    assume_injective_transform: bool = False,
+) -> None:
+    """Stores element (i, j, …) of a buffer at `index_map(i, j, …)`; all accesses follow.
+
+    B = T.alloc_buffer((128, 128))             B = T.alloc_buffer((8, 128, 16))
+    B[vi, vj] = …                       →      B[vi // 16, vj, vi % 16] = …
+
+    sch.transform_layout(block, "B", lambda i, j: [i // 16, j, i % 16])
+    """
+    block = require_block(block, "transform_layout")
+    target = _chosen(block, buffer)
+    name = tir.buffer_name(target)
+    type_ = target.type
+    assert isinstance(type_, tir.BufferType)
+    shape = type_.static_shape
+    if shape is None:
+        raise refuse(block, f"transform_layout: buffer '{name}' has a symbolic shape", "give it numbers")
+    owner = target.owner
+    if isinstance(owner, tir.BufferOp) and (owner.stride_dims.data or owner.source is not None):
+        raise refuse(block, f"transform_layout: buffer '{name}' has strides, or lies in another buffer's memory")
+    symbols, results = _evaluate(block, index_map, len(shape))
+    analyzer = Analyzer()
+    for variable, extent in zip(symbols, shape, strict=True):
+        analyzer.bind(variable, 0, extent)
+    new_shape: list[int] = []
+    for k, e in enumerate(results):
+        bound = analyzer.const_int_bound(e)
+        if bound.min_value != 0 or bound.max_value >= INF:
+            raise refuse(
+                block,
+                f"transform_layout: index {k} of the new layout runs from {bound.min_value} to {bound.max_value}",
+                "every new index must run from 0",
+            )
+        new_shape.append(bound.max_value + 1)
+    if not assume_injective_transform:
+        found = analyzer.detect_iter_map(results, {s: (0, e) for s, e in zip(symbols, shape, strict=True)})
+        if not found or prod(new_shape) < prod(shape):
+            reason = found.errors[0] if not found else "two elements would share a place"
+            raise refuse(
+                block, f"transform_layout: the layout of '{name}' cannot be shown to keep all elements apart: {reason}"
+            )
+    if pad_value is not None and prod(new_shape) != prod(shape):
+        raise refuse(
+            block,
+            f"transform_layout: the new layout of '{name}' has {prod(new_shape)} elements for {prod(shape)}, and nothing writes the rest",
+            "pad the buffer to a multiple first (pad_einsum)",
+        )
+    accesses = _accesses(target)
+    dims = [IntegerAttr(e, _dim_type(type_)) for e in new_shape]
+    new_type = tir.BufferType(ArrayAttr(dims), type_.dtype, type_.scope)
+    _retyped(target, new_type)
+    touched: dict[tir.BlockOp, None] = {}
+    for access in accesses:
+        _follow(access, symbols, results, touched)
+    for each in touched:
+        declare_access(each)
+
+
+def _chosen(block: tir.BlockOp, buffer: str | tuple[str, int]) -> SSAValue:
+    if isinstance(buffer, str):
+        names = [tir.buffer_name(b) for b in buffers_written(block)]
+        choose = written_buffer if buffer in names else read_buffer
+        return choose(block, buffer, "transform_layout")
+    kind, index = buffer
+    if kind not in ("read", "write"):
+        raise refuse(block, f"transform_layout: a buffer is chosen as ('read', k) or ('write', k), not ('{kind}', …)")
+    return (read_buffer if kind == "read" else written_buffer)(block, index, "transform_layout")
+
+
+def _evaluate(block: tir.BlockOp, index_map: IndexMap, rank: int) -> tuple[list[Expr], list[Expr]]:
+    """The variables of a map and what it makes of them."""
+    parameters = inspect.signature(index_map).parameters.values()
+    open_ended = any(p.kind is p.VAR_POSITIONAL for p in parameters)
+    if not open_ended and len(parameters) != rank:
+        raise refuse(
+            block, f"transform_layout: the map takes {len(parameters)} indices, but the buffer has {rank} dimensions"
+        )
+    names = [p.name for p in parameters if p.kind is not p.VAR_POSITIONAL]
+    symbols = [symbol(names[k] if k < len(names) else f"i{k}") for k in range(rank)]
+    result = index_map(*symbols)
+    return symbols, [as_expr(e) for e in result]
+
+
+def _dim_type(type_: tir.BufferType) -> tir.types.IntegerType:
+    first = type_.shape.data[0] if type_.shape.data else None
+    found = getattr(first, "type", None)
+    return found if isinstance(found, tir.types.IntegerType) else tir.types.I32
+
+
+def _accesses(buffer: SSAValue) -> list[AccessOp]:
+    """Every load and store of a buffer; raises when it is used in another way."""
+    found: list[AccessOp] = []
+    for use in list(buffer.uses):
+        op = use.operation
+        if isinstance(op, AccessOp):
+            found.append(op)
+        elif not isinstance(op, tir.BufferRegionOp) or any(
+            isinstance(u.operation, tir.MatchBufferOp) for u in op.result.uses
+        ):
+            raise refuse(op, f"transform_layout: '{tir.buffer_name(buffer)}' is used otherwise than by its elements")
+    return found
+
+
+def _retyped(buffer: SSAValue, type_: tir.BufferType) -> SSAValue:
+    if isinstance(buffer, BlockArgument):
+        return Rewriter.replace_value_with_new_type(buffer, type_)
+    return retype(buffer, type_)
+
+
+def _follow(
+    access: AccessOp, symbols: Sequence[Expr], results: Sequence[Expr], touched: dict[tir.BlockOp, None]
+) -> None:
+    """Has one access use the new layout."""
+    analyzer = analyzer_for(all_loops_above(access))
+    parent = access.parent_op()
+    around: list[tir.BlockOp] = []
+    while parent is not None:
+        if isinstance(parent, tir.BlockOp):
+            around.append(parent)
+        parent = parent.parent_op()
+    for each in reversed(around):
+        bind_axes(analyzer, each)
+    for each in around:
+        touched[each] = None
+    values: dict[Atom, Expr] = {}
+    for variable, index in zip(symbols, access.indices, strict=True):
+        atom = variable.atom
+        assert atom is not None
+        values[atom] = analyzer.expr(index)
+    builder = builder_before(access)
+    type_ = access.indices[0].type if access.indices else tir.types.I32
+    new = [analyzer.to_ssa(analyzer.simplify(substitute(e, values)), builder, type_) for e in results]
+    before = list(access.indices)
+    set_indices(access, new)
+    for value in before:
+        erase_if_dead(value)

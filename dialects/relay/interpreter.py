@@ -10,7 +10,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -144,10 +144,9 @@ class _Use:
             raise error_at(op, problem)
         self.meaning = op.OPERATOR.numpy
         self.attrs: Attrs = op.attrs()
-        self.type = op.result.type
-        is_tensor = isinstance(self.type, TensorType)
-        self.dtype = numpy_dtype(type_to_dtype(self.type.element_type)) if is_tensor else None
-        self.shape = self.type.get_shape() if is_tensor else None
+        self.type = type = op.result.type
+        self.dtype = numpy_dtype(type_to_dtype(type.element_type)) if isinstance(type, TensorType) else None
+        self.shape = type.get_shape() if isinstance(type, TensorType) else None
 
     def has_type(self, value: Value) -> bool:
         """Whether a value is of the result's type."""
@@ -426,7 +425,7 @@ def match_pattern(pattern: Attribute, value: Value) -> list[Value] | None:
 
 def _as_value(result: Any) -> Value:
     if isinstance(result, (tuple, list)):
-        return tuple(np.asarray(r) for r in result)
+        return tuple(np.asarray(r) for r in cast("Sequence[Any]", result))
     return result if isinstance(result, np.ndarray) else np.asarray(result)
 
 

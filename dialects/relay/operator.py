@@ -116,7 +116,8 @@ def attr(
 ) -> AttrSpec:
     """An attribute whose kind follows from its default unless given; None as the default makes it nullable."""
     if kind is None:
-        kind = next((k for k in _KINDS if not isinstance(default, _Required) and _KINDS[k](default)), "any")
+        kinds: list[Kind] = [] if isinstance(default, _Required) else [k for k in _KINDS if _KINDS[k](default)]
+        kind = kinds[0] if kinds else "any"
     return AttrSpec(name, default, kind, nullable or default is None, printed, doc)
 
 
@@ -225,6 +226,19 @@ Compute: TypeAlias = "Callable[[Attrs, Sequence[Tensor], Attribute], Sequence[Te
 """(attributes, input tensors, result type) to output tensors, in TE. Tuple arguments are passed flattened."""
 
 
+Meaning: TypeAlias = """(
+    Callable[[Attrs], Any]
+    | Callable[[Attrs, Any], Any]
+    | Callable[[Attrs, Any, Any], Any]
+    | Callable[[Attrs, Any, Any, Any], Any]
+    | Callable[[Attrs, Any, Any, Any, Any], Any]
+    | Callable[[Attrs, Any, Any, Any, Any, Any], Any]
+    | Callable[[Attrs, Any, Any, Any, Any, Any, Any], Any]
+    | Callable[[Attrs, Any, Any, Any, Any, Any, Any, Any, Any], Any]
+)"""
+"""(attributes, arrays…) to an array or a tuple of arrays; by number of arguments, so that lambdas are typed."""
+
+
 @dataclass(frozen=True)
 class Operator:
     """One operator of Relay, whole.
@@ -239,7 +253,7 @@ class Operator:
     arguments: tuple[str, ...]
     relation: Callable[[Relation], None]
     pattern: OpPattern
-    numpy: Callable[..., Any]
+    numpy: Meaning
     compute: Compute | None = None
     attributes: tuple[AttrSpec, ...] = ()
     doc: str = ""

@@ -11,7 +11,7 @@ from importlib import import_module
 
 TOPICS = (
     "broadcast", "elemwise", "nn_basic", "nn_dense", "reduce", "nn_conv", "reshape", "transform", "layout", "create",
-    "slices", "indexing", "nn_pool", "nn_norm", "nn_pad", "nn_conv_transpose", "annotation", "qnn", "image", "algorithm", "dyn",
+    "slices", "indexing", "scatter", "nn_pool", "nn_norm", "nn_pad", "nn_conv_transpose", "annotation", "qnn", "image", "nn_deformable", "algorithm", "dyn",
 )  # fmt: skip
 """Modules of this package; each registers the operators that it defines."""
 

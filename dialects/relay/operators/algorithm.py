@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from xdsl.dialects.builtin import TupleType
-
 from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
-from .meanings import Array, numpy_type
+from .meanings import Array, arange_along, numpy_type
 from .relations import (
     ANY,
     axis_of,
@@ -21,6 +19,7 @@ from .relations import (
     show_argument,
     size_of,
     tensor_type,
+    tuple_type,
 )
 
 if TYPE_CHECKING:
@@ -82,7 +81,7 @@ def topk_type(rel: Relation, count: int | None) -> None:
     indices = tensor_type(shape, dtype_attr(rel, "dtype", "int32"))
     if attrs.ret_type not in ("both", "values", "indices"):
         raise rel.fail(f"{rel.operator.name}: ret_type={attrs.ret_type!r} must be both, values or indices")
-    rel.set_result({"both": TupleType([values, indices]), "values": values, "indices": indices}[attrs.ret_type])
+    rel.set_result({"both": tuple_type([values, indices]), "values": values, "indices": indices}[attrs.ret_type])
 
 
 def topk(attrs: Attrs, x: Array, count: int) -> Any:
@@ -126,7 +125,7 @@ def _register_scan(name: str, is_sum: bool, doc: str) -> None:
         result = (np.cumsum if is_sum else np.cumprod)(x.astype(dtype), axis, dtype)
         if attrs.exclusive:
             shifted = np.roll(result, 1, axis)
-            first = np.arange(x.shape[axis]).reshape([-1 if a == axis % x.ndim else 1 for a in range(x.ndim)]) == 0
+            first = arange_along(x.shape[axis], axis, x.ndim) == 0
             result = np.where(first, np.asarray(0 if is_sum else 1, dtype), shifted)
         return result
 
@@ -199,7 +198,7 @@ def _unique_relation(rel: Relation) -> None:
     some = tensor_type([ANY], "int32")
     size = tensor_type(shape_of(data), "int32")
     counted = [some] if rel.attrs.return_counts else []
-    rel.set_result(TupleType([tensor_type([ANY], data.element_type), some, size, tensor_type([1], "int32"), *counted]))
+    rel.set_result(tuple_type([tensor_type([ANY], data.element_type), some, size, tensor_type([1], "int32"), *counted]))
 
 
 def _unique(attrs: Attrs, x: Array) -> tuple[Array, ...]:
@@ -240,7 +239,7 @@ def _meshgrid_relation(rel: Relation) -> None:
     shape = [shape_of(f)[0] if f.get_num_dims() else 1 for f in fields]
     if rel.attrs.indexing == "xy" and len(shape) > 1:
         shape[:2] = shape[1], shape[0]
-    rel.set_result(TupleType([tensor_type(shape, f.element_type) for f in fields]))
+    rel.set_result(tuple_type([tensor_type(shape, f.element_type) for f in fields]))
 
 
 def _te_meshgrid(attrs: Attrs, xs: Sequence[Tensor]) -> list[Tensor]:
@@ -248,10 +247,11 @@ def _te_meshgrid(attrs: Attrs, xs: Sequence[Tensor]) -> list[Tensor]:
     places = list(range(len(xs)))
     if attrs.indexing == "xy" and len(xs) > 1:
         shape[:2], places[:2] = [shape[1], shape[0]], [1, 0]
-    return [
-        te.compute(shape, lambda *i, x=x, p=p: x(i[p]) if x.shape else x(), name="T_meshgrid")
-        for x, p in zip(xs, places, strict=True)
-    ]
+
+    def grid(x: Tensor, place: int) -> Tensor:
+        return te.compute(shape, lambda *i: x(i[place]) if x.shape else x(), name="T_meshgrid")
+
+    return [grid(x, place) for x, place in zip(xs, places, strict=True)]
 
 
 register(

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from xdsl.dialects.builtin import TupleType
-
-from ..operator import AttrSpec, Operator, OpPattern, Relation, attr, register
+from ..operator import Attrs, AttrSpec, Operator, OpPattern, Relation, attr, register
 from ..types import AdtType
 from .computes import elementwise
 from .meanings import Array, numpy_type
-from .relations import check_dims, dtype_attr, identity_of_any, rank_must_be, tensor_type
+from .relations import check_dims, dtype_attr, identity_of_any, rank_must_be, tensor_type, tuple_type
 
 if TYPE_CHECKING:
     import numpy as np
@@ -20,7 +19,7 @@ else:
     from ._lazy import np
 
 
-def _copies(attrs: Any, xs: list[Tensor], out: Any) -> list[Tensor]:
+def _copies(attrs: Attrs, xs: Sequence[Tensor], out: Any) -> list[Tensor]:
     return [elementwise(lambda e: e, x, "T_identity") for x in xs]
 
 
@@ -94,7 +93,7 @@ register(
 
 register(
     Operator(
-        "memory.kill", ("data",), lambda rel: rel.set_result(TupleType(())), OpPattern.OPAQUE,
+        "memory.kill", ("data",), lambda rel: rel.set_result(tuple_type(())), OpPattern.OPAQUE,
         numpy=lambda attrs, x: (),
         doc="The value is not used any more.",
         stateful=True,

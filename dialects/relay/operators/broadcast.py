@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ..operator import Operator, OpPattern, Relation, register
+from ..operator import Attrs, Operator, OpPattern, Relation, register
 from .computes import broadcast as te_broadcast
 from .meanings import Array, is_float, larger, smaller, trunc_divide, trunc_mod
 from .relations import (
@@ -100,6 +100,10 @@ def _te_logical(combine: Callable[..., Expr], a: Expr, b: Expr) -> Expr:
     return combine(_truth(a), _truth(b)).astype(a.dtype)
 
 
+def _where(attrs: Attrs, condition: Array, x: Array, y: Array) -> Array:
+    return np.where(condition, x, y)
+
+
 def _where_relation(rel: Relation) -> None:
     rel.set_result(tensor_type(broadcast_arguments(rel, 1, 2, 0), same_dtype(rel, 1, 2)))
 
@@ -107,9 +111,9 @@ def _where_relation(rel: Relation) -> None:
 register(
     Operator(
         "where", ("condition", "x", "y"), _where_relation, OpPattern.BROADCAST,
-        numpy=lambda attrs, c, x, y: np.where(c, x, y),
+        numpy=_where,
         compute=lambda attrs, xs, out: [
-            te_broadcast(lambda c, x, y: te.Select(_truth(c), x, y), *xs, name="T_where")
+            te_broadcast(lambda c, x, y: te.Select(_truth(c), x, y), xs[0], xs[1], xs[2], name="T_where")
         ],
         doc="The element of `x` where `condition` is true, else that of `y`; all three broadcast.",
     )

@@ -7,7 +7,7 @@ expression.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 
 if TYPE_CHECKING:
     from ...te import builder as te
@@ -16,6 +16,15 @@ else:
     from ._lazy import te
 
 Dim: TypeAlias = "int | Expr"
+
+Combine: TypeAlias = Callable[[Any, Any], Any] | Callable[[Any, Any, Any], Any]
+"""An expression of the elements of two or three tensors."""
+
+
+class Reducer(Protocol):
+    """A reduction of an element over axes: `lambda e, axis: te.sum(e, axis=axis)`."""
+
+    def __call__(self, e: Any, axis: Any) -> Any: ...
 
 
 def constant(dim: Dim) -> int | None:
@@ -61,14 +70,15 @@ def _stretched(index: Expr, dim: Dim, target: Dim) -> Any:
     return index
 
 
-def broadcast(function: Callable[..., Expr], *xs: Tensor, name: str = "T_broadcast") -> Tensor:
+def broadcast(function: Combine, *xs: Tensor, name: str = "T_broadcast") -> Tensor:
     """`function` of the elements of tensors broadcast against each other."""
     shape = broadcast_dims([x.shape for x in xs])
-    return te.compute(shape, lambda *i: function(*(broadcast_index(x, i, shape) for x in xs)), name=name)
+    combine = cast("Callable[..., Any]", function)
+    return te.compute(shape, lambda *i: combine(*(broadcast_index(x, i, shape) for x in xs)), name=name)
 
 
 def reduce_over(
-    reducer: Callable[..., Expr],
+    reducer: Reducer,
     element: Callable[[Expr], Expr],
     x: Tensor,
     axes: Sequence[int],

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
 from .elemwise import convert
-from .meanings import Array, numpy_type
+from .meanings import Array, is_float, numpy_type
 from .relations import ANY, check_dims, dtype_attr, rank_must_be, shape_of, tensor_type
 
 if TYPE_CHECKING:
@@ -79,7 +79,9 @@ def _arange(attrs: Attrs, start: Array, stop: Array, step: Array) -> Array:
     dtype = numpy_type(attrs.dtype or start.dtype.name)
     if not step.item():
         raise ValueError("the step of arange must not be 0")
-    return np.arange(start.item(), stop.item(), step.item()).astype(dtype)
+    first, last, distance = (float(v) if is_float(v) else int(v) for v in (start, stop, step))
+    numbers: Array = np.arange(first, last, distance)
+    return numbers.astype(dtype)
 
 
 register(

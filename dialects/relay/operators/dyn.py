@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from xdsl.ir import Attribute
 
-from ..operator import Attrs, AttrSpec, Operator, OpPattern, Relation, attr, register
+from ..operator import Attrs, AttrSpec, Meaning, Operator, OpPattern, Relation, attr, register
 from .algorithm import TOPK, topk, topk_type
 from .image import check_resize, resize, resize_attributes
 from .indexing import indices_must_be_integers
@@ -44,7 +44,7 @@ def _register(
     name: str,
     arguments: tuple[str, ...],
     relation: Callable[[Relation], None],
-    numpy: Callable[..., Any],
+    numpy: Meaning,
     doc: str,
     *attributes: AttrSpec,
 ) -> None:

@@ -6,11 +6,9 @@ from collections.abc import Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from xdsl.ir import Attribute
-
 from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
 from .computes import unflatten
-from .meanings import Array, numpy_type
+from .meanings import Array, along, arange_along, numpy_type
 from .relations import (
     ANY,
     axis_of,
@@ -76,7 +74,8 @@ def _numpy_within(indices: Array, size: int, mode: str) -> Array:
 def _take(attrs: Attrs, x: Array, indices: Array) -> Array:
     if attrs.axis is None:
         return x.reshape(-1)[_numpy_within(indices, x.size, attrs.mode)]
-    axis, batch = attrs.axis % x.ndim, attrs.batch_dims % (indices.ndim + 1)
+    axis: int = attrs.axis % x.ndim
+    batch: int = attrs.batch_dims % (indices.ndim + 1)
     at = _numpy_within(indices, x.shape[axis], attrs.mode)
     if batch == 0:
         return np.take(x, at, axis)
@@ -94,7 +93,8 @@ def _te_take(attrs: Attrs, x: Tensor, indices: Tensor) -> Tensor:
         return te.compute(
             indices.shape, lambda *i: x(*unflatten(within(indices(*i), size, attrs.mode), x.shape)), name="T_take"
         )
-    axis, batch = attrs.axis % len(x.shape), attrs.batch_dims % (len(indices.shape) + 1)
+    axis: int = attrs.axis % len(x.shape)
+    batch: int = attrs.batch_dims % (len(indices.shape) + 1)
     count = len(indices.shape) - batch
 
     def body(*i: Expr) -> Any:
@@ -120,11 +120,11 @@ def _gather_relation(rel: Relation) -> None:
     shape, places = shape_of(data), shape_of(indices)
     axis = axis_of(rel, rel.attrs.axis, len(shape))
     indices_must_be_integers(rel, 1)
-    _same_but_axis(rel, 0, 1, shape, places, axis)
+    same_but_axis(rel, 0, 1, shape, places, axis)
     rel.set_result(tensor_type(places, data.element_type))
 
 
-def _same_but_axis(rel: Relation, a: int, b: int, x: Sequence[int], y: Sequence[int], axis: int) -> None:
+def same_but_axis(rel: Relation, a: int, b: int, x: Sequence[int], y: Sequence[int], axis: int) -> None:
     """Fails unless two shapes are equal but for `axis`."""
     fits = len(x) == len(y) and all(same_dim(p, q) for n, (p, q) in enumerate(zip(x, y, strict=True)) if n != axis)
     if not fits:
@@ -136,7 +136,7 @@ def _same_but_axis(rel: Relation, a: int, b: int, x: Sequence[int], y: Sequence[
 
 
 def _te_gather(attrs: Attrs, x: Tensor, indices: Tensor) -> Tensor:
-    axis = attrs.axis % len(x.shape)
+    axis: int = attrs.axis % len(x.shape)
     return te.compute(
         indices.shape, lambda *i: x(*i[:axis], within(indices(*i), 0, "fast"), *i[axis + 1 :]), name="T_gather"
     )
@@ -174,11 +174,11 @@ def _gather_nd_relation(rel: Relation) -> None:
 def _gather_nd(attrs: Attrs, x: Array, indices: Array) -> Array:
     batch, places = attrs.batch_dims, indices.shape[1:]
     # Batch axes are indexed by the place itself.
-    own = [np.arange(places[b]).reshape([-1 if n == b else 1 for n in range(len(places))]) for b in range(batch)]
+    own = [arange_along(places[b], b, len(places)) for b in range(batch)]
     return x[(*own, *indices.astype(np.int64))]
 
 
-def _te_gather_nd(attrs: Attrs, x: Tensor, indices: Tensor, out: Any) -> Tensor:
+def _te_gather_nd(attrs: Attrs, x: Tensor, indices: Tensor) -> Tensor:
     batch, count = attrs.batch_dims, len(indices.shape) - 1
     depth: int = attrs.index_rank if not isinstance(indices.shape[0], int) else indices.shape[0]
 
@@ -193,84 +193,9 @@ register(
     Operator(
         "gather_nd", ("data", "indices"), _gather_nd_relation, OpPattern.INJECTIVE,
         numpy=_gather_nd,
-        compute=lambda attrs, xs, out: [_te_gather_nd(attrs, *xs, out)],
+        compute=lambda attrs, xs, out: [_te_gather_nd(attrs, xs[0], xs[1])],
         attributes=(attr("batch_dims", 0), attr("index_rank", None, "int")),
         doc="The slices of data at the index vectors along the first axis of `indices`.",
-    )
-)  # fmt: skip
-
-UPDATES = ("update", "add", "mul", "min", "max", "mean")
-
-
-def _combine(result: Array, at: Any, updates: Array, mode: str, base: Array) -> Array:
-    """Writes `updates` into `result` at `at`, one after the other, as `mode` says."""
-    if mode == "update":
-        result[at] = updates
-    elif mode == "mean":
-        count = np.ones(result.shape, np.float64)
-        np.add.at(count, at, 1)
-        np.add.at(result, at, updates)
-        result = (result / count).astype(base.dtype)
-    else:
-        ufunc = {"add": np.add, "mul": np.multiply, "min": np.minimum, "max": np.maximum}[mode]
-        ufunc.at(result, at, updates)
-    return result
-
-
-def _check_mode(rel: Relation, name: str) -> None:
-    if rel.attrs[name] not in UPDATES:
-        raise rel.fail(f"{rel.operator.name}: {name}={rel.attrs[name]!r} must be one of {', '.join(UPDATES)}")
-
-
-def _scatter_elements_relation(rel: Relation) -> None:
-    data, indices, updates = rel.tensor(0), rel.tensor(1), rel.tensor(2)
-    axis_of(rel, rel.attrs.axis, data.get_num_dims())
-    indices_must_be_integers(rel, 1)
-    _check_mode(rel, "reduction")
-    if data.element_type != updates.element_type or indices.get_num_dims() != data.get_num_dims():
-        raise rel.fail(
-            f"scatter_elements: {show_argument(rel, 2)} must have the rank and dtype of {show_argument(rel, 0)}"
-        )
-    _same_but_axis(rel, 1, 2, shape_of(indices), shape_of(updates), -1)
-    rel.set_result(data)
-
-
-def _scatter_elements(attrs: Attrs, x: Array, indices: Array, updates: Array) -> Array:
-    axis = attrs.axis % x.ndim
-    at = list(np.indices(indices.shape, sparse=True))
-    # A negative index counts from the end.
-    at[axis] = indices.astype(np.int64)
-    return _combine(x.copy(), tuple(at), updates, attrs.reduction, x)
-
-
-register(
-    Operator(
-        "scatter_elements", ("data", "indices", "updates"), _scatter_elements_relation, OpPattern.OPAQUE,
-        numpy=_scatter_elements,
-        attributes=(attr("axis", kind="int"), attr("reduction", "update")),
-        doc="data with data[…, indices[…, j, …], …] = updates[…, j, …] along `axis`, or added, multiplied, … as `reduction` says.",
-    )
-)  # fmt: skip
-
-
-def _scatter_nd_relation(rel: Relation) -> None:
-    data, indices, updates = rel.tensor(0), rel.tensor(1), rel.tensor(2)
-    shape, (depth, *places) = shape_of(data), shape_of(indices) or (0,)
-    indices_must_be_integers(rel, 1)
-    _check_mode(rel, "mode")
-    wanted = [*places, *shape[max(depth, 0) :]]
-    got = shape_of(updates)
-    if depth == ANY or depth > len(shape) or len(wanted) != len(got) or not all(map(same_dim, wanted, got)):
-        raise rel.fail(f"scatter_nd: {show_argument(rel, 2)} must have the shape {tuple(wanted)}", argument=2)
-    rel.set_result(data)
-
-
-register(
-    Operator(
-        "scatter_nd", ("data", "indices", "updates"), _scatter_nd_relation, OpPattern.OPAQUE,
-        numpy=lambda attrs, x, at, updates: _combine(x.copy(), tuple(at.astype(np.int64)), updates, attrs.mode, x),
-        attributes=(attr("mode", "update"),),
-        doc="data with the slices at the index vectors along the first axis of `indices` replaced by, or combined with, updates.",
     )
 )  # fmt: skip
 
@@ -290,7 +215,7 @@ def _one_hot_relation(rel: Relation) -> None:
 
 def _one_hot(attrs: Attrs, indices: Array, on: Array, off: Array) -> Array:
     axis = indices.ndim if attrs.axis == -1 else attrs.axis % (indices.ndim + 1)
-    depth = np.arange(attrs.depth).reshape([-1 if a == axis else 1 for a in range(indices.ndim + 1)])
+    depth = arange_along(attrs.depth, axis, indices.ndim + 1)
     return np.where(np.expand_dims(indices, axis) == depth, on, off).astype(numpy_type(attrs.dtype or on.dtype.name))
 
 
@@ -333,9 +258,8 @@ def _sequence_mask_relation(rel: Relation) -> None:
 
 
 def _sequence_mask(attrs: Attrs, x: Array, lengths: Array) -> Array:
-    steps, batch = np.arange(x.shape[attrs.axis]), lengths.reshape(-1)
-    keep = steps[:, None] < batch if attrs.axis == 0 else steps < batch[:, None]
-    return np.where(keep.reshape(*keep.shape, *[1] * (x.ndim - 2)), x, np.asarray(attrs.mask_value).astype(x.dtype))
+    keep = arange_along(x.shape[attrs.axis], attrs.axis, x.ndim) < along(lengths, 1 - attrs.axis, x.ndim)
+    return np.where(keep, x, np.asarray(attrs.mask_value).astype(x.dtype))
 
 
 register(
@@ -375,14 +299,15 @@ def _reverse_sequence_relation(rel: Relation) -> None:
 
 
 def _reverse_sequence(attrs: Attrs, x: Array, lengths: Array) -> Array:
-    seq, batch = attrs.seq_axis % x.ndim, attrs.batch_axis % x.ndim
-    steps = np.arange(x.shape[seq]).reshape([-1 if a == seq else 1 for a in range(x.ndim)])
-    length = lengths.astype(np.int64).reshape([-1 if a == batch else 1 for a in range(x.ndim)])
+    seq: int = attrs.seq_axis % x.ndim
+    batch: int = attrs.batch_axis % x.ndim
+    steps, length = arange_along(x.shape[seq], seq, x.ndim), along(lengths.astype(np.int64), batch, x.ndim)
     return np.take_along_axis(x, np.broadcast_to(np.where(steps < length, length - 1 - steps, steps), x.shape), seq)
 
 
 def _te_reverse_sequence(attrs: Attrs, x: Tensor, lengths: Tensor) -> Tensor:
-    seq, batch = attrs.seq_axis % len(x.shape), attrs.batch_axis % len(x.shape)
+    seq: int = attrs.seq_axis % len(x.shape)
+    batch: int = attrs.batch_axis % len(x.shape)
 
     def body(*i: Expr) -> Any:
         length = lengths(i[batch]).astype("int32")
@@ -419,117 +344,5 @@ register(
         numpy=_unravel,
         attributes=(),
         doc="The index vectors, along a new first axis, of row-major positions in a tensor of a given shape.",
-    )
-)  # fmt: skip
-
-
-def _sparse_to_dense_relation(rel: Relation) -> None:
-    indices, values = rel.tensor(0), rank_must_be(rel, 1, 0, 1)
-    rank_must_be(rel, 2, 0)
-    indices_must_be_integers(rel, 0)
-    if indices.get_num_dims() > 2:
-        raise rel.fail(f"sparse_to_dense: {show_argument(rel, 0)} must have rank 0, 1 or 2", argument=0)
-    rel.set_result(tensor_type(rel.attrs.output_shape, values.element_type))
-
-
-def _sparse_to_dense(attrs: Attrs, indices: Array, values: Array, default: Array) -> Array:
-    result = np.full(attrs.output_shape, default.astype(values.dtype))
-    at = indices.astype(np.int64)
-    result[tuple(at.T) if at.ndim == 2 else at] = values
-    return result
-
-
-register(
-    Operator(
-        "sparse_to_dense", ("sparse_indices", "sparse_values", "default_value"), _sparse_to_dense_relation,
-        OpPattern.OPAQUE,
-        numpy=_sparse_to_dense,
-        attributes=(attr("output_shape", kind="ints"),),
-        doc="A tensor of `default_value` with the values written at the indices (a scalar, a vector, or rows of index vectors).",
-    )
-)  # fmt: skip
-
-
-def same_types(rel: Relation, *indices: int) -> Attribute:
-    """The type that the arguments have in common. Fails when they differ in rank or dtype."""
-    first = rel.tensor(indices[0])
-    for index in indices[1:]:
-        other = rel.tensor(index)
-        if other.get_num_dims() != first.get_num_dims() or other.element_type != first.element_type:
-            raise rel.fail(
-                f"{rel.operator.name}: {show_argument(rel, indices[0])} and {show_argument(rel, index)} must have the"
-                " same rank and dtype",
-                argument=index,
-            )
-    return first
-
-
-def _strided_set_relation(rel: Relation) -> None:
-    same_types(rel, 0, 1)
-    for index in (2, 3, 4):
-        rank_must_be(rel, index, 1)
-        indices_must_be_integers(rel, index)
-    rel.set_result(rel.tensor(0))
-
-
-def _strided_set(attrs: Attrs, x: Array, v: Array, begin: Array, end: Array, strides: Array) -> Array:
-    result = x.copy()
-    slices: list[slice] = []
-    for axis, size in enumerate(x.shape):
-        step = int(strides[axis]) if axis < len(strides) else 1
-        first = int(begin[axis]) if axis < len(begin) else (0 if step > 0 else size - 1)
-        last = int(end[axis]) if axis < len(end) else None
-        steps = range(*slice(first, last, step).indices(size))
-        slices.append(
-            slice(steps.start, None if steps.stop < 0 else steps.stop, steps.step) if len(steps) else slice(0)
-        )
-    result[tuple(slices)] = v
-    return result
-
-
-register(
-    Operator(
-        "strided_set", ("data", "v", "begin", "end", "strides"), _strided_set_relation, OpPattern.INJECTIVE,
-        numpy=_strided_set,
-        doc="data with the elements begin:end:strides replaced by `v`.",
-    )
-)  # fmt: skip
-
-
-def _set_diag_relation(rel: Relation) -> None:
-    data, diagonal = rel.tensor(0), rel.tensor(1)
-    count = rel.attrs.k2 - rel.attrs.k1 + 1
-    rank = data.get_num_dims()
-    if rank < 2 or count < 1 or diagonal.get_num_dims() != rank - (count == 1):
-        raise rel.fail(
-            f"matrix_set_diag: {show_argument(rel, 1)} must hold the diagonals k1={rel.attrs.k1} to k2={rel.attrs.k2} of"
-            f" {show_argument(rel, 0)}",
-            argument=1,
-        )
-    rel.set_result(data)
-
-
-def _set_diag(attrs: Attrs, x: Array, diagonal: Array) -> Array:
-    result, (rows, columns) = x.copy(), x.shape[-2:]
-    for k in range(attrs.k1, attrs.k2 + 1):
-        length = min(columns - max(k, 0), rows + min(k, 0))
-        if length <= 0:
-            continue
-        right = attrs.super_diag_right_align if k >= 0 else attrs.sub_diag_right_align
-        values = diagonal if attrs.k1 == attrs.k2 else diagonal[..., attrs.k2 - k, :]
-        begin = values.shape[-1] - length if right else 0
-        at = np.arange(length)
-        result[..., at + max(-k, 0), at + max(k, 0)] = values[..., begin : begin + length]
-    return result
-
-
-register(
-    Operator(
-        "matrix_set_diag", ("input", "diagonal"), _set_diag_relation, OpPattern.INJECTIVE,
-        numpy=_set_diag,
-        attributes=(
-            attr("k1", 0), attr("k2", 0), attr("super_diag_right_align", True), attr("sub_diag_right_align", False),
-        ),
-        doc="Matrices with their diagonals k1 to k2 replaced; shorter ones stand at the left or right of their row.",
     )
 )  # fmt: skip

@@ -79,7 +79,7 @@ class Layout:
             index = at[axis]
             outer, *inner = self.places(axis)
             for place in reversed(inner):
-                block = self.dims[place][1]
+                block = self.dims[place][1] or 1
                 result[place] = te.floormod(index, block)
                 index = te.floordiv(index, block)
             result[outer] = index

@@ -97,6 +97,18 @@ def erf(x: Array) -> Array:
     return result.astype(x.dtype if is_float(x) else np.float64)
 
 
+def arange_along(size: int, axis: int, rank: int) -> Array:
+    """0, 1, … along one axis of an array of that rank, to be broadcast along the others."""
+    return along(np.arange(size), axis, rank)
+
+
+def along(vector: Array, axis: int, rank: int) -> Array:
+    """A vector shaped to be broadcast along `axis` of an array of that rank."""
+    shape = [1] * rank
+    shape[axis] = -1
+    return vector.reshape(shape)
+
+
 def normal_axes(axes: Sequence[int] | None, rank: int, exclude: bool = False) -> tuple[int, ...]:
     """Axes counted from the front, all for None; with `exclude` all others."""
     chosen = tuple(range(rank)) if axes is None else tuple(axis % rank for axis in axes)

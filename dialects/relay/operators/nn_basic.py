@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import TYPE_CHECKING, Any
 
-from xdsl.dialects.builtin import ArrayAttr, TupleType
+from xdsl.dialects.builtin import ArrayAttr
 
 from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
 from .computes import elementwise, unflatten
 from .elemwise import unary
-from .meanings import Array, larger
+from .meanings import Array, along, larger
 from .reduce import te_reduce
-from .relations import axis_of, rank_at_least, shape_of, size_of, tensor_type
+from .relations import axis_of, rank_at_least, shape_of, size_of, tensor_type, tuple_type
 
 if TYPE_CHECKING:
     import numpy as np
@@ -51,13 +52,6 @@ def per_channel(rel: Relation) -> None:
     rel.set_result(data)
 
 
-def along(vector: Array, axis: int, rank: int) -> Array:
-    """A vector shaped to be broadcast along `axis` of an array of that rank."""
-    shape = [1] * rank
-    shape[axis] = -1
-    return vector.reshape(shape)
-
-
 def te_per_channel(function: Callable[[Expr, Expr], Expr], x: Tensor, vector: Tensor, axis: int, name: str) -> Tensor:
     """`function` of each element and the vector's element at its place along `axis`."""
     axis %= len(x.shape)
@@ -68,7 +62,7 @@ register(
     Operator(
         "nn.bias_add", ("data", "bias"), per_channel, OpPattern.BROADCAST,
         numpy=lambda attrs, x, b: x + along(b, attrs.axis, x.ndim),
-        compute=lambda attrs, xs, out: [te_per_channel(lambda x, b: x + b, *xs, attrs.axis, "T_bias_add")],
+        compute=lambda attrs, xs, out: [te_per_channel(lambda x, b: x + b, xs[0], xs[1], attrs.axis, "T_bias_add")],
         attributes=(attr("axis", 1),),
         doc="data plus a vector along `axis`.",
     )
@@ -85,7 +79,7 @@ register(
         numpy=_prelu,
         compute=lambda attrs, xs, out: [
             te_per_channel(
-                lambda x, a: te.Select(x > te.const(0, x.dtype), x, x * a), *xs, attrs.axis, "T_prelu"
+                lambda x, a: te.Select(x > te.const(0, x.dtype), x, x * a), xs[0], xs[1], attrs.axis, "T_prelu"
             )
         ],
         attributes=(attr("axis", 1),),
@@ -117,7 +111,7 @@ def _log_softmax(attrs: Attrs, x: Array) -> Array:
 
 
 def _te_softmax(attrs: Attrs, x: Tensor, log: bool) -> Tensor:
-    axis = attrs.axis % len(x.shape)
+    axis: int = attrs.axis % len(x.shape)
 
     def of(t: Tensor, indices: tuple[Expr, ...]) -> Expr:
         return t(*indices[:axis], *indices[axis + 1 :])
@@ -149,7 +143,7 @@ _register_softmax("nn.log_softmax", True, "log(softmax(x)) along `axis`, compute
 
 def _dropout_relation(rel: Relation) -> None:
     data = rel.tensor(0)
-    rel.set_result(TupleType(ArrayAttr([data, data])))
+    rel.set_result(tuple_type(ArrayAttr([data, data])))
 
 
 register(
@@ -177,13 +171,13 @@ def _te_batch_flatten(x: Tensor) -> Tensor:
     size: Any = 1
     for dim in rest:
         size = size * dim
-    return te.compute((x.shape[0], size), lambda i, j: x(i, *unflatten(j, rest)), name="T_batch_flatten")
+    return te.compute((x.shape[0], size), lambda *i: x(i[0], *unflatten(i[1], rest)), name="T_batch_flatten")
 
 
 register(
     Operator(
         "nn.batch_flatten", ("data",), _batch_flatten_relation, OpPattern.INJECTIVE,
-        numpy=lambda attrs, x: x.reshape(x.shape[0], int(np.prod(x.shape[1:]))),
+        numpy=lambda attrs, x: x.reshape(x.shape[0], prod(x.shape[1:])),
         compute=lambda attrs, xs, out: [_te_batch_flatten(xs[0])],
         doc="All axes after the first as one.",
     )

@@ -10,7 +10,7 @@ from ..operator import Attrs, AttrSpec, Operator, OpPattern, Relation, attr, reg
 from .computes import constant, is_one
 from .layout import checked_layout, laid_out, layout, logical_sizes
 from .meanings import Array, matmul, numpy_type
-from .relations import ANY, dtype_attr, same_dim, show_argument
+from .relations import ANY, dtype_attr, multiply_dims, same_dim, show_argument
 
 if TYPE_CHECKING:
     import numpy as np
@@ -94,8 +94,8 @@ def _conv_relation(rank: int) -> Any:
         else:
             wanted = logical_sizes(rel, 1, kernel_layout)
             depthwise = is_depthwise(groups, in_channels, wanted["O"])
-            channels = wanted["O"] * wanted["I"] if depthwise else wanted["O"]
-            if not depthwise and not same_dim(in_channels, ANY if wanted["I"] == ANY else wanted["I"] * groups):
+            channels = multiply_dims(wanted["O"], wanted["I"]) if depthwise else wanted["O"]
+            if not depthwise and not same_dim(in_channels, multiply_dims(wanted["I"], groups)):
                 raise rel.fail(
                     f"{name}: {show_argument(rel, 1)} takes {wanted['I']} channels in each of {groups} groups, but"
                     f" {show_argument(rel, 0)} has {in_channels} channels",
@@ -104,7 +104,7 @@ def _conv_relation(rank: int) -> Any:
             for axis, size in zip(axes, attrs.kernel_size or (), strict=False):
                 if not same_dim(wanted[axis], size):
                     raise rel.fail(
-                        f"{name}: kernel_size={list(attrs.kernel_size)} is not that of {show_argument(rel, 1)}"
+                        f"{name}: kernel_size={list(attrs.kernel_size or ())} is not that of {show_argument(rel, 1)}"
                     )
             if attrs.channels is not None and not same_dim(attrs.channels, channels):
                 raise rel.fail(f"{name}: channels={attrs.channels}, but {show_argument(rel, 1)} makes {channels}")

@@ -134,7 +134,8 @@ def _compute(rank: int) -> Any:
                 "I": channel,
                 "O": at["C"] if attrs.groups == 1 else te.floormod(at["C"], weights["O"]),
             }
-            data_at, inside = {"N": at["N"], "C": channel}, []
+            data_at: dict[str, Any] = {"N": at["N"], "C": channel}
+            inside: list[Any] = []
             for n, a in enumerate(axes):
                 # The data element that this kernel place spreads to here, if there is one.
                 reached = at[a] + before[n] - kernels[a] * attrs.dilation[n]

@@ -14,6 +14,7 @@ from .relations import (
     ANY,
     dtype_attr,
     known_dim,
+    multiply_dims,
     rank_at_least,
     rank_must_be,
     same_dim,
@@ -160,11 +161,6 @@ register(
 )  # fmt: skip
 
 
-def _pack_width(layout: str) -> int:
-    digits = "".join(c for c in layout if c.isdigit())
-    return int(digits) if digits else 1
-
-
 def _dense_pack_relation(rel: Relation) -> None:
     data, weight = rank_must_be(rel, 0, 2), rank_must_be(rel, 1, 3)
     batch, inner = shape_of(data)
@@ -174,9 +170,7 @@ def _dense_pack_relation(rel: Relation) -> None:
             f"nn.contrib_dense_pack: {show_argument(rel, 0)} has rows of {inner}, {show_argument(rel, 1)} takes {k}",
             argument=1,
         )
-    rel.set_result(
-        tensor_type([batch, ANY if ANY in (outer, width) else outer * width], out_dtype(rel, data.element_type))
-    )
+    rel.set_result(tensor_type([batch, multiply_dims(outer, width)], out_dtype(rel, data.element_type)))
 
 
 def _dense_pack(attrs: Attrs, x: Array, w: Array) -> Array:
@@ -188,13 +182,12 @@ def _te_dense_pack(attrs: Attrs, x: Tensor, w: Tensor) -> Tensor:
     dtype = attrs.out_dtype or x.dtype
     width = w.shape[2]
     k = te.reduce_axis((0, x.shape[1]), name="k")
-    return te.compute(
-        (x.shape[0], w.shape[0] * width),
-        lambda i, j: te.sum(
-            x(i, k).astype(dtype) * w(te.floordiv(j, width), k, te.floormod(j, width)).astype(dtype), axis=k
-        ),
-        name="T_dense_pack",
-    )
+
+    def body(*i: Expr) -> Expr:
+        weight = w(te.floordiv(i[1], width), k, te.floormod(i[1], width))
+        return te.sum(x(i[0], k).astype(dtype) * weight.astype(dtype), axis=k)
+
+    return te.compute((x.shape[0], w.shape[0] * width), body, name="T_dense_pack")
 
 
 register(

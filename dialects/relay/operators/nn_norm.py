@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from xdsl.dialects.builtin import ArrayAttr, TupleType
+from xdsl.dialects.builtin import ArrayAttr
 
 from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
 from .computes import elementwise
-from .meanings import Array, is_float, normal_axes
-from .nn_basic import along
+from .meanings import Array, along, is_float, normal_axes
 from .reduce import te_mean, te_reduce
-from .relations import ANY, axes_of, axis_of, rank_at_least, shape_of, show_argument, tensor_type
+from .relations import ANY, axes_of, axis_of, rank_at_least, shape_of, show_argument, tensor_type, tuple_type
 
 if TYPE_CHECKING:
     import numpy as np
@@ -50,11 +49,11 @@ def _batch_norm_relation(rel: Relation) -> None:
     size = _channel_vectors(rel, 4)
     data = rel.tensor(0)
     vector = tensor_type([size], data.element_type)
-    rel.set_result(TupleType(ArrayAttr([data, vector, vector])))
+    rel.set_result(tuple_type(ArrayAttr([data, vector, vector])))
 
 
 def _batch_norm(attrs: Attrs, x: Array, gamma: Array, beta: Array, mean: Array, var: Array) -> tuple[Array, ...]:
-    axis = attrs.axis % x.ndim
+    axis: int = attrs.axis % x.ndim
     shift, spread = _wide(mean), np.sqrt(_wide(var) + np.asarray(attrs.epsilon, _wide(var).dtype))
     normal = (_wide(x) - along(shift, axis, x.ndim)) / along(spread, axis, x.ndim)
     return _affine(attrs, normal, _wide(gamma), _wide(beta), axis).astype(x.dtype), mean, var
@@ -62,7 +61,7 @@ def _batch_norm(attrs: Attrs, x: Array, gamma: Array, beta: Array, mean: Array, 
 
 def _te_batch_norm(attrs: Attrs, xs: Sequence[Tensor]) -> list[Tensor]:
     x, gamma, beta, mean, var = xs
-    axis = attrs.axis % len(x.shape)
+    axis: int = attrs.axis % len(x.shape)
 
     def body(*i: Expr) -> Any:
         c = i[axis]
@@ -132,9 +131,12 @@ def _normalization(name: str, axis: int, over: Callable[[int, int], tuple[int, .
 
     def compute(attrs: Attrs, xs: Sequence[Tensor], out: Any) -> list[Tensor]:
         x, gamma, beta = xs
-        channel = attrs.axis % len(x.shape)
+        channel: int = attrs.axis % len(x.shape)
         normal = _te_normalized(x, over(len(x.shape), channel), attrs.epsilon)
-        body = lambda *i: _te_affine(attrs, normal(i), gamma, beta, i[channel])  # noqa: E731
+
+        def body(*i: Any) -> Any:
+            return _te_affine(attrs, normal(i), gamma, beta, i[channel])
+
         return [te.compute(x.shape, body, name=f"T_{name.removeprefix('nn.')}")]
 
     register(
@@ -167,7 +169,7 @@ def _group_axes(rank: int, axis: int) -> tuple[int, ...]:
 
 
 def _group_norm(attrs: Attrs, x: Array, gamma: Array, beta: Array) -> Array:
-    axis = attrs.axis % x.ndim
+    axis: int = attrs.axis % x.ndim
     grouped = _wide(x).reshape(*x.shape[:axis], attrs.num_groups, -1, *x.shape[axis + 1 :])
     normal = _normalized(grouped, _group_axes(x.ndim, axis), attrs.epsilon).reshape(x.shape)
     return _affine(attrs, normal, _wide(gamma), _wide(beta), axis).astype(x.dtype)
@@ -175,7 +177,7 @@ def _group_norm(attrs: Attrs, x: Array, gamma: Array, beta: Array) -> Array:
 
 def _te_group_norm(attrs: Attrs, xs: Sequence[Tensor]) -> Tensor:
     x, gamma, beta = xs
-    axis = attrs.axis % len(x.shape)
+    axis: int = attrs.axis % len(x.shape)
     size: Any = x.shape[axis]
     width = size // attrs.num_groups if isinstance(size, int) else te.floordiv(size, attrs.num_groups)
     grouped = te.compute(
@@ -212,7 +214,8 @@ def _lrn_relation(rel: Relation) -> None:
 
 
 def _lrn(attrs: Attrs, x: Array) -> Array:
-    axis, half = attrs.axis % x.ndim, attrs.size // 2
+    axis: int = attrs.axis % x.ndim
+    half: int = attrs.size // 2
     wide = _wide(x)
     padded = np.pad(wide * wide, [(half, half) if a == axis else (0, 0) for a in range(x.ndim)])
     total = np.lib.stride_tricks.sliding_window_view(padded, attrs.size, axis).sum(-1, dtype=wide.dtype)
@@ -222,8 +225,9 @@ def _lrn(attrs: Attrs, x: Array) -> Array:
 
 
 def _te_lrn(attrs: Attrs, x: Tensor) -> Tensor:
-    axis, half = attrs.axis % len(x.shape), attrs.size // 2
-    size = x.shape[axis]
+    axis: int = attrs.axis % len(x.shape)
+    half: int = attrs.size // 2
+    size: Any = x.shape[axis]
     k = te.reduce_axis((0, attrs.size), name="k")
 
     def square(*i: Any) -> Any:

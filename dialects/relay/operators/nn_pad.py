@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from math import prod
+from typing import TYPE_CHECKING, Any, cast
 
 from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
 from .elemwise import convert
@@ -21,13 +22,23 @@ else:
 MODES = ("constant", "edge", "reflect")
 
 
+def _pairs(rel: Relation, name: str) -> list[Any]:
+    """The entries of an attribute that should be pairs of numbers; None in place of one that is not."""
+    entries: tuple[Any, ...] = rel.attrs[name]
+    return [e if isinstance(e, tuple) and len(cast("tuple[Any, ...]", e)) == 2 else None for e in entries]
+
+
+def _listed(value: Any) -> Any:
+    return [_listed(v) for v in cast("tuple[Any, ...]", value)] if isinstance(value, tuple) else value
+
+
 def _padded(rel: Relation) -> None:
     """Sets the result: the data with `pad_width` added to each axis. Fails unless it has a pair for each."""
     data = rel.tensor(0)
-    shape, widths = shape_of(data), rel.attrs.pad_width
-    if len(widths) != len(shape) or any(not isinstance(w, tuple) or len(w) != 2 for w in widths):
+    shape, widths = shape_of(data), _pairs(rel, "pad_width")
+    if len(widths) != len(shape) or None in widths:
         raise rel.fail(
-            f"{rel.operator.name}: pad_width={[list(w) if isinstance(w, tuple) else w for w in widths]} must have a pair"
+            f"{rel.operator.name}: pad_width={_listed(rel.attrs.pad_width)} must have a pair"
             f" (before, after) for each of the {len(shape)} axes of {show_argument(rel, 0)}"
         )
     dims = [add_dims(d, *w) for d, w in zip(shape, widths, strict=True)]
@@ -119,12 +130,12 @@ register(
 
 def _blocks(rel: Relation, pairs: str) -> tuple[list[int], tuple[int, ...], list[tuple[int, int]]]:
     """Shape of the data, the block sizes, and the pairs of the attribute `pairs`, one for each blocked axis."""
-    shape, block, widths = list(shape_of(rel.tensor(0))), rel.attrs.block_shape, rel.attrs[pairs]
+    shape, block, widths = list(shape_of(rel.tensor(0))), rel.attrs.block_shape, _pairs(rel, pairs)
     if not 0 < len(block) < len(shape) or any(b < 1 for b in block):
         raise rel.fail(f"{rel.operator.name}: block_shape={list(block)} must be positive, one for each spatial axis")
-    if len(widths) != len(block) or any(not isinstance(w, tuple) or len(w) != 2 for w in widths):
+    if len(widths) != len(block) or None in widths:
         raise rel.fail(f"{rel.operator.name}: {pairs} must have a pair (before, after) for each entry of block_shape")
-    return shape, block, list(widths)
+    return shape, block, widths
 
 
 def _space_to_batch_relation(rel: Relation) -> None:
@@ -165,11 +176,13 @@ def _te_space_to_batch(attrs: Attrs, x: Tensor) -> Tensor:
         shape[0] = shape[0] * size
 
     def body(*i: Any) -> Any:
-        rest, offsets = te.floordiv(i[0], batch), []
+        rest: Any = te.floordiv(i[0], batch)
+        offsets: list[Any] = []
         for size in reversed(block):
             offsets.insert(0, te.floormod(rest, size))
             rest = te.floordiv(rest, size)
-        places, inside = [te.floormod(i[0], batch)], []
+        places: list[Any] = [te.floormod(i[0], batch)]
+        inside: list[Any] = []
         for axis, (size, (low, _)) in enumerate(zip(block, attrs.paddings, strict=True), 1):
             place = i[axis] * size + offsets[axis - 1] - low
             places.append(place)
@@ -205,9 +218,10 @@ def _batch_to_space_relation(rel: Relation) -> None:
 
 def _batch_to_space(attrs: Attrs, x: Array) -> Array:
     block, count = attrs.block_shape, len(attrs.block_shape)
-    batch = x.shape[0] // int(np.prod(block))
+    places = prod(block)
+    batch = x.shape[0] // places
     rest = x.shape[1 + count :]
-    x = x[: batch * int(np.prod(block))]
+    x = x[: batch * places]
     x = x.reshape(*block, batch, *x.shape[1:])
     order = [count]
     for axis in range(count):
@@ -227,7 +241,8 @@ def _te_batch_to_space(attrs: Attrs, x: Tensor) -> Tensor:
     batch = shape[0]
 
     def body(*i: Any) -> Any:
-        offset, places = te.const(0, "int32"), []
+        offset: Any = te.const(0, "int32")
+        places: list[Any] = []
         for axis, (size, (low, _)) in enumerate(zip(block, attrs.crops, strict=True), 1):
             place = i[axis] + low
             offset = offset * size + te.floormod(place, size)

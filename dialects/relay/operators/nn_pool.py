@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ..operator import Attrs, AttrSpec, Operator, OpPattern, Relation, attr, register
 from .layout import checked_layout, laid_out, layout, logical_sizes
@@ -61,7 +61,8 @@ def lowest(dtype: Any) -> Any:
         return False
     import ml_dtypes
 
-    return ml_dtypes.finfo(dtype).min
+    info = cast("Any", ml_dtypes.finfo)(dtype)
+    return info.min
 
 
 def _window_views(attrs: Attrs, x: Array, fill: Any) -> Array:
@@ -303,7 +304,8 @@ def _te_adaptive(rank: int, is_max: bool) -> Any:
 
         def body(*i: Any) -> Any:
             places = target.logical_indices(i)
-            where, inside = {"N": places["N"], "C": places["C"]}, []
+            where: dict[str, Any] = {"N": places["N"], "C": places["C"]}
+            inside: list[Any] = []
             for a in axes:
                 low, high = bounds(a, places[a])
                 where[a] = places[a] * width[a] + extents[a] if even[a] else low + extents[a]

@@ -7,15 +7,14 @@ say otherwise (as TVM's lowering for a machine without SSE 4.1 does).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from xdsl.dialects.builtin import TupleType
 
 from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
 from .elemwise import fixed_point_multiply
 from .layout import layout
-from .meanings import Array, erf, matmul, numpy_type, round_half_away
-from .nn_basic import along
+from .meanings import Array, along, erf, matmul, numpy_type, round_half_away
 from .nn_conv import CONV_RELATION, SPATIAL, conv_attributes, convolve
 from .nn_conv_transpose import TRANSPOSED_RELATION, convolve_transposed
 from .nn_dense import OUT_DTYPE, UNITS, batch_matmul_relation, matmul_relation
@@ -57,7 +56,8 @@ def _quantization(rel: Relation, index: int, size: int | None = None) -> None:
 
 def _axis_size(rel: Relation, index: int = 0, name: str = "axis") -> int | None:
     """How long per-channel parameters of an argument are; None where its axis does not exist, so that they are scalars."""
-    shape, axis = shape_of(rel.tensor(index)), rel.attrs[name]
+    shape = shape_of(rel.tensor(index))
+    axis: int = rel.attrs[name]
     return shape[axis] if -len(shape) <= axis < len(shape) else None
 
 
@@ -129,8 +129,8 @@ def _quantize_relation(rel: Relation) -> None:
 
 
 def _quantize(attrs: Attrs, x: Array, scale: Array, zero_point: Array) -> Array:
-    parameters = (_per_axis(p, attrs.axis, x.ndim) for p in (scale, zero_point))
-    return quantize(x, *parameters, numpy_type(attrs.out_dtype or "int8"))
+    scale, zero_point = (_per_axis(p, attrs.axis, x.ndim) for p in (scale, zero_point))
+    return quantize(x, scale, zero_point, numpy_type(attrs.out_dtype or "int8"))
 
 
 register(
@@ -176,9 +176,9 @@ def _requantize_relation(rel: Relation) -> None:
 def _requantize(
     attrs: Attrs, x: Array, scale: Array, zero_point: Array, out_scale: Array, out_zero_point: Array
 ) -> Array:
-    source = (_per_axis(p, attrs.axis, x.ndim) for p in (scale, zero_point))
+    scale, zero_point = (_per_axis(p, attrs.axis, x.ndim) for p in (scale, zero_point))
     target = (out_scale, out_zero_point, numpy_type(attrs.out_dtype or "int8"))
-    return requantize(x, *source, target, attrs.rounding, attrs.compute_dtype)
+    return requantize(x, scale, zero_point, target, attrs.rounding, attrs.compute_dtype)
 
 
 register(
@@ -193,6 +193,12 @@ register(
         doc="Quantized data in another scale and zero point. UPWARD rounds halves up, TONEAREST away from zero.",
     )
 )  # fmt: skip
+
+Quantized: TypeAlias = "tuple[Array, Array, Array]"
+"""A quantized tensor: integers, scale, zero point."""
+
+Target: TypeAlias = "tuple[Array, Array, Any]"
+"""How to quantize: scale, zero point, dtype."""
 
 _BINARY = (
     "lhs",
@@ -214,13 +220,13 @@ def _binary_relation(rel: Relation) -> None:
     rel.set_result(tensor_type(broadcast_arguments(rel, 0, 1), dtype))
 
 
-def _register_binary(name: str, combine: Callable[..., Array], doc: str) -> None:
+def _register_binary(name: str, combine: Callable[[Quantized, Quantized, Target], Array], doc: str) -> None:
     """Registers an operator of two quantized tensors; `combine` takes (tensor, scale, zero point) twice and the target."""
 
     def meaning(attrs: Attrs, a: Array, b: Array, *parameters: Array) -> Array:
-        left = (_per_axis(p, attrs.lhs_axis, a.ndim) for p in parameters[0:2])
-        right = (_per_axis(p, attrs.rhs_axis, b.ndim) for p in parameters[2:4])
-        return combine((a, *left), (b, *right), (parameters[4], parameters[5], a.dtype))
+        a_scale, a_zero = (_per_axis(p, attrs.lhs_axis, a.ndim) for p in parameters[0:2])
+        b_scale, b_zero = (_per_axis(p, attrs.rhs_axis, b.ndim) for p in parameters[2:4])
+        return combine((a, a_scale, a_zero), (b, b_scale, b_zero), (parameters[4], parameters[5], a.dtype))
 
     register(
         Operator(
@@ -230,7 +236,7 @@ def _register_binary(name: str, combine: Callable[..., Array], doc: str) -> None
     )  # fmt: skip
 
 
-def _in_common(q: tuple[Array, Array, Array], to: tuple[Array, Array, Any]) -> Array:
+def _in_common(q: Quantized, to: Target) -> Array:
     """A quantized tensor in the target's scale and zero point, as int32."""
     return requantize(*q, (to[0], to[1], np.dtype(np.int32)), None, None).astype(np.int64)
 
@@ -247,7 +253,7 @@ _register_binary(
 )
 
 
-def _multiply(a: tuple[Array, Array, Array], b: tuple[Array, Array, Array], to: tuple[Array, Array, Any]) -> Array:
+def _multiply(a: Quantized, b: Quantized, to: Target) -> Array:
     product = (a[0].astype(np.int32) - a[2]) * (b[0].astype(np.int32) - b[2])
     return requantize(product.astype(np.int32), a[1] * b[1], np.zeros((), np.int32), to, None, None)
 

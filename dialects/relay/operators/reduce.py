@@ -7,8 +7,8 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
+from .computes import Reducer, constant, elementwise, flat_index, reduce_over
 from .computes import broadcast as te_broadcast
-from .computes import constant, elementwise, flat_index, reduce_over
 from .meanings import Array, normal_axes, trunc_divide
 from .relations import TypeRelation, axes_of, same_dtype, shape_of, tensor_type
 
@@ -48,14 +48,14 @@ def _axes(attrs: Attrs, rank: int) -> tuple[int, ...]:
 
 def reduction(
     name: str,
-    numpy: Callable[..., Array],
-    reducer: Callable[..., Expr],
+    numpy: Callable[[Any, Any, Any], Any],
+    reducer: Reducer,
     doc: str,
 ) -> Operator:
     """Registers a reduction that keeps the dtype."""
 
     def meaning(attrs: Attrs, x: Array) -> Array:
-        return numpy(x, axis=_axes(attrs, x.ndim), keepdims=attrs.keepdims).astype(x.dtype, copy=False)
+        return numpy(x, _axes(attrs, x.ndim), attrs.keepdims).astype(x.dtype, copy=False)
 
     return register(
         Operator(
@@ -68,7 +68,7 @@ def reduction(
     )  # fmt: skip
 
 
-def te_reduce(reducer: Callable[..., Expr], x: Tensor, axes: Sequence[int], keepdims: bool, name: str) -> Tensor:
+def te_reduce(reducer: Reducer, x: Tensor, axes: Sequence[int], keepdims: bool, name: str) -> Tensor:
     """A reduction of `x`; over no axis it is a copy."""
     if not axes:
         return elementwise(lambda e: e, x, name)
@@ -79,8 +79,12 @@ def _sum(x: Array, axis: tuple[int, ...], keepdims: bool) -> Array:
     return np.sum(x, axis=axis, keepdims=keepdims, dtype=x.dtype)
 
 
+def _prod(x: Array, axis: tuple[int, ...], keepdims: bool) -> Array:
+    return np.multiply.reduce(x, axis=axis, keepdims=keepdims, dtype=x.dtype)
+
+
 reduction("sum", _sum, lambda e, axis: te.sum(e, axis=axis), "The sum over axes; integers wrap around.")
-reduction("prod", lambda x, axis, keepdims: np.prod(x, axis=axis, keepdims=keepdims, dtype=x.dtype), lambda e, axis: te.prod(e, axis=axis), "The product over axes; integers wrap around.")  # fmt: skip
+reduction("prod", _prod, lambda e, axis: te.prod(e, axis=axis), "The product over axes; integers wrap around.")  # fmt: skip
 reduction("max", lambda x, axis, keepdims: np.max(x, axis=axis, keepdims=keepdims), lambda e, axis: te.max(e, axis=axis), "The largest element over axes.")  # fmt: skip
 reduction("min", lambda x, axis, keepdims: np.min(x, axis=axis, keepdims=keepdims), lambda e, axis: te.min(e, axis=axis), "The smallest element over axes.")  # fmt: skip
 reduction("all", lambda x, axis, keepdims: np.all(x, axis=axis, keepdims=keepdims), lambda e, axis: te.all(e, axis=axis), "Whether all elements over axes are true.")  # fmt: skip

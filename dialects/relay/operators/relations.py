@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from math import prod
 from typing import TypeAlias
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, TensorType, TupleType
 from xdsl.ir import Attribute
 
 from ....support.diagnostics import MirError
@@ -37,6 +37,11 @@ def dtype_of(type: TensorType[Attribute]) -> str:
 def tensor_type(shape: Iterable[int], dtype: str | Attribute) -> TensorType[Attribute]:
     """A tensor type from dimensions and an element type or its name."""
     return TensorType(dtype_to_type(dtype) if isinstance(dtype, str) else dtype, list(shape))
+
+
+def tuple_type(fields: Iterable[Attribute]) -> TupleType:
+    """A tuple type of these field types."""
+    return TupleType(ArrayAttr(list(fields)))  # pyright: ignore[reportArgumentType]
 
 
 def dtype_attr(rel: Relation, name: str, default: str | Attribute) -> Attribute:
@@ -69,6 +74,11 @@ def known_dim(a: int, b: int) -> int:
 def add_dims(*dims: int) -> int:
     """The sum, `?` when one is."""
     return ANY if ANY in dims else sum(dims)
+
+
+def multiply_dims(*dims: int) -> int:
+    """The product, `?` when one is."""
+    return ANY if ANY in dims else prod(dims)
 
 
 def size_of(shape: Sequence[int]) -> int:

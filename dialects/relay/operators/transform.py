@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
-from xdsl.dialects.builtin import ArrayAttr, TensorType, TupleType
+from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
 
 from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
@@ -28,6 +28,7 @@ from .relations import (
     show_argument,
     size_of,
     tensor_type,
+    tuple_type,
 )
 
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ def concatenate_relation(rel: Relation) -> None:
 
 
 def _te_concatenate(attrs: Attrs, xs: Sequence[Tensor]) -> Tensor:
-    axis = attrs.axis % len(xs[0].shape)
+    axis: int = attrs.axis % len(xs[0].shape)
     starts: list[Any] = [0]
     for x in xs:
         starts.append(starts[-1] + x.shape[axis])
@@ -151,7 +152,7 @@ def _stack_relation(rel: Relation) -> None:
 
 
 def _te_stack(attrs: Attrs, xs: Sequence[Tensor]) -> Tensor:
-    axis = attrs.axis % (len(xs[0].shape) + 1)
+    axis: int = attrs.axis % (len(xs[0].shape) + 1)
 
     def body(*i: Expr) -> Any:
         rest = (*i[:axis], *i[axis + 1 :])
@@ -189,43 +190,44 @@ def _split_relation(rel: Relation) -> None:
     data = rel.tensor(0)
     shape = list(shape_of(data))
     axis = axis_of(rel, rel.attrs.axis, len(shape))
-    parts, size = rel.attrs.indices_or_sections, shape[axis]
-    is_list = isinstance(parts, tuple) and all(isinstance(p, int) for p in parts)
-    if not is_list and not (isinstance(parts, int) and parts > 0):
+    parts: Any = rel.attrs.indices_or_sections
+    size = shape[axis]
+    positions = cast("list[Any]", list(parts)) if isinstance(parts, tuple) else None
+    count = cast("Any", parts) if positions is None else 1
+    if not all(isinstance(p, int) for p in (count, *(positions or ()))) or count < 1:
         raise rel.fail(f"split: indices_or_sections must be a number of parts or a list of positions, not {parts!r}")
-    if not is_list and size != ANY and size % parts:
+    if size != ANY and size % count:
         raise rel.fail(
-            f"split: {show_argument(rel, 0)} has {size} elements along axis {axis}, not a multiple of {parts}"
+            f"split: {show_argument(rel, 0)} has {size} elements along axis {axis}, not a multiple of {count}"
         )
-    edges = [0, *parts, *([] if size == ANY else [size])] if is_list else []
+    edges = [0, *positions, *([] if size == ANY else [size])] if positions is not None else []
     if any(low > high for low, high in itertools.pairwise(edges)):
-        raise rel.fail(f"split: the positions {list(parts)} must ascend from 0 to {size}, the size of axis {axis}")
+        raise rel.fail(f"split: the positions {positions} must ascend from 0 to {size}, the size of axis {axis}")
     fields: list[Attribute] = []
     for low, high in _sections(rel.attrs, size):
         shape[axis] = ANY if ANY in (low, high) else high - low
         fields.append(tensor_type(shape, data.element_type))
-    rel.set_result(TupleType(ArrayAttr(fields)))
+    rel.set_result(tuple_type(fields))
 
 
 def _te_split(attrs: Attrs, x: Tensor) -> list[Tensor]:
-    axis = attrs.axis % len(x.shape)
+    axis: int = attrs.axis % len(x.shape)
     size: Any = x.shape[axis]
-    parts = attrs.indices_or_sections
+    parts: Any = attrs.indices_or_sections
+    edges: list[Any]
     if isinstance(parts, int):
-        edges: list[Any] = [
+        edges = [
             p * size // parts if constant(size) is not None else te.floordiv(size * p, parts) for p in range(parts)
         ]
         edges.append(size)
     else:
         edges = [0, *parts, size]
-    return [
-        te.compute(
-            [high - low if a == axis else d for a, d in enumerate(x.shape)],
-            lambda *i, low=low: x(*i[:axis], i[axis] + low, *i[axis + 1 :]),
-            name=f"T_split_{number}",
-        )
-        for number, (low, high) in enumerate(itertools.pairwise(edges))
-    ]
+
+    def part(number: int, low: Any, high: Any) -> Tensor:
+        shape = [high - low if a == axis else d for a, d in enumerate(x.shape)]
+        return te.compute(shape, lambda *i: x(*i[:axis], i[axis] + low, *i[axis + 1 :]), name=f"T_split_{number}")
+
+    return [part(number, low, high) for number, (low, high) in enumerate(itertools.pairwise(edges))]
 
 
 register(
@@ -301,9 +303,11 @@ def _te_repeat(attrs: Attrs, x: Tensor) -> Tensor:
         for dim in x.shape:
             size = size * dim
         return te.compute(
-            (size * attrs.repeats,), lambda i: x(*unflatten(te.floordiv(i, attrs.repeats), x.shape)), name="T_repeat"
+            (size * attrs.repeats,),
+            lambda *i: x(*unflatten(te.floordiv(i[0], attrs.repeats), x.shape)),
+            name="T_repeat",
         )
-    axis = attrs.axis % len(x.shape)
+    axis: int = attrs.axis % len(x.shape)
     shape = [d * attrs.repeats if a == axis else d for a, d in enumerate(x.shape)]
     return te.compute(
         shape, lambda *i: x(*i[:axis], te.floordiv(i[axis], attrs.repeats), *i[axis + 1 :]), name="T_repeat"
@@ -328,7 +332,7 @@ def _reverse_relation(rel: Relation) -> None:
 
 
 def _te_reverse(attrs: Attrs, x: Tensor) -> Tensor:
-    axis = attrs.axis % len(x.shape)
+    axis: int = attrs.axis % len(x.shape)
     return te.compute(x.shape, lambda *i: x(*i[:axis], x.shape[axis] - 1 - i[axis], *i[axis + 1 :]), name="T_reverse")
 
 

@@ -1,0 +1,205 @@
+"""Operators that write elements at computed places: scatter, sparse_to_dense, strided_set, matrix_set_diag."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Attribute
+
+from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
+from .indexing import indices_must_be_integers, same_but_axis
+from .meanings import Array, arange_along
+from .relations import ANY, axis_of, rank_must_be, same_dim, shape_of, show_argument, tensor_type
+
+if TYPE_CHECKING:
+    import numpy as np
+else:
+    from ._lazy import np
+
+UPDATES = ("update", "add", "mul", "min", "max", "mean")
+
+
+def _combine(result: Array, at: Any, updates: Array, mode: str, base: Array) -> Array:
+    """Writes `updates` into `result` at `at`, one after the other, as `mode` says."""
+    if mode == "update":
+        result[at] = updates
+    elif mode == "mean":
+        count = np.ones(result.shape, np.float64)
+        np.add.at(count, at, 1)
+        np.add.at(result, at, updates)
+        result = (result / count).astype(base.dtype)
+    else:
+        ufunc = {"add": np.add, "mul": np.multiply, "min": np.minimum, "max": np.maximum}[mode]
+        ufunc.at(result, at, updates)
+    return result
+
+
+def _check_mode(rel: Relation, name: str) -> None:
+    if rel.attrs[name] not in UPDATES:
+        raise rel.fail(f"{rel.operator.name}: {name}={rel.attrs[name]!r} must be one of {', '.join(UPDATES)}")
+
+
+def _scatter_elements_relation(rel: Relation) -> None:
+    data, indices, updates = rel.tensor(0), rel.tensor(1), rel.tensor(2)
+    axis_of(rel, rel.attrs.axis, data.get_num_dims())
+    indices_must_be_integers(rel, 1)
+    _check_mode(rel, "reduction")
+    if data.element_type != updates.element_type or indices.get_num_dims() != data.get_num_dims():
+        raise rel.fail(
+            f"scatter_elements: {show_argument(rel, 2)} must have the rank and dtype of {show_argument(rel, 0)}"
+        )
+    same_but_axis(rel, 1, 2, shape_of(indices), shape_of(updates), -1)
+    rel.set_result(data)
+
+
+def _scatter_elements(attrs: Attrs, x: Array, indices: Array, updates: Array) -> Array:
+    axis: int = attrs.axis % x.ndim
+    at: list[Any] = list(np.indices(indices.shape, sparse=True))
+    # A negative index counts from the end.
+    at[axis] = indices.astype(np.int64)
+    return _combine(x.copy(), tuple(at), updates, attrs.reduction, x)
+
+
+register(
+    Operator(
+        "scatter_elements", ("data", "indices", "updates"), _scatter_elements_relation, OpPattern.OPAQUE,
+        numpy=_scatter_elements,
+        attributes=(attr("axis", kind="int"), attr("reduction", "update")),
+        doc="data with data[…, indices[…, j, …], …] = updates[…, j, …] along `axis`, or added, multiplied, … as `reduction` says.",
+    )
+)  # fmt: skip
+
+
+def _scatter_nd_relation(rel: Relation) -> None:
+    data, indices, updates = rel.tensor(0), rel.tensor(1), rel.tensor(2)
+    shape, (depth, *places) = shape_of(data), shape_of(indices) or (0,)
+    indices_must_be_integers(rel, 1)
+    _check_mode(rel, "mode")
+    wanted = [*places, *shape[max(depth, 0) :]]
+    got = shape_of(updates)
+    if depth == ANY or depth > len(shape) or len(wanted) != len(got) or not all(map(same_dim, wanted, got)):
+        raise rel.fail(f"scatter_nd: {show_argument(rel, 2)} must have the shape {tuple(wanted)}", argument=2)
+    rel.set_result(data)
+
+
+register(
+    Operator(
+        "scatter_nd", ("data", "indices", "updates"), _scatter_nd_relation, OpPattern.OPAQUE,
+        numpy=lambda attrs, x, at, updates: _combine(x.copy(), tuple(at.astype(np.int64)), updates, attrs.mode, x),
+        attributes=(attr("mode", "update"),),
+        doc="data with the slices at the index vectors along the first axis of `indices` replaced by, or combined with, updates.",
+    )
+)  # fmt: skip
+
+
+def _sparse_to_dense_relation(rel: Relation) -> None:
+    indices, values = rel.tensor(0), rank_must_be(rel, 1, 0, 1)
+    rank_must_be(rel, 2, 0)
+    indices_must_be_integers(rel, 0)
+    if indices.get_num_dims() > 2:
+        raise rel.fail(f"sparse_to_dense: {show_argument(rel, 0)} must have rank 0, 1 or 2", argument=0)
+    rel.set_result(tensor_type(rel.attrs.output_shape, values.element_type))
+
+
+def _sparse_to_dense(attrs: Attrs, indices: Array, values: Array, default: Array) -> Array:
+    result = np.full(attrs.output_shape, default.astype(values.dtype))
+    at = indices.astype(np.int64)
+    result[tuple(at.T) if at.ndim == 2 else at] = values
+    return result
+
+
+register(
+    Operator(
+        "sparse_to_dense", ("sparse_indices", "sparse_values", "default_value"), _sparse_to_dense_relation,
+        OpPattern.OPAQUE,
+        numpy=_sparse_to_dense,
+        attributes=(attr("output_shape", kind="ints"),),
+        doc="A tensor of `default_value` with the values written at the indices (a scalar, a vector, or rows of index vectors).",
+    )
+)  # fmt: skip
+
+
+def _same_types(rel: Relation, *indices: int) -> TensorType[Attribute]:
+    """The type that the arguments have in common. Fails when they differ in rank or dtype."""
+    first = rel.tensor(indices[0])
+    for index in indices[1:]:
+        other = rel.tensor(index)
+        if other.get_num_dims() != first.get_num_dims() or other.element_type != first.element_type:
+            raise rel.fail(
+                f"{rel.operator.name}: {show_argument(rel, indices[0])} and {show_argument(rel, index)} must have the"
+                " same rank and dtype",
+                argument=index,
+            )
+    return first
+
+
+def _strided_set_relation(rel: Relation) -> None:
+    _same_types(rel, 0, 1)
+    for index in (2, 3, 4):
+        rank_must_be(rel, index, 1)
+        indices_must_be_integers(rel, index)
+    rel.set_result(rel.tensor(0))
+
+
+def _strided_set(attrs: Attrs, x: Array, v: Array, begin: Array, end: Array, strides: Array) -> Array:
+    result = x.copy()
+    slices: list[slice] = []
+    for axis, size in enumerate(x.shape):
+        step = int(strides[axis]) if axis < len(strides) else 1
+        first = int(begin[axis]) if axis < len(begin) else (0 if step > 0 else size - 1)
+        last = int(end[axis]) if axis < len(end) else None
+        steps = range(*slice(first, last, step).indices(size))
+        slices.append(
+            slice(steps.start, None if steps.stop < 0 else steps.stop, steps.step) if len(steps) else slice(0)
+        )
+    result[tuple(slices)] = v
+    return result
+
+
+register(
+    Operator(
+        "strided_set", ("data", "v", "begin", "end", "strides"), _strided_set_relation, OpPattern.INJECTIVE,
+        numpy=_strided_set,
+        doc="data with the elements begin:end:strides replaced by `v`.",
+    )
+)  # fmt: skip
+
+
+def _set_diag_relation(rel: Relation) -> None:
+    data, diagonal = rel.tensor(0), rel.tensor(1)
+    count = rel.attrs.k2 - rel.attrs.k1 + 1
+    rank = data.get_num_dims()
+    if rank < 2 or count < 1 or diagonal.get_num_dims() != rank - (count == 1):
+        raise rel.fail(
+            f"matrix_set_diag: {show_argument(rel, 1)} must hold the diagonals k1={rel.attrs.k1} to k2={rel.attrs.k2} of"
+            f" {show_argument(rel, 0)}",
+            argument=1,
+        )
+    rel.set_result(data)
+
+
+def _set_diag(attrs: Attrs, x: Array, diagonal: Array) -> Array:
+    result, (rows, columns) = x.copy(), x.shape[-2:]
+    for k in range(attrs.k1, attrs.k2 + 1):
+        length = min(columns - max(k, 0), rows + min(k, 0))
+        if length <= 0:
+            continue
+        right = attrs.super_diag_right_align if k >= 0 else attrs.sub_diag_right_align
+        values = diagonal if attrs.k1 == attrs.k2 else diagonal[..., attrs.k2 - k, :]
+        begin = values.shape[-1] - length if right else 0
+        at = arange_along(length, 0, 1)
+        result[..., at + max(-k, 0), at + max(k, 0)] = values[..., begin : begin + length]
+    return result
+
+
+register(
+    Operator(
+        "matrix_set_diag", ("input", "diagonal"), _set_diag_relation, OpPattern.INJECTIVE,
+        numpy=_set_diag,
+        attributes=(
+            attr("k1", 0), attr("k2", 0), attr("super_diag_right_align", True), attr("sub_diag_right_align", False),
+        ),
+        doc="Matrices with their diagonals k1 to k2 replaced; shorter ones stand at the left or right of their row.",
+    )
+)  # fmt: skip

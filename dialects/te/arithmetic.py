@@ -178,8 +178,6 @@ def _extremum(
 ) -> Callable[[ExprLike, ExprLike], Expr]:
     def build(a: ExprLike, b: ExprLike) -> Expr:
         a, b = _operands(a, b, symbol)
-        if a is b:
-            return a
         if isinstance(a, Const) and isinstance(b, Const):
             return Const(pick(a.value, b.value), a.dtype)
         return Apply(op, (a, b), a.dtype)

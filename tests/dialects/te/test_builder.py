@@ -1,5 +1,8 @@
 """The Python builder: names, dtype rules, folding, what is refused."""
 
+# Arguments are wrong on purpose.
+# pyright: reportArgumentType=false, reportAttributeAccessIssue=false
+
 from __future__ import annotations
 
 import pytest

@@ -192,7 +192,7 @@ def _split_relation(rel: Relation) -> None:
     axis = axis_of(rel, rel.attrs.axis, len(shape))
     parts: Any = rel.attrs.indices_or_sections
     size = shape[axis]
-    positions = cast("list[Any]", list(parts)) if isinstance(parts, tuple) else None
+    positions = list(cast("tuple[Any, ...]", parts)) if isinstance(parts, tuple) else None
     count = cast("Any", parts) if positions is None else 1
     if not all(isinstance(p, int) for p in (count, *(positions or ()))) or count < 1:
         raise rel.fail(f"split: indices_or_sections must be a number of parts or a list of positions, not {parts!r}")

@@ -94,7 +94,7 @@ case(
 )  # fmt: skip
 
 
-def _wrapped(function: Callable[[int, int], int]) -> Callable[..., Any]:
+def _wrapped(function: Callable[[Any, Any], Any]) -> Callable[..., Any]:
     """Exact integer arithmetic, then modulo the dtype's range."""
 
     def reference(attrs: Any, a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -133,10 +133,6 @@ case("add", lists(broadcastable(2, ("bool",))), lambda attrs, a, b: a | b)
 def _divisions(draw: Any, dtypes: Any = (*FLOATS, *INTS)) -> list[Any]:
     a, b = draw(broadcastable(2, dtypes, low=-20, high=20))
     return [a, np.where(b == 0, np.ones((), b.dtype), b)]
-
-
-def _trunc(x: float) -> float:
-    return float(math.trunc(x))
 
 
 case("divide", lists(_divisions()), lambda attrs, a, b: _wrapped(lambda x, y: x / y)(attrs, a, b) if a.dtype.kind not in "iu" else np.trunc(a / b.astype(np.float64)).astype(a.dtype))  # fmt: skip

@@ -49,7 +49,7 @@ class Typing:
         if type is None:
             raise Postponed
         assert isinstance(type, TupleType)
-        return list(type.types.data)
+        return [field for field in type.types.data if isinstance(field, TensorType)]
 
     def set_argument(self, index: int, type: Attribute) -> None:
         known = self.types[index]

@@ -6,17 +6,16 @@ import re
 
 import pytest
 from mirstack.dialects.relay.operator import all_operators
-from mirstack.dialects.relay.operators.relations import tensor_type
+from mirstack.dialects.relay.operators.relations import tensor_type, tuple_type
 from mirstack.support.diagnostics import MirError
 from relay_typing import Postponed, Typing, infer
-from xdsl.dialects.builtin import TupleType
 from xdsl.ir import Attribute
 
 
 def of(text: str) -> Attribute:
     """`2,3:int32` as a tensor type, float32 unless said; several in parentheses, separated by blanks, as a tuple."""
     if text.startswith("("):
-        return TupleType([of(t) for t in text[1:-1].split()])
+        return tuple_type(of(t) for t in text[1:-1].split())
     shape, _, dtype = text.partition(":")
     return tensor_type([int(d) for d in shape.split(",") if d], dtype or "float32")
 

@@ -10,7 +10,7 @@ from mirstack.dialects.relay.operator import Operator
 from mirstack.dialects.relay.operators.relations import ANY, tensor_type
 from mirstack.dialects.relay.text import type_text
 from mirstack.support.diagnostics import Diagnostic, MirError
-from xdsl.dialects.builtin import ArrayAttr, TensorType, TupleType
+from xdsl.dialects.builtin import TensorType, TupleType
 from xdsl.ir import Attribute
 
 
@@ -78,7 +78,7 @@ class Typing:
 def type_of(value: Any) -> Attribute:
     """The Relay type of an array or of a tuple of arrays."""
     if isinstance(value, (tuple, list)):
-        return TupleType(ArrayAttr([type_of(v) for v in value]))
+        return tuple_type(type_of(v) for v in value)
     return tensor_type(np.shape(value), np.asarray(value).dtype.name)
 
 

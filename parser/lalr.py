@@ -235,6 +235,20 @@ class Parser:
             states.append(table.gotos[states[-1]][rule.origin])
             passed.append(states[-1])
 
+    def accepts(self, kind: str) -> bool:
+        """Whether a token of this kind may come next. The stacks stay as they are."""
+        table, states = self.table, list(self.states)
+        while True:
+            action = table.actions[states[-1]].get(kind)
+            if action is None or action >= 0:
+                return action is not None
+            rule = table.rules[~action]
+            if rule.size:
+                del states[-rule.size :]
+            states.append(table.gotos[states[-1]][rule.origin])
+            if kind == END and states[-1] == table.end:
+                return True
+
     @property
     def result(self) -> object:
         """The start rule's value, after `finish`."""

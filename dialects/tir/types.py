@@ -181,8 +181,17 @@ def dtype_to_type(dtype: str) -> Attribute:
     )
 
 
+_KINDS = {
+    "tir.buffer": "a buffer",
+    "tir.region": "a region",
+    "tir.reducer": "a reducer",
+    "tir.string": "a string",
+    "tir.token": "an iteration variable or target",
+}
+
+
 def type_to_dtype(type: Attribute) -> str:
-    """TVM's name for a scalar, vector or handle type; the inverse of `dtype_to_type`."""
+    """TVM's name for a scalar, vector or handle type, the inverse of `dtype_to_type`; words for what is none of these."""
     match type:
         case IntegerType():
             bits = type.width.data
@@ -197,7 +206,8 @@ def type_to_dtype(type: Attribute) -> str:
         case NoneType():
             return "void"
         case _:
-            return _FLOAT_NAMES[type]
+            # No scalar: what it is called in messages.
+            return _FLOAT_NAMES.get(type) or _KINDS.get(type.name) or str(type)
 
 
 def lanes_of(type: Attribute) -> int:

@@ -125,7 +125,7 @@ class Buffers(Calls):
             if isinstance(value.value, float):
                 self.fail(node, f"an extent is an integer, not {value.value}")
             return value
-        if not type_to_dtype_or_none(value.type).startswith(("int", "uint")):
+        if not type_to_dtype(value.type).startswith(("int", "uint")):
             self.fail(node, f"an extent is an integer, not {self.describe(value)}")
         return value
 
@@ -339,11 +339,3 @@ class Buffers(Calls):
         if value.type != I1:
             self.fail(node, f"{what} must be bool, not {self.describe(value)}", "compare with '!= 0'")
         return value
-
-
-def type_to_dtype_or_none(type: Attribute) -> str:
-    """A scalar type's name, or "" for a type that is no scalar."""
-    try:
-        return type_to_dtype(type)
-    except KeyError:
-        return ""

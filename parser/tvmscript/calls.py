@@ -73,6 +73,14 @@ _MATCHING: dict[str, type[BinaryOp]] = {"min": MinOp, "max": MaxOp, "truncdiv": 
 _FOLDING: dict[str, type[BinaryOp]] = {
     "floordiv": FloorDivOp, "floormod": FloorModOp, "indexdiv": FloorDivOp, "indexmod": FloorModOp,
 }  # fmt: skip
+# What else stands behind `T.`, for suggestions.
+_OTHERS = (
+    "Assert", "Buffer", "LetStmt", "ProducerRealize", "alloc_buffer", "allocate", "allocate_const", "attr", "axis.opaque",
+    "axis.reduce", "axis.remap", "axis.scan", "axis.spatial", "bfloat16", "block", "block_attr", "bool", "decl_buffer",
+    "env_thread", "evaluate", "float16", "float32", "float64", "func_attr", "grid", "handle", "init", "int16", "int32", "int64",
+    "int8", "launch_thread", "match_buffer", "parallel", "prefetch", "prim_func", "reads", "realize", "serial",
+    "thread_binding", "uint16", "uint32", "uint64", "uint8", "unroll", "vectorized", "where", "writes",
+)  # fmt: skip
 _INTEGER_IDENTITIES = frozenset(["floor", "ceil", "round", "trunc", "nearbyint"])
 
 
@@ -203,7 +211,7 @@ class Calls(Expressions):
     def intrinsic_call(self, node: Call, name: str) -> Value:
         """`T.exp(x)`, `T.call_extern("float32", "f", x)` and their like."""
         if name not in KNOWN and not name.startswith("tir."):
-            close = difflib.get_close_matches(name, [*KNOWN, *_READERS, *_MATCHING, *_FOLDING], n=1)
+            close = difflib.get_close_matches(name, [*KNOWN, *_READERS, *_MATCHING, *_FOLDING, *_NODES, *_OTHERS], n=1)
             self.fail(
                 node,
                 f"T has no '{name}'",

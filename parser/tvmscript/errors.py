@@ -14,21 +14,6 @@ from .lexer import FOREIGN, LexError, tokenize
 # What is wrong, what to write, and texts with just that mistake as their first error.
 EXAMPLES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     (
-        "a ':' is missing before the body",
-        "for, while, if, else, with, def and class lines end with ':'",
-        (
-            "@T.prim_func\ndef f(a):\n    for i in range(8)\n        pass\n",
-            "@T.prim_func\ndef f(a):\n    with T.block('B')\n        pass\n",
-            "@T.prim_func\ndef f(a):\n    with T.block('B') as b\n        pass\n",
-            "@T.prim_func\ndef f(a):\n    if a < b\n        pass\n",
-            "@T.prim_func\ndef f(a):\n    if f(a)\n        pass\n",
-            "@T.prim_func\ndef f(a):\n    while a < b\n        pass\n",
-            "@T.prim_func\ndef f(a):\n    if a:\n        pass\n    else\n        pass\n",
-            "@T.prim_func\ndef f(a)\n    pass\n",
-            "@I.ir_module\nclass M\n    pass\n",
-        ),
-    ),
-    (
         "the body is missing",
         "indent it under the line that ends with ':'; an empty body is written 'pass'",
         (
@@ -70,36 +55,6 @@ EXAMPLES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
             "@T.prim_func\ndef f(a):\n    A[i] = (a if b else c)\n",
             "@T.prim_func\ndef f(a):\n    A[i] = a + b if b else c\n",
             "@T.prim_func\ndef f(a):\n    A[i] = (a + b if b else c)\n",
-        ),
-    ),
-    (
-        "an operand is missing",
-        "an operator stands between two expressions",
-        (
-            "@T.prim_func\ndef f(a):\n    A[i] = a +\n",
-            "@T.prim_func\ndef f(a):\n    A[i] = (a + )\n",
-            "@T.prim_func\ndef f(a):\n    A[i] = g(a, * b)\n",
-            "@T.prim_func\ndef f(a):\n    A[i + ] = a\n",
-            "@T.prim_func\ndef f(a):\n    A[i] = * a\n",
-            "@T.prim_func\ndef f(a):\n    A[i] =\n",
-            "@T.prim_func\ndef f(a):\n    A[i] = not\n",
-        ),
-    ),
-    (
-        "an operator or a comma is missing between two expressions",
-        "values in a list are separated by ',', products are written with '*'",
-        (
-            "@T.prim_func\ndef f(a):\n    A[i] = a b\n",
-            "@T.prim_func\ndef f(a):\n    A[i] = 2 b\n",
-            "@T.prim_func\ndef f(a):\n    A[i] = g(a) b\n",
-            "@T.prim_func\ndef f(a):\n    A[i] = g(a b)\n",
-            "@T.prim_func\ndef f(a):\n    A[i] = g(a 1)\n",
-            '@T.prim_func\ndef f(a):\n    A[i] = g(a "b")\n',
-            '@T.prim_func\ndef f(a):\n    A[i] = g((a,) "b")\n',
-            "@T.prim_func\ndef f(a):\n    A[i j] = 1\n",
-            "@T.prim_func\ndef f(a):\n    A[i] = [a b]\n",
-            "@T.prim_func\ndef f(a):\n    A[i] = (a b)\n",
-            "@T.prim_func\ndef f(a b):\n    pass\n",
         ),
     ),
     (
@@ -167,15 +122,28 @@ def _place(tokens: Tokens, at: int, kind: str, text: str) -> int:
 
 
 def _explain(parser: Parser, kind: str, found: str, closing: bool, tokens: Tokens, at: int) -> tuple[str, str]:
-    expected = parser.table.expected(parser.states[-1])
     if kind == "FOREIGN":
         return f"'{found}' has no place in TVMScript", FOREIGN[found]
+    accepted = {terminal for terminal in _SPOKEN if parser.accepts(terminal)}
+    if kind == "NEWLINE" and "COLON" in accepted and _first_of_line(tokens, at) in _OPENERS:
+        return "a ':' is missing before the body", "for, while, if, else, with, def and class lines end with ':'"
     for message, note, states in _mistakes():
         if (parser.states[-1], kind) in states:
             return message, note
-    if closing and not expected & set(_CLOSERS):
+    before = tokens.kinds[at - 1] if at else ""
+    if "OPERATOR" in accepted and kind in _STARTS and before in _ENDS:
+        return (
+            f"an operator or a comma is missing between '{tokens.texts[at - 1]}' and '{found}'",
+            "values in a list are separated by ',', products are written with '*'",
+        )
+    if kind in _OPENERS and before not in ("NEWLINE", "INDENT", "DEDENT", ""):
+        return f"'{found}' begins a statement", "write it on a line of its own"
+    if "NAME" in accepted and "NUMBER" in accepted and kind not in _STARTS and kind not in _LAYOUT[1:]:
+        what = f"before '{found}'" if found else f"behind '{tokens.texts[at - 1]}'" if at else "here"
+        return f"an expression is missing {what}", "an operator or a comma stands between two of them"
+    if closing and not accepted & set(_CLOSERS):
         return f"this '{found}' closes nothing", "remove it, or open the bracket before"
-    if closing and "NAME" not in expected:
+    if closing:
         return (
             f"this '{found}' does not match the bracket that is open",
             "close brackets in the order they were opened, inner first",
@@ -187,11 +155,22 @@ def _explain(parser: Parser, kind: str, found: str, closing: bool, tokens: Token
         if kind == "NEWLINE"
         else "unexpected end of the block"
     )
-    spoken = _spoken(expected)
+    spoken = _spoken(accepted)
     return what, f"expected {spoken}" if spoken else ""
 
 
+def _first_of_line(tokens: Tokens, at: int) -> str:
+    """The kind of the token that begins the line that token `at` is in."""
+    while at > 0 and tokens.kinds[at - 1] not in ("NEWLINE", "INDENT", "DEDENT"):
+        at -= 1
+    return tokens.kinds[at]
+
+
 _CLOSERS = ("RPAR", "RSQB", "RBRACE")
+_OPENERS = frozenset(["FOR", "WHILE", "IF", "ELIF", "ELSE", "WITH", "DEF", "CLASS", "ASSERT", "RETURN", "PASS"])
+# Tokens that an expression may begin and end with.
+_STARTS = frozenset(["NAME", "NUMBER", "STRING", "LBRACE", "LAMBDA", "PREFIX", "LPAR", "LSQB"])
+_ENDS = frozenset(["NAME", "NUMBER", "STRING", "RPAR", "RSQB", "RBRACE", "MEMBER"])
 
 
 @cache
@@ -224,8 +203,11 @@ _SPOKEN = {
 }  # fmt: skip
 
 
-def _spoken(expected: set[str]) -> str:
-    names = [spoken for terminal, spoken in _SPOKEN.items() if terminal in expected]
-    if {"a name", "a number"} <= set(names):
+def _spoken(accepted: set[str]) -> str:
+    names = [spoken for terminal, spoken in _SPOKEN.items() if terminal in accepted]
+    if "OPERATOR" in accepted:
+        # Behind an expression anything that goes on with it may follow; only the brackets' and separators' ends help.
+        names = [n for n in names if n not in ("'('", "a string", "':'", "'='", "'in'", "'as'")]
+    elif {"a name", "a number"} <= set(names):
         names = ["an expression"] + [n for n in names if n not in ("a name", "a number", "a string", "'('")]
     return " or ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else "".join(names)

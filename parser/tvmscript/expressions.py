@@ -257,14 +257,7 @@ class Expressions(Literals, ABC):
         """A value's type in words."""
         if isinstance(value.type, BufferType):
             return f"the buffer '{buffer_name(value)}'"
-        return self.describe_type(value.type)
-
-    def describe_type(self, type: Attribute) -> str:
-        """A type in words: its dtype where it has one."""
-        try:
-            return type_to_dtype(type)
-        except KeyError:
-            return str(type)
+        return type_to_dtype(value.type)
 
     def ramp(self, item: Slice) -> SSAValue:
         """`start:stop:step` as indices of a load or store."""

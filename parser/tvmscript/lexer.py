@@ -32,6 +32,7 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _BLANK = re.compile(r"(?:[ \t\f]+|\\[ \t]*\r?\n)*")
+_SPACES = re.compile(r"[ \t\f]*")
 _PUNCTUATION = {
     "(": "LPAR", ")": "RPAR", "[": "LSQB", "]": "RSQB", "{": "LBRACE", "}": "RBRACE", ",": "COMMA", ":": "COLON",
     ";": "SEMICOLON", "->": "ARROW",
@@ -134,10 +135,7 @@ def tokenize(text: str) -> tuple[Tokens, list[int]]:
 
 
 def _indentation(text: str, position: int) -> str:
-    blank = position
-    while blank < len(text) and text[blank] in " \t\f":
-        blank += 1
-    return text[position:blank].expandtabs(_TAB)
+    return _SPACES.match(text, position)[0].expandtabs(_TAB)  # pyright: ignore[reportOptionalSubscript]
 
 
 def _indent(tokens: Tokens, levels: list[int], text: str, position: int) -> None:

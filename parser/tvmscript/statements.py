@@ -36,7 +36,7 @@ from ...dialects.tir.stmt import (
     ScopeOp,
     WhileOp,
 )
-from ...dialects.tir.types import I1, I32, BufferType, HandleType, StringType, element_of, lanes_of
+from ...dialects.tir.types import I1, I32, BufferType, HandleType, StringType, element_of, lanes_of, type_to_dtype
 from ...support.diagnostics import MirError
 from .blocks import Blocks, called, contains_block, has_axes
 from .buffers import _FIELDS, BufferSpec
@@ -310,15 +310,15 @@ class FunctionReader(Blocks):
         """A value as the dtype it is assigned to: constants adapt, numbers are cast where nothing is cut off."""
         described = self.describe(self.value(value) if not isinstance(value, Const) else value)
         if lanes_of(value.type) not in (1, lanes_of(wanted)):
-            raise self.error(f"{subject} {self.describe_type(wanted)} here, but the value is {described}")
+            raise self.error(f"{subject} {type_to_dtype(wanted)} here, but the value is {described}")
         element, given = element_of(wanted), element_of(value.type)
         if isinstance(element, HandleType | StringType) or isinstance(given, HandleType | StringType | BufferType):
-            raise self.error(f"{subject} {self.describe_type(wanted)} here, but the value is {described}")
+            raise self.error(f"{subject} {type_to_dtype(wanted)} here, but the value is {described}")
         cuts = is_float(given) and not is_float(element)
         if cuts and not (isinstance(value, Const) and float(value.value).is_integer()):
             raise self.error(
-                f"{subject} {self.describe_type(wanted)} here, but the value is {described}",
-                f'to cut off the fraction, write T.Cast("{self.describe_type(wanted)}", …)',
+                f"{subject} {type_to_dtype(wanted)} here, but the value is {described}",
+                f'to cut off the fraction, write T.Cast("{type_to_dtype(wanted)}", …)',
             )
         return self.cast(value, wanted)
 

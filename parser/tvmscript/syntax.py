@@ -72,7 +72,7 @@ def order(pieces: list[Any]) -> Expr:
         precedence, op, prefix = waiting.pop()
         right = operands.pop()
         if prefix:
-            operands.append(Unary(op, right))
+            operands.append(right if op == "+" else Unary(op, right))
             return
         left = operands.pop()
         node = Binary(op, left, right)

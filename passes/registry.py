@@ -38,6 +38,7 @@ PASSES: tuple[Entry, ...] = (
     Entry("cse", "passes.common.cse:CommonSubexpressionElimination", "merge ops that compute the same"),
     Entry("dce", "passes.common.dce:DeadCodeElimination", "erase what nothing observable depends on"),
     # Relay.
+    Entry("infer-type", "passes.relay.infer_type:InferType", "find the type of every Relay value"),
     Entry(
         "monomorphize", "passes.relay.monomorphize:Monomorphize", "copy generic functions for each set of types in use"
     ),
@@ -69,7 +70,9 @@ PASSES: tuple[Entry, ...] = (
     Entry(
         "lower-relay-to-te", "lowering.relay.lower_relay_to_te:LowerRelayToTE", "Primitive functions to TE functions"
     ),
-    Entry("lower-te-to-tir", "lowering.te.lower_te_to_tir:LowerTEToTIR", "TE functions to TIR, a block for each tensor"),
+    Entry(
+        "lower-te-to-tir", "lowering.te.lower_te_to_tir:LowerTEToTIR", "TE functions to TIR, a block for each tensor"
+    ),
     Entry(
         "lower-relay-to-llvm",
         "lowering.relay.lower_relay_to_llvm:LowerRelayToLLVM",

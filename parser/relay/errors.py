@@ -84,7 +84,7 @@ _WORDS = {
     "SEMICOLON": "';'", "COLON": "':'", "EQUAL": "'='", "ARROW": "'->'", "FAT_ARROW": "'=>'", "INFIX": "an infix operator",
     "PROJECTION": "a field (.0)", "KEY": "an attribute (name=)", "STRING": "a string", "NUMBER": "a number",
     "GLOBAL": "a function's name (@f)", "NAME": "a name", "UNDERSCORE": "'_'", "DEF": "'def'", "TYPE": "'type'",
-    "EXTERN": "'extern'", "ELSE": "'else'", END: "the end of the item",
+    "EXTERN": "'extern'", "NONE": "'None'", "TRUE": "'True'", "FALSE": "'False'", "ELSE": "'else'", END: "the end of the item",
 }  # fmt: skip
 # What may begin an expression, an attribute's value, a type: told in one word.
 _GROUPS = (

@@ -28,16 +28,22 @@ from .unify import POISON, Hole, Mismatch, Unifier
 BOOL = TensorType(i1, [])
 
 
-def infer_types(module: ModuleOp) -> None:
+def infer_types(module: ModuleOp, *, fresh: bool = False) -> None:
     """Types every value of the module's Relay functions, parameters and results included.
 
-    The types of parameters, lets and results that are known are taken as given, all other types are found anew. What
-    does not follow from the program stays unknown.
+    The types of parameters, lets and results that are known are taken as given (with `fresh` only those of parameters),
+    all other types are found anew. What does not follow from the program stays unknown.
 
     Raises:
         MirError: with every type error that was found; the types of values that are not to blame are set all the same.
     """
     symbols = {name.data: op for op in module.ops if (name := op.properties.get("sym_name")) is not None}  # type: ignore[attr-defined]
+    if fresh:
+        for op in walk_ops(module):
+            if isinstance(op, ir.LetOp):
+                op.result._type = UNKNOWN  # pyright: ignore[reportPrivateUsage]
+            elif isinstance(op, ir.FuncOp | ir.FnOp):
+                op.properties["ret_type"] = UNKNOWN
     errors = infer_ops(module.ops, symbols)
     if errors:
         raise MirError(errors)
@@ -82,6 +88,7 @@ class Inference:
         self._function_types: dict[str, FuncType] = {}
         self._functions: dict[str, ir.FuncOp] = {}
         self._results: dict[Operation, Attribute] = {}
+        self._current: ir.FuncOp | None = None
         data_types = {op.sym_name.data: op for op in symbols.values() if isinstance(op, ir.TypeDataOp)}
         self._patterns = PatternTyping(self, data_types)
 
@@ -89,7 +96,9 @@ class Inference:
         """Types the functions; gives the errors, in order of the functions."""
         for function in functions:
             self._declare(function)
-        for function in functions:
+        # Generic functions first: a call of one takes a copy of its type, which must be whole by then.
+        for function in sorted(functions, key=lambda f: not f.type_params.data):
+            self._current = function
             self._body(function, function.body.block, self._results[function])
         self._finish(functions)
         return self.errors
@@ -306,6 +315,10 @@ class Inference:
         parameters = [p.data for p in type.type_params.data]
         if type_args and len(type_args) != len(parameters):
             raise error_at(op, f"{name} takes {len(parameters)} type arguments, not {len(type_args)}")
+        if parameters and function is not self._current:
+            hole = self.unifier.first_hole(type)
+            if hole is not None:
+                raise Postponed(hole)
         type = self.unifier.instantiate(type, [self.unifier.open(t) for t in type_args])
         if len(arguments) != len(type.inputs.data):
             form = ", ".join(self.show(t) for t in type.inputs.data)

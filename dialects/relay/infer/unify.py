@@ -77,6 +77,11 @@ class Unifier:
             return UNKNOWN
         return type if isinstance(type, TensorType) else _rebuild(type, self.close)
 
+    def filled_in(self, type: Attribute) -> Attribute:
+        """The type with every hole that is filled replaced; the others stay."""
+        type = self.head(type)
+        return type if isinstance(type, Hole | TensorType) else _rebuild(type, self.filled_in)
+
     def first_hole(self, type: Attribute) -> Hole | None:
         """A hole in the type that is not filled, or None when the type is fully known."""
         pending = [type]
@@ -93,7 +98,7 @@ class Unifier:
         if not names:
             return function
         types = dict(zip(names, arguments or [self.hole() for _ in names], strict=True))
-        plain = FuncType.get(function.inputs.data, function.output)
+        plain = self.filled_in(FuncType.get(function.inputs.data, function.output))
         result = substitute(plain, types)
         assert isinstance(result, FuncType)
         return result

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from mirstack.dialects.relay.operator import Operator
-from mirstack.dialects.relay.operators.relations import ANY, tensor_type
+from mirstack.dialects.relay.operators.relations import ANY, tensor_type, tuple_type
 from mirstack.dialects.relay.text import type_text
 from mirstack.support.diagnostics import Diagnostic, MirError
 from xdsl.dialects.builtin import TensorType, TupleType

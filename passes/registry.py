@@ -65,6 +65,11 @@ PASSES: tuple[Entry, ...] = (
         "shrink allocations to the region that is accessed",
     ),
     Entry("lower-opaque-block", "passes.tir.lower_opaque_block:LowerOpaqueBlock", "blocks to loops and branches"),
+    Entry(
+        "default-schedule",
+        "passes.tir.default_schedule:DefaultSchedule",
+        "tile, vectorize, fuse and parallelize by rules on shape and target",
+    ),
     Entry("vectorize-loop", "passes.tir.vectorize_loop:VectorizeLoop", "vectorized loops to ramps and vectors"),
     # From level to level.
     Entry(

@@ -70,7 +70,6 @@ _FILES: dict[str, str] = {
     "decompose_reduction": "decompose_reduction",
     "transform_layout": "transform_layout",
     "pad_einsum": "pad_einsum",
-    "rfactor": "rfactor",
 }
 
 

@@ -1,0 +1,82 @@
+"""Blocks without reduction: the contiguous axes become vectors, the others threads."""
+
+from __future__ import annotations
+
+from ....support.target import Target
+from ...schedule import BlockRV, LoopRV, Schedule
+from ..default_rules.shape import Shape, element_bytes, shape_of
+from .vector import contiguous_suffix
+
+PARALLEL_WORK = 1 << 16
+"""Simple operations below which a kernel stays on one thread: some ten microseconds, many times what waking one costs."""
+
+UNROLL = 4
+"""Vectors per turn of the inner loop, to keep several loads in flight."""
+
+
+def lanes_of_block(shape: Shape, target: Target) -> int:
+    """Lanes of a vector of the widest element that a block stores."""
+    return target.lanes(max((element_bytes(s.buffer) for s in shape.stores), default=4))
+
+
+def schedule_elementwise(sch: Schedule, block: BlockRV, target: Target) -> None:
+    """Fuses and vectorizes the innermost contiguous axes; fuses and parallelizes the rest."""
+    from ....dialects import tir
+
+    op = sch.get(block)
+    assert isinstance(op, tir.BlockOp)
+    shape = shape_of(op)
+    if shape is None or not shape.axes:
+        return
+    work = shape.points * shape.cost
+    loops = sch.get_loops(block)
+    count = contiguous_suffix(shape)
+    inner: LoopRV = sch.fuse(*loops[-count:]) if count > 1 else loops[-1]
+    outer: list[LoopRV] = loops[: len(loops) - max(count, 1)]
+    heads = vectorize_loop(sch, inner, lanes_of_block(shape, target)) if count else [inner]
+    parallelize(sch, [*outer, *heads], work, target)
+
+
+def vectorize_loop(sch: Schedule, loop: LoopRV, lanes: int) -> list[LoopRV]:
+    """Splits a loop by the vector width and vectorizes the inner part; the loops that are left around it."""
+    extent = extent_of(sch, loop)
+    if extent is not None and extent < 2:
+        return []
+    if extent is not None and extent <= lanes:
+        sch.vectorize(loop)
+        return []
+    width = lanes
+    if extent is not None and extent % lanes and extent < 4 * lanes:
+        # A short row in equal parts rather than in whole vectors and a remainder.
+        parts = -(-extent // lanes)
+        width = next((w for w in range(-(-extent // parts), lanes + 1) if extent % w == 0), lanes)
+    head, tail = sch.split(loop, [None, width])
+    sch.vectorize(tail)
+    return [head]
+
+
+def extent_of(sch: Schedule, loop: LoopRV) -> int | None:
+    """A loop's extent, None where symbolic."""
+    from ....dialects import tir
+    from ...schedule.structure import const_int
+
+    op = sch.get(loop)
+    assert isinstance(op, tir.ForOp)
+    return const_int(op.extent)
+
+
+def parallelize(sch: Schedule, loops: list[LoopRV], work: int, target: Target) -> None:
+    """Runs the outermost loops on threads where the work is worth it: as many fused as give each thread several turns."""
+    if target.cores < 2 or work < PARALLEL_WORK or not loops:
+        return
+    chosen = [loops[0]]
+    turns = extent_of(sch, loops[0])
+    for loop in loops[1:]:
+        if turns is None or turns >= 4 * target.cores:
+            break
+        extent = extent_of(sch, loop)
+        chosen.append(loop)
+        turns = None if extent is None else turns * extent
+    if turns == 1:
+        return
+    sch.parallel(sch.fuse(*chosen) if len(chosen) > 1 else chosen[0])

@@ -1,0 +1,76 @@
+"""Which blocks are computed where they are read: all that cost little, and those that one block reads once."""
+
+from __future__ import annotations
+
+from xdsl.ir import SSAValue
+
+from ....dialects import tir
+from ....support.walk import walk_ops
+from ...schedule import BlockRV, Schedule, ScheduleError
+from ...schedule.structure import buffers_written, consumers
+from .contraction import match_contraction
+from .shape import COSTLY, Shape, shape_of
+
+CHEAP = 4
+"""An expression of so few operations is computed again for each reader rather than stored."""
+
+
+def inline_blocks(sch: Schedule, blocks: list[tir.BlockOp]) -> list[tir.BlockOp]:
+    """Inlines what pays, in order; the blocks that are left."""
+    kept: list[tir.BlockOp] = []
+    for block in blocks:
+        if not _pays(block) or not attempt(sch, block):
+            kept.append(block)
+    return kept
+
+
+def attempt(sch: Schedule, block: tir.BlockOp) -> bool:
+    """Inlines a block; False when that is not legal."""
+    handle = sch.state.handle(block)
+    assert isinstance(handle, BlockRV)
+    try:
+        sch.compute_inline(handle)
+    except ScheduleError:
+        return False
+    return True
+
+
+def _pays(block: tir.BlockOp) -> bool:
+    shape = shape_of(block)
+    if shape is None or shape.reduction or len(shape.stores) != 1:
+        return False
+    (buffer,) = buffers_written(block)[:1] or (None,)
+    if buffer is None or not isinstance(buffer.owner, tir.AllocBufferOp):
+        return False
+    readers = consumers(block)
+    if not readers:
+        return False
+    branches = any(isinstance(op, tir.IfThenElseOp) for op in walk_ops(block))
+    costly = any(isinstance(op, tir.CallOp) and op.intrinsic.data in COSTLY for op in walk_ops(block))
+    for reader in readers:
+        inner = shape_of(reader)
+        if inner is None:
+            return False
+        if match_contraction(inner) is not None:
+            # A contraction reads each element many times, through packed tiles.
+            return False
+        reused = _reads_again(inner, buffer)
+        if reused and (costly or branches or shape.cost > CHEAP):
+            return False
+        if len(readers) > 1 and (costly or shape.cost > CHEAP):
+            return False
+        if sum(load.buffer is buffer for load in inner.loads) > 1 and (costly or shape.cost > CHEAP):
+            return False
+    return True
+
+
+def _reads_again(reader: Shape, buffer: SSAValue) -> bool:
+    """Whether a reader reads an element of the buffer more than once."""
+    for load in reader.loads:
+        if load.buffer is not buffer:
+            continue
+        missing = [a for a in reader.axes if a not in load.axes and reader.extent(a) != 1]
+        mixed = any(len(index.terms) > 1 for index in load.indices)
+        if missing or (mixed and reader.reduction):
+            return True
+    return False

@@ -1,0 +1,178 @@
+"""What the rules look at: the axes of a fresh block, what it reads by which axes, how much work it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from xdsl.ir import SSAValue
+
+from ....dialects import tir
+from ....dialects.tir.analysis import Analyzer, Expr
+from ....dialects.tir.analysis.expr import free_vars
+from ....support.walk import walk_ops
+from ...schedule.structure import child_blocks, const_int, loops_above
+
+# Calls that cost many times an addition.
+COSTLY = frozenset(
+    [
+        "exp",
+        "exp2",
+        "exp10",
+        "log",
+        "log2",
+        "log10",
+        "log1p",
+        "tanh",
+        "sigmoid",
+        "erf",
+        "pow",
+        "power",
+        "sin",
+        "cos",
+        "tan",
+        "asin",
+        "acos",
+        "atan",
+        "sinh",
+        "cosh",
+        "asinh",
+        "acosh",
+        "atanh",
+        "atan2",
+        "rsqrt",
+        "sqrt",
+        "fmod",
+        "hypot",
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Load:
+    """One load of a block: the buffer and its indices in terms of the block's axes."""
+
+    op: tir.LoadOp
+    buffer: SSAValue
+    indices: tuple[Expr, ...]
+    axes: frozenset[SSAValue]
+    """The axes that the indices use."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A block with each axis on a loop of its own."""
+
+    block: tir.BlockOp
+    axes: tuple[SSAValue, ...]
+    kinds: tuple[str, ...]
+    extents: tuple[int | None, ...]
+    """None where symbolic."""
+    loads: tuple[Load, ...]
+    stores: tuple[tir.StoreOp, ...]
+    """Without those of the init."""
+
+    @property
+    def spatial(self) -> list[SSAValue]:
+        return [a for a, kind in zip(self.axes, self.kinds, strict=True) if kind == "S"]
+
+    @property
+    def reduction(self) -> list[SSAValue]:
+        return [a for a, kind in zip(self.axes, self.kinds, strict=True) if kind == "R"]
+
+    def extent(self, axis: SSAValue) -> int | None:
+        """The extent of an axis."""
+        return self.extents[self.axes.index(axis)]
+
+    @property
+    def points(self) -> int:
+        """How many instances the block has; symbolic extents count as 1024."""
+        return prod(1024 if e is None else e for e in self.extents)
+
+    @property
+    def cost(self) -> int:
+        """Roughly, how many simple operations one instance is."""
+        total = 0
+        for op in walk_ops(self.block):
+            if isinstance(op, tir.CallOp):
+                total += 20 if op.intrinsic.data in COSTLY else 2
+            elif isinstance(op, tir.BinaryOp | tir.LoadOp | tir.StoreOp | tir.SelectOp | tir.CastOp):
+                total += 1
+        return max(total, 1)
+
+
+def shape_of(block: tir.BlockOp) -> Shape | None:
+    """The shape of a block as a person or TE wrote it; None when it is scheduled already, or more than loads and stores."""
+    loops = loops_above(block)
+    if block.predicate is not None or len(loops) != len(block.bindings) or block.annotations.data:
+        return None
+    for loop, binding, low, extent in zip(loops, block.bindings, block.dom_mins, block.dom_extents, strict=True):
+        plain = loop.loop_var is binding and loop.kind.data == "serial" and not loop.annotations.data
+        if not plain or const_int(loop.min) != 0 or const_int(low) != 0:
+            return None
+        if loop.extent is not extent and const_int(loop.extent) != const_int(extent):
+            return None
+        if const_int(extent) is None and loop.extent is not extent:
+            return None
+    kinds = tuple(k.data for k in block.iter_types.data)
+    if any(kind not in ("S", "R") for kind in kinds):
+        return None
+    analyzer = Analyzer()
+    axes = {analyzer.expr(v).atom: v for v in block.iter_vars}
+    loads: list[Load] = []
+    stores: list[tir.StoreOp] = []
+    for op in walk_ops(block):
+        if op is block or isinstance(op, tir.InitOp):
+            continue
+        if isinstance(op, tir.LoadOp):
+            indices = tuple(analyzer.expr(i) for i in op.indices)
+            used = frozenset(axes[a] for a in free_vars(*indices) if a in axes)
+            loads.append(Load(op, op.buffer, indices, used))
+        elif isinstance(op, tir.StoreOp):
+            if not isinstance(op.parent_op(), tir.InitOp):
+                stores.append(op)
+        elif isinstance(
+            op, tir.ForOp | tir.BlockOp | tir.WhileOp | tir.BufferOp | tir.AllocateOp | tir.EvaluateOp | tir.AssertOp
+        ):
+            return None
+    extents = tuple(const_int(e) for e in block.dom_extents)
+    return Shape(block, tuple(block.iter_vars), kinds, extents, tuple(loads), tuple(stores))
+
+
+def fresh_blocks(function: tir.PrimFuncOp) -> list[tir.BlockOp] | None:
+    """The blocks of a function that nobody has scheduled; None when someone has, or when it does more than compute blocks."""
+    for op in function.body.block.ops:
+        if isinstance(
+            op, tir.StoreOp | tir.WhileOp | tir.IfOp | tir.LaunchThreadOp | tir.AttrOp | tir.AssertOp | tir.ScopeOp
+        ):
+            return None
+        if isinstance(op, tir.CallOp | tir.AllocateOp):
+            return None
+    blocks = child_blocks(function)
+    if not blocks:
+        return None
+    for block in blocks:
+        if shape_of(block) is None or any(_shares(loop) for loop in loops_above(block)):
+            return None
+    return blocks
+
+
+def _shares(loop: tir.ForOp) -> bool:
+    """Whether a loop holds more than one loop or block."""
+    return sum(isinstance(op, tir.ForOp | tir.BlockOp | tir.IfOp | tir.StoreOp) for op in loop.body.block.ops) != 1
+
+
+def element_bytes(buffer: SSAValue) -> int:
+    """Bytes of an element."""
+    type_ = buffer.type
+    assert isinstance(type_, tir.BufferType)
+    dtype = type_.dtype
+    if isinstance(dtype, tir.types.IntegerType):
+        return (dtype.width.data + 7) // 8
+    return getattr(dtype, "bitwidth", 32) // 8
+
+
+def static_extents(buffer: SSAValue) -> tuple[int, ...] | None:
+    """A buffer's extents as numbers."""
+    assert isinstance(buffer.type, tir.BufferType)
+    return buffer.type.static_shape

@@ -1,0 +1,108 @@
+"""The pass `default-schedule`: functions that nobody scheduled get a schedule by rules on their shape and the target.
+
+The rules (`default_rules/`) use schedule primitives only, so that what they did can be printed and done by hand. A
+function with blocks that are already tiled, annotated, predicated or nested is left as it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from ...dialects import tir
+from ...support.target import Target, named
+from ..schedule import BlockRV, Schedule
+from ..schedule.structure import child_blocks
+from .default_rules.contraction import match_contraction, pays, schedule_contraction
+from .default_rules.elementwise import schedule_elementwise
+from .default_rules.inline import inline_blocks
+from .default_rules.reduction import schedule_reduction, schedule_rows, shared_rows
+from .default_rules.shape import fresh_blocks, shape_of
+from .rewriting import prim_funcs
+
+
+def schedule_function(sch: Schedule, function: tir.PrimFuncOp, target: Target) -> None:
+    """Schedules one function, which the schedule works on."""
+    blocks = fresh_blocks(function)
+    if blocks is None:
+        return
+    blocks = inline_blocks(sch, blocks)
+    handles = [_handle(sch, b) for b in blocks]
+    # Contractions first: they take what follows them along.
+    for handle in handles:
+        op = sch.get(handle)
+        assert isinstance(op, tir.BlockOp)
+        shape = shape_of(op)
+        match = None if shape is None else match_contraction(shape)
+        if match is not None and pays(match):
+            schedule_contraction(sch, handle, match, target)
+    left = [b for b in child_blocks(function) if shape_of(b) is not None and _is_root_nest(b)]
+    group = _row_group(left)
+    if group:
+        schedule_rows(sch, [_handle(sch, b) for b in group], shared_rows(group), target)
+    for block in left:
+        if block not in group:
+            schedule_block(sch, _handle(sch, block), target)
+
+
+def _handle(sch: Schedule, block: tir.BlockOp) -> BlockRV:
+    handle = sch.state.handle(block)
+    assert isinstance(handle, BlockRV)
+    return handle
+
+
+def _is_root_nest(block: tir.BlockOp) -> bool:
+    """Whether the block's loops hold nothing else."""
+    parent = block.parent_op()
+    outer: tir.ForOp | None = None
+    while isinstance(parent, tir.ForOp):
+        outer = parent
+        parent = parent.parent_op()
+    return outer is None or len(child_blocks(outer)) == 1
+
+
+def _row_group(blocks: list[tir.BlockOp]) -> list[tir.BlockOp]:
+    """The stages at the end of a function that may run row by row: at least one reduction among them."""
+    for start in range(len(blocks) - 1):
+        group = blocks[start:]
+        reductions = sum(any(k.data == "R" for k in b.iter_types.data) for b in group)
+        if reductions and shared_rows(group):
+            return group
+    return []
+
+
+def schedule_block(sch: Schedule, block: BlockRV, target: Target) -> None:
+    """Schedules one block by its kind."""
+    op = sch.get(block)
+    assert isinstance(op, tir.BlockOp)
+    shape = shape_of(op)
+    if shape is None:
+        return
+    if shape.reduction:
+        schedule_reduction(sch, block, target)
+    else:
+        schedule_elementwise(sch, block, target)
+
+
+@dataclass(frozen=True)
+class DefaultSchedule(ModulePass):
+    """Schedules functions by rules on shape and target.
+
+    `cpu` is LLVM's name of the processor ("" for this one), `threads` how many threads parallel loops may use (0: all).
+    """
+
+    name = "default-schedule"
+
+    cpu: str = ""
+    threads: int = 0
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Schedules every function of the module that is not scheduled yet."""
+        target = named(self.cpu, self.threads or None)
+        sch = Schedule(op)
+        for function in prim_funcs(op):
+            sch.work_on(function.sym_name.data)
+            schedule_function(sch, function, target)

@@ -11,7 +11,7 @@ from xdsl.ir import Operation, SSAValue
 from ....support.diagnostics import error_at
 from ..buffer import LoadOp
 from ..expr import CallOp
-from ..types import element_of
+from ..types import BufferType, HandleType, ReducerType, RegionType, StringType, TokenType, element_of
 from .compiler import Compiler, handles
 from .frame import Frame, Step
 from .intrinsics import extern_function, float_call, integer_call, reinterpret
@@ -107,9 +107,11 @@ def _function(op: CallOp) -> tuple[Callable[..., Any] | None, int]:
         dtype = dtype_of(result, op)
         return lambda *values: scalar_or_array(np.asarray(function(*values)).astype(dtype)), skipped
     operand = op.arguments[0].type
+    if isinstance(operand, StringType | TokenType | RegionType | ReducerType | BufferType):
+        return None, 0
     if name == "reinterpret":
-        if not isinstance(operand, type(result)) and "handle" in str(result):
-            return None, 0
+        if isinstance(result, HandleType) or isinstance(operand, HandleType):
+            return (_null, 0) if isinstance(result, HandleType) and is_integer(operand) else (None, 0)
         return reinterpret(operand, result, op), 0
     if name in ("vectorlow", "vectorhigh", "vectorcombine"):
         return _halves(name), 0
@@ -119,6 +121,11 @@ def _function(op: CallOp) -> tuple[Callable[..., Any] | None, int]:
         return lambda pointer: pointer is None, 0
     function = integer_call(name, result, operand, op) or float_call(name, operand, op)
     return function, 0
+
+
+def _null(address: Value) -> None:
+    """The handle of an address: only that of 0, which points nowhere, means something here."""
+    return
 
 
 def _halves(name: str) -> Callable[..., Any]:
@@ -136,6 +143,8 @@ def _constant_call(op: CallOp) -> Value:
     if name == "type_annotation":
         return ()
     type = op.result.type
+    if name == "vscale":
+        return 1  # the shortest scalable vectors; a program must do with any
     if name not in ("min_value", "max_value", "infinity", "undef"):
         return None
     dtype = dtype_of(type, op)

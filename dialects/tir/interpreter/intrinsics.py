@@ -213,7 +213,9 @@ def reinterpret(source: Attribute, target: Attribute, op: Operation) -> Function
     """The same bits as another type, of as many bytes; lanes may become fewer and wider, or more and narrower."""
     before, after = dtype_of(source, op), dtype_of(target, op)
     if before.itemsize * lanes_of(source) != after.itemsize * lanes_of(target):
-        raise error_at(op, f"T.reinterpret keeps the bits: {type_to_dtype(source)} is not as wide as {type_to_dtype(target)}")
+        raise error_at(
+            op, f"T.reinterpret keeps the bits: {type_to_dtype(source)} is not as wide as {type_to_dtype(target)}"
+        )
 
     def apply(value: Any) -> Any:
         array = np.ascontiguousarray(as_array(value, before))

@@ -19,7 +19,7 @@ from xdsl.dialects.builtin import (
     FloatAttr,
     IntegerAttr,
     IntegerType,
-    NoneAttr,
+    NoneType,
     StringAttr,
     TensorType,
 )
@@ -350,7 +350,7 @@ def to_attribute(value: AttrValue) -> Attribute:
 
     match value:
         case None:
-            return NoneAttr()
+            return NoneType()  # MLIR's text has no other none
         case bool():
             return IntegerAttr(int(value), i1)
         case int():
@@ -368,7 +368,7 @@ def to_attribute(value: AttrValue) -> Attribute:
 def from_attribute(attribute: Attribute) -> AttrValue:
     """The inverse of `to_attribute`; lists come back as tuples. Other attributes (nested IR) come back as they are."""
     match attribute:
-        case NoneAttr():
+        case NoneType():
             return None
         case IntegerAttr():
             value = attribute.value.data

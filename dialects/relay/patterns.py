@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import ArrayAttr, NoneAttr, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, NoneType, StringAttr
 from xdsl.ir import Attribute, ParametrizedAttribute
 from xdsl.irdl import irdl_attr_definition, param_def
 
@@ -26,7 +26,7 @@ class VarPattern(ParametrizedAttribute):
 
     @staticmethod
     def get(name: str, annotation: Attribute | None = None) -> VarPattern:
-        return VarPattern(StringAttr(name), annotation or NoneAttr())
+        return VarPattern(StringAttr(name), annotation or NoneType())
 
 
 @irdl_attr_definition

@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, NoneAttr, StringAttr, UnitAttr, i64
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, NoneType, StringAttr, UnitAttr, i64
 from xdsl.ir import Attribute, Operation
 
 from ...support.diagnostics import Diagnostic, MirError
@@ -219,7 +219,7 @@ def _param_attr(param: Param) -> DictionaryAttr:
 
 def _param_of(attr: Attribute) -> Param:
     data = attr.data if isinstance(attr, DictionaryAttr) else {}
-    name, dtype, shape, scope = (data.get(key, NoneAttr()) for key in ("name", "dtype", "shape", "scope"))
+    name, dtype, shape, scope = (data.get(key, NoneType()) for key in ("name", "dtype", "shape", "scope"))
     if not isinstance(name, StringAttr):
         raise _refuse(f"{SIGNATURE}: a parameter needs a name")
     if not isinstance(dtype, StringAttr):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, NoneAttr, StringAttr, TupleType
+from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, NoneType, StringAttr, TupleType
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 
 from ...dialects.relay import ir
@@ -350,7 +350,7 @@ class Builder(CallReader):
             case "wildcard":
                 return WildcardPattern()
             case "variable":
-                return VarPattern(StringAttr(names[pattern.token]), pattern.annotation or NoneAttr())
+                return VarPattern(StringAttr(names[pattern.token]), pattern.annotation or NoneType())
             case "tuple":
                 return TuplePattern.get([self._pattern_attribute(p, names) for p in pattern.fields])
             case _:

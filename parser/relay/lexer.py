@@ -27,7 +27,7 @@ _TOKEN = re.compile(
     | (?P<TENSOR>Tensor[ ]?\[[ ]?\((?:[^()"]|\([^()]*\))*\),[ ]?[a-z0-9_]+[ ]?\])
     | (?P<NUMBER>(?:(?<![\w)\]"][ ])(?<![\w)\]"])-)?
         (?:[0-9]+(?:\.[0-9]+|\.(?![0-9A-Za-z_]))?(?:[eE][+-]?[0-9]+)?{_SUFFIX} | (?:inf|nan)f(?:16|32|64)?)(?![A-Za-z0-9_]))
-    | (?P<KEY>(?<![:>])(?<![:>][ ]){_NAME}[ ]?=(?![=>]))  # not a type before the = of a let
+    | (?P<KEY>(?<![:>])(?<![:>][ ])(?!_[ ]?=){_NAME}[ ]?=(?![=>]))  # not what stands before the = of a let
     | (?P<NAME>{_NAME})
     | (?P<PROJECTION>\.[0-9]+)
     | (?P<STRING>{_QUOTED})

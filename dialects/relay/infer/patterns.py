@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from xdsl.dialects.builtin import ArrayAttr, NoneAttr, TupleType
+from xdsl.dialects.builtin import ArrayAttr, NoneType, TupleType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ....support.diagnostics import MirError, error_at
@@ -55,7 +55,7 @@ class PatternTyping:
         match pattern:
             case VarPattern():
                 type = value
-                if not isinstance(pattern.annotation, NoneAttr):
+                if not isinstance(pattern.annotation, NoneType):
                     annotation = inference.unifier.open(pattern.annotation)
                     type = inference.expect(op, f"the pattern's %{pattern.var_name.data}", annotation, value)
                 inference.bind_variable(next(arguments), type)

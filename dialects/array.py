@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+HASHED_ITEMS = 64
+
+
 class ArrayBox:
     """A numpy array with value equality: same dtype, same shape, same bytes. The digest is computed once, when first asked for.
 
@@ -49,7 +52,9 @@ class ArrayBox:
         return same_type and self.digest == other.digest
 
     def __hash__(self) -> int:
-        return hash((self.array.shape, self.array.dtype.name))
+        # The beginning tells most arrays apart without reading a large, perhaps mapped, one whole.
+        beginning = self.array.reshape(-1)[:HASHED_ITEMS].tobytes()
+        return hash((self.array.shape, self.array.dtype.name, beginning))
 
 
 @irdl_attr_definition

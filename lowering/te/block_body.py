@@ -13,6 +13,7 @@ from ...dialects import te, tir
 from ...dialects.te.expr import FLOAT_LIMITS, INT_LIMITS, is_float
 from ...dialects.tir.types import type_to_dtype
 from ...support.deep import in_deep_stack
+from . import make
 
 if TYPE_CHECKING:
     from .create_prim_func import Lowering
@@ -132,7 +133,7 @@ class BlockBody:
 
     def _copy(self, op: Operation, operands: Sequence[SSAValue]) -> Operation:
         if isinstance(op, te.ReadOp):
-            copied: Operation = tir.LoadOp(self.lowering.buffers[op.tensor], operands)
+            copied: Operation = make.load(self.lowering.buffers[op.tensor], operands)
         else:
             copied = type(op).create(
                 operands=operands,

@@ -16,6 +16,7 @@ from ...dialects.te.dependence import needed_ops, steps_of
 from ...dialects.te.sharing import shared_values, tree_size
 from ...dialects.tir.types import I1, I32, I64
 from ...support.diagnostics import error_at
+from . import make
 from .block_body import BlockBody, combined, identity
 from .regions import Accesses, RegionBuilder
 from .scan import lower_scan
@@ -82,8 +83,8 @@ class Lowering:
         self.nest: Operation | None = None
         self.shared = shared_values(function.body.block, MOST_REPEATED)
         self.constants: dict[tuple[int, Attribute], SSAValue] = {}
-        self.buffer_names = set(names)
-        self.block_names: set[str] = set()
+        self.buffer_names = dict.fromkeys(names, 0)
+        self.block_names: dict[str, int] = {}
         self.bound: set[SSAValue] = set()
         self.needed = needed_ops(function)
 
@@ -334,7 +335,7 @@ class Lowering:
         else:
             reads = [body.value(op.values[i]) for i in group]
             for value, output in zip(reads, outputs, strict=True):
-                body.add(tir.StoreOp(value, output, spatial), op.location)
+                body.add(make.store(value, output, spatial), op.location)
             skip = []
         accesses, writes = Accesses(), Accesses()
         accesses.collect(reads, skip)
@@ -370,10 +371,10 @@ class Lowering:
         start = BlockBody(self, init.body.block, dict(body.known))
         for index, output in enumerate(outputs):
             value = start.value(reduction.init[index]) if reduction.init else identity(reduction, index, start)
-            start.add(tir.StoreOp(value, output, spatial), location)
+            start.add(make.store(value, output, spatial), location)
 
         def load(output: SSAValue) -> SSAValue:
-            return body.add(tir.LoadOp(output, spatial), location).results[0]
+            return body.add(make.load(output, spatial), location).results[0]
 
         before = [partial(load, output) for output in outputs]
         sources = [partial(body.value, source) for source in reduction.sources]
@@ -391,7 +392,7 @@ class Lowering:
                 lets[-1].name_hint = name if name.isidentifier() else None
             results = lets
         for value, output in zip(results, outputs, strict=True):
-            body.add(tir.StoreOp(value, output, spatial), location)
+            body.add(make.store(value, output, spatial), location)
         return results
 
     def _extern(self, op: te.ExternOp) -> None:
@@ -456,13 +457,14 @@ def _scan_of(result: SSAValue) -> te.ScanOp | None:
     )
 
 
-def unique(name: str, taken: set[str]) -> str:
-    """The name, with a number where it is taken: A, A_1, A_2."""
-    found, number = name, 0
+def unique(name: str, taken: dict[str, int]) -> str:
+    """The name, with a number where it is taken: A, A_1, A_2. `taken` has the last number tried with each name."""
+    found, number = name, taken.get(name, 0)
     while found in taken:
         number += 1
         found = f"{name}_{number}"
-    taken.add(found)
+    taken[name] = number
+    taken.setdefault(found, 0)
     return found
 
 

@@ -13,6 +13,7 @@ from xdsl.rewriter import InsertPoint
 from ...dialects import tir
 from ...dialects.tir.analysis import Analyzer, Expr, Kind
 from ...dialects.tir.analysis.expr import maximum, minimum
+from . import make
 
 # Calls whose result an index may hold; of any other call's result nothing is known.
 _INDEX_CALLS = frozenset(["shift_left", "shift_right", "bitwise_and", "bitwise_or", "bitwise_xor", "likely"])
@@ -86,7 +87,7 @@ class RegionBuilder:
         """The whole buffer."""
         assert isinstance(buffer.type, tir.BufferType)
         extents = [self.extent(buffer, dim) for dim in range(buffer.type.rank)]
-        return self._add(tir.BufferRegionOp(buffer, [self._constant(0, e.type) for e in extents], extents))
+        return self._add(make.region(buffer, [self._constant(0, e.type) for e in extents], extents))
 
     def region(self, access: Access) -> SSAValue:
         """The box that covers all accesses."""
@@ -98,7 +99,7 @@ class RegionBuilder:
             low, length = self._interval(indices) or self._everything(access.buffer, dim)
             mins.append(low)
             extents.append(length)
-        return self._add(tir.BufferRegionOp(access.buffer, mins, extents))
+        return self._add(make.region(access.buffer, mins, extents))
 
     def _everything(self, buffer: SSAValue, dim: int) -> tuple[SSAValue, SSAValue]:
         extent = self.extent(buffer, dim)

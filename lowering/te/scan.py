@@ -9,6 +9,7 @@ from xdsl.ir import Block, SSAValue
 
 from ...dialects import te, tir
 from ...dialects.te.dependence import steps_of
+from . import make
 from .regions import Accesses
 
 if TYPE_CHECKING:
@@ -57,8 +58,8 @@ def _copy_init(lowering: Lowering, scan: te.ScanOp, init: SSAValue, buffer: SSAV
     lowering.append(made, block)
     axes = list(made.iter_vars)
     source = lowering.buffers[init]
-    load = tir.LoadOp(source, axes)
-    store = tir.StoreOp(load, buffer, axes)
+    load = make.load(source, axes)
+    store = make.store(load.result, buffer, axes)
     load.location = store.location = scan.location
     made.body.block.add_ops([load, store])
     reads, writes = Accesses(), Accesses()

@@ -32,6 +32,8 @@ class _FunctionPrinter:
     def __init__(self, function: te.FuncOp):
         self.function = function
         self.taken: set[str] = set(globals_of_te())
+        # The last number tried behind each name.
+        self.numbers: dict[str, int] = {}
         self.names: dict[SSAValue, str] = {}
         self.exprs = ExprPrinter(self.names)
         self.lines: list[str] = []
@@ -79,11 +81,12 @@ class _FunctionPrinter:
     def _fresh(self, wanted: str, hidden: Iterable[str] = ()) -> str:
         base = "".join(c if c.isalnum() or c == "_" else "_" for c in wanted) or "v"
         base = base if _is_name(base) else f"v_{base}"
-        name, number = base, 0
+        name, number = base, self.numbers.get(base, 0)
         while name in self.taken or name in hidden or not _is_name(name):
             number += 1
             name = f"{base}_{number}"
         self.taken.add(name)
+        self.numbers[base] = number
         return name
 
     # Definitions -----------------------------------------------------------------------------------------------------

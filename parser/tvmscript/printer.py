@@ -1,11 +1,11 @@
-"""Functions and statements as text, in the style of TVM 0.16's printer."""
+"""A function and its statements as text, in the style of TVM 0.16's printer."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from xdsl.dialects.builtin import DictionaryAttr, IntAttr, IntegerAttr, ModuleOp, NoneType, StringAttr
-from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
+from xdsl.dialects.builtin import NoneType
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...dialects.tir.buffer import (
     AllocateConstOp,
@@ -36,86 +36,23 @@ from ...dialects.tir.stmt import (
     WhileOp,
     WritesOp,
 )
-from ...dialects.tir.types import F32, BufferType, HandleType
+from ...dialects.tir.types import BufferType, HandleType
 from ...support.diagnostics import error_at
 from .names import Names
 from .plan import Plan
+from .print_definitions import DefinitionPrinter, shape_text
 from .print_expressions import (
-    ExpressionPrinter,
     annotation,
-    attribute_text,
     dictionary_text,
     dtype,
-    float_text,
     integer_text,
     quoted,
 )
 
 _TAB = "    "
-_IMPORT_IR = "# from tvm.script import ir as I"
-_IMPORT_TIR = "# from tvm.script import tir as T"
 
 
-def print_groups(groups: Sequence[Sequence[Operation]], module: ModuleOp) -> list[str]:
-    """The text of each group of functions; the import lines stand before the first."""
-    callees: dict[str, str] = {}
-    for op in module.ops:
-        if isinstance(op, PrimFuncOp) and (name := module_of(op)) is not None:
-            callees[op.sym_name.data] = f"{name}.{op.sym_name.data}"
-    texts = [_print_group(group, module, callees) for group in groups]
-    empty = _empty_modules(module, callees)
-    classes = bool(callees or empty)
-    header = f"{_IMPORT_IR}\n{_IMPORT_TIR}\n" if classes else f"{_IMPORT_TIR}\n"
-    return [f"{header}\n{''.join(f'{e}' for e in empty)}{texts[0]}", *texts[1:]] if texts else []
-
-
-def module_of(op: Operation) -> str | None:
-    """The class that a function is printed in."""
-    name = op.attributes.get("ir_module")
-    return name.data if isinstance(name, StringAttr) else None
-
-
-def _module_attributes(module: ModuleOp) -> dict[str, Attribute]:
-    known = module.attributes.get("tir.ir_modules")
-    return dict(known.data) if isinstance(known, DictionaryAttr) else {}
-
-
-def _empty_modules(module: ModuleOp, callees: dict[str, str]) -> list[str]:
-    """Classes that have attributes or nothing, but no function."""
-    used = {name.partition(".")[0] for name in callees.values()}
-    return [
-        f"@I.ir_module\nclass {name}:\n{_module_head(attributes) or _TAB + 'pass'}\n\n"
-        for name, attributes in _module_attributes(module).items()
-        if name not in used
-    ]
-
-
-def _module_head(attributes: Attribute | None) -> str:
-    if isinstance(attributes, DictionaryAttr) and attributes.data:
-        return f"{_TAB}I.module_attrs({dictionary_text(attributes)})\n"
-    return ""
-
-
-def _print_group(group: Sequence[Operation], module: ModuleOp, callees: dict[str, str]) -> str:
-    """Functions; neighbours of one class together."""
-    parts: list[str] = []
-    attributes = _module_attributes(module)
-    current: str | None = None
-    for op in group:
-        if not isinstance(op, PrimFuncOp):
-            raise error_at(op, f"'{op.name}' is no prim_func")
-        name = module_of(op)
-        text = FunctionPrinter(op, callees).print(_TAB if name else "")
-        if name is not None and name != current:
-            head = _module_head(attributes.get(name))
-            parts.append(f"@I.ir_module\nclass {name}:\n{head}{text}")
-        else:
-            parts.append(text)
-        current = name
-    return "\n\n".join(parts)
-
-
-class FunctionPrinter(ExpressionPrinter):
+class FunctionPrinter(DefinitionPrinter):
     """Prints one function."""
 
     def __init__(self, op: PrimFuncOp, callees: dict[str, str]):
@@ -228,15 +165,8 @@ class FunctionPrinter(ExpressionPrinter):
             return
         together = self.declared_together(op)
         names = [self.names.define(var.result, var.var_name.data) for var in together]
-        makers = [f"{_maker(var.result.type)}({'is_size_var=True' if var.size_var else ''})" for var in together]
+        makers = [f"{annotation(var.result.type)}({'is_size_var=True' if var.size_var else ''})" for var in together]
         self.line(f"{', '.join(names)} = {', '.join(makers)}")
-
-    def is_inline_name(self, op: VarOp) -> bool:
-        """Whether a variable is nothing but one stride of a buffer."""
-        use = op.result.get_unique_use()
-        if use is None or not isinstance(use.operation, BufferOp) or op.size_var is not None:
-            return False
-        return any(stride is op.result for stride in use.operation.strides)
 
     def declared_together(self, op: VarOp) -> list[VarOp]:
         """The variables in a row from `op` on which the buffer behind them declares by its shape."""
@@ -390,31 +320,6 @@ class FunctionPrinter(ExpressionPrinter):
             self.line("pass")
         self.indent = outer
 
-    def is_remapped(self, op: BlockOp, k: int) -> bool:
-        """Whether axis k runs over the range of the loop it is bound to, and no more is to be said of it."""
-        binding = op.bindings[k]
-        loop = binding.owner.parent_op() if isinstance(binding, BlockArgument) else None
-        return (
-            op.iter_types.data[k].data in "SR"
-            and isinstance(loop, ForOp)
-            and same_expression(op.dom_mins[k], loop.min)
-            and same_expression(op.dom_extents[k], loop.extent)
-        )
-
-    def axes_text(self, op: BlockOp, run: list[int]) -> str:
-        """The right side of an axis, or of several that are remapped together."""
-        if len(run) > 1:
-            kinds = "".join(op.iter_types.data[k].data for k in run)
-            return f"T.axis.remap({quoted(kinds)}, [{self.texts([op.bindings[k] for k in run])}])"
-        k = run[0]
-        low, extent = op.dom_mins[k], op.dom_extents[k]
-        const = as_const(low)
-        dom = self.text(extent)
-        if const is None or const.value != 0:
-            dom = f"({self.text(low)}, {self.stop(low, extent)})"
-        kind = {"S": "spatial", "R": "reduce"}.get(op.iter_types.data[k].data, op.iter_types.data[k].data)
-        return f"T.axis.{kind}({dom}, {self.text(op.bindings[k])})"
-
     def print_regions(self, op: ReadsOp | WritesOp) -> None:
         """`T.reads(A[i])`."""
         self.line(f"T.{op.name[4:]}({self.texts(op.operands)})")
@@ -431,83 +336,15 @@ class FunctionPrinter(ExpressionPrinter):
         text = self.buffer_text(op)
         self.line(f"{self.names.define(op.result, op.var_name.data)} = {text}")
 
-    def buffer_text(self, op: BufferOp) -> str:
-        """The call that makes a buffer."""
-        type_ = op.result.type
-        arguments: list[str] = []
-        function = _BUFFER_FUNCTIONS[type(op)]
-        if isinstance(op, DeclBufferOp) and op.implicit.value.data:
-            function = "T.Buffer"
-        if isinstance(op, MatchBufferOp) and op.source is not None:
-            arguments.append(self.text(op.source))
-        arguments.append(shape_text(self.dims(type_.shape.data, op.shape)))
-        if type_.dtype != F32:
-            arguments.append(dtype(type_.dtype))
-        data = op.data if isinstance(op, MatchBufferOp) else op.source
-        if data is not None:
-            arguments.append(f"data={self.text(data)}")
-        if op.stride_dims.data:
-            arguments.append(f"strides={shape_text(self.dims(op.stride_dims.data, op.strides))}")
-        if op.elem_offset is not None:
-            arguments.append(f"elem_offset={self.text(op.elem_offset)}")
-        if type_.scope.data != "global":
-            arguments.append(f"scope={quoted(type_.scope.data)}")
-        for key, attr in (("align", op.data_alignment), ("offset_factor", op.offset_factor)):
-            if attr is not None:
-                arguments.append(f"{key}={attr.value.data}")
-        if op.buffer_type is not None:
-            arguments.append(f"buffer_type={quoted(op.buffer_type.data)}")
-        if op.axis_separators is not None:
-            numbers = [
-                str(a.data) if isinstance(a, IntAttr) else attribute_text(a, op) for a in op.axis_separators.data
-            ]
-            arguments.append(f"axis_separators=[{', '.join(numbers)}]")
-        return f"{function}({', '.join(arguments)})"
-
-    def dims(self, dims: Sequence[Attribute], values: Sequence[SSAValue]) -> list[str]:
-        """Extents or strides; a variable that is nothing else is the name of a stride, in quotes."""
-        pending = iter(values)
-        texts: list[str] = []
-        for dim in dims:
-            if isinstance(dim, IntegerAttr):
-                texts.append(integer_text(dim.value.data, dim.type))
-                continue
-            value = next(pending)
-            var = value.owner
-            if isinstance(var, VarOp) and value not in self.names.of and self.is_inline_name(var):
-                texts.append(quoted(var.var_name.data))
-            else:
-                texts.append(self.text(value))
-        return texts
-
     def print_allocate(self, op: AllocateOp) -> None:
         """`p = T.allocate([n], "float32", "global")`."""
         text = self.allocate_text(op)
         self.line(f"{self.names.define(op.result, op.var_name.data)} = {text}")
 
-    def allocate_text(self, op: AllocateOp) -> str:
-        arguments = [f"[{self.texts(op.extents)}]", dtype(op.dtype), quoted(op.scope.data)]
-        if op.condition is not None:
-            arguments.append(self.text(op.condition))
-        if op.annotations.data:
-            arguments.append(f"annotations={dictionary_text(op.annotations, op)}")
-        return f"T.allocate({', '.join(arguments)})"
-
     def print_allocate_const(self, op: AllocateConstOp) -> None:
         """`p = T.allocate_const([1, 2], "int32", [2])`."""
         text = self.allocate_const_text(op)
         self.line(f"{self.names.define(op.result, op.var_name.data)} = {text}")
-
-    def allocate_const_text(self, op: AllocateConstOp) -> str:
-        array = op.data.array
-        pointee = op.result.type.pointee
-        numbers = array.reshape(-1).tolist()
-        floats = not hasattr(pointee, "signedness")
-        texts = [_plain_float(float(n), pointee) if floats else str(int(n)) for n in numbers]
-        arguments = [f"[{', '.join(texts)}]", dtype(pointee), f"[{', '.join(map(str, array.shape))}]"]
-        if op.annotations.data:
-            arguments.append(f"annotations={dictionary_text(op.annotations, op)}")
-        return f"T.allocate_const({', '.join(arguments)})"
 
     # Scopes, attributes, threads
 
@@ -565,23 +402,9 @@ class FunctionPrinter(ExpressionPrinter):
         """`T.attr(node, "key", value)`."""
         self.line(self.attr_text(op))
 
-    def attr_text(self, op: AttrOp) -> str:
-        return f"T.attr({self.text(op.node)}, {quoted(op.key.data)}, {self.text(op.value)})"
-
     def print_realize(self, op: RealizeOp) -> None:
         """`T.realize(A[0:16], "global")`."""
         self.line(self.realize_text(op))
-
-    def realize_text(self, op: RealizeOp) -> str:
-        arguments = [self.text(op.region)]
-        condition = None if op.condition is None else self.text(op.condition)
-        if op.producer is not None:
-            arguments += [condition] if condition is not None else []
-            arguments += [quoted(op.scope.data)] if op.scope is not None else []
-            return f"T.ProducerRealize({', '.join(arguments)})"
-        arguments += [quoted(op.scope.data)] if op.scope is not None else []
-        arguments += [f"condition={condition}"] if condition is not None else []
-        return f"T.realize({', '.join(arguments)})"
 
     def print_prefetch(self, op: PrefetchOp) -> None:
         """`T.prefetch(A, [T.Range(0, 16)])`."""
@@ -606,10 +429,6 @@ class FunctionPrinter(ExpressionPrinter):
         else:
             self.line(f"{self.names.define(op.result, op.var_name.data)} = {text}")
 
-    def launch_text(self, op: LaunchThreadOp) -> str:
-        thread = quoted(op.thread.data) if op.env is None else self.names.name(op.env)
-        return f"T.launch_thread({thread}, {self.text(op.extent)})"
-
     def print_nothing(self, op: Operation) -> None:
         """A terminator."""
 
@@ -619,21 +438,6 @@ def type_is_int32(type: Attribute) -> bool:
     from ...dialects.tir.types import I32
 
     return type == I32
-
-
-def _plain_float(value: float, type: Attribute) -> str:
-    text = float_text(value, type)
-    inner = text[text.index("(") + 1 : -1]
-    return text if inner.startswith('"') else inner
-
-
-def _maker(type: Attribute) -> str:
-    return annotation(type)
-
-
-def shape_text(dims: Sequence[str]) -> str:
-    """A tuple."""
-    return f"({dims[0]},)" if len(dims) == 1 else f"({', '.join(dims)})"
 
 
 def is_plain(op: ForOp) -> bool:
@@ -664,26 +468,6 @@ def _uses_any(value: SSAValue, variables: set[SSAValue]) -> bool:
     return False
 
 
-def same_expression(a: SSAValue, b: SSAValue) -> bool:
-    """Whether two values are one, or the same expression of the same variables."""
-    pending = [(a, b)]
-    steps = 0
-    while pending:
-        x, y = pending.pop()
-        steps += 1
-        if x is y:
-            continue
-        p, q = x.owner, y.owner
-        if isinstance(p, Block) or isinstance(q, Block) or type(p) is not type(q) or steps > 1000:
-            return False
-        if isinstance(p, VarOp | LetOp | BufferOp) or p.regions or x.type != y.type or p.properties != q.properties:
-            return False
-        if len(p.operands) != len(q.operands):
-            return False
-        pending += zip(p.operands, q.operands, strict=True)
-    return True
-
-
 def _contains_block(ops: Sequence[Operation]) -> bool:
     pending = list(ops)
     while pending:
@@ -696,11 +480,6 @@ def _contains_block(ops: Sequence[Operation]) -> bool:
     return False
 
 
-_BUFFER_FUNCTIONS: dict[type[Operation], str] = {
-    MatchBufferOp: "T.match_buffer",
-    AllocBufferOp: "T.alloc_buffer",
-    DeclBufferOp: "T.decl_buffer",
-}
 _SCOPES = (AttrOp, AllocateOp, AllocateConstOp, DeclBufferOp, LaunchThreadOp, LetOp, RealizeOp, AssertOp)
 _PRINTERS: dict[type[Operation], Callable[..., None]] = {
     LetOp: FunctionPrinter.print_let,

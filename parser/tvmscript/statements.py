@@ -2,46 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, NoneType, StringAttr
-from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, NoneType, StringAttr
+from xdsl.ir import Attribute, Block, BlockArgument, Region, SSAValue
 from xdsl.rewriter import Rewriter
 
 from ...dialects.tir.buffer import (
-    NO_ATTRS,
-    AllocBufferOp,
     BufferGetOp,
     BufferRegionOp,
-    DeclBufferOp,
     MatchBufferOp,
-    StoreOp,
-    accessed_type,
-    buffer_name,
 )
-from ...dialects.tir.expr import CallOp, ConstOp, LetOp, VarOp, YieldOp
-from ...dialects.tir.operators import Const, Value, is_float
+from ...dialects.tir.expr import CallOp, ConstOp, VarOp
 from ...dialects.tir.stmt import (
-    AssertOp,
     AttrOp,
-    EnvThreadOp,
     EvaluateOp,
-    ForOp,
-    IfOp,
-    LaunchThreadOp,
     PrefetchOp,
     PrimFuncOp,
     RealizeOp,
-    ScopeOp,
-    WhileOp,
 )
-from ...dialects.tir.types import I1, I32, BufferType, HandleType, StringType, element_of, lanes_of, type_to_dtype
+from ...dialects.tir.types import HandleType, StringType
 from ...support.diagnostics import MirError
-from .blocks import Blocks, called, contains_block, has_axes
-from .buffers import _FIELDS, BufferSpec
-from .expressions import hint, segments
-from .linear import literal_int
+from .blocks import called, contains_block, has_axes
+from .buffers import BufferSpec
+from .control import Control
+from .definitions import RESERVED
+from .expressions import hint
 from .scope import Callee
 from .tree import (
     Annotated,
@@ -56,7 +42,6 @@ from .tree import (
     Function,
     If,
     Index,
-    Lambda,
     Return,
     Sequence,
     Stmt,
@@ -65,14 +50,8 @@ from .tree import (
     With,
 )
 
-_LOOPS = {
-    "range": "serial", "T.serial": "serial", "T.parallel": "parallel", "T.vectorized": "vectorized", "T.unroll": "unrolled",
-    "T.unrolled": "unrolled", "T.thread_binding": "thread_binding",
-}  # fmt: skip
-_RESERVED = frozenset(["T", "I", "tvm", "True", "False", "None", "range"])
 
-
-class FunctionReader(Blocks):
+class FunctionReader(Control):
     """Reads one prim_func."""
 
     func_attrs: dict[str, Attribute]
@@ -137,11 +116,11 @@ class FunctionReader(Blocks):
         for parameter in tree.parameters:
             name, annotation = parameter.name, parameter.annotation
             with self.recovering():
-                if name in names or name in _RESERVED:
+                if name in names or name in RESERVED:
                     self.fail(
                         name,
                         f"'{name}' cannot be a parameter"
-                        if name in _RESERVED
+                        if name in RESERVED
                         else f"two parameters are called '{name}'",
                     )
                 if annotation is None:
@@ -287,184 +266,6 @@ class FunctionReader(Blocks):
         else:
             self.fail(target, "this cannot be assigned to", "assign to a name, or to an element of a buffer, A[i]")
 
-    def store(self, target: Index, value: Value, token: Token) -> None:
-        """`A[i, j] = value`: the value is cast as TVM does, except from float to integer."""
-        buffer = self.buffer(target.base)
-        indices = [self.access_index(item) for item in target.items]
-        self.check_rank(buffer, len(indices), target)
-        self.location = self.at(token)
-        assert isinstance(buffer.type, BufferType)
-        wanted = accessed_type(buffer.type, [i.type for i in indices])
-        if value.type != wanted:
-            value = self.convert(value, wanted, f"'{buffer_name(buffer)}' holds")
-        stored = self.value(value)
-        self.location = self.at(target)
-        op = StoreOp.create(
-            operands=(buffer, *indices, stored),
-            properties={"operandSegmentSizes": segments(1, len(indices), 0, 1)},
-            location=self.location,
-        )
-        self.ops.append(op)
-
-    def convert(self, value: Value, wanted: Attribute, subject: str) -> Value:
-        """A value as the dtype it is assigned to: constants adapt, numbers are cast where nothing is cut off."""
-        described = self.describe(self.value(value) if not isinstance(value, Const) else value)
-        if lanes_of(value.type) not in (1, lanes_of(wanted)):
-            raise self.error(f"{subject} {type_to_dtype(wanted)} here, but the value is {described}")
-        element, given = element_of(wanted), element_of(value.type)
-        if isinstance(element, HandleType | StringType) or isinstance(given, HandleType | StringType | BufferType):
-            raise self.error(f"{subject} {type_to_dtype(wanted)} here, but the value is {described}")
-        cuts = is_float(given) and not is_float(element)
-        if cuts and not (isinstance(value, Const) and float(value.value).is_integer()):
-            raise self.error(
-                f"{subject} {type_to_dtype(wanted)} here, but the value is {described}",
-                f'to cut off the fraction, write T.Cast("{type_to_dtype(wanted)}", …)',
-            )
-        return self.cast(value, wanted)
-
-    def assign_name(self, name: Token, value: Expr) -> None:
-        """`x = …`: a buffer, an allocation, a thread, a variable, or a let."""
-        if "." in name and not called(value):
-            self.fail(name, f"'{name}' cannot be assigned to")
-        if name in _RESERVED:
-            self.fail(name, f"'{name}' cannot be defined again")
-        if isinstance(value, Call) and isinstance(value.function, Token):
-            made = self.definition(str(name), value)
-            if made is not None:
-                self.define(str(name), made)
-                return
-        if isinstance(value, Index) and value.base in ("T.Buffer", "T.buffer_decl"):
-            spec = self.annotation(value)
-            assert spec is not None
-            properties = {"implicit": IntegerAttr(1, I1)}
-            self.define(str(name), self.make_buffer(DeclBufferOp, str(name), spec, properties=properties))
-            return
-        if isinstance(value, Lambda | Sequence):
-            self.fail(name, "only scalars, buffers and handles have names", "write the list where it is used")
-        entry = self.expr(value)
-        if isinstance(entry, SSAValue) and not self.is_scalar(entry):
-            self.define(str(name), entry)
-            return
-        self.let(name, entry, None)
-
-    def is_scalar(self, value: SSAValue) -> bool:
-        """Whether a value is a number or handle, and no buffer, reducer or iteration variable."""
-        return not isinstance(value.type, BufferType) and not getattr(value.type, "name", "").startswith(
-            ("tir.reducer", "tir.token", "tir.region")
-        )
-
-    def let(self, name: Token, value: Value, type_: Attribute | None, var: SSAValue | None = None) -> SSAValue:
-        """Names a value for the rest of the region."""
-        self.location = self.at(name)
-        if type_ is not None and value.type != type_:
-            handles = isinstance(type_, HandleType) and isinstance(value.type, HandleType)
-            if not handles:
-                value = self.convert(value, type_, f"'{name}' is")
-        given = self.value(value)
-        text = self.fresh(name) if var is None else self.shown.get(var, str(name))
-        result = self.emit(LetOp(text, given, type_, var=var))
-        result.name_hint = hint(name)
-        self.shown[result] = text
-        self.define(str(name), result)
-        return result
-
-    def definition(self, name: str, call: Call) -> SSAValue | None:
-        """What a call that defines something gives; None for a call that is a plain value."""
-        maker = _DEFINITIONS.get(str(call.function))
-        if maker is not None:
-            return maker(self, name, call)
-        if str(call.function).startswith("T.axis."):
-            self.fail(call, "axes are bound in a block", 'write them under with T.block("name"):')
-        if not call.arguments:
-            type_ = self.named_type(call.function)
-            if type_ is not None:
-                return self.variable(name, call, type_)
-        elif call.function == "T.handle":
-            return self.variable(name, call, self.handle(call))
-        return None
-
-    def variable(self, name: str, call: Call, type_: Attribute) -> SSAValue:
-        """`n = T.int32()`."""
-        size_var = any(k.name == "is_size_var" and k.value == "True" for k in call.keywords)
-        self.location = self.at(call)
-        text = self.fresh(name)
-        result = self.emit(VarOp(text, type_, size_var=size_var))
-        result.name_hint = hint(name)
-        self.shown[result] = text
-        return result
-
-    def define_var(self, name: str, call: Call) -> SSAValue:
-        """`n = T.var("int32")`, `n = T.Var("n", "int32")`."""
-        type_ = self.dtype(call.arguments[-1]) if call.arguments else I32
-        return self.variable(name, Call(call.function, [], call.keywords), type_)
-
-    def define_alias(self, name: str, call: Call) -> SSAValue | None:
-        """`x = T.meta_var(expression)`: another name for the expression."""
-        (value,) = self.arguments(call, 1)
-        return self.value(value)
-
-    def define_alloc(self, name: str, call: Call) -> SSAValue:
-        """`A = T.alloc_buffer((16,), "float32")`."""
-        spec = self.spec(call, self.named_arguments(call, _FIELDS, 1))
-        return self.make_buffer(AllocBufferOp, name, spec)
-
-    def define_match(self, name: str, call: Call) -> SSAValue:
-        """`A = T.match_buffer(a, (16,))`."""
-        spec, source = self.match_spec(call)
-        return self.make_buffer(MatchBufferOp, name, spec, source)
-
-    def define_decl(self, name: str, call: Call) -> SSAValue:
-        """`A = T.decl_buffer((16,), data=p)`."""
-        spec = self.spec(call, self.named_arguments(call, _FIELDS, 1))
-        return self.make_buffer(DeclBufferOp, name, spec)
-
-    def define_buffer(self, name: str, call: Call) -> SSAValue:
-        """`A = T.Buffer((16,), data=p)`."""
-        spec = self.spec(call, self.named_arguments(call, _FIELDS, 1))
-        return self.make_buffer(DeclBufferOp, name, spec, properties={"implicit": IntegerAttr(1, I1)})
-
-    def define_allocate(self, name: str, call: Call) -> SSAValue:
-        """`p = T.allocate([16], "float32", "global")`."""
-        return self.allocate(call, name)
-
-    def define_constant(self, name: str, call: Call) -> SSAValue:
-        """`p = T.allocate_const([1, 2], "int32", [2])`."""
-        return self.allocate_const(call, name)
-
-    def define_env_thread(self, name: str, call: Call) -> SSAValue:
-        """`tx = T.env_thread("threadIdx.x")`."""
-        tag, dtype = self.named_arguments(call, ("thread_tag", "dtype"), 1)
-        thread = self.string(tag, "a thread")
-        type_ = I32 if dtype is None else self.dtype(dtype)
-        self.location = self.at(call)
-        result = self.emit(EnvThreadOp(self.fresh(name), thread, type_))
-        result.name_hint = hint(name)
-        return result
-
-    def define_thread(self, name: str, call: Call) -> SSAValue:
-        """`tx = T.launch_thread("threadIdx.x", 32)`, or of a variable that T.env_thread made."""
-        thread_node, extent_node = self.named_arguments(call, ("thread", "extent"), 2)
-        assert thread_node is not None and extent_node is not None
-        env: SSAValue | None = None
-        if self.is_string(thread_node):
-            thread = self.string(thread_node, "a thread")
-        else:
-            env = self.scalar(thread_node)
-            if not isinstance(env.owner, EnvThreadOp | LaunchThreadOp):
-                self.fail(thread_node, "T.launch_thread takes a thread's name or a variable of T.env_thread")
-            thread = env.owner.thread.data
-            name = env.owner.var_name.data
-        extent = self.expr(extent_node)
-        if env is not None and isinstance(extent, Const):
-            extent = self.cast(extent, env.type)
-        self.location = self.at(call)
-        given = self.value(extent)
-        result = self.emit(LaunchThreadOp(self.fresh(name) if env is None else name, thread, given, env))
-        result.name_hint = hint(name)
-        if env is not None and isinstance(thread_node, Token):
-            self.define(str(thread_node), result)
-        return result
-
     def annotated(self, statement: Annotated) -> None:
         """`x: T.int32 = value`."""
         name = statement.target
@@ -488,176 +289,6 @@ class FunctionReader(Blocks):
 
     # Control flow
 
-    def for_loop(self, statement: For) -> None:
-        """`for i in range(n):` and its kinds; `for i, j in T.grid(m, n):`."""
-        call = statement.iterable
-        targets = statement.target.items if isinstance(statement.target, Sequence) else [statement.target]
-        names = [t for t in targets if isinstance(t, Token) and t.type == "NAME" and "." not in t]
-        if len(names) != len(targets):
-            self.fail(statement.target, "a loop variable is a name")
-        function = called(call)
-        if not isinstance(call, Call) or (function not in _LOOPS and function != "T.grid"):
-            self.fail(
-                call,
-                "this is no loop",
-                "a loop is over range(n), T.serial, T.parallel, T.vectorized, T.unroll, T.thread_binding or T.grid(m, n)",
-            )
-        with self.recovering():
-            if function == "T.grid":
-                self.grid(statement, names, call)
-            else:
-                if len(names) != 1:
-                    self.fail(statement.target, f"{function} gives one loop variable", "several come from T.grid(m, n)")
-                self.simple_loop(statement, names[0], call, _LOOPS[function])
-            return
-        # The header is wrong: its body is still read, for its errors.
-        block = Block(arg_types=[I32] * len(names))
-        with self.inside(block):
-            for name, arg in zip(names, block.args, strict=True):
-                self.bind(name, arg)
-            self.statements(statement.body)
-
-    def grid(self, statement: For, names: list[Token], call: Call) -> None:
-        """Nested serial loops."""
-        if call.keywords or len(call.arguments) != len(names):
-            self.fail(call, f"T.grid has {len(call.arguments)} extents for {len(names)} loop variables")
-        outer = self.ops
-        try:
-            loops: list[tuple[ForOp, list[Operation]]] = []
-            for name, node in zip(names, call.arguments, strict=True):
-                # As in loops written one by one, an extent is evaluated in the loop around; it cannot name its variable.
-                if isinstance(node, Sequence) and len(node.items) == 2:
-                    low, extent = self.range_of(node.items[0], node.items[1])
-                else:
-                    extent = self.scalar(node)
-                    low = self.value(Const(0, extent.type))
-                loop = self.loop(statement.token, name, low, extent, "serial", None, NO_ATTRS)
-                self.ops = []
-                loops.append((loop, self.ops))
-            with self.local():
-                for name, (loop, _) in zip(names, loops, strict=True):
-                    self.bind_loop(name, loop)
-                self.statements(statement.body)
-            for loop, ops in loops:
-                loop.body.block.add_ops(ops)
-        finally:
-            self.ops = outer
-
-    def loop(
-        self,
-        token: Token,
-        name: Token,
-        low: SSAValue,
-        extent: SSAValue,
-        kind: str,
-        thread: str | None,
-        annotations: DictionaryAttr,
-    ) -> ForOp:
-        """Emits a loop with an empty body."""
-        if not isinstance(element_of(extent.type), type(I32)) or extent.type == I1:
-            self.fail(name, f"loop '{name}' runs over integers, not {self.describe(extent)}")
-        block = Block(arg_types=(extent.type,))
-        properties: dict[str, Attribute] = {
-            "var_name": StringAttr(str(name)),
-            "kind": StringAttr(kind),
-            "annotations": annotations,
-        }
-        if thread is not None:
-            properties["thread"] = StringAttr(thread)
-        # A loop over a variable that is declared outside, to which an attribute there refers.
-        var = self.names.get(name)
-        operands = (low, extent)
-        if isinstance(var, SSAValue) and isinstance(var.owner, VarOp) and var.type == extent.type:
-            operands = (low, extent, var)
-        op = ForOp.create(operands=operands, properties=properties, regions=[Region(block)], location=self.at(token))
-        self.ops.append(op)
-        return op
-
-    def bind_loop(self, name: Token, op: ForOp) -> None:
-        """Makes a loop's variable visible."""
-        arg = op.body.block.args[0]
-        if op.var is None:
-            op.properties["var_name"] = StringAttr(self.bind(name, arg))
-            return
-        arg.name_hint = hint(name)
-        self.define(name, arg)
-        self.shown[arg] = self.shown.get(op.var, str(name))
-        op.properties["var_name"] = StringAttr(self.shown[arg])
-
-    def simple_loop(self, statement: For, name: Token, call: Call, kind: str) -> None:
-        """A single loop of any kind."""
-        arguments = list(call.arguments)
-        thread: str | None = None
-        annotations = NO_ATTRS
-        for keyword in call.keywords:
-            if keyword.name == "annotations" and call.function != "range":
-                annotations = self.annotations(keyword.value)
-            elif keyword.name == "thread" and kind == "thread_binding":
-                thread = self.string(keyword.value, "a thread")
-            elif keyword.name == "stop":
-                arguments.append(keyword.value)
-            elif keyword.name == "start":
-                arguments.insert(0, keyword.value)
-            else:
-                self.fail(keyword.name, f"{call.function} has no argument '{keyword.name}'")
-        if kind == "thread_binding":
-            if thread is None and arguments and self.is_string(arguments[-1]):
-                thread = self.string(arguments.pop(), "a thread")
-            if thread is None:
-                self.fail(call, "T.thread_binding needs a thread", 'write T.thread_binding(32, thread="threadIdx.x")')
-        if len(arguments) == 3 and literal_int(arguments[2]) == 1:
-            arguments.pop()
-        if not 1 <= len(arguments) <= 2:
-            self.fail(
-                call,
-                f"{call.function} takes an extent, or a start and a stop",
-                "a step other than 1 is written in the body: i * step",
-            )
-        if len(arguments) == 2:
-            low, extent = self.range_of(arguments[0], arguments[1])
-        else:
-            extent = self.scalar(arguments[0])
-            self.location = self.at(call)
-            low = self.value(Const(0, extent.type))
-        loop = self.loop(statement.token, name, low, extent, kind, thread, annotations)
-        with self.inside(loop.body.block):
-            self.bind_loop(name, loop)
-            self.statements(statement.body)
-
-    def if_statement(self, statement: If) -> None:
-        """`if condition: … else: …`."""
-        condition = self.condition(statement.condition, "the condition of 'if'")
-        op = IfOp.create(
-            operands=(condition,),
-            regions=[Region(Block()), Region(Block()) if statement.orelse else Region()],
-            location=self.at(statement.token),
-        )
-        self.ops.append(op)
-        with self.inside(op.then_region.block):
-            self.statements(statement.body)
-        if statement.orelse:
-            with self.inside(op.else_region.block):
-                self.statements(statement.orelse)
-
-    def while_loop(self, statement: While) -> None:
-        """`while condition: …`."""
-        condition, body = Block(), Block()
-        with self.inside(condition):
-            value = self.condition(statement.condition, "the condition of 'while'")
-            self.ops.append(YieldOp.create(operands=(value,), location=self.at(statement.token)))
-        op = WhileOp.create(regions=[Region(condition), Region(body)], location=self.at(statement.token))
-        self.ops.append(op)
-        with self.inside(body):
-            self.statements(statement.body)
-
-    def assertion(self, at: Expr, condition: Expr, message: Expr | None) -> None:
-        """`assert condition, "message"`."""
-        value = self.condition(condition, "the condition of 'assert'")
-        text = "" if message is None else self.string(message, "the message of 'assert'")
-        self.ops.append(
-            AssertOp.create(operands=(value,), properties={"message": StringAttr(text)}, location=self.at(at))
-        )
-
     def return_statement(self, statement: Return) -> None:
         """`return x`: `T.ret(x)`, evaluated."""
         if statement.value is None or statement.value == "None":
@@ -673,83 +304,6 @@ class FunctionReader(Blocks):
         self.ops.append(EvaluateOp.create(operands=(value,), location=self.location))
 
     # Scopes
-
-    def with_statement(self, statement: With, last: bool) -> None:
-        """`with T.block(…):`, `with T.init():`, and scopes: `with T.allocate(…) as p:`, `with T.attr(…):`."""
-        first = statement.items[0][0]
-        function = called(first)
-        if function in ("T.block", "T.init"):
-            target = statement.items[0][1]
-            if len(statement.items) > 1 or target is not None:
-                self.fail(
-                    target or first,
-                    f"{function} stands alone and has no 'as'",
-                    "axes are bound inside: vi = T.axis.spatial(8, i)",
-                )
-            assert isinstance(first, Call)
-            if function == "T.block":
-                self.block(first, statement)
-            else:
-                self.init(statement)
-            return
-        with self.scope(statement.token, last):
-            for item, target in statement.items:
-                self.scope_item(item, target)
-            self.statements(statement.body)
-
-    @contextmanager
-    def scope(self, token: Token, last: bool) -> Iterator[None]:
-        """A scope; one that ends with the region around it needs no op."""
-        if last:
-            with self.local():
-                yield
-            return
-        block = Block()
-        op = ScopeOp.create(regions=[Region(block)], location=self.at(token))
-        self.ops.append(op)
-        with self.inside(block):
-            yield
-
-    def scope_item(self, item: Expr, target: Expr | None) -> None:
-        """One of a with's items."""
-        if not isinstance(item, Call) or not isinstance(item.function, Token):
-            self.fail(
-                item,
-                "this opens no scope",
-                "with is for T.block, T.init, T.attr, T.allocate, T.decl_buffer, T.launch_thread, T.LetStmt, T.realize",
-            )
-        if item.function == "T.LetStmt":
-            self.let_statement(item, target)
-        elif target is not None:
-            if not isinstance(target, Token) or target.type != "NAME":
-                self.fail(target, "'as' gives one name")
-            made = self.definition(str(target), item)
-            if made is None:
-                self.fail(item, f"{item.function} gives nothing to name")
-            self.define(str(target), made)
-        elif item.function == "T.Assert":
-            condition, message = self.named_arguments(item, ("condition", "message"), 2)
-            assert condition is not None
-            self.assertion(item, condition, message)
-        elif item.function in _SCOPES or item.function == "T.launch_thread":
-            self.expression(item)
-        else:
-            self.fail(item, f"{item.function} opens no scope")
-
-    def let_statement(self, call: Call, target: Expr | None) -> None:
-        """`with T.LetStmt(value, type) as x:`, `with T.LetStmt(value, var=x):`."""
-        value_node, type_node, var_node = self.named_arguments(call, ("value", "type_annotation", "var"), 1)
-        assert value_node is not None
-        value = self.expr(value_node)
-        type_ = None if type_node is None else self.named_type(type_node)
-        name = target if target is not None else var_node
-        if not isinstance(name, Token) or name.type != "NAME":
-            self.fail(call, "T.LetStmt names its value", "write with T.LetStmt(value) as x:")
-        var = None
-        if var_node is not None:
-            var = self.scalar(var_node)
-            type_ = var.type
-        self.let(name, value, type_, var)
 
     # Expressions as statements
 
@@ -931,22 +485,6 @@ def _shares_data(buffer: SSAValue) -> bool:
     )
 
 
-_Maker = Callable[[FunctionReader, str, Call], "SSAValue | None"]
-_DEFINITIONS: dict[str, _Maker] = {
-    "T.alloc_buffer": FunctionReader.define_alloc,
-    "T.match_buffer": FunctionReader.define_match,
-    "T.decl_buffer": FunctionReader.define_decl,
-    "T.Buffer": FunctionReader.define_buffer,
-    "T.buffer_decl": FunctionReader.define_buffer,
-    "T.allocate": FunctionReader.define_allocate,
-    "T.allocate_const": FunctionReader.define_constant,
-    "T.env_thread": FunctionReader.define_env_thread,
-    "T.launch_thread": FunctionReader.define_thread,
-    "T.var": FunctionReader.define_var,
-    "T.Var": FunctionReader.define_var,
-    "T.meta_var": FunctionReader.define_alias,
-}
-_SCOPES = frozenset(["T.attr", "T.realize", "T.ProducerRealize", "T.prefetch"])
 _STATEMENTS: dict[str, Callable[[FunctionReader, Call], None]] = {
     "T.evaluate": FunctionReader.read_evaluate,
     "T.func_attr": FunctionReader.read_func_attr,

@@ -8,12 +8,11 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
-from reference import Case, cases, corpus_dir
-
 from mirstack.dialects.tir import PrimFuncOp
 from mirstack.dialects.tir.interpreter import interpret_prim_func
 from mirstack.parser import parse_mir
 from mirstack.support.diagnostics import MirError
+from reference import Case, cases, corpus_dir
 
 EXECUTABLE = [case for case in cases(corpus_dir("tir"), ".py") if case.executable]
 

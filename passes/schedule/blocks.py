@@ -11,9 +11,10 @@ from xdsl.ir import Operation, SSAValue
 
 from ...dialects import tir
 from ...dialects.tir.analysis import Analyzer, Expr
-from ...dialects.tir.analysis.expr import TRUE, conjuncts, logical_and
+from ...dialects.tir.analysis.expr import TRUE, conjuncts, free_vars, logical_and
 from ...dialects.tir.analysis.iter_map import IterMapLevel
 from ...dialects.tir.types import I1
+from ...support.walk import walk_ops
 from ..tir.rewriting import builder_before, erase_if_dead, set_operands
 from .structure import (
     all_loops_above,
@@ -46,16 +47,29 @@ def axis_kinds(block: tir.BlockOp) -> list[str]:
     return [t.data for t in block.iter_types.data]
 
 
-def why_not_affine(block: tir.BlockOp) -> str | None:
-    """Why the bindings of a block are no independent quasi-affine map of its loops; None when they are."""
+def why_not_affine(block: tir.BlockOp, within: tir.ForOp | None = None, with_predicate: bool = True) -> str | None:
+    """Why the bindings of a block are no independent quasi-affine map of its loops; None when they are.
+
+    With `within`, of that loop and those inside of it, those around being fixed (TVM's partial affine binding). Without
+    the predicate the map is over all turns of the loops, whether the block runs in them or not.
+    """
     loops = loops_above(block)
-    analyzer = analyzer_for(all_loops_above(block))
+    if within is not None:
+        loops = loops[loops.index(within) :]
     trivial = len(loops) == len(block.bindings) and all(
         loop.loop_var is binding for loop, binding in zip(loops, block.bindings, strict=True)
     )
     if trivial and block.predicate is None:
         return None
-    predicate: Expr | int = 1 if block.predicate is None else analyzer.expr(block.predicate)
+    analyzer = analyzer_for(all_loops_above(block))
+    predicate: Expr | int = 1
+    if block.predicate is not None and with_predicate:
+        predicate = analyzer.expr(block.predicate)
+        if within is not None:
+            # Conditions on the fixed loops alone bound no turn.
+            variables = {loop.loop_var for loop in loops}
+            parts = [p for p in conjuncts(predicate) if any(a.payload in variables for a in free_vars(p))]
+            predicate = logical_and(*parts)
     iters = {loop.loop_var: (loop.min, loop.extent) for loop in loops}
     result = analyzer.detect_iter_map(list(block.bindings), iters, predicate, IterMapLevel.SURJECTIVE)
     return None if result else result.errors[0]
@@ -95,18 +109,32 @@ def why_not_reduction(block: tir.BlockOp, within: Operation | None = None) -> st
             return f"axis '{name.data}' is neither spatial nor a reduction axis"
     if block.find(tir.InitOp) is None:
         return "it has no T.init()"
-    reason = why_not_dominant(block, within)
+    reason = why_not_dominant(block, within) or _why_init_differs(block)
     if reason is not None:
         return reason
     reduction = {v for v, kind in zip(block.iter_vars, kinds, strict=True) if kind == "R"}
     analyzer = Analyzer()
-    from ...dialects.tir.analysis.expr import free_vars
-
     for region in write_regions(block):
         for start in region.mins:
             for atom in free_vars(analyzer.expr(start)):
                 if atom.payload in reduction:
                     return f"a reduction axis indexes its output '{tir.buffer_name(region.buffer)}'"
+    return None
+
+
+def _why_init_differs(block: tir.BlockOp) -> str | None:
+    """Why the update works on other elements than the init sets; None when each instance stays at one element."""
+    analyzer = Analyzer()
+    places: dict[SSAValue, set[tuple[Expr, ...]]] = {}
+    for op in walk_ops(block):
+        if isinstance(op, tir.StoreOp):
+            places.setdefault(op.buffer, set()).add(tuple(analyzer.expr(i) for i in op.indices))
+    for op in walk_ops(block):
+        if isinstance(op, tir.LoadOp) and op.buffer in places:
+            places[op.buffer].add(tuple(analyzer.expr(i) for i in op.indices))
+    for buffer, found in places.items():
+        if len(found) > 1:
+            return f"it sets, reads and updates different elements of '{tir.buffer_name(buffer)}'"
     return None
 
 

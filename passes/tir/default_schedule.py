@@ -6,6 +6,8 @@ function with blocks that are already tiled, annotated, predicated or nested is 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -14,7 +16,7 @@ from xdsl.passes import ModulePass
 
 from ...dialects import tir
 from ...support.target import Target, named
-from ..schedule import BlockRV, Schedule
+from ..schedule import BlockRV, Schedule, ScheduleError
 from ..schedule.structure import child_blocks
 from .default_rules.contraction import match_contraction, pays, schedule_contraction
 from .default_rules.elementwise import schedule_elementwise
@@ -38,14 +40,24 @@ def schedule_function(sch: Schedule, function: tir.PrimFuncOp, target: Target) -
         shape = shape_of(op)
         match = None if shape is None else match_contraction(shape)
         if match is not None and pays(match):
-            schedule_contraction(sch, handle, match, target)
+            with tolerating():
+                schedule_contraction(sch, handle, match, target)
     left = [b for b in child_blocks(function) if shape_of(b) is not None and _is_root_nest(b)]
     group = _row_group(left)
     if group:
-        schedule_rows(sch, [_handle(sch, b) for b in group], shared_rows(group), target)
+        with tolerating():
+            schedule_rows(sch, [_handle(sch, b) for b in group], shared_rows(group), target)
     for block in left:
         if block not in group:
-            schedule_block(sch, _handle(sch, block), target)
+            with tolerating():
+                schedule_block(sch, _handle(sch, block), target)
+
+
+@contextmanager
+def tolerating() -> Iterator[None]:
+    """A rule that meets a refusal stops where it is: every primitive before left a correct program, if not the fastest."""
+    with suppress(ScheduleError):
+        yield
 
 
 def _handle(sch: Schedule, block: tir.BlockOp) -> BlockRV:

@@ -161,7 +161,7 @@ class _Vectorizer:
                 if atom is None or atom.kind is not Kind.GE or self.hidden(part):
                     return None
                 factor = atom.operands[0].coefficient(self.atom)
-                if self.atom in free_vars(atom.operands[0] - Expr(((self.atom, factor),), 0)):
+                if self.atom in free_vars(atom.operands[0] - self.variable.scaled(factor)):
                     return None
                 worst, best = (low, high) if factor >= 0 else (high, low)
                 everywhere.append(substitute(part, {self.atom: worst}))
@@ -253,7 +253,7 @@ class _Vectorizer:
         if self.atom not in free_vars(e):
             return self.linear(e, value.type, builder)
         factor = e.coefficient(self.atom)
-        if self.atom in free_vars(e - Expr(((self.atom, factor),), 0)) or self.hidden(e):
+        if self.atom in free_vars(e - self.variable.scaled(factor)) or self.hidden(e):
             return self.value(value, builder)
         return self.linear(e, value.type, builder)
 
@@ -273,7 +273,7 @@ class _Vectorizer:
     def linear(self, e: Expr, type_: object, builder: Builder) -> SSAValue:
         """base + factor * variable as a ramp (or the base alone)."""
         factor = e.coefficient(self.atom)
-        rest = e - Expr(((self.atom, factor),), 0)
+        rest = e - self.variable.scaled(factor)
         if self.atom in free_vars(rest) or self.hidden(rest):
             raise _Serial
         assert isinstance(type_, IntegerType)

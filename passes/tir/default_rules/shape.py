@@ -11,6 +11,7 @@ from ....dialects import tir
 from ....dialects.tir.analysis import Analyzer, Expr
 from ....dialects.tir.analysis.expr import free_vars
 from ....support.walk import walk_ops
+from ...schedule.blocks import why_neither
 from ...schedule.structure import child_blocks, const_int, loops_above
 
 # Calls that cost many times an addition.
@@ -152,7 +153,10 @@ def fresh_blocks(function: tir.PrimFuncOp) -> list[tir.BlockOp] | None:
     if not blocks:
         return None
     for block in blocks:
-        if shape_of(block) is None or any(_shares(loop) for loop in loops_above(block)):
+        loops = loops_above(block)
+        if shape_of(block) is None or any(_shares(loop) for loop in loops) or why_neither(block) is not None:
+            return None
+        if len({loop.loop_var.type for loop in loops}) > 1:
             return None
     return blocks
 

@@ -521,17 +521,27 @@ class CallOp(IRDLOperation):
 class CommReducerOp(IRDLOperation):
     """`T.comm_reducer(lambda x, y: x + y, [identity])`: a commutative reducer of one or several values.
 
-    The region's arguments are the left values, then the right ones; it yields the combined values.
+    The region's arguments, named `arg_names`, are the left values, then the right ones; it yields the combined values.
     """
 
     name = "tir.comm_reducer"
     identities = var_operand_def()
+    arg_names = opt_prop_def(ArrayAttr[StringAttr])
     combiner = region_def("single_block")
     result = result_def()
     traits = traits_def(Pure())
 
-    def __init__(self, identities: Sequence[SSAValue | Operation], combiner: Region, type: Attribute):
-        super().__init__(operands=[list(identities)], regions=[combiner], result_types=[type])
+    def __init__(
+        self,
+        identities: Sequence[SSAValue | Operation],
+        combiner: Region,
+        type: Attribute,
+        arg_names: Sequence[str] = (),
+    ):
+        properties: dict[str, Attribute] = {}
+        if arg_names:
+            properties["arg_names"] = ArrayAttr([StringAttr(n) for n in arg_names])
+        super().__init__(operands=[list(identities)], properties=properties, regions=[combiner], result_types=[type])
 
 
 def single_block(*args: Attribute) -> Region:

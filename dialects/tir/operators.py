@@ -110,7 +110,7 @@ _INTEGER_FOLDS: dict[type[BinaryOp], Callable[[int, int], int | bool]] = {
     MulOp: operator.mul,
     DivOp: _trunc_div,
     ModOp: lambda a, b: a - b * _trunc_div(a, b),
-    FloorDivOp: operator.floordiv,
+    FloorDivOp: lambda a, b: a // b,
     FloorModOp: operator.mod,
     MinOp: min,
     MaxOp: max,
@@ -120,14 +120,14 @@ _INTEGER_FOLDS: dict[type[BinaryOp], Callable[[int, int], int | bool]] = {
     LeOp: operator.le,
     GtOp: operator.gt,
     GeOp: operator.ge,
-    AndOp: operator.and_,
-    OrOp: operator.or_,
+    AndOp: lambda a, b: a & b,
+    OrOp: lambda a, b: a | b,
 }
 _FLOAT_FOLDS: dict[type[BinaryOp], Callable[[float, float], float]] = {
     AddOp: operator.add,
     SubOp: operator.sub,
     MulOp: operator.mul,
-    DivOp: operator.truediv,
+    DivOp: lambda a, b: a / b,
     MinOp: min,
     MaxOp: max,
 }

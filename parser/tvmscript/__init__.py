@@ -97,7 +97,7 @@ def _read(item: Item, tree: Function | Module | None, context: ParseContext, fun
                     _module_statement(reader, member, attributes)
         if attributes or not ops:
             known = context.module.attributes.get(IR_MODULES)
-            before = known.data if isinstance(known, DictionaryAttr) else {}
+            before = dict(known.data) if isinstance(known, DictionaryAttr) else {}
             context.module.attributes[IR_MODULES] = DictionaryAttr(
                 {**before, str(tree.name): DictionaryAttr(attributes)}
             )

@@ -16,9 +16,9 @@ from ...dialects.tir.types import DYNAMIC, F32, I1, I32, BufferType, Dim, Handle
 from .calls import Calls
 from .expressions import hint
 from .linear import literal_int
-from .tree import Call, Expr, Index, Keyword, Sequence, Slice, Token
+from .tree import Call, Expr, Index, Sequence, Slice, Token
 
-_FIELDS = (
+FIELDS = (
     "shape", "dtype", "data", "strides", "elem_offset", "scope", "align", "offset_factor", "buffer_type", "axis_separators",
 )  # fmt: skip
 _DEFAULT_ALIGNMENT = 64
@@ -60,7 +60,7 @@ class Buffers(Calls):
     """Reads what makes buffers, and regions of them."""
 
     def spec(self, node: Call | Index, fields: list[Expr | None]) -> BufferSpec:
-        """The description that a call's arguments, in the order of `_FIELDS`, give."""
+        """The description that a call's arguments, in the order of `FIELDS`, give."""
         shape, dtype, data, strides, offset, scope, align, factor, kind, separators = fields
         spec = BufferSpec()
         spec.shape = [] if shape is None else self.dims(shape, "a shape")
@@ -134,7 +134,7 @@ class Buffers(Calls):
         if isinstance(node, Index) and node.base in ("T.Buffer", "T.match_buffer"):
             return self.spec(node, self.old_fields(node))
         if isinstance(node, Call) and node.function in ("T.Buffer", "T.buffer_decl"):
-            return self.spec(node, self.named_arguments(node, _FIELDS, 1))
+            return self.spec(node, self.named_arguments(node, FIELDS, 1))
         return None
 
     def old_fields(self, node: Index) -> list[Expr | None]:
@@ -145,7 +145,7 @@ class Buffers(Calls):
             shape: Expr = Sequence(items)
         else:
             shape = items[0]
-        return [shape, dtype, *[None] * (len(_FIELDS) - 2)]
+        return [shape, dtype, *[None] * (len(FIELDS) - 2)]
 
     def make_buffer(
         self,
@@ -173,7 +173,7 @@ class Buffers(Calls):
 
     def match_spec(self, node: Call) -> tuple[BufferSpec, SSAValue]:
         """What `T.match_buffer(source, …)` says, and its source: a handle, or a region."""
-        source_node, *fields = self.named_arguments(node, ("param", *_FIELDS), 1)
+        source_node, *fields = self.named_arguments(node, ("param", *FIELDS), 1)
         assert source_node is not None
         if isinstance(source_node, Index):
             source = self.region(source_node)
@@ -322,8 +322,8 @@ class Buffers(Calls):
             return []
         if isinstance(node, Sequence):
             return node.items
-        if isinstance(node, Slice | Keyword):
-            self.fail(node if isinstance(node, Slice) else node.value, f"{what} is a list")
+        if isinstance(node, Slice):
+            self.fail(node, f"{what} is a list")
         return [node]
 
     def annotations(self, node: Expr | None) -> DictionaryAttr:

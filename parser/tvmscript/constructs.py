@@ -8,9 +8,8 @@ from xdsl.dialects.builtin import (
     ArrayAttr,
     IntAttr,
     IntegerType,
-    StringAttr,
 )
-from xdsl.ir import Attribute, Block, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ...dialects.tir.expr import (
     AddOp,
@@ -127,7 +126,7 @@ class Constructs(Expressions):
         type_ = then_value.type
         return self.emit(IfThenElseOp(condition, regions[0], regions[1], type_))
 
-    def side(self, node: Expr) -> tuple[Value, list]:
+    def side(self, node: Expr) -> tuple[Value, list[Operation]]:
         """An expression in a list of ops of its own."""
         outer = self.detached()
         try:
@@ -137,7 +136,7 @@ class Constructs(Expressions):
         finally:
             self.ops = outer
 
-    def cast_in(self, ops: list, value: Value, type_: Attribute) -> Value:
+    def cast_in(self, ops: list[Operation], value: Value, type_: Attribute) -> Value:
         """`value` cast to a type, the cast behind `ops`."""
         outer, self.ops = self.ops, ops
         try:
@@ -145,7 +144,7 @@ class Constructs(Expressions):
         finally:
             self.ops = outer
 
-    def yielding(self, ops: list, value: Value) -> Region:
+    def yielding(self, ops: list[Operation], value: Value) -> Region:
         """A region of these ops that yields a value."""
         outer, self.ops = self.ops, ops
         try:
@@ -272,9 +271,7 @@ class Constructs(Expressions):
             results = [self.scalar(r) for r in (body.items if isinstance(body, Items) else [body])]
             self.ops.append(YieldOp.create(operands=results, location=self.at(function)))
         self.location = self.at(node)
-        op = CommReducerOp(identities, Region(block), ReducerType())
-        op.attributes["arg_names"] = ArrayAttr([StringAttr(n) for n in names])
-        return self.emit(op)
+        return self.emit(CommReducerOp(identities, Region(block), ReducerType(), names))
 
     def read_iter_var(self, node: Call) -> Value:
         """`T.iter_var(v, T.Range(0, n), "ThreadIndex", "threadIdx.x")`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 from xdsl.dialects.builtin import DictionaryAttr, StringAttr
@@ -245,7 +245,7 @@ class Control(Definitions):
             self.statements(statement.body)
 
     @contextmanager
-    def scope(self, token: Token, last: bool) -> Iterator[None]:
+    def scope(self, token: Token, last: bool) -> Generator[None]:
         """A scope; one that ends with the region around it needs no op."""
         if last:
             with self.local():

@@ -23,7 +23,7 @@ from ...dialects.tir.stmt import (
 )
 from ...dialects.tir.types import I1, I32, BufferType, HandleType, StringType, element_of, lanes_of, type_to_dtype
 from .blocks import Blocks, called
-from .buffers import _FIELDS
+from .buffers import FIELDS
 from .expressions import hint, segments
 from .tree import (
     Call,
@@ -61,7 +61,7 @@ class Definitions(Blocks):
 
     def convert(self, value: Value, wanted: Attribute, subject: str) -> Value:
         """A value as the dtype it is assigned to: constants adapt, numbers are cast where nothing is cut off."""
-        described = self.describe(self.value(value) if not isinstance(value, Const) else value)
+        described = self.describe(value)
         if lanes_of(value.type) not in (1, lanes_of(wanted)):
             raise self.error(f"{subject} {type_to_dtype(wanted)} here, but the value is {described}")
         element, given = element_of(wanted), element_of(value.type)
@@ -158,7 +158,7 @@ class Definitions(Blocks):
 
     def define_alloc(self, name: str, call: Call) -> SSAValue:
         """`A = T.alloc_buffer((16,), "float32")`."""
-        spec = self.spec(call, self.named_arguments(call, _FIELDS, 1))
+        spec = self.spec(call, self.named_arguments(call, FIELDS, 1))
         return self.make_buffer(AllocBufferOp, name, spec)
 
     def define_match(self, name: str, call: Call) -> SSAValue:
@@ -168,12 +168,12 @@ class Definitions(Blocks):
 
     def define_decl(self, name: str, call: Call) -> SSAValue:
         """`A = T.decl_buffer((16,), data=p)`."""
-        spec = self.spec(call, self.named_arguments(call, _FIELDS, 1))
+        spec = self.spec(call, self.named_arguments(call, FIELDS, 1))
         return self.make_buffer(DeclBufferOp, name, spec)
 
     def define_buffer(self, name: str, call: Call) -> SSAValue:
         """`A = T.Buffer((16,), data=p)`."""
-        spec = self.spec(call, self.named_arguments(call, _FIELDS, 1))
+        spec = self.spec(call, self.named_arguments(call, FIELDS, 1))
         return self.make_buffer(DeclBufferOp, name, spec, properties={"implicit": IntegerAttr(1, I1)})
 
     def define_allocate(self, name: str, call: Call) -> SSAValue:

@@ -51,7 +51,6 @@ from ...support.diagnostics import MirError
 from .linear import difference, literal_int
 from .literals import Literals
 from .tree import Binary, Call, Expr, Index, Lambda, Member, Slice, Token, Unary
-from .tree import Sequence as Items
 
 _OPERATORS: dict[str, type[BinaryOp]] = {
     "+": AddOp, "-": SubOp, "*": MulOp, "//": FloorDivOp, "%": FloorModOp, "<": LtOp, "<=": LeOp, ">": GtOp, ">=": GeOp,
@@ -78,26 +77,25 @@ class Expressions(Literals, ABC):
 
     def expr(self, node: Expr) -> Value:
         """The value of an expression. Raises MirError where it has none."""
-        kind = type(node)
-        if kind is Token:
-            return self.atom(node)
-        if kind is Binary:
-            return self.binary_node(node)
-        if kind is Index:
-            return self.index(node)
-        if kind is Call:
-            return self.call(node)
-        if kind is Unary:
-            return self.unary(node)
-        if kind is Member:
-            return self.member(node.base, node.name[1:], node)
-        if kind is Lambda:
-            self.fail(node, "a lambda stands only in T.comm_reducer")
-        if kind is Items and len(node.items) == 0:
-            self.fail(None, "'()' is no value")
-        if kind is Slice:
-            self.fail(node, "a slice stands only in an index")
-        self.fail(node, "a value is expected here, not a list, tuple or dictionary")
+        match node:
+            case Token():
+                return self.atom(node)
+            case Binary():
+                return self.binary_node(node)
+            case Index():
+                return self.index(node)
+            case Call():
+                return self.call(node)
+            case Unary():
+                return self.unary(node)
+            case Member():
+                return self.member(node.base, node.name[1:], node)
+            case Lambda():
+                self.fail(node, "a lambda stands only in T.comm_reducer")
+            case Slice():
+                self.fail(node, "a slice stands only in an index")
+            case _:
+                self.fail(node, "a value is expected here, not a list, tuple or dictionary")
 
     def atom(self, token: Token) -> Value:
         """A name, a number, True or False."""
@@ -253,9 +251,9 @@ class Expressions(Literals, ABC):
             self.fail(item, f"an index is an integer, not {self.describe(value)}")
         return value
 
-    def describe(self, value: SSAValue) -> str:
+    def describe(self, value: Value) -> str:
         """A value's type in words."""
-        if isinstance(value.type, BufferType):
+        if not isinstance(value, Const) and isinstance(value.type, BufferType):
             return f"the buffer '{buffer_name(value)}'"
         return type_to_dtype(value.type)
 

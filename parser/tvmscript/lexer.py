@@ -93,8 +93,8 @@ def tokenize(text: str) -> tuple[Tokens, list[int]]:
             if position < end:
                 raise _unreadable(text, position)
             break
-        kind = match.lastgroup
-        word = match[kind]  # pyright: ignore[reportArgumentType]
+        kind = match.lastgroup or ""
+        word: str = match[kind]
         position = match.end()
         if kind == "NAME":
             kind = words.get(word, "NAME")
@@ -119,7 +119,7 @@ def tokenize(text: str) -> tuple[Tokens, list[int]]:
             continue
         elif kind == "COMMENT":
             continue
-        kinds.append(kind)  # pyright: ignore[reportArgumentType]
+        kinds.append(kind)
         texts.append(word)
         starts.append(position - len(word))
         previous = kind
@@ -135,7 +135,8 @@ def tokenize(text: str) -> tuple[Tokens, list[int]]:
 
 
 def _indentation(text: str, position: int) -> str:
-    return _SPACES.match(text, position)[0].expandtabs(_TAB)  # pyright: ignore[reportOptionalSubscript]
+    blanks = _SPACES.match(text, position)
+    return blanks[0].expandtabs(_TAB) if blanks else ""
 
 
 def _indent(tokens: Tokens, levels: list[int], text: str, position: int) -> None:

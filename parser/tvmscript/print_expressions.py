@@ -378,8 +378,7 @@ class ExpressionPrinter:
         return f"T.iter_var({self.text(op.var)}, {dom}, {quoted(op.iter_type.data)}, {quoted(op.thread_tag.data)})"
 
     def reducer(self, op: CommReducerOp) -> str:
-        given = op.attributes.get("arg_names")
-        hints = [a.data for a in given.data] if isinstance(given, ArrayAttr) else []
+        hints = [] if op.arg_names is None else [a.data for a in op.arg_names.data]
         with self.names.scope():
             args = op.combiner.block.args
             names = [

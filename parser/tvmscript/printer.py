@@ -12,6 +12,7 @@ from ...dialects.tir.buffer import (
     AllocateOp,
     AllocBufferOp,
     BufferOp,
+    BufferRegionOp,
     DeclBufferOp,
     MatchBufferOp,
     StoreOp,
@@ -409,11 +410,13 @@ class FunctionPrinter(DefinitionPrinter):
     def print_prefetch(self, op: PrefetchOp) -> None:
         """`T.prefetch(A, [T.Range(0, 16)])`."""
         region = op.region.owner
+        if not isinstance(region, BufferRegionOp):
+            raise error_at(op, "what is prefetched is no region of a buffer")
         ranges = [
             f"T.Range({self.text(low)}, {self.stop(low, extent)})"
-            for low, extent in zip(region.mins, region.extents, strict=True)  # pyright: ignore
+            for low, extent in zip(region.mins, region.extents, strict=True)
         ]
-        self.line(f"T.prefetch({self.names.name(region.buffer)}, [{', '.join(ranges)}])")  # pyright: ignore
+        self.line(f"T.prefetch({self.names.name(region.buffer)}, [{', '.join(ranges)}])")
 
     def print_env_thread(self, op: EnvThreadOp) -> None:
         """`tx = T.env_thread("threadIdx.x")`."""

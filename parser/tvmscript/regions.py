@@ -290,7 +290,7 @@ class _Analysis:
     def access(self, boxes: dict[SSAValue, Box], buffer: SSAValue, indices: Iterable[SSAValue]) -> None:
         """A load or store."""
         indices = list(indices)
-        types = [i.type if isinstance(i.type, IntegerType) else I32 for i in indices]
+        types: list[Attribute] = [i.type if isinstance(i.type, IntegerType) else I32 for i in indices]
         self.add(boxes, buffer, [self.span(i) for i in indices], types)
 
     def add(self, boxes: dict[SSAValue, Box], buffer: SSAValue, spans: list[_Span], types: list[Attribute]) -> None:
@@ -436,8 +436,8 @@ def _arithmetic(op: Operation, a_low: Linear, a_high: Linear, b_low: Linear, b_h
         case MulOp():
             for (low, high), (x, y) in (((a_low, a_high), (b_low, b_high)), ((b_low, b_high), (a_low, a_high))):
                 if not x.terms and x.minus(y) == 0:
-                    ends = (low.times(x.constant), high.times(x.constant))
-                    return _Span(*(ends if x.constant >= 0 else ends[::-1]))
+                    first, last = low.times(x.constant), high.times(x.constant)
+                    return _Span(first, last) if x.constant >= 0 else _Span(last, first)
         case FloorDivOp() | FloorModOp():
             if b_low.terms or b_low.minus(b_high) != 0 or b_low.constant <= 0:
                 return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import NoReturn, TypeAlias
@@ -97,7 +97,7 @@ class Scope(ExprBuilder):
         raise error_at(self.at(where), message, *notes)
 
     @contextmanager
-    def recovering(self) -> Iterator[None]:
+    def recovering(self) -> Generator[None]:
         """Errors inside are reported, and reading goes on behind."""
         try:
             yield
@@ -116,7 +116,7 @@ class Scope(ExprBuilder):
         return self.unique.define(None, name)
 
     @contextmanager
-    def local(self) -> Iterator[None]:
+    def local(self) -> Generator[None]:
         """Names defined inside end with it."""
         mark = len(self._undo)
         try:
@@ -141,7 +141,7 @@ class Scope(ExprBuilder):
     # Regions
 
     @contextmanager
-    def inside(self, block: Block) -> Iterator[None]:
+    def inside(self, block: Block) -> Generator[None]:
         """Ops made inside go to `block`; names defined inside end with it."""
         outer, self.ops = self.ops, []
         try:

@@ -57,8 +57,8 @@ class FunctionReader(Control):
     func_attrs: dict[str, Attribute]
     func_depth: int = 0
 
-    def function(self, tree: Function, callee: Callee) -> PrimFuncOp | None:
-        """The function; None (with errors reported) where it has none."""
+    def function(self, tree: Function, callee: Callee) -> PrimFuncOp:
+        """The function; errors in it are reported."""
         self.func_attrs = {}
         block = Block()
         self.location = at = self.at(tree.name)
@@ -154,6 +154,7 @@ class FunctionReader(Control):
                 assert spec is not None
                 if spec.simple():
                     arg = Rewriter.replace_value_with_new_type(block.args[place], spec.type())
+                    assert isinstance(arg, BlockArgument)
                     arg.name_hint = hint(name)
                     arg.location = self.at(name)
                     self.names[name] = arg
@@ -226,27 +227,27 @@ class FunctionReader(Control):
 
     def statement(self, statement: Stmt, last: bool) -> None:
         """Reads one statement; `last` says that nothing follows it in its region."""
-        kind = type(statement)
-        if kind is Assign:
-            self.assign(statement)
-        elif kind is For:
-            self.for_loop(statement)
-        elif kind is With:
-            self.with_statement(statement, last)
-        elif kind is Expression:
-            self.expression(statement.value)
-        elif kind is Annotated:
-            self.annotated(statement)
-        elif kind is If:
-            self.if_statement(statement)
-        elif kind is Assert:
-            self.assertion(statement.token, statement.condition, statement.message)
-        elif kind is While:
-            self.while_loop(statement)
-        elif kind is Return:
-            self.return_statement(statement)
-        elif kind is Augmented:
-            self.augmented(statement)
+        match statement:
+            case Assign():
+                self.assign(statement)
+            case For():
+                self.for_loop(statement)
+            case With():
+                self.with_statement(statement, last)
+            case Expression():
+                self.expression(statement.value)
+            case Annotated():
+                self.annotated(statement)
+            case If():
+                self.if_statement(statement)
+            case Assert():
+                self.assertion(statement.token, statement.condition, statement.message)
+            case While():
+                self.while_loop(statement)
+            case Return():
+                self.return_statement(statement)
+            case Augmented():
+                self.augmented(statement)
 
     def assign(self, statement: Assign) -> None:
         """`A[i] = x`, `x = …`, `a, b = …`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ...support.diagnostics import error_at
 from ..lalr import Parser, Reducer, Table, Tokens, load_table, reducers
@@ -84,14 +84,14 @@ def order(pieces: list[Any]) -> Expr:
         operands.append(node)
 
     for piece in pieces:
-        if type(piece) is Token and piece.type == "OPERATOR":
+        if isinstance(piece, Token) and piece.type == "OPERATOR":
             precedence = _PRECEDENCE[piece]
             # `**` groups to the right and binds tighter than a sign to its left.
             while waiting and (waiting[-1][0] > precedence or (waiting[-1][0] == precedence and precedence != 12)):
                 reduce()
             waiting.append((precedence, piece, False))
             continue
-        while type(piece) is _Prefixed:
+        while isinstance(piece, _Prefixed):
             waiting.append((3 if piece.op == "not" else _SIGN_PRECEDENCE, piece.op, True))
             piece = piece.operand
         operands.append(piece)
@@ -155,7 +155,7 @@ class _TreeBuilder:
     def on_pass(self, at: int) -> None: return None
     def on_simple_one(self, statement: Stmt | None) -> list[Stmt]: return [] if statement is None else [statement]
     def on_simple_more(self, line: list[Stmt], semicolon: int, statement: Stmt | None) -> list[Stmt]: return line if statement is None else [*line, statement]
-    def on_body_first(self, value: Any) -> list[Any]: return value if type(value) is list else [value]
+    def on_body_first(self, value: Any) -> list[Any]: return cast("list[Any]", value) if isinstance(value, list) else [value]
     def on_indented(self, newline: int, indent: int, body: list[Stmt], dedent: int) -> list[Stmt]: return body
     def on_for(self, at: int, target: Expr, i: int, iterable: Expr, c: int, body: list[Stmt]) -> Stmt: return For(self.token("FOR", at), target, iterable, body)
     def on_while(self, at: int, condition: Expr, colon: int, body: list[Stmt]) -> Stmt: return While(self.token("WHILE", at), condition, body)

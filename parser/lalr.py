@@ -8,7 +8,7 @@ and lets its owner mend the stacks after an error, so that one run reports every
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -41,7 +41,7 @@ class Rule:
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """The automaton. In state s, `actions[s]` maps a terminal to the next state (>= 0) or to ~rule; `gotos[s]` maps a rule's origin to the next state."""
+    """The automaton. In state s, `actions[s]` maps a terminal to the next state (> 0) or to ~rule; `gotos[s]` maps a rule's origin to the next state."""
 
     start: int
     end: int
@@ -95,12 +95,14 @@ def _analyse(grammar: str) -> dict[str, Any]:
             origin = entry["origin"]["name"]
             numbers[number] = len(rules)
             rules.append((entry["alias"] or origin, origin, len(entry["expansion"])))
-    # lark numbers its states as it meets them; ours run from 0.
-    order = {state: place for place, state in enumerate(table["states"])}
+    # Ours run from 0, which is the start: no token leads there, so that 0 can say that one does not fit.
+    start = table["start_states"]["start"]
+    states = sorted(table["states"].items(), key=lambda item: item[0] != start)
+    order = {state: place for place, (state, _) in enumerate(states)}
     actions: list[dict[str, int]] = []
     gotos: list[dict[str, int]] = []
     terminals = {name for name in names.values() if name.isupper()}
-    for row in table["states"].values():
+    for _, row in states:
         actions.append({})
         gotos.append({})
         for symbol, (kind, target) in row.items():
@@ -110,7 +112,7 @@ def _analyse(grammar: str) -> dict[str, Any]:
             else:
                 actions[-1][name] = ~numbers[target["@"]]
     return {
-        "start": order[table["start_states"]["start"]],
+        "start": 0,
         "end": order[table["end_states"]["start"]],
         "rules": rules,
         "actions": actions,
@@ -122,7 +124,7 @@ def _from_json(data: dict[str, Any]) -> Table:
     rules = [Rule(str(name), str(origin), int(size)) for name, origin, size in data["rules"]]
     actions: list[dict[str, int]] = data["actions"]
     gotos: list[dict[str, int]] = data["gotos"]
-    if len(actions) != len(gotos) or not 0 <= data["start"] < len(actions):
+    if len(actions) != len(gotos) or data["start"] != 0 or not 0 < data["end"] < len(actions):
         raise ValueError("the table is inconsistent")
     # One object per name, so that the driver's look-ups compare by identity.
     shared: dict[str, str] = {}
@@ -137,84 +139,95 @@ def _from_json(data: dict[str, Any]) -> Table:
 Reducer: TypeAlias = "Callable[..., object]"
 """Takes a rule's values, one for each symbol: a token's index for a terminal, a reducer's result for a rule."""
 
+Step: TypeAlias = "tuple[Reducer | None, int, Mapping[int, int]]"
+"""How a rule is reduced: what makes its value (None passes the only one on), its size, and the next state by the one before."""
 
-def reducers(table: Table, handler: object) -> list[Reducer | None]:
-    """For each rule the handler's method `on_NAME`; None where it has none and the rule passes its only value on."""
-    found: list[Reducer | None] = []
+
+def reducers(table: Table, handler: object) -> list[Step]:
+    """For each rule the handler's method `on_NAME`; a rule of one symbol may have none and passes its value on.
+
+    The last rule comes first, so that a table's action -1 finds rule 0.
+    """
+    by_origin: dict[str, dict[int, int]] = {}
+    for state, row in enumerate(table.gotos):
+        for origin, target in row.items():
+            by_origin.setdefault(origin, {})[state] = target
+    found: list[Step] = []
     for rule in table.rules:
         method = getattr(handler, f"on_{rule.name}", None)
         if method is None and rule.size != 1:
             raise TypeError(f"{type(handler).__name__} has no method on_{rule.name}")
-        found.append(method)
-    return found
+        found.append((method, rule.size, by_origin.get(rule.origin, {})))
+    return found[::-1]
 
 
 class Parser:
     """One run over one token list. After an error the owner may change the stacks and go on from another token."""
 
-    def __init__(self, table: Table, tokens: Tokens, actions: Sequence[Reducer | None]):
+    def __init__(self, table: Table, tokens: Tokens, steps: Sequence[Step]):
         self.table = table
         self.tokens = tokens
-        self.actions = actions
+        self.steps = steps
         self.states = [table.start]
         self.values: list[object] = []
 
-    def run(self, first: int = 0, last: int | None = None) -> int | None:
-        """Feeds tokens `first` to `last` (exclusive; all when None). The index of the token that does not fit, or None.
-
-        An index past the end says that the text ended too early. To finish, feed the end with `finish`.
-        """
-        kinds = self.tokens.kinds
-        for index in range(first, len(kinds) if last is None else last):
-            if not self.feed(kinds[index], index):
+    def run(self, first: int = 0) -> int | None:
+        """Feeds the tokens from `first` on. The index of the one that does not fit, or None. Follow it by `finish`."""
+        # The inner loop of all reading: everything is a local variable.
+        kinds, steps, actions = self.tokens.kinds, self.steps, self.table.actions
+        states, values = self.states, self.values
+        state = states[-1]
+        for index in range(first, len(kinds)):
+            kind = kinds[index]
+            action = actions[state].get(kind, 0)
+            while action < 0:
+                method, size, goto = steps[action]
+                if size == 1:
+                    if method is not None:
+                        values[-1] = method(values[-1])
+                    states[-1] = state = goto[states[-2]]
+                elif size:
+                    values[-size:] = [method(*values[-size:])]  # type: ignore[misc]
+                    state = goto[states[-size - 1]]
+                    states[-size:] = [state]
+                else:
+                    values.append(method())  # type: ignore[misc]
+                    state = goto[state]
+                    states.append(state)
+                action = actions[state].get(kind, 0)
+            if not action:
                 return index
+            states.append(action)
+            values.append(index)
+            state = action
         return None
 
     def feed(self, kind: str, value: object) -> bool:
-        """Shifts one token after all reductions it calls for. False when it does not fit; reductions stay done."""
-        table, states, values, reduce = self.table, self.states, self.values, self.actions
-        actions, gotos, rules = table.actions, table.gotos, table.rules
-        while True:
-            action = actions[states[-1]].get(kind)
-            if action is None:
-                return False
-            if action >= 0:
-                states.append(action)
-                values.append(value)
-                return True
-            rule = rules[~action]
-            size = rule.size
-            method = reduce[~action]
-            if size == 1:
-                if method is not None:
-                    values[-1] = method(values[-1])
-                states[-1] = gotos[states[-2]][rule.origin]
-                continue
-            if size:
-                arguments = values[-size:]
-                del values[-size:]
-                del states[-size:]
-                result = method(*arguments)  # type: ignore[misc]
-            else:
-                result = method()  # type: ignore[misc]
-            values.append(result)
-            states.append(gotos[states[-1]][rule.origin])
+        """Shifts one token that the text does not have. False when it does not fit; reductions stay done."""
+        action = self._reduce(kind)
+        if action > 0:
+            self.states.append(action)
+            self.values.append(value)
+        return action > 0
 
     def finish(self) -> bool:
         """Feeds the end of the text. False when the text ended too early."""
-        table, states, values, reduce = self.table, self.states, self.values, self.actions
-        while states[-1] != table.end:
-            action = table.actions[states[-1]].get(END)
-            if action is None or action >= 0:
-                return False
-            rule = table.rules[~action]
-            arguments = values[len(values) - rule.size :]
-            del values[len(values) - rule.size :]
-            del states[len(states) - rule.size :]
-            method = reduce[~action]
-            values.append(arguments[0] if method is None else method(*arguments))
-            states.append(table.gotos[states[-1]][rule.origin])
-        return True
+        self._reduce(END)
+        return self.states[-1] == self.table.end
+
+    def _reduce(self, kind: str) -> int:
+        """All reductions before a token; the state that it leads to, or 0 when it does not fit."""
+        states, values = self.states, self.values
+        while states[-1] != self.table.end:
+            action = self.table.actions[states[-1]].get(kind, 0)
+            if action >= 0:
+                return action
+            method, size, goto = self.steps[action]
+            start = len(values) - size
+            arguments = values[start:]
+            values[start:] = [arguments[0] if method is None else method(*arguments)]
+            states[start + 1 :] = [goto[states[start]]]
+        return 0
 
     def settling(self) -> list[int]:
         """The states that follow each other by every reduction that is possible whatever comes next, the present one first.

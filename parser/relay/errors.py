@@ -6,11 +6,11 @@ error are compared with those that the fragments lead to. What no example explai
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from ..lalr import END, Parser, Table, Tokens
+from ..lalr import END, Parser, Table, Tokens, reducers
 from .lexer import tokenize
 
 # Message, notes, and programs whose first error is this one.
@@ -165,6 +165,13 @@ def _known_errors(table: Table) -> dict[tuple[int, str], tuple[str, ...]]:
     return found
 
 
+class _Nothing:
+    """Builds nothing: for each rule, a method that gives None."""
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        return lambda *_: None
+
+
 def _skeleton(table: Table, tokens: Tokens) -> Parser:
     """A parser that builds nothing."""
-    return Parser(table, tokens, [lambda *_: None] * len(table.rules))
+    return Parser(table, tokens, reducers(table, _Nothing()))

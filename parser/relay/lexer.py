@@ -28,6 +28,7 @@ _TOKEN = re.compile(
     | (?P<NUMBER>(?:(?<![\w)\]"][ ])(?<![\w)\]"])-)?
         (?:[0-9]+(?:\.[0-9]+|\.(?![0-9A-Za-z_]))?(?:[eE][+-]?[0-9]+)?{_SUFFIX} | (?:inf|nan)f(?:16|32|64)?)(?![A-Za-z0-9_]))
     | (?P<KEY>(?<![:>])(?<![:>][ ])(?!_[ ]?=){_NAME}[ ]?=(?![=>]))  # not what stands before the = of a let
+    | (?P<MATCH>match\??(?![A-Za-z0-9_.]))
     | (?P<NAME>{_NAME})
     | (?P<PROJECTION>\.[0-9]+)
     | (?P<STRING>{_QUOTED})
@@ -46,7 +47,7 @@ _PUNCTUATION = {
     **dict.fromkeys(["+", "-", "*", "/", "<", ">", "<=", ">=", "==", "!="], "INFIX"),
 }  # fmt: skip
 KEYWORDS = {
-    "def": "DEF", "fn": "FN", "let": "LET", "if": "IF", "else": "ELSE", "match": "MATCH", "type": "TYPE",
+    "def": "DEF", "fn": "FN", "let": "LET", "if": "IF", "else": "ELSE", "type": "TYPE",
     "extern": "EXTERN", "free_var": "FREE_VAR", "meta": "META", "ref": "REF", "None": "NONE", "True": "TRUE",
     "False": "FALSE", "_": "UNDERSCORE",
 }  # fmt: skip
@@ -74,35 +75,24 @@ def tokenize(text: str, start: int = 0) -> Tokens:
     tokens = Tokens()
     kinds, texts, starts = tokens.kinds, tokens.texts, tokens.starts
     keywords, scalars, punctuation = KEYWORDS, SCALARS, _PUNCTUATION
-    match_at = _TOKEN.match
     position, end = start, len(text)
     while position < end:
-        match = match_at(text, position)
-        if match is None:
-            position = _BLANK.match(text, position).end()  # type: ignore[union-attr]  # it matches the empty text
-            if text.startswith("/*", position):
-                position = _after_comment(text, position)
-                continue
-            if position < end:
-                raise LexError(position, _complaint(text, position))
-            break
-        kind = match.lastgroup
-        word = match[kind]  # type: ignore[index]  # every token is a group
-        if kind == "NAME":
-            kind = keywords.get(word) or ("SCALAR" if word in scalars else "NAME")
-            if kind == "MATCH" and text.startswith("?", match.end()):
-                word = "match?"
-                position = match.end() + 1
-                kinds.append(kind)
-                texts.append(word)
-                starts.append(position - 6)
-                continue
-        elif kind == "PUNCTUATION":
-            kind = punctuation[word]
-        kinds.append(kind)  # type: ignore[arg-type]
-        texts.append(word)
-        position = match.end()
-        starts.append(position - len(word))
+        for match in iter(_TOKEN.scanner(text, position).match, None):  # type: ignore[attr-defined]  # not in typeshed
+            kind = match.lastgroup
+            word = match[kind]
+            if kind == "NAME":
+                kind = keywords.get(word) or ("SCALAR" if word in scalars else "NAME")
+            elif kind == "PUNCTUATION":
+                kind = punctuation[word]
+            kinds.append(kind)
+            texts.append(word)
+            position = match.end()
+            starts.append(position - len(word))
+        position = _BLANK.match(text, position).end()  # type: ignore[union-attr]  # it matches the empty text
+        if text.startswith("/*", position):
+            position = _after_comment(text, position)
+        elif position < end:
+            raise LexError(position, _complaint(text, position))
     return tokens
 
 

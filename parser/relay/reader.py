@@ -80,7 +80,15 @@ class Reader:
         number = self._numbers.get(column)
         if number is None:
             number = self._numbers[column] = IntAttr(column)
-        return FileLineColLoc(self._file, self._line_attr, number)
+        return self._location(number)
+
+    def _location(self, column: IntAttr) -> LocationAttr:
+        """`FileLineColLoc` of the present line, made without checking parameters that are right: one is made for each op."""
+        location = object.__new__(FileLineColLoc)
+        object.__setattr__(location, "filename", self._file)
+        object.__setattr__(location, "line", self._line_attr)
+        object.__setattr__(location, "column", column)
+        return location
 
     def behind(self, token: int) -> LocationAttr:
         """The place right behind a token."""
@@ -89,7 +97,7 @@ class Reader:
     def at_offset(self, offset: int) -> LocationAttr:
         """The place of a character of the item."""
         self._find_line(offset)
-        return FileLineColLoc(self._file, self._line_attr, IntAttr(offset - self._line_start + 1))
+        return self._location(IntAttr(offset - self._line_start + 1))
 
     def _find_line(self, offset: int) -> None:
         lines = self._lines

@@ -14,7 +14,7 @@ from xdsl.ir import Operation
 from ...dialects.relay.infer.inference import infer_ops
 from ...support.diagnostics import error_at
 from ..items import Item, ParseContext, symbol_of
-from ..lalr import Parser, Table, Tokens, load_table, reducers
+from ..lalr import Parser, Step, Table, Tokens, load_table, reducers
 from .builder import Builder, Statements
 from .constants import CONSTANTS_FILE, ConstantError, Constants
 from .errors import explain
@@ -70,7 +70,7 @@ class _FileReader:
             self.context.module.attributes[CONSTANTS_FILE] = constants.side_file
         table = load_table(GRAMMAR)
         builder = Builder(self.context, metadata, constants)
-        actions = reducers(table, builder)
+        steps = reducers(table, builder)
         tokens = [None if item.kind.startswith("#[") else self._tokens(item) for item in items]
         for some in tokens:
             if some is not None:
@@ -81,7 +81,7 @@ class _FileReader:
             some = tokens[index]
             if some is not None and some.kinds:
                 builder.begin(items[index], some)
-                op = _read(table, actions, some, builder)
+                op = _read(table, steps, some, builder)
                 results[index] = [] if op is None else [op]
         return results
 
@@ -149,9 +149,9 @@ def _declare_types(tokens: Tokens, builder: Builder) -> None:
         builder.type_names[tokens.texts[place + 1]] = parameters
 
 
-def _read(table: Table, actions: Sequence[object], tokens: Tokens, builder: Builder) -> Operation | None:
+def _read(table: Table, steps: Sequence[Step], tokens: Tokens, builder: Builder) -> Operation | None:
     """One item's op. After an error reading goes on at the next statement, so that each one is reported."""
-    parser = Parser(table, tokens, actions)  # type: ignore[arg-type]
+    parser = Parser(table, tokens, steps)
     position: int | None = parser.run()
     if position is None and parser.finish():
         result = parser.result

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from ...support.diagnostics import error_at
-from ..lalr import Parser, Reducer, Table, Tokens, load_table, reducers
+from ..lalr import Parser, Table, Tokens, load_table, reducers
 from .lexer import LexError, tokenize
 from .scope import line_starts
 from .tree import (
@@ -263,8 +263,7 @@ def table() -> Table:
 
 def new_parser(tokens: Tokens) -> Parser:
     """A parser of the tokens that makes trees."""
-    actions: list[Reducer | None] = reducers(table(), _TreeBuilder(tokens))
-    return Parser(table(), tokens, actions)
+    return Parser(table(), tokens, reducers(table(), _TreeBuilder(tokens)))
 
 
 def parse_item(item: Item) -> Function | Module:

@@ -112,13 +112,14 @@ def compact(alloc: tir.AllocBufferOp) -> None:
     extents: list[int] = []
     for dim, extent in enumerate(shape):
         base, size = bases[dim], most[dim] - least[dim] + 1
-        if whole[dim] or base is None or size >= extent:
+        if whole[dim] or base is None or size > extent:
             starts.append(Expr((), 0))
             extents.append(extent)
         else:
             starts.append(base + least[dim])
             extents.append(size)
-    if extents == list(shape):
+    # A buffer of the right size may still be indexed from where its box begins.
+    if extents == list(shape) and all(start.value == 0 for start in starts):
         return
     _resize(alloc, extents)
     for touch, row in zip(touches, indices, strict=True):

@@ -19,6 +19,11 @@ import pytest
 
 RTOL = 1e-4
 
+# TIR programs that reach outside of their buffers: refused by the interpreter, where TVM wrote to whatever lay there.
+OUT_OF_BOUNDS = ("0359", "0616", "0939", "1062", "1380")
+# TIR programs whose recorded result depends on memory that nothing wrote, or on the leading zeros of 0.
+UNDEFINED = ("0330", "0700", "0779", "0982", "1331")
+
 
 def corpus_dir(*parts: str) -> Path:
     """A folder of the corpus; skips the test (or, at import, the module) when the corpus is not here."""

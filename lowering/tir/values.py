@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
     BFloat16Type,
     Float16Type,
     Float32Type,
@@ -26,7 +27,7 @@ from xdsl.ir import Attribute, SSAValue
 from ...dialects.tir import HandleType, type_to_dtype
 from ...support.diagnostics import error_at
 
-DYNAMIC = -1
+DYNAMIC = DYNAMIC_INDEX
 """The extent of a dimension that a memref type leaves open."""
 
 

@@ -33,6 +33,9 @@ NSW: Mapping[str, Attribute] = {"overflowFlags": arith.IntegerOverflowAttr([arit
 NO_FLAGS: Mapping[str, Attribute] = {"overflowFlags": arith.IntegerOverflowAttr("none")}
 FASTMATH_NONE: Mapping[str, Attribute] = {"fastmath": arith.FastMathFlagsAttr("none")}
 CONTRACT: Mapping[str, Attribute] = {"fastmath": arith.FastMathFlagsAttr([arith.FastMathFlag.ALLOW_CONTRACT])}
+REASSOCIABLE: Mapping[str, Attribute] = {
+    "fastmath": arith.FastMathFlagsAttr([arith.FastMathFlag.REASSOC, arith.FastMathFlag.ALLOW_CONTRACT])
+}
 _PREDICATES = {"eq": 0, "ne": 1, "slt": 2, "sle": 3, "sgt": 4, "sge": 5, "ult": 6, "ule": 7, "ugt": 8, "uge": 9}
 _FLOAT_PREDICATES = {
     "oeq": 1,

@@ -20,8 +20,9 @@ from xdsl.utils.hints import isa
 
 from ...dialects import tir, vector_ext
 from ...dialects.tir.types import element_of, is_unsigned, lanes_of
+from ...passes.tir.convert_blocks_to_opaque import REASSOCIATE
 from ...support.diagnostics import error_at
-from .emitter import CONTRACT, FASTMATH_NONE, INDEX, NO_FLAGS
+from .emitter import CONTRACT, FASTMATH_NONE, INDEX, NO_FLAGS, REASSOCIABLE
 from .function import FunctionLowering, is_index_dtype, lowers
 from .values import Form, Index, Plain, Pointer, Ramp, convert_type
 
@@ -64,6 +65,14 @@ UNSIGNED_OPS: dict[type[Operation], type[Operation]] = {
     tir.FloorModOp: arith.RemUIOp,
     tir.MinOp: arith.MinUIOp,
     tir.MaxOp: arith.MaxUIOp,
+}
+# A sum of bools is whether any is true, as in numpy.
+BOOL_OPS: dict[type[Operation], type[Operation]] = {
+    tir.AddOp: arith.OrIOp,
+    tir.MulOp: arith.AndIOp,
+    tir.SubOp: arith.XOrIOp,
+    tir.MaxOp: arith.OrIOp,
+    tir.MinOp: arith.AndIOp,
 }
 WRAPPING = (arith.AddiOp, arith.SubiOp, arith.MuliOp)
 
@@ -163,14 +172,19 @@ def arithmetic(
             assert isinstance(where, tir.BinaryOp)
             return _float_extremum(f, where, lhs, rhs)
         if kind in FLOAT_OPS:
-            return f.emit(FLOAT_OPS[kind], (lhs, rhs), converted, FASTMATH_NONE if kind is tir.DivOp else CONTRACT)
+            flags = FASTMATH_NONE if kind is tir.DivOp else CONTRACT
+            if _may_reassociate(where, converted):
+                flags = REASSOCIABLE
+            return f.emit(FLOAT_OPS[kind], (lhs, rhs), converted, flags)
         quotient = f.emit(arith.DivfOp, (lhs, rhs), converted, FASTMATH_NONE)
         whole = f.emit(math.TruncOp if kind is tir.ModOp else math.FloorOp, (quotient,), converted, FASTMATH_NONE)
         if kind is tir.FloorDivOp:
             return whole
         back = f.emit(arith.MulfOp, (whole, rhs), converted, FASTMATH_NONE)
         return f.emit(arith.SubfOp, (lhs, back), converted, FASTMATH_NONE)
-    if is_unsigned(type_):
+    if element_of(type_) == i1 and kind in BOOL_OPS:
+        target = BOOL_OPS[kind]
+    elif is_unsigned(type_):
         target = UNSIGNED_OPS[kind]
     elif kind is tir.FloorModOp:
         quotient = f.emit(arith.FloorDivSIOp, (lhs, rhs), converted)
@@ -181,22 +195,18 @@ def arithmetic(
     return f.emit(target, (lhs, rhs), converted, NO_FLAGS if target in WRAPPING else None)
 
 
-def _is_number(value: SSAValue) -> bool:
-    """Whether the value is a constant that is no NaN, or a broadcast of one."""
-    owner = value.owner
-    if isinstance(owner, tir.BroadcastOp):
-        owner = owner.value.owner
-    return isinstance(owner, tir.ConstOp) and isinstance(v := owner.value, FloatAttr) and v.value.data == v.value.data
-
-
 def _float_extremum(f: FunctionLowering, op: tir.BinaryOp, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
-    """Minimum or maximum that hands on a NaN. Against a constant, one compare does: an unordered one picks the other."""
+    """Minimum or maximum, as TVM has it: one compare, so that of a NaN and a number it is the second operand."""
     smaller = isinstance(op, tir.MinOp)
-    if _is_number(op.lhs) or _is_number(op.rhs):
-        number, other = (lhs, rhs) if _is_number(op.lhs) else (rhs, lhs)
-        return f.select(f.compare_floats("olt" if smaller else "ogt", number, other), number, other)
-    kind = arith.MinimumfOp if smaller else arith.MaximumfOp
-    return f.emit(kind, (lhs, rhs), lhs.type, FASTMATH_NONE)
+    if _may_reassociate(op, lhs.type):
+        # LLVM makes vectors of a reduction by these; they hand a NaN on.
+        return f.emit(arith.MinimumfOp if smaller else arith.MaximumfOp, (lhs, rhs), lhs.type, FASTMATH_NONE)
+    return f.select(f.compare_floats("olt" if smaller else "ogt", lhs, rhs), lhs, rhs)
+
+
+def _may_reassociate(op: Operation, type_: Attribute) -> bool:
+    """Whether the op is a reduction's scalar update, whose terms may be taken in any order."""
+    return REASSOCIATE in op.attributes and not isinstance(type_, VectorType)
 
 
 @lowers(*COMPARES)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ArrayAttr, ModuleOp
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp, UnitAttr
 from xdsl.passes import ModulePass
 
 from ...dialects import tir
+from ...support.diagnostics import error_at
+from ...support.walk import walk_ops
 from .rewriting import ops_of, set_operands
 
 
@@ -16,6 +18,8 @@ def make_opaque(block: tir.BlockOp) -> None:
     """The block without iteration variables: each becomes its binding."""
     if not block.iter_vars:
         return
+    if any(kind.data == "R" for kind in block.iter_types.data):
+        _mark_updates(block)
     body = block.body.block
     for variable, binding in zip(list(body.args), block.bindings, strict=True):
         variable.replace_all_uses_with(binding)
@@ -26,6 +30,22 @@ def make_opaque(block: tir.BlockOp) -> None:
     block.iter_types = ArrayAttr([])
 
 
+REASSOCIATE = "tir.reassociate"
+"""Attribute of the op that a reduction updates its output by: its instances commute, so they may run in any order."""
+
+
+def _mark_updates(block: tir.BlockOp) -> None:
+    """Keeps in mind, beyond the axes, which ops combine a reduction's terms."""
+    for op in walk_ops(block):
+        if not isinstance(op, tir.StoreOp) or isinstance(op.parent_op(), tir.InitOp):
+            continue
+        combined = op.value.owner
+        if isinstance(combined, tir.AddOp | tir.MulOp | tir.MinOp | tir.MaxOp):
+            sides = (combined.lhs.owner, combined.rhs.owner)
+            if any(isinstance(side, tir.LoadOp) and side.buffer is op.buffer for side in sides):
+                combined.attributes[REASSOCIATE] = UnitAttr()
+
+
 @dataclass(frozen=True)
 class ConvertBlocksToOpaque(ModulePass):
     """Substitutes the bindings of blocks for their iteration variables."""
@@ -34,8 +54,6 @@ class ConvertBlocksToOpaque(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Makes every block of the module opaque; raises MirError where an init is left, whose meaning needs the axes."""
-        from ...support.diagnostics import error_at
-
         for init in ops_of(op, tir.InitOp):
             raise error_at(init, "T.init must be lowered before blocks become opaque", "run lower-init-block first")
         for block in ops_of(op, tir.BlockOp):

@@ -10,8 +10,11 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 
 if TYPE_CHECKING:
+    from xdsl.ir import Attribute
+
     from ...te import builder as te
     from ...te.builder import Expr, Tensor
+    from ..operator import Compute
 else:
     from ._lazy import te
 
@@ -25,6 +28,33 @@ class Reducer(Protocol):
     """A reduction of an element over axes: `lambda e, axis: te.sum(e, axis=axis)`."""
 
     def __call__(self, e: Any, axis: Any) -> Any: ...
+
+
+def compute_of(name: str) -> Compute:
+    """The TE compute of another operator."""
+    from ..operator import get_operator
+
+    operator = get_operator(name)
+    if operator is None or operator.compute is None:
+        raise ValueError(f"{name} is no operator with a TE compute")
+    return operator.compute
+
+
+def static_shape(type: Attribute) -> tuple[int, ...]:
+    """The shape of a tensor type. Raises MirError where a dimension is unknown."""
+    from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType
+
+    from ....support.diagnostics import error_at
+
+    assert isinstance(type, TensorType)
+    shape: tuple[int, ...] = type.get_shape()
+    if DYNAMIC_INDEX in shape:
+        raise error_at(
+            te.current_location(),
+            "a dimension `?` is known only at run time",
+            "run it with `--target interp`, or give the shape",
+        )
+    return shape
 
 
 def constant(dim: Dim) -> int | None:

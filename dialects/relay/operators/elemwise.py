@@ -232,7 +232,8 @@ register(
 def fixed_point_multiply(x: Array, multiplier: int | Array, shift: int | Array) -> Array:
     """round(x * multiplier * 2^(shift - 31)) on int32, halves upward: 31 fractional bits (TFLite's fixed-point form)."""
     wide = x.astype(np.int64)
-    left, right = np.maximum(shift, 0), np.maximum(-np.asarray(shift, np.int64), 0) + 31
+    # Beyond 63 bits nothing is left either way, and a shift is defined up to 63.
+    left, right = np.maximum(shift, 0), np.minimum(np.maximum(-np.asarray(shift, np.int64), 0) + 31, 63)
     product = (wide << left) * np.asarray(multiplier, np.int64)
     return ((product + (np.int64(1) << (right - 1))) >> right).astype(np.int32)
 
@@ -253,7 +254,7 @@ register(
 def te_fixed_point_multiply(x: Expr, multiplier: int, shift: int) -> Expr:
     """`fixed_point_multiply` as a TE expression."""
     wide = x.astype("int64") << te.const(max(shift, 0), "int64")
-    right = max(-shift, 0) + 31
+    right = min(max(-shift, 0) + 31, 63)
     product = wide * te.const(multiplier, "int64") + te.const(1 << (right - 1), "int64")
     return (product >> te.const(right, "int64")).astype(x.dtype)
 

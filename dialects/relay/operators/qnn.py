@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from xdsl.dialects.builtin import TupleType
 
 from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
+from . import computes_qnn as computes
 from .elemwise import fixed_point_multiply
 from .layout import layout
 from .meanings import Array, along, erf, matmul, numpy_type, round_half_away
@@ -33,8 +34,11 @@ from .transform import concatenate_relation
 
 if TYPE_CHECKING:
     import numpy as np
+
+    from ...te import builder as te
+    from ...te.builder import Expr
 else:
-    from ._lazy import np
+    from ._lazy import np, te
 
 
 def _quantization(rel: Relation, index: int, size: int | None = None) -> None:
@@ -97,7 +101,7 @@ def _fixed_point_to_nearest(x: Array, multiplier: Array, shift: Array) -> Array:
     """As `fixed_point_multiply`, with halves away from zero."""
     wide = x.astype(np.int64) << np.maximum(shift, 0)
     product = wide * multiplier
-    right = np.maximum(-shift, 0) + 31
+    right = np.minimum(np.maximum(-shift, 0) + 31, 63)
     half = np.int64(1) << (right - 1)
     return ((product + np.where(product >= 0, half, half - 1)) >> right).astype(np.int32)
 
@@ -137,6 +141,7 @@ register(
     Operator(
         "qnn.quantize", ("data", "output_scale", "output_zero_point"), _quantize_relation, OpPattern.OPAQUE,
         numpy=_quantize,
+        compute=lambda attrs, xs, out: [computes.te_quantize(attrs, *xs)],
         attributes=(attr("out_dtype", None, "str"), attr("axis", -1)),
         doc="round(data / scale) + zero_point, saturated to `out_dtype`; vectors of parameters go along `axis`.",
     )
@@ -157,6 +162,7 @@ register(
     Operator(
         "qnn.dequantize", ("data", "input_scale", "input_zero_point"), _dequantize_relation, OpPattern.OPAQUE,
         numpy=_dequantize,
+        compute=lambda attrs, xs, out: [computes.te_dequantize(attrs, *xs)],
         attributes=(attr("out_dtype", None, "str"), attr("axis", -1)),
         doc="(data - zero_point) * scale; vectors of parameters go along `axis`.",
     )
@@ -187,6 +193,7 @@ register(
         ("data", "input_scale", "input_zero_point", "output_scale", "output_zero_point"),
         _requantize_relation, OpPattern.OPAQUE,
         numpy=_requantize,
+        compute=lambda attrs, xs, out: [computes.te_requantize(attrs, *xs)],
         attributes=(
             attr("axis", -1), attr("rounding", "None"), attr("compute_dtype", "None"), attr("out_dtype", None, "str"),
         ),
@@ -220,7 +227,12 @@ def _binary_relation(rel: Relation) -> None:
     rel.set_result(tensor_type(broadcast_arguments(rel, 0, 1), dtype))
 
 
-def _register_binary(name: str, combine: Callable[[Quantized, Quantized, Target], Array], doc: str) -> None:
+def _register_binary(
+    name: str,
+    combine: Callable[[Quantized, Quantized, Target], Array],
+    compute: computes.CombineQuantized,
+    doc: str,
+) -> None:
     """Registers an operator of two quantized tensors; `combine` takes (tensor, scale, zero point) twice and the target."""
 
     def meaning(attrs: Attrs, a: Array, b: Array, *parameters: Array) -> Array:
@@ -231,7 +243,9 @@ def _register_binary(name: str, combine: Callable[[Quantized, Quantized, Target]
     register(
         Operator(
             name, _BINARY, _binary_relation, OpPattern.OPAQUE,
-            numpy=meaning, attributes=(attr("lhs_axis", -1), attr("rhs_axis", -1)), doc=doc,
+            numpy=meaning,
+            compute=lambda attrs, xs, out: [computes.te_binary(attrs, xs, compute, f"T_{name.replace('.', '_')}")],
+            attributes=(attr("lhs_axis", -1), attr("rhs_axis", -1)), doc=doc,
         )
     )  # fmt: skip
 
@@ -244,11 +258,13 @@ def _in_common(q: Quantized, to: Target) -> Array:
 _register_binary(
     "qnn.add",
     lambda a, b, to: saturate(_in_common(a, to) + _in_common(b, to) - to[1], to[2]),
+    computes.added,
     "The sum of quantized tensors, each brought to the target's scale first.",
 )
 _register_binary(
     "qnn.subtract",
     lambda a, b, to: saturate(_in_common(a, to) - _in_common(b, to) + to[1], to[2]),
+    computes.subtracted,
     "The difference of quantized tensors, each brought to the target's scale first.",
 )
 
@@ -258,7 +274,9 @@ def _multiply(a: Quantized, b: Quantized, to: Target) -> Array:
     return requantize(product.astype(np.int32), a[1] * b[1], np.zeros((), np.int32), to, None, None)
 
 
-_register_binary("qnn.mul", _multiply, "The product of quantized tensors: that of the integers, requantized.")
+_register_binary(
+    "qnn.mul", _multiply, computes.multiplied, "The product of quantized tensors: that of the integers, requantized."
+)
 
 
 def _unary_relation(rel: Relation) -> None:
@@ -267,7 +285,7 @@ def _unary_relation(rel: Relation) -> None:
     rel.set_result(rel.tensor(0))
 
 
-def _register_unary(name: str, function: Callable[[Array], Array], doc: str) -> None:
+def _register_unary(name: str, function: Callable[[Array], Array], compute: Callable[[Expr], Expr], doc: str) -> None:
     def meaning(attrs: Attrs, x: Array, scale: Array, zero_point: Array, out_scale: Array, out_zero: Array) -> Array:
         real = function(dequantize(x, scale, zero_point)).astype(np.float32)
         return quantize(np.nan_to_num(real, nan=0.0), out_scale, out_zero, x.dtype)
@@ -275,20 +293,32 @@ def _register_unary(name: str, function: Callable[[Array], Array], doc: str) -> 
     register(
         Operator(
             name, ("x", "scale", "zero_point", "output_scale", "output_zero_point"), _unary_relation, OpPattern.OPAQUE,
-            numpy=meaning, doc=doc,
+            numpy=meaning,
+            compute=lambda attrs, xs, out: [computes.te_unary(xs, compute, f"T_{name.replace('.', '_')}")],
+            doc=doc,
         )
     )  # fmt: skip
 
 
-_register_unary("qnn.exp", lambda x: np.exp(x), "exp of a quantized tensor.")
-_register_unary("qnn.sqrt", lambda x: np.sqrt(x), "The square root of a quantized tensor.")
-_register_unary("qnn.rsqrt", lambda x: 1 / np.sqrt(x), "One over the square root of a quantized tensor.")
-_register_unary("qnn.erf", erf, "The error function of a quantized tensor.")
-_register_unary("qnn.log", lambda x: np.log(x), "The natural logarithm of a quantized tensor.")
-_register_unary("qnn.sigmoid", lambda x: 1 / (1 + np.exp(-x)), "The sigmoid of a quantized tensor.")
-_register_unary("qnn.tanh", lambda x: np.tanh(x), "The hyperbolic tangent of a quantized tensor.")
+_register_unary("qnn.exp", lambda x: np.exp(x), lambda x: te.exp(x), "exp of a quantized tensor.")
+_register_unary("qnn.sqrt", lambda x: np.sqrt(x), lambda x: te.sqrt(x), "The square root of a quantized tensor.")
 _register_unary(
-    "qnn.hardswish", lambda x: x * np.clip(x + 3, 0, 6) / 6, "x * clip(x + 3, 0, 6) / 6 of a quantized tensor."
+    "qnn.rsqrt",
+    lambda x: 1 / np.sqrt(x),
+    lambda x: te.const(1.0, "float32") / te.sqrt(x),
+    "One over the square root of a quantized tensor.",
+)
+_register_unary("qnn.erf", erf, lambda x: te.erf(x), "The error function of a quantized tensor.")
+_register_unary("qnn.log", lambda x: np.log(x), lambda x: te.log(x), "The natural logarithm of a quantized tensor.")
+_register_unary(
+    "qnn.sigmoid", lambda x: 1 / (1 + np.exp(-x)), lambda x: te.sigmoid(x), "The sigmoid of a quantized tensor."
+)
+_register_unary("qnn.tanh", lambda x: np.tanh(x), lambda x: te.tanh(x), "The hyperbolic tangent of a quantized tensor.")
+_register_unary(
+    "qnn.hardswish",
+    lambda x: x * np.clip(x + 3, 0, 6) / 6,
+    computes.te_hardswish,
+    "x * clip(x + 3, 0, 6) / 6 of a quantized tensor.",
 )
 
 _PRODUCT = ("data", "weight", "input_zero_point", "kernel_zero_point", "input_scale", "kernel_scale")
@@ -328,6 +358,7 @@ register(
     Operator(
         "qnn.dense", _PRODUCT, _product_relation(lambda rel: matmul_relation(rel, False, True)), OpPattern.OPAQUE,
         numpy=_dense,
+        compute=computes.te_dense,
         attributes=_attributes_in_int32((UNITS, OUT_DTYPE)),
         doc="`nn.dense` of quantized tensors: the sums of (data - its zero point) * (weight - its zero point), unscaled.",
     )
@@ -346,6 +377,7 @@ register(
         "qnn.batch_matmul", ("x", "y", "x_zero_point", "y_zero_point", "x_scale", "y_scale"),
         _product_relation(batch_matmul_relation), OpPattern.OPAQUE,
         numpy=_batch_matmul,
+        compute=computes.te_batch_matmul,
         attributes=_attributes_in_int32((OUT_DTYPE, attr("transpose_a", False), attr("transpose_b", False))),
         doc="`nn.batch_matmul` of quantized tensors: the sums of products of integers less their zero points, unscaled.",
     )
@@ -367,6 +399,7 @@ register(
     Operator(
         "qnn.conv2d", _PRODUCT, _product_relation(CONV_RELATION[2]), OpPattern.OPAQUE,
         numpy=_conv2d,
+        compute=computes.te_conv2d,
         attributes=_attributes_in_int32(conv_attributes(2)),
         doc="`nn.conv2d` of quantized tensors: the sums of products of integers less their zero points, unscaled.",
     )
@@ -384,6 +417,7 @@ register(
     Operator(
         "qnn.conv2d_transpose", _PRODUCT, _product_relation(TRANSPOSED_RELATION[2]), OpPattern.OPAQUE,
         numpy=_conv2d_transpose,
+        compute=computes.te_conv2d_transpose,
         attributes=_attributes_in_int32(conv_attributes(2, attr("output_padding", (0, 0)), kernel_layout="IOHW")),
         doc="`nn.conv2d_transpose` of quantized tensors, unscaled.",
     )
@@ -409,6 +443,7 @@ register(
         "qnn.avg_pool2d", ("data", "input_scale", "input_zero_point", "output_scale", "output_zero_point"),
         _avg_pool_relation, OpPattern.OPAQUE,
         numpy=_avg_pool2d,
+        compute=lambda attrs, xs, out: [computes.te_avg_pool2d(attrs, xs, out)],
         attributes=(*POOL_ATTRIBUTES[2], attr("count_include_pad", False)),
         doc="`nn.avg_pool2d` of a quantized tensor.",
     )
@@ -443,6 +478,7 @@ register(
         "qnn.concatenate", ("*data", "*input_scales", "*input_zero_points", "output_scale", "output_zero_point"),
         _concatenate_relation, OpPattern.INJECTIVE,
         numpy=_concatenate,
+        compute=computes.te_concatenate,
         attributes=(attr("axis", 0),),
         doc="Quantized tensors one after the other along `axis`, each requantized where its parameters differ.",
     )

@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeAlias
 from xdsl.dialects.builtin import IntegerType, Signedness
 from xdsl.ir import Attribute, SSAValue
 
-from .expr import Atom, Expr, Kind
+from .expr import Atom, Expr, Function, Kind
 
 INF = 1 << 200
 """A number that no bound of a program reaches: bounds at or beyond it (of either sign) are no bounds."""
@@ -171,19 +171,19 @@ def _bound_of_quotient(a: ConstIntBound, b: ConstIntBound, divide: Callable[[int
 
 def _bound_of_call(atom: Atom, bound: BoundOf) -> ConstIntBound:
     """Of bitwise operations on what is not negative; else what the result's dtype says."""
-    payload = atom.payload
-    if not isinstance(payload, tuple):
+    function = atom.payload
+    if not isinstance(function, Function):
         a, b = (bound(e) for e in atom.operands)
         return _bound_of_product(a, b)
-    limits = type_bound(payload[1])
-    if payload[0] == "T.bitwise_and":
+    limits = type_bound(function.result)
+    if function.name == "T.bitwise_and":
         known = [b.max_value for b in map(bound, atom.operands) if b.min_value >= 0]
         if known:
             return ConstIntBound(0, min(known)).intersect(limits)
-    if payload[0] in ("T.shift_right", "T.shift_left") and bound(atom.operands[0]).min_value >= 0:
-        most = bound(atom.operands[0]).max_value if payload[0] == "T.shift_right" else limits.max_value
+    if function.name in ("T.shift_right", "T.shift_left") and bound(atom.operands[0]).min_value >= 0:
+        most = bound(atom.operands[0]).max_value if function.name == "T.shift_right" else limits.max_value
         return ConstIntBound(0, most).intersect(limits)
-    if payload[0] == "T.abs":
+    if function.name == "T.abs":
         return ConstIntBound(0, limits.max_value)
     return limits
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable
 from typing import TypeAlias
 
 from xdsl.builder import Builder
-from xdsl.dialects.builtin import IntegerAttr, IntegerType, Signedness
+from xdsl.dialects.builtin import DictionaryAttr, FloatAttr, IntegerAttr, IntegerType, Signedness, StringAttr
 from xdsl.ir import Attribute, Operation, OpResult, Region, SSAValue
 from xdsl.rewriter import InsertPoint
 
@@ -40,9 +40,9 @@ from ..expr import (
     single_block,
 )
 from ..intrinsics import Effect, intrinsic_effect
-from ..types import I1, I32, I64, is_unsigned
+from ..types import I1, I32, I64, BufferType, is_unsigned
 from . import expr as x
-from .expr import Atom, Expr, Kind
+from .expr import Atom, Expr, Function, Kind
 
 
 def is_index_type(type: Attribute) -> bool:
@@ -51,9 +51,9 @@ def is_index_type(type: Attribute) -> bool:
 
 
 _BUILD: dict[type[Operation], Callable[..., Expr]] = {
-    AddOp: lambda a, b: a + b,
-    SubOp: lambda a, b: a - b,
-    MulOp: lambda a, b: a * b,
+    AddOp: Expr.__add__,
+    SubOp: Expr.__sub__,
+    MulOp: Expr.__mul__,
     DivOp: x.truncdiv,
     ModOp: x.truncmod,
     FloorDivOp: x.floordiv,
@@ -133,7 +133,9 @@ def _buffer_extent(op: BufferGetOp) -> int | SSAValue | None:
     source = op.buffer.owner
     if isinstance(source, BufferOp):
         return source.extents()[op.dim.value.data]
-    dim = op.buffer.type.shape.data[op.dim.value.data]
+    type = op.buffer.type
+    assert isinstance(type, BufferType)
+    dim = type.shape.data[op.dim.value.data]
     return dim.value.data if isinstance(dim, IntegerAttr) else None
 
 
@@ -164,9 +166,10 @@ def _convert(value: SSAValue, memo: dict[SSAValue, Expr]) -> Expr:
             literal = op.value
             if isinstance(literal, IntegerAttr):
                 number, dtype = literal.value.data, value.type
-                wraps = isinstance(dtype, IntegerType) and is_unsigned(dtype)
-                return Expr((), number & ((1 << dtype.width.data) - 1) if wraps else number)
-            return x.call(("const", value.type, ConstOp, (), literal), ())
+                if isinstance(dtype, IntegerType) and is_unsigned(dtype):
+                    number &= (1 << dtype.width.data) - 1
+                return Expr((), number)
+            return x.call(Function("const", value.type, ConstOp, (), literal), ())
         case LetOp():
             return operands[0] if operands else x.var(value)
         case BufferGetOp():
@@ -181,9 +184,13 @@ def _convert(value: SSAValue, memo: dict[SSAValue, Expr]) -> Expr:
         case CastOp():
             return _cast(op, operands[0])
         case SelectOp():
-            return x.select(*operands) if op.condition.type == I1 else x.var(value)
+            return x.select(operands[0], operands[1], operands[2]) if op.condition.type == I1 else x.var(value)
         case IfThenElseOp():
-            return x.select(*operands, lazy=True) if operands and op.condition.type == I1 else x.var(value)
+            return (
+                x.select(operands[0], operands[1], operands[2], lazy=True)
+                if operands and op.condition.type == I1
+                else x.var(value)
+            )
         case CallOp():
             return _call(op, value, operands) if inputs else x.var(value)
         case _ if kind in _BUILD and is_index_type(value.type):
@@ -197,10 +204,10 @@ def _convert(value: SSAValue, memo: dict[SSAValue, Expr]) -> Expr:
 
 
 def _function(
-    name: str, result: Attribute, kind: type[Operation], inputs: tuple[SSAValue, ...], *more: Hashable
-) -> Hashable:
-    """What names a pure function: enough to build its op again."""
-    return (name, result, kind, tuple(v.type for v in inputs), *more)
+    name: str, result: Attribute, kind: type[Operation], inputs: tuple[SSAValue, ...], more: Hashable = ()
+) -> Function:
+    """The function that an op computes."""
+    return Function(name, result, kind, tuple(v.type for v in inputs), more)
 
 
 def _orders_as_integers(type: Attribute) -> bool:
@@ -241,7 +248,7 @@ def _call(op: CallOp, value: SSAValue, operands: list[Expr]) -> Expr:
             return x.floordiv(left, Expr((), 1 << amount))
         if name == "bitwise_and" and amount >= 0 and amount & (amount + 1) == 0:
             return x.floormod(left, Expr((), amount + 1))
-    others = tuple(sorted((k, v) for k, v in op.attributes.items()))
+    others = DictionaryAttr(op.attributes)
     return x.call(_function(f"T.{name}", value.type, CallOp, tuple(op.arguments), others), operands)
 
 
@@ -355,8 +362,8 @@ class _Emitter:
             return atom.payload.type if isinstance(atom.payload, SSAValue) else None
         if atom.kind in (Kind.GE, Kind.EQ, Kind.AND):
             return I1
-        if atom.kind is Kind.CALL and isinstance(atom.payload, tuple) and isinstance(atom.payload[1], Attribute):
-            return atom.payload[1]
+        if isinstance(atom.payload, Function):
+            return atom.payload.result
         return None
 
     def emit_atom(self, atom: Atom, type: Attribute) -> SSAValue:
@@ -408,19 +415,23 @@ class _Emitter:
         return self.add(IfThenElseOp(self.emit(condition, I1), regions[0], regions[1], type))
 
     def emit_call(self, atom: Atom, type: Attribute) -> SSAValue:
-        payload = atom.payload
-        if payload == "mul":
+        function = atom.payload
+        if not isinstance(function, Function):
             return self.add(MulOp(self.emit(atom.operands[0], type), self.emit(atom.operands[1], type)))
-        assert isinstance(payload, tuple)
-        name, result, kind, types, *more = payload
-        if kind is ConstOp:
-            return self.add(ConstOp(more[0], result))
-        operands = [self.emit(e, t) for e, t in zip(atom.operands, types, strict=True)]
-        if kind is CallOp:
-            op = CallOp(name.removeprefix("T."), operands, result)
-            op.attributes.update(more[0])
+        if function.op is ConstOp:
+            literal = function.more
+            assert isinstance(literal, IntegerAttr | FloatAttr | StringAttr)
+            return self.add(ConstOp(literal, function.result))
+        operands = [self.emit(e, t) for e, t in zip(atom.operands, function.operands, strict=True)]
+        if function.op is CallOp:
+            op = CallOp(function.name.removeprefix("T."), operands, function.result)
+            if isinstance(function.more, DictionaryAttr):
+                op.attributes.update(function.more.data)
             return self.add(op)
-        return self.add(CastOp(operands[0], result) if kind is CastOp else kind(*operands))
+        if function.op is CastOp:
+            return self.add(CastOp(operands[0], function.result))
+        build: Callable[..., Operation] = function.op
+        return self.add(build(*operands))
 
 
 _EMIT: dict[Kind, type[FloorDivOp] | type[FloorModOp] | type[DivOp] | type[ModOp]] = {

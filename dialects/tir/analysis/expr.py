@@ -13,10 +13,10 @@ import itertools
 from collections.abc import Callable, Hashable, Iterable
 from enum import Enum, auto
 from math import gcd
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 from weakref import WeakValueDictionary
 
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 
 class Kind(Enum):
@@ -34,7 +34,7 @@ class Kind(Enum):
     EQ = auto()  # operand == 0
     AND = auto()  # two or more
     SELECT = auto()  # condition, value if true, value if false; payload: whether only the chosen side is evaluated
-    CALL = auto()  # any pure function of its operands; payload: what names the function and its result
+    CALL = auto()  # any pure function of its operands; payload: a Function, or "mul"
 
 
 class Symbol:
@@ -49,10 +49,20 @@ class Symbol:
         return self.name
 
 
+class Function(NamedTuple):
+    """What a call computes: enough to tell functions apart, and to build the op again."""
+
+    name: str
+    result: Attribute
+    op: type[Operation]
+    operands: tuple[Attribute, ...]
+    more: Hashable = ()
+
+
 class Atom:
     """A variable or a non-linear term. Made by the functions of this module only; equal atoms are one object."""
 
-    __slots__ = ("__weakref__", "depth", "expr_", "kind", "operands", "payload", "serial")
+    __slots__ = ("__weakref__", "depth", "kind", "operands", "payload", "serial")
 
     kind: Kind
     operands: tuple[Expr, ...]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from xdsl.dialects.builtin import ArrayAttr, StringAttr
 from xdsl.ir import BlockArgument, OpResult, SSAValue
 
-from .expr import Atom, Expr, Kind, Symbol, logical_not
+from .expr import Atom, Expr, Function, Kind, Symbol, logical_not
 
 _INFIX = {Kind.FLOORDIV: " // ", Kind.FLOORMOD: " % ", Kind.PRODUCT: " * ", Kind.AND: " and "}
 _NAMED = {Kind.TRUNCDIV: "T.Div", Kind.TRUNCMOD: "T.truncmod", Kind.MIN: "T.min", Kind.MAX: "T.max"}
@@ -90,8 +90,8 @@ def _atom_text(atom: Atom) -> str:
         return f"T.{'if_then_else' if atom.payload else 'Select'}({', '.join(map(to_text, operands))})"
     name = _NAMED.get(kind)
     if name is None:
-        function = atom.payload
-        name = str(function[0]) if isinstance(function, tuple) else str(function)
+        function: object = atom.payload
+        name = str(function.name) if isinstance(function, Function) else str(function)
     return f"{name}({', '.join(map(to_text, operands))})"
 
 

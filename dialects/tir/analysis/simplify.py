@@ -67,9 +67,9 @@ class Simplifier:
             return known
         match rebuilt.kind:
             case Kind.FLOORDIV:
-                return self._floordiv(*rebuilt.operands, result)
+                return self._floordiv(rebuilt.operands[0], rebuilt.operands[1], result)
             case Kind.FLOORMOD:
-                return self._floormod(*rebuilt.operands, result)
+                return self._floormod(rebuilt.operands[0], rebuilt.operands[1], result)
             case Kind.TRUNCDIV | Kind.TRUNCMOD:
                 return self._truncated(rebuilt, result)
             case Kind.MIN | Kind.MAX:

@@ -19,7 +19,7 @@ from ....support.diagnostics import error_at
 from ..buffer import MatchBufferOp
 from ..stmt import PrimFuncOp
 from ..types import BufferType, HandleType, lanes_of, type_to_dtype
-from . import buffers, statements  # noqa: F401  (they register the ops that they run)
+from . import buffers, calls, statements
 from .buffers import argument_view
 from .calls import Returned
 from .compiler import Functions
@@ -27,6 +27,9 @@ from .frame import Frame, run_all
 from .values import Pointer, Value, View, dtype_of, scalar_of
 
 __all__ = ["interpret_prim_func", "run_function"]
+
+# The modules that register how ops run when they are imported.
+HANDLERS_FROM = (buffers, calls, statements)
 
 # Functions nested deeper than this run on a stack of their own.
 _SHALLOW = 60

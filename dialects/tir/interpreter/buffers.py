@@ -22,11 +22,11 @@ from ..buffer import (
 )
 from ..expr import VarOp
 from ..stmt import AttrOp, IterVarOp
-from ..types import HandleType, lanes_of
+from ..types import lanes_of
 from .compiler import Compiler, handles
 from .frame import Frame, Step
 from .memory import compact_strides, new_storage, view_of
-from .values import Array, Pointer, Storage, Value, View, dtype_of
+from .values import Array, Pointer, Storage, Value, View, dtype_of, is_array
 
 Operands = Sequence[int | SSAValue]
 
@@ -123,7 +123,7 @@ def compile_match_buffer(c: Compiler, op: MatchBufferOp) -> Step:
             unknown.settle(f, extents[i], extent_slots[i], shape[i], f"extent {i}")
 
     def match_argument(f: Frame) -> None:
-        given = f.v[source]
+        given: Any = f.v[source]
         if isinstance(given, Pointer):
             shape = sizes(f, resolved(c, extents), op)
             steps = None if strides is None else sizes(f, resolved(c, strides), op)
@@ -131,11 +131,10 @@ def compile_match_buffer(c: Compiler, op: MatchBufferOp) -> Step:
             return
         if isinstance(given, View):
             given = given.array
-        if not isinstance(given, np.ndarray):
+        if not is_array(given):
             raise error_at(op, f"the argument for buffer '{name}' is no array")
-        shape = given.shape if lanes == 1 else given.shape[:-1]
-        settle_shape(f, shape)
         view = argument_view(given, dtype, lanes, name, op)
+        settle_shape(f, view.shape)
         if strides is not None:
             for i, stride in enumerate(strides):
                 unknown.settle(f, stride, stride_slots[i], view.strides[i], f"stride {i}")
@@ -289,8 +288,8 @@ def compile_allocate(c: Compiler, op: AllocateOp) -> Step:
 
 @handles(AllocateConstOp)
 def compile_allocate_const(c: Compiler, op: AllocateConstOp) -> None:
-    pointee = op.result.type.pointee if isinstance(op.result.type, HandleType) else NoneType()
-    data = np.asarray(op.data.array)
+    pointee = op.result.type.pointee
+    data: Array = np.asarray(op.data.array)
     if not isinstance(pointee, NoneType):
         data = data.astype(dtype_of(pointee, op))
     c.template[c.slot(op.result)] = Pointer(Storage(data.reshape(-1)))

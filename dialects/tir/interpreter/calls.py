@@ -16,7 +16,7 @@ from .compiler import Compiler, handles
 from .frame import Frame, Step
 from .intrinsics import extern_function, float_call, integer_call, reinterpret
 from .scalar import scalar_or_array
-from .values import Pointer, Value, View, dtype_of, is_integer, is_vector, scalar_of
+from .values import Pointer, Value, View, dtype_of, integer_limits, is_integer, is_vector, scalar_of
 
 # Calls that have no effect on values.
 _NOTHING = frozenset(
@@ -116,11 +116,19 @@ def _function(op: CallOp) -> tuple[Callable[..., Any] | None, int]:
     if name in ("vectorlow", "vectorhigh", "vectorcombine"):
         return _halves(name), 0
     if name == "large_uint_imm":
-        return lambda low, high: (high << 32) | low, 0
+        return _joined_halves, 0
     if name == "isnullptr":
-        return lambda pointer: pointer is None, 0
+        return _is_null, 0
     function = integer_call(name, result, operand, op) or float_call(name, operand, op)
     return function, 0
+
+
+def _joined_halves(low: Any, high: Any) -> Any:
+    return (high << 32) | low
+
+
+def _is_null(pointer: Value) -> bool:
+    return pointer is None
 
 
 def _null(address: Value) -> None:
@@ -129,10 +137,16 @@ def _null(address: Value) -> None:
 
 
 def _halves(name: str) -> Callable[..., Any]:
-    if name == "vectorcombine":
-        return lambda a, b: np.concatenate(np.broadcast_arrays(a, b), axis=-1)
-    low = name == "vectorlow"
-    return lambda a: scalar_or_array(a[..., : a.shape[-1] // 2] if low else a[..., a.shape[-1] // 2 :])
+    def combine(a: Any, b: Any) -> Any:
+        return np.concatenate(np.broadcast_arrays(a, b), axis=-1)
+
+    def low(a: Any) -> Any:
+        return scalar_or_array(a[..., : a.shape[-1] // 2])
+
+    def high(a: Any) -> Any:
+        return scalar_or_array(a[..., a.shape[-1] // 2 :])
+
+    return {"vectorcombine": combine, "vectorlow": low, "vectorhigh": high}[name]
 
 
 def _constant_call(op: CallOp) -> Value:
@@ -153,12 +167,12 @@ def _constant_call(op: CallOp) -> Value:
     if name == "undef":
         return scalar_of(0, type, op) if not is_vector(type) else None
     if is_integer(type):
-        limits = np.iinfo(dtype) if dtype.kind in "iu" else None
-        low, high = (0, 1) if limits is None else (int(limits.min), int(limits.max))
+        low, high = (0, 1) if dtype.kind == "b" else integer_limits(type)
         return scalar_of(low if name == "min_value" else high, type, op)
     import ml_dtypes
 
-    limits = ml_dtypes.finfo(dtype)
+    module: Any = ml_dtypes  # its finfo has no types
+    limits = module.finfo(dtype)
     return dtype.type(limits.min if name == "min_value" else limits.max)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import TypeAlias
 
@@ -54,7 +54,7 @@ class Frame:
         self.positions[axis] = None
 
     @contextmanager
-    def masked(self, condition: Array) -> Iterator[bool]:
+    def masked(self, condition: Array) -> Generator[bool, None, None]:
         """Within, only iterations where `condition` holds run; gives whether any does."""
         before = self.mask
         mask = condition if before is None else before & condition

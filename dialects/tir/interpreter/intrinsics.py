@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -43,23 +44,50 @@ def _half_away_from_zero(value: Any) -> Any:
         return value
     # Not floor(|x| + 0.5): the sum rounds up for the number just below 0.5.
     whole, one = np.trunc(value), np.asarray(value).dtype.type
-    return whole + np.copysign(np.where(np.abs(value - whole) >= one(0.5), one(1), one(0)), value)
+    return whole + np.copysign(as_array(np.abs(value - whole) >= one(0.5), np.dtype(one)), value)
 
 
 def _exact(value: Any) -> bool:
     return bool(np.asarray(value).dtype.kind == "f") or np.asarray(value).dtype.name == "bfloat16"
 
 
+def _exp10(a: Array) -> Array:
+    return np.power(10.0, a)
+
+
+def _reciprocal_root(a: Array) -> Array:
+    return 1.0 / np.sqrt(a)
+
+
+def _sigmoid(a: Array) -> Array:
+    return 1.0 / (1.0 + np.exp(-a))
+
+
+def _fma(a: Any, b: Any, c: Any) -> Any:
+    """a * b + c, rounded once (twice for float64)."""
+    wide = (np.asarray(v).astype(np.float64) for v in (a, b, c))
+    x, y, z = wide
+    return scalar_or_array((x * y + z).astype(np.asarray(a).dtype))
+
+
+def _gamma(a: float) -> float:
+    return math.gamma(a) if a > 0 or a != math.floor(a) else math.nan
+
+
+def _log_gamma(a: float) -> float:
+    return math.lgamma(a) if a > 0 or a != math.floor(a) else math.inf
+
+
 UNARY: dict[str, Function] = {
     "exp": np.exp,
     "exp2": np.exp2,
-    "exp10": _in_float64(lambda a: np.power(10.0, a)),
+    "exp10": _in_float64(_exp10),
     "log": np.log,
     "log2": np.log2,
     "log10": np.log10,
     "log1p": np.log1p,
     "sqrt": np.sqrt,
-    "rsqrt": _in_float64(lambda a: 1.0 / np.sqrt(a)),
+    "rsqrt": _in_float64(_reciprocal_root),
     "sin": np.sin,
     "cos": np.cos,
     "tan": np.tan,
@@ -73,7 +101,7 @@ UNARY: dict[str, Function] = {
     "acosh": np.arccosh,
     "atanh": np.arctanh,
     "erf": _elementwise(math.erf),
-    "sigmoid": _in_float64(lambda a: 1.0 / (1.0 + np.exp(-a))),
+    "sigmoid": _in_float64(_sigmoid),
     "floor": np.floor,
     "ceil": np.ceil,
     "trunc": np.trunc,
@@ -95,7 +123,6 @@ BINARY: dict[str, Function] = {
     "ldexp": np.ldexp,
 }
 # C's names for them, as `call_extern` and `call_pure_extern` use; those of float end in "f".
-_C_NAMES = {"rint": "nearbyint", "tgamma": "gamma"}
 EXTERNS: dict[str, Function] = {
     **UNARY,
     **BINARY,
@@ -106,10 +133,10 @@ EXTERNS: dict[str, Function] = {
     "fmin": np.fmin,
     "max": np.maximum,
     "min": np.minimum,
-    "fma": lambda a, b, d: a * b + d,
+    "fma": _fma,
     "erfc": _elementwise(math.erfc),
-    "tgamma": _elementwise(lambda a: math.gamma(a) if a > 0 or a != math.floor(a) else math.nan),
-    "lgamma": _elementwise(lambda a: math.lgamma(a) if a > 0 or a != math.floor(a) else math.inf),
+    "tgamma": _elementwise(_gamma),
+    "lgamma": _elementwise(_log_gamma),
     "abs": np.abs,
 }
 
@@ -128,47 +155,82 @@ EXTERN_NAMES = frozenset([*EXTERNS, *(f"{name}f" for name in EXTERNS)])
 
 def integer_call(name: str, result: Attribute, operand: Attribute, op: Operation) -> Function | None:
     """The function of a call on integers; None when `name` is none."""
-    type = element_of(result)
-    if not is_integer(type):
+    if not is_integer(element_of(result)) or name not in _INTEGER:
         return None
-    wrap, bits = wrapper(type), dtype_of(operand, op).itemsize * 8
-    mask = (1 << bits) - 1
-    unsigned = is_unsigned(operand)
-    match name:
-        case "bitwise_and":
-            return lambda a, b: a & b
-        case "bitwise_or":
-            return lambda a, b: a | b
-        case "bitwise_xor":
-            return lambda a, b: a ^ b
-        case "bitwise_not":
-            return lambda a: ~a if isinstance(a, np.ndarray) or not unsigned else ~a & mask
-        case "shift_left":
-            return lambda a, b: a << b if _any_array(a, b) else wrap(a << b)
-        case "shift_right":
-            return lambda a, b: a >> b
-        case "abs":
-            return lambda a: np.abs(a) if isinstance(a, np.ndarray) else wrap(abs(a))
-        case "popcount":
-            return lambda a: (
-                np.bitwise_count(_unsigned(a)).astype(dtype_of(result, op))
-                if isinstance(a, np.ndarray)
-                else (a & mask).bit_count()
-            )
-        case "clz":
-            return lambda a: _leading_zeros(a, bits, mask, dtype_of(result, op))
-        case "q_multiply_shift":
-            return lambda a, b, q, s: _q_multiply_shift(a, b, q, s, dtype_of(result, op))
-        case "q_multiply_shift_per_axis":
-            return lambda a, b, left, right, q, *flags: _q_multiply_shift_per_axis(
-                a, b, left, right, q, flags, dtype_of(result, op)
-            )
-        case "ceildiv":
-            return lambda a, b: -(-a // b)
-        case "pow" | "power":
-            return lambda a, b: np.power(a, b) if _any_array(a, b) else wrap(a**b)
-        case _:
-            return None
+    return partial(_INTEGER[name], _IntegerCalls(result, operand, op))
+
+
+class _IntegerCalls:
+    """Functions of integers of one type."""
+
+    def __init__(self, result: Attribute, operand: Attribute, op: Operation):
+        self.wrap = wrapper(element_of(result))
+        self.dtype = dtype_of(result, op)
+        self.bits = dtype_of(operand, op).itemsize * 8
+        self.mask = (1 << self.bits) - 1
+        self.unsigned = is_unsigned(operand)
+
+    def bitwise_and(self, a: Any, b: Any) -> Any:
+        return a & b
+
+    def bitwise_or(self, a: Any, b: Any) -> Any:
+        return a | b
+
+    def bitwise_xor(self, a: Any, b: Any) -> Any:
+        return a ^ b
+
+    def bitwise_not(self, a: Any) -> Any:
+        return ~a if isinstance(a, np.ndarray) or not self.unsigned else ~a & self.mask
+
+    def shift_left(self, a: Any, b: Any) -> Any:
+        return a << b if _any_array(a, b) else self.wrap(a << b)
+
+    def shift_right(self, a: Any, b: Any) -> Any:
+        return a >> b
+
+    def absolute(self, a: Any) -> Any:
+        return np.abs(a) if isinstance(a, np.ndarray) else self.wrap(abs(a))
+
+    def popcount(self, a: Any) -> Any:
+        if isinstance(a, np.ndarray):
+            return np.bitwise_count(_unsigned(a)).astype(self.dtype)
+        return (a & self.mask).bit_count()
+
+    def leading_zeros(self, a: Any) -> Any:
+        if isinstance(a, np.ndarray):
+            lengths: Any = _BIT_LENGTH(_unsigned(a).astype(object))
+            return (self.bits - lengths).astype(self.dtype)
+        return self.bits - (a & self.mask).bit_length()
+
+    def multiply_shift(self, a: Any, b: Any, q: Any, s: Any) -> Any:
+        return _q_multiply_shift(a, b, q, s, self.dtype)
+
+    def multiply_shift_per_axis(self, a: Any, b: Any, left: Any, right: Any, q: Any, *flags: Any) -> Any:
+        return _q_multiply_shift_per_axis(a, b, left, right, q, flags, self.dtype)
+
+    def ceil_quotient(self, a: Any, b: Any) -> Any:
+        return -(-a // b)
+
+    def power(self, a: Any, b: Any) -> Any:
+        return np.power(a, b) if _any_array(a, b) else self.wrap(a**b if b >= 0 else 0)
+
+
+_INTEGER: dict[str, Function] = {
+    "bitwise_and": _IntegerCalls.bitwise_and,
+    "bitwise_or": _IntegerCalls.bitwise_or,
+    "bitwise_xor": _IntegerCalls.bitwise_xor,
+    "bitwise_not": _IntegerCalls.bitwise_not,
+    "shift_left": _IntegerCalls.shift_left,
+    "shift_right": _IntegerCalls.shift_right,
+    "abs": _IntegerCalls.absolute,
+    "popcount": _IntegerCalls.popcount,
+    "clz": _IntegerCalls.leading_zeros,
+    "q_multiply_shift": _IntegerCalls.multiply_shift,
+    "q_multiply_shift_per_axis": _IntegerCalls.multiply_shift_per_axis,
+    "ceildiv": _IntegerCalls.ceil_quotient,
+    "pow": _IntegerCalls.power,
+    "power": _IntegerCalls.power,
+}
 
 
 def _any_array(*values: Any) -> bool:
@@ -180,12 +242,6 @@ def _unsigned(value: Array) -> Array:
 
 
 _BIT_LENGTH = np.frompyfunc(int.bit_length, 1, 1)
-
-
-def _leading_zeros(value: Any, bits: int, mask: int, dtype: np.dtype[Any]) -> Any:
-    if isinstance(value, np.ndarray):
-        return (bits - _BIT_LENGTH(_unsigned(value).astype(object))).astype(dtype)
-    return bits - (value & mask).bit_length()
 
 
 def _q_multiply_shift(a: Any, b: Any, q: Any, s: Any, dtype: np.dtype[Any]) -> Any:
@@ -235,11 +291,15 @@ def float_call(name: str, operand: Attribute, op: Operation) -> Function | None:
     if function is None:
         return None
     if not is_integer(element_of(operand)) and dtype_of(operand, op).kind not in "f":
-        # bfloat16 and float8: numpy's functions give them float32 results now and then.
-        dtype, inner, test = dtype_of(operand, op), function, name.startswith("is")
-        return lambda *values: (
-            inner(*(as_array(v, np.dtype(np.float32)) for v in values))
-            if test
-            else scalar_or_array(np.asarray(inner(*(as_array(v, np.dtype(np.float32)) for v in values))).astype(dtype))
-        )
+        return _through_float32(function, dtype_of(operand, op), name.startswith("is"))
     return function
+
+
+def _through_float32(function: Function, dtype: np.dtype[Any], tests: bool) -> Function:
+    """For bfloat16 and float8, of which numpy knows little."""
+
+    def apply(*values: Any) -> Any:
+        result = function(*(as_array(v, np.dtype(np.float32)) for v in values))
+        return result if tests else scalar_or_array(np.asarray(result).astype(dtype))
+
+    return apply

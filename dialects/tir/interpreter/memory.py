@@ -132,8 +132,8 @@ class Access:
 
     def fancy(self, f: Frame, view: View, parts: Sequence[Value]) -> tuple[Value, ...]:
         """The key that gathers the elements one by one."""
-        lanes = [f.positions[axis] if view.array.shape[axis] > 1 else 0 for axis in range(view.lanes)]
-        key = [*lanes, *parts]
+        lanes: list[Value] = [f.positions[axis] if view.array.shape[axis] > 1 else 0 for axis in range(view.lanes)]
+        key: list[Value] = [*lanes, *parts]
         if self.vector:
             key = [
                 k[..., None]
@@ -166,7 +166,7 @@ class Access:
             mask = lanes if mask is None else mask & lanes
         target = self.basic(f, view, parts)
         # Of no dimension, an element: numpy gave a copy.
-        if target is not None and isinstance(target, np.ndarray) and target.ndim:
+        if target is not None and np.ndim(target):
             if mask is None:
                 target[...] = value
                 return

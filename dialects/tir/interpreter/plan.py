@@ -18,7 +18,7 @@ from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
 from ..analysis import Analyzer, Atom, Expr
 from ..analysis import expr as x
-from ..analysis.iter_map import IterMapLevel
+from ..analysis.iter_map import IterMapLevel, Range, detect_iter_map
 from ..buffer import (
     AllocateConstOp,
     AllocateOp,
@@ -365,8 +365,8 @@ class _Planner:
         bound = self.analyzer.known(variable).ends
         if bound is None or any(list(x.free_vars(e)) != [variable] for e in bindings):
             return False
-        loop = {Expr(((variable, 1),), 0): (bound[0], bound[1] - bound[0] + 1)}
-        digits = self.analyzer.detect_iter_map(bindings, loop, level=IterMapLevel.BIJECTIVE)
+        loop = {variable: Range(bound[0], bound[1] - bound[0] + 1)}
+        digits = detect_iter_map(self.analyzer, bindings, loop, level=IterMapLevel.BIJECTIVE)
         return bool(digits) and all(self.analyzer.can_prove_greater_equal(s.args[0].scale, 1) for s in digits.indices)
 
     def rises_with(self, e: Expr, variable: Atom) -> bool:
@@ -426,6 +426,7 @@ class _Planner:
             return pointer, getattr(pointer.type, "pointee", None) == type.dtype
         if isinstance(pointer.op, BufferGetOp) and pointer.op.field.data == "data":
             source = pointer.op.buffer
+            assert isinstance(source.type, BufferType)
             place = self.locate(source, [x.ZERO] * source.type.rank)
             if place is None:
                 return None

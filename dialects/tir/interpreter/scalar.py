@@ -41,7 +41,7 @@ from ..expr import (
 )
 from ..types import I1, element_of, lanes_of
 from .frame import Frame, Step
-from .values import Array, Value, as_array, dtype_of, is_integer, is_vector, scalar_of, wrapper
+from .values import Array, Value, as_array, dtype_of, is_array, is_integer, is_vector, scalar_of, wrapper
 
 if TYPE_CHECKING:
     from .compiler import Compiler
@@ -133,19 +133,16 @@ def binary_function(op: BinaryOp) -> Binary:
     if isinstance(op, CompareOp):
         return _COMPARE[op.__class__]
     if isinstance(op, AndOp | OrOp):
-        return (
-            _logical(np.logical_and, operator.and_) if isinstance(op, AndOp) else _logical(np.logical_or, operator.or_)
-        )
+        return _and if isinstance(op, AndOp) else _or
     return _integer_function(op, type) if is_integer(type) else _float_function(op)
 
 
-def _logical(arrays: Callable[..., Array], scalars: Binary) -> Binary:
-    def function(a: Any, b: Any) -> Any:
-        if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
-            return arrays(a, b)
-        return scalars(bool(a), bool(b))
+def _and(a: Any, b: Any) -> Any:
+    return np.logical_and(a, b) if isinstance(a, np.ndarray) or isinstance(b, np.ndarray) else bool(a) and bool(b)
 
-    return function
+
+def _or(a: Any, b: Any) -> Any:
+    return np.logical_or(a, b) if isinstance(a, np.ndarray) or isinstance(b, np.ndarray) else bool(a) or bool(b)
 
 
 def _integer_function(op: BinaryOp, type: Attribute) -> Binary:
@@ -162,9 +159,9 @@ def _integer_function(op: BinaryOp, type: Attribute) -> Binary:
         case MulOp():
             scalar = arrays = operator.mul
         case FloorDivOp():
-            scalar = arrays = _array_safe(operator.floordiv)
+            scalar = arrays = _floor_quotient
         case FloorModOp():
-            scalar = arrays = _array_safe(operator.mod)
+            scalar = arrays = _floor_remainder
         case DivOp():
             scalar, arrays = _truncated_quotient, _array_truncated_quotient
         case ModOp():
@@ -189,9 +186,12 @@ def _integer_function(op: BinaryOp, type: Attribute) -> Binary:
     return function
 
 
-def _array_safe(function: Binary) -> Binary:
-    # A Python int left of an array makes numpy choose the array's dtype, as wanted.
-    return function
+def _floor_quotient(a: Any, b: Any) -> Any:
+    return a // b
+
+
+def _floor_remainder(a: Any, b: Any) -> Any:
+    return a % b
 
 
 def _truncated_quotient(a: int, b: int) -> int:
@@ -220,22 +220,44 @@ def _float_function(op: BinaryOp) -> Binary:
         case MulOp():
             return operator.mul
         case DivOp():
-            return operator.truediv
+            return _quotient
         case ModOp():
             return np.fmod
         case FloorDivOp():
-            return lambda a, b: np.floor(a / b)
+            return _floored_quotient
         case FloorModOp():
-            return lambda a, b: a - np.floor(a / b) * b
+            return _floored_remainder
         case MinOp():
-            # Of a NaN and a number, the second operand: it is what a compare and a select give.
-            return lambda a, b: _pick(a < b, a, b)
+            return _float_min
         case _:
-            return lambda a, b: _pick(a > b, a, b)
+            return _float_max
+
+
+def _quotient(a: Any, b: Any) -> Any:
+    return a / b
+
+
+def _floored_quotient(a: Any, b: Any) -> Any:
+    return np.floor(a / b)
+
+
+def _floored_remainder(a: Any, b: Any) -> Any:
+    return a - np.floor(a / b) * b
+
+
+# Of a NaN and a number, the second operand: it is what a compare and a select give.
+def _float_min(a: Any, b: Any) -> Any:
+    return _pick(a < b, a, b)
+
+
+def _float_max(a: Any, b: Any) -> Any:
+    return _pick(a > b, a, b)
 
 
 def _pick(condition: Any, a: Any, b: Any) -> Any:
-    return np.where(condition, a, b) if isinstance(condition, np.ndarray) else (a if condition else b)
+    if not is_array(condition):
+        return a if condition else b
+    return np.where(condition, np.asarray(a), np.asarray(b))
 
 
 def caster(source: Attribute, target: Attribute, op: Operation) -> Callable[[Any], Any]:
@@ -326,8 +348,7 @@ def _compile_shuffle(c: Compiler, op: ShuffleOp) -> Step:
 
 def scalar_or_array(value: Any) -> Value:
     """An array of no dimensions, or a numpy integer, as the scalar that it is."""
-    if isinstance(value, np.ndarray) and value.ndim:
+    if np.ndim(value):
         return value
-    if isinstance(value, np.ndarray):
-        value = value[()]
-    return value.item() if isinstance(value, np.integer | np.bool_) else value
+    one: Any = value[()] if isinstance(value, np.ndarray) else value
+    return one.item() if isinstance(one, np.integer | np.bool_) else one

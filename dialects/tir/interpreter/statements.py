@@ -27,7 +27,7 @@ from .frame import Frame, Step, run_all
 from .memory import Access
 from .plan import Mode, Update
 from .scalar import binary_function, choose
-from .values import Array, Value, as_array, dtype_of, is_vector
+from .values import Array, Value, View, as_array, dtype_of, is_vector
 
 # Iterations that run at once: enough to hide the cost of a numpy call, few enough to stay in the cache.
 CHUNK = 1 << 17
@@ -315,7 +315,7 @@ def compile_load(c: Compiler, op: LoadOp) -> Step:
 
 
 def _predicated(
-    f: Frame, access: Access, view: Any, indices: list[Value], predicate: Value, dtype: np.dtype[Any]
+    f: Frame, access: Access, view: View, indices: list[Value], predicate: Value, dtype: np.dtype[Any]
 ) -> Array:
     """A vector load under a predicate: lanes where it is false are not read, and give 0."""
     before, lanes = f.mask, np.asarray(predicate)
@@ -324,7 +324,7 @@ def _predicated(
         values = access.read(f, view, safe)
     finally:
         f.mask = before
-    return np.where(lanes, values, dtype.type(0))
+    return choose(lanes, values, 0, dtype)
 
 
 def _used_at_once(op: LoadOp) -> bool:
@@ -385,7 +385,7 @@ def _compile_update(c: Compiler, op: StoreOp, update: Update, access: Access, bu
         folded = _fold(f, update.combine, function, load_is_lhs, held, e, axes, dtype)
         before = f.mask
         if before is not None:
-            f.mask = before.any(axis=tuple(axes), keepdims=True)
+            f.mask = np.asarray(before.any(axis=tuple(axes), keepdims=True))
         try:
             access.write(f, view, at, folded)
         finally:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,6 +60,14 @@ def wrapper(type: Attribute) -> Callable[[int], int]:
     return lambda value: value if -half <= value < half else ((value + half) & mask) - half
 
 
+def integer_limits(type: Attribute) -> tuple[int, int]:
+    """The least and greatest value of an integer type."""
+    element = element_of(type)
+    assert isinstance(element, IntegerType)
+    bits = element.width.data
+    return (0, (1 << bits) - 1) if is_unsigned(element) else (-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
+
+
 def scalar_of(value: Any, type: Attribute, where: Operation) -> Value:
     """A Python number as a value of the type."""
     if isinstance(type, IntegerType):
@@ -70,6 +78,11 @@ def scalar_of(value: Any, type: Attribute, where: Operation) -> Value:
 def as_array(value: Value, dtype: np.dtype[Any]) -> Array:
     """A value as an array of exactly this dtype."""
     return np.asarray(value, dtype)
+
+
+def is_array(value: object) -> TypeGuard[Array]:
+    """Whether a value differs between running iterations, or is an argument's array."""
+    return isinstance(value, np.ndarray)
 
 
 def is_vector(type: Attribute) -> bool:

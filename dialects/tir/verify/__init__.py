@@ -17,6 +17,7 @@ from ....support.deep import in_deep_stack
 from ....support.diagnostics import Diagnostic, MirError, Sources
 from ..analysis import Expr, Kind
 from ..analysis import expr as x
+from ..analysis.expr import Function
 from ..buffer import AllocBufferOp, LoadOp, MatchBufferOp, StoreOp
 from ..expr import CallOp, IfThenElseOp, VarOp
 from ..stmt import (
@@ -226,7 +227,7 @@ def _mentions_vscale(e: Expr) -> bool:
     while pending:
         for atom, _ in pending.pop().terms:
             payload = atom.payload
-            if atom.kind is Kind.CALL and isinstance(payload, tuple) and payload[0] == "T.vscale":
+            if atom.kind is Kind.CALL and isinstance(payload, Function) and payload.name == "T.vscale":
                 return True
             if isinstance(payload, SSAValue) and isinstance(payload.owner, CallOp):
                 return True

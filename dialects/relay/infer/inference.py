@@ -88,6 +88,8 @@ class Inference:
         self._function_types: dict[str, FuncType] = {}
         self._functions: dict[str, ir.FuncOp] = {}
         self._results: dict[Operation, Attribute] = {}
+        self._types_seen: dict[Attribute, Attribute] = {}
+        self._results_of_uses: dict[tuple[object, ...], tuple[Attribute, list[Attribute], list[Attribute]]] = {}
         self._current: ir.FuncOp | None = None
         data_types = {op.sym_name.data: op for op in symbols.values() if isinstance(op, ir.TypeDataOp)}
         self._patterns = PatternTyping(self, data_types)
@@ -112,7 +114,9 @@ class Inference:
 
     def _open_argument(self, value: SSAValue, annotation: Attribute) -> Attribute:
         type = self.unifier.open(annotation)
-        if type is not annotation or type != value.type:
+        if isinstance(type, TensorType):
+            type = value._type = self._one_of_equals(type)  # pyright: ignore[reportPrivateUsage]
+        elif type is not annotation:
             self._types[value] = type
         return type
 
@@ -223,6 +227,26 @@ class Inference:
     # Rules ---------------------------------------------------------------------------------------------------------
 
     def _operator(self, op: OperatorOp) -> None:
+        # Uses of one operator with the same attributes and argument types, the very same objects, have one result.
+        types = [self.type_of(value) for value in op.operands]
+        attributes = op.attributes
+        key = (type(op), *map(id, types), *attributes, *map(id, attributes.values()))
+        known = self._results_of_uses.get(key)
+        if known is not None:
+            self.set_result(op, known[0])
+            return
+        self._relate(op)
+        result = op.results[0]
+        if result not in self._types and all(isinstance(type, TensorType) for type in types):
+            # Equal types become one object, so that the next use is found; the objects are kept, so that ids stay theirs.
+            one = result._type = self._one_of_equals(result.type)  # pyright: ignore[reportPrivateUsage]
+            self._results_of_uses[key] = (one, types, list(attributes.values()))
+
+    def _one_of_equals(self, type: Attribute) -> Attribute:
+        return self._types_seen.setdefault(type, type)
+
+    def _relate(self, op: OperatorOp) -> None:
+        """Asks the operator's type relation."""
         operator = op.OPERATOR
         given = op.given() if op.attributes else {}
         problem = operator.problem(given, len(op.args))
@@ -237,7 +261,7 @@ class Inference:
             raise error_at(op, f"{operator.name}: the attributes do not fit ({written}): {error}") from error
 
     def _constant(self, op: ir.ConstantOp) -> None:
-        """A constant has its type."""
+        op.result._type = self._one_of_equals(op.result.type)  # pyright: ignore[reportPrivateUsage]
 
     def _let(self, op: ir.LetOp) -> None:
         own, value = op.result.type, self.type_of(op.value)

@@ -14,6 +14,9 @@ from .shape import COSTLY, Shape, shape_of
 CHEAP = 4
 """An expression of so few operations is computed again for each reader rather than stored."""
 
+SAME_ELEMENT = 48
+"""One reader that reads the same element several times may hold so many operations for it: copies must not pile up."""
+
 
 def inline_blocks(sch: Schedule, blocks: list[tir.BlockOp]) -> list[tir.BlockOp]:
     """Inlines what pays, in order; the blocks that are left."""
@@ -59,7 +62,10 @@ def _pays(block: tir.BlockOp) -> bool:
             return False
         if len(readers) > 1 and (costly or shape.cost > CHEAP):
             return False
-        if sum(load.buffer is buffer for load in inner.loads) > 1 and (costly or shape.cost > CHEAP):
+        reads = [load.indices for load in inner.loads if load.buffer is buffer]
+        # Reads of one element at several places are computed once: the copies are equal, and the code generator sees it.
+        limit = SAME_ELEMENT if len(set(reads)) == 1 else CHEAP
+        if len(reads) > 1 and (costly or shape.cost * len(reads) > limit):
             return False
     return True
 

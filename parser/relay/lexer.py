@@ -20,7 +20,8 @@ _TOKEN = re.compile(
     rf"""
     (?:{_GAP})*                                       # not a group: what separates tokens
     (?:
-      (?P<BIND_GRAPH>%[0-9]+(?=[ \t\r\n]*=[^=>])[ \t\r\n]*=)
+      (?P<COMMA>,) | (?P<RPAR>\)) | (?P<SEMICOLON>;)  # the most frequent first
+    | (?P<BIND_GRAPH>%[0-9]+(?=[ \t\r\n]*=[^=>])[ \t\r\n]*=)
     | (?P<GRAPH>%[0-9]+)
     | (?P<LOCAL>%(?:[A-Za-z_][A-Za-z0-9_]*|{_QUOTED}))
     | (?P<GLOBAL>@(?:{_NAME}|{_QUOTED}))
@@ -33,7 +34,8 @@ _TOKEN = re.compile(
     | (?P<PROJECTION>\.[0-9]+)
     | (?P<STRING>{_QUOTED})
     | (?P<BLOCK_PAREN>\((?=[ \t\r\n]*(?:let\b|%[0-9]+[ \t\r\n]*=[^=>])))
-    | (?P<PUNCTUATION>->|=>|==|!=|<=|>=|[-+*<>=(){{}}\[\],;:]|/(?!\*))
+    | (?P<LPAR>\()
+    | (?P<PUNCTUATION>->|=>|==|!=|<=|>=|[-+*<>={{}}\[\]:]|/(?!\*))
     )
     """,
     re.VERBOSE | re.DOTALL,
@@ -42,8 +44,8 @@ _BLANK = re.compile(f"(?:{_GAP})*")
 _COMMENT_MARK = re.compile(r"/\*|\*/")
 
 _PUNCTUATION = {
-    "(": "LPAR", ")": "RPAR", "{": "LBRACE", "}": "RBRACE", "[": "LSQB", "]": "RSQB", ",": "COMMA", ";": "SEMICOLON",
-    ":": "COLON", "=": "EQUAL", "->": "ARROW", "=>": "FAT_ARROW",
+    "{": "LBRACE", "}": "RBRACE", "[": "LSQB", "]": "RSQB", ":": "COLON", "=": "EQUAL", "->": "ARROW",
+    "=>": "FAT_ARROW",
     **dict.fromkeys(["+", "-", "*", "/", "<", ">", "<=", ">=", "==", "!="], "INFIX"),
 }  # fmt: skip
 KEYWORDS = {

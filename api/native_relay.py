@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -28,6 +29,11 @@ from .threads import use_threads
 
 WORD = 8
 
+LARGE_BYTES = 1 << 20
+"""Outputs from this size on are used again when the caller has dropped them."""
+KEPT = 2
+"""How many arrays an output keeps: the one that the caller still looks at, and the one to write next."""
+
 
 class RelayExecutable(Executable):
     """A compiled Relay entry. `arena_bytes` is what a call's tensors take besides inputs, results and constants;
@@ -52,7 +58,7 @@ class RelayExecutable(Executable):
         self._call = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)(code.address(ENTRY))
         self._messages = messages_of(module)
         self._result_type = result
-        self._outputs = [(tuple(t.get_shape()), _dtype(t)) for t in result_tensors(result)]
+        self._outputs = [_Output(tuple(t.get_shape()), _dtype(t)) for t in result_tensors(result)]
         self._single = isinstance(result, TensorType)
         self._inputs = [(param, tuple(param.shape), numpy_dtype(param.dtype)) for param in params]
         self._constants = [_contiguous(attr) for attr in _constants(module)]
@@ -76,7 +82,7 @@ class RelayExecutable(Executable):
                 value = as_array(value, param)
                 check_array(value, param)
             arrays.append(value)
-        outputs = [np.empty(shape, dtype) for shape, dtype in self._outputs]
+        outputs = [output.take() for output in self._outputs]
         try:
             context = self._idle.pop()
         except IndexError:
@@ -104,6 +110,34 @@ class _Context:
         self.words[END // WORD] = start + arena
         self.words[CONSTANTS_AT // WORD] = constants
         self.address = ctypes.addressof(self.words)
+
+
+class _Output:
+    """Arrays for one output. Large ones that the caller has dropped are handed out again: fresh memory costs the
+    operating system as much time to clear as a simple kernel takes."""
+
+    def __init__(self, shape: tuple[int, ...], dtype: np.dtype[np.generic]):
+        self.shape, self.dtype = shape, dtype
+        self.large = dtype.itemsize * int(np.prod(shape, dtype=np.int64)) >= LARGE_BYTES
+        self.given: list[Array] = []
+
+    def take(self) -> Array:
+        """An array that nobody else holds."""
+        if not self.large:
+            return np.empty(self.shape, self.dtype)
+        for _ in range(len(self.given)):
+            try:
+                array = self.given.pop(0)
+            except IndexError:  # another thread took it
+                break
+            # Held by `array` and by the call of getrefcount alone: no name, no view and no DLPack tensor is left.
+            if sys.getrefcount(array) == 2:
+                self.given.append(array)
+                return array
+            self.given.append(array)
+        array = np.empty(self.shape, self.dtype)
+        self.given = [*self.given[1 - KEPT :], array]
+        return array
 
 
 def _constants(module: ModuleOp) -> list[ArrayValueAttr]:

@@ -191,3 +191,15 @@ def test_calls_release_the_interpreter_lock():
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+def test_large_results_stay_the_callers_as_long_as_it_looks_at_them():
+    text = '#[version = "0.0.5"]\ndef @main(%x: Tensor[(1024, 512), float32]) { add(%x, 1f) }\n'
+    model = mirstack.compile(mirstack.parse(text))
+    kept = [model(np.full((1024, 512), k, np.float32)) for k in range(4)]
+    view = model(np.full((1024, 512), 4, np.float32))[5:7]
+    for k in range(5, 9):
+        model(np.full((1024, 512), k, np.float32))
+    for k in range(4):
+        np.testing.assert_array_equal(kept[k], k + 1)
+    np.testing.assert_array_equal(view, 5)

@@ -54,8 +54,8 @@ MATH_OPS: dict[str, type[Operation]] = {
     "floor": math.FloorOp,
     "ceil": math.CeilOp,
     "trunc": math.TruncOp,
-    # As TVM's interpreter of constants and numpy do, halves go to the even number.
-    "round": math.RoundEvenOp,
+    # C's: `round` takes halves away from zero, `nearbyint` to the even number.
+    "round": math.RoundOp,
     "nearbyint": math.RoundEvenOp,
     "fabs": math.AbsFOp,
     "abs": math.AbsFOp,

@@ -8,7 +8,7 @@ from math import frexp
 from typing import TYPE_CHECKING, Any, cast
 
 from ..operator import Attrs
-from .computes import broadcast_dims, broadcast_index, compute_of
+from .computes import broadcast_dims, broadcast_index, compute_of, is_one
 from .layout import layout
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ FRACTION_BITS = 31
 
 
 def _scalar(x: Tensor) -> bool:
-    return len(x.shape) == 0 or (len(x.shape) == 1 and x.shape[0] == 1)
+    return len(x.shape) == 0 or (len(x.shape) == 1 and is_one(x.shape[0]))
 
 
 def parameter(x: Tensor, indices: Sequence[Expr], axis: int) -> Expr:

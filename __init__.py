@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .api.compile import Executable, compile, load, parse
+    from .api.compile import Executable, compile, load, parse, preload
 
 # Where each public name lives: "module" for a module itself, "module:name" for something in it.
 _PUBLIC = {
@@ -17,9 +17,10 @@ _PUBLIC = {
     "compile": "api.compile:compile",
     "load": "api.compile:load",
     "parse": "api.compile:parse",
+    "preload": "api.compile:preload",
 }
 
-__all__ = ["Executable", "compile", "load", "parse"]
+__all__ = ["Executable", "compile", "load", "parse", "preload"]
 
 
 def __getattr__(name: str) -> object:

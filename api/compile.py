@@ -89,6 +89,31 @@ def compile(
     return in_deep_stack(work)
 
 
+def preload() -> None:
+    """Imports all that parsing and compiling need, which is else imported when first used (some 0.4 s, once)."""
+    from importlib import import_module
+
+    from ..lowering.pipeline import Options, lowering_passes
+
+    for name in PRELOADED:
+        import_module(f"..{name}", __package__)
+    for _ in lowering_passes(Options()):
+        pass
+
+
+PRELOADED = (
+    "parser.relay.reading",
+    "parser.tvmscript",
+    "parser.te",
+    "dialects.relay.infer.inference",
+    "lowering.relay.te_kernel",
+    "lowering.llvm.translation",
+    "lowering.llvm.jit",
+    "api.native_relay",
+    "api.native_kernel",
+)
+
+
 def only_reachable(module: ModuleOp, entry: str) -> ModuleOp:
     """The functions that the entry may come to call, and what is no function, flat in one module; taken from `module`."""
     functions = functions_of(module)

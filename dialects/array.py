@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import math
+from struct import Struct
 from typing import TYPE_CHECKING
 
 from xdsl.ir import Data, Dialect
@@ -18,43 +20,86 @@ if TYPE_CHECKING:
 
 HASHED_ITEMS = 64
 
+_SCALARS = {
+    "bool": Struct("<?"), "float16": Struct("<e"), "float32": Struct("<f"), "float64": Struct("<d"),
+    "int8": Struct("<b"), "int16": Struct("<h"), "int32": Struct("<i"), "int64": Struct("<q"),
+    "uint8": Struct("<B"), "uint16": Struct("<H"), "uint32": Struct("<I"), "uint64": Struct("<Q"),
+}  # fmt: skip
+
 
 class ArrayBox:
     """A numpy array with value equality: same dtype, same shape, same bytes. The digest is computed once, when first asked for.
 
-    `origin` is (side file, name in it) for an array that was read from one, which is then written as a reference.
+    `dtype` is numpy's name. `origin` is (side file, name in it) for an array that was read from one, which is then
+    written as a reference. A scalar made by `scalar` needs numpy only when its array is asked for.
     """
 
-    __slots__ = ("_digest", "array", "origin")
+    __slots__ = ("_array", "_digest", "_packed", "dtype", "origin", "shape")
 
     def __init__(self, array: NDArray[np.generic], origin: tuple[str, str] | None = None):
         import numpy as np
 
-        self.array = np.ascontiguousarray(array).reshape(array.shape)
-        self.origin = origin
+        self._array: NDArray[np.generic] | None = np.ascontiguousarray(array).reshape(array.shape)
+        self._packed = b""
         self._digest: bytes | None = None
+        self.dtype: str = array.dtype.name
+        self.shape: tuple[int, ...] = array.shape
+        self.origin = origin
+
+    @classmethod
+    def scalar(cls, value: float, dtype: str) -> ArrayBox:
+        """An array of rank 0: of an integer, a bool, or a float that is rounded to `dtype`, infinity where it is too large."""
+        if dtype not in _SCALARS:
+            import numpy as np
+
+            return cls(np.array(value).astype(numpy_dtype(dtype)))
+        box = cls.__new__(cls)
+        try:
+            box._packed = _SCALARS[dtype].pack(value)
+        except OverflowError:
+            box._packed = _SCALARS[dtype].pack(math.copysign(math.inf, value))
+        box._array = box._digest = box.origin = None
+        box.dtype, box.shape = dtype, ()
+        return box
+
+    @property
+    def array(self) -> NDArray[np.generic]:
+        """The data, row-major contiguous."""
+        if self._array is None:
+            import numpy as np
+
+            self._array = np.frombuffer(self._packed, numpy_dtype(self.dtype)).reshape(())
+        return self._array
+
+    def item(self) -> float:
+        """The value of an array of one element, as a Python number."""
+        if self._packed:
+            return _SCALARS[self.dtype].unpack(self._packed)[0]
+        return self.array.item()  # type: ignore[return-value]
+
+    def beginning(self, count: int = HASHED_ITEMS) -> bytes:
+        """The bytes of the first elements: of an array of rank 0, all."""
+        return self._packed or self.array.reshape(-1)[:count].tobytes()
 
     @property
     def digest(self) -> bytes:
         """A hash of dtype, shape and contents."""
         if self._digest is None:
-            hasher = hashlib.blake2b(f"{self.array.dtype.name}{self.array.shape}".encode(), digest_size=16)
-            hasher.update(self.array.reshape(-1).view("uint8").data)
+            hasher = hashlib.blake2b(f"{self.dtype}{self.shape}".encode(), digest_size=16)
+            hasher.update(self._packed or self.array.reshape(-1).view("uint8").data)
             self._digest = hasher.digest()
         return self._digest
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ArrayBox):
             return False
-        if self.array is other.array:
+        if self is other or (self._array is not None and self._array is other._array):
             return True
-        same_type = self.array.shape == other.array.shape and self.array.dtype == other.array.dtype
-        return same_type and self.digest == other.digest
+        return self.shape == other.shape and self.dtype == other.dtype and self.digest == other.digest
 
     def __hash__(self) -> int:
         # The beginning tells most arrays apart without reading a large, perhaps mapped, one whole.
-        beginning = self.array.reshape(-1)[:HASHED_ITEMS].tobytes()
-        return hash((self.array.shape, self.array.dtype.name, beginning))
+        return hash((self.shape, self.dtype, self.beginning()))
 
 
 @irdl_attr_definition
@@ -67,6 +112,11 @@ class ArrayValueAttr(Data[ArrayBox]):
     def of(array: NDArray[np.generic], origin: tuple[str, str] | None = None) -> ArrayValueAttr:
         """An attribute of the array; the array must not be written to afterwards."""
         return ArrayValueAttr(ArrayBox(array, origin))
+
+    @staticmethod
+    def of_scalar(value: float, dtype: str) -> ArrayValueAttr:
+        """An attribute of one number, see `ArrayBox.scalar`."""
+        return ArrayValueAttr(ArrayBox.scalar(value, dtype))
 
     @property
     def array(self) -> NDArray[np.generic]:

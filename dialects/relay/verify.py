@@ -80,9 +80,9 @@ def verify_let(op: ir.LetOp) -> None:
 
 def verify_constant(op: ir.ConstantOp) -> None:
     """The type is that of the array."""
-    array, type = op.value.array, op.result.type
-    if not isinstance(type, TensorType) or type.get_shape() != array.shape:
-        raise VerifyException(f"a constant of shape {array.shape} cannot have the type {type_text(type)}")
+    shape, type = op.value.data.shape, op.result.type
+    if not isinstance(type, TensorType) or type.get_shape() != shape:
+        raise VerifyException(f"a constant of shape {shape} cannot have the type {type_text(type)}")
 
 
 def verify_tuple(op: ir.TupleOp) -> None:

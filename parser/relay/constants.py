@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from xdsl.dialects.builtin import StringAttr, TensorType
 from xdsl.ir import Attribute
 
-from ...dialects.array import ArrayValueAttr, numpy_dtype
+from ...dialects.array import ArrayValueAttr
 from ...dialects.tir.types import dtype_to_type
 from .metadata import Metadata
 from .reader import suggest
@@ -174,8 +174,4 @@ def _range_of(dtype: str) -> tuple[int, int]:
 
 
 def _scalar(value: Any, dtype: str) -> tuple[ArrayValueAttr, Attribute]:
-    import numpy as np
-
-    with np.errstate(over="ignore"):  # 1e39f is infinity, as in TVM
-        array = np.array(value).astype(numpy_dtype(dtype))
-    return ArrayValueAttr.of(array), TensorType(dtype_to_type(dtype), [])
+    return ArrayValueAttr.of_scalar(value, dtype), TensorType(dtype_to_type(dtype), [])

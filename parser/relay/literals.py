@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Attribute
 
-from ...dialects.array import ArrayValueAttr
+from ...dialects.array import ArrayBox, ArrayValueAttr
 from ...dialects.relay import ir
 from ...dialects.relay.operator import AttrValue, from_attribute
 from ...dialects.relay.text import quoted
@@ -87,27 +87,26 @@ class ConstantTexts:
         return name if is_number and int(name) >= len(self._arrays) else quoted(name)
 
     def _literal(self, value: ArrayValueAttr) -> str | None:
-        if value.array.ndim:
+        if value.data.shape:
             return None
         if value not in self._literals:
-            self._literals[value] = self._make_literal(value.array)
+            self._literals[value] = self._make_literal(value.data)
         return self._literals[value]
 
-    def _make_literal(self, array: NDArray[np.generic]) -> str | None:
+    def _make_literal(self, box: ArrayBox) -> str | None:
         """The scalar as a literal that reads back to the same bits, or None when no literal does."""
-        dtype = array.dtype.name
+        dtype = box.dtype
         if dtype not in _SUFFIXES:
             return None
-        if array.dtype.kind in "biu":
-            return str(array.item()) + _SUFFIXES[dtype]
-        value = float(array.item())  # type: ignore[arg-type]
+        if not dtype.startswith(("float", "bfloat")):
+            return str(box.item()) + _SUFFIXES[dtype]
+        value = float(box.item())
         for digits in range(6, 18):
             text = f"{value:.{digits}g}" + _SUFFIXES[dtype]
-            tokens = tokenize(f"({text}")
-            if tokens.kinds[1:] != ["NUMBER"]:
+            if tokenize(f"({text}").kinds[1:] != ["NUMBER"]:
                 return None
             try:
-                if self._reader.literal(text)[0].array.tobytes() == array.tobytes():
+                if self._reader.literal(text)[0].data.beginning() == box.beginning():
                     return text
             except ConstantError:
                 return None

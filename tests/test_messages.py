@@ -1,0 +1,112 @@
+"""Every error that the dialects and parsers raise is tested: its text occurs in a test.
+
+The messages are collected from the sources: the literal parts of the first argument that is a text, in each call that makes
+or raises an error. A message counts as tested when some test holds one of its forms, in which anything may stand where the
+source formats a value.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PACKAGES = ("dialects/relay", "dialects/te", "dialects/tir", "parser")
+RAISERS = frozenset(
+    ["ConstantError", "Diagnostic", "LexError", "VerifyException", "error", "error_at", "fail", "refuse"]
+)
+
+# Messages that no text of a user reaches, each with the reason.
+UNREACHABLE: dict[str, str] = {}
+
+
+@dataclass(frozen=True)
+class Message:
+    """A message in the sources; `pattern` matches the texts that it can have."""
+
+    file: str
+    line: int
+    text: str
+    pattern: str
+    anchor: str  # The longest part that is fixed.
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.text}"
+
+
+def messages(package: str) -> Iterator[Message]:
+    """The messages of a package's sources."""
+    for path in sorted((ROOT / package).rglob("*.py")):
+        name = str(path.relative_to(ROOT))
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and _called(node.func) in RAISERS:
+                for argument in node.args:
+                    forms = list(_forms(argument))
+                    if forms:
+                        yield from (Message(name, node.lineno, *form) for form in forms)
+                        break
+
+
+def _called(function: ast.expr) -> str:
+    return (
+        function.id if isinstance(function, ast.Name) else function.attr if isinstance(function, ast.Attribute) else ""
+    )
+
+
+def _forms(node: ast.expr) -> Iterator[tuple[str, str, str]]:
+    """The texts, patterns and anchors that an expression can be: one for a literal, one for each side of a condition."""
+    match node:
+        case ast.Constant(value=str(text)):
+            yield text, re.escape(text), text
+        case ast.JoinedStr():
+            # Of what is formatted nothing is known, nor whether it is a word of its own.
+            fixed = [p.value if isinstance(p, ast.Constant) else None for p in node.values]
+            if sum(len(part) for part in fixed if isinstance(part, str)) > 3:
+                yield (
+                    "".join(part if isinstance(part, str) else "…" for part in fixed),
+                    "".join(re.escape(part) if isinstance(part, str) else ".*?" for part in fixed),
+                    max((part for part in fixed if isinstance(part, str)), key=len),
+                )
+        case ast.IfExp():
+            yield from _forms(node.body)
+            yield from _forms(node.orelse)
+        case _:
+            pass
+
+
+@cache
+def tested_text() -> str:
+    """What the tests hold, a line of each; texts broken over lines of Python are joined."""
+    files = [*ROOT.glob("filecheck/**/*.*"), *(ROOT / "tests").rglob("*.py")]
+    texts = [f.read_text(errors="replace") for f in files if f.is_file() and f != Path(__file__)]
+    # `re.escape`d expectations of pytest count as well.
+    return re.sub(r"\\(?=[^\w\s\"'])", "", "\n".join(texts))
+
+
+def is_tested(message: Message) -> bool:
+    """Whether a line of some test holds a form of the message."""
+    text = tested_text()
+    at = text.find(message.anchor)
+    while at >= 0:
+        end = text.find("\n", at)
+        if re.search(message.pattern, text[text.rfind("\n", 0, at) + 1 : end]):
+            return True
+        at = text.find(message.anchor, end)
+    return False
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_messages_are_tested(package: str):
+    missing = [str(m) for m in messages(package) if m.text not in UNREACHABLE and not is_tested(m)]
+    assert not missing, f"{len(missing)} messages that no test holds:\n" + "\n".join(missing)
+
+
+def test_unreachable_ones_exist():
+    there = {message.text for package in PACKAGES for message in messages(package)}
+    assert there >= UNREACHABLE.keys()

@@ -1,6 +1,6 @@
 """The arithmetic analyzer over TIR's integer expressions: `Analyzer` is the way in.
 
-`expr` holds the expressions, `convert` goes between them and SSA, `bounds` and `simplify` are what the analyzer knows,
+`expr` holds the expressions, `convert` and `build` go between them and SSA, `bounds` and `simplify` are what the analyzer knows,
 `iter_map` detects quasi-affine iteration maps, `int_set` gives the intervals that expressions cover while variables run.
 """
 

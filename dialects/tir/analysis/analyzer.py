@@ -26,7 +26,8 @@ from .bounds import (
     modular_of_atom,
     modular_of_sum,
 )
-from .convert import from_ssa, to_ssa
+from .build import to_ssa
+from .convert import from_ssa
 from .expr import FALSE, TRUE, ZERO, Atom, Expr, Kind
 from .iter_map import IterMapLevel, IterMapResult, Range, detect_iter_map
 from .simplify import Simplifier
@@ -94,7 +95,7 @@ class Analyzer:
     def to_ssa(
         self, expr: Expr, builder: Builder, type: Attribute = I32, values: dict[Atom, SSAValue] | None = None
     ) -> SSAValue:
-        """Ops that compute `expr`; see `convert.to_ssa`."""
+        """Ops that compute `expr`; see `build.to_ssa`."""
         return to_ssa(expr, builder, type, values)
 
     def bind(self, variable: Value, min: Value, extent: Value | None = None) -> Scope:

@@ -1,14 +1,12 @@
-"""Between SSA values and analyzer expressions."""
+"""From SSA values to analyzer expressions."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
-from xdsl.builder import Builder
-from xdsl.dialects.builtin import DictionaryAttr, FloatAttr, IntegerAttr, IntegerType, Signedness, StringAttr
-from xdsl.ir import Attribute, Operation, OpResult, Region, SSAValue
-from xdsl.rewriter import InsertPoint
+from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, IntegerType, Signedness
+from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
 from ..buffer import BufferGetOp, BufferOp
 from ..expr import (
@@ -37,12 +35,11 @@ from ..expr import (
     SelectOp,
     SubOp,
     YieldOp,
-    single_block,
 )
 from ..intrinsics import Effect, intrinsic_effect
-from ..types import I1, I32, I64, BufferType, is_unsigned
+from ..types import I1, BufferType, is_unsigned
 from . import expr as x
-from .expr import Atom, Expr, Function, Kind
+from .expr import Expr, Function
 
 
 def is_index_type(type: Attribute) -> bool:
@@ -69,8 +66,11 @@ _COMPARE: dict[type[Operation], Callable[[Expr, Expr], Expr]] = {
     GtOp: x.gt,
     GeOp: x.ge,
 }
+_LOGIC: dict[type[Operation], Callable[..., Expr]] = {AndOp: x.logical_and, OrOp: x.logical_or, NotOp: x.logical_not}
 # Operators of other dtypes wrap around or round: all that is known is that they are functions of their operands.
-_PURE = (*_BUILD, *_COMPARE, NotOp, SelectOp, CastOp)
+_PURE = frozenset([*_BUILD, *_COMPARE, *_LOGIC, SelectOp, CastOp])
+
+Inputs: TypeAlias = "tuple[SSAValue, ...] | None"
 
 
 def from_ssa(value: SSAValue, memo: dict[SSAValue, Expr]) -> Expr:
@@ -81,49 +81,110 @@ def from_ssa(value: SSAValue, memo: dict[SSAValue, Expr]) -> Expr:
     found = memo.get(value)
     if found is not None:
         return found
-    pending = [value]
+    # Values to convert, with their inputs once those are known and pushed.
+    pending: list[tuple[SSAValue, Inputs]] = [(value, None)]
     while pending:
-        current = pending[-1]
+        current, inputs = pending.pop()
         if current in memo:
-            pending.pop()
             continue
-        needed = [v for v in _inputs(current) if v not in memo]
-        if needed:
-            pending += reversed(needed)
+        if not isinstance(current, OpResult):
+            memo[current] = x.var(current)
             continue
-        pending.pop()
-        result = _convert(current, memo)
-        if len(result.terms) > x.MAX_TERMS or result.depth > x.MAX_DEPTH:
+        rule = _RULES.get(type(current.op))
+        if rule is None:
+            memo[current] = x.var(current)
+            continue
+        if inputs is None:
+            inputs = rule.inputs(current.op, current)
+            if inputs is None:
+                memo[current] = x.var(current)
+                continue
+            missing = [v for v in inputs if v not in memo]
+            if missing:
+                pending.append((current, inputs))
+                pending += [(v, None) for v in reversed(missing)]
+                continue
+        result = rule.build(current.op, current, [memo[v] for v in inputs])
+        if len(result.terms) > x.MAX_TERMS or (result.terms and result.depth > x.MAX_DEPTH):
             result = x.var(current)
         memo[current] = result
     return memo[value]
 
 
-def _inputs(value: SSAValue) -> tuple[SSAValue, ...]:
-    """The values that the expression of `value` is made from; none for a variable."""
-    if not isinstance(value, OpResult):
-        return ()
-    op = value.op
-    match op:
-        case ConstOp():
-            return ()
-        case LetOp():
-            return (op.value,) if isinstance(op.value.type, IntegerType) else ()
-        case IfThenElseOp():
-            sides = _pure_sides(op)
-            return () if sides is None else (op.condition, *sides)
-        case CallOp():
-            pure = op.callee is None and intrinsic_effect(op.intrinsic.data) is Effect.PURE
-            return tuple(op.arguments) if pure and isinstance(value.type, IntegerType) else ()
-        case BufferGetOp():
-            extent = _buffer_extent(op)
-            return (extent,) if isinstance(extent, SSAValue) else ()
-        case AndOp() | OrOp():
-            return tuple(op.operands)
-        case _ if type(op) in _PURE:
-            return tuple(op.operands)
-        case _:
-            return ()
+class _Rule(NamedTuple):
+    """How ops of one class convert: the values needed (None: the result is a variable), and the result from theirs."""
+
+    inputs: Callable[[Any, OpResult], Inputs]
+    build: Callable[[Any, OpResult, list[Expr]], Expr]
+
+
+def _all_operands(op: Operation, value: OpResult) -> Inputs:
+    return tuple(op.operands)
+
+
+def _convert_const(op: ConstOp, value: OpResult, operands: list[Expr]) -> Expr:
+    literal = op.value
+    if not isinstance(literal, IntegerAttr):
+        return x.call(Function("const", value.type, ConstOp, (), literal), ())
+    number, dtype = literal.value.data, value.type
+    if number < 0 and isinstance(dtype, IntegerType) and is_unsigned(dtype):
+        number &= (1 << dtype.width.data) - 1
+    return Expr((), number)
+
+
+def _convert_operator(op: Operation, value: OpResult, operands: list[Expr]) -> Expr:
+    """Integer arithmetic, comparisons and logic; the same on other dtypes is some function."""
+    kind = type(op)
+    build = _BUILD.get(kind)
+    if build is not None and is_index_type(value.type):
+        return build(*operands)
+    compare = _COMPARE.get(kind)
+    if compare is not None and _orders_as_integers(op.operands[0].type):
+        return compare(*operands)
+    logic = _LOGIC.get(kind)
+    if logic is not None and value.type == I1:
+        return logic(*operands)
+    return x.call(_function(op.name, value.type, kind, tuple(op.operands)), operands)
+
+
+def _let_inputs(op: LetOp, value: OpResult) -> Inputs:
+    return (op.value,) if isinstance(op.value.type, IntegerType) else None
+
+
+def _first(op: Operation, value: OpResult, operands: list[Expr]) -> Expr:
+    return operands[0]
+
+
+def _select_inputs(op: SelectOp, value: OpResult) -> Inputs:
+    return tuple(op.operands) if op.condition.type == I1 else None
+
+
+def _convert_select(op: SelectOp, value: OpResult, operands: list[Expr]) -> Expr:
+    return x.select(operands[0], operands[1], operands[2])
+
+
+def _branch_inputs(op: IfThenElseOp, value: OpResult) -> Inputs:
+    sides = _pure_sides(op) if op.condition.type == I1 else None
+    return None if sides is None else (op.condition, *sides)
+
+
+def _convert_branch(op: IfThenElseOp, value: OpResult, operands: list[Expr]) -> Expr:
+    return x.select(operands[0], operands[1], operands[2], lazy=True)
+
+
+def _call_inputs(op: CallOp, value: OpResult) -> Inputs:
+    pure = op.callee is None and intrinsic_effect(op.intrinsic.data) is Effect.PURE
+    return tuple(op.arguments) if pure and op.arguments and isinstance(value.type, IntegerType) else None
+
+
+def _field_inputs(op: BufferGetOp, value: OpResult) -> Inputs:
+    extent = _buffer_extent(op)
+    return None if extent is None else (extent,) if isinstance(extent, SSAValue) else ()
+
+
+def _convert_field(op: BufferGetOp, value: OpResult, operands: list[Expr]) -> Expr:
+    extent = _buffer_extent(op)
+    return Expr((), extent) if isinstance(extent, int) else operands[0]
 
 
 def _buffer_extent(op: BufferGetOp) -> int | SSAValue | None:
@@ -149,58 +210,9 @@ def _pure_sides(op: IfThenElseOp) -> tuple[SSAValue, SSAValue] | None:
                     return None
             elif isinstance(inner, YieldOp):
                 sides.append(inner.values[0])
-            elif not isinstance(inner, ConstOp | LetOp | AndOp | OrOp) and type(inner) not in _PURE:
+            elif not isinstance(inner, ConstOp | LetOp) and type(inner) not in _PURE:
                 return None
     return sides[0], sides[1]
-
-
-def _convert(value: SSAValue, memo: dict[SSAValue, Expr]) -> Expr:
-    """The expression of one value, those of its inputs being in `memo`."""
-    inputs = _inputs(value)
-    operands = [memo[v] for v in inputs]
-    if not isinstance(value, OpResult):
-        return x.var(value)
-    op, kind = value.op, type(value.op)
-    match op:
-        case ConstOp():
-            literal = op.value
-            if isinstance(literal, IntegerAttr):
-                number, dtype = literal.value.data, value.type
-                if isinstance(dtype, IntegerType) and is_unsigned(dtype):
-                    number &= (1 << dtype.width.data) - 1
-                return Expr((), number)
-            return x.call(Function("const", value.type, ConstOp, (), literal), ())
-        case LetOp():
-            return operands[0] if operands else x.var(value)
-        case BufferGetOp():
-            extent = _buffer_extent(op)
-            return Expr((), extent) if isinstance(extent, int) else operands[0] if operands else x.var(value)
-        case AndOp():
-            return x.logical_and(*operands)
-        case OrOp():
-            return x.logical_or(*operands)
-        case NotOp():
-            return x.logical_not(operands[0])
-        case CastOp():
-            return _cast(op, operands[0])
-        case SelectOp():
-            return x.select(operands[0], operands[1], operands[2]) if op.condition.type == I1 else x.var(value)
-        case IfThenElseOp():
-            return (
-                x.select(operands[0], operands[1], operands[2], lazy=True)
-                if operands and op.condition.type == I1
-                else x.var(value)
-            )
-        case CallOp():
-            return _call(op, value, operands) if inputs else x.var(value)
-        case _ if kind in _BUILD and is_index_type(value.type):
-            return _BUILD[kind](*operands)
-        case _ if kind in _COMPARE and _orders_as_integers(inputs[0].type):
-            return _COMPARE[kind](*operands)
-        case _ if kind in _PURE:
-            return x.call(_function(op.name, value.type, kind, inputs), operands)
-        case _:
-            return x.var(value)
 
 
 def _function(
@@ -215,7 +227,8 @@ def _orders_as_integers(type: Attribute) -> bool:
     return isinstance(type, IntegerType) and (type.width.data < 64 or is_index_type(type))
 
 
-def _cast(op: CastOp, operand: Expr) -> Expr:
+def _convert_cast(op: CastOp, value: OpResult, operands: list[Expr]) -> Expr:
+    (operand,) = operands
     source, target = op.value.type, op.result.type
     if isinstance(source, IntegerType) and isinstance(target, IntegerType):
         if source == target:
@@ -236,7 +249,7 @@ def _cast(op: CastOp, operand: Expr) -> Expr:
     return x.call(_function(op.name, target, CastOp, (op.value,)), (operand,))
 
 
-def _call(op: CallOp, value: SSAValue, operands: list[Expr]) -> Expr:
+def _convert_call(op: CallOp, value: OpResult, operands: list[Expr]) -> Expr:
     name = op.intrinsic.data
     if name == "likely":
         return operands[0]
@@ -252,191 +265,13 @@ def _call(op: CallOp, value: SSAValue, operands: list[Expr]) -> Expr:
     return x.call(_function(f"T.{name}", value.type, CallOp, tuple(op.arguments), others), operands)
 
 
-Emit: TypeAlias = "Callable[[Operation], SSAValue]"
-
-
-def to_ssa(expr: Expr, builder: Builder, type: Attribute = I32, values: dict[Atom, SSAValue] | None = None) -> SSAValue:
-    """Ops at `builder`'s place that compute `expr` as a value of `type`; variables of another width are cast.
-
-    `values` gives the values of variables that are symbols (or replaces those of others).
-    """
-    return _Emitter(builder, values or {}).emit(expr, type)
-
-
-class _Emitter:
-    """Builds ops; remembers what it built, so that a repeated subexpression is built once."""
-
-    def __init__(self, builder: Builder, values: dict[Atom, SSAValue]):
-        self.builder = builder
-        self.values = values
-        self.built: dict[tuple[Expr, Attribute], SSAValue] = {}
-
-    def add(self, op: Operation) -> SSAValue:
-        return self.builder.insert(op).results[0]
-
-    def emit(self, expr: Expr, type: Attribute) -> SSAValue:
-        key = (expr, type)
-        value = self.built.get(key)
-        if value is None:
-            value = self.built[key] = self.emit_bool(expr) if type == I1 else self.emit_sum(expr, type)
-        return value
-
-    def emit_sum(self, expr: Expr, type: Attribute) -> SSAValue:
-        if not isinstance(type, IntegerType):
-            assert expr.atom is not None
-            return self.emit_atom(expr.atom, type)
-        total: SSAValue | None = None
-        for atom, coefficient in sorted(expr.terms, key=lambda t: (t[1] < 0, -abs(t[1]), t[0].serial)):
-            value = self.emit_atom(atom, type)
-            if total is None:
-                total = value if coefficient == 1 else self.add(MulOp(value, self.const(coefficient, type)))
-                continue
-            if abs(coefficient) != 1:
-                value = self.add(MulOp(value, self.const(abs(coefficient), type)))
-            total = self.add(SubOp(total, value) if coefficient < 0 else AddOp(total, value))
-        if total is None:
-            return self.const(expr.const, type)
-        if expr.const:
-            amount = self.const(abs(expr.const), type)
-            total = self.add(SubOp(total, amount) if expr.const < 0 else AddOp(total, amount))
-        return total
-
-    def const(self, value: int, type: Attribute) -> SSAValue:
-        return self.add(ConstOp.int(value, type))
-
-    def emit_bool(self, expr: Expr) -> SSAValue:
-        """`expr` of value 0 or 1 as a bool."""
-        if not expr.terms:
-            return self.const(int(expr.const != 0), I1)
-        if expr.atom is not None:
-            return self.emit_atom(expr.atom, I1)
-        inverse = x.logical_not(expr)
-        atom = inverse.atom
-        if atom is not None and atom.kind is Kind.EQ:
-            return self.compare(atom.operands[0], NeOp)
-        if atom is not None and atom.kind is Kind.AND:
-            parts = [self.emit(x.logical_not(e), I1) for e in atom.operands]
-            return self.chain(OrOp, parts)
-        if atom is not None and (atom.kind in (Kind.GE, Kind.SELECT, Kind.CALL) or self.type_of(atom) == I1):
-            return self.add(NotOp(self.emit_atom(atom, I1)))
-        return self.add(NeOp(self.emit_sum(expr, I32), self.const(0, I32)))
-
-    def chain(self, op: type[AndOp] | type[OrOp] | type[MinOp] | type[MaxOp], parts: list[SSAValue]) -> SSAValue:
-        total = parts[0]
-        for part in parts[1:]:
-            total = self.add(op(total, part))
-        return total
-
-    def compare(self, expr: Expr, equality: type[EqOp] | type[NeOp] | None) -> SSAValue:
-        """`expr` == 0 or != 0, or >= 0 for None; positive terms on one side, negative on the other."""
-        type = self.widest(expr)
-        left = Expr(tuple(t for t in expr.terms if t[1] > 0), 0)
-        right = Expr(tuple((a, -c) for a, c in expr.terms if c < 0), 0)
-        if equality is not None:
-            if not left.terms:
-                left, right = right, x.as_expr(expr.const)
-                return self.add(equality(self.emit(left, type), self.emit(right, type)))
-            return self.add(equality(self.emit(left, type), self.emit(right - expr.const, type)))
-        if not left.terms:
-            return self.add(LtOp(self.emit(right, type), self.const(expr.const + 1, type)))
-        if not right.terms:
-            return self.add(GeOp(self.emit(left, type), self.const(-expr.const, type)))
-        if expr.const == -1:
-            return self.add(LtOp(self.emit(right, type), self.emit(left, type)))
-        if expr.const < 0:
-            return self.add(LtOp(self.emit(right - expr.const - 1, type), self.emit(left, type)))
-        return self.add(LeOp(self.emit(right, type), self.emit(left + expr.const, type)))
-
-    def widest(self, expr: Expr) -> Attribute:
-        """The type to compute `expr` in: i64 where a variable in it needs that, else i32."""
-        for atom in x.free_vars(expr):
-            type = self.type_of(atom)
-            if isinstance(type, IntegerType) and type.width.data + (is_unsigned(type) and type != I1) > 32:
-                return I64
-        return I32
-
-    def type_of(self, atom: Atom) -> Attribute | None:
-        if atom.kind is Kind.VAR:
-            if atom in self.values:
-                return self.values[atom].type
-            return atom.payload.type if isinstance(atom.payload, SSAValue) else None
-        if atom.kind in (Kind.GE, Kind.EQ, Kind.AND):
-            return I1
-        if isinstance(atom.payload, Function):
-            return atom.payload.result
-        return None
-
-    def emit_atom(self, atom: Atom, type: Attribute) -> SSAValue:
-        natural = self.type_of(atom)
-        if natural is not None and natural != type:
-            return self.add(CastOp(self.emit_atom(atom, natural), type))
-        operands = atom.operands
-        match atom.kind:
-            case Kind.VAR:
-                value = self.values.get(atom)
-                if value is None:
-                    if not isinstance(atom.payload, SSAValue):
-                        raise ValueError(f"the symbol {atom.payload} has no SSA value")
-                    value = atom.payload
-                return value
-            case Kind.GE:
-                return self.compare(operands[0], None)
-            case Kind.EQ:
-                return self.compare(operands[0], EqOp)
-            case Kind.AND:
-                return self.chain(AndOp, [self.emit(e, I1) for e in operands])
-            case Kind.MIN:
-                return self.chain(MinOp, [self.emit(e, type) for e in operands])
-            case Kind.MAX:
-                return self.chain(MaxOp, [self.emit(e, type) for e in operands])
-            case Kind.PRODUCT:
-                values = [self.emit(e, type) for e in operands]
-                total = values[0]
-                for value in values[1:]:
-                    total = self.add(MulOp(total, value))
-                return total
-            case Kind.SELECT:
-                return self.emit_select(atom, type)
-            case Kind.CALL:
-                return self.emit_call(atom, type)
-            case kind:
-                return self.add(_EMIT[kind](self.emit(operands[0], type), self.emit(operands[1], type)))
-
-    def emit_select(self, atom: Atom, type: Attribute) -> SSAValue:
-        condition, if_true, if_false = atom.operands
-        if not atom.payload:
-            return self.add(SelectOp(self.emit(condition, I1), self.emit(if_true, type), self.emit(if_false, type)))
-        regions: list[Region] = []
-        for side in (if_true, if_false):
-            region = single_block()
-            inner = Builder(InsertPoint.at_end(region.block))
-            inner.insert(YieldOp(to_ssa(side, inner, type, self.values)))
-            regions.append(region)
-        return self.add(IfThenElseOp(self.emit(condition, I1), regions[0], regions[1], type))
-
-    def emit_call(self, atom: Atom, type: Attribute) -> SSAValue:
-        function = atom.payload
-        if not isinstance(function, Function):
-            return self.add(MulOp(self.emit(atom.operands[0], type), self.emit(atom.operands[1], type)))
-        if function.op is ConstOp:
-            literal = function.more
-            assert isinstance(literal, IntegerAttr | FloatAttr | StringAttr)
-            return self.add(ConstOp(literal, function.result))
-        operands = [self.emit(e, t) for e, t in zip(atom.operands, function.operands, strict=True)]
-        if function.op is CallOp:
-            op = CallOp(function.name.removeprefix("T."), operands, function.result)
-            if isinstance(function.more, DictionaryAttr):
-                op.attributes.update(function.more.data)
-            return self.add(op)
-        if function.op is CastOp:
-            return self.add(CastOp(operands[0], function.result))
-        build: Callable[..., Operation] = function.op
-        return self.add(build(*operands))
-
-
-_EMIT: dict[Kind, type[FloorDivOp] | type[FloorModOp] | type[DivOp] | type[ModOp]] = {
-    Kind.FLOORDIV: FloorDivOp,
-    Kind.FLOORMOD: FloorModOp,
-    Kind.TRUNCDIV: DivOp,
-    Kind.TRUNCMOD: ModOp,
+_RULES: dict[type[Operation], _Rule] = {
+    **{kind: _Rule(_all_operands, _convert_operator) for kind in (*_BUILD, *_COMPARE, *_LOGIC)},
+    ConstOp: _Rule(_all_operands, _convert_const),
+    LetOp: _Rule(_let_inputs, _first),
+    CastOp: _Rule(_all_operands, _convert_cast),
+    SelectOp: _Rule(_select_inputs, _convert_select),
+    IfThenElseOp: _Rule(_branch_inputs, _convert_branch),
+    CallOp: _Rule(_call_inputs, _convert_call),
+    BufferGetOp: _Rule(_field_inputs, _convert_field),
 }

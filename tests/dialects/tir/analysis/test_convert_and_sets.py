@@ -17,7 +17,7 @@ from evaluate import VARS, conditions, evaluate, expressions
 from mirstack.dialects.tir import CallOp, CastOp, ConstOp, PrimFuncOp
 from mirstack.dialects.tir.analysis import Analyzer, Expr
 from mirstack.dialects.tir.analysis import expr as x
-from mirstack.dialects.tir.analysis.convert import to_ssa
+from mirstack.dialects.tir.analysis.build import to_ssa
 from mirstack.dialects.tir.analysis.int_set import IntervalSet, eval_set
 from mirstack.dialects.tir.types import I1, I32, I64, dtype_to_type
 from mirstack.parser import parse_mir

@@ -1,0 +1,227 @@
+"""From analyzer expressions to SSA: the ops that compute them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from xdsl.builder import Builder
+from xdsl.dialects.builtin import DictionaryAttr, FloatAttr, IntegerAttr, IntegerType, StringAttr
+from xdsl.ir import Attribute, Operation, Region, SSAValue
+from xdsl.rewriter import InsertPoint
+
+from ..expr import (
+    AddOp,
+    AndOp,
+    CallOp,
+    CastOp,
+    ConstOp,
+    DivOp,
+    EqOp,
+    FloorDivOp,
+    FloorModOp,
+    GeOp,
+    IfThenElseOp,
+    LeOp,
+    LtOp,
+    MaxOp,
+    MinOp,
+    ModOp,
+    MulOp,
+    NeOp,
+    NotOp,
+    OrOp,
+    SelectOp,
+    SubOp,
+    YieldOp,
+    single_block,
+)
+from ..types import I1, I32, I64, is_unsigned
+from . import expr as x
+from .expr import Atom, Expr, Function, Kind
+
+
+def to_ssa(expr: Expr, builder: Builder, type: Attribute = I32, values: dict[Atom, SSAValue] | None = None) -> SSAValue:
+    """Ops at `builder`'s place that compute `expr` as a value of `type`; variables of another width are cast.
+
+    `values` gives the values of variables that are symbols (or replaces those of others).
+    """
+    return _Emitter(builder, values or {}).emit(expr, type)
+
+
+class _Emitter:
+    """Builds ops; remembers what it built, so that a repeated subexpression is built once."""
+
+    def __init__(self, builder: Builder, values: dict[Atom, SSAValue]):
+        self.builder = builder
+        self.values = values
+        self.built: dict[tuple[Expr, Attribute], SSAValue] = {}
+
+    def add(self, op: Operation) -> SSAValue:
+        return self.builder.insert(op).results[0]
+
+    def emit(self, expr: Expr, type: Attribute) -> SSAValue:
+        key = (expr, type)
+        value = self.built.get(key)
+        if value is None:
+            value = self.built[key] = self.emit_bool(expr) if type == I1 else self.emit_sum(expr, type)
+        return value
+
+    def emit_sum(self, expr: Expr, type: Attribute) -> SSAValue:
+        if not isinstance(type, IntegerType):
+            assert expr.atom is not None
+            return self.emit_atom(expr.atom, type)
+        total: SSAValue | None = None
+        for atom, coefficient in sorted(expr.terms, key=lambda t: (t[1] < 0, -abs(t[1]), t[0].serial)):
+            value = self.emit_atom(atom, type)
+            if total is None:
+                total = value if coefficient == 1 else self.add(MulOp(value, self.const(coefficient, type)))
+                continue
+            if abs(coefficient) != 1:
+                value = self.add(MulOp(value, self.const(abs(coefficient), type)))
+            total = self.add(SubOp(total, value) if coefficient < 0 else AddOp(total, value))
+        if total is None:
+            return self.const(expr.const, type)
+        if expr.const:
+            amount = self.const(abs(expr.const), type)
+            total = self.add(SubOp(total, amount) if expr.const < 0 else AddOp(total, amount))
+        return total
+
+    def const(self, value: int, type: Attribute) -> SSAValue:
+        return self.add(ConstOp.int(value, type))
+
+    def emit_bool(self, expr: Expr) -> SSAValue:
+        """`expr` of value 0 or 1 as a bool."""
+        if not expr.terms:
+            return self.const(int(expr.const != 0), I1)
+        if expr.atom is not None:
+            return self.emit_atom(expr.atom, I1)
+        inverse = x.logical_not(expr)
+        atom = inverse.atom
+        if atom is not None and atom.kind is Kind.EQ:
+            return self.compare(atom.operands[0], NeOp)
+        if atom is not None and atom.kind is Kind.AND:
+            parts = [self.emit(x.logical_not(e), I1) for e in atom.operands]
+            return self.chain(OrOp, parts)
+        if atom is not None and (atom.kind in (Kind.GE, Kind.SELECT, Kind.CALL) or self.type_of(atom) == I1):
+            return self.add(NotOp(self.emit_atom(atom, I1)))
+        return self.add(NeOp(self.emit_sum(expr, I32), self.const(0, I32)))
+
+    def chain(self, op: type[AndOp] | type[OrOp] | type[MinOp] | type[MaxOp], parts: list[SSAValue]) -> SSAValue:
+        total = parts[0]
+        for part in parts[1:]:
+            total = self.add(op(total, part))
+        return total
+
+    def compare(self, expr: Expr, equality: type[EqOp] | type[NeOp] | None) -> SSAValue:
+        """`expr` == 0 or != 0, or >= 0 for None; positive terms on one side, negative on the other."""
+        type = self.widest(expr)
+        left = Expr(tuple(t for t in expr.terms if t[1] > 0), 0)
+        right = Expr(tuple((a, -c) for a, c in expr.terms if c < 0), 0)
+        if equality is not None:
+            if not left.terms:
+                left, right = right, x.as_expr(expr.const)
+                return self.add(equality(self.emit(left, type), self.emit(right, type)))
+            return self.add(equality(self.emit(left, type), self.emit(right - expr.const, type)))
+        if not left.terms:
+            return self.add(LtOp(self.emit(right, type), self.const(expr.const + 1, type)))
+        if not right.terms:
+            return self.add(GeOp(self.emit(left, type), self.const(-expr.const, type)))
+        if expr.const == -1:
+            return self.add(LtOp(self.emit(right, type), self.emit(left, type)))
+        if expr.const < 0:
+            return self.add(LtOp(self.emit(right - expr.const - 1, type), self.emit(left, type)))
+        return self.add(LeOp(self.emit(right, type), self.emit(left + expr.const, type)))
+
+    def widest(self, expr: Expr) -> Attribute:
+        """The type to compute `expr` in: i64 where a variable in it needs that, else i32."""
+        for atom in x.free_vars(expr):
+            type = self.type_of(atom)
+            if isinstance(type, IntegerType) and type.width.data + (is_unsigned(type) and type != I1) > 32:
+                return I64
+        return I32
+
+    def type_of(self, atom: Atom) -> Attribute | None:
+        if atom.kind is Kind.VAR:
+            if atom in self.values:
+                return self.values[atom].type
+            return atom.payload.type if isinstance(atom.payload, SSAValue) else None
+        if atom.kind in (Kind.GE, Kind.EQ, Kind.AND):
+            return I1
+        if isinstance(atom.payload, Function):
+            return atom.payload.result
+        return None
+
+    def emit_atom(self, atom: Atom, type: Attribute) -> SSAValue:
+        natural = self.type_of(atom)
+        if natural is not None and natural != type:
+            return self.add(CastOp(self.emit_atom(atom, natural), type))
+        operands = atom.operands
+        match atom.kind:
+            case Kind.VAR:
+                value = self.values.get(atom)
+                if value is None:
+                    if not isinstance(atom.payload, SSAValue):
+                        raise ValueError(f"the symbol {atom.payload} has no SSA value")
+                    value = atom.payload
+                return value
+            case Kind.GE:
+                return self.compare(operands[0], None)
+            case Kind.EQ:
+                return self.compare(operands[0], EqOp)
+            case Kind.AND:
+                return self.chain(AndOp, [self.emit(e, I1) for e in operands])
+            case Kind.MIN:
+                return self.chain(MinOp, [self.emit(e, type) for e in operands])
+            case Kind.MAX:
+                return self.chain(MaxOp, [self.emit(e, type) for e in operands])
+            case Kind.PRODUCT:
+                values = [self.emit(e, type) for e in operands]
+                total = values[0]
+                for value in values[1:]:
+                    total = self.add(MulOp(total, value))
+                return total
+            case Kind.SELECT:
+                return self.emit_select(atom, type)
+            case Kind.CALL:
+                return self.emit_call(atom, type)
+            case kind:
+                return self.add(_EMIT[kind](self.emit(operands[0], type), self.emit(operands[1], type)))
+
+    def emit_select(self, atom: Atom, type: Attribute) -> SSAValue:
+        condition, if_true, if_false = atom.operands
+        if not atom.payload:
+            return self.add(SelectOp(self.emit(condition, I1), self.emit(if_true, type), self.emit(if_false, type)))
+        regions: list[Region] = []
+        for side in (if_true, if_false):
+            region = single_block()
+            inner = Builder(InsertPoint.at_end(region.block))
+            inner.insert(YieldOp(to_ssa(side, inner, type, self.values)))
+            regions.append(region)
+        return self.add(IfThenElseOp(self.emit(condition, I1), regions[0], regions[1], type))
+
+    def emit_call(self, atom: Atom, type: Attribute) -> SSAValue:
+        function = atom.payload
+        if not isinstance(function, Function):
+            return self.add(MulOp(self.emit(atom.operands[0], type), self.emit(atom.operands[1], type)))
+        if function.op is ConstOp:
+            literal = function.more
+            assert isinstance(literal, IntegerAttr | FloatAttr | StringAttr)
+            return self.add(ConstOp(literal, function.result))
+        operands = [self.emit(e, t) for e, t in zip(atom.operands, function.operands, strict=True)]
+        if function.op is CallOp:
+            op = CallOp(function.name.removeprefix("T."), operands, function.result)
+            if isinstance(function.more, DictionaryAttr):
+                op.attributes.update(function.more.data)
+            return self.add(op)
+        if function.op is CastOp:
+            return self.add(CastOp(operands[0], function.result))
+        build: Callable[..., Operation] = function.op
+        return self.add(build(*operands))
+
+
+_EMIT: dict[Kind, type[FloorDivOp] | type[FloorModOp] | type[DivOp] | type[ModOp]] = {
+    Kind.FLOORDIV: FloorDivOp,
+    Kind.FLOORMOD: FloorModOp,
+    Kind.TRUNCDIV: DivOp,
+    Kind.TRUNCMOD: ModOp,
+}

@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
+from . import computes_sort as computes
+from .computes import constant
 from .meanings import Array, arange_along, numpy_type
 from .relations import (
     ANY,
@@ -53,6 +55,7 @@ register(
     Operator(
         "sort", ("data",), _sort_relation(False), OpPattern.OPAQUE,
         numpy=lambda attrs, x: np.take_along_axis(x, order(x, attrs.axis, attrs.is_ascend), attrs.axis),
+        compute=lambda attrs, xs, out: [computes.te_sort(attrs, xs[0])],
         attributes=(attr("axis", -1), attr("is_ascend", True)),
         doc="The elements in ascending or descending order along `axis`.",
     )
@@ -62,6 +65,7 @@ register(
     Operator(
         "argsort", ("data",), _sort_relation(True), OpPattern.OPAQUE,
         numpy=lambda attrs, x: order(x, attrs.axis, attrs.is_ascend).astype(numpy_type(attrs.dtype or "int32")),
+        compute=lambda attrs, xs, out: [computes.te_argsort(attrs, xs[0])],
         attributes=(attr("axis", -1), attr("is_ascend", True), attr("dtype", None, "str")),
         doc="The indices that sort the elements along `axis`; equal elements keep their order.",
     )
@@ -93,6 +97,16 @@ def topk(attrs: Attrs, x: Array, count: int) -> Any:
     return {"both": (values, indices), "values": values, "indices": indices}[attrs.ret_type]
 
 
+def te_topk(attrs: Attrs, x: Tensor) -> list[Tensor]:
+    """`topk` of the attribute's number of elements, as many as there are at most."""
+    count: int = 1 if attrs.k is None else attrs.k
+    size = x.shape[attrs.axis]
+    known = constant(size)
+    if count < 1:
+        return computes.te_topk(attrs, x, None)
+    return computes.te_topk(attrs, x, count if known is None else min(count, known))
+
+
 TOPK = (
     attr("k", None, "int", printed=True), attr("axis", -1), attr("ret_type", "both"), attr("is_ascend", False),
     attr("dtype", None, "str"),
@@ -102,6 +116,7 @@ register(
     Operator(
         "topk", ("data",), lambda rel: topk_type(rel, 1 if rel.attrs.k is None else rel.attrs.k), OpPattern.OPAQUE,
         numpy=lambda attrs, x: topk(attrs, x, 1 if attrs.k is None else attrs.k),
+        compute=lambda attrs, xs, out: te_topk(attrs, xs[0]),
         attributes=TOPK,
         doc="The `k` largest (or smallest) elements along `axis` in order, with their indices; all for k below 1.",
     )
@@ -133,6 +148,7 @@ def _register_scan(name: str, is_sum: bool, doc: str) -> None:
         Operator(
             name, ("data",), _scan_relation, OpPattern.OPAQUE,
             numpy=meaning,
+            compute=lambda attrs, xs, out: [computes.te_running(attrs, xs[0], is_sum)],
             attributes=(attr("axis", None, "int"), attr("dtype", None, "str"), attr("exclusive", False)),
             doc=doc,
         )
@@ -187,6 +203,7 @@ register(
     Operator(
         "searchsorted", ("sorted_sequence", "values"), _searchsorted_relation, OpPattern.OPAQUE,
         numpy=_searchsorted,
+        compute=lambda attrs, xs, out: [computes.te_searchsorted(attrs, *xs)],
         attributes=(attr("right", False), attr("dtype", None, "str")),
         doc="Where each value would be inserted into its sorted row: before equal elements, or with `right` behind them.",
     )
@@ -225,6 +242,7 @@ register(
     Operator(
         "invert_permutation", ("data",), identity, OpPattern.INJECTIVE,
         numpy=lambda attrs, x: np.argsort(x, kind="stable").astype(x.dtype),
+        compute=lambda attrs, xs, out: [computes.te_invert_permutation(xs[0])],
         doc="The permutation that undoes a permutation.",
     )
 )  # fmt: skip

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from xdsl.ir import Attribute
+
 from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
+from .computes import static_shape
 from .elemwise import convert
 from .meanings import Array, is_float, numpy_type
 from .relations import ANY, check_dims, dtype_attr, rank_must_be, shape_of, tensor_type
@@ -84,10 +87,20 @@ def _arange(attrs: Attrs, start: Array, stop: Array, step: Array) -> Array:
     return numbers.astype(dtype)
 
 
+def _te_arange(attrs: Attrs, out: Attribute, start: Tensor, stop: Tensor, step: Tensor) -> Tensor:
+    wide = "float64" if any("float" in x.dtype for x in (start, stop, step)) else "int64"
+
+    def body(i: Any) -> Any:
+        return (start().astype(wide) + i.astype(wide) * step().astype(wide)).astype(attrs.dtype or start.dtype)
+
+    return te.compute(static_shape(out), body, name="T_arange")
+
+
 register(
     Operator(
         "arange", ("start", "stop", "step"), _arange_relation, OpPattern.OPAQUE,
         numpy=_arange,
+        compute=lambda attrs, xs, out: [_te_arange(attrs, out, *xs)],
         # The first three repeat the arguments, as expressions.
         attributes=(
             attr("start", None, "any"), attr("stop", None, "any"), attr("step", None, "any"), attr("dtype", None, "str"),

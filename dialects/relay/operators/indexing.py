@@ -7,7 +7,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
-from .computes import unflatten
+from .computes import constant, unflatten
 from .meanings import Array, along, arange_along, numpy_type
 from .relations import (
     ANY,
@@ -338,10 +338,27 @@ def _unravel(attrs: Attrs, indices: Array, shape: Array) -> Array:
     return np.stack(np.unravel_index(flat, tuple(shape.tolist()))).astype(indices.dtype)
 
 
+def _te_unravel(indices: Tensor, shape: Tensor) -> Tensor:
+    rank = constant(shape.shape[0]) or 0
+
+    def body(axis: Expr, *i: Expr) -> Expr:
+        # A size of 0 has no element; it must not divide.
+        dims = [te.max(shape(n).astype("int64"), te.const(1, "int64")) for n in range(rank)]
+        rest: Any = indices(*i).astype("int64")
+        result: Any = te.const(0, "int64")
+        for n in reversed(range(rank)):
+            result = te.Select(axis == n, te.floormod(rest, dims[n]), result)
+            rest = te.floordiv(rest, dims[n])
+        return result.astype(indices.dtype)
+
+    return te.compute((rank, *indices.shape), body, name="T_unravel_index")
+
+
 register(
     Operator(
         "unravel_index", ("data", "shape"), _unravel_relation, OpPattern.INJECTIVE,
         numpy=_unravel,
+        compute=lambda attrs, xs, out: [_te_unravel(*xs)],
         attributes=(),
         doc="The index vectors, along a new first axis, of row-major positions in a tensor of a given shape.",
     )

@@ -83,8 +83,19 @@ def _prod(x: Array, axis: tuple[int, ...], keepdims: bool) -> Array:
     return np.multiply.reduce(x, axis=axis, keepdims=keepdims, dtype=x.dtype)
 
 
-reduction("sum", _sum, lambda e, axis: te.sum(e, axis=axis), "The sum over axes; integers wrap around.")
-reduction("prod", _prod, lambda e, axis: te.prod(e, axis=axis), "The product over axes; integers wrap around.")  # fmt: skip
+# In bool, numpy and TVM add as `or` and multiply as `and`.
+reduction(
+    "sum",
+    _sum,
+    lambda e, axis: (te.any if e.dtype == "bool" else te.sum)(e, axis=axis),
+    "The sum over axes; integers wrap around.",
+)
+reduction(
+    "prod",
+    _prod,
+    lambda e, axis: (te.all if e.dtype == "bool" else te.prod)(e, axis=axis),
+    "The product over axes; integers wrap around.",
+)
 reduction("max", lambda x, axis, keepdims: np.max(x, axis=axis, keepdims=keepdims), lambda e, axis: te.max(e, axis=axis), "The largest element over axes.")  # fmt: skip
 reduction("min", lambda x, axis, keepdims: np.min(x, axis=axis, keepdims=keepdims), lambda e, axis: te.min(e, axis=axis), "The smallest element over axes.")  # fmt: skip
 reduction("all", lambda x, axis, keepdims: np.all(x, axis=axis, keepdims=keepdims), lambda e, axis: te.all(e, axis=axis), "Whether all elements over axes are true.")  # fmt: skip

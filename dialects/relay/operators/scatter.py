@@ -8,6 +8,7 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
 
 from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
+from . import computes_scatter as computes
 from .indexing import indices_must_be_integers, same_but_axis
 from .meanings import Array, arange_along
 from .relations import ANY, axis_of, rank_must_be, same_dim, shape_of, show_argument, tensor_type
@@ -65,6 +66,7 @@ register(
     Operator(
         "scatter_elements", ("data", "indices", "updates"), _scatter_elements_relation, OpPattern.OPAQUE,
         numpy=_scatter_elements,
+        compute=lambda attrs, xs, out: [computes.te_scatter_elements(attrs, *xs)],
         attributes=(attr("axis", kind="int"), attr("reduction", "update")),
         doc="data with data[…, indices[…, j, …], …] = updates[…, j, …] along `axis`, or added, multiplied, … as `reduction` says.",
     )
@@ -87,6 +89,7 @@ register(
     Operator(
         "scatter_nd", ("data", "indices", "updates"), _scatter_nd_relation, OpPattern.OPAQUE,
         numpy=lambda attrs, x, at, updates: _combine(x.copy(), tuple(at.astype(np.int64)), updates, attrs.mode, x),
+        compute=lambda attrs, xs, out: [computes.te_scatter_nd(attrs, *xs)],
         attributes=(attr("mode", "update"),),
         doc="data with the slices at the index vectors along the first axis of `indices` replaced by, or combined with, updates.",
     )
@@ -114,6 +117,7 @@ register(
         "sparse_to_dense", ("sparse_indices", "sparse_values", "default_value"), _sparse_to_dense_relation,
         OpPattern.OPAQUE,
         numpy=_sparse_to_dense,
+        compute=lambda attrs, xs, out: [computes.te_sparse_to_dense(attrs.output_shape, *xs)],
         attributes=(attr("output_shape", kind="ints"),),
         doc="A tensor of `default_value` with the values written at the indices (a scalar, a vector, or rows of index vectors).",
     )
@@ -161,6 +165,7 @@ register(
     Operator(
         "strided_set", ("data", "v", "begin", "end", "strides"), _strided_set_relation, OpPattern.INJECTIVE,
         numpy=_strided_set,
+        compute=lambda attrs, xs, out: [computes.te_strided_set(*xs)],
         doc="data with the elements begin:end:strides replaced by `v`.",
     )
 )  # fmt: skip
@@ -197,6 +202,7 @@ register(
     Operator(
         "matrix_set_diag", ("input", "diagonal"), _set_diag_relation, OpPattern.INJECTIVE,
         numpy=_set_diag,
+        compute=lambda attrs, xs, out: [computes.te_set_diag(attrs, *xs)],
         attributes=(
             attr("k1", 0), attr("k2", 0), attr("super_diag_right_align", True), attr("sub_diag_right_align", False),
         ),

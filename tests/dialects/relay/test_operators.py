@@ -94,7 +94,8 @@ def check_use(operator: Operator, case: Case, attrs: dict[str, Any], arguments: 
     if case.unknown:
         check_unknown_dimensions(operator, attrs, types, result, data)
     if operator.compute is not None:
-        check_compute(operator, filled, arguments, result_type, result, case)
+        # What depends on values has a compute only where the program states its type.
+        check_compute(operator, filled, arguments, type_of(result), result, case)
 
 
 def check_unknown_dimensions(

@@ -1,0 +1,206 @@
+"""TE computes of operators that write at computed places: statements, or each element by what is written to it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..operator import Attrs
+from .computes import Dim, constant, is_one
+from .computes_sort import loops
+
+if TYPE_CHECKING:
+    from ...te import builder as te
+    from ...te.builder import Buffer, Expr, Tensor
+else:
+    from ._lazy import te
+
+
+def _combined(mode: str, old: Expr, new: Expr) -> Expr:
+    match mode:
+        case "update":
+            return new
+        case "mul":
+            return old * new
+        case "min":
+            return te.min(old, new)
+        case "max":
+            return te.max(old, new)
+        case _:
+            return te.any(old, new) if old.dtype == "bool" else old + new
+
+
+def _from_end(index: Expr, size: Dim) -> Expr:
+    """An index of which negative ones count from the end, as int32 or int64."""
+    index = index if index.dtype in ("int32", "int64") else index.astype("int32")
+    return te.Select(index < 0, index + size, index)
+
+
+def _inside(indices: Sequence[Expr], shape: Sequence[Dim]) -> Expr:
+    """Whether an element is one of the tensor: no write may leave its memory."""
+    result: Expr = te.const(1, "bool")
+    for index, size in zip(indices, shape, strict=True):
+        result = te.all(result, index >= 0, index < size)
+    return result
+
+
+def _scattered(x: Tensor, others: Sequence[Tensor], mode: str, over: Sequence[Dim], place: Any) -> Tensor:
+    """`x` with what `place(index vector, buffers)` gives, (element, value), written for each index vector of `over`."""
+
+    def statements(ins: Sequence[Buffer], outs: Sequence[Buffer]) -> Any:
+        data, result = ins[0], outs[0]
+        ib = te.ir_builder.create()
+        with loops(ib, x.shape) as at:
+            ib.emit(result.vstore(tuple(at), data[tuple(at)]))
+            if mode == "mean":
+                ib.emit(outs[1].vstore(tuple(at), 1))
+        with loops(ib, over, "j") as at:
+            element, value = place(at, ins[1:])
+            with ib.if_scope(_inside(element, x.shape)):
+                ib.emit(result.vstore(tuple(element), _combined(mode, result[tuple(element)], value)))
+                if mode == "mean":
+                    ib.emit(outs[1].vstore(tuple(element), outs[1][tuple(element)] + 1))
+        return ib.get()
+
+    if mode != "mean":
+        return te.extern(x.shape, [x, *others], statements, name="scatter", dtype=x.dtype)
+    total, count = te.extern([x.shape] * 2, [x, *others], statements, name="scatter", dtype=[x.dtype, "int32"])
+
+    def mean(*i: Expr) -> Expr:
+        return (total(*i).astype("float64") / count(*i).astype("float64")).astype(x.dtype)
+
+    return te.compute(x.shape, mean, name="T_scatter_mean")
+
+
+def te_scatter_elements(attrs: Attrs, x: Tensor, indices: Tensor, updates: Tensor) -> Tensor:
+    """`scatter_elements`."""
+    axis: int = attrs.axis % len(x.shape)
+
+    def place(at: Sequence[Expr], ins: Sequence[Buffer]) -> tuple[list[Expr], Expr]:
+        index = _from_end(ins[0][tuple(at)], x.shape[axis])
+        return [*at[:axis], index, *at[axis + 1 :]], ins[1][tuple(at)]
+
+    return _scattered(x, [indices, updates], attrs.reduction, indices.shape, place)
+
+
+def te_scatter_nd(attrs: Attrs, x: Tensor, indices: Tensor, updates: Tensor) -> Tensor:
+    """`scatter_nd`."""
+    depth = constant(indices.shape[0]) or 0
+    rank = len(indices.shape) - 1
+
+    def place(at: Sequence[Expr], ins: Sequence[Buffer]) -> tuple[list[Expr], Expr]:
+        vector = [_from_end(ins[0][(n, *at[:rank])], x.shape[n]) for n in range(depth)]
+        return [*vector, *at[rank:]], ins[1][tuple(at)]
+
+    return _scattered(x, [indices, updates], attrs.mode, updates.shape, place)
+
+
+def te_sparse_to_dense(shape: Sequence[int], indices: Tensor, values: Tensor, default: Tensor) -> Tensor:
+    """`sparse_to_dense`, of a scalar index, of a vector of them, or of rows of index vectors."""
+    rank = len(indices.shape)
+    depth = (constant(indices.shape[1]) or 0) if rank == 2 else 1
+    filled = te.compute(shape, lambda *i: default().astype(values.dtype), name="T_full")
+    over = [*indices.shape[: min(rank, 1)], *shape[depth:]]
+
+    def place(at: Sequence[Expr], ins: Sequence[Buffer]) -> tuple[list[Expr], Expr]:
+        row, rest = list(at[: min(rank, 1)]), at[min(rank, 1) :]
+        vector = [_from_end(ins[0][(*row, *([n] if rank == 2 else []))], shape[n]) for n in range(depth)]
+        if len(values.shape) == 0:
+            return [*vector, *rest], ins[1][()]
+        # A vector of values lies along the last axis of what is written.
+        return [*vector, *rest], ins[1][0 if is_one(values.shape[0]) or not at else at[-1]]
+
+    return _scattered(filled, [indices, values], "update", over, place)
+
+
+Sliced = tuple["Expr", "Expr", "Expr"]
+"""The first index of a slice, its step, and how many elements it takes, int64."""
+
+
+def te_slice_of(begin: Expr | None, end: Expr | None, step: Expr, size: Dim) -> Sliced:
+    """A slice by numbers of run time, clamped to so many elements as Python does."""
+    zero, one = te.const(0, "int64"), te.const(1, "int64")
+    extent = te.const(size, "int64") if isinstance(size, int) else size.astype("int64")
+    # A step of 0 is no slice; it must not divide.
+    step = te.Select(step == zero, one, step)
+    forward = step > zero
+    low = te.Select(forward, zero, zero - one)
+    high = te.Select(forward, extent, extent - one)
+
+    def clamped(place: Expr) -> Expr:
+        return te.max(te.min(te.Select(place < zero, place + extent, place), high), low)
+
+    first = te.Select(forward, low, high) if begin is None else clamped(begin)
+    last = te.Select(forward, high, low) if end is None else clamped(end)
+    span = te.Select(forward, last - first + step - one, last - first + step + one)
+    return first, step, te.max(te.truncdiv(span, step), zero)
+
+
+def _number(x: Tensor, place: int) -> Expr | None:
+    """An element of a vector as int64; None where it is shorter."""
+    return x(place).astype("int64") if place < (constant(x.shape[0]) or 0) else None
+
+
+def te_strided_set(x: Tensor, values: Tensor, begin: Tensor, end: Tensor, strides: Tensor) -> Tensor:
+    """`strided_set`: each element from `values` where the slice takes it."""
+
+    def body(*i: Expr) -> Expr:
+        taken: list[Expr] = []
+        at: list[Any] = []
+        for axis, index in enumerate(i):
+            step = _number(strides, axis)
+            step = te.const(1, "int64") if step is None else step
+            first, step, count = te_slice_of(_number(begin, axis), _number(end, axis), step, x.shape[axis])
+            distance = index.astype("int64") - first
+            steps = te.truncdiv(distance, step)
+            taken += [steps >= 0, steps < count, te.truncmod(distance, step) == 0]
+            # Behind the first element in the direction of the step.
+            taken.append(te.any(distance == 0, (distance > 0).equal(step > 0)))
+            at.append(0 if is_one(values.shape[axis]) else steps.astype("int32"))
+        return te.if_then_else(te.all(*taken), values(*at), x(*i))
+
+    return te.compute(x.shape, body, name="T_strided_set") if x.shape else values
+
+
+def te_strided_slice(
+    x: Tensor, shape: Sequence[int], bounds: Sequence[Tensor], axes: Sequence[int] | None, sizes: bool
+) -> Tensor:
+    """The slice begin:end:strides (`bounds`) of run time, whose shape is known; with `sizes` the ends are sizes."""
+    begin, end, strides = bounds
+    sliced = range(constant(begin.shape[0]) or 0) if axes is None else [a % len(x.shape) for a in axes]
+    place_of = {axis: place for place, axis in enumerate(sliced)}
+
+    def place(axis: int, index: Expr) -> Expr:
+        if axis not in place_of:
+            return index
+        low, high, step = (_number(t, place_of[axis]) for t in (begin, end, strides))
+        step = te.const(1, "int64") if step is None or sizes else step
+        # An end that is a size changes only how many elements there are, and that is known.
+        first, step, _ = te_slice_of(low, None if sizes else high, step, x.shape[axis])
+        return (first + index.astype("int64") * step).astype("int32")
+
+    return te.compute(shape, lambda *i: x(*(place(a, index) for a, index in enumerate(i))), name="T_strided_slice")
+
+
+def te_set_diag(attrs: Attrs, x: Tensor, diagonal: Tensor) -> Tensor:
+    """`matrix_set_diag`."""
+    rows, columns = x.shape[-2:]
+    single = attrs.k1 == attrs.k2
+
+    def body(*i: Expr) -> Expr:
+        row, column = i[-2:]
+        k = column - row
+        upper = k >= 0
+        length = te.min(columns - te.max(k, 0), rows + te.min(k, 0))
+        unused = diagonal.shape[-1] - length
+        right, left = te.const(1, "bool"), te.const(0, "bool")
+        aligned = te.Select(
+            upper,
+            right if attrs.super_diag_right_align else left,
+            right if attrs.sub_diag_right_align else left,
+        )
+        place = te.min(row, column) + te.Select(aligned, unused, 0)
+        value = diagonal(*i[:-2], *([] if single else [attrs.k2 - k]), place)
+        return te.if_then_else(te.all(k >= attrs.k1, k <= attrs.k2), value, x(*i))
+
+    return te.compute(x.shape, body, name="T_matrix_set_diag")

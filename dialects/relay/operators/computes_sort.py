@@ -1,0 +1,194 @@
+"""TE computes of sorting, searching and running sums: statements, since an element depends on many others."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any
+
+from ..operator import Attrs
+from .computes import Dim, constant, flat_index, unflatten
+
+if TYPE_CHECKING:
+    from ...te import builder as te
+    from ...te.builder import Buffer, Expr, IRBuilder, Tensor
+else:
+    from ._lazy import te
+
+MOST_PASSES = 30
+"""Of a merge sort of int32 many elements."""
+
+
+@contextmanager
+def loops(ib: IRBuilder, dims: Sequence[Dim], name: str = "i") -> Generator[list[Expr]]:
+    """A nest of loops over every index vector of a shape."""
+    with ExitStack() as stack:
+        yield [stack.enter_context(ib.for_range(0, dim, f"{name}{n}")) for n, dim in enumerate(dims)]
+
+
+def comes_first(a: Expr, b: Expr, ascending: bool) -> Expr:
+    """Whether `a` stands before `b` when sorted, equal elements aside; NaN counts as the largest number."""
+    if not ascending:
+        a, b = b, a
+    return te.any(a < b, te.all(te.isnan(b), te.logical_not(te.isnan(a))))
+
+
+def te_order(x: Tensor, axis: int, ascending: bool) -> Tensor:
+    """The indices (int32) that sort `x` along an axis; equal elements keep their order.
+
+    A merge sort from the bottom up: runs of 1, 2, 4, … elements are merged from one half of the scratch memory into the
+    other, in O(n log n).
+    """
+    axis %= len(x.shape)
+    size = x.shape[axis]
+    known = constant(size)
+    passes = MOST_PASSES if known is None else max(known - 1, 0).bit_length()
+
+    def statements(ins: Sequence[Buffer], outs: Sequence[Buffer]) -> Any:
+        (data,), (order, runs, cursors) = ins, outs
+        ib = te.ir_builder.create()
+        at, place = ib.buffer_ptr(runs), ib.buffer_ptr(cursors)
+
+        with loops(ib, [*x.shape[:axis], *x.shape[axis + 1 :]], "row") as row:
+
+            def element(index: Expr) -> Expr:
+                return data[(*row[:axis], index, *row[axis:])]
+
+            with ib.for_range(0, size, "k") as k:
+                at[0, k] = k
+            with ib.for_range(0, passes, "level") as level:
+                source, target = te.floormod(level, 2), te.floormod(level + 1, 2)
+                width = te.const(1, "int32") << level
+                with ib.for_range(0, te.floordiv(size + width * 2 - 1, width * 2), "run") as run:
+                    low = run * width * 2
+                    middle, high = te.min(low + width, size), te.min(low + width * 2, size)
+                    place[0], place[1] = low, middle
+                    with ib.for_range(0, high - low, "k") as k:
+                        left, right = place[0], place[1]
+                        # The right run's element only where it must stand first, so that equal ones keep their order.
+                        from_right = te.if_then_else(
+                            right >= high,
+                            te.const(0, "bool"),
+                            te.if_then_else(
+                                left >= middle,
+                                te.const(1, "bool"),
+                                comes_first(element(at[source, right]), element(at[source, left]), ascending),
+                            ),
+                        )
+                        with ib.if_scope(from_right):
+                            at[target, low + k] = at[source, right]
+                            place[1] = right + 1
+                        with ib.else_scope():
+                            at[target, low + k] = at[source, left]
+                            place[0] = left + 1
+            with ib.for_range(0, size, "k") as k:
+                ib.emit(order.vstore((*row[:axis], k, *row[axis:]), at[passes % 2, k]))
+        return ib.get()
+
+    order, *_ = te.extern([x.shape, (2, size), (2,)], [x], statements, name="order", dtype="int32")
+    return order
+
+
+def te_sort(attrs: Attrs, x: Tensor) -> Tensor:
+    """`sort`."""
+    return _taken(x, te_order(x, attrs.axis, attrs.is_ascend), attrs.axis, x.shape)
+
+
+def te_argsort(attrs: Attrs, x: Tensor) -> Tensor:
+    """`argsort`."""
+    order = te_order(x, attrs.axis, attrs.is_ascend)
+    return te.compute(x.shape, lambda *i: order(*i).astype(attrs.dtype or "int32"), name="T_argsort")
+
+
+def te_topk(attrs: Attrs, x: Tensor, count: Dim | None) -> list[Tensor]:
+    """`topk` of `count` elements; all for None."""
+    axis: int = attrs.axis % len(x.shape)
+    order = te_order(x, axis, attrs.is_ascend)
+    shape = [*x.shape[:axis], x.shape[axis] if count is None else count, *x.shape[axis + 1 :]]
+    dtype = attrs.dtype or "int32"
+    result: list[Tensor] = []
+    if attrs.ret_type != "indices":
+        result.append(_taken(x, order, axis, shape))
+    if attrs.ret_type != "values":
+        result.append(te.compute(shape, lambda *i: order(*i).astype(dtype), name="T_topk_indices"))
+    return result
+
+
+def _taken(x: Tensor, order: Tensor, axis: int, shape: Sequence[Dim]) -> Tensor:
+    """The elements of `x` at the indices along an axis."""
+    axis %= len(x.shape)
+    return te.compute(shape, lambda *i: x(*i[:axis], order(*i), *i[axis + 1 :]), name="T_sorted")
+
+
+def te_running(attrs: Attrs, x: Tensor, is_sum: bool) -> Tensor:
+    """`cumsum` and `cumprod`: each element from the one before."""
+    dtype: str = attrs.dtype or x.dtype
+    if attrs.axis is None:
+        shape = list(x.shape)
+        size: Any = flat_index([*[d - 1 for d in shape]], shape) + 1
+        flat = te.compute((size,), lambda i: x(*unflatten(i, shape)), name="T_flat")
+        return _running(flat, 0, dtype, is_sum, attrs.exclusive)
+    return _running(x, attrs.axis % len(x.shape), dtype, is_sum, attrs.exclusive)
+
+
+def _running(x: Tensor, axis: int, dtype: str, is_sum: bool, exclusive: bool) -> Tensor:
+    start = te.const(0 if is_sum else 1, dtype)
+
+    def combine(a: Expr, b: Expr) -> Expr:
+        if dtype == "bool":
+            return te.any(a, b) if is_sum else te.all(a, b)
+        return a + b if is_sum else a * b
+
+    def statements(ins: Sequence[Buffer], outs: Sequence[Buffer]) -> Any:
+        data, result = ins[0], outs[0]
+        ib = te.ir_builder.create()
+        # The axis is no innermost loop unless it is the last: memory is walked in its order.
+        with loops(ib, x.shape) as at:
+
+            def before(buffer: Buffer) -> Expr:
+                return buffer[(*at[:axis], at[axis] - 1, *at[axis + 1 :])].astype(dtype)
+
+            first = at[axis] == 0
+            if exclusive:
+                value = te.if_then_else(first, start, combine(before(result), before(data)))
+            else:
+                own = data[tuple(at)].astype(dtype)
+                value = combine(te.if_then_else(first, start, before(result)), own)
+            ib.emit(result.vstore(tuple(at), value))
+        return ib.get()
+
+    name = "cumsum" if is_sum else "cumprod"
+    return te.extern(x.shape, [x], statements, name=name, dtype=dtype)
+
+
+def te_searchsorted(attrs: Attrs, rows: Tensor, values: Tensor) -> Tensor:
+    """`searchsorted`: a binary search of each value, by ever smaller powers of two."""
+    size = rows.shape[-1]
+    known = constant(size)
+    steps = MOST_PASSES if known is None else known.bit_length()
+
+    def statements(ins: Sequence[Buffer], outs: Sequence[Buffer]) -> Any:
+        (row, value), (found,) = ins, outs
+        ib = te.ir_builder.create()
+        with loops(ib, values.shape) as at:
+            here = tuple(at)
+            ib.emit(found.vstore(here, 0))
+            with ib.for_range(0, steps, "step") as step:
+                reach = found[here] + (te.const(1, "int32") << (steps - 1 - step))
+                element = row[(*(at[:-1] if len(rows.shape) > 1 else ()), reach - 1)]
+                if attrs.right:
+                    passed = te.logical_not(comes_first(value[here], element, True))
+                else:
+                    passed = comes_first(element, value[here], True)
+                with ib.if_scope(te.if_then_else(reach <= size, passed, te.const(0, "bool"))):
+                    ib.emit(found.vstore(here, reach))
+        return ib.get()
+
+    found = te.extern(values.shape, [rows, values], statements, name="searchsorted", dtype="int32")
+    return te.compute(values.shape, lambda *i: found(*i).astype(attrs.dtype or "int32"), name="T_searchsorted")
+
+
+def te_invert_permutation(x: Tensor) -> Tensor:
+    """`invert_permutation`: the indices that sort it."""
+    order = te_order(x, 0, True)
+    return te.compute(x.shape, lambda i: order(i).astype(x.dtype), name="T_invert_permutation")

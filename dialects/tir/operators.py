@@ -249,25 +249,29 @@ class ExprBuilder:
         """Two operands in their common dtype (TVM's BinaryOpMatchTypes): floats and wider types win, lanes are broadcast."""
         if a.type == b.type:
             return a, b
-        if lanes_of(a.type) != lanes_of(b.type) or is_scalable(a.type) != is_scalable(b.type):
-            if lanes_of(a.type) == 1 and not is_scalable(a.type):
-                a = self.broadcast(a, b.type)
-            elif lanes_of(b.type) == 1 and not is_scalable(b.type):
-                b = self.broadcast(b, a.type)
-            else:
-                raise self.error(
-                    f"operands have different numbers of lanes: {type_to_dtype(a.type)} and {type_to_dtype(b.type)}"
-                )
-        x, y = element_of(a.type), element_of(b.type)
+        first, second = self.common_types(a.type, b.type)
+        return self.cast(a, first), self.cast(b, second)
+
+    def common_types(self, a: Attribute, b: Attribute) -> tuple[Attribute, Attribute]:
+        """The types that operands of types `a` and `b` are cast to before they are combined."""
+        if (lanes_of(a), is_scalable(a)) == (lanes_of(b), is_scalable(b)):
+            shape_a, shape_b = a, b
+        elif lanes_of(a) == 1 and not is_scalable(a):
+            shape_a, shape_b = b, b
+        elif lanes_of(b) == 1 and not is_scalable(b):
+            shape_a, shape_b = a, a
+        else:
+            raise self.error(f"operands have different numbers of lanes: {type_to_dtype(a)} and {type_to_dtype(b)}")
+        x, y = element_of(a), element_of(b)
         if x == y:
-            return a, b
+            return with_lanes_of(x, shape_a), with_lanes_of(x, shape_b)
         if not isinstance(x, IntegerType | AnyFloat) or not isinstance(y, IntegerType | AnyFloat):
             raise self.error(
-                f"operands of dtype {type_to_dtype(a.type)} and {type_to_dtype(b.type)} cannot be combined",
+                f"operands of dtype {type_to_dtype(a)} and {type_to_dtype(b)} cannot be combined",
                 "arithmetic is on numbers; a handle is passed on or loaded from",
             )
         common = _common(x, y)
-        return self.cast(a, with_lanes_of(common, a.type)), self.cast(b, with_lanes_of(common, b.type))
+        return with_lanes_of(common, shape_a), with_lanes_of(common, shape_b)
 
     def binary(self, op: type[BinaryOp], a: Value, b: Value) -> Value:
         """`a op b` with dtypes matched and constants folded."""

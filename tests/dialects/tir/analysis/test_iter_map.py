@@ -15,11 +15,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 from evaluate import evaluate
 from mirstack.dialects.tir.analysis import Analyzer, Expr
 from mirstack.dialects.tir.analysis import expr as x
-from mirstack.dialects.tir.analysis.iter_map import (
-    IterMapLevel,
-    Range,
-    inverse_affine_iter_map,
-)
+from mirstack.dialects.tir.analysis.inverse_iter_map import inverse_affine_iter_map
+from mirstack.dialects.tir.analysis.iter_map import IterMapLevel, Range
 
 i, j, k, n, m = map(x.symbol, "ijknm")
 

@@ -18,6 +18,7 @@ from ...dialects import tir
 from ...support.target import Target, named
 from ..schedule import BlockRV, Schedule, ScheduleError
 from ..schedule.structure import child_blocks
+from .default_rules import dot
 from .default_rules.contraction import match_contraction, pays, schedule_contraction
 from .default_rules.elementwise import schedule_elementwise
 from .default_rules.inline import inline_blocks
@@ -39,8 +40,12 @@ def schedule_function(sch: Schedule, function: tir.PrimFuncOp, target: Target) -
         assert isinstance(op, tir.BlockOp)
         shape = shape_of(op)
         match = None if shape is None else match_contraction(shape)
-        if match is not None and pays(match):
-            with tolerating():
+        if match is None:
+            continue
+        with tolerating():
+            if dot.suits(match):
+                dot.schedule_dot(sch, handle, match, target)
+            elif pays(match):
                 schedule_contraction(sch, handle, match, target)
     left = [b for b in child_blocks(function) if shape_of(b) is not None and _is_root_nest(b)]
     group = _row_group(left)

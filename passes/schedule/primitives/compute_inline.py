@@ -11,7 +11,8 @@ from xdsl.rewriter import InsertPoint
 from ....dialects import tir
 from ....dialects.tir.analysis import Analyzer, Atom, Expr
 from ....dialects.tir.analysis.expr import ge, lt
-from ....dialects.tir.analysis.iter_map import IterMapLevel, Range, inverse_affine_iter_map
+from ....dialects.tir.analysis.inverse_iter_map import inverse_affine_iter_map
+from ....dialects.tir.analysis.iter_map import IterMapLevel, Range
 from ....support.locations import fuse_locations
 from ....support.walk import walk_ops
 from ...tir.rewriting import builder_before, erase_if_dead

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from itertools import product
 from math import prod
 
+from xdsl.dialects.builtin import Float64Type
 from xdsl.ir import SSAValue
 
 from ....dialects import tir
 from ....dialects.tir.analysis import Analyzer, Expr
 from ....dialects.tir.analysis.expr import free_vars
-from ....dialects.tir.types import is_unsigned
 from ....support.target import Target
 from ...schedule import BlockRV, LoopRV, Schedule
 from ...schedule.structure import buffers_read, buffers_written, child_blocks, consumers, producers
@@ -49,7 +49,7 @@ def match_contraction(shape: Shape) -> Contraction | None:
     if factors is None:
         return None
     loads = [next((x for x in shape.loads if x.op is op), None) for op in factors]
-    if None in loads or (is_unsigned(store.value.type) and element_bytes(store.buffer) < 4):
+    if None in loads:
         return None
     found: list[tuple[bool, Contraction]] = []
     for a, b in ((loads[0], loads[1]), (loads[1], loads[0])):
@@ -138,6 +138,8 @@ def choose_tile(m: int, n: int, lanes: int, registers: int) -> Tile:
     return best[1] if best is not None else Tile(1, 1, lanes)
 
 
+VECTOR_TYPES = (tir.types.F32, Float64Type(), tir.types.I32)
+"""What sums may be kept in: others have no vector multiply-add, or round after each."""
 MIN_WORK = 1 << 13
 """Multiplications below which packing is not worth its code."""
 MIN_ROWS = 4
@@ -150,7 +152,7 @@ def pays(match: Contraction) -> bool:
     for axis in match.shape.spatial:
         if axis in match.broadcast.axes and axis not in match.panel.axes:
             rows *= match.shape.extent(axis) or 1
-    return match.shape.points >= MIN_WORK and rows >= MIN_ROWS
+    return match.shape.points >= MIN_WORK and rows >= MIN_ROWS and match.shape.stores[0].value.type in VECTOR_TYPES
 
 
 def schedule_contraction(sch: Schedule, block: BlockRV, match: Contraction, target: Target) -> None:
@@ -179,7 +181,7 @@ def schedule_contraction(sch: Schedule, block: BlockRV, match: Contraction, targ
         if each is not packed:
             schedule_elementwise(sch, handle_of(sch, each), target)
     packing: BlockRV = handle_of(sch, packed) if packed is not None else sch.cache_read(block, number, "global")
-    epilogue = _epilogue(sch, block)
+    epilogue = take_out(sch, block)
 
     loops: list[LoopRV] = sch.get_loops(block)
     by_axis = dict(zip(names, loops, strict=True))
@@ -233,7 +235,7 @@ def handle_of(sch: Schedule, block: tir.BlockOp) -> BlockRV:
     return handle
 
 
-def _epilogue(sch: Schedule, block: BlockRV) -> BlockRV:
+def take_out(sch: Schedule, block: BlockRV) -> BlockRV:
     """The block that takes the tile out of the registers: the one elementwise reader, else a copy."""
     from .inline import attempt
 

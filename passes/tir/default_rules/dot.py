@@ -1,0 +1,79 @@
+"""Contractions of few rows: tiles of inner products, vectors along the reduced axis, nothing packed.
+
+Where both inputs lie contiguous along k and there are few rows of A, packing B costs more than it saves. A tile of a few
+rows and columns keeps one sum each; LLVM makes vectors of the k loop, for a reduction's terms may be taken in any order.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+
+from ....dialects import tir
+from ....dialects.tir.analysis import Analyzer
+from ....support.target import Target
+from ...schedule import BlockRV, LoopRV, Schedule
+from .contraction import MIN_ROWS, Contraction, own_loops, take_out
+from .elementwise import parallelize
+from .shape import Load
+
+MAX_ROWS = 48
+"""Rows beyond which the panels of the packed scheme are used often enough."""
+MIN_DEPTH = 128
+"""Terms below which adding the lanes up at the end costs too much."""
+
+
+def suits(match: Contraction) -> bool:
+    """Whether tiles of inner products are the better scheme."""
+    shape = match.shape
+    if len(shape.reduction) != 1 or shape.extent(shape.reduction[0]) is None:
+        return False
+    k = shape.reduction[0]
+    rows = 1 if match.rows is None else shape.extent(match.rows) or 1
+    contiguous = all(_runs_along(load, match) for load in (match.broadcast, match.panel))
+    single = all(a in (match.rows, match.columns) or shape.extent(a) == 1 for a in shape.spatial)
+    if rows >= MIN_ROWS and choose_tile(rows, shape.extent(match.columns) or 1, 32) < (2, 2):
+        # No divisors to tile by: packing pads instead.
+        return False
+    is_float = not isinstance(shape.stores[0].value.type, tir.types.IntegerType)
+    return contiguous and single and is_float and rows <= MAX_ROWS and (shape.extent(k) or 0) >= MIN_DEPTH
+
+
+def _runs_along(load: Load, match: Contraction) -> bool:
+    """Whether the last index of a load is the reduced axis itself, and no other index uses it."""
+    axis = Analyzer().expr(match.shape.reduction[0])
+    return bool(load.indices) and load.indices[-1] == axis and all(i != axis for i in load.indices[:-1])
+
+
+def choose_tile(rows: int, columns: int, registers: int) -> tuple[int, int]:
+    """Rows and columns of a tile that divide the matrix, with the fewest loads for a product."""
+    sums = registers // 2
+    fitting = [
+        (r, c) for r, c in product(range(1, 9), range(1, 9)) if rows % r == 0 and columns % c == 0 and r * c <= sums
+    ]
+    return min(fitting, key=lambda t: ((t[0] + t[1]) / (t[0] * t[1]), t[0]))
+
+
+def schedule_dot(sch: Schedule, block: BlockRV, match: Contraction, target: Target) -> None:
+    """Tiles rows and columns around the reduction, unrolled in it."""
+    shape = match.shape
+    work = shape.points * 2
+    rows = 1 if match.rows is None else shape.extent(match.rows) or 1
+    tile = choose_tile(rows, shape.extent(match.columns) or 1, target.vector_registers)
+    epilogue = take_out(sch, block)
+    loops: list[LoopRV] = sch.get_loops(block)
+    by_axis = dict(zip(shape.axes, loops, strict=True))
+    column, column_inner = sch.split(by_axis[match.columns], [None, tile[1]])
+    outer, inner = [column], [column_inner]
+    if match.rows is not None:
+        row, row_inner = sch.split(by_axis[match.rows], [None, tile[0]])
+        outer.append(row)
+        inner.insert(0, row_inner)
+    others = [by_axis[a] for a in shape.spatial if a not in (match.rows, match.columns)]
+    depth = by_axis[shape.reduction[0]]
+    sch.reorder(*others, *outer, depth, *inner)
+    sch.reverse_compute_at(epilogue, outer[-1])
+    for loop in (*inner, *own_loops(sch, epilogue)):
+        sch.unroll(loop)
+    parallelize(sch, [*others, *outer], work, target)
+    for loop in own_loops(sch, sch.decompose_reduction(block, depth)):
+        sch.unroll(loop)

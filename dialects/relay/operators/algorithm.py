@@ -100,8 +100,8 @@ def topk(attrs: Attrs, x: Array, count: int) -> Any:
 def te_topk(attrs: Attrs, x: Tensor) -> list[Tensor]:
     """`topk` of the attribute's number of elements, as many as there are at most."""
     count: int = 1 if attrs.k is None else attrs.k
-    size = x.shape[attrs.axis]
-    known = constant(size)
+    axis: int = attrs.axis
+    known = constant(x.shape[axis])
     if count < 1:
         return computes.te_topk(attrs, x, None)
     return computes.te_topk(attrs, x, count if known is None else min(count, known))

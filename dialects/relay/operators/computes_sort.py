@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ..operator import Attrs
-from .computes import Dim, constant, flat_index, unflatten
+from .computes import Dim, constant, unflatten
 
 if TYPE_CHECKING:
     from ...te import builder as te
@@ -125,8 +125,10 @@ def te_running(attrs: Attrs, x: Tensor, is_sum: bool) -> Tensor:
     dtype: str = attrs.dtype or x.dtype
     if attrs.axis is None:
         shape = list(x.shape)
-        size: Any = flat_index([*[d - 1 for d in shape]], shape) + 1
-        flat = te.compute((size,), lambda i: x(*unflatten(i, shape)), name="T_flat")
+        size: Any = 1
+        for dim in shape:
+            size = size * dim
+        flat = te.compute((size,), lambda *i: x(*unflatten(i[0], shape)), name="T_flat")
         return _running(flat, 0, dtype, is_sum, attrs.exclusive)
     return _running(x, attrs.axis % len(x.shape), dtype, is_sum, attrs.exclusive)
 
@@ -191,4 +193,4 @@ def te_searchsorted(attrs: Attrs, rows: Tensor, values: Tensor) -> Tensor:
 def te_invert_permutation(x: Tensor) -> Tensor:
     """`invert_permutation`: the indices that sort it."""
     order = te_order(x, 0, True)
-    return te.compute(x.shape, lambda i: order(i).astype(x.dtype), name="T_invert_permutation")
+    return te.compute(x.shape, lambda *i: order(*i).astype(x.dtype), name="T_invert_permutation")

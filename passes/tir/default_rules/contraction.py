@@ -140,6 +140,8 @@ def choose_tile(m: int, n: int, lanes: int, registers: int) -> Tile:
 
 VECTOR_TYPES = (tir.types.F32, Float64Type(), tir.types.I32)
 """What sums may be kept in: others have no vector multiply-add, or round after each."""
+RUN = 16
+"""Elements of a row that are copied together into a panel: a cache line of float32."""
 MIN_WORK = 1 << 13
 """Multiplications below which packing is not worth its code."""
 MIN_ROWS = 4
@@ -182,6 +184,8 @@ def schedule_contraction(sch: Schedule, block: BlockRV, match: Contraction, targ
             schedule_elementwise(sch, handle_of(sch, each), target)
     packing: BlockRV = handle_of(sch, packed) if packed is not None else sch.cache_read(block, number, "global")
     epilogue = take_out(sch, block)
+
+    _lanes_innermost(sch, block, match)
 
     loops: list[LoopRV] = sch.get_loops(block)
     by_axis = dict(zip(names, loops, strict=True))
@@ -257,6 +261,21 @@ def take_out(sch: Schedule, block: BlockRV) -> BlockRV:
         return handle_of(sch, reader)
 
 
+def _lanes_innermost(sch: Schedule, block: BlockRV, match: Contraction) -> None:
+    """Lays the accumulators out so that those of a vector lie side by side."""
+    op = sch.get(block)
+    assert isinstance(op, tir.BlockOp)
+    store = next(s for s in op.body.block.ops if isinstance(s, tir.StoreOp))
+    place = list(store.indices).index(match.columns)
+    if place == len(store.indices) - 1:
+        return
+
+    def layout(*indices: Expr) -> list[Expr]:
+        return [*indices[:place], *indices[place + 1 :], indices[place]]
+
+    sch.transform_layout(block, ("write", 0), layout)
+
+
 def _is_copy(block: tir.BlockOp) -> bool:
     shape = shape_of(block)
     return shape is not None and len(shape.stores) == 1 and isinstance(shape.stores[0].value.owner, tir.LoadOp)
@@ -301,9 +320,19 @@ def _pack(sch: Schedule, packing: BlockRV, match: Contraction, tile: Tile, targe
         vectorize_loop(sch, driving, tile.lanes)
     elif rest:
         # B is transposed: a few elements of each row at a time, so that the rows of the panel stay in cache.
-        head, tail = sch.split(rest[-1], [None, 16])
-        sch.reorder(*rest[:-1], head, driving, tail)
-        sch.unroll(tail)
+        run: list[LoopRV] = []
+        length = 1
+        while rest and length < RUN:
+            loop = rest.pop()
+            extent = extent_of(sch, loop) or RUN
+            if extent * length > 2 * RUN:
+                head, loop = sch.split(loop, [None, max(RUN // length, 1)])
+                rest.append(head)
+                extent = RUN
+            run.insert(0, loop)
+            length *= extent
+        sch.reorder(*rest, driving, *run)
+        sch.unroll(run[-1])
 
 
 def own_loops(sch: Schedule, block: BlockRV) -> list[LoopRV]:

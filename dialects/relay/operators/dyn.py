@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from xdsl.ir import Attribute
 
-from ..operator import Attrs, AttrSpec, Meaning, Operator, OpPattern, Relation, attr, register
+from ..operator import Attrs, AttrSpec, Compute, Meaning, Operator, OpPattern, Relation, attr, register
+from . import computes_dyn as computes
 from .algorithm import TOPK, topk, topk_type
 from .image import check_resize, resize, resize_attributes
 from .indexing import indices_must_be_integers
@@ -45,10 +46,15 @@ def _register(
     arguments: tuple[str, ...],
     relation: Callable[[Relation], None],
     numpy: Meaning,
+    compute: Compute,
     doc: str,
     *attributes: AttrSpec,
 ) -> None:
-    register(Operator(name, arguments, relation, OpPattern.OPAQUE, numpy=numpy, attributes=attributes, doc=doc))
+    register(
+        Operator(
+            name, arguments, relation, OpPattern.OPAQUE, numpy=numpy, compute=compute, attributes=attributes, doc=doc
+        )
+    )  # fmt: skip
 
 
 def _of_rank(shape: int, data: int = 0) -> Callable[[Relation], None]:
@@ -64,6 +70,7 @@ def _of_rank(shape: int, data: int = 0) -> Callable[[Relation], None]:
 _register(
     "dyn.reshape", ("data", "newshape"), _of_rank(1),
     lambda attrs, x, s: x.reshape(new_shape(x.shape, s.tolist(), attrs.allowzero)),
+    computes.reshaped,
     "`reshape` to a shape that is computed.",
     attr("newshape", None, "ints", printed=True), attr("allowzero", False),
 )  # fmt: skip
@@ -71,6 +78,7 @@ _register(
 _register(
     "dyn.broadcast_to", ("data", "shape"), _of_rank(1),
     lambda attrs, x, s: np.broadcast_to(x, s.tolist()).copy(),
+    computes.stretched,
     "`broadcast_to` a shape that is computed.",
     attr("shape", None, "ints", printed=True), attr("dtype", None, "str"),
 )  # fmt: skip
@@ -78,6 +86,7 @@ _register(
 _register(
     "dyn.topk", ("data", "k"), lambda rel: (rel.tensor(1), topk_type(rel, None))[1],
     lambda attrs, x, k: topk(attrs, x, int(k.reshape(-1)[0])),
+    computes.largest,
     "`topk` of a number of elements that is computed.",
     *TOPK,
 )  # fmt: skip
@@ -91,6 +100,7 @@ def _tile_relation(rel: Relation) -> None:
 _register(
     "dyn.tile", ("data", "reps"), _tile_relation,
     lambda attrs, x, reps: np.tile(x, reps.tolist()),
+    computes.tiled,
     "`tile` by numbers that are computed.",
     attr("reps", None, "ints", printed=True),
 )  # fmt: skip
@@ -104,6 +114,7 @@ for _name, _value in (("zeros", 0), ("ones", 1)):
     _register(
         f"dyn.{_name}", ("shape",), _filled_relation,
         lambda attrs, s, value=_value: np.full(s.tolist(), value, numpy_type(attrs.dtype or "float32")),
+        lambda attrs, xs, out, value=_value: computes.filled(value, attrs, out),
         f"`{_name}` of a shape that is computed.",
         attr("shape", None, "ints", printed=True), attr("dtype", None, "str"),
     )  # fmt: skip
@@ -117,6 +128,7 @@ def _full_relation(rel: Relation) -> None:
 _register(
     "dyn.full", ("fill_value", "shape"), _full_relation,
     lambda attrs, v, s: np.full(s.tolist(), v.astype(numpy_type(attrs.dtype or v.dtype.name))),
+    computes.full,
     "`full` of a shape that is computed.",
     attr("shape", None, "ints", printed=True), attr("dtype", None, "str"),
 )  # fmt: skip
@@ -139,6 +151,7 @@ def _one_hot(attrs: Attrs, indices: Array, on: Array, off: Array, depth: Array) 
 
 _register(
     "dyn.one_hot", ("indices", "on_value", "off_value", "depth"), _one_hot_relation, _one_hot,
+    computes.one_hot,
     "`one_hot` of a depth that is computed.",
     attr("depth", 1, printed=True), attr("axis", -1), attr("dtype", None, "str"),
 )  # fmt: skip
@@ -157,6 +170,7 @@ def _squeeze_relation(rel: Relation) -> None:
 _register(
     "dyn.squeeze", ("data", "axis"), _squeeze_relation,
     lambda attrs, x, axis: np.squeeze(x, tuple(axis.tolist())),
+    computes.reshaped,
     "`squeeze` of axes that are computed.",
     attr("axis", None, "ints", printed=True),
 )  # fmt: skip
@@ -175,6 +189,7 @@ def _expand_dims(attrs: Attrs, x: Array, axis: Array) -> Array:
 
 _register(
     "dyn.expand_dims", ("data", "axis"), _expand_dims_relation, _expand_dims,
+    computes.reshaped,
     "`expand_dims` at an axis that is computed.",
     attr("num_newaxis", 1), attr("axis", None, "int"),
 )  # fmt: skip
@@ -201,6 +216,7 @@ def _strided_slice(attrs: Attrs, x: Array, begin: Array, end: Array, strides: Ar
 
 _register(
     "dyn.strided_slice", ("data", "begin", "end", "strides"), _slice_relation, _strided_slice,
+    computes.strided_slice,
     "`strided_slice` by numbers that are computed.",
     *(attr(s.name, None, "ints") if s.name in ("begin", "end") else s for s in SLICE),
 )  # fmt: skip
@@ -223,6 +239,7 @@ def _pad(attrs: Attrs, x: Array, widths: Array, value: Array) -> Array:
 
 _register(
     "dyn.nn.pad", ("data", "pad_width", "pad_value"), _pad_relation, _pad,
+    computes.padded,
     "`nn.pad` by widths that are computed.",
     attr("pad_mode", "constant"),
 )  # fmt: skip
@@ -246,6 +263,7 @@ def _resize2d(attrs: Attrs, x: Array, size: Array, roi: Array) -> Array:
 
 _register(
     "dyn.image.resize2d", ("data", "size", "roi"), _resize_relation, _resize2d,
+    computes.resized,
     "`image.resize2d` to a size that is computed.",
     attr("size", None, "ints", printed=True), *resize_attributes(2),
 )  # fmt: skip
@@ -267,5 +285,6 @@ def _sparse_to_dense(attrs: Attrs, indices: Array, values: Array, default: Array
 _register(
     "dyn.sparse_to_dense", ("sparse_indices", "sparse_values", "default_value", "output_shape"), _sparse_relation,
     _sparse_to_dense,
+    computes.sparse_to_dense,
     "`sparse_to_dense` of a shape that is computed.",
 )  # fmt: skip

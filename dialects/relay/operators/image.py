@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
@@ -172,11 +173,31 @@ def _to_dtype(x: Array, dtype: Any) -> Array:
     return np.trunc(x).astype(dtype) if dtype.kind in "iu" else x.astype(dtype)
 
 
-def te_resize(x: Tensor, of: Any, axes: str, size: Sequence[Any], attrs: Attrs, dtype: str, name: str) -> Tensor:
+@dataclass(frozen=True)
+class Crops:
+    """Images cut out of images: how many, and by the number of one its source and its region (as `roi`)."""
+
+    count: Any
+    source: Callable[[Any], Any]
+    region: Callable[[Any], Sequence[Any]]
+
+
+def te_resize(
+    x: Tensor,
+    of: Any,
+    axes: str,
+    size: Sequence[Any],
+    attrs: Attrs,
+    dtype: str,
+    name: str,
+    crops: Crops | None = None,
+) -> Tensor:
     """Resizing as one compute: a sum of the neighbours, each times its weights."""
     sizes = of.logical(x.shape)
-    rank, mode, roi = len(axes), attrs.coordinate_transformation_mode, attrs.roi or ()
-    new = {**sizes, **dict(zip(axes, size, strict=True))}
+    rank, mode = len(axes), attrs.coordinate_transformation_mode
+    if crops is None:
+        crops = Crops(sizes["N"], lambda n: n, lambda n: attrs.roi or ())
+    new = {**sizes, "N": crops.count, **dict(zip(axes, size, strict=True))}
 
     def real(value: Any) -> Any:
         return te.const(float(value), "float32") if isinstance(value, int) else value.astype("float32")
@@ -188,7 +209,7 @@ def te_resize(x: Tensor, of: Any, axes: str, size: Sequence[Any], attrs: Attrs, 
             te.const(b, "float32") if isinstance(b, float) else b,
         )
 
-    def taps(axis: str, place: Any, number: int) -> tuple[list[tuple[Any, Any]], Any]:
+    def taps(axis: str, place: Any, number: int, roi: Sequence[Any]) -> tuple[list[tuple[Any, Any]], Any]:
         low, high = (roi[number], roi[rank + number]) if len(roi) == 2 * rank else (0.0, 1.0)
         position = source_position(place.astype("float32"), real(sizes[axis]), real(new[axis]), mode, low, high, choose)
         last = sizes[axis] - 1
@@ -212,7 +233,8 @@ def te_resize(x: Tensor, of: Any, axes: str, size: Sequence[Any], attrs: Attrs, 
 
     def body(*i: Any) -> Any:
         at = of.logical_indices(i)
-        found = {a: taps(a, at[a], n) for n, a in enumerate(axes)}
+        roi = crops.region(at["N"])
+        found = {a: taps(a, at[a], n, roi) for n, a in enumerate(axes)}
 
         def value(rest: str, where: dict[str, Any]) -> Any:
             if not rest:
@@ -224,7 +246,7 @@ def te_resize(x: Tensor, of: Any, axes: str, size: Sequence[Any], attrs: Attrs, 
                 total = part if total is None else total + part
             return total
 
-        result = value(axes, {"N": at["N"], "C": at["C"]})
+        result = value(axes, {"N": crops.source(at["N"]), "C": at["C"]})
         if mode == "tf_crop_and_resize":
             for a in axes:
                 position = found[a][1]
@@ -359,15 +381,32 @@ def _crop_relation(rel: Relation) -> None:
     rel.set_result(laid_out(rel, sizes, of, dtype_attr(rel, "out_dtype", rel.tensor(0).element_type)))
 
 
-def _crop_and_resize(attrs: Attrs, x: Array, boxes: Array, indices: Array) -> Array:
-    of = layout(attrs.layout)
-    data = of.to_logical(x, "NCHW").astype(np.float32)
-    as_resize = Attrs(
+def _resizing_of_crops(attrs: Attrs) -> Attrs:
+    """The attributes of the resizing that makes a crop."""
+    return Attrs(
         {**_as_resize(Attrs({"method": attrs.method})), "coordinate_transformation_mode": "tf_crop_and_resize"}
         | {"extrapolation_value": attrs.extrapolation_value, "rounding_method": "round"}
     )
+
+
+def _te_crop_and_resize(attrs: Attrs, x: Tensor, boxes: Tensor, indices: Tensor) -> Tensor:
+    of = layout(attrs.layout)
+    images = of.logical(x.shape)["N"]
+
+    def source(n: Any) -> Any:
+        return te.max(te.min(indices(n).astype("int32"), images - 1), 0)
+
+    crops = Crops(indices.shape[0], source, lambda n: [boxes(n, k).astype("float32") for k in range(4)])
+    dtype = attrs.out_dtype or x.dtype
+    return te_resize(x, of, "HW", attrs.crop_size, _resizing_of_crops(attrs), dtype, "crop_and_resize", crops)
+
+
+def _crop_and_resize(attrs: Attrs, x: Array, boxes: Array, indices: Array) -> Array:
+    of = layout(attrs.layout)
+    data = of.to_logical(x, "NCHW").astype(np.float32)
+    resizing = _resizing_of_crops(attrs)
     crops = [
-        resize(data[i : i + 1], attrs.crop_size, as_resize, box) for box, i in zip(boxes, indices.tolist(), strict=True)
+        resize(data[i : i + 1], attrs.crop_size, resizing, box) for box, i in zip(boxes, indices.tolist(), strict=True)
     ]
     empty = np.zeros((0, data.shape[1], *attrs.crop_size), np.float32)
     result = np.concatenate([empty, *crops])
@@ -378,6 +417,7 @@ register(
     Operator(
         "image.crop_and_resize", ("data", "boxes", "box_indices"), _crop_relation, OpPattern.INJECTIVE,
         numpy=_crop_and_resize,
+        compute=lambda attrs, xs, out: [_te_crop_and_resize(attrs, *xs)],
         attributes=(
             attr("crop_size", kind="ints"), attr("layout", "NCHW"), attr("method", "bilinear"),
             attr("extrapolation_value", 0.0), attr("out_dtype", None, "str"),

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from ..support.cache import read_json, write_json
 
@@ -85,7 +85,8 @@ def _analyse(grammar: str) -> dict[str, Any]:
             return iter(())
 
     lark = Lark(grammar, parser="lalr", lexer=NoLexer, maybe_placeholders=False)
-    data, memo = lark.memo_serialize([TerminalDef, LarkRule])
+    serialize = cast("Callable[[list[type]], tuple[Any, Any]]", lark.memo_serialize)  # pyright: ignore[reportUnknownMemberType]
+    data, memo = serialize([TerminalDef, LarkRule])
     table = data["parser"]["parser"]
     names = table["tokens"]
     numbers: dict[int, int] = {}

@@ -35,13 +35,22 @@ from xdsl.traits import (
 )
 
 from ..array import ArrayValueAttr
-from .types import UNKNOWN, AdtType, FuncType, RefType, TypeVarType
+from .types import UNKNOWN, AdtType, FuncType, RefType, TypeVarType, tuple_of
 
 NO_ATTRS = DictionaryAttr({})
 
 
+class StructureOp(IRDLOperation):
+    """An op of this file; the rules that it must keep stand in `verify`."""
+
+    def verify_(self) -> None:
+        from .verify import verify_structure
+
+        verify_structure(self)
+
+
 @irdl_op_definition
-class FuncOp(IRDLOperation):
+class FuncOp(StructureOp):
     """`def @main[A](%x: Tensor[(2), float32], Inline=1) -> Tensor[(2), float32] { … }`.
 
     `attrs` are the function's attributes; `ret_type` is the declared result type or unknown. The body ends with
@@ -89,14 +98,9 @@ class FuncOp(IRDLOperation):
         names = [p.data for p in self.type_params.data]
         return FuncType.get([p.type for p in self.params], self.ret_type, names)
 
-    def verify_(self) -> None:
-        from .verify import verify_func
-
-        verify_func(self)
-
 
 @irdl_op_definition
-class FnOp(IRDLOperation):
+class FnOp(StructureOp):
     """`fn (%x: float32, Primitive=1) -> float32 { … }`: a local function, closing over the values around it.
 
     With `self_name` the function calls itself (`let %f = fn …` whose body uses `%f`): then the region's first argument
@@ -139,11 +143,6 @@ class FnOp(IRDLOperation):
         """The parameters as values, without the function itself."""
         return self.body.block.args[1 if self.self_name is not None else 0 :]
 
-    def verify_(self) -> None:
-        from .verify import verify_fn
-
-        verify_fn(self)
-
 
 @irdl_op_definition
 class ReturnOp(IRDLOperation):
@@ -158,7 +157,7 @@ class ReturnOp(IRDLOperation):
 
 
 @irdl_op_definition
-class ConstantOp(IRDLOperation):
+class ConstantOp(StructureOp):
     """A constant tensor: `2f`, `True`, `meta[relay.Constant][0]`."""
 
     name = "relay.constant"
@@ -169,14 +168,9 @@ class ConstantOp(IRDLOperation):
     def __init__(self, value: ArrayValueAttr, type: Attribute):
         super().__init__(properties={"value": value}, result_types=[type])
 
-    def verify_(self) -> None:
-        from .verify import verify_constant
-
-        verify_constant(self)
-
 
 @irdl_op_definition
-class LetOp(IRDLOperation):
+class LetOp(StructureOp):
     """`let %x = value;`: the same value under the name that the text gives it."""
 
     name = "relay.let"
@@ -193,14 +187,9 @@ class LetOp(IRDLOperation):
             result_types=[value.type if type is None else type],
         )
 
-    def verify_(self) -> None:
-        from .verify import verify_let
-
-        verify_let(self)
-
 
 @irdl_op_definition
-class TupleOp(IRDLOperation):
+class TupleOp(StructureOp):
     """`(%a, %b)`."""
 
     name = "relay.tuple"
@@ -211,17 +200,13 @@ class TupleOp(IRDLOperation):
     def __init__(self, fields: Sequence[SSAValue | Operation], type: Attribute | None = None):
         values = [SSAValue.get(f) for f in fields]
         super().__init__(
-            operands=[values], result_types=[TupleType(ArrayAttr([v.type for v in values])) if type is None else type]
+            operands=[values],
+            result_types=[tuple_of([v.type for v in values]) if type is None else type],  # type: ignore[arg-type]
         )
-
-    def verify_(self) -> None:
-        from .verify import verify_tuple
-
-        verify_tuple(self)
 
 
 @irdl_op_definition
-class TupleGetItemOp(IRDLOperation):
+class TupleGetItemOp(StructureOp):
     """`%t.0`."""
 
     name = "relay.tuple_get_item"
@@ -236,14 +221,9 @@ class TupleGetItemOp(IRDLOperation):
             type = value.type.types.data[index]
         super().__init__(operands=[value], properties={"index": IntegerAttr(index, 64)}, result_types=[type])
 
-    def verify_(self) -> None:
-        from .verify import verify_tuple_get_item
-
-        verify_tuple_get_item(self)
-
 
 @irdl_op_definition
-class GlobalRefOp(IRDLOperation):
+class GlobalRefOp(StructureOp):
     """`@f` as a value: an argument of a call, or what a `let` binds."""
 
     name = "relay.global_ref"
@@ -254,14 +234,9 @@ class GlobalRefOp(IRDLOperation):
     def __init__(self, symbol: str, type: Attribute = UNKNOWN):
         super().__init__(properties={"symbol": SymbolRefAttr(symbol)}, result_types=[type])
 
-    def verify_(self) -> None:
-        from .verify import verify_global_ref
-
-        verify_global_ref(self)
-
 
 @irdl_op_definition
-class CallOp(IRDLOperation):
+class CallOp(StructureOp):
     """`%f(%x)`: a call of a function that is a value. `type_args` are written ones."""
 
     name = "relay.call"
@@ -278,14 +253,9 @@ class CallOp(IRDLOperation):
     ):
         super().__init__(operands=[callee, list(arguments)], result_types=[type])
 
-    def verify_(self) -> None:
-        from .verify import verify_call
-
-        verify_call(self)
-
 
 @irdl_op_definition
-class CallGlobalOp(IRDLOperation):
+class CallGlobalOp(StructureOp):
     """`@f(%x)`: a call of a Relay function of the module."""
 
     name = "relay.call_global"
@@ -299,14 +269,9 @@ class CallGlobalOp(IRDLOperation):
     def __init__(self, callee: str, arguments: Sequence[SSAValue | Operation], type: Attribute = UNKNOWN):
         super().__init__(operands=[list(arguments)], properties={"callee": SymbolRefAttr(callee)}, result_types=[type])
 
-    def verify_(self) -> None:
-        from .verify import verify_call_global
-
-        verify_call_global(self)
-
 
 @irdl_op_definition
-class CallTirOp(IRDLOperation):
+class CallTirOp(StructureOp):
     """`call_tir(@f, %x, …)`: destination-passing call of a TIR or TE function of the module.
 
     The callee's parameters are the inputs, then the outputs; the op's type is that of the outputs (a tuple of several).
@@ -321,14 +286,9 @@ class CallTirOp(IRDLOperation):
     def __init__(self, callee: str, arguments: Sequence[SSAValue | Operation], type: Attribute = UNKNOWN):
         super().__init__(operands=[list(arguments)], properties={"callee": SymbolRefAttr(callee)}, result_types=[type])
 
-    def verify_(self) -> None:
-        from .verify import verify_call_tir
-
-        verify_call_tir(self)
-
 
 @irdl_op_definition
-class IfOp(IRDLOperation):
+class IfOp(StructureOp):
     """`if (%c) { … } else { … }`: both branches end with `relay.return` of the if's value."""
 
     name = "relay.if"
@@ -343,14 +303,9 @@ class IfOp(IRDLOperation):
     ):
         super().__init__(operands=[condition], regions=[then_region, else_region], result_types=[type])
 
-    def verify_(self) -> None:
-        from .verify import verify_if
-
-        verify_if(self)
-
 
 @irdl_op_definition
-class TypeDataOp(IRDLOperation):
+class TypeDataOp(StructureOp):
     """`type List[A] { Cons(A, List[A]), Nil, }`: an algebraic data type.
 
     `constructors` maps each constructor's name, in order, to the array of its field types. `extern` ones have none.
@@ -393,14 +348,9 @@ class TypeDataOp(IRDLOperation):
         result = AdtType.get(self.sym_name.data, [TypeVarType.get(p) for p in parameters])
         return FuncType.get(self.constructors()[name], result, parameters)
 
-    def verify_(self) -> None:
-        from .verify import verify_type_data
-
-        verify_type_data(self)
-
 
 @irdl_op_definition
-class ConstructOp(IRDLOperation):
+class ConstructOp(StructureOp):
     """`Cons(%x, %rest)`: a value of a data type, by its constructor `type_name`::`constructor`."""
 
     name = "relay.construct"
@@ -419,14 +369,9 @@ class ConstructOp(IRDLOperation):
             result_types=[type],
         )
 
-    def verify_(self) -> None:
-        from .verify import verify_construct
-
-        verify_construct(self)
-
 
 @irdl_op_definition
-class ConstructorRefOp(IRDLOperation):
+class ConstructorRefOp(StructureOp):
     """A constructor as a value, `Cons` without arguments where a function is wanted (`Nil` with no fields is a value of its own type once called)."""
 
     name = "relay.constructor_ref"
@@ -440,14 +385,9 @@ class ConstructorRefOp(IRDLOperation):
             properties={"type_name": StringAttr(type_name), "constructor": StringAttr(constructor)}, result_types=[type]
         )
 
-    def verify_(self) -> None:
-        from .verify import verify_constructor_ref
-
-        verify_constructor_ref(self)
-
 
 @irdl_op_definition
-class MatchOp(IRDLOperation):
+class MatchOp(StructureOp):
     """`match (%v) { Cons(%x, _) => { … }, Nil => { … }, }`; `match?` (not `complete`) may miss a case.
 
     Clause k has pattern `patterns[k]` and region k, whose arguments are the pattern's variables, left to right. A
@@ -481,14 +421,9 @@ class MatchOp(IRDLOperation):
             result_types=[type],
         )
 
-    def verify_(self) -> None:
-        from .verify import verify_match
-
-        verify_match(self)
-
 
 @irdl_op_definition
-class RefOp(IRDLOperation):
+class RefOp(StructureOp):
     """`ref(%x)`: a new cell holding the value."""
 
     name = "relay.ref"
@@ -500,14 +435,9 @@ class RefOp(IRDLOperation):
         value = SSAValue.get(value)
         super().__init__(operands=[value], result_types=[RefType(value.type)])
 
-    def verify_(self) -> None:
-        from .verify import verify_ref
-
-        verify_ref(self)
-
 
 @irdl_op_definition
-class RefReadOp(IRDLOperation):
+class RefReadOp(StructureOp):
     """`ref_read(%r)`."""
 
     name = "relay.ref_read"
@@ -518,14 +448,9 @@ class RefReadOp(IRDLOperation):
     def __init__(self, ref: SSAValue | Operation, type: Attribute = UNKNOWN):
         super().__init__(operands=[ref], result_types=[type])
 
-    def verify_(self) -> None:
-        from .verify import verify_ref_read
-
-        verify_ref_read(self)
-
 
 @irdl_op_definition
-class RefWriteOp(IRDLOperation):
+class RefWriteOp(StructureOp):
     """`ref_write(%r, %x)`; its value is the empty tuple."""
 
     name = "relay.ref_write"
@@ -536,11 +461,6 @@ class RefWriteOp(IRDLOperation):
 
     def __init__(self, ref: SSAValue | Operation, value: SSAValue | Operation):
         super().__init__(operands=[ref, value], result_types=[TupleType(())])
-
-    def verify_(self) -> None:
-        from .verify import verify_ref_write
-
-        verify_ref_write(self)
 
 
 LEAVES = (ConstantOp, GlobalRefOp, ConstructorRefOp)

@@ -6,10 +6,11 @@ stands in no module is checked without them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
+from typing import Any
 
-from xdsl.dialects.builtin import ModuleOp, TensorType, TupleType, i1
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, TensorType, TupleType, i1
 from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
@@ -24,12 +25,19 @@ from .types import AdtType, FuncType, RefType
 _BOOL = TensorType(i1, [])
 
 
-def verify_func(op: ir.FuncOp) -> None:
+def verify_structure(op: Operation) -> None:
+    """Checks an op of the dialect's structure. Raises VerifyException with the rule that it breaks."""
+    rule = _RULES.get(type(op))
+    if rule is not None:
+        rule(op)
+
+
+def _func(op: ir.FuncOp) -> None:
     """One block that ends with relay.return of the declared type, and a name for each parameter."""
     _verify_body(f"function {global_text(op.sym_name.data)}", op.body, op.params, op, op.ret_type)
 
 
-def verify_fn(op: ir.FnOp) -> None:
+def _fn(op: ir.FnOp) -> None:
     """As a function's; the value's type is that of the function."""
     if op.self_name is not None and not op.body.block.args:
         raise VerifyException("a local function with a self_name takes itself as its first argument")
@@ -73,24 +81,24 @@ def _agree(what: str, wanted: Attribute, found: Attribute) -> None:
         ) from None
 
 
-def verify_let(op: ir.LetOp) -> None:
+def _let(op: ir.LetOp) -> None:
     """The variable has the value's type."""
     _agree(f"the variable %{op.var_name.data}", op.result.type, op.value.type)
 
 
-def verify_constant(op: ir.ConstantOp) -> None:
+def _constant(op: ir.ConstantOp) -> None:
     """The type is that of the array."""
     shape, type = op.value.data.shape, op.result.type
     if not isinstance(type, TensorType) or type.get_shape() != shape:
         raise VerifyException(f"a constant of shape {shape} cannot have the type {type_text(type)}")
 
 
-def verify_tuple(op: ir.TupleOp) -> None:
+def _tuple(op: ir.TupleOp) -> None:
     """A field for each operand, of its type."""
-    _agree("the tuple", TupleType([f.type for f in op.fields]), op.result.type)  # type: ignore[arg-type]
+    _agree("the tuple", TupleType(ArrayAttr([f.type for f in op.fields])), op.result.type)  # type: ignore[arg-type]
 
 
-def verify_tuple_get_item(op: ir.TupleGetItemOp) -> None:
+def _tuple_get_item(op: ir.TupleGetItemOp) -> None:
     """The tuple has that field."""
     type, index = op.tuple_value.type, op.index.value.data
     if isinstance(type, TupleType):
@@ -102,14 +110,14 @@ def verify_tuple_get_item(op: ir.TupleGetItemOp) -> None:
         raise VerifyException(f"only a tuple has fields: .{index} of {type_text(type)}")
 
 
-def verify_global_ref(op: ir.GlobalRefOp) -> None:
+def _global_ref(op: ir.GlobalRefOp) -> None:
     """The function exists."""
     callee = _callee(op, op.symbol.string_value())
     if callee is not None:
         _agree(f"{global_text(op.symbol.string_value())}", _type_of(callee), op.result.type)
 
 
-def verify_call_global(op: ir.CallGlobalOp) -> None:
+def _call_global(op: ir.CallGlobalOp) -> None:
     """The callee is a Relay function of the module, which the arguments and the result fit."""
     name = op.callee.string_value()
     callee = _callee(op, name)
@@ -117,7 +125,7 @@ def verify_call_global(op: ir.CallGlobalOp) -> None:
         _verify_call(global_text(name), _type_of(callee), op.type_args.data, op.arguments, op.result.type)
 
 
-def verify_call(op: ir.CallOp) -> None:
+def _call(op: ir.CallOp) -> None:
     """What is called is a function, which the arguments and the result fit."""
     type = op.callee.type
     if isinstance(type, FuncType):
@@ -126,7 +134,7 @@ def verify_call(op: ir.CallOp) -> None:
         raise VerifyException(f"only a function can be called, not {type_text(type)}")
 
 
-def verify_call_tir(op: ir.CallTirOp) -> None:
+def _call_tir(op: ir.CallTirOp) -> None:
     """The callee is a TIR or TE function of the module."""
     name = op.callee.string_value()
     found, known = _symbol(op, name)
@@ -169,7 +177,7 @@ def _verify_call(
             ) from None
 
 
-def verify_if(op: ir.IfOp) -> None:
+def _if(op: ir.IfOp) -> None:
     """The condition is a bool; both branches give the result's type."""
     _agree("the condition of 'if'", _BOOL, op.condition.type)
     then = _returned(op.then_region, "a branch of 'if'")
@@ -178,22 +186,22 @@ def verify_if(op: ir.IfOp) -> None:
     _agree("the result of 'if'", then.type, op.result.type)
 
 
-def verify_ref(op: ir.RefOp) -> None:
+def _ref(op: ir.RefOp) -> None:
     """A reference to what it holds."""
     _agree("the reference", RefType(op.value.type), op.result.type)
 
 
-def verify_ref_read(op: ir.RefReadOp) -> None:
+def _ref_read(op: ir.RefReadOp) -> None:
     """Gives what the reference holds."""
     _agree("the argument of ref_read", RefType(op.result.type), op.ref.type)
 
 
-def verify_ref_write(op: ir.RefWriteOp) -> None:
+def _ref_write(op: ir.RefWriteOp) -> None:
     """Stores what the reference can hold."""
     _agree("the reference that ref_write changes", RefType(op.value.type), op.ref.type)
 
 
-def verify_type_data(op: ir.TypeDataOp) -> None:
+def _type_data(op: ir.TypeDataOp) -> None:
     """Constructors are called differently; types in their fields are declared."""
     names = [name.data for name in op.constructor_names.data]
     if len(names) != len(op.constructor_fields.data):
@@ -203,21 +211,21 @@ def verify_type_data(op: ir.TypeDataOp) -> None:
             raise VerifyException(f"the constructor '{name}' is declared twice")
 
 
-def verify_construct(op: ir.ConstructOp) -> None:
+def _construct(op: ir.ConstructOp) -> None:
     """The constructor exists; the arguments are its fields."""
     type = _constructor(op, op.type_name.data, op.constructor.data)
     if type is not None:
         _verify_call(op.constructor.data, type, (), op.arguments, op.result.type)
 
 
-def verify_constructor_ref(op: ir.ConstructorRefOp) -> None:
+def _constructor_ref(op: ir.ConstructorRefOp) -> None:
     """The constructor exists."""
     type = _constructor(op, op.type_name.data, op.constructor.data)
     if type is not None:
         _agree(op.constructor.data, type, op.result.type)
 
 
-def verify_match(op: ir.MatchOp) -> None:
+def _match(op: ir.MatchOp) -> None:
     """A clause for each pattern, all of one type; a block argument for each variable; no case left out of a complete match."""
     patterns = op.patterns.data
     if len(patterns) != len(op.clauses):
@@ -284,7 +292,8 @@ def _hint(op: Operation, name: str) -> str:
     parent: Operation | None = op
     while parent is not None and not isinstance(parent, ModuleOp):
         parent = parent.parent_op()
-    names = [] if parent is None else [n.data for o in parent.ops if (n := o.properties.get("sym_name")) is not None]  # type: ignore[attr-defined]
+    symbols = [] if parent is None else [o.properties.get("sym_name") for o in parent.ops]
+    names = [symbol.data for symbol in symbols if isinstance(symbol, StringAttr)]
     close = get_close_matches(name, names, 1)
     return f"; did you mean {global_text(close[0])}?" if close else ""
 
@@ -312,3 +321,25 @@ def _constructor(op: Operation, type_name: str, name: str) -> FuncType | None:
     declared, _ = _symbol(op, type_name)
     assert isinstance(declared, ir.TypeDataOp)
     return declared.constructor_type(name)
+
+
+_RULES: Mapping[type[Operation], Callable[[Any], None]] = {
+    ir.FuncOp: _func,
+    ir.FnOp: _fn,
+    ir.LetOp: _let,
+    ir.ConstantOp: _constant,
+    ir.TupleOp: _tuple,
+    ir.TupleGetItemOp: _tuple_get_item,
+    ir.GlobalRefOp: _global_ref,
+    ir.CallGlobalOp: _call_global,
+    ir.CallOp: _call,
+    ir.CallTirOp: _call_tir,
+    ir.IfOp: _if,
+    ir.RefOp: _ref,
+    ir.RefReadOp: _ref_read,
+    ir.RefWriteOp: _ref_write,
+    ir.TypeDataOp: _type_data,
+    ir.ConstructOp: _construct,
+    ir.ConstructorRefOp: _constructor_ref,
+    ir.MatchOp: _match,
+}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import cast
 
 from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, NoneType, StringAttr, TupleType
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
@@ -30,6 +31,15 @@ class Head:
     type_names: list[str]
     attrs: dict[str, object]
     frame: Frame
+
+
+@dataclass(frozen=True)
+class Param:
+    """A parameter: the token of its name, its type, and what stands in braces behind it."""
+
+    token: int
+    type: Attribute
+    attrs: dict[str, object]
 
 
 @dataclass
@@ -130,22 +140,21 @@ class Builder(CallReader):
 
     def on_param_list(self, *args: object) -> Params:
         params: Params = args[0] if len(args) == 3 else Params()  # type: ignore[assignment]
-        match args[-1]:
-            case (int(token), dict() as attrs, annotation):
-                params.tokens.append(token)
-                params.types.append(annotation)  # type: ignore[arg-type]
-                if attrs:
-                    params.param_attrs[self.name_at(token)] = attrs
-                if params.attrs:
-                    self.error(token, "a parameter stands behind an attribute", "parameters come before attributes")
-            case (str(name), value):
-                params.attrs[name] = value
-            case _:
-                pass
+        param = args[-1]
+        if isinstance(param, Param):
+            params.tokens.append(param.token)
+            params.types.append(param.type)
+            if param.attrs:
+                params.param_attrs[self.name_at(param.token)] = param.attrs
+            if params.attrs:
+                self.error(param.token, "a parameter stands behind an attribute", "parameters come before attributes")
+        else:
+            name, value = cast("tuple[str, object]", param)
+            params.attrs[name] = value
         return params
 
-    def on_param(self, token: int, attrs: dict[str, object], annotation: Attribute | None) -> object:
-        return token, attrs, UNKNOWN if annotation is None else annotation
+    def on_param(self, token: int, attrs: dict[str, object], annotation: Attribute | None) -> Param:
+        return Param(token, UNKNOWN if annotation is None else annotation, attrs)
 
     def on_param_attr(self, key: int, value: object) -> object:
         return self.key_at(key), value

@@ -24,13 +24,9 @@ CONSTANTS_FILE = "relay.constants"
 
 _NUMBER = re.compile(r"(-?(?:inf|nan|[0-9.]+(?:[eE][+-]?[0-9]+)?))(.*)")
 _SUFFIXES = {
-    "f": "float32",
-    "bf16": "bfloat16",
-    "i1": "bool",
-    "u1": "bool",
-    **{f"f{b}": f"float{b}" for b in (16, 32, 64)},
-}
-_SUFFIXES |= {f"i{b}": f"int{b}" for b in (8, 16, 32, 64)} | {f"u{b}": f"uint{b}" for b in (8, 16, 32, 64)}
+    "f": "float32", "bf16": "bfloat16", "i1": "bool", "u1": "bool", **{f"f{b}": f"float{b}" for b in (16, 32, 64)},
+    **{f"i{b}": f"int{b}" for b in (8, 16, 32, 64)}, **{f"u{b}": f"uint{b}" for b in (8, 16, 32, 64)},
+}  # fmt: skip
 
 
 class ConstantError(Exception):

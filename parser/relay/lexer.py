@@ -7,6 +7,7 @@ state; what decides between two readings is the text around (`-1` is a number un
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from ..lalr import Tokens
 
@@ -79,8 +80,8 @@ def tokenize(text: str, start: int = 0) -> Tokens:
     keywords, scalars, punctuation = KEYWORDS, SCALARS, _PUNCTUATION
     position, end = start, len(text)
     while position < end:
-        for match in iter(_TOKEN.scanner(text, position).match, None):  # type: ignore[attr-defined]  # not in typeshed
-            kind = match.lastgroup
+        for match in _matches(text, position):
+            kind = str(match.lastgroup)
             word = match[kind]
             if kind == "NAME":
                 kind = keywords.get(word) or ("SCALAR" if word in scalars else "NAME")
@@ -96,6 +97,12 @@ def tokenize(text: str, start: int = 0) -> Tokens:
         elif position < end:
             raise LexError(position, _complaint(text, position))
     return tokens
+
+
+def _matches(text: str, position: int) -> Iterator[re.Match[str]]:
+    """The matches of `_TOKEN` one behind the other, up to where none begins."""
+    # `scanner` is what finditer is made of, without its skipping; typeshed does not know it.
+    return iter(_TOKEN.scanner(text, position).match, None)  # type: ignore[attr-defined]  # pyright: ignore
 
 
 def _after_comment(text: str, start: int) -> int:

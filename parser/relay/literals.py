@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Attribute
@@ -165,7 +165,9 @@ def _node(kind: str, fields: Mapping[str, object]) -> str:
 
 def attribute_text(attribute: Attribute) -> str:
     """An operator's or function's attribute as a value in the text."""
-    return value_text(from_attribute(attribute))
+    value = from_attribute(attribute)
+    # What is no plain value comes back as it is.
+    return quoted(str(attribute)) if isinstance(value, Attribute) else value_text(value)
 
 
 def value_text(value: AttrValue) -> str:
@@ -182,8 +184,6 @@ def value_text(value: AttrValue) -> str:
             return _mapping_text(value)
         case Sequence():
             return f"[{', '.join(value_text(v) for v in value)}]"
-        case other:
-            return quoted(str(cast(object, other)))
 
 
 def _mapping_text(value: Mapping[str, AttrValue]) -> str:

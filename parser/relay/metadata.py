@@ -6,12 +6,13 @@ Nodes are read when they are referred to; every index into the graph is checked.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX
 
 from ...dialects.relay.operator import AttrValue
 from .ndarray import decode
+from .untyped import as_dict, as_list
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,41 +33,41 @@ class Metadata:
     def __init__(self, text: str = ""):
         """Reads the JSON; an empty text has no nodes. Raises ValueError (JSONDecodeError for what is no JSON)."""
         self.is_broken = False
-        self._nodes: list[dict[str, Any]] = []
-        self._blobs: list[Any] = []
+        self._nodes: list[dict[str, object]] = []
+        self._blobs: list[object] = []
         self._arrays: dict[int, NDArray[np.generic]] = {}
-        self._lists: dict[str, list[Any]] = {}
+        self._lists: dict[str, list[object]] = {}
         if text:
             self._read(text)
 
     def _read(self, text: str) -> None:
         try:
-            data = json.loads(text)
+            data = as_dict(json.loads(text))
         except RecursionError:
             raise ValueError("the JSON is nested too deeply") from None
-        nodes = data.get("nodes") if isinstance(data, dict) else None
-        if not isinstance(nodes, list) or not all(isinstance(node, dict) for node in nodes):
+        nodes = None if data is None else as_list(data.get("nodes"))
+        found = [] if nodes is None else [as_dict(node) for node in nodes]
+        if data is None or nodes is None or None in found:
             raise ValueError('a metadata section is a JSON object with a list "nodes"')
-        self._nodes = nodes
-        blobs = data.get("b64ndarrays", [])
-        self._blobs = blobs if isinstance(blobs, list) else []
+        self._nodes = [node for node in found if node is not None]
+        self._blobs = as_list(data.get("b64ndarrays")) or []
         root = self._node(data.get("root", 0))
-        keys, values = root.get("keys", []), root.get("data", [])
-        if not isinstance(keys, list) or not isinstance(values, list) or len(keys) != len(values):
+        keys, values = as_list(root.get("keys", [])), as_list(root.get("data", []))
+        if keys is None or values is None or len(keys) != len(values):
             raise ValueError("the root node is no map from kinds of nodes to lists of them")
         for key, value in zip(keys, values, strict=True):
-            entries = self._node(value).get("data", [])
-            if isinstance(key, str) and isinstance(entries, list):
+            entries = as_list(self._node(value).get("data", []))
+            if isinstance(key, str) and entries is not None:
                 self._lists[key] = entries
 
-    def _node(self, index: object) -> dict[str, Any]:
+    def _node(self, index: object) -> dict[str, object]:
         if isinstance(index, str) and index.isdecimal() and len(index) < 12:
             index = int(index)
         if not isinstance(index, int) or not 0 <= index < len(self._nodes):
             raise ValueError(f"there is no node {index!r} in the metadata section")
         return self._nodes[index]
 
-    def _entry(self, key: str, index: int) -> dict[str, Any]:
+    def _entry(self, key: str, index: int) -> dict[str, object]:
         """The node that `meta[key][index]` means."""
         entries = self._lists.get(key, [])
         if not self._nodes:
@@ -84,7 +85,7 @@ class Metadata:
     def constant(self, index: int) -> NDArray[np.generic]:
         """The array of `meta[relay.Constant][index]`."""
         blob = self._field(self._entry("relay.Constant", index), "data")
-        place = int(blob) if isinstance(blob, str) and blob.isdecimal() and len(blob) < 12 else -1
+        place = int(blob) if blob.isdecimal() and len(blob) < 12 else -1
         if not 0 <= place < len(self._blobs):
             raise ValueError(f"there is no array {blob!r} in the metadata section")
         found = self._arrays.get(place)
@@ -101,9 +102,9 @@ class Metadata:
         """The fields of an attribute node, `meta[relay.attrs.InitOpAttrs][0]`, or of a VirtualDevice, by name."""
         return self._fields(self._entry(key, index), 0)
 
-    def _fields(self, node: dict[str, Any], depth: int) -> dict[str, AttrValue]:
-        fields = node.get("attrs", {})
-        if not isinstance(fields, dict) or depth > 8:
+    def _fields(self, node: dict[str, object], depth: int) -> dict[str, AttrValue]:
+        fields = as_dict(node.get("attrs", {}))
+        if fields is None or depth > 8:
             raise ValueError("a node's attributes are no map")
         result: dict[str, AttrValue] = {}
         for name, value in fields.items():
@@ -117,11 +118,11 @@ class Metadata:
                 result[name] = self._value(self._node(value), depth + 1)
         return {name: value for name, value in result.items() if value != ""}
 
-    def _value(self, node: dict[str, Any], depth: int) -> AttrValue:
+    def _value(self, node: dict[str, object], depth: int) -> AttrValue:
         match node.get("type_key"):
             case "Array":
-                entries = node.get("data", [])
-                if not isinstance(entries, list) or depth > 8:
+                entries = as_list(node.get("data", []))
+                if entries is None or depth > 8:
                     raise ValueError("an Array node's data are no list")
                 return [self._value(self._node(entry), depth + 1) for entry in entries]
             case "IntImm":
@@ -136,12 +137,12 @@ class Metadata:
             case other:
                 raise ValueError(f"a node of kind {other!r} cannot stand in an attribute")
 
-    def _integer(self, node: dict[str, Any]) -> int:
+    def _integer(self, node: dict[str, object]) -> int:
         return _to_int(self._field(node, "value"))
 
-    def _field(self, node: dict[str, Any], name: str) -> str:
-        fields = node.get("attrs")
-        value = fields.get(name) if isinstance(fields, dict) else None
+    def _field(self, node: dict[str, object], name: str) -> str:
+        fields = as_dict(node.get("attrs"))
+        value = None if fields is None else fields.get(name)
         if not isinstance(value, str):
             raise ValueError(f"a node of kind {node.get('type_key')!r} has no field '{name}'")
         return value

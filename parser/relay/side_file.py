@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...dialects.array import numpy_dtype
+from .untyped import as_dict, as_list
 
 if TYPE_CHECKING:
     import numpy as np
@@ -41,7 +42,7 @@ class SideFile:
             if path.stat().st_size:
                 self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         self._arrays: dict[str, NDArray[np.generic]] = {}
-        self._entries: dict[str, Any] = {}
+        self._entries: dict[str, object] = {}
         self._zip: zipfile.ZipFile | None = None
         self._data_start = 0
         if path.suffix == ".npz":
@@ -63,7 +64,8 @@ class SideFile:
         found = self._arrays.get(name)
         if found is None:
             entry = self._entries[name]
-            found = self._arrays[name] = self._npy(entry) if self._zip is not None else self._tensor(name, entry)
+            found = self._npy(entry) if isinstance(entry, zipfile.ZipInfo) else self._tensor(entry)
+            self._arrays[name] = found
         return found
 
     # .npz: a zip of .npy files -------------------------------------------------------------------------------------
@@ -138,26 +140,29 @@ class SideFile:
         if size >= _MAX_HEADER or 8 + size > len(self._map):
             raise ValueError("the file is no .safetensors file: its header does not fit")
         try:
-            header = json.loads(bytes(self._map[8 : 8 + size]))
+            header = as_dict(json.loads(bytes(self._map[8 : 8 + size])))
         except (ValueError, RecursionError):
             header = None
-        if not isinstance(header, dict):
+        if header is None:
             raise ValueError("the file is no .safetensors file: its header is no JSON object")
         header.pop("__metadata__", None)
         self._entries = header
         self._data_start = 8 + size
 
-    def _tensor(self, name: str, entry: object) -> NDArray[np.generic]:
+    def _tensor(self, entry: object) -> NDArray[np.generic]:
         import numpy as np
 
-        match entry:
-            case {"dtype": str(kind), "shape": [*shape], "data_offsets": [int(begin), int(end)]}:
+        fields = as_dict(entry) or {}
+        kind, sizes, offsets = fields.get("dtype"), as_list(fields.get("shape")), as_list(fields.get("data_offsets"))
+        match kind, sizes, offsets:
+            case str(), list(), [int(begin), int(end)]:
                 pass
             case _:
                 raise ValueError("its entry in the header is not understood")
         if kind not in _SAFETENSORS_DTYPES:
             raise ValueError(f"its dtype {kind} is not known")
-        if not all(isinstance(dim, int) and not isinstance(dim, bool) and dim >= 0 for dim in shape):
+        shape = [dim for dim in sizes if isinstance(dim, int) and not isinstance(dim, bool) and dim >= 0]
+        if len(shape) != len(sizes):
             raise ValueError("its shape is no list of sizes")
         dtype = numpy_dtype(_SAFETENSORS_DTYPES[kind])
         count = prod(shape)

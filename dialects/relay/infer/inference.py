@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
+from typing import Any
 
-from xdsl.dialects.builtin import ArrayAttr, ModuleOp, TensorType, TupleType, i1
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, TensorType, TupleType, i1
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 
 from ....support.deep import in_deep_stack
@@ -37,7 +38,8 @@ def infer_types(module: ModuleOp, *, fresh: bool = False) -> None:
     Raises:
         MirError: with every type error that was found; the types of values that are not to blame are set all the same.
     """
-    symbols = {name.data: op for op in module.ops if (name := op.properties.get("sym_name")) is not None}  # type: ignore[attr-defined]
+    named = [(op.properties.get("sym_name"), op) for op in module.ops]
+    symbols = {name.data: op for name, op in named if isinstance(name, StringAttr)}
     if fresh:
         for op in walk_ops(module):
             if isinstance(op, ir.LetOp):
@@ -93,6 +95,25 @@ class Inference:
         self._current: ir.FuncOp | None = None
         data_types = {op.sym_name.data: op for op in symbols.values() if isinstance(op, ir.TypeDataOp)}
         self._patterns = PatternTyping(self, data_types)
+
+        self._rules: Mapping[type[Operation], Callable[[Any], None]] = {
+            ir.ConstantOp: self._constant,
+            ir.LetOp: self._let,
+            ir.TupleOp: self._tuple,
+            ir.TupleGetItemOp: self._tuple_get_item,
+            ir.GlobalRefOp: self._global_ref,
+            ir.CallGlobalOp: self._call_global,
+            ir.CallOp: self._call,
+            ir.CallTirOp: self._call_tir,
+            ir.FnOp: self._fn,
+            ir.IfOp: self._if,
+            ir.ConstructOp: self._construct,
+            ir.ConstructorRefOp: self._constructor_ref,
+            ir.MatchOp: self._match,
+            ir.RefOp: self._ref,
+            ir.RefReadOp: self._ref_read,
+            ir.RefWriteOp: self._ref_write,
+        }
 
     def run(self, functions: Sequence[ir.FuncOp]) -> list[Diagnostic]:
         """Types the functions; gives the errors, in order of the functions."""
@@ -193,11 +214,11 @@ class Inference:
             self._wake()
 
     def _ask(self, op: Operation) -> None:
-        rule = Inference._operator if isinstance(op, OperatorOp) else _RULES.get(type(op))
-        if rule is None:
-            return
         try:
-            rule(self, op)
+            if isinstance(op, OperatorOp):
+                self._operator(op)
+            elif (rule := self._rules.get(type(op))) is not None:
+                rule(op)
         except Postponed as postponed:
             value = op.results[0]
             if postponed.hole is POISON:
@@ -443,23 +464,3 @@ class Inference:
 
     def _ref_write(self, op: ir.RefWriteOp) -> None:
         self.expect(op, "the value that ref_write stores", self._cell(op, op.ref), self.type_of(op.value))
-
-
-_RULES: Mapping[type[Operation], Callable[[Inference, Operation], None]] = {
-    ir.ConstantOp: Inference._constant,
-    ir.LetOp: Inference._let,
-    ir.TupleOp: Inference._tuple,
-    ir.TupleGetItemOp: Inference._tuple_get_item,
-    ir.GlobalRefOp: Inference._global_ref,
-    ir.CallGlobalOp: Inference._call_global,
-    ir.CallOp: Inference._call,
-    ir.CallTirOp: Inference._call_tir,
-    ir.FnOp: Inference._fn,
-    ir.IfOp: Inference._if,
-    ir.ConstructOp: Inference._construct,
-    ir.ConstructorRefOp: Inference._constructor_ref,
-    ir.MatchOp: Inference._match,
-    ir.RefOp: Inference._ref,
-    ir.RefReadOp: Inference._ref_read,
-    ir.RefWriteOp: Inference._ref_write,
-}  # type: ignore[assignment, dict-item]  # each rule takes the ops of its class

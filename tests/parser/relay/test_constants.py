@@ -76,7 +76,9 @@ def test_blobs(dtype: str) -> None:
     assert again.dtype == array.dtype and np.array_equal(again, array)
 
 
-def blob(magic: int = 0xDD5E40F096B4A13F, rank: int = 1, code: int = 2, bits: int = 32, shape: int = 2, size: int = 8) -> str:
+def blob(
+    magic: int = 0xDD5E40F096B4A13F, rank: int = 1, code: int = 2, bits: int = 32, shape: int = 2, size: int = 8
+) -> str:
     head = struct.pack("<QQiiiBBH", magic, 0, 1, 0, rank, code, bits, 1)
     return base64.b64encode(head + struct.pack("<qq", shape, size) + b"\0" * 8).decode()
 
@@ -153,7 +155,7 @@ def test_attributes_and_sizes_in_metadata() -> None:
     assert "%x: Tensor[(?, 2), float32]" in printed
 
 
-ARRAYS = {
+ARRAYS: dict[str, Any] = {
     "7": np.arange(6, dtype=np.float32).reshape(2, 3),
     "fc1.weight": np.arange(4, dtype=np.int64),
     "a/b:0": np.array(2.5, np.float16),
@@ -209,7 +211,7 @@ def test_bfloat16_in_safetensors(tmp_path: Path) -> None:
 
 def test_numbers_of_both_kinds(tmp_path: Path) -> None:
     """A number means the metadata section where that has it; else the side file's array of that name."""
-    np.savez(tmp_path / "w.npz", **{"0": np.zeros(3, np.float32), "1": np.ones(3, np.float32)})
+    np.savez(tmp_path / "w.npz", **dict[str, Any]({"0": np.zeros(3, np.float32), "1": np.ones(3, np.float32)}))
     inline = print_mir(module_of(np.full(3, 5, np.float32))).partition("#[metadata]")
     body = '#[constants = "w.npz"]\ndef @main() { (meta[relay.Constant][0], meta[relay.Constant][1], meta[relay.Constant]["0"]) }\n'
     module = parse_mir(body + inline[1] + inline[2], directory=str(tmp_path))
@@ -272,10 +274,14 @@ def test_damaged_members(tmp_path: Path, member: bytes, message: str, compressio
 
 
 def test_suggestions(tmp_path: Path) -> None:
-    np.savez(tmp_path / "weights.npz", **{"fc1.weight": np.zeros(1)})
+    np.savez(tmp_path / "weights.npz", **dict[str, Any]({"fc1.weight": np.zeros(1)}))
     with pytest.raises(MirError, match="'weights.npz' has no array 'fc1.weigth'; did you mean 'fc1.weight'?"):
-        parse_mir('#[constants = "weights.npz"]\ndef @main() { meta[relay.Constant][fc1.weigth] }', directory=str(tmp_path))
-    with pytest.raises(MirError, match="'weight.npz' cannot be read: No such file or directory; did you mean 'weights.npz'?"):
+        parse_mir(
+            '#[constants = "weights.npz"]\ndef @main() { meta[relay.Constant][fc1.weigth] }', directory=str(tmp_path)
+        )
+    with pytest.raises(
+        MirError, match="'weight.npz' cannot be read: No such file or directory; did you mean 'weights.npz'?"
+    ):
         parse_mir('#[constants = "weight.npz"]\ndef @main() { 1 }', directory=str(tmp_path))
     with pytest.raises(MirError, match="cannot be looked up: this text is in no folder"):
         parse_mir('#[constants = "weights.npz"]\ndef @main() { 1 }')

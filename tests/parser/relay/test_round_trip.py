@@ -43,11 +43,14 @@ PROGRAMS = {
     "projections": "def @main(%t: (int32, (float32, bool))) { %t.1.0 }",
     "references": "def @main(%x: int32) { let %r = ref(%x); ref_write(%r, 2); let %y = ref_read(%r); %y }",
     "statements": "def @main(%x: int32) { let %r = ref(%x); let %_ = ref_write(%r, 1); ref_read(%r) }",
-    "match": LIST + "def @main(%l: List[int32]) { match (%l) { Cons(%x, Cons(%y, _)) => { add(%x, %y) }, Cons(%x, Nil) => { %x }, Nil => { 0 } } }",
+    "match": LIST
+    + "def @main(%l: List[int32]) { match (%l) { Cons(%x, Cons(%y, _)) => { add(%x, %y) }, Cons(%x, Nil) => { %x }, Nil => { 0 } } }",
     "match?": LIST + "def @main(%l: List[int32]) { match? (%l) { Cons(%x: int32, _) => { %x }, } }",
-    "match of a tuple": LIST + "def @main(%l: List[int32], %x: int32) { %0 = (%l, %x); match (%0) { (Nil, %a) => { %a }, (Cons(%h, _), _) => { %h } } }",
+    "match of a tuple": LIST
+    + "def @main(%l: List[int32], %x: int32) { %0 = (%l, %x); match (%0) { (Nil, %a) => { %a }, (Cons(%h, _), _) => { %h } } }",
     "constructors": LIST + "def @main() { %0 = Cons(1, Nil); Cons(2, %0) }",
-    "constructor as a function": LIST + "def @apply(%f: fn (int32, List[int32]) -> List[int32]) { %f(1, Nil) }\ndef @main() { @apply(Cons) }",
+    "constructor as a function": LIST
+    + "def @apply(%f: fn (int32, List[int32]) -> List[int32]) { %f(1, Nil) }\ndef @main() { @apply(Cons) }",
     "a constructor called None": "type Option[A] {\n  Some(A),\n  None,\n}\ndef @main(%o: Option[int32]) { match (%o) { Some(%x) => { %x }, None => { 0 } } }",
     "empty data type": "type Storage {\n  \n}\ndef @main(%s: Storage) { %s }",
     "extern data type": "extern type File[A]\n\ndef @main(%f: File[int32]) { %f }",
@@ -111,14 +114,18 @@ def @main(%x: bool, %y: float32) {
 
 
 def test_a_graph_name_moves_with_what_it_needs() -> None:
-    module = parse_mir("def @main(%c: bool, %y: float32) { %2 = if (%c) { %0 = exp(%y); %1 = log(%0); %1 } else { %y }; add(%1, %2) }")
+    module = parse_mir(
+        "def @main(%c: bool, %y: float32) { %2 = if (%c) { %0 = exp(%y); %1 = log(%0); %1 } else { %y }; add(%1, %2) }"
+    )
     check(module)
     body = next(op for op in module.ops if isinstance(op, ir.FuncOp)).body.block
     assert [op.name for op in body.ops][:3] == ["relay.exp", "relay.log", "relay.if"]
 
 
 def test_a_graph_name_of_a_function_is_seen_outside_of_it() -> None:
-    module = parse_mir("def @main(%y: float32) { %1 = fn (%a: float32) { %0 = exp(%y); add(%a, %0) }; add(%1(%y), %0) }")
+    module = parse_mir(
+        "def @main(%y: float32) { %1 = fn (%a: float32) { %0 = exp(%y); add(%a, %0) }; add(%1(%y), %0) }"
+    )
     check(module)
 
 
@@ -163,7 +170,7 @@ def @main(%x: Tensor[(2), float32], %c: bool) {
 
 
 def test_relay_calls_functions_of_other_formats() -> None:
-    text = '''
+    text = """
 @T.prim_func
 def double(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
     for i in range(8):
@@ -174,7 +181,7 @@ def double(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
 def @main(%x: Tensor[(8), float32]) {
   call_tir(@double, nn.relu(%x))
 }
-'''
+"""
     assert "call_tir(@double, %0) /* ty=Tensor[(8), float32] */" in check(parse_mir(text))
 
 

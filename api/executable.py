@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 from ..dialects.array import numpy_dtype
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
-Array: TypeAlias = "NDArray[np.generic]"
+Array: TypeAlias = "NDArray[Any]"
 Kind = Literal["relay", "te", "tir"]
 
 

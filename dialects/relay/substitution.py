@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from xdsl.dialects.builtin import ArrayAttr, TupleType
+from xdsl.dialects.builtin import TupleType
 from xdsl.ir import Attribute
 
-from .types import AdtType, FuncType, RefType, TypeVarType
+from .types import AdtType, FuncType, RefType, TypeVarType, tuple_of
 
 
 def substitute(type: Attribute, types: Mapping[str, Attribute]) -> Attribute:
@@ -16,7 +16,7 @@ def substitute(type: Attribute, types: Mapping[str, Attribute]) -> Attribute:
         case TypeVarType():
             return types.get(type.var_name.data, type)
         case TupleType():
-            return TupleType(ArrayAttr([substitute(t, types) for t in type.types.data]))
+            return tuple_of([substitute(t, types) for t in type.types.data])
         case FuncType():
             own = {p.data for p in type.type_params.data}
             outer = {name: t for name, t in types.items() if name not in own}

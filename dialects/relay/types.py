@@ -7,8 +7,9 @@ is a tensor of rank 0.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
-from xdsl.dialects.builtin import ArrayAttr, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, StringAttr, TupleType
 from xdsl.ir import Attribute, ParametrizedAttribute, TypeAttribute
 from xdsl.irdl import irdl_attr_definition, param_def
 
@@ -68,3 +69,8 @@ class RefType(ParametrizedAttribute, TypeAttribute):
 
 
 UNKNOWN = UnknownType()
+
+
+def tuple_of(fields: Sequence[Attribute]) -> TupleType:
+    """The tuple type of these fields. The builtin type keeps whatever sequence it is given, and a list does not hash."""
+    return TupleType(ArrayAttr(cast("Sequence[TypeAttribute]", fields)))

@@ -179,7 +179,7 @@ class BufferGetOp(IRDLOperation):
             raise VerifyException(f"a buffer has no field '{field}'; it has data, elem_offset, shape and strides")
         if (self.dim is not None) != (field in ("shape", "strides")):
             raise VerifyException(f"'{field}' is {'indexed by a dimension' if self.dim is None else 'one value'}")
-        rank = self.buffer.type.rank
+        rank = buffer_type(self.buffer).rank
         if self.dim is not None and not 0 <= self.dim.value.data < rank:
             raise VerifyException(
                 f"dimension {self.dim.value.data} of '{field}' is outside the buffer's {rank} dimensions"
@@ -207,7 +207,7 @@ class BufferRegionOp(IRDLOperation):
         super().__init__(operands=[buffer, list(mins), list(extents)], result_types=[RegionType()])
 
     def verify_(self) -> None:
-        rank = self.buffer.type.rank
+        rank = buffer_type(self.buffer).rank
         if len(self.mins) != rank or len(self.extents) != rank:
             raise VerifyException(f"a region of '{buffer_name(self.buffer)}' needs {rank} ranges, not {len(self.mins)}")
 
@@ -229,10 +229,10 @@ class AccessOp(IRDLOperation):
 
     def accessed_type(self) -> Attribute:
         """The type of the value loaded or stored."""
-        return accessed_type(self.buffer.type, [index.type for index in self.indices])
+        return accessed_type(buffer_type(self.buffer), [index.type for index in self.indices])
 
     def verify_indices(self) -> None:
-        rank = self.buffer.type.rank
+        rank = buffer_type(self.buffer).rank
         name = buffer_name(self.buffer)
         if len(self.indices) != rank:
             raise VerifyException(
@@ -364,12 +364,18 @@ class AllocateConstOp(IRDLOperation):
         )
 
 
+def buffer_type(buffer: SSAValue) -> BufferType:
+    """The type of a value that is a buffer, which op definitions make sure of before their own checks run."""
+    assert isinstance(buffer.type, BufferType)
+    return buffer.type
+
+
 def buffer_name(buffer: SSAValue) -> str:
     """The name the text gives a buffer."""
     if isinstance(buffer, OpResult) and isinstance(buffer.op, BufferOp):
         return buffer.op.var_name.data
     if isinstance(buffer, BlockArgument):
         names = getattr(buffer.block.parent_op(), "param_names", None)
-        if isinstance(names, ArrayAttr):
-            return names.data[buffer.index].data
+        if isinstance(names, ArrayAttr) and isinstance(name := names.data[buffer.index], StringAttr):
+            return name.data
     return buffer.name_hint or "buffer"

@@ -11,10 +11,12 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from xdsl.dialects.builtin import (
+    AnyFloat,
     ArrayAttr,
     FloatAttr,
     IntAttr,
     IntegerAttr,
+    IntegerType,
     StringAttr,
     SymbolRefAttr,
     UnitAttr,
@@ -66,10 +68,12 @@ class ConstOp(IRDLOperation):
 
     @staticmethod
     def int(value: int, type: Attribute = I32) -> ConstOp:
+        assert isinstance(type, IntegerType)
         return ConstOp(IntegerAttr(value, type, truncate_bits=True))
 
     @staticmethod
     def float(value: float, type: Attribute) -> ConstOp:
+        assert isinstance(type, AnyFloat)
         return ConstOp(FloatAttr(value, type))
 
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import itertools
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float32]
+Array = NDArray[np.floating[Any]]
 
 FOLDER = Path(__file__).parent
 LAYERS = (64, 128, 64, 10)
@@ -77,7 +78,7 @@ def train(x: Array, labels: NDArray[np.int64], rng: np.random.Generator) -> list
 def main() -> None:
     from sklearn.datasets import load_digits
 
-    digits = load_digits()
+    digits: Any = load_digits()
     rng = np.random.default_rng(0)
     order = rng.permutation(len(digits.data))
     test, rest = order[:360], order[360:]
@@ -85,7 +86,7 @@ def main() -> None:
     parameters = train(x[rest], digits.target[rest], rng)
     predictions = forward(parameters, x[test])[-1].argmax(axis=1)
     accuracy = float((predictions == digits.target[test]).mean())
-    arrays = {
+    arrays: dict[str, Any] = {
         f"fc{number}.{kind}": value
         for number, pair in enumerate(parameters, start=1)
         for kind, value in zip(("weight", "bias"), pair, strict=True)

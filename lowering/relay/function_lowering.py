@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects import llvm
-from xdsl.dialects.builtin import DenseArrayBase, ModuleOp, i8, i32, i64
+from xdsl.dialects.builtin import DenseArrayBase, ModuleOp, TupleType, i8, i32, i64
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...dialects.array import ArrayValueAttr
@@ -186,9 +186,11 @@ class FunctionLowering:
                 raise error_at(op, f"{op.name} cannot be lowered to native code", "run it with `--target interp`")
 
     def _tuple_get_item(self, op: relay.TupleGetItemOp) -> None:
-        fields = op.tuple_value.type.types.data  # type: ignore[union-attr]
+        type = op.tuple_value.type
+        assert isinstance(type, TupleType)
+        fields = type.types.data
         index = op.index.value.data
-        at = sum(len(leaves_of(type, op.result)) for type in fields[:index])
+        at = sum(len(leaves_of(field, op.result)) for field in fields[:index])
         count = len(leaves_of(fields[index], op.result))
         self.values[op.result] = self.values[op.tuple_value][at : at + count]
 

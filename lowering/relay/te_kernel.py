@@ -67,7 +67,7 @@ def te_function(function: relay.FnOp, name: str) -> Operation:
         distinct: list[Tensor] = []
         for tensor in outputs:
             known = any(tensor is other for other in (*inputs, *distinct)) or isinstance(tensor, Number)
-            distinct.append(te.compute(tensor.shape, lambda *i, t=tensor: t(*i), name="identity") if known else tensor)
+            distinct.append(te.compute(tensor.shape, tensor, name="identity") if known else tensor)
         lowered = te.func(name, [*inputs, *distinct])
     lowered.location = function.location
     return lowered

@@ -101,7 +101,7 @@ def make_inputs(params: list[dict[str, Any]], seed: int, symbols: dict[str, int]
     return values
 
 
-def make_input(rng: np.random.Generator, param: dict[str, Any], shape: list[int]) -> np.ndarray[Any, Any]:
+def make_input(rng: np.random.Generator, param: dict[str, Any], shape: list[Any]) -> np.ndarray[Any, Any]:
     """One draw."""
     dtype = dtype_named(param["dtype"])
     if dtype.kind == "b":

@@ -10,6 +10,7 @@ import re
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -44,7 +45,7 @@ def programs(corpus: Path, generator: random.Random) -> Iterator[tuple[str, str]
         yield generator.choice(texts)
 
 
-def damage(corpus: Path, folder: Path, seed: int, count: int, mir_opt: Callable[..., object]) -> None:
+def damage(corpus: Path, folder: Path, seed: int, count: int, mir_opt: Callable[..., Any]) -> None:
     """Runs `mir-opt` on `count` damaged programs; raises AssertionError naming the first that it does not bear."""
     generator = random.Random(seed)
     source = programs(corpus, generator)
@@ -67,17 +68,19 @@ def damage(corpus: Path, folder: Path, seed: int, count: int, mir_opt: Callable[
                 signal.alarm(0)
             assert ran.code in (0, 1), f"program {k} of seed {seed} (from {name}):\n{ran.err}\n{file.read_text()}"
             if ran.code == 1:
-                assert re.search(r"damaged\.mir:\d+:\d+: error: \S", ran.err), f"no place is told (from {name}):\n{ran.err}"
+                assert re.search(r"damaged\.mir:\d+:\d+: error: \S", ran.err), (
+                    f"no place is told (from {name}):\n{ran.err}"
+                )
             assert "Traceback" not in ran.err
     finally:
         signal.signal(signal.SIGALRM, before)
 
 
-def test_damaged_programs(corpus: Path, tmp_path: Path, mir_opt: Callable[..., object]):
+def test_damaged_programs(corpus: Path, tmp_path: Path, mir_opt: Callable[..., Any]):
     damage(corpus, tmp_path, 0, 150, mir_opt)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(1, 11))
-def test_ten_thousand_damaged_programs(corpus: Path, tmp_path: Path, mir_opt: Callable[..., object], seed: int):
+def test_ten_thousand_damaged_programs(corpus: Path, tmp_path: Path, mir_opt: Callable[..., Any], seed: int):
     damage(corpus, tmp_path, seed, 1000, mir_opt)

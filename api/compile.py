@@ -11,6 +11,7 @@ from xdsl.ir import Operation
 
 from ..support.deep import in_deep_stack
 from ..support.diagnostics import Diagnostic, MirError, Sources
+from ..support.verify import verify
 from ..support.walk import walk_ops
 from .entry import entry_kind, find_entry, functions_of, name_of
 from .executable import Executable
@@ -33,7 +34,24 @@ def parse(text: str, name: str = "<string>", *, directory: str | PathLike[str] |
     sources.add(name, text)
     with sources.reading():
         folder = None if directory is None else str(directory)
-        return in_deep_stack(lambda: parse_mir(text, name, directory=folder))
+        return in_deep_stack(lambda: _verified(parse_mir(text, name, directory=folder)))
+
+
+def _verified(module: ModuleOp) -> ModuleOp:
+    verify(module)
+    check_functions(module)
+    return module
+
+
+def check_functions(module: ModuleOp, *, runs: bool = False) -> None:
+    """The rules that hold across the ops of a TIR function; `runs`: also those that only a program that runs must keep.
+
+    Raises MirError with all that is broken; warnings go to the current sources.
+    """
+    if any(op.name == "tir.prim_func" for op in module.ops):
+        from ..dialects.tir.verify import check_module
+
+        check_module(module, runs=runs)
 
 
 def load(path: str | PathLike[str]) -> ModuleOp:
@@ -83,6 +101,7 @@ def compile(
         function = find_entry(module, entry)
         name = name_of(function)
         module = only_reachable(module, name)
+        check_functions(module, runs=True)
         options = Options(entry=name, opt_level=opt_level, cpu=cpu, threads=threads)
         return compile_native(module, find_entry(module, name), entry_kind(function), options, observers)
 

@@ -24,7 +24,7 @@ from .arguments import add_arguments
 from .errors import INVALID, OK, InternalError, UsageError, guarded
 from .expected import compare
 from .instruments import Instrument, PrintAfterAll, PrintAfterChange, Timing
-from .modules import FORMATS, check_functions, format_of, parse_chunk, register_dialects
+from .modules import FORMATS, format_of, parse_chunk, register_dialects
 from .pipeline import read_pipeline
 from .run_passes import VerifyEach, run_passes, verify_result
 from .sources import Chunk, Source, read_source
@@ -142,6 +142,8 @@ class MirOptMain(xDSLOptMain):
             if not self.args.disable_verify:
                 with timing.stage("verify"):
                     verify_result(module, ())
+                    from ..api.compile import check_functions
+
                     check_functions(module)
             run_passes(self.passes, self.ctx, module, self._instruments(timing))
             if self.passes and not (self.args.disable_verify or self.args.verify_each):

@@ -45,14 +45,6 @@ def parse_chunk(
     return parse_mlir(context, chunk.text, source.name, chunk.first_line, implicit_module)
 
 
-def check_functions(module: ModuleOp) -> None:
-    """The rules that hold across the ops of a function, where a dialect has such; raises `MirError`, notes warnings."""
-    if any(op.name == "tir.prim_func" for op in module.body.block.ops):
-        from ..dialects.tir.verify import check_module
-
-        check_module(module)
-
-
 def read_module(path: str, told_format: str | None = None) -> ModuleOp:
     """The verified module of a file; raises `UsageError` and `MirError`. Its text is added to the current sources."""
     source = read_source(path)
@@ -62,5 +54,7 @@ def read_module(path: str, told_format: str | None = None) -> ModuleOp:
     register_dialects(context)
     module = parse_chunk(source, Chunk(source.text), text_format, context)
     verify(module)
+    from ..api.compile import check_functions
+
     check_functions(module)
     return module

@@ -23,7 +23,12 @@ RAISERS = frozenset(
 )
 
 # Messages that no text of a user reaches, each with the reason.
-UNREACHABLE: dict[str, str] = {}
+UNREACHABLE: dict[str, str] = {
+    "'…' items cannot be read": "the splitter makes items of known kinds only",
+    "this comment is not closed: '*/' is missing": "the splitter, which reads a file first, says so",
+    "operation '…' cannot be emitted": "a guard for operations that are added later",
+    "an expression of kind … cannot be emitted": "a guard for expressions that are added later",
+}
 
 
 @dataclass(frozen=True)

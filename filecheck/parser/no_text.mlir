@@ -35,9 +35,9 @@ func.func @f() {
 }) : () -> ()
 
 // -----
-"te.func"() <{sym_name = "f"}> ({
-  // expected-error@+1 {{property 'var_name' expected in operation 'te.placeholder'}}
-  %A = "te.placeholder"() <{tensor_name = "A"}> : () -> !te.tensor<[8 : i32], f32>
+"te.func"() <{sym_name = "f", attrs = {}}> ({
+  %A = "te.placeholder"() <{var_name = "A"}> : () -> !te.tensor<[8 : i32], f32>
+  // expected-error@+1 {{'test.op' has no TE text}}
   %0 = "test.op"() : () -> i32
   "te.return"(%A) : (!te.tensor<[8 : i32], f32>) -> ()
 }) : () -> ()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -323,13 +323,6 @@ class ExprBuilder:
         """`T.Select`, its values matched."""
         a, b = self.match(true_value, false_value)
         return self.emit(SelectOp(self.value(condition), self.value(a), self.value(b)))
-
-    def fold_all(self, op: type[BinaryOp], values: Sequence[Value]) -> Value:
-        """The values combined from the left."""
-        result = values[0]
-        for value in values[1:]:
-            result = self.binary(op, result, value)
-        return result
 
 
 def _common(x: Attribute, y: Attribute) -> Attribute:

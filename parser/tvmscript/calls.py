@@ -83,14 +83,14 @@ class Calls(Constructs):
         if reader is not None:
             return reader(self, node)
         if short in _NODES:
-            a, b = self.arguments(node, 2)
-            return self.node_of_constants(_NODES[short], a, b)
+            self.check_count(node, 2)
+            return self.node_of_constants(_NODES[short], node)
         if short in _MATCHING:
-            a, b = self.match(*self.arguments(node, 2))
-            return self.node(_MATCHING[short], a, b)
+            self.check_count(node, 2)
+            return self.node(_MATCHING[short], *self.pair(node.arguments[0], node.arguments[1], node))
         if short in _FOLDING:
-            a, b = self.arguments(node, 2)
-            return self.binary(_FOLDING[short], a, b)
+            self.check_count(node, 2)
+            return self.binary(_FOLDING[short], *self.pair(node.arguments[0], node.arguments[1], node))
         type_ = self.named_type(name)
         if type_ is not None:
             return self.typed(node, type_)
@@ -182,11 +182,11 @@ class Calls(Constructs):
             if not positional:
                 self.fail(node, "T.call_intrin takes a dtype, a name and arguments")
             name = self.string(positional.pop(0), "the name of an intrinsic").removeprefix("tir.")
-        arguments = [self.call_argument(a) for a in positional]
+        if (name in BINARY_MATH or name in BITWISE) and len(positional) == 2:
+            arguments = self.two_arguments(node, positional[0], positional[1])
+        else:
+            arguments = [self.call_argument(a) for a in positional]
         self.location = self.at(node)
-        if (name in BINARY_MATH or name in BITWISE) and len(arguments) == 2 and arguments[0].type != arguments[1].type:
-            x, y = self.match(arguments[0], arguments[1])
-            arguments = [self.value(x), self.value(y)]
         if (
             name in _INTEGER_IDENTITIES
             and len(arguments) == 1
@@ -194,6 +194,18 @@ class Calls(Constructs):
         ):
             return arguments[0]
         return self.intrinsic(name, arguments, type_)
+
+    def two_arguments(self, node: Call, first: Expr, second: Expr) -> list[SSAValue]:
+        """The arguments of a function of two numbers, in their common dtype."""
+        a = self.expr(first)
+        position = len(self.ops)
+        b = self.expr(second)
+        self.location = self.at(node)
+        if a.type != b.type:
+            a, b = self.matched(a, b, position)
+        with self.before(position):
+            x = self.value(a)
+        return [x, self.value(b)]
 
     def call_argument(self, node: Expr) -> SSAValue:
         """An argument of an intrinsic: a value, a string, or a buffer, which stands for its data."""

@@ -12,14 +12,11 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ...dialects.tir.expr import (
-    AddOp,
     AndOp,
     BinaryOp,
     BroadcastOp,
     CastOp,
     CommReducerOp,
-    FloorDivOp,
-    GeOp,
     IfThenElseOp,
     LetOp,
     NotOp,
@@ -40,18 +37,22 @@ from ...dialects.tir.types import (
 )
 from .expressions import Expressions, hint
 from .linear import difference, literal_int
-from .tree import Call, Expr, Lambda, Mapping, Token
+from .tree import Binary, Call, Expr, Lambda, Mapping, Token, Unary
 from .tree import Sequence as Items
 
 
 class Constructs(Expressions):
     """Reads the functions of TVMScript that are no intrinsics."""
 
-    def arguments(self, node: Call, count: int) -> list[Value]:
-        """The values of a call's arguments, of which there are `count`. The location is then the call's."""
+    def check_count(self, node: Call, count: int) -> None:
+        """Refuses another number of arguments."""
         if len(node.arguments) != count or node.keywords:
             given = len(node.arguments) + len(node.keywords)
             self.fail(node, f"{node.function} takes {count} argument{'s' if count != 1 else ''}, not {given}")
+
+    def arguments(self, node: Call, count: int) -> list[Value]:
+        """The values of a call's arguments, of which there are `count`. The location is then the call's."""
+        self.check_count(node, count)
         values = [self.expr(a) for a in node.arguments]
         self.location = self.at(node)
         return values
@@ -78,10 +79,14 @@ class Constructs(Expressions):
                 self.fail(node, f"{node.function} needs the argument '{name}'")
         return found
 
-    def node_of_constants(self, op: type[BinaryOp], a: Value, b: Value) -> SSAValue:
+    def node_of_constants(self, op: type[BinaryOp], node: Call) -> SSAValue:
         """A node that does not fold; a constant takes the dtype of the other side."""
+        a = self.expr(node.arguments[0])
+        position = len(self.ops)
+        b = self.expr(node.arguments[1])
+        self.location = self.at(node)
         if a.type != b.type and (isinstance(a, Const) or isinstance(b, Const)):
-            a, b = self.match(a, b)
+            a, b = self.matched(a, b, position)
         return self.node(op, a, b)
 
     def read_cast(self, node: Call) -> Value:
@@ -102,9 +107,10 @@ class Constructs(Expressions):
     def read_select(self, node: Call) -> Value:
         """`T.Select(condition, a, b)`."""
         names = ("condition", "true_value", "false_value")
-        condition, a, b = (self.expr(n) for n in self.named_arguments(node, names, 3) if n is not None)
-        self.location = self.at(node)
-        return self.select(condition, a, b)
+        condition_node, true_node, false_node = self.named_arguments(node, names, 3)
+        assert condition_node is not None and true_node is not None and false_node is not None
+        condition = self.expr(condition_node)
+        return self.select(condition, *self.pair(true_node, false_node, node))
 
     def read_if_then_else(self, node: Call) -> Value:
         """`T.if_then_else(condition, a, b)`: each side in a region of its own."""
@@ -116,12 +122,9 @@ class Constructs(Expressions):
         self.location = self.at(node)
         # Each side's cast to the common dtype belongs to that side.
         if then_value.type != else_value.type:
-            outer = self.detached()
-            matched = self.match(then_value, else_value)
-            self.ops = outer
-            common = matched[0].type
-            then_value = self.cast_in(then_ops, then_value, common)
-            else_value = self.cast_in(else_ops, else_value, common)
+            then_type, else_type = self.common_types(then_value.type, else_value.type)
+            then_value = self.cast_in(then_ops, then_value, then_type)
+            else_value = self.cast_in(else_ops, else_value, else_type)
         regions = [self.yielding(then_ops, then_value), self.yielding(else_ops, else_value)]
         type_ = then_value.type
         return self.emit(IfThenElseOp(condition, regions[0], regions[1], type_))
@@ -159,9 +162,7 @@ class Constructs(Expressions):
         """`T.Ramp(base, stride, lanes)`."""
         base_node, stride_node, lanes_node = self.named_arguments(node, ("base", "stride", "lanes"), 3)
         assert base_node is not None and stride_node is not None and lanes_node is not None
-        a, b = self.expr(base_node), self.expr(stride_node)
-        self.location = self.at(node)
-        base, stride = self.match(a, b)
+        base, stride = self.pair(base_node, stride_node, node)
         return self.emit(RampOp(self.value(base), self.value(stride), *self.lanes(lanes_node)))
 
     def read_broadcast(self, node: Call) -> Value:
@@ -201,24 +202,40 @@ class Constructs(Expressions):
     def connective(self, node: Call, op: type[BinaryOp]) -> Value:
         if not node.arguments or node.keywords:
             self.fail(node, f"{node.function} takes conditions")
-        values = [self.expr(a) for a in node.arguments]
-        self.location = self.at(node)
-        return self.fold_all(op, values)
+        result = self.expr(node.arguments[0])
+        for argument in node.arguments[1:]:
+            value = self.expr(argument)
+            self.location = self.at(node)
+            result = self.binary(op, result, value)
+        return result
 
     def read_ceildiv(self, node: Call) -> Value:
         """`T.ceildiv(a, b)`: `(a + b - 1) // b`."""
-        a, b = self.match(*self.arguments(node, 2))
-        summed = self.binary(SubOp, self.binary(AddOp, a, b), Const(1, b.type))
-        return self.binary(FloorDivOp, summed, b)
+        self.check_count(node, 2)
+        a, b = node.arguments
+        at = self.token_at(node)
+        summed = Binary(Token("OPERATOR", "+", at), a, b)
+        less = Binary(Token("OPERATOR", "-", at), summed, Token("NUMBER", "1", at))
+        return self.expr(Binary(Token("OPERATOR", "//", at), less, b))
 
     def read_abs(self, node: Call) -> Value:
-        """`T.abs(x)`: an intrinsic of floats, a choice of integers."""
-        (value,) = self.arguments(node, 1)
-        operand = self.value(value)
-        if is_float(operand.type):
-            return self.intrinsic("fabs", [operand])
-        zero = Const(0, element_of(operand.type))
-        return self.select(self.binary(GeOp, operand, zero), operand, self.negate(operand))
+        """`T.abs(x)`: an intrinsic of floats, the choice `T.Select(x >= 0, x, -x)` of integers."""
+        self.check_count(node, 1)
+        value, made = self.side(node.arguments[0])
+        if is_float(value.type):
+            self.ops += made
+            self.location = self.at(node)
+            return self.intrinsic("fabs", [self.value(value)])
+        for op in reversed(made):
+            op.erase()
+        at = self.token_at(node)
+        positive = Binary(Token("OPERATOR", ">=", at), node.arguments[0], Token("NUMBER", "0", at))
+        negative = Unary(Token("PREFIX", "-", at), node.arguments[0])
+        return self.read_select(Call(Token("NAME", "T.Select", at), [positive, node.arguments[0], negative], []))
+
+    def token_at(self, node: Call) -> int:
+        """Where a call stands, for what it is spelled out to."""
+        return node.function.start if isinstance(node.function, Token) else -1
 
     def read_limit(self, node: Call) -> Value:
         """`T.max_value("int32")`, `T.min_value("float32")`, `T.infinity("float32")`: constants."""
@@ -295,7 +312,7 @@ class Constructs(Expressions):
         """The start and the extent of `start … stop`, in one dtype (`type_` for constants, where given)."""
         distance = difference(start, stop)
         low = self.expr(start)
-        low_at = self.location
+        low_at, position = self.location, len(self.ops)
         if isinstance(distance, int):
             high: Value = Const(distance, element_of(self.constant_type(stop, low.type)))
         elif distance is not None:
@@ -303,15 +320,18 @@ class Constructs(Expressions):
         else:
             end = self.expr(stop)
             self.location = self.at(stop)
-            low, end = self.match(low, end)
+            if low.type != end.type:
+                low, end = self.matched(low, end, position)
             # One value for both, so that the printer finds `stop` again.
-            low = self.value(low)
+            with self.before(position):
+                low = self.value(low)
             high = self.binary(SubOp, end, low)
         self.location = low_at if type(start) is not Token else self.at(start)
         plain = isinstance(low, Const) and isinstance(high, Const) and low.type == high.type == I32
         if plain and type_ is not None and type_ != I32:
             low, high = self.cast(low, type_), self.cast(high, type_)
-        low, high = self.match(low, high)
+        if low.type != high.type:
+            low, high = self.matched(low, high, position)
         return self.value(low), self.value(high)
 
     def constant_type(self, node: Expr, other: Attribute) -> Attribute:

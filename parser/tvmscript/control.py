@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Generator
+from collections.abc import Sequence as Sequence_
 from contextlib import contextmanager
 
 from xdsl.dialects.builtin import DictionaryAttr, StringAttr
@@ -22,20 +23,12 @@ from ...dialects.tir.stmt import (
     WhileOp,
 )
 from ...dialects.tir.types import I1, I32, element_of
+from ...support.diagnostics import MirError
 from .blocks import called
 from .definitions import Definitions
 from .expressions import hint
 from .linear import literal_int
-from .tree import (
-    Call,
-    Expr,
-    For,
-    If,
-    Sequence,
-    Token,
-    While,
-    With,
-)
+from .tree import Call, Expr, For, If, Sequence, Stmt, Token, While, With
 
 _LOOPS = {
     "range": "serial", "T.serial": "serial", "T.parallel": "parallel", "T.vectorized": "vectorized", "T.unroll": "unrolled",
@@ -56,29 +49,33 @@ class Control(Definitions):
         call = statement.iterable
         targets = statement.target.items if isinstance(statement.target, Sequence) else [statement.target]
         names = [t for t in targets if isinstance(t, Token) and t.type == "NAME" and "." not in t]
-        if len(names) != len(targets):
-            self.fail(statement.target, "a loop variable is a name")
-        function = called(call)
-        if not isinstance(call, Call) or (function not in _LOOPS and function != "T.grid"):
-            self.fail(
-                call,
-                "this is no loop",
-                "a loop is over range(n), T.serial, T.parallel, T.vectorized, T.unroll, T.thread_binding or T.grid(m, n)",
-            )
         with self.recovering():
+            if len(names) != len(targets):
+                self.fail(statement.target, "a loop variable is a name")
+            function = called(call)
+            if not isinstance(call, Call) or (function not in _LOOPS and function != "T.grid"):
+                self.fail(
+                    call,
+                    "this is no loop",
+                    "a loop is over range(n), T.serial, T.parallel, T.vectorized, T.unroll, T.thread_binding or T.grid(m, n)",
+                )
             if function == "T.grid":
                 self.grid(statement, names, call)
-            else:
-                if len(names) != 1:
-                    self.fail(statement.target, f"{function} gives one loop variable", "several come from T.grid(m, n)")
-                self.simple_loop(statement, names[0], call, _LOOPS[function])
+                return
+            if len(names) != 1:
+                self.fail(statement.target, f"{function} gives one loop variable", "several come from T.grid(m, n)")
+            self.simple_loop(statement, names[0], call, _LOOPS[function])
             return
         # The header is wrong: its body is still read, for its errors.
+        self.read_in_vain(statement.body, names)
+
+    def read_in_vain(self, body: list[Stmt], names: Sequence_[Token] = ()) -> None:
+        """Reads statements whose header is wrong, for the errors in them; the names are of loop variables."""
         block = Block(arg_types=[I32] * len(names))
         with self.inside(block):
             for name, arg in zip(names, block.args, strict=True):
                 self.bind(name, arg)
-            self.statements(statement.body)
+            self.statements(body)
 
     def grid(self, statement: For, names: list[Token], call: Call) -> None:
         """Nested serial loops."""
@@ -189,7 +186,12 @@ class Control(Definitions):
 
     def if_statement(self, statement: If) -> None:
         """`if condition: … else: …`."""
-        condition = self.condition(statement.condition, "the condition of 'if'")
+        try:
+            condition = self.condition(statement.condition, "the condition of 'if'")
+        except MirError:
+            self.read_in_vain(statement.body)
+            self.read_in_vain(statement.orelse)
+            raise
         op = IfOp.create(
             operands=(condition,),
             regions=[Region(Block()), Region(Block()) if statement.orelse else Region()],
@@ -206,7 +208,11 @@ class Control(Definitions):
         """`while condition: …`."""
         condition, body = Block(), Block()
         with self.inside(condition):
-            value = self.condition(statement.condition, "the condition of 'while'")
+            try:
+                value = self.condition(statement.condition, "the condition of 'while'")
+            except MirError:
+                self.read_in_vain(statement.body)
+                raise
             self.ops.append(YieldOp.create(operands=(value,), location=self.at(statement.token)))
         op = WhileOp.create(regions=[Region(condition), Region(body)], location=self.at(statement.token))
         self.ops.append(op)
@@ -241,7 +247,11 @@ class Control(Definitions):
             return
         with self.scope(statement.token, last):
             for item, target in statement.items:
-                self.scope_item(item, target)
+                with self.recovering():
+                    self.scope_item(item, target)
+                    continue
+                if isinstance(target, Token):
+                    self.poisoned.add(str(target))
             self.statements(statement.body)
 
     @contextmanager

@@ -34,7 +34,7 @@ from .tree import (
     Token,
 )
 
-RESERVED = frozenset(["T", "I", "tvm", "True", "False", "None", "range"])
+RESERVED = frozenset(["T", "tvm", "True", "False", "None", "range"])
 
 
 class Definitions(Blocks):
@@ -42,6 +42,7 @@ class Definitions(Blocks):
 
     def store(self, target: Index, value: Value, token: Token) -> None:
         """`A[i, j] = value`: the value is cast as TVM does, except from float to integer."""
+        position = len(self.ops)
         buffer = self.buffer(target.base)
         indices = [self.access_index(item) for item in target.items]
         self.check_rank(buffer, len(indices), target)
@@ -49,7 +50,8 @@ class Definitions(Blocks):
         assert isinstance(buffer.type, BufferType)
         wanted = accessed_type(buffer.type, [i.type for i in indices])
         if value.type != wanted:
-            value = self.convert(value, wanted, f"'{buffer_name(buffer)}' holds")
+            with self.before(position):
+                value = self.convert(value, wanted, f"'{buffer_name(buffer)}' holds")
         stored = self.value(value)
         self.location = self.at(target)
         op = StoreOp.create(

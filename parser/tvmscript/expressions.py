@@ -51,12 +51,22 @@ from ...support.diagnostics import MirError
 from .linear import difference, literal_int
 from .literals import Literals
 from .tree import Binary, Call, Expr, Index, Lambda, Member, Slice, Token, Unary
+from .tree import Sequence as Items
 
 _OPERATORS: dict[str, type[BinaryOp]] = {
     "+": AddOp, "-": SubOp, "*": MulOp, "//": FloorDivOp, "%": FloorModOp, "<": LtOp, "<=": LeOp, ">": GtOp, ">=": GeOp,
     "==": EqOp, "!=": NeOp, "and": AndOp, "or": OrOp,
 }  # fmt: skip
-_BIT_OPERATORS = {"&": "bitwise_and", "|": "bitwise_or", "^": "bitwise_xor", "<<": "shift_left", ">>": "shift_right"}
+_BIT_OPERATORS: dict[str, str] = {
+    "&": "bitwise_and",
+    "|": "bitwise_or",
+    "^": "bitwise_xor",
+    "<<": "shift_left",
+    ">>": "shift_right",
+}
+
+
+_KNOWN_OPERATORS = frozenset(["/", *_OPERATORS, *_BIT_OPERATORS])
 
 
 @cache
@@ -94,6 +104,8 @@ class Expressions(Literals, ABC):
                 self.fail(node, "a lambda stands only in T.comm_reducer")
             case Slice():
                 self.fail(node, "a slice stands only in an index")
+            case Items() if not node.items:
+                self.fail(None, "'()' is no value")
             case _:
                 self.fail(node, "a value is expected here, not a list, tuple or dictionary")
 
@@ -147,8 +159,11 @@ class Expressions(Literals, ABC):
     def binary_node(self, node: Binary) -> Value:
         """`a op b`."""
         a = self.expr(node.left)
+        position = len(self.ops)
         b = self.expr(node.right)
         self.location = self.at(node.op)
+        if a.type != b.type and node.op in _KNOWN_OPERATORS:
+            a, b = self.matched(a, b, position)
         op = _OPERATORS.get(node.op)
         if op is not None:
             return self.binary(op, a, b)
@@ -160,11 +175,27 @@ class Expressions(Literals, ABC):
                 )
             return self.binary(DivOp, a, b)
         if node.op in _BIT_OPERATORS:
-            x, y = self.match(a, b)
-            return self.intrinsic(_BIT_OPERATORS[node.op], [self.value(x), self.value(y)])
+            with self.before(position):
+                x = self.value(a)
+            return self.intrinsic(_BIT_OPERATORS[node.op], [x, self.value(b)])
         if node.op == "**":
             raise self.error("TVMScript has no '**'", "write T.pow(a, b) for floats, or a product")
         raise self.error(f"TVMScript has no '{node.op}' between scalars")
+
+    def matched(self, a: Value, b: Value, position: int) -> tuple[Value, Value]:
+        """`match`, with what is made of `a` before the op at `position`, as if it stood in the text."""
+        first, second = self.common_types(a.type, b.type)
+        with self.before(position):
+            a = self.cast(a, first)
+        return a, self.cast(b, second)
+
+    def pair(self, left: Expr, right: Expr, where: Expr) -> tuple[Value, Value]:
+        """Two operands in their common dtype; the location is then that of `where`."""
+        a = self.expr(left)
+        position = len(self.ops)
+        b = self.expr(right)
+        self.location = self.at(where)
+        return (a, b) if a.type == b.type else self.matched(a, b, position)
 
     def unary(self, node: Unary) -> Value:
         """`-x`, `not x`, `~x`, `+x`."""

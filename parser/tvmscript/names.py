@@ -15,8 +15,8 @@ class Names:
 
     def __init__(self) -> None:
         self.of: dict[SSAValue, str] = {}
-        # `T` and `I` are the dialects' prefixes; the rest are words of the language.
-        self._used: set[str] = {"T", "I", "True", "False", "None", "range", "cls"}
+        # TVMScript's prefix, then words of the language.
+        self._used: set[str] = {"T", "tvm", "True", "False", "None", "range", "cls"}
         self._last: dict[str, int] = {}
         self._undo: list[tuple[SSAValue | None, str, str, int | None]] = []
 

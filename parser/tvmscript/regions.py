@@ -201,7 +201,9 @@ class _Analysis:
         self.views: dict[SSAValue, SSAValue] = {}
         self.has_init = False
         self.spans: dict[SSAValue, _Span] = {}
+        # Loop variables and axes, and every op, of the block's body.
         self.inner: set[SSAValue] = set()
+        self.inside: set[Operation] = set()
         self.dependent: dict[SSAValue, bool] = {}
         self.atoms: dict[SSAValue, Hashable] = {}
 
@@ -210,6 +212,7 @@ class _Analysis:
     def visit(self, ops: Iterable[Operation]) -> None:
         """Collects the accesses of ops, in order."""
         for op in ops:
+            self.inside.add(op)
             match op:
                 case LoadOp():
                     if not _is_address(op):
@@ -319,25 +322,18 @@ class _Analysis:
     # Indices
 
     def varies(self, value: SSAValue) -> bool:
-        """Whether a value depends on a loop or axis inside the block, or is made by a statement there."""
+        """Whether a value depends on a loop or axis inside the block, or is named or called for there."""
         known = self.dependent.get(value)
         if known is None:
             made = value.owner
             if isinstance(made, Block):
-                known = value in self.inner or (made.parent_op() is None and value not in self.block.body.block.args)
-            elif isinstance(made, LetOp | CallOp):
-                known = made.parent is None or self.is_inside(made)
+                known = value in self.inner
+            elif isinstance(made, LetOp | CallOp) and made in self.inside:
+                known = True
             else:
                 known = any(self.varies(operand) for operand in made.operands)
             self.dependent[value] = known
         return known
-
-    def is_inside(self, op: Operation) -> bool:
-        """Whether an op is in a region of the block's body (what is directly in the body is not attached yet)."""
-        parent = op.parent_op()
-        while parent is not None and parent.parent is not None:
-            parent = parent.parent_op()
-        return parent is None or parent.parent is None
 
     def span(self, value: SSAValue) -> _Span:
         """The values an index takes while the loops inside the block run."""
@@ -370,7 +366,7 @@ class _Analysis:
         const = as_const(value)
         if isinstance(op, ConstOp):
             return None if const is None else _Span(Linear(int(const.value)), Linear(int(const.value)))
-        if isinstance(op, LetOp) and self.is_inside(op):
+        if isinstance(op, LetOp) and op in self.inside:
             inner = self.span(op.value)
             return _Span(inner.low, inner.high)
         if isinstance(op, RampOp):

@@ -151,6 +151,16 @@ class Scope(ExprBuilder):
         finally:
             self.ops = outer
 
+    @contextmanager
+    def before(self, position: int) -> Generator[None]:
+        """Ops made inside go before the op at `position` of the present list: where the text would have had them."""
+        end = len(self.ops)
+        yield
+        made = self.ops[end:]
+        if made and position < end:
+            del self.ops[end:]
+            self.ops[position:position] = made
+
     def detached(self) -> list[Operation]:
         """Starts a new list of ops; the one it replaces is given back, to be set again by the caller."""
         outer, self.ops = self.ops, []

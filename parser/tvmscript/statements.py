@@ -437,8 +437,8 @@ def _is_empty_regions(statement: Stmt) -> bool:
     """`T.reads()` or `T.writes()`, naming nothing."""
     if not isinstance(statement, Expression) or called(statement.value) not in ("T.reads", "T.writes"):
         return False
-    call = statement.value
-    return isinstance(call, Call) and not call.arguments
+    arguments = statement.value.arguments if isinstance(statement.value, Call) else []
+    return all(isinstance(a, Sequence) and not a.items for a in arguments)
 
 
 def inline_simple_matches(op: PrimFuncOp) -> None:

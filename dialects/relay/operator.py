@@ -342,6 +342,9 @@ class OperatorOp(IRDLOperation):
         problem = self.OPERATOR.problem(self.given(), len(self.args))
         if problem is not None:
             raise VerifyException(problem)
+        from .infer.check import check_relation
+
+        check_relation(self)
 
 
 def to_attribute(value: AttrValue) -> Attribute:

@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from xdsl.dialects.builtin import TensorType, TupleType
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, SSAValue
 
 from ....support.diagnostics import Diagnostic, MirError, location_of
 from ..operator import Attrs, Operator, OperatorOp
 from ..text import type_text
-from .unify import POISON, Hole, Mismatch
+from .unify import Hole, Mismatch, Unifier
 
-if TYPE_CHECKING:
-    from .inference import Inference
+
+class Types(Protocol):
+    """Where a use reads types and tells what it finds."""
+
+    @property
+    def unifier(self) -> Unifier: ...
+
+    def type_of(self, value: SSAValue) -> Attribute:
+        """A value's type, perhaps with holes."""
+        ...
+
+    def set_result(self, op: OperatorOp, type: Attribute) -> None:
+        """The op's result is of this type. Raises MirError when it is known to be of another."""
+        ...
 
 
 class Postponed(Exception):
@@ -28,44 +40,43 @@ class Postponed(Exception):
 class Use:
     """One use of an operator; implements `operator.Relation`."""
 
-    __slots__ = ("_inference", "attrs", "op", "operator")
+    __slots__ = ("_types", "attrs", "op", "operator")
 
-    def __init__(self, op: OperatorOp, attrs: Attrs, inference: Inference):
+    def __init__(self, op: OperatorOp, attrs: Attrs, types: Types):
         self.op = op
         self.operator: Operator = op.OPERATOR
         self.attrs = attrs
-        self._inference = inference
+        self._types = types
 
     @property
     def count(self) -> int:
         return len(self.op.args)
 
     def type_of(self, index: int) -> Attribute | None:
-        inference = self._inference
-        type = inference.type_of(self.op.args[index])
+        type = self._types.type_of(self.op.args[index])
         if isinstance(type, TensorType):
             return type
-        unifier = inference.unifier
+        unifier = self._types.unifier
         return None if unifier.first_hole(type) is not None else unifier.close(type)
 
     def tensor(self, index: int) -> TensorType[Attribute]:
-        type = self._inference.type_of(self.op.args[index])
+        type = self._types.type_of(self.op.args[index])
         if isinstance(type, TensorType):
             return type
-        type = self._inference.unifier.head(type)
+        type = self._types.unifier.head(type)
         if isinstance(type, TensorType):
             return type
         if isinstance(type, Hole):
             raise Postponed(type)
         raise self.fail(
             f"{self.operator.name}: argument '{self.operator.arguments[index].lstrip('*')}' must be a tensor,"
-            f" not {type_text(self._inference.unifier.close(type))}",
+            f" not {type_text(self._types.unifier.close(type))}",
             argument=index,
         )
 
     def tensors(self, index: int) -> Sequence[TensorType[Attribute]]:
-        unifier = self._inference.unifier
-        type = unifier.head(self._inference.type_of(self.op.args[index]))
+        unifier = self._types.unifier
+        type = unifier.head(self._types.type_of(self.op.args[index]))
         if isinstance(type, Hole):
             raise Postponed(type)
         name = self.operator.arguments[index].lstrip("*")
@@ -89,8 +100,8 @@ class Use:
         return found
 
     def set_argument(self, index: int, type: Attribute) -> None:
-        unifier = self._inference.unifier
-        own = self._inference.type_of(self.op.args[index])
+        unifier = self._types.unifier
+        own = self._types.type_of(self.op.args[index])
         try:
             unifier.unify(own, type)
         except Mismatch as mismatch:
@@ -102,7 +113,7 @@ class Use:
             ) from None
 
     def set_result(self, type: Attribute) -> None:
-        self._inference.set_result(self.op, type)
+        self._types.set_result(self.op, type)
 
     def fail(self, message: str, *notes: str, argument: int | None = None) -> MirError:
         diagnostic = Diagnostic(message, self.op.location)
@@ -111,12 +122,7 @@ class Use:
         if argument is not None:
             value = self.op.args[argument]
             place = location_of(value)
-            type = self._inference.unifier.close(self._inference.type_of(value))
+            type = self._types.unifier.close(self._types.type_of(value))
             name = self.operator.arguments[argument].lstrip("*")
             diagnostic = diagnostic.with_note(f"argument '{name}', of type {type_text(type)}, comes from here", place)
         return MirError(diagnostic)
-
-
-def is_poisoned(type: Attribute) -> bool:
-    """Whether the type is that of a value which has been complained about."""
-    return type is POISON

@@ -12,7 +12,7 @@ from xdsl.passes import ModulePass
 
 from ..dialects import te
 from ..lowering.pipeline import Observer, Options, lower_module
-from .entry import relay_params, result_tensors
+from .entry import find_entry, relay_params, result_tensors
 from .executable import Executable, Kind
 from .threads import thread_count
 
@@ -33,7 +33,14 @@ def compile_native(
     if kind == "relay":
         params, result = relay_params(entry), entry.properties["ret_type"]
         result_tensors(result)
-        lower_module(module, options, observers)
+
+        def keep_result(step: ModulePass, module: ModuleOp) -> None:
+            # A shape that the program computes from what is known is part of the result's type from here on.
+            nonlocal result
+            if step.name == "dynamic-to-static":
+                result = find_entry(module, options.entry).properties["ret_type"]
+
+        lower_module(module, options, (keep_result, *observers))
         text = translate(module)
         threads = thread_count(text, options.threads)
         return RelayExecutable(options, params, result, module, load_code(text, options), threads)

@@ -37,8 +37,9 @@ def lowering_passes(options: Options) -> Iterator[ModulePass]:
     At level 0 nothing is fused and nothing scheduled: every operator is a plain loop nest.
     """
     optimize = options.opt_level > 0
-    # Relay: one function for each type, operators grouped into kernels.
+    # Relay: one function for each type, shapes where they are known, operators grouped into kernels.
     yield make("monomorphize")
+    yield make("dynamic-to-static")
     yield make("fuse-ops", opt_level=2 if optimize else 0)
     # Kernels to TE; the functions around them stay Relay until their kernels are LLVM functions.
     yield make("lower-relay-to-te")

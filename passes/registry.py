@@ -42,6 +42,11 @@ PASSES: tuple[Entry, ...] = (
     Entry(
         "monomorphize", "passes.relay.monomorphize:Monomorphize", "copy generic functions for each set of types in use"
     ),
+    Entry(
+        "dynamic-to-static",
+        "passes.relay.dynamic_to_static:DynamicToStatic",
+        "give operators of computed shape their shape where it is known",
+    ),
     Entry("fuse-ops", "passes.relay.fuse_ops:FuseOps", "group operators into Primitive functions, one kernel each"),
     # TIR.
     Entry("verify-tir", "passes.tir.verify_tir:VerifyTIR", "check the rules that span a whole prim_func"),

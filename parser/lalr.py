@@ -89,27 +89,35 @@ def _analyse(grammar: str) -> dict[str, Any]:
     data, memo = serialize([TerminalDef, LarkRule])
     table = data["parser"]["parser"]
     names = table["tokens"]
-    numbers: dict[int, int] = {}
-    rules: list[tuple[str, str, int]] = []
-    for number, entry in memo.items():
-        if "origin" in entry:
-            origin = entry["origin"]["name"]
-            numbers[number] = len(rules)
-            rules.append((entry["alias"] or origin, origin, len(entry["expansion"])))
-    # Ours run from 0, which is the start: no token leads there, so that 0 can say that one does not fit.
-    start = table["start_states"]["start"]
-    states = sorted(table["states"].items(), key=lambda item: item[0] != start)
-    order = {state: place for place, (state, _) in enumerate(states)}
+    # lark meets rules and states in no particular order; ours depends on the grammar alone.
+    entries = [(number, entry) for number, entry in memo.items() if "origin" in entry]
+    entries.sort(key=lambda item: (item[1]["origin"]["name"], [symbol["name"] for symbol in item[1]["expansion"]]))
+    numbers = {number: place for place, (number, _) in enumerate(entries)}
+    rules = [
+        (entry["alias"] or entry["origin"]["name"], entry["origin"]["name"], len(entry["expansion"]))
+        for _, entry in entries
+    ]
+    rows = {
+        state: sorted((names[symbol], kind, target) for symbol, (kind, target) in row.items())
+        for state, row in table["states"].items()
+    }
+    # From 0, which is the start: no token leads there, so that 0 can say that one does not fit.
+    order: dict[Any, int] = {table["start_states"]["start"]: 0}
+    queue = list(order)
+    for state in queue:
+        for _, kind, target in rows[state]:
+            if kind == 0 and target not in order:
+                order[target] = len(order)
+                queue.append(target)
     actions: list[dict[str, int]] = []
     gotos: list[dict[str, int]] = []
-    terminals = {name for name in names.values() if name.isupper()}
-    for _, row in states:
+    for state in queue:
         actions.append({})
         gotos.append({})
-        for symbol, (kind, target) in row.items():
-            name = names[symbol]
+        for name, kind, target in rows[state]:
             if kind == 0:
-                (actions if name in terminals else gotos)[-1][name] = order[target]
+                # Terminals are written in capitals.
+                (actions if name.isupper() else gotos)[-1][name] = order[target]
             else:
                 actions[-1][name] = ~numbers[target["@"]]
     return {

@@ -223,7 +223,7 @@ class ExprBuilder:
         """The SSA value of a value; a constant becomes an op here."""
         if type(value) is not Const:
             return value  # pyright: ignore[reportReturnType]
-        attr = _const_attr(value, self)
+        attr = const_attr(value, self)
         return self.emit(ConstOp.create(properties={"value": attr}, result_types=(value.type,)))
 
     def cast(self, value: Value, type: Attribute) -> Value:
@@ -337,13 +337,18 @@ def _common(x: Attribute, y: Attribute) -> Attribute:
     return x if x.signedness.data is Signedness.UNSIGNED else y
 
 
-def _const_attr(const: Const, builder: ExprBuilder) -> IntegerAttr | FloatAttr:
+def const_attr(const: Const, builder: ExprBuilder) -> IntegerAttr | FloatAttr:
+    """The attribute of a number; one that its type cannot hold is refused at the builder's location."""
     key = (const.value, const.type)
     attr = _ATTRS.get(key)
     if attr is not None:
         return attr
     if isinstance(const.type, AnyFloat):
-        return FloatAttr(float(const.value), const.type)
+        try:
+            return FloatAttr(float(const.value), const.type)
+        except OverflowError:
+            name = type_to_dtype(const.type)
+            raise builder.error(f"{const.value} does not fit into {name}", f'infinity is T.{name}("inf")') from None
     if isinstance(const.type, IntegerType) and isinstance(const.value, int):
         if wrap(const.value, const.type) != const.value:
             raise builder.error(f"{const.value} does not fit into {type_to_dtype(const.type)}")

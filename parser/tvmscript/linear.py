@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 from .tree import Binary, Call, Expr, Index, Keyword, Lambda, Mapping, Member, Sequence, Slice, Token, Unary
 
-_INTEGERS = ("T.int32", "T.int64", "T.int8", "T.int16", "T.uint8", "T.uint16", "T.uint32", "T.uint64")
+_INTEGER = re.compile(r"T\.u?int\d+$")
 
 
-def literal_int(node: Expr | None) -> int | None:
+def literal_int(node: object) -> int | None:
     """The value of an integer literal: `8`, `-8`, `T.int64(8)`; None for anything else."""
     if type(node) is Token:
         if node.type == "NUMBER":
@@ -19,9 +21,13 @@ def literal_int(node: Expr | None) -> int | None:
     if isinstance(node, Unary) and node.op == "-":
         value = literal_int(node.operand)
         return None if value is None else -value
-    if isinstance(node, Call) and len(node.arguments) == 1 and not node.keywords and node.function in _INTEGERS:
+    if isinstance(node, Call) and len(node.arguments) == 1 and not node.keywords and _integer_type(node.function):
         return literal_int(node.arguments[0])
     return None
+
+
+def _integer_type(function: Expr) -> bool:
+    return isinstance(function, Token) and _INTEGER.match(function) is not None
 
 
 def difference(start: Expr, stop: Expr) -> int | Expr | None:
@@ -43,11 +49,14 @@ def difference(start: Expr, stop: Expr) -> int | Expr | None:
 
 
 def same(a: Expr, b: Expr) -> bool:
-    """Whether two trees are the same text, spacing aside."""
+    """Whether two trees are the same text, spacing and the dtypes of literals aside."""
     pending: list[tuple[object, object]] = [(a, b)]
     while pending:
         x, y = pending.pop()
         if x is y:
+            continue
+        number = literal_int(x)
+        if number is not None and number == literal_int(y):
             continue
         if type(x) is not type(y):
             return False
@@ -131,7 +140,10 @@ def _text(node: Expr) -> str | None:
         part = pending.pop()
         if len(words) > _LIMIT:
             return None
-        if isinstance(part, str):
+        number = literal_int(part)
+        if number is not None:
+            words.append(str(number))
+        elif isinstance(part, str):
             words.append(part)
         else:
             words.append(type(part).__name__)

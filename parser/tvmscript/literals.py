@@ -8,7 +8,6 @@ from xdsl.dialects.builtin import (
     AnyFloat,
     ArrayAttr,
     DictionaryAttr,
-    FloatAttr,
     IntAttr,
     IntegerAttr,
     IntegerType,
@@ -18,7 +17,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute
 
-from ...dialects.tir.operators import Const, int_const, wrap
+from ...dialects.tir.operators import Const, const_attr, int_const, wrap
 from ...dialects.tir.types import F32, I1, HandleType, MetadataAttr, NameAttr, TargetAttr, dtype_to_type
 from ...support.diagnostics import MirError
 from .scope import Scope
@@ -165,7 +164,8 @@ class Literals(Scope):
         """A constant of an annotation: number, bool, string, list, dictionary, None, target."""
         const = self.literal(node)
         if const is not None:
-            return _number_attr(const)
+            self.location = self.at(node)
+            return const_attr(const, self)
         if self.is_string(node):
             return StringAttr(self.string(node, ""))
         match node:
@@ -180,7 +180,8 @@ class Literals(Scope):
             case Call() if len(node.arguments) == 1 and (type := self.named_type(node.function)) is not None:
                 typed = self.typed_literal(type, node.arguments[0])
                 if typed is not None:
-                    return _number_attr(typed)
+                    self.location = self.at(node)
+                    return const_attr(typed, self)
             case Index() if isinstance(node.base, Index) and node.base.base == "metadata" and len(node.base.items) == 1:
                 kind = self.string(node.base.items[0], "the kind of a metadata object")
                 return MetadataAttr(StringAttr(kind), IntAttr(self.integer(node.items[0], "its number")))
@@ -203,10 +204,3 @@ class Literals(Scope):
                 self.fail(key, f"the key '{name}' is given twice")
             entries[name] = self.attribute(value)
         return DictionaryAttr(entries)
-
-
-def _number_attr(const: Const) -> Attribute:
-    if isinstance(const.type, AnyFloat):
-        return FloatAttr(float(const.value), const.type)
-    assert isinstance(const.type, IntegerType)
-    return IntegerAttr(int(const.value), const.type, truncate_bits=True)

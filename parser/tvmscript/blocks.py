@@ -16,7 +16,7 @@ from ...dialects.tir.stmt import BlockOp, ForOp, InitOp, ReadsOp, WritesOp
 from ...support.diagnostics import MirError
 from .buffers import Buffers
 from .expressions import hint, segments
-from .regions import block_regions
+from .regions import block_regions, copy_tree
 from .tree import Assign, Call, Expr, Expression, Mapping, Sequence, Stmt, Token, With
 
 _AXES = {
@@ -231,14 +231,15 @@ class Blocks(Buffers):
         const = as_const(value)
         if const is not None:
             return const
-        made = value.owner
-        if isinstance(made, Block | VarOp | LetOp) or not is_side_effect_free(made) or made.regions:
-            return value
-        operands = [self.value(self.again(operand)) for operand in made.operands]
-        copy = made.clone(dict(zip(made.operands, operands, strict=True)))
-        copy.location = self.location
-        self.ops.append(copy)
-        return copy.results[0]
+        pending = [value]
+        while pending:
+            made = pending.pop().owner
+            if isinstance(made, Block | VarOp | LetOp):
+                continue
+            if not is_side_effect_free(made) or made.regions:
+                return value
+            pending += made.operands
+        return copy_tree(value, self)
 
     # Head and completion
 

@@ -7,7 +7,7 @@ where a bound is not known the whole dimension is taken. (TVM 0.16: `GetBlockAcc
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Container, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import IntegerType, StringAttr
@@ -92,11 +92,11 @@ class Linear:
         """Equal for equal forms."""
         return (self.constant, frozenset((a.key, f) for a, f in self.terms.items()))
 
-    def build(self, builder: ExprBuilder, type: Attribute) -> Value:
-        """The form as ops."""
+    def build(self, builder: ExprBuilder, type: Attribute, only: Container[Operation]) -> Value:
+        """The form as ops; expressions of ops in `only` are made anew."""
         result: Value | None = None
         for atom, factor in self.terms.items():
-            term = _build_atom(atom, builder, type)
+            term = _build_atom(atom, builder, type, only)
             if factor < 0 and result is not None:
                 scaled = builder.binary(MulOp, term, Const(-factor, type)) if factor != -1 else term
                 result = builder.binary(SubOp, result, scaled)
@@ -110,21 +110,32 @@ class Linear:
         return builder.binary(AddOp, result, Const(self.constant, type))
 
 
-def _build_atom(atom: Atom, builder: ExprBuilder, type: Attribute) -> Value:
+def _build_atom(atom: Atom, builder: ExprBuilder, type: Attribute, only: Container[Operation]) -> Value:
     if atom.value is not None:
-        return copy_tree(atom.value, builder)
+        return copy_tree(atom.value, builder, only)
     assert atom.op is not None
-    parts = [part.build(builder, type) for part in atom.parts]
+    parts = [part.build(builder, type, only) for part in atom.parts]
     return builder.binary(atom.op, parts[0], parts[1])
 
 
-def copy_tree(value: SSAValue, builder: ExprBuilder) -> SSAValue:
-    """An expression anew, down to variables and buffers, which are shared."""
+def copy_tree(value: SSAValue, builder: ExprBuilder, only: Container[Operation] | None = None) -> SSAValue:
+    """An expression anew, down to variables and buffers, which are shared; with `only`, down to ops that are not in it.
+
+    The ops come in the order in which the expression's text would make them: constants of an operator last.
+    """
     made = value.owner
-    if isinstance(made, Block | VarOp | LetOp | BufferOp) or made.regions or made.parent is not None:
+    if isinstance(made, Block | VarOp | LetOp | BufferOp) or made.regions or (only is not None and made not in only):
         return value
-    operands = [copy_tree(operand, builder) for operand in made.operands]
-    copy = made.clone(dict(zip(made.operands, operands, strict=True)))
+    copies: dict[SSAValue, SSAValue] = {}
+    late: list[SSAValue] = []
+    for operand in made.operands:
+        if isinstance(made, BinaryOp | SelectOp | RampOp) and isinstance(operand.owner, ConstOp):
+            late.append(operand)
+        else:
+            copies[operand] = copy_tree(operand, builder, only)
+    for operand in late:
+        copies[operand] = copy_tree(operand, builder, only)
+    copy = made.clone(copies)
     copy.location = builder.location
     builder.ops.append(copy)
     return copy.results[0]
@@ -146,6 +157,7 @@ class Box:
     buffer: SSAValue
     spans: list[_Span]
     types: list[Attribute]
+    inside: Container[Operation]
 
     def build(self, builder: ExprBuilder) -> SSAValue:
         """Emits the `tir.buffer_region`."""
@@ -154,15 +166,15 @@ class Box:
         sizes = _sizes(self.buffer)
         for dim, (span, type_) in enumerate(zip(self.spans, self.types, strict=True)):
             if span.exact is not None:
-                low: Value = copy_tree(span.exact, builder)
+                low: Value = copy_tree(span.exact, builder, self.inside)
                 extent: Value = Const(1, low.type)
             elif span.low is None or span.high is None:
                 size = sizes[dim]
                 extent = size
                 low = Const(0, size.type)
             else:
-                low = builder.value(span.low.build(builder, type_))
-                extent = span.high.plus(span.low, -1).plus(Linear(1)).build(builder, type_)
+                low = builder.value(span.low.build(builder, type_, self.inside))
+                extent = span.high.plus(span.low, -1).plus(Linear(1)).build(builder, type_, self.inside)
             low, extent = builder.match(low, extent)
             mins.append(builder.value(low))
             extents.append(builder.value(extent))
@@ -307,7 +319,7 @@ class _Analysis:
             return
         before = boxes.get(buffer)
         if before is None:
-            boxes[buffer] = Box(buffer, spans, types)
+            boxes[buffer] = Box(buffer, spans, types, self.inside)
         else:
             before.spans = [self.join(a, b) for a, b in zip(before.spans, spans, strict=True)]
 

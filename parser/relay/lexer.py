@@ -29,7 +29,7 @@ _TOKEN = re.compile(
     | (?P<TENSOR>Tensor[ ]?\[[ ]?\((?:[^()"]|\([^()]*\))*\),[ ]?[a-z0-9_]+[ ]?\])
     | (?P<NUMBER>(?:(?<![\w)\]"][ ])(?<![\w)\]"])-)?
         (?:[0-9]+(?:\.[0-9]+|\.(?![0-9A-Za-z_]))?(?:[eE][+-]?[0-9]+)?{_SUFFIX} | (?:inf|nan)f(?:16|32|64)?)(?![A-Za-z0-9_]))
-    | (?P<KEY>(?<![:>])(?<![:>][ ])(?!_[ ]?=){_NAME}[ ]?=(?![=>]))  # not what stands before the = of a let
+    | (?P<KEY>(?!_[ \t]*=){_NAME}[ \t]*=(?![=>]))
     | (?P<MATCH>match\??(?![A-Za-z0-9_.]))
     | (?P<NAME>{_NAME})
     | (?P<PROJECTION>\.[0-9]+)
@@ -87,6 +87,13 @@ def tokenize(text: str, start: int = 0) -> Tokens:
                 kind = keywords.get(word) or ("SCALAR" if word in scalars else "NAME")
             elif kind == "PUNCTUATION":
                 kind = punctuation[word]
+            elif kind == "KEY" and kinds and kinds[-1] in ("COLON", "ARROW"):
+                # `let %x: int32 = …`: a type and what follows it.
+                name = word[:-1].rstrip()
+                kinds.append("SCALAR" if name in scalars else "NAME")
+                texts.append(name)
+                starts.append(match.start("KEY"))
+                kind, word = "EQUAL", "="
             kinds.append(kind)
             texts.append(word)
             position = match.end()

@@ -22,6 +22,8 @@ PROGRAMS = {
     "bound constant": "def @main(%x: int32) { %0 = 1; add(%0, %0) }",
     "constant result": "def @main() { 2f }",
     "let": "def @main(%x: int32) { let %y = add(%x, 1); let %z: int32 = %y; add(%y, %z) }",
+    "let with a type": "def @main(%x: int32) { let %y: int32=%x; let %z:  int32  = %y; let %f: fn (int32) -> int32 = fn (%a: int32) { %a }; %f(%z) }",
+    "attributes with blanks": "def @main(%x: Tensor[(2, 3), float32]) { sum(%x, axis = [0], keepdims  =True) }",
     "let of a constant": "def @main() { let %y = 1f; %y }",
     "let shadows": "def @main(%x: int32) { let %x = add(%x, 1); let %x = add(%x, 2); %x }",
     "let in parentheses": "def @main(%x: int32) { %0 = (let %y = add(%x, 1); %y); add(%0, %x) }",

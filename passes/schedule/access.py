@@ -15,7 +15,7 @@ from ...dialects.tir.stmt import RegionsOp
 from ...support.walk import walk_ops
 from ..tir.regions import Ends, join, relax
 from ..tir.rewriting import builder_before, erase_if_dead
-from .structure import all_loops_above, read_regions, write_regions
+from .structure import read_regions, write_regions
 
 
 @dataclass(frozen=True)
@@ -99,19 +99,35 @@ def declare_access(block: tir.BlockOp) -> None:
 
     What a reduction reads of its own output is left out, as TVM does.
     """
+    # Nothing is told of the axes' ranges: an axis of extent 1 is to stand as itself, not as its value.
     analyzer = Analyzer()
-    for loop in all_loops_above(block):
-        analyzer.bind(loop.loop_var, loop.min, loop.extent)
-    for variable, low, extent in zip(block.iter_vars, block.dom_mins, block.dom_extents, strict=True):
-        analyzer.bind(variable, low, extent)
     own = {op.result for op in walk_ops(block) if isinstance(op, tir.BufferOp)}
     reads, writes = _touched(block, analyzer, own)
     is_reduction = any(kind.data == "R" for kind in block.iter_types.data)
     if is_reduction:
         written = {box.buffer for box in writes}
         reads = [box for box in reads if box.buffer not in written]
-    for kind, boxes in ((tir.WritesOp, writes), (tir.ReadsOp, reads)):
-        _replace_regions(block, kind, boxes, analyzer)
+    opaque = _used_opaquely(block)
+    for kind, boxes, old in ((tir.WritesOp, writes, write_regions(block)), (tir.ReadsOp, reads, read_regions(block))):
+        # What a call does behind an address only the declaration tells.
+        kept = [box for box in boxes_of(old, analyzer) if box.buffer in opaque and box not in boxes]
+        _replace_regions(block, kind, [*kept, *boxes], analyzer)
+
+
+def _used_opaquely(block: tir.BlockOp) -> set[SSAValue]:
+    """The buffers whose address something inside a block takes, or that it hands on whole."""
+    found: set[SSAValue] = set()
+    for op in walk_ops(block):
+        if isinstance(op, tir.BufferGetOp) and op.field.data == "data":
+            found.add(op.buffer)
+        elif isinstance(op, tir.CallOp):
+            found |= {a for a in op.arguments if isinstance(a.type, tir.BufferType)}
+            found |= {
+                a.owner.buffer
+                for a in op.arguments
+                if op.intrinsic.data == "address_of" and isinstance(a.owner, tir.LoadOp)
+            }
+    return found
 
 
 def _touched(block: tir.BlockOp, analyzer: Analyzer, own: set[SSAValue]) -> tuple[list[Box], list[Box]]:
@@ -126,7 +142,7 @@ def _touched(block: tir.BlockOp, analyzer: Analyzer, own: set[SSAValue]) -> tupl
         if isinstance(op, AccessOp) and op.buffer not in own:
             dims: list[Ends] = []
             for number, index in enumerate(op.indices):
-                e = analyzer.simplify(index)
+                e = analyzer.expr(index)
                 ends = relax(e, inner, analyzer) if inner else (e, e)
                 dims.append(ends or whole(op.buffer, analyzer).dims[number])
             (writes if isinstance(op, tir.StoreOp) else reads)[(op.buffer, tuple(dims))] = None

@@ -21,6 +21,7 @@ from .structure import (
     buffers_read,
     buffers_written,
     child_blocks,
+    const_int,
     loops_above,
     scope_of,
     write_regions,
@@ -124,6 +125,9 @@ def why_not_reduction(block: tir.BlockOp, within: Operation | None = None) -> st
 
 def _why_init_differs(block: tir.BlockOp) -> str | None:
     """Why the update works on other elements than the init sets; None when each instance stays at one element."""
+    if any(isinstance(op, tir.BlockOp) and op is not block for op in walk_ops(block)):
+        # The blocks inside say themselves what they initialize and update.
+        return None
     analyzer = Analyzer()
     places: dict[SSAValue, set[tuple[Expr, ...]]] = {}
     for op in walk_ops(block):
@@ -173,15 +177,22 @@ def set_block(
         erase_if_dead(value)
 
 
-def simplify_bindings(block: tir.BlockOp, extra: Expr = TRUE) -> None:
-    """Bindings and predicate in short form, `extra` joined to the predicate; what follows from the loops' ranges is dropped."""
-    analyzer = analyzer_for(all_loops_above(block))
+def simplify_bindings(block: tir.BlockOp, extra: Expr = TRUE, keep_units: bool = True) -> None:
+    """Bindings and predicate in short form, `extra` joined to the predicate; what follows from the loops' ranges is dropped.
+
+    With `keep_units`, the variables of loops of one turn stay in the bindings.
+    """
+    loops = all_loops_above(block)
+    analyzer = analyzer_for(loops)
+    shortener = analyzer
+    if keep_units:
+        shortener = analyzer_for(loop for loop in loops if const_int(loop.extent) != 1)
     builder = builder_before(block)
     bindings: list[SSAValue] = []
     for binding in block.bindings:
         # Built anew even where it is short already: it must not hang on values that other statements share.
         keep = not isinstance(binding.owner, Operation) or isinstance(binding.owner, tir.ConstOp)
-        bindings.append(binding if keep else analyzer.to_ssa(analyzer.simplify(binding), builder, binding.type))
+        bindings.append(binding if keep else analyzer.to_ssa(shortener.simplify(binding), builder, binding.type))
     old = TRUE if block.predicate is None else analyzer.expr(block.predicate)
     parts: list[Expr] = []
     for part in (*conjuncts(old), *conjuncts(extra)):
@@ -197,7 +208,22 @@ def simplify_bindings(block: tir.BlockOp, extra: Expr = TRUE) -> None:
         set_block(block, bindings=bindings, predicate=analyzer.to_ssa(condition, builder, I1))
 
 
-def simplify_blocks_under(loop: Operation, extra: Expr = TRUE) -> None:
+def simplify_blocks_under(loop: Operation, extra: Expr = TRUE, keep_units: bool = True) -> None:
     """`simplify_bindings` of every block under a loop."""
     for block in child_blocks(loop):
-        simplify_bindings(block, extra)
+        simplify_bindings(block, extra, keep_units)
+
+
+def why_order_matters(block: tir.BlockOp, loop: tir.ForOp) -> str | None:
+    """Why turns of `loop`, and of the loops in it, may run one instance of the block twice; None when they cannot.
+
+    Turns that a predicate leaves out meet no other turn: without it the map must be one-to-one all the more.
+    """
+    first = why_not_affine(block)
+    if first is None:
+        return None
+    for within in (None, loop):
+        for with_predicate in (True, False):
+            if why_not_affine(block, within, with_predicate) is None:
+                return None
+    return first

@@ -15,12 +15,13 @@ from .access import declare_access, extents_of
 from .state import State
 from .structure import Scope, body_of
 
+Indices = Callable[[Builder, Sequence[SSAValue]], Sequence[SSAValue]]
 Value = Callable[[Builder, Sequence[SSAValue]], SSAValue]
 
 
 def elementwise_block(
     state: State,
-    scope: Scope,
+    scope: Scope | tir.ForOp,
     anchor: Operation | None,
     name: str,
     target: SSAValue,
@@ -30,19 +31,23 @@ def elementwise_block(
     analyzer: Analyzer,
     type_: Attribute,
     starts: Sequence[Expr] | None = None,
+    domains: Sequence[Expr] | None = None,
+    store_at: Indices | None = None,
     loop_prefix: str = "ax",
     location: LocationAttr | None = None,
 ) -> tir.BlockOp:
     """`for ax0, … in T.grid(extents): with T.block(name): target[v0, …] = value(v0, …)` before `anchor` in `scope`.
 
-    Axis k runs over the target's whole dimension k and is bound to `starts[k] + ax<k>`.
+    Axis k runs over `domains[k]` values (the target's dimension k) and is bound to `starts[k] + ax<k>`; the target is
+    stored to at the axes, or at `store_at` of them.
     """
     where = scope.location if location is None else location
     holder = Block()
     builder = builder_at_end(holder, where)
     zero = builder.insert(tir.ConstOp.int(0, type_)).result
     sizes = [analyzer.to_ssa(e, builder, type_) for e in extents]
-    domains = [analyzer.to_ssa(e, builder, type_) for e in extents_of(target, analyzer)]
+    known = extents_of(target, analyzer) if domains is None else domains
+    axis_extents = [analyzer.to_ssa(e, builder, type_) for e in known]
     inner = builder
     variables: list[SSAValue] = []
     for k, size in enumerate(sizes):
@@ -63,7 +68,7 @@ def elementwise_block(
         names,
         ["S"] * len(sizes),
         [zero] * len(sizes),
-        domains,
+        axis_extents,
         bindings,
         body=body,
     )
@@ -72,7 +77,8 @@ def elementwise_block(
         argument.name_hint = names[k]
     inside = builder_at_end(body.block, where)
     stored = value(inside, list(body.block.args))
-    inside.insert(tir.StoreOp(stored, target, list(body.block.args)))
+    axes = list(body.block.args)
+    inside.insert(tir.StoreOp(stored, target, axes if store_at is None else store_at(inside, axes)))
     place = body_of(scope)
     for op in list(holder.ops):
         op.detach()

@@ -25,7 +25,8 @@ def annotate(state: State, block_or_loop: Operation, ann_key: str, ann_val: obje
             target, f"annotate: {describe(target)} has an annotation '{ann_key}' already", "unannotate it first"
         )
     known[ann_key] = attribute_of(ann_val, target)
-    target.properties["annotations"] = DictionaryAttr(known)
+    # In the order of their names, as TVM keeps them.
+    target.properties["annotations"] = DictionaryAttr(dict(sorted(known.items())))
 
 
 @primitive

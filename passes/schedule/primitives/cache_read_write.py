@@ -5,21 +5,34 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.builder import Builder
-from xdsl.dialects.builtin import StringAttr
-from xdsl.ir import Operation, SSAValue
+from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, StringAttr
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from ....dialects import tir
-from ....dialects.tir.analysis import Analyzer
+from ....dialects.tir.analysis import Analyzer, Expr
+from ....dialects.tir.buffer import AccessOp
 from ....support.walk import walk_ops
+from ...tir.rewriting import builder_before, set_indices, set_operands
 from ..access import Box, extents_of, index_type, reads_of, relaxed, united, whole, writes_of
 from ..blocks import analyzer_for, bind_axes, why_not_dominant
 from ..build import elementwise_block
 from ..errors import refuse
 from ..primitive import primitive
 from ..state import State
-from ..structure import Scope, all_loops_above, child_under, in_order, loops_above, readers, scope_of, writers
+from ..structure import (
+    Scope,
+    all_loops_above,
+    child_under,
+    consumers,
+    in_order,
+    is_inside,
+    loops_above,
+    readers,
+    scope_of,
+    writers,
+)
 from .loops import require_block
-from .set_scope import read_buffer, written_buffer
+from .set_scope import read_buffer, require_scope, written_buffer
 
 
 @primitive
@@ -30,7 +43,7 @@ def cache_read(
     storage_scope: str,
     consumer_blocks: Sequence[tir.BlockOp | str] | None = None,
 ) -> Operation:
-    """Copies a buffer that a block reads, whole, to a new one in `storage_scope`; the readers read the copy.
+    """Copies what is read of a buffer to a new one in `storage_scope`; the readers (or those listed) read the copy.
 
                                              for ax0, ax1 in T.grid(8, 8):
                                                  with T.block("A_local"): A_local[v0, v1] = A[v0, v1]
@@ -39,28 +52,29 @@ def cache_read(
     """
     block = require_block(block, "cache_read")
     buffer = read_buffer(block, read_buffer_index, "cache_read")
+    require_scope(block, storage_scope, "cache_read")
     scope = scope_of(block)
+    name = tir.buffer_name(buffer)
     chosen = [state.named_block(scope, b, "cache_read") if isinstance(b, str) else b for b in consumer_blocks or ()]
-    users = in_order(chosen or readers(buffer, scope), scope)
     makers = writers(buffer, scope)
     if len(makers) > 1:
         raise refuse(
-            block,
-            f"cache_read: '{tir.buffer_name(buffer)}' is written by {len(makers)} blocks, so no one copy holds its final value",
+            block, f"cache_read: '{name}' is written by {len(makers)} blocks, so that no one copy holds its final value"
         )
-    users = [u for u in users if u not in makers]
-    if not users:
-        raise refuse(block, f"cache_read: no block but its writer reads '{tir.buffer_name(buffer)}'")
-    analyzer, box = _covered(users, buffer, reads=True)
-    copy = _new_buffer(state, scope, buffer, storage_scope)
+    # A block that also writes the buffer reads what it, or another turn of it, wrote: it is no reader of a finished value.
+    users = in_order(chosen or (u for u in readers(buffer, scope) if u not in makers), scope)
+    if not users or any(u in makers for u in users):
+        raise refuse(block, f"cache_read: no block but its writer reads '{name}'")
+    holder = _common([*makers, *users], scope) if makers else scope
+    box, analyzer = _covered(users, buffer, holder, reads=True)
     if makers:
-        made = child_under(scope, makers[0])
-        anchor = made.next_op
+        anchor = child_under(holder, makers[0]).next_op
     else:
         anchor = next((op for op in scope.body.block.ops if isinstance(op, tir.ForOp | tir.BlockOp)), None)
-    cached = _copy_block(state, scope, anchor, buffer, copy, box, analyzer, f"{tir.buffer_name(copy)}")
+    copy = _new_buffer(state, scope, buffer, storage_scope, box, analyzer)
+    cached = _copy_block(state, holder, anchor, buffer, copy, box, analyzer, tir.buffer_name(copy), into_copy=True)
     for user in users:
-        retarget(user, buffer, copy)
+        retarget(user, buffer, copy, [low for low, _ in box.dims])
     return cached
 
 
@@ -72,7 +86,7 @@ def cache_write(
     storage_scope: str,
     consumer_blocks: Sequence[tir.BlockOp | str] | None = None,
 ) -> Operation:
-    """A block writes a new buffer in `storage_scope`, which is then copied, whole, to the old one.
+    """A block writes a new buffer in `storage_scope`, which is then copied to the old one; listed readers read the new one.
 
     for i, j in T.grid(8, 8):               for i, j in T.grid(8, 8):
         with T.block("B"): B[vi, vj] = …  →     with T.block("B"): B_local[vi, vj] = …
@@ -81,6 +95,7 @@ def cache_write(
     """
     block = require_block(block, "cache_write")
     buffer = written_buffer(block, write_buffer_index, "cache_write")
+    require_scope(block, storage_scope, "cache_write")
     scope = scope_of(block)
     reason = why_not_dominant(block)
     if reason is not None:
@@ -88,79 +103,159 @@ def cache_write(
             block, f"cache_write: block '{block.block_name.data}' is not alone in writing its output: {reason}"
         )
     chosen = [state.named_block(scope, b, "cache_write") if isinstance(b, str) else b for b in consumer_blocks or ()]
-    analyzer, box = _covered([block], buffer, reads=False)
-    copy = _new_buffer(state, scope, buffer, storage_scope)
-    anchor = child_under(scope, block).next_op
-    retarget(block, buffer, copy)
-    for user in chosen:
-        retarget(user, buffer, copy)
-    return _copy_block(state, scope, anchor, copy, buffer, box, analyzer, tir.buffer_name(copy))
+    following = [b for b in consumers(block) if any(r is b for r in readers(buffer, scope))]
+    holder = _common([block, *following], scope) if following else scope
+    box, analyzer = _covered([block], buffer, holder, reads=False)
+    anchor = child_under(holder, block).next_op
+    copy = _new_buffer(state, scope, buffer, storage_scope, box, analyzer)
+    lows = [low for low, _ in box.dims]
+    for each in (block, *chosen):
+        retarget(each, buffer, copy, lows)
+    return _copy_block(state, holder, anchor, copy, buffer, box, analyzer, tir.buffer_name(copy), into_copy=False)
 
 
-def _covered(blocks: Sequence[tir.BlockOp], buffer: SSAValue, reads: bool) -> tuple[Analyzer, Box]:
-    """The box of `buffer` that blocks touch in all their turns; all of it where that is not known."""
+def _common(blocks: Sequence[tir.BlockOp], scope: Scope) -> Scope | tir.ForOp:
+    """The innermost loop around all blocks, else their scope."""
+    for loop in reversed(loops_above(blocks[0])):
+        if all(is_inside(b, loop) for b in blocks):
+            return loop
+    return scope
+
+
+def _covered(
+    blocks: Sequence[tir.BlockOp], buffer: SSAValue, holder: Scope | tir.ForOp, reads: bool
+) -> tuple[Box, Analyzer]:
+    """The box of `buffer` that blocks touch while the loops inside of `holder` run; all of it where that is not known."""
     analyzer = analyzer_for(dict.fromkeys(loop for block in blocks for loop in all_loops_above(block)))
+    outer: Operation | None = blocks[0].parent_op()
+    while outer is not None:
+        if isinstance(outer, tir.BlockOp):
+            bind_axes(analyzer, outer)
+        outer = outer.parent_op()
     total: Box | None = None
     for block in blocks:
         bind_axes(analyzer, block)
+        inner = [loop for loop in loops_above(block) if loop is not holder and is_inside(loop, holder)]
         for box in reads_of(block, analyzer) if reads else writes_of(block, analyzer):
             if box.buffer is not buffer:
                 continue
-            covered = relaxed(box, block, loops_above(block), analyzer)
-            if covered is None or not all(_fits(covered, analyzer)):
-                return analyzer, whole(buffer, analyzer)
+            covered = relaxed(box, block, inner, analyzer)
+            if covered is None:
+                return whole(buffer, analyzer), analyzer
             total = covered if total is None else united(total, covered, analyzer)
-    return analyzer, total or whole(buffer, analyzer)
+    if total is None or not all(_fits(total, analyzer)):
+        return whole(buffer, analyzer), analyzer
+    return total, analyzer
 
 
 def _fits(box: Box, analyzer: Analyzer) -> list[bool]:
-    """For each dimension, whether the box is known to lie inside the buffer."""
+    """For each dimension, whether the box is known to lie inside the buffer, and to have an extent that does not change."""
     return [
-        analyzer.can_prove_ge0(low) and analyzer.can_prove_ge0(extent - 1 - high)
+        analyzer.can_prove_ge0(low)
+        and analyzer.can_prove_ge0(extent - 1 - high)
+        and (analyzer.simplify(high - low).value is not None or analyzer.can_prove_equal(high - low, extent - 1))
         for (low, high), extent in zip(box.dims, extents_of(box.buffer, analyzer), strict=True)
     ]
 
 
-def _new_buffer(state: State, scope: Scope, buffer: SSAValue, storage_scope: str) -> SSAValue:
-    """A buffer like another in a different scope, allocated in the block scope."""
+def _new_buffer(
+    state: State, scope: Scope, buffer: SSAValue, storage_scope: str, box: Box, analyzer: Analyzer
+) -> SSAValue:
+    """A buffer for a box of another, in a different storage scope, allocated in the scope of the blocks."""
     type_ = buffer.type
     assert isinstance(type_, tir.BufferType)
     name = state.fresh_buffer_name(scope, f"{tir.buffer_name(buffer)}_{storage_scope.replace('.', '_')}")
     owner = buffer.owner
-    shape = list(owner.shape) if isinstance(owner, tir.BufferOp) else []
-    new_type = tir.BufferType(type_.shape, type_.dtype, StringAttr(storage_scope))
-    return state.allocate(scope, tir.AllocBufferOp(name, new_type, shape=shape))
+    symbolic = list(owner.shape) if isinstance(owner, tir.BufferOp) else []
+    shape: list[Attribute] = []
+    kept: list[SSAValue] = []
+    for dim, (low, high) in zip(type_.shape.data, box.dims, strict=True):
+        size = analyzer.simplify(high - low + 1).value
+        value = None if isinstance(dim, IntegerAttr) else symbolic.pop(0)
+        if size is not None:
+            shape.append(IntegerAttr(size, index_type(buffer)))
+        else:
+            shape.append(dim)
+            if value is not None:
+                kept.append(value)
+    new_type = tir.BufferType(ArrayAttr(shape), type_.dtype, StringAttr(storage_scope))
+    return state.allocate(scope, tir.AllocBufferOp(name, new_type, shape=kept))
 
 
 def _copy_block(
     state: State,
-    scope: Scope,
+    holder: Scope | tir.ForOp,
     anchor: Operation | None,
     source: SSAValue,
     target: SSAValue,
     box: Box,
     analyzer: Analyzer,
     name: str,
+    *,
+    into_copy: bool,
 ) -> tir.BlockOp:
-    """Loops and a block that copy a box, before `anchor` (None: at the end of the scope)."""
+    """Loops and a block that copy a box, before `anchor` (None: at the end of `holder`); the copy counts from the box' start.
 
-    def value(builder: Builder, axes: Sequence[SSAValue]) -> SSAValue:
-        return builder.insert(tir.LoadOp(source, axes)).result
-
+    Axes run over the box. In a loop, the box starts elsewhere in each turn: they are bound to the start plus a loop, and run
+    over the whole dimension.
+    """
     type_ = index_type(source)
     lows = [low for low, _ in box.dims]
     extents = [analyzer.simplify(high - low + 1) for low, high in box.dims]
+    moving = isinstance(holder, tir.ForOp) and any(low.terms for low in lows)
+
+    def place(builder: Builder, axes: Sequence[SSAValue], counts_from_start: bool) -> list[SSAValue]:
+        fresh = Analyzer()
+        out: list[SSAValue] = []
+        for axis, low in zip(axes, lows, strict=True):
+            if moving:
+                e = fresh.expr(axis) - low if counts_from_start else fresh.expr(axis)
+            else:
+                e = fresh.expr(axis) if counts_from_start else low + fresh.expr(axis)
+            out.append(axis if e == fresh.expr(axis) else fresh.to_ssa(e, builder, axis.type))
+        return out
+
+    def value(builder: Builder, axes: Sequence[SSAValue]) -> SSAValue:
+        return builder.insert(tir.LoadOp(source, place(builder, axes, not into_copy))).result
+
     return elementwise_block(
-        state, scope, anchor, name, target, extents, value, analyzer=analyzer, starts=lows, type_=type_
+        state,
+        holder,
+        anchor,
+        name,
+        target,
+        extents,
+        value,
+        analyzer=analyzer,
+        starts=lows if moving else None,
+        domains=extents_of(target if not into_copy else source, analyzer) if moving else extents,
+        store_at=lambda builder, axes: place(builder, axes, into_copy),
+        type_=type_,
     )
 
 
-def retarget(block: tir.BlockOp, old: SSAValue, new: SSAValue) -> None:
-    """Has everything inside a block use another buffer."""
-    for op in walk_ops(block):
-        for index, operand in enumerate(op.operands):
-            if operand is old:
-                op.operands[index] = new
+def retarget(block: tir.BlockOp, old: SSAValue, new: SSAValue, lows: Sequence[Expr] | None = None) -> None:
+    """Has everything inside a block use another buffer, which begins at `lows` of the old one."""
+    shift = lows is not None and any(low != Expr((), 0) for low in lows)
+    for op in list(walk_ops(block)):
+        if old not in op.operands:
+            continue
+        if shift and lows is not None and isinstance(op, AccessOp):
+            set_indices(op, _shifted(op, list(op.indices), lows), new)
+        elif shift and lows is not None and isinstance(op, tir.BufferRegionOp):
+            set_operands(op, [new], _shifted(op, list(op.mins), lows), list(op.extents))
+        else:
+            for index, operand in enumerate(op.operands):
+                if operand is old:
+                    op.operands[index] = new
+
+
+def _shifted(op: Operation, indices: Sequence[SSAValue], lows: Sequence[Expr]) -> list[SSAValue]:
+    builder, analyzer = builder_before(op), Analyzer()
+    return [
+        i if low == Expr((), 0) else analyzer.to_ssa(analyzer.expr(i) - low, builder, i.type)
+        for i, low in zip(indices, lows, strict=True)
+    ]
 
 
 __all__ = ["cache_read", "cache_write", "retarget"]

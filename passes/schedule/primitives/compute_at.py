@@ -12,7 +12,7 @@ from itertools import pairwise
 from xdsl.ir import Operation, SSAValue
 
 from ....dialects import tir
-from ....dialects.tir.analysis import Analyzer, Atom, Expr
+from ....dialects.tir.analysis import Analyzer, Atom, Expr, Kind
 from ....dialects.tir.analysis.expr import TRUE, floordiv, free_vars, ge, logical_and, lt
 from ....dialects.tir.types import I1
 from ...tir.regions import Ends, join
@@ -26,6 +26,7 @@ from ..structure import (
     all_loops_above,
     buffers_written,
     child_under,
+    const_int,
     consumers,
     is_inside,
     loops_above,
@@ -271,6 +272,10 @@ def _solve(block: tir.BlockOp, provided: Ends, wanted: Ends, domains: dict[SSAVa
     axes = {analyzer.expr(v).atom: v for v in block.iter_vars}
     low, high = provided
     found = [(atom, c) for atom, c in low.terms if atom in axes]
+    if len(found) == 1 and found[0][1] == -1:
+        # 9 - axis must meet the range: the axis meets it mirrored.
+        _solve(block, (-high, -low), (-wanted[1], -wanted[0]), domains, analyzer)
+        return
     if len(found) != 1 or found[0][1] != 1:
         scaled = _solve_quotient(axes, low, high, wanted, analyzer)
         if scaled is not None:
@@ -290,7 +295,13 @@ def _solve(block: tir.BlockOp, provided: Ends, wanted: Ends, domains: dict[SSAVa
 def _solve_quotient(
     axes: dict[Atom | None, SSAValue], low: Expr, high: Expr, wanted: Ends, analyzer: Analyzer
 ) -> tuple[SSAValue, Ends] | None:
-    """For `c * axis … c * axis + (c - 1)`: the axis is the wanted range divided by c."""
+    """For `c * axis … c * axis + (c - 1)` the axis is the wanted range divided by c, for `axis // c` that times c."""
+    quotient = low.atom
+    if quotient is not None and quotient.kind is Kind.FLOORDIV and low == high:
+        dividend, divisor = quotient.operands
+        if dividend.atom in axes and divisor.value is not None and divisor.value > 0:
+            ends = wanted[0].scaled(divisor.value), wanted[1].scaled(divisor.value) + (divisor.value - 1)
+            return axes[dividend.atom], (analyzer.simplify(ends[0]), analyzer.simplify(ends[1]))
     if len(low.terms) != 1 or low.const or low.terms[0][0] not in axes:
         return None
     atom, factor = low.terms[0]
@@ -352,11 +363,14 @@ def _rebuild(
             outer.body.block.add_op(inner)
         loops[-1].body.block.add_op(block)
         for new in loops:
-            analyzer.bind(new.loop_var, new.min, new.extent)
+            if const_int(new.extent) != 1:
+                analyzer.bind(new.loop_var, new.min, new.extent)
     builder = builder_before(block, location)
     for (start, new), axis, low, extent in zip(starts, block.iter_vars, block.dom_mins, block.dom_extents, strict=True):
         e = start if new is None else analyzer.simplify(start + analyzer.expr(new.loop_var))
         bindings.append(analyzer.to_ssa(e, builder, axis.type))
+        if new is not None and const_int(new.extent) == 1:
+            e = start
         first = analyzer.expr(low)
         for condition in (ge(e, first), lt(e, first + analyzer.expr(extent))):
             if not analyzer.can_prove(condition):

@@ -10,12 +10,14 @@ from xdsl.rewriter import InsertPoint
 
 from ....dialects import tir
 from ....dialects.tir.analysis import Analyzer, Atom, Expr
-from ....dialects.tir.analysis.expr import ge, lt
+from ....dialects.tir.analysis.expr import ge, logical_and, lt
 from ....dialects.tir.analysis.inverse_iter_map import inverse_affine_iter_map
 from ....dialects.tir.analysis.iter_map import IterMapLevel, Range
+from ....dialects.tir.types import I1
 from ....support.locations import fuse_locations
 from ....support.walk import walk_ops
-from ...tir.rewriting import builder_before, erase_if_dead
+from ...tir.regions import relax
+from ...tir.rewriting import block_of_ops, builder_before, erase_if_dead
 from ..access import declare_access
 from ..blocks import why_not_complete
 from ..errors import refuse
@@ -155,12 +157,9 @@ def reverse_compute_inline(state: State, block: tir.BlockOp) -> None:
         for condition in (ge(value, range_.min), lt(value, range_.min + range_.extent)):
             if not fresh.can_prove(condition):
                 outside.append(fresh.simplify(condition))
-    if outside or block.predicate is not None:
-        raise refuse(
-            block,
-            f"reverse_compute_inline: block '{name}' does not read all that block '{maker.block_name.data}' computes",
-            "compute_inline the producer instead",
-        )
+    if block.predicate is not None:
+        raise refuse(block, f"reverse_compute_inline: block '{name}' has a predicate (T.where)")
+    _require_covered(block, maker, row, stored_at, analyzer, fresh)
     builder = builder_before(made)
     values: dict[SSAValue, SSAValue] = {}
     for variable in block.iter_vars:
@@ -175,11 +174,50 @@ def reverse_compute_inline(state: State, block: tir.BlockOp) -> None:
     new.attributes.update(store.attributes)
     made.detach()
     made.erase()
+    if outside:
+        _guard(maker, logical_and(*outside))
     maker.location = fuse_locations([maker.location, block.location])
     why = f"block '{name}' was inlined into block '{maker.block_name.data}'"
     remove_block(state, block, why)
     declare_access(maker)
     _drop_buffer(buffer)
+
+
+def _require_covered(
+    block: tir.BlockOp,
+    maker: tir.BlockOp,
+    row: tuple[Expr, ...],
+    stored_at: list[Expr],
+    consumer: Analyzer,
+    producer: Analyzer,
+) -> None:
+    """Raises unless every element that the block reads is one that the producer makes."""
+    axes = {a for v in maker.iter_vars if (a := producer.expr(v).atom) is not None}
+    for number, (read, stored) in enumerate(zip(row, stored_at, strict=True)):
+        ends = relax(stored, axes, producer)
+        if ends is None or not (consumer.can_prove(ge(read, ends[0])) and consumer.can_prove(ge(ends[1], read))):
+            raise refuse(
+                block,
+                f"reverse_compute_inline: block '{block.block_name.data}' reads elements that block '{maker.block_name.data}' does not make (index {number})",
+                "the producer must cover all instances of the inlined block",
+            )
+
+
+def _guard(block: tir.BlockOp, condition: Expr) -> None:
+    """Runs the statements of a block under a condition on its axes."""
+    statements = [
+        op for op in block.body.block.ops if not isinstance(op, tir.BufferRegionOp | tir.ReadsOp | tir.WritesOp)
+    ]
+    declared = [
+        op
+        for op in statements
+        if isinstance(op, tir.ConstOp) and any(isinstance(u.operation, tir.BufferRegionOp) for u in op.result.uses)
+    ]
+    moved = [op for op in statements if op not in declared]
+    value = Analyzer().to_ssa(condition, builder_before(moved[0], block.location), I1)
+    branch = tir.IfOp(value, block_of_ops(moved))
+    branch.location = block.location
+    block.body.block.add_op(branch)
 
 
 # What both share

@@ -8,9 +8,10 @@ from ....dialects import tir
 from ....dialects.tir.analysis import Analyzer, Expr
 from ....dialects.tir.analysis.expr import TRUE, Atom, conjuncts, free_vars, logical_and, substitute
 from ....dialects.tir.types import I1
+from ....support.walk import walk_ops
 from ...tir.rewriting import builder_at_end, move_to_end
 from ..access import declare_access
-from ..blocks import axis_kinds, why_not_affine, why_not_reduction
+from ..blocks import axis_kinds, why_not_reduction, why_order_matters
 from ..errors import refuse
 from ..primitive import primitive
 from ..state import State
@@ -36,7 +37,7 @@ def decompose_reduction(state: State, block: tir.BlockOp, loop: tir.ForOp) -> Op
     reason = why_not_reduction(block)
     if reason is not None:
         raise refuse(block, f"decompose_reduction: block '{name}' is no reduction block: {reason}")
-    reason = why_not_affine(block)
+    reason = why_order_matters(block, loop)
     if reason is not None:
         raise refuse(
             block, f"decompose_reduction: the bindings of block '{name}' are not affine in its loops: {reason}"
@@ -129,7 +130,8 @@ def _init_block(
             continue
         low = analyzer.to_ssa(analyzer.expr(old.min), builder, old.loop_var.type)
         extent = analyzer.to_ssa(analyzer.expr(old.extent), builder, old.loop_var.type)
-        copy = tir.ForOp(f"{old.var_name.data}_init", low, extent)
+        kind = "serial" if old.kind.data == "thread_binding" else old.kind.data
+        copy = tir.ForOp(f"{old.var_name.data}_init", low, extent, kind=kind)
         name_value(copy)
         builder.insert(copy)
         atom = analyzer.expr(old.loop_var).atom
@@ -184,7 +186,7 @@ def _take_values(init: tir.InitOp, block: tir.BlockOp, into: Block) -> None:
     """Copies values of the block's body that the init uses to the new block."""
     from .compute_inline import clone_value
 
-    for op in list(init.body.block.ops):
+    for op in list(walk_ops(init)):
         for index, operand in enumerate(op.operands):
             owner = operand.owner
             if isinstance(owner, Operation) and owner.parent is block.body.block:

@@ -7,7 +7,7 @@ from xdsl.dialects.builtin import StringAttr
 from ....dialects import tir
 from ....dialects.tir.analysis import Analyzer
 from ....dialects.tir.analysis.expr import free_vars
-from ..blocks import axis_kinds, why_neither, why_not_affine
+from ..blocks import axis_kinds, why_neither, why_order_matters
 from ..errors import refuse
 from ..primitive import primitive
 from ..state import State
@@ -80,7 +80,7 @@ def _check(loop: tir.ForOp, block: tir.BlockOp, name: str, thread: str | None) -
             f"not complete: {reasons[0]}",
             f"no reduction: {reasons[1]}",
         )
-    reason = _why_turns_meet(block, loop)
+    reason = why_order_matters(block, loop)
     if reason is not None:
         raise refuse(block, f"{name}: the bindings of block '{called}' are not affine in its loops: {reason}")
     analyzer = Analyzer()
@@ -95,21 +95,6 @@ def _check(loop: tir.ForOp, block: tir.BlockOp, name: str, thread: str | None) -
                 f"rfactor loop '{var}' to make its turns independent, or {name} a loop that drives spatial axes only"
                 + _spatial_loops(block),
             )
-
-
-def _why_turns_meet(block: tir.BlockOp, loop: tir.ForOp) -> str | None:
-    """Why two turns may run the same instance of a block; None when the bindings are affine, if only in the loops inside.
-
-    Turns that a predicate leaves out meet no other turn: without it the map must be one-to-one all the more.
-    """
-    first = why_not_affine(block)
-    if first is None:
-        return None
-    for within in (None, loop):
-        for with_predicate in (True, False):
-            if why_not_affine(block, within, with_predicate) is None:
-                return None
-    return first
 
 
 def _spatial_loops(block: tir.BlockOp) -> str:

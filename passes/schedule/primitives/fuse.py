@@ -74,7 +74,7 @@ def fuse(state: State, *loops: tir.ForOp, preserve_unit_iters: bool = True) -> O
             loop.loop_var.replace_all_uses_with(fresh.to_ssa(floormod(rest, size), at, loop.loop_var.type))
             rest = floordiv(rest, size)
         outermost.loop_var.replace_all_uses_with(fresh.to_ssa(rest, at, type_))
-    simplify_blocks_under(fused)
+    simplify_blocks_under(fused, keep_units=preserve_unit_iters)
     why = f"it was fused into loop '{fused.var_name.data}'"
     state.erase(outermost, why)
     return fused

@@ -9,7 +9,7 @@ from xdsl.ir import Operation, SSAValue
 
 from ....dialects import tir
 from ...tir.rewriting import is_dead, move_before
-from ..blocks import why_not_affine
+from ..blocks import why_order_matters
 from ..errors import refuse
 from ..primitive import primitive
 from ..state import State
@@ -152,7 +152,7 @@ def _check_blocks(top: tir.ForOp) -> None:
                     block,
                     f"reorder: axis '{axis.data}' of block '{name}' is neither spatial nor a reduction axis, so that order matters",
                 )
-        reason = why_not_affine(block)
+        reason = why_order_matters(block, top)
         if reason is not None:
             raise refuse(
                 block,

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import SSAValue
+from xdsl.rewriter import Rewriter
 
 from ....dialects import tir
 from ..errors import refuse
 from ..primitive import primitive
 from ..state import State
-from ..structure import write_regions
+from ..structure import read_regions, write_regions
 from .loops import require_block
 
 
@@ -21,8 +22,6 @@ def written_buffer(block: tir.BlockOp, index: int | str, name: str) -> SSAValue:
 
 def read_buffer(block: tir.BlockOp, index: int | str, name: str) -> SSAValue:
     """The buffer of a block's read region number `index`, or of that name; raises when there is none."""
-    from ..structure import read_regions
-
     return _pick(block, [r.buffer for r in read_regions(block)], index, name, "reads")
 
 
@@ -37,6 +36,30 @@ def _pick(block: tir.BlockOp, buffers: list[SSAValue], index: int | str, name: s
     if not 0 <= index < len(buffers):
         raise refuse(block, f"{name}: block '{called}' {verb} no buffer number {index}", f"it {verb} {known}")
     return buffers[index]
+
+
+SCOPES = (
+    "global",
+    "shared",
+    "local",
+    "warp",
+    "wmma.matrix_a",
+    "wmma.matrix_b",
+    "wmma.accumulator",
+    "texture",
+    "m16n8k8.matrixA",
+    "m16n8k8.matrixB",
+    "m16n8k8.matrixC",
+    "metal.simdgroup",
+    "amx.tmm",
+)
+
+
+def require_scope(where: tir.BlockOp, scope: str, name: str) -> None:
+    """Raises for a storage scope that does not exist; `global.x` and the like are memories that a target adds."""
+    known = scope in SCOPES or scope.partition(".")[0] in ("global", "shared", "local", "texture")
+    if not known:
+        raise refuse(where, f"{name}: there is no storage scope '{scope}'", f"there are {', '.join(SCOPES)}")
 
 
 def retype(buffer: SSAValue, type_: tir.BufferType) -> SSAValue:
@@ -69,7 +92,24 @@ def set_scope(state: State, block: tir.BlockOp, buffer_index: int | str, storage
             f"set_scope: buffer '{tir.buffer_name(buffer)}' is no allocation of this function, so its scope is its caller's",
             "cache_write it first",
         )
+    require_scope(block, storage_scope, "set_scope")
     old = buffer.type
     assert isinstance(old, tir.BufferType)
     if old.scope.data != storage_scope:
-        retype(buffer, tir.BufferType(old.shape, old.dtype, StringAttr(storage_scope)))
+        new = retype(buffer, tir.BufferType(old.shape, old.dtype, StringAttr(storage_scope)))
+        _rescope_matches(new, storage_scope)
+
+
+def _rescope_matches(buffer: SSAValue, scope: str) -> None:
+    """Buffers matched to regions of a buffer lie where it lies."""
+    for use in list(buffer.uses):
+        if not isinstance(use.operation, tir.BufferRegionOp):
+            continue
+        for outer in list(use.operation.result.uses):
+            match = outer.operation
+            if isinstance(match, tir.MatchBufferOp):
+                old = match.result.type
+                new = Rewriter.replace_value_with_new_type(
+                    match.result, tir.BufferType(old.shape, old.dtype, StringAttr(scope))
+                )
+                _rescope_matches(new, scope)

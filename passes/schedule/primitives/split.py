@@ -83,7 +83,7 @@ def split(
         loop.loop_var.replace_all_uses_with(fresh.to_ssa(combined, builder_before(first, loop.location), type_))
     guard = TRUE if exact or disable_predication else lt(combined, extent)
     # What used the loop's variable outside of blocks sees the computed value; bindings are written afresh.
-    simplify_blocks_under(loops[-1], guard)
+    simplify_blocks_under(loops[-1], guard, preserve_unit_iters)
     _guard_statements(loops[-1], guard)
     state.erase(loop, f"loop '{name}' was split; use the loops that split returned")
     return list(loops)

@@ -27,7 +27,11 @@ DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
 BLOCK = re.compile(
     r"(?:<!-- file: (?P<file>\S+) -->\n+)?^```(?P<kind>\S*)[^\n]*\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL
 )
-TIME = re.compile(r"\d+(?:\.\d+)?(?:e[+-]?\d+)?(?= ?(?:ns|us|µs|ms|s|min|GFLOP/s|GB/s|images/s|x)\b)|\b\d+\.\d{4}\b")
+# A time with its unit, which a slow machine changes too; a rate or a ratio without; any number of four decimals.
+TIME = re.compile(
+    r"\d+(?:\.\d+)?(?:e[+-]?\d+)? ?(?:ns|us|µs|ms|s|min)\b"
+    r"|\d+(?:\.\d+)?(?:e[+-]?\d+)?(?= ?(?:GFLOP/s|GB/s|images/s|x)\b)|\b\d+\.\d{4}\b"
+)
 SKIP = "…"
 
 

@@ -73,22 +73,24 @@ class Blocks(Buffers):
         mark = self.mark()
         # Axes and predicate are of the loops outside: their expressions come before the block.
         for inner in statement.body:
-            function = called(inner.value) if isinstance(inner, Assign | Expression) else ""
+            value = inner.value if isinstance(inner, Assign | Expression) else None
+            function = called(value)
             if function.startswith("T.axis."):
                 with self.recovering():
                     self.axis_statement(inner, function[len("T.axis.") :], axes)
             elif function == "T.where":
                 pass
-            elif function == "T.block_attr":
+            elif function == "T.block_attr" and isinstance(value, Call):
                 with self.recovering():
-                    annotations = self.block_attr(inner.value, annotations)  # pyright: ignore
+                    annotations = self.block_attr(value, annotations)
             else:
                 rest.append(inner)
-        self.restore(mark)
         for inner in statement.body:
-            if isinstance(inner, Expression) and called(inner.value) == "T.where":
+            value = inner.value if isinstance(inner, Expression) else None
+            if isinstance(value, Call) and called(value) == "T.where":
                 with self.recovering():
-                    predicate = self.where(inner.value, predicate)  # pyright: ignore
+                    predicate = self.where(value, predicate)
+        self.restore(mark)
         self.location = self.at(statement.token)
         block = Block(arg_types=[e.type for e in axes.extents])
         op = BlockOp.create(
@@ -198,8 +200,9 @@ class Blocks(Buffers):
         axes.mins.append(mins)
         axes.extents.append(extents)
         axes.bindings.append(bound)
-        # So that an axis used in the binding of a later one is told from an unknown name.
-        self.names.setdefault(name, bound)
+        # Until the body begins, the axis stands for what it is bound to: a T.where may name it.
+        if name not in self.names:
+            self.define(name, bound)
 
     def remap(self, call: Call, names: list[Token], axes: _Axes) -> None:
         """`vi, vj = T.axis.remap("SR", [i, j])`: axes that run over the ranges of loops."""

@@ -90,7 +90,8 @@ class Calls(Constructs):
             return self.node(_MATCHING[short], *self.pair(node.arguments[0], node.arguments[1], node))
         if short in _FOLDING:
             self.check_count(node, 2)
-            return self.binary(_FOLDING[short], *self.pair(node.arguments[0], node.arguments[1], node))
+            start = len(self.ops)
+            return self.folding(_FOLDING[short], *self.pair(node.arguments[0], node.arguments[1], node), start)
         type_ = self.named_type(name)
         if type_ is not None:
             return self.typed(node, type_)

@@ -202,11 +202,12 @@ class Constructs(Expressions):
     def connective(self, node: Call, op: type[BinaryOp]) -> Value:
         if not node.arguments or node.keywords:
             self.fail(node, f"{node.function} takes conditions")
+        start = len(self.ops)
         result = self.expr(node.arguments[0])
         for argument in node.arguments[1:]:
             value = self.expr(argument)
             self.location = self.at(node)
-            result = self.binary(op, result, value)
+            result = self.folding(op, result, value, start)
         return result
 
     def read_ceildiv(self, node: Call) -> Value:

@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import (
     VectorType,
     i32,
 )
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects.tir.buffer import BufferGetOp, LoadOp, accessed_type, buffer_name
 from ...dialects.tir.expr import (
@@ -30,6 +30,7 @@ from ...dialects.tir.expr import (
     GeOp,
     GtOp,
     LeOp,
+    LetOp,
     LtOp,
     MulOp,
     NeOp,
@@ -158,6 +159,7 @@ class Expressions(Literals, ABC):
 
     def binary_node(self, node: Binary) -> Value:
         """`a op b`."""
+        start = len(self.ops)
         a = self.expr(node.left)
         position = len(self.ops)
         b = self.expr(node.right)
@@ -166,14 +168,14 @@ class Expressions(Literals, ABC):
             a, b = self.matched(a, b, position)
         op = _OPERATORS.get(node.op)
         if op is not None:
-            return self.binary(op, a, b)
+            return self.folding(op, a, b, start)
         if node.op == "/":
             if not is_float(a.type) and not is_float(b.type):
                 raise self.error(
                     "'/' on integers may mean two things",
                     "write a // b (rounds down) or T.Div(a, b) (rounds toward zero)",
                 )
-            return self.binary(DivOp, a, b)
+            return self.folding(DivOp, a, b, start)
         if node.op in _BIT_OPERATORS:
             with self.before(position):
                 x = self.value(a)
@@ -181,6 +183,20 @@ class Expressions(Literals, ABC):
         if node.op == "**":
             raise self.error("TVMScript has no '**'", "write T.pow(a, b) for floats, or a product")
         raise self.error(f"TVMScript has no '{node.op}' between scalars")
+
+    def folding(self, op: type[BinaryOp], a: Value, b: Value, start: int) -> Value:
+        """`binary`; what folding leaves unused of the operands, whose ops begin at `start`, is removed."""
+        count = len(self.ops)
+        result = self.binary(op, a, b)
+        if len(self.ops) == count:
+            kept: list[Operation] = []
+            for made in reversed(self.ops[start:]):
+                if any(r.first_use is not None or r is result for r in made.results) or isinstance(made, LetOp):
+                    kept.append(made)
+                else:
+                    made.erase()
+            self.ops[start:] = reversed(kept)
+        return result
 
     def matched(self, a: Value, b: Value, position: int) -> tuple[Value, Value]:
         """`match`, with what is made of `a` before the op at `position`, as if it stood in the text."""

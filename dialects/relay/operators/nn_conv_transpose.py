@@ -153,13 +153,19 @@ def _compute(rank: int) -> Any:
     return compute
 
 
+def _attributes(rank: int) -> tuple[AttrSpec, ...]:
+    """A convolution's attributes and `output_padding`, in the order in which TVM writes those of this operator."""
+    specs = conv_attributes(rank, attr("output_padding", (0,) * rank), kernel_layout=f"IO{SPATIAL[rank]}")
+    first = ["channels", "kernel_size", "strides", "output_padding"]
+    return tuple(sorted(specs, key=lambda spec: first.index(spec.name) if spec.name in first else len(first)))
+
+
 def _register(rank: int) -> None:
-    axes = SPATIAL[rank]
     register(
         Operator(
             f"nn.conv{rank}d_transpose", ("data", "weight"), TRANSPOSED_RELATION[rank], OpPattern.OUT_ELEMWISE_FUSABLE,
             numpy=_meaning(rank), compute=_compute(rank),
-            attributes=conv_attributes(rank, attr("output_padding", (0,) * rank), kernel_layout=f"IO{axes}"),
+            attributes=_attributes(rank),
             doc=f"The transposed convolution over {rank} spatial ax{'i' if rank == 1 else 'e'}s; `output_padding` enlarges the result behind.",
         )
     )  # fmt: skip

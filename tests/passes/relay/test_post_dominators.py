@@ -2,7 +2,6 @@
 
 from hypothesis import given
 from hypothesis import strategies as st
-
 from mirstack.passes.relay.post_dominators import PostDominatorTree
 
 OPAQUE = 8

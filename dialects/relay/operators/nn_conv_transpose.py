@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
+from ..operator import Attrs, AttrSpec, Operator, OpPattern, Relation, attr, register
 from .layout import checked_layout, laid_out, layout, logical_sizes
 from .meanings import Array, matmul, numpy_type
 from .nn_conv import SPATIAL, check_window, conv_attributes, spatial_padding

@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, TensorType, T
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 
 from ....support.deep import in_deep_stack
-from ....support.diagnostics import Diagnostic, MirError, error_at
+from ....support.diagnostics import Diagnostic, MirError, error_at, source_position
 from ....support.walk import walk_ops
 from .. import ir
 from ..operator import OperatorOp
@@ -116,7 +116,7 @@ class Inference:
         }
 
     def run(self, functions: Sequence[ir.FuncOp]) -> list[Diagnostic]:
-        """Types the functions; gives the errors, in order of the functions."""
+        """Types the functions; gives the errors, in order of the text."""
         for function in functions:
             self._declare(function)
         # Generic functions first: a call of one takes a copy of its type, which must be whole by then.
@@ -124,7 +124,7 @@ class Inference:
             self._current = function
             self._body(function, function.body.block, self._results[function])
         self._finish(functions)
-        return self.errors
+        return sorted(self.errors, key=lambda error: source_position(error.location) or ("", 0, 0))
 
     def _declare(self, function: ir.FuncOp) -> None:
         inputs = [self._open_argument(param, param.type) for param in function.params]

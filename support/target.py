@@ -89,7 +89,8 @@ def _cpu_flags() -> set[str]:
         pass
     import llvmlite.binding as llvm
 
-    return {name for name, has in llvm.get_host_cpu_features().items() if has}
+    features: dict[str, bool] = dict(llvm.get_host_cpu_features())
+    return {name for name, has in features.items() if has}
 
 
 def _cache_sizes() -> dict[int, int]:

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TypeVar
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import (
     UNKNOWN_LOC,
+    AnyFloat,
     DenseIntOrFPElementsAttr,
     FloatAttr,
     IndexType,
     IntegerAttr,
     IntegerType,
     LocationAttr,
+    TensorType,
     VectorType,
     i1,
     i64,
 )
+from xdsl.dialects.utils import FastMathFlag
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.utils.hints import isa
 
@@ -32,9 +35,9 @@ INDEX = IndexType()
 NSW: Mapping[str, Attribute] = {"overflowFlags": arith.IntegerOverflowAttr([arith.IntegerOverflowFlag.NSW])}
 NO_FLAGS: Mapping[str, Attribute] = {"overflowFlags": arith.IntegerOverflowAttr("none")}
 FASTMATH_NONE: Mapping[str, Attribute] = {"fastmath": arith.FastMathFlagsAttr("none")}
-CONTRACT: Mapping[str, Attribute] = {"fastmath": arith.FastMathFlagsAttr([arith.FastMathFlag.ALLOW_CONTRACT])}
+CONTRACT: Mapping[str, Attribute] = {"fastmath": arith.FastMathFlagsAttr([FastMathFlag.ALLOW_CONTRACT])}
 REASSOCIABLE: Mapping[str, Attribute] = {
-    "fastmath": arith.FastMathFlagsAttr([arith.FastMathFlag.REASSOC, arith.FastMathFlag.ALLOW_CONTRACT])
+    "fastmath": arith.FastMathFlagsAttr([FastMathFlag.REASSOC, FastMathFlag.ALLOW_CONTRACT])
 }
 _PREDICATES = {"eq": 0, "ne": 1, "slt": 2, "sle": 3, "sgt": 4, "sge": 5, "ult": 6, "ule": 7, "ugt": 8, "uge": 9}
 _FLOAT_PREDICATES = {
@@ -79,7 +82,7 @@ class Emitter:
         return self.add(op).results[0]
 
     @contextmanager
-    def inside(self, block: Block) -> Iterator[Block]:
+    def inside(self, block: Block) -> Generator[Block]:
         """While inside, ops go to the end of `block`."""
         outer, self.block = self.block, block
         try:
@@ -113,12 +116,13 @@ class Emitter:
         if isa(type_, VectorType[Attribute]):
             element = type_.element_type
             data = [_wrapped(int(value), element)] if isinstance(element, IntegerType | IndexType) else [float(value)]
-            return self.constant_attr(DenseIntOrFPElementsAttr.from_list(type_, data), type_)  # pyright: ignore[reportArgumentType]
+            return self.constant_attr(dense(type_, data), type_)
         if isinstance(type_, IndexType):
             return self.constant_attr(IntegerAttr(int(value), type_), type_)
         if isinstance(type_, IntegerType):
             return self.constant_attr(IntegerAttr(_wrapped(int(value), type_), type_), type_)
-        return self.constant_attr(FloatAttr(float(value), type_), type_)  # pyright: ignore[reportArgumentType]
+        assert isinstance(type_, AnyFloat)
+        return self.constant_attr(FloatAttr(float(value), type_), type_)
 
     def true(self) -> SSAValue:
         return self.number(1, i1)
@@ -126,7 +130,7 @@ class Emitter:
     def iota(self, lanes: int, step: int, element: Attribute) -> SSAValue:
         """The vector 0, step, 2 * step, …"""
         type_ = VectorType(element, [lanes])
-        return self.constant_attr(DenseIntOrFPElementsAttr.from_list(type_, [i * step for i in range(lanes)]), type_)  # pyright: ignore[reportArgumentType]
+        return self.constant_attr(dense(type_, [i * step for i in range(lanes)]), type_)
 
     # Index arithmetic
 
@@ -280,6 +284,15 @@ class Emitter:
         if isinstance(condition.type, VectorType):
             return self.add(vector_ext.SelectOp(condition, lhs, rhs)).result
         return self.emit(arith.SelectOp, (condition, lhs, rhs), lhs.type)
+
+
+def dense(type_: VectorType | TensorType, data: Sequence[int] | Sequence[float]) -> DenseIntOrFPElementsAttr:
+    """Numbers as the elements of a type (one number: in every element)."""
+    # The constructor is overloaded by element type, which is only known at run time here.
+    make: Callable[[Attribute, Sequence[int] | Sequence[float]], DenseIntOrFPElementsAttr] = (
+        DenseIntOrFPElementsAttr.from_list  # pyright: ignore[reportAssignmentType]
+    )
+    return make(type_, data)
 
 
 def _times(a: int | None, b: int | None) -> int | None:

@@ -127,12 +127,6 @@ def _is_loose(form: Form) -> bool:
     return isinstance(form, Index) and isinstance(form.value, int)
 
 
-def _as_ramp(form: Form, lanes: int) -> Ramp | None:
-    if isinstance(form, Ramp):
-        return form
-    return Ramp(form, Index.of(0), lanes) if isinstance(form, Index) else None
-
-
 @lowers(*INDEX_RULES)
 def lower_arithmetic(f: FunctionLowering, op: tir.BinaryOp) -> None:
     """Index arithmetic where an operand is an index, else arithmetic on the dtype."""

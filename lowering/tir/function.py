@@ -17,19 +17,17 @@ from ...support.diagnostics import error_at
 from .emitter import INDEX, Emitter
 from .values import Buffer, Form, Index, Plain, Pointer, Ramp, convert_type, flat_type
 
-OpT = TypeVar("OpT", bound=Operation)
 Handler = Callable[["FunctionLowering", Any], None]
+Registered = TypeVar("Registered", bound=Callable[..., None])
 
 HANDLERS: dict[type[Operation], Handler] = {}
 """What lowers each op; filled by `expressions`, `memory` and `statements`."""
 
 
-def lowers(
-    *kinds: type[OpT],
-) -> Callable[[Callable[[FunctionLowering, OpT], None]], Callable[[FunctionLowering, OpT], None]]:
+def lowers(*kinds: type[Operation]) -> Callable[[Registered], Registered]:
     """Registers the decorated function as the lowering of these ops."""
 
-    def register(handler: Callable[[FunctionLowering, OpT], None]) -> Callable[[FunctionLowering, OpT], None]:
+    def register(handler: Registered) -> Registered:
         for kind in kinds:
             HANDLERS[kind] = handler
         return handler
@@ -74,7 +72,7 @@ class FunctionLowering(Emitter):
             handler(self, op)
             self.rest = outer
 
-    def lower_region(self, block: Block, ops: Iterable[Operation], end: Callable[[], None] | None = None) -> None:
+    def lower_region(self, block: Block, ops: Iterable[Operation], end: Callable[[], object] | None = None) -> None:
         """Lowers `ops` into the new `block`, then frees what they allocated, then runs `end`."""
         with self.inside(block):
             self.frees.append([])

@@ -15,11 +15,14 @@ from xdsl.passes import ModulePass
 from ...dialects import tir
 from ...dialects.tir.types import element_of, lanes_of, type_to_dtype
 from ...support.diagnostics import error_at
-from . import expressions, intrinsics, memory, statements  # noqa: F401 (they fill the table of handlers)
+from . import expressions, memory, statements
 from .emitter import INDEX
 from .function import Callee, FunctionLowering, ModuleGlobals, is_index_dtype
 from .signature import SIGNATURE, BufferParam, HandleParam, KernelSignature, Param, ScalarParam, Size
 from .values import Index, Plain, Pointer, convert_type, flat_type
+
+LOWERINGS = (expressions, memory, statements)
+"""Importing them fills the table of handlers."""
 
 NOALIAS = "mirstack.noalias"
 """On a `func.func`: no two of its memref arguments overlap."""

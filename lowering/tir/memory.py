@@ -6,6 +6,7 @@ from math import prod
 
 from xdsl.dialects import memref, vector
 from xdsl.dialects.builtin import (
+    BytesAttr,
     DenseIntOrFPElementsAttr,
     IntegerAttr,
     IntegerType,
@@ -22,7 +23,7 @@ from ...dialects import tir, vector_ext
 from ...dialects.tir.buffer import AccessOp, BufferOp, buffer_name
 from ...dialects.tir.types import element_of, lanes_of
 from ...support.diagnostics import error_at
-from .emitter import INDEX
+from .emitter import INDEX, dense
 from .function import FunctionLowering, lowers
 from .values import Buffer, Form, Index, Plain, Pointer, Ramp, convert_type, flat_type
 
@@ -120,6 +121,11 @@ def lower_decl_buffer(f: FunctionLowering, op: tir.DeclBufferOp) -> None:
 
 
 @lowers(tir.AllocBufferOp)
+def lower_alloc_buffer(f: FunctionLowering, op: tir.AllocBufferOp) -> None:
+    """A buffer with memory of its own."""
+    allocate_buffer(f, op)
+
+
 def allocate_buffer(f: FunctionLowering, op: BufferOp) -> None:
     """Memory that lives until the region ends."""
     name = op.var_name.data
@@ -208,12 +214,10 @@ def lower_allocate_const(f: FunctionLowering, op: tir.AllocateConstOp) -> None:
 def constant_global(name: str, type_: MemRefType, data: bytes) -> memref.GlobalOp:
     """A read-only global that holds `data`."""
     tensor = TensorType(type_.element_type, type_.shape)
-    from xdsl.dialects.builtin import BytesAttr
-
-    if type_.element_type == i1:
-        value = DenseIntOrFPElementsAttr.from_list(tensor, list(data))  # pyright: ignore[reportArgumentType]
-    else:
-        value = DenseIntOrFPElementsAttr(tensor, BytesAttr(data))  # pyright: ignore[reportArgumentType]
+    # A bool is a byte in numpy and a bit in a dense attribute.
+    is_bool = type_.element_type == i1
+    raw = DenseIntOrFPElementsAttr(tensor, BytesAttr(data))  # pyright: ignore[reportArgumentType]
+    value = dense(tensor, list(data)) if is_bool else raw
     return memref.GlobalOp.get(
         StringAttr(name),
         type_,

@@ -218,7 +218,7 @@ def _param_attr(param: Param) -> DictionaryAttr:
 
 
 def _param_of(attr: Attribute) -> Param:
-    data = attr.data if isinstance(attr, DictionaryAttr) else {}
+    data: Mapping[str, Attribute] = attr.data if isinstance(attr, DictionaryAttr) else {}
     name, dtype, shape, scope = (data.get(key, NoneType()) for key in ("name", "dtype", "shape", "scope"))
     if not isinstance(name, StringAttr):
         raise _refuse(f"{SIGNATURE}: a parameter needs a name")

@@ -146,13 +146,26 @@ class Calls(Constructs):
         return op.results[0] if op.results else None
 
     def method(self, base: Expr, name: str, node: Call) -> Value:
-        """`x.astype("float32")`."""
+        """`x.astype("float32")`, `A.vload([i], predicate=p)`."""
+        if name == "vload":
+            return self.masked_load(base, node)
         if name == "astype" and len(node.arguments) == 1:
             value = self.expr(base)
             self.location = self.at(node)
             type_ = with_lanes(self.dtype(node.arguments[0]), lanes_of(value.type))
             return self.cast(value, type_)
         self.fail(node, f"there is no method '{name}' here")
+
+    def masked_load(self, base: Expr, node: Call) -> Value:
+        """`A.vload([T.Ramp(0, 1, 4)], predicate=p)`: lanes where p is false are not loaded."""
+        indices_node, _, predicate_node = self.named_arguments(node, ("indices", "dtype", "predicate"), 1)
+        buffer = self.buffer(base)
+        items = indices_node.items if isinstance(indices_node, Items) else [indices_node]
+        indices = [self.access_index(item) for item in items if item is not None]
+        self.check_rank(buffer, len(indices), node)
+        predicate = None if predicate_node is None else self.scalar(predicate_node)
+        self.location = self.at(node)
+        return self.emit(LoadOp(buffer, indices, predicate))
 
     def intrinsic_call(self, node: Call, name: str) -> Value:
         """`T.exp(x)`, `T.call_extern("float32", "f", x)` and their like."""

@@ -12,6 +12,7 @@ from ...dialects.tir.buffer import (
     BufferGetOp,
     BufferRegionOp,
     MatchBufferOp,
+    StoreOp,
 )
 from ...dialects.tir.expr import CallOp, ConstOp, VarOp
 from ...dialects.tir.stmt import (
@@ -318,6 +319,9 @@ class FunctionReader(Control):
             if reader is not None:
                 reader(self, node)
                 return
+            if name.endswith(".vstore"):
+                self.masked_store(Token("NAME", name[: -len(".vstore")], name.start), node)
+                return
             if not name.startswith("T."):
                 value = self.call_op(node, name)
                 if value is not None:
@@ -330,12 +334,28 @@ class FunctionReader(Control):
             return
         self.evaluate(value)
 
+    def masked_store(self, base: Token, node: Call) -> None:
+        """`A.vstore([T.Ramp(0, 1, 4)], value, predicate=p)`: lanes where p is false are not stored."""
+        names = ("indices", "value", "predicate")
+        indices_node, value_node, predicate_node = self.named_arguments(node, names, 2)
+        assert value_node is not None
+        value = self.expr(value_node)
+        self.store(Index(base, self.items(indices_node, "the indices")), value, base)
+        if predicate_node is not None:
+            made = self.ops.pop()
+            assert isinstance(made, StoreOp)
+            predicate = self.scalar(predicate_node)
+            self.ops.append(StoreOp(made.value, made.buffer, list(made.indices), predicate))
+            self.ops[-1].location = made.location
+            made.erase()
+
     def drop_result(self, value: SSAValue) -> None:
         """A void call has no result."""
         made = value.owner
         assert isinstance(made, CallOp)
         plain = CallOp.create(operands=made.operands, properties=made.properties, location=made.location)
-        self.ops.remove(made)
+        # It has just been made.
+        self.ops.pop()
         made.erase()
         self.ops.append(plain)
 

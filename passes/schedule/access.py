@@ -101,7 +101,7 @@ def declare_access(block: tir.BlockOp) -> None:
     """
     # Nothing is told of the axes' ranges: an axis of extent 1 is to stand as itself, not as its value.
     analyzer = Analyzer()
-    own = {op.result for op in walk_ops(block) if isinstance(op, tir.BufferOp)}
+    own: set[SSAValue] = {op.result for op in walk_ops(block) if isinstance(op, tir.BufferOp)}
     reads, writes = _touched(block, analyzer, own)
     is_reduction = any(kind.data == "R" for kind in block.iter_types.data)
     if is_reduction:

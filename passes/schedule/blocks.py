@@ -11,6 +11,7 @@ from xdsl.ir import Operation, SSAValue
 
 from ...dialects import tir
 from ...dialects.tir.analysis import Analyzer, Expr
+from ...dialects.tir.analysis.analyzer import Value
 from ...dialects.tir.analysis.expr import TRUE, conjuncts, free_vars, logical_and
 from ...dialects.tir.analysis.iter_map import IterMapLevel
 from ...dialects.tir.types import I1
@@ -71,7 +72,7 @@ def why_not_affine(block: tir.BlockOp, within: tir.ForOp | None = None, with_pre
             variables = {loop.loop_var for loop in loops}
             parts = [p for p in conjuncts(predicate) if any(a.payload in variables for a in free_vars(p))]
             predicate = logical_and(*parts)
-    iters = {loop.loop_var: (loop.min, loop.extent) for loop in loops}
+    iters: dict[Value, tuple[Value, Value]] = {loop.loop_var: (loop.min, loop.extent) for loop in loops}
     result = analyzer.detect_iter_map(list(block.bindings), iters, predicate, IterMapLevel.SURJECTIVE)
     return None if result else result.errors[0]
 

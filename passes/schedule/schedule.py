@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
@@ -62,10 +62,12 @@ class Schedule:
                 *(self._op(name, a) for a in bound.args),
                 **{key: self._op(name, a) for key, a in bound.kwargs.items()},
             )
-            given = self._handle(results)
-            listed = tuple(given) if isinstance(given, list) else () if given is None else (given,)
+            given: Any = self._handle(results)
+            listed: tuple[Any, ...] = () if given is None else (given,)
+            if isinstance(given, list):
+                listed = tuple(cast("list[Any]", given))
             self.trace.append(Instruction(name, dict(bound.arguments), listed))
-            return given
+            return given  # pyright: ignore[reportUnknownVariableType]
 
         return apply
 
@@ -74,14 +76,14 @@ class Schedule:
         if isinstance(argument, Handle):
             return self.state.op(argument)
         if isinstance(argument, list | tuple):
-            return [self._op(name, a) for a in argument]
+            return [self._op(name, a) for a in cast("list[Any]", argument)]
         return argument
 
     def _handle(self, result: Any) -> Any:
         if isinstance(result, Operation):
             return self.state.handle(result)
         if isinstance(result, list):
-            return [self._handle(r) for r in result]
+            return [self._handle(r) for r in cast("list[Any]", result)]
         return result
 
 

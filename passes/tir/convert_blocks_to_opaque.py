@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ArrayAttr, ModuleOp, UnitAttr
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, UnitAttr
 from xdsl.passes import ModulePass
 
 from ...dialects import tir
@@ -26,8 +26,8 @@ def make_opaque(block: tir.BlockOp) -> None:
     for variable in reversed(list(body.args)):
         body.erase_arg(variable)
     set_operands(block, [], [], [], [] if block.predicate is None else [block.predicate])
-    block.iter_names = ArrayAttr([])
-    block.iter_types = ArrayAttr([])
+    block.iter_names = ArrayAttr[StringAttr]([])
+    block.iter_types = ArrayAttr[StringAttr]([])
 
 
 REASSOCIATE = "tir.reassociate"

@@ -6,7 +6,7 @@ function with blocks that are already tiled, annotated, predicated or nested is 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
@@ -59,7 +59,7 @@ def schedule_function(sch: Schedule, function: tir.PrimFuncOp, target: Target) -
 
 
 @contextmanager
-def tolerating() -> Iterator[None]:
+def tolerating() -> Generator[None]:
     """A rule that meets a refusal stops where it is: every primitive before left a correct program, if not the fastest."""
     with suppress(ScheduleError):
         yield

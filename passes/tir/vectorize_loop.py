@@ -212,7 +212,7 @@ class _Vectorizer:
     def indices(self, op: AccessOp, builder: Builder) -> tuple[SSAValue, list[SSAValue]]:
         """The buffer and the indices, the last one a vector where any rises with the lane."""
         varying = [self.is_varying(i) for i in op.indices]
-        if any(lanes_of(i.type) > 1 for i in op.indices) or lanes_of(op.buffer.type.dtype) > 1:
+        if any(lanes_of(i.type) > 1 for i in op.indices) or lanes_of(buffer_type(op.buffer).dtype) > 1:
             raise _Serial
         if any(varying[:-1]):
             return self.flat_access(op, builder)
@@ -223,7 +223,8 @@ class _Vectorizer:
 
     def flat_access(self, op: AccessOp, builder: Builder) -> tuple[SSAValue, list[SSAValue]]:
         """An access whose lanes lie in several rows, through a one-dimensional view of the buffer."""
-        shape = op.buffer.type.static_shape
+        old = buffer_type(op.buffer)
+        shape = old.static_shape
         owner = op.buffer.owner
         strided = isinstance(owner, tir.BufferOp) and (owner.stride_dims.data or owner.elem_offset is not None)
         if shape is None or strided:
@@ -238,9 +239,9 @@ class _Vectorizer:
             for extent in shape:
                 size *= extent
             outside = builder_before(self.loop)
-            data = outside.insert(tir.BufferGetOp(buffer, "data", tir.HandleType.get(op.buffer.type.dtype)))
+            data = outside.insert(tir.BufferGetOp(buffer, "data", tir.HandleType.get(old.dtype)))
             name = f"{tir.buffer_name(op.buffer)}_flat"
-            type_ = tir.BufferType.get([size], op.buffer.type.dtype, op.buffer.type.scope.data)
+            type_ = tir.BufferType.get([size], old.dtype, old.scope.data)
             view = self.views[buffer] = outside.insert(tir.DeclBufferOp(name, type_, source=data.result)).result
             view.name_hint = name
         return view, [self.linear(self.analyzer.simplify(total), op.indices[-1].type, builder)]
@@ -440,6 +441,12 @@ def _conjuncts(condition: SSAValue) -> list[SSAValue]:
     if isinstance(owner, tir.AndOp):
         return [*_conjuncts(owner.lhs), *_conjuncts(owner.rhs)]
     return [condition]
+
+
+def buffer_type(buffer: SSAValue) -> tir.BufferType:
+    """The type of a buffer."""
+    assert isinstance(buffer.type, tir.BufferType)
+    return buffer.type
 
 
 def vectorize(loop: tir.ForOp) -> bool:

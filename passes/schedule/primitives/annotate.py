@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FloatAttr, IntegerAttr, StringAttr, f32
 from xdsl.ir import Attribute, Operation
 
@@ -47,9 +49,9 @@ def _annotated(op: Operation, name: str) -> tir.ForOp | tir.BlockOp:
     return op
 
 
-def attribute_of(value: object, where: Operation) -> Attribute:
+def attribute_of(value: object, where: Operation) -> Attribute:  # pyright: ignore[reportReturnType]
     """A Python value as the attribute that the text's literal becomes."""
-    match value:
+    match value:  # pyright: ignore[reportMatchNotExhaustive]
         case Attribute():
             return value
         case bool():
@@ -61,9 +63,11 @@ def attribute_of(value: object, where: Operation) -> Attribute:
         case str():
             return StringAttr(value)
         case list() | tuple():
-            return ArrayAttr([attribute_of(v, where) for v in value])  # pyright: ignore[reportUnknownVariableType]
+            return ArrayAttr([attribute_of(v, where) for v in cast("list[object]", value)])
         case dict():
-            return DictionaryAttr({str(k): attribute_of(v, where) for k, v in value.items()})  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+            return DictionaryAttr(
+                {str(k): attribute_of(v, where) for k, v in cast("dict[object, object]", value).items()}
+            )
         case _:
             raise refuse(
                 where, f"annotate: {value!r} is no value for an annotation", "use numbers, strings, lists and dicts"

@@ -35,7 +35,7 @@ def get_block(state: State, name: str, func_name: str | None = None) -> Operatio
 
 
 @primitive
-def get_loops(state: State, block: tir.BlockOp) -> list[Operation]:
+def get_loops(state: State, block: Operation) -> list[Operation]:
     """The loops around a block inside its scope, outermost first.
 
     for i, j in T.grid(8, 8): with T.block("C"): …   →   [i, j]

@@ -105,7 +105,7 @@ def _chain(loops: Sequence[tir.ForOp]) -> list[tir.ForOp]:
     chain: list[tir.ForOp] = []
     current: tir.ForOp | None = top
     missing = len(wanted)
-    while current is not None:
+    while current is not None:  # pyright: ignore[reportUnnecessaryComparison]
         chain.append(current)
         if current in wanted:
             missing -= 1
@@ -120,7 +120,6 @@ def _chain(loops: Sequence[tir.ForOp]) -> list[tir.ForOp]:
                 "only loops with nothing else between them can change places",
             )
         current = following
-    return chain
 
 
 def _check_bounds(chain: Sequence[tir.ForOp], target: Sequence[tir.ForOp]) -> None:

@@ -44,7 +44,7 @@ def split(
         raise refuse(loop, f"split: {len(open_places)} factors of loop '{name}' are None", "leave one to be computed")
     known = [f for f in factors if f is not None]
     for factor in known:
-        if not isinstance(factor, int) or isinstance(factor, bool) or factor <= 0:
+        if type(factor) is not int or factor <= 0:
             raise refuse(loop, f"split: {factor!r} is no factor of loop '{name}'", "a factor is a positive number")
     analyzer = Analyzer()
     extent = analyzer.expr(loop.extent)

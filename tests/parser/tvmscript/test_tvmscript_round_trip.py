@@ -65,7 +65,8 @@ B[0:4] = B[4:8] + T.Broadcast(1, 4)
 B[n:n + 8:2] = T.Broadcast(n, 4)
 B[T.Ramp(0, n, 4)] = T.Ramp(n, 1, 4)
 A[n, 0:T.vscale() * 4] = T.Broadcast(T.float32(1), T.vscale() * 4)
-B[0] = T.Shuffle([B[0:2], B[2:4]], [3])""",
+B[0] = T.Shuffle([B[0:2], B[2:4]], [3])
+B.vstore([T.Ramp(0, 1, 4)], B.vload([T.Ramp(n, 1, 4)], predicate=T.Broadcast(n < 3, 4)), predicate=T.Broadcast(T.bool(True), 4))""",
     "lets": """
 x: T.int32 = n + 1
 y: T.int64 = T.Cast("int64", x)

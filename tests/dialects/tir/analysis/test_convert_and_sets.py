@@ -33,10 +33,10 @@ def block_with_vars():
 @given(expressions())
 def test_what_is_built_reads_back_the_same(e: Expr):
     block, values = block_with_vars()
-    built = to_ssa(e, Builder(InsertPoint.at_end(block)), I32, values)
+    built = to_ssa(e, Builder(InsertPoint.at_end(block)), I32, values)  # pyright: ignore[reportArgumentType]
     for op in block.ops:
         op.verify()
-    expected = x.substitute(e, {atom: x.var(value) for atom, value in values.items()})
+    expected = x.substitute(e, {atom: x.var(value) for atom, value in values.items()})  # pyright: ignore[reportArgumentType]
     assert Analyzer().expr(built) == expected
 
 
@@ -44,7 +44,7 @@ def test_what_is_built_reads_back_the_same(e: Expr):
 @given(conditions())
 def test_conditions_read_back_equal(e: Expr):
     block, values = block_with_vars()
-    built = to_ssa(e, Builder(InsertPoint.at_end(block)), I1, values)
+    built = to_ssa(e, Builder(InsertPoint.at_end(block)), I1, values)  # pyright: ignore[reportArgumentType]
     for op in block.ops:
         op.verify()
     assert built.type == I1
@@ -52,7 +52,7 @@ def test_conditions_read_back_equal(e: Expr):
     for point in ((0, 0, 0, 0), (1, -2, 3, 5), (-4, 7, 0, 2)):
         ours = {v.atom: n for v, n in zip(VARS, point, strict=True)}
         theirs = {x.var(arg).atom: n for arg, n in zip(block.args, point, strict=True)}
-        assert evaluate(back, theirs) == evaluate(e, ours)
+        assert evaluate(back, theirs) == evaluate(e, ours)  # pyright: ignore[reportArgumentType]
 
 
 def test_widths():
@@ -98,18 +98,18 @@ def test_sets_hold_every_value(e: Expr, ranges, data):
         v.atom: IntervalSet.of_range(x.as_expr(low), x.as_expr(size))
         for v, (low, size) in zip(VARS[:2], ranges, strict=False)
     }
-    result = eval_set(analyzer, e, domain)
+    result = eval_set(analyzer, e, domain)  # pyright: ignore[reportArgumentType]
     for _ in range(8):
         point = {
             v.atom: data.draw(st.integers(low, low + size - 1)) for v, (low, size) in zip(VARS, ranges, strict=True)
         }
         try:
-            value = evaluate(e, point)
+            value = evaluate(e, point)  # pyright: ignore[reportArgumentType]
         except ZeroDivisionError:
             assume(False)
             return
-        assert result.min is None or evaluate(result.min, point) <= value
-        assert result.max is None or evaluate(result.max, point) >= value
+        assert result.min is None or evaluate(result.min, point) <= value  # pyright: ignore[reportArgumentType]
+        assert result.max is None or evaluate(result.max, point) >= value  # pyright: ignore[reportArgumentType]
 
 
 def test_sets_of_symbolic_ranges():
@@ -117,7 +117,7 @@ def test_sets_of_symbolic_ranges():
     analyzer = Analyzer()
     analyzer.mark_global_non_neg_value(n)
     domain = {j.atom: IntervalSet.of_range(x.ZERO, n)}
-    result = eval_set(analyzer, i * 4 + j + 1, domain)
+    result = eval_set(analyzer, i * 4 + j + 1, domain)  # pyright: ignore[reportArgumentType]
     assert (result.min, result.max) == (i * 4 + 1, i * 4 + n)
     assert result.covers(IntervalSet.point(i * 4 + 1), analyzer) is analyzer.can_prove(x.ge(n, x.ONE))
     with analyzer.constraint(x.ge(n, x.ONE)):

@@ -95,7 +95,7 @@ def test_symbolic_extents():
     split = {i: (0, (n + 15) // 16), j: (0, 16)}
     for v, (low, extent) in split.items():
         analyzer.bind(v, low, extent)
-    result = analyzer.detect_iter_map([i * 16 + j], split, x.lt(i * 16 + j, n))
+    result = analyzer.detect_iter_map([i * 16 + j], split, x.lt(i * 16 + j, n))  # pyright: ignore[reportArgumentType]
     assert result.errors == ()
     assert result.indices[0].args[0].extent == n
     analyzer.bind(k, 0, n * m)
@@ -140,4 +140,4 @@ def test_detected_maps_are_what_they_claim(schedule, level):
         inverse = inverse_affine_iter_map(analyzer, result, {v.atom: Range.of(0, e) for v, e in iters.items()}, outputs)
         for point, image in zip(points, images, strict=True):
             at = dict(zip((o.atom for o in outputs), image, strict=True))
-            assert {a: evaluate(e, at) for a, e in inverse.items()} == point
+            assert {a: evaluate(e, at) for a, e in inverse.items()} == point  # pyright: ignore[reportArgumentType]

@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, SSAValue
 
+from ...dialects.tir.buffer import LoadOp
 from ...dialects.tir.expr import (
     AddOp,
     AndOp,
@@ -44,6 +45,7 @@ from ...dialects.tir.types import (
 )
 from .constructs import READERS, Constructs
 from .tree import Call, Expr, Member, Token
+from .tree import Sequence as Items
 
 # Functions that make the node as it stands, folding nothing.
 _NODES: dict[str, type[BinaryOp]] = {

@@ -228,5 +228,5 @@ def _tree(value: SSAValue, depth: int = 8) -> Expr:
 def _evaluation_order(op: Operation) -> Iterable[SSAValue]:
     """Operands in the order in which the text evaluates them."""
     if isinstance(op, StoreOp):
-        return (op.value, *op.indices)
+        return (op.value, *op.indices, *([op.predicate] if op.predicate is not None else []))
     return op.operands

@@ -214,10 +214,9 @@ def lower_allocate_const(f: FunctionLowering, op: tir.AllocateConstOp) -> None:
 def constant_global(name: str, type_: MemRefType, data: bytes) -> memref.GlobalOp:
     """A read-only global that holds `data`."""
     tensor = TensorType(type_.element_type, type_.shape)
-    # A bool is a byte in numpy and a bit in a dense attribute.
-    is_bool = type_.element_type == i1
-    raw = DenseIntOrFPElementsAttr(tensor, BytesAttr(data))  # pyright: ignore[reportArgumentType]
-    value = dense(tensor, list(data)) if is_bool else raw
+    if type_.element_type == i1:  # a byte in numpy, a bit in a dense attribute
+        data = bytes(dense(tensor, list(data)).data.data)
+    value = DenseIntOrFPElementsAttr(tensor, BytesAttr(data))  # pyright: ignore[reportArgumentType]
     return memref.GlobalOp.get(
         StringAttr(name),
         type_,

@@ -15,7 +15,7 @@ from ...dialects.tir.stmt import RegionsOp
 from ...support.walk import walk_ops
 from ..tir.regions import Ends, join, relax
 from ..tir.rewriting import builder_before, erase_if_dead
-from .structure import read_regions, write_regions
+from .structure import read_regions, scope_of, write_regions
 
 
 @dataclass(frozen=True)
@@ -139,14 +139,14 @@ def _touched(block: tir.BlockOp, analyzer: Analyzer, own: set[SSAValue]) -> tupl
         analyzer.bind(loop.loop_var, loop.min, loop.extent)
     inner = {atom for loop in loops if (atom := analyzer.expr(loop.loop_var).atom) is not None}
     for op in walk_ops(block):
-        if isinstance(op, AccessOp) and op.buffer not in own:
+        if isinstance(op, AccessOp) and op.buffer not in own and scope_of(op) is block:
             dims: list[Ends] = []
             for number, index in enumerate(op.indices):
                 e = analyzer.expr(index)
                 ends = relax(e, inner, analyzer) if inner else (e, e)
                 dims.append(ends or whole(op.buffer, analyzer).dims[number])
             (writes if isinstance(op, tir.StoreOp) else reads)[(op.buffer, tuple(dims))] = None
-        elif isinstance(op, tir.BlockOp) and op is not block:
+        elif isinstance(op, tir.BlockOp) and op is not block and scope_of(op) is block:
             bound = bindings_of(op, analyzer)
             for boxes, target in ((reads_of(op, analyzer), reads), (writes_of(op, analyzer), writes)):
                 for box in boxes:

@@ -34,7 +34,7 @@ from ..structure import (
     scope_of,
 )
 from .compute_inline import remove_block
-from .loops import name_value, require_block, require_loop
+from .loops import carry_values, name_value, require_block, require_loop, require_own_values
 
 
 @primitive
@@ -163,6 +163,7 @@ def _check_places(block: tir.BlockOp, loop: tir.ForOp, name: str) -> None:
         raise refuse(loop, f"{name}: loop '{under}' and block '{called}' are not in the same scope")
     if is_inside(block, loop):
         raise refuse(loop, f"{name}: loop '{under}' is around block '{called}' already")
+    require_own_values(block, name)
 
 
 def _check_kind(block: tir.BlockOp, name: str) -> None:
@@ -325,6 +326,9 @@ def _rebuild(
     anchor: Operation | None,
     analyzer: Analyzer,
 ) -> None:
+    domain_exprs = [
+        (analyzer.expr(a), analyzer.expr(b)) for a, b in zip(block.dom_mins, block.dom_extents, strict=True)
+    ]
     _detach(state, block)
     body = loop.body.block
     location = block.location
@@ -338,8 +342,8 @@ def _rebuild(
     conditions: list[Expr] = []
     starts: list[tuple[Expr, tir.ForOp | None]] = []
     zero: SSAValue | None = None
-    for axis, low, extent in zip(block.iter_vars, block.dom_mins, block.dom_extents, strict=True):
-        domain = (analyzer.expr(low), analyzer.simplify(analyzer.expr(low) + analyzer.expr(extent) - 1))
+    for axis, (low, extent) in zip(block.iter_vars, domain_exprs, strict=True):
+        domain = (low, analyzer.simplify(low + extent - 1))
         ends = domains.get(axis, domain)
         ends = _clipped(ends, domain, analyzer)
         count = _const_count(ends, analyzer)
@@ -371,15 +375,23 @@ def _rebuild(
         bindings.append(analyzer.to_ssa(e, builder, axis.type))
         if new is not None and const_int(new.extent) == 1:
             e = start
-        first = analyzer.expr(low)
-        for condition in (ge(e, first), lt(e, first + analyzer.expr(extent))):
+        for condition in (ge(e, first), lt(e, first + extent)):
             if not analyzer.can_prove(condition):
                 conditions.append(analyzer.simplify(condition))
     guard = logical_and(*conditions)
-    if guard == TRUE:
-        set_block(block, bindings=bindings, drop_predicate=True)
-    else:
-        set_block(block, bindings=bindings, predicate=analyzer.to_ssa(guard, builder, I1))
+    # The domains were written in the loops that the block has left.
+    types = [axis.type for axis in block.iter_vars]
+    mins = [analyzer.to_ssa(low, builder, t) for (low, _), t in zip(domain_exprs, types, strict=True)]
+    extents = [analyzer.to_ssa(extent, builder, t) for (_, extent), t in zip(domain_exprs, types, strict=True)]
+    predicate = None if guard == TRUE else analyzer.to_ssa(guard, builder, I1)
+    set_block(
+        block,
+        dom_mins=mins,
+        dom_extents=extents,
+        bindings=bindings,
+        predicate=predicate,
+        drop_predicate=predicate is None,
+    )
 
 
 def _clipped(ends: Ends, domain: Ends, analyzer: Analyzer) -> Ends:
@@ -404,6 +416,7 @@ def _const_count(ends: Ends, analyzer: Analyzer) -> Expr:
 
 def _detach(state: State, block: tir.BlockOp) -> None:
     """Takes a block out of its loops, which vanish when they hold nothing else."""
+    carry_values(block)
     marker = tir.BlockOp("", [], [], [], [], [])
     place = block.parent
     assert place is not None

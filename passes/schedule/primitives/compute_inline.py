@@ -23,8 +23,8 @@ from ..blocks import why_not_complete
 from ..errors import refuse
 from ..primitive import primitive
 from ..state import State
-from ..structure import in_order, is_inside, readers, scope_of, uses_in, writers
-from .loops import require_block
+from ..structure import child_under, in_order, is_inside, readers, scope_of, uses_in, writers
+from .loops import require_block, require_own_values
 
 
 @primitive
@@ -42,6 +42,7 @@ def compute_inline(state: State, block: tir.BlockOp) -> None:
         raise refuse(block, f"compute_inline: block '{block.block_name.data}' is no complete block: {reason}")
     if block.predicate is not None:
         raise refuse(block, f"compute_inline: block '{block.block_name.data}' has a predicate (T.where)")
+    require_own_values(block, "compute_inline")
     axes = list(block.iter_vars)
     analyzer = Analyzer()
     for number, index in enumerate(store.indices):
@@ -61,9 +62,10 @@ def compute_inline(state: State, block: tir.BlockOp) -> None:
     loads = _loads_outside(buffer, block, "compute_inline")
     if not users:
         raise refuse(block, f"compute_inline: nothing reads '{tir.buffer_name(buffer)}'")
+    nest = child_under(scope, block)
     for load in loads:
         values = {axis: index for axis, index in zip(store.indices, load.indices, strict=True) if axis in axes}
-        value = clone_value(store.value, values, builder_before(load), block)
+        value = clone_value(store.value, values, builder_before(load), nest)
         load.result.replace_all_uses_with(value)
         load.detach()
         load.erase()
@@ -160,6 +162,8 @@ def reverse_compute_inline(state: State, block: tir.BlockOp) -> None:
     if block.predicate is not None:
         raise refuse(block, f"reverse_compute_inline: block '{name}' has a predicate (T.where)")
     _require_covered(block, maker, row, stored_at, analyzer, fresh)
+    require_own_values(block, "reverse_compute_inline")
+    nest = child_under(scope, block)
     builder = builder_before(made)
     values: dict[SSAValue, SSAValue] = {}
     for variable in block.iter_vars:
@@ -168,8 +172,8 @@ def reverse_compute_inline(state: State, block: tir.BlockOp) -> None:
         values[variable] = fresh.to_ssa(fresh.simplify(inverse[atom]), builder, variable.type)
     for op in reading:
         values[op.result] = made.value
-    value = clone_value(store.value, values, builder, block)
-    indices = [clone_value(i, values, builder, block) for i in store.indices]
+    value = clone_value(store.value, values, builder, nest)
+    indices = [clone_value(i, values, builder, nest) for i in store.indices]
     new = builder.insert(tir.StoreOp(value, output, indices))
     new.attributes.update(store.attributes)
     made.detach()

@@ -172,7 +172,7 @@ def _init_block(
         old_axis = block.iter_vars[k]
         argument.name_hint = old_axis.name_hint
         old_axis.replace_uses_with_if(argument, lambda use: is_inside(use.operation, init))
-    _take_values(init, block, body.block)
+    _take_values(init, block, loop, body.block)
     move_to_end(init.body.block.ops, body.block)
     place = loop.parent
     assert place is not None
@@ -182,14 +182,14 @@ def _init_block(
     return new
 
 
-def _take_values(init: tir.InitOp, block: tir.BlockOp, into: Block) -> None:
-    """Copies values of the block's body that the init uses to the new block."""
+def _take_values(init: tir.InitOp, block: tir.BlockOp, loop: tir.ForOp, into: Block) -> None:
+    """Copies what the init uses of the block's body, and of the loops that it leaves, to the new block."""
     from .compute_inline import clone_value
 
     for op in list(walk_ops(init)):
         for index, operand in enumerate(op.operands):
             owner = operand.owner
-            if isinstance(owner, Operation) and owner.parent is block.body.block:
+            if isinstance(owner, Operation) and is_inside(owner, loop) and not is_inside(owner, init):
                 builder = builder_at_end(into, op.location)
                 axes = dict(
                     zip(
@@ -198,4 +198,4 @@ def _take_values(init: tir.InitOp, block: tir.BlockOp, into: Block) -> None:
                         strict=True,
                     )
                 )
-                op.operands[index] = clone_value(operand, axes, builder, block)
+                op.operands[index] = clone_value(operand, axes, builder, loop)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import pairwise
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from ....dialects import tir
+from ....support.walk import walk_ops
 from ...tir.rewriting import builder_before, move_to_end
 from ..errors import describe, refuse
-from ..structure import const_int
+from ..structure import child_under, const_int, is_inside, scope_of
 
 
 def require_loop(op: Operation, primitive: str) -> tir.ForOp:
@@ -63,3 +64,54 @@ def name_value(loop: tir.ForOp) -> None:
     """Has the loop's variable bear its name in printed IR."""
     name = loop.var_name.data
     loop.loop_var.name_hint = name if SSAValue.is_valid_name(name) else None
+
+
+def require_own_values(block: tir.BlockOp, primitive: str) -> None:
+    """Raises when a block's body uses a loop variable that none of its axes is bound to: it cannot move out of that loop."""
+    for op in walk_ops(block):
+        if op is block:
+            continue
+        for value in _leaves(op.operands, block):
+            loop = value.owner.parent_op() if isinstance(value.owner, Block) else None
+            if isinstance(loop, tir.ForOp) and not is_inside(loop, block) and scope_of(loop) is scope_of(block):
+                raise refuse(
+                    op,
+                    f"{primitive}: block '{block.block_name.data}' uses loop '{loop.var_name.data}' other than through an axis",
+                    "bind an axis of the block to the loop",
+                )
+
+
+def _leaves(values: Iterable[SSAValue], block: tir.BlockOp) -> Iterable[SSAValue]:
+    """What values that are computed outside of a block come from."""
+    pending, seen = list(values), set[SSAValue]()
+    while pending:
+        value = pending.pop()
+        if value in seen:
+            continue
+        seen.add(value)
+        if isinstance(value, OpResult):
+            if not is_inside(value.op, block):
+                pending += value.op.operands
+        else:
+            yield value
+
+
+def carry_values(block: tir.BlockOp) -> None:
+    """Copies into a block the values that its body uses from the loops around it, which it is about to leave."""
+    from .compute_inline import clone_value
+
+    scope = scope_of(block)
+    nest = child_under(scope, block)
+    made: dict[SSAValue, SSAValue] = {}
+    first = block.body.block.first_op
+    if nest is block or first is None:
+        return
+    builder = builder_before(first)
+    for op in list(walk_ops(block)):
+        if op is block:
+            continue
+        for index, operand in enumerate(op.operands):
+            if isinstance(operand, OpResult) and is_inside(operand.op, nest) and not is_inside(operand.op, block):
+                if operand not in made:
+                    made[operand] = clone_value(operand, made, builder, nest)
+                op.operands[index] = made[operand]

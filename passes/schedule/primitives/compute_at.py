@@ -370,7 +370,7 @@ def _rebuild(
             if const_int(new.extent) != 1:
                 analyzer.bind(new.loop_var, new.min, new.extent)
     builder = builder_before(block, location)
-    for (start, new), axis, low, extent in zip(starts, block.iter_vars, block.dom_mins, block.dom_extents, strict=True):
+    for (start, new), axis, (first, extent) in zip(starts, block.iter_vars, domain_exprs, strict=True):
         e = start if new is None else analyzer.simplify(start + analyzer.expr(new.loop_var))
         bindings.append(analyzer.to_ssa(e, builder, axis.type))
         if new is not None and const_int(new.extent) == 1:

@@ -44,6 +44,8 @@ class _Vectorizer:
         self.mapped: dict[SSAValue, SSAValue] = {}
         self.masks: list[SSAValue] = []
         self.views: dict[SSAValue, SSAValue] = {}
+        self.choosing = False
+        """Whether a side of a lane-by-lane choice is being rebuilt: its loads are for the lanes of the mask only."""
         self.shared_loads = False
         """Whether the region rebuilt last, under a mask, loads what all lanes share."""
         for outer in reversed([op for op in enclosing(loop) if isinstance(op, tir.ForOp)]):
@@ -291,6 +293,10 @@ class _Vectorizer:
             raise _Serial
         buffer, indices = self.indices(op, builder)
         varying = bool(indices) and lanes_of(indices[-1].type) > 1
+        if self.choosing and indices and not varying:
+            # Only some lanes may read it, perhaps none.
+            indices[-1] = self.spread(indices[-1], builder)
+            varying = True
         mask = self.masks[-1] if self.masks and varying else None
         self.shared_loads = self.shared_loads or (bool(self.masks) and not varying)
         new = builder.insert(tir.LoadOp(buffer, indices, mask))
@@ -411,28 +417,45 @@ class _Vectorizer:
         return builder.insert(new).results[0]
 
     def choice(self, op: tir.IfThenElseOp, builder: Builder) -> SSAValue:
-        """T.if_then_else: one choice for all lanes, or lane by lane."""
+        """T.if_then_else: one choice for all lanes, or both sides, each loading for its own lanes only, and a select."""
         condition = self.value(op.condition, builder)
-        varying = lanes_of(condition.type) > 1 or self.is_varying(op.result)
+        if lanes_of(condition.type) > 1:
+            return self.lane_choice(op, condition, builder)
+        varying = self.is_varying(op.result)
         regions: list[Region] = []
-        outer, self.masks = self.masks, self.masks if lanes_of(condition.type) == 1 else []
         for region in (op.then_region, op.else_region):
             block = Block()
             inner = Builder(InsertPoint.at_end(block))
             inner.operation_insertion_handler = builder.operation_insertion_handler
             saved = dict(self.mapped)
-            last = region.block.last_op
-            assert isinstance(last, tir.YieldOp)
-            self.block((o for o in region.block.ops if o is not last), inner)
-            value = self.value(last.values[0], inner)
+            value = self.side(region, inner)
             inner.insert(tir.YieldOp(self.spread(value, inner) if varying else value))
             self.mapped = saved
             regions.append(Region(block))
-        self.masks = outer
         type_ = with_lanes(op.result.type, self.lanes) if varying else op.result.type
-        if lanes_of(condition.type) > 1 and outer:
-            condition = builder.insert(tir.AndOp(condition, outer[-1])).result
         return builder.insert(tir.IfThenElseOp(condition, regions[0], regions[1], type_)).result
+
+    def side(self, region: Region, builder: Builder) -> SSAValue:
+        """What one side of a choice gives, rebuilt at `builder`."""
+        last = region.block.last_op
+        assert isinstance(last, tir.YieldOp)
+        self.block((o for o in region.block.ops if o is not last), builder)
+        return self.value(last.values[0], builder)
+
+    def lane_choice(self, op: tir.IfThenElseOp, condition: SSAValue, builder: Builder) -> SSAValue:
+        """A choice that differs between lanes."""
+        values: list[SSAValue] = []
+        for region, negated in ((op.then_region, False), (op.else_region, True)):
+            mask = builder.insert(tir.NotOp(condition)).result if negated else condition
+            if self.masks:
+                mask = builder.insert(tir.AndOp(self.masks[-1], mask)).result
+            saved, choosing = dict(self.mapped), self.choosing
+            self.masks.append(mask)
+            self.choosing = True
+            values.append(self.spread(self.side(region, builder), builder))
+            self.masks.pop()
+            self.mapped, self.choosing = saved, choosing
+        return builder.insert(tir.SelectOp(condition, values[0], values[1])).result
 
 
 def _conjuncts(condition: SSAValue) -> list[SSAValue]:

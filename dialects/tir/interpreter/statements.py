@@ -319,7 +319,8 @@ def _predicated(
 ) -> Array:
     """A vector load under a predicate: lanes where it is false are not read, and give 0."""
     before, lanes = f.mask, np.asarray(predicate)
-    safe = [np.where(lanes, i, 0) if isinstance(i, np.ndarray) else i for i in indices]
+    # Only the last index is a vector, and differs between lanes.
+    safe = [*indices[:-1], np.where(lanes, indices[-1], 0)] if access.vector else indices
     try:
         values = access.read(f, view, safe)
     finally:

@@ -9,7 +9,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[2] / "corpus"))
-from reference import corpus_dir
+from reference import corpus_dir  # pyright: ignore[reportMissingImports]
 from replay import available, replay, same_results
 
 # What is otherwise than TVM 0.16, and why.

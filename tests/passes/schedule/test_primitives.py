@@ -63,7 +63,7 @@ def run(module: Any) -> list[np.ndarray[Any, Any]]:
     (function,) = [op for op in module.body.block.ops if isinstance(op, PrimFuncOp)]
     generator = np.random.default_rng(1)
     values = {
-        name.data: generator.integers(0, 9, param.type.static_shape).astype(np.float32)
+        name.data: generator.integers(0, 9, param.type.static_shape).astype(np.float32)  # pyright: ignore[reportAttributeAccessIssue]
         for name, param in zip(function.param_names.data, function.params, strict=True)
     }
     interpret_prim_func(function, values, module)

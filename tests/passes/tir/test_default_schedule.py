@@ -1,0 +1,221 @@
+"""default-schedule: scheduled functions compute what they did, have the shape that the rules promise, on every target."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mirstack
+import numpy as np
+import pytest
+from mirstack.parser import parse_mir, print_mir
+from mirstack.passes.tir.default_rules.contraction import choose_tile
+from mirstack.passes.tir.default_schedule import DefaultSchedule
+from mirstack.support.diagnostics import MirError
+from mirstack.support.target import named
+from xdsl.context import Context
+
+CPUS = ("x86-64", "haswell", "znver4", "neoverse-n1")
+
+
+def scheduled(text: str, cpu: str = "znver4", threads: int = 4) -> str:
+    """The script after default-schedule, which must read back."""
+    module = parse_mir(text)
+    DefaultSchedule(cpu=cpu, threads=threads).apply(Context(), module)
+    printed = print_mir(module)
+    assert print_mir(parse_mir(printed)) == printed
+    return printed
+
+
+def matmul(m: int, n: int, k: int, transposed: bool = True, dtype: str = "float32") -> str:
+    """C = relu(A B + b), B given as n x k or k x n."""
+    shape, index = (f"({n}, {k})", "vj, vk") if transposed else (f"({k}, {n})", "vk, vj")
+    return f"""
+@T.prim_func
+def main(A: T.Buffer(({m}, {k}), "{dtype}"), B: T.Buffer({shape}, "{dtype}"), b: T.Buffer(({n},), "{dtype}"), D: T.Buffer(({m}, {n}), "{dtype}")):
+    T.func_attr({{"tir.noalias": T.bool(True)}})
+    C = T.alloc_buffer(({m}, {n}), "{dtype}")
+    for i, j, k in T.grid({m}, {n}, {k}):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = T.{dtype}(0)
+            C[vi, vj] = C[vi, vj] + A[vi, vk] * B[{index}]
+    for i, j in T.grid({m}, {n}):
+        with T.block("D"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            D[vi, vj] = T.max(C[vi, vj] + b[vj], T.{dtype}(0))
+"""
+
+
+def run(text: str, arrays: list[np.ndarray[Any, Any]], cpu: str | None = None) -> None:
+    """Runs the function on the arrays, in place; also with the bare loops, to the same end."""
+    copies = [a.copy() for a in arrays]
+    mirstack.compile(mirstack.parse(text), cpu=cpu)(*arrays)
+    mirstack.compile(mirstack.parse(text), opt_level=0)(*copies)
+    for ours, plain in zip(arrays, copies, strict=True):
+        np.testing.assert_allclose(ours, plain, rtol=2e-5, atol=1e-4)
+
+
+@pytest.mark.parametrize("transposed", [True, False])
+@pytest.mark.parametrize(
+    "shape",
+    [(1, 10, 128), (3, 7, 5), (8, 48, 256), (16, 64, 160), (33, 17, 29), (64, 50, 100), (67, 131, 41), (128, 96, 64)],
+)
+def test_contraction_computes_the_product(shape: tuple[int, int, int], transposed: bool) -> None:
+    m, n, k = shape
+    rng = np.random.default_rng(0)
+    a, b = rng.standard_normal((m, k)), rng.standard_normal((n, k) if transposed else (k, n))
+    bias = rng.standard_normal(n)
+    arrays = [x.astype(np.float32) for x in (a, b, bias, np.zeros((m, n)))]
+    run(matmul(m, n, k, transposed), arrays)
+    expected = np.maximum(a @ (b.T if transposed else b) + bias, 0)
+    np.testing.assert_allclose(arrays[3], expected, rtol=1e-4, atol=1e-4)
+
+
+def test_contraction_on_avx2() -> None:
+    rng = np.random.default_rng(0)
+    arrays = [rng.standard_normal(s).astype(np.float32) for s in ((61, 70), (45, 70), (45,), (61, 45))]
+    run(matmul(61, 45, 70), arrays, cpu="haswell")
+
+
+def test_contraction_in_double() -> None:
+    rng = np.random.default_rng(0)
+    arrays = [rng.standard_normal(s) for s in ((32, 40), (24, 40), (24,), (32, 24))]
+    run(matmul(32, 24, 40, dtype="float64"), arrays)
+
+
+@pytest.mark.parametrize("cpu", CPUS)
+def test_contraction_is_tiled_for_the_target(cpu: str) -> None:
+    target = named(cpu)
+    tile = choose_tile(256, 256, target.lanes(4), target.vector_registers)
+    text = scheduled(matmul(256, 256, 256), cpu)
+    assert tile.rows * tile.vectors + tile.vectors < target.vector_registers
+    assert f"T.vectorized({tile.lanes})" in text and f"T.unroll({tile.rows})" in text
+    for part in ('T.block("C_init")', 'T.block("C_update")', 'T.block("D")', 'scope="local"', "T.parallel("):
+        assert part in text
+
+
+def test_what_follows_is_applied_to_the_tile() -> None:
+    text = scheduled(matmul(100, 100, 100), threads=1)
+    assert text.index("C_update") < text.index('T.block("D")') and 'C_pad")' not in text
+    assert "T.parallel" not in text
+
+
+def test_few_rows_are_not_packed() -> None:
+    text = scheduled(matmul(4, 64, 512), threads=1)
+    assert 'alloc_buffer((4, 64), scope="local")' in text and "vectorized" not in text
+
+
+def test_scheduled_functions_are_left_alone() -> None:
+    text = (
+        matmul(64, 64, 64)
+        .replace("T.grid(64, 64, 64)", "T.grid(64, 64, 64)")
+        .replace("for i, j in T.grid(64, 64):", "for i in T.parallel(64):\n        for j in range(64):")
+        .replace(
+            '        with T.block("D"):\n            vi, vj', '            with T.block("D"):\n                vi, vj'
+        )
+        .replace("            D[vi, vj]", "                D[vi, vj]")
+    )
+    assert scheduled(text) == print_mir(parse_mir(text))
+
+
+ELEMENTWISE = """
+@T.prim_func
+def main(A: T.Buffer(({n}, {m}), "float32"), b: T.Buffer(({m},), "float32"), C: T.Buffer(({n}, {m}), "float32")):
+    T.func_attr({{"tir.noalias": T.bool(True)}})
+    B = T.alloc_buffer(({n}, {m}))
+    for i, j in T.grid({n}, {m}):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj] * T.float32(2)
+    for i, j in T.grid({n}, {m}):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = T.exp(B[vi, vj]) + b[vj]
+"""
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (5, 3), (7, 16), (9, 33), (64, 100), (128, 257)])
+def test_elementwise(shape: tuple[int, int]) -> None:
+    n, m = shape
+    rng = np.random.default_rng(0)
+    a, b, c = (rng.standard_normal(s).astype(np.float32) for s in (shape, (m,), shape))
+    arrays = [a, b, c]
+    run(ELEMENTWISE.format(n=n, m=m), arrays)
+    np.testing.assert_allclose(c, np.exp(a * 2) + b, rtol=1e-5, atol=1e-5)
+
+
+def test_elementwise_is_inlined_and_vectorized() -> None:
+    text = scheduled(ELEMENTWISE.format(n=512, m=512))
+    assert 'T.block("B")' not in text and "T.vectorized(16)" in text and "T.parallel(512)" in text
+
+
+def test_small_kernels_stay_on_one_thread() -> None:
+    assert "T.parallel" not in scheduled(ELEMENTWISE.format(n=8, m=16))
+
+
+SOFTMAX = """
+@T.prim_func
+def main(A: T.Buffer(({n}, {m}), "float32"), D: T.Buffer(({n}, {m}), "float32")):
+    T.func_attr({{"tir.noalias": T.bool(True)}})
+    M = T.alloc_buffer(({n},))
+    E = T.alloc_buffer(({n}, {m}))
+    S = T.alloc_buffer(({n},))
+    for i, k in T.grid({n}, {m}):
+        with T.block("M"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                M[vi] = T.min_value("float32")
+            M[vi] = T.max(M[vi], A[vi, vk])
+    for i, j in T.grid({n}, {m}):
+        with T.block("E"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            E[vi, vj] = T.exp(A[vi, vj] - M[vi])
+    for i, k in T.grid({n}, {m}):
+        with T.block("S"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                S[vi] = T.float32(0)
+            S[vi] = S[vi] + E[vi, vk]
+    for i, j in T.grid({n}, {m}):
+        with T.block("D"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            D[vi, vj] = E[vi, vj] / S[vi]
+"""
+
+
+@pytest.mark.parametrize("shape", [(1, 10), (6, 50), (32, 128), (70, 1000)])
+def test_softmax_runs_row_by_row(shape: tuple[int, int]) -> None:
+    n, m = shape
+    rng = np.random.default_rng(0)
+    a, d = rng.standard_normal(shape).astype(np.float32), np.zeros(shape, np.float32)
+    run(SOFTMAX.format(n=n, m=m), [a, d])
+    e = np.exp(a - a.max(1, keepdims=True))
+    np.testing.assert_allclose(d, e / e.sum(1, keepdims=True), rtol=1e-5)
+    text = scheduled(SOFTMAX.format(n=64, m=256))
+    # One loop over rows holds every stage.
+    assert text.count("range(64)") + text.count("T.parallel(64)") == 1
+
+
+COLUMN_SUM = """
+@T.prim_func
+def main(A: T.Buffer((40, 70), "float32"), C: T.Buffer((70,), "float32")):
+    for j, k in T.grid(70, 40):
+        with T.block("C"):
+            vj, vk = T.axis.remap("SR", [j, k])
+            with T.init():
+                C[vj] = T.float32(0)
+            C[vj] = C[vj] + A[vk, vj]
+"""
+
+
+def test_reduction_over_rows_is_vectorized_over_columns() -> None:
+    a, c = np.random.default_rng(0).standard_normal((40, 70)).astype(np.float32), np.zeros(70, np.float32)
+    run(COLUMN_SUM, [a, c])
+    np.testing.assert_allclose(c, a.sum(0), rtol=1e-5)
+    assert "T.vectorized(16)" in scheduled(COLUMN_SUM)
+
+
+def test_unknown_processor() -> None:
+    with pytest.raises(MirError, match="nothing is known of a processor 'pentium'"):
+        DefaultSchedule(cpu="pentium").apply(Context(), parse_mir(COLUMN_SUM))

@@ -71,10 +71,12 @@ def cache_read(
         anchor = child_under(holder, makers[0]).next_op
     else:
         anchor = next((op for op in scope.body.block.ops if isinstance(op, tir.ForOp | tir.BlockOp)), None)
-    copy = _new_buffer(state, scope, buffer, storage_scope, box, analyzer)
+    # In a loop the box moves from turn to turn: the copy then has the buffer's own shape and indices.
+    extent = whole(buffer, analyzer) if isinstance(holder, tir.ForOp) else box
+    copy = _new_buffer(state, scope, buffer, storage_scope, extent, analyzer)
     cached = _copy_block(state, holder, anchor, buffer, copy, box, analyzer, tir.buffer_name(copy), into_copy=True)
     for user in users:
-        retarget(user, buffer, copy, [low for low, _ in box.dims])
+        retarget(user, buffer, copy, [low for low, _ in extent.dims])
     return cached
 
 
@@ -107,8 +109,9 @@ def cache_write(
     holder = _common([block, *following], scope) if following else scope
     box, analyzer = _covered([block], buffer, holder, reads=False)
     anchor = child_under(holder, block).next_op
-    copy = _new_buffer(state, scope, buffer, storage_scope, box, analyzer)
-    lows = [low for low, _ in box.dims]
+    extent = whole(buffer, analyzer) if isinstance(holder, tir.ForOp) else box
+    copy = _new_buffer(state, scope, buffer, storage_scope, extent, analyzer)
+    lows = [low for low, _ in extent.dims]
     for each in (block, *chosen):
         retarget(each, buffer, copy, lows)
     return _copy_block(state, holder, anchor, copy, buffer, box, analyzer, tir.buffer_name(copy), into_copy=False)
@@ -194,26 +197,24 @@ def _copy_block(
     *,
     into_copy: bool,
 ) -> tir.BlockOp:
-    """Loops and a block that copy a box, before `anchor` (None: at the end of `holder`); the copy counts from the box' start.
+    """Loops and a block that copy a box, before `anchor` (None: at the end of `holder`).
 
-    Axes run over the box. In a loop, the box starts elsewhere in each turn: they are bound to the start plus a loop, and run
-    over the whole dimension.
+    The copy counts from the start of the box, over which the axes run. In a loop, where the box starts elsewhere in each
+    turn, it does not: axes are bound to the start plus a loop, and run over the whole dimension.
     """
     type_ = index_type(source)
     lows = [low for low, _ in box.dims]
     extents = [analyzer.simplify(high - low + 1) for low, high in box.dims]
-    moving = isinstance(holder, tir.ForOp) and any(low.terms for low in lows)
+    moving = isinstance(holder, tir.ForOp)
 
     def place(builder: Builder, axes: Sequence[SSAValue], counts_from_start: bool) -> list[SSAValue]:
+        if moving or counts_from_start:
+            return list(axes)
         fresh = Analyzer()
-        out: list[SSAValue] = []
-        for axis, low in zip(axes, lows, strict=True):
-            if moving:
-                e = fresh.expr(axis) - low if counts_from_start else fresh.expr(axis)
-            else:
-                e = fresh.expr(axis) if counts_from_start else low + fresh.expr(axis)
-            out.append(axis if e == fresh.expr(axis) else fresh.to_ssa(e, builder, axis.type))
-        return out
+        return [
+            axis if low == Expr((), 0) else fresh.to_ssa(low + fresh.expr(axis), builder, axis.type)
+            for axis, low in zip(axes, lows, strict=True)
+        ]
 
     def value(builder: Builder, axes: Sequence[SSAValue]) -> SSAValue:
         return builder.insert(tir.LoadOp(source, place(builder, axes, not into_copy))).result
@@ -228,7 +229,7 @@ def _copy_block(
         value,
         analyzer=analyzer,
         starts=lows if moving else None,
-        domains=extents_of(target if not into_copy else source, analyzer) if moving else extents,
+        domains=extents_of(source, analyzer) if moving else extents,
         store_at=lambda builder, axes: place(builder, axes, into_copy),
         type_=type_,
     )

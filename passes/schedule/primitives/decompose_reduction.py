@@ -16,7 +16,7 @@ from ..errors import refuse
 from ..primitive import primitive
 from ..state import State
 from ..structure import is_inside, loops_above
-from .loops import name_value, require_block, require_loop
+from .loops import name_value, require_block, require_loop, require_own_values
 
 
 @primitive
@@ -42,6 +42,7 @@ def decompose_reduction(state: State, block: tir.BlockOp, loop: tir.ForOp) -> Op
         raise refuse(
             block, f"decompose_reduction: the bindings of block '{name}' are not affine in its loops: {reason}"
         )
+    require_own_values(block, "decompose_reduction")
     analyzer = Analyzer()
     loops = loops_above(block)
     place = loops.index(loop)

@@ -13,6 +13,7 @@ from xdsl.ir import Operation
 from ..dialects import te, tir
 from ..dialects.array import numpy_dtype
 from ..support.deep import in_deep_stack
+from ..support.words import counted
 from .entry import entry_kind, find_entry, name_of, relay_params
 from .executable import Array, Executable, Param, as_array, check_array
 
@@ -29,7 +30,7 @@ class InterpretedExecutable(Executable):
     def __call__(self, *args: Any) -> Any:
         if len(args) != len(self.params):
             names = ", ".join(param.name for param in self.params)
-            raise TypeError(f"{self.name} takes {len(self.params)} arguments ({names}), not {len(args)}")
+            raise TypeError(f"{self.name} takes {counted(len(self.params), 'argument')} ({names}), not {len(args)}")
         values: dict[str, Any] = {}
         for value, param in zip(args, self.params, strict=True):
             if not param.is_scalar:

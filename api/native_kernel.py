@@ -14,6 +14,7 @@ from ..lowering.llvm.jit import CompiledModule
 from ..lowering.pipeline import Options
 from ..lowering.tir.signature import BufferParam, HandleParam, KernelSignature, ScalarParam, Size
 from ..support.diagnostics import Diagnostic, MirError
+from ..support.words import counted
 from .executable import Array, Executable, Kind, Param, as_array, check_array
 from .native import messages_of
 from .threads import use_threads
@@ -63,7 +64,7 @@ class KernelExecutable(Executable):
         params, kinds = self.params, self._signature.params
         if len(args) != len(params):
             names = ", ".join(param.name for param in params)
-            raise TypeError(f"{self.name} takes {len(params)} arguments ({names}), not {len(args)}")
+            raise TypeError(f"{self.name} takes {counted(len(params), 'argument')} ({names}), not {len(args)}")
         passed: list[int | float] = []
         arrays: dict[str, Array] = {}
         scalars: dict[str, int] = {}

@@ -21,6 +21,7 @@ from ..lowering.relay.heap import CONTEXT_BYTES, DEPTH, END, STACK_LIMIT, TOP
 from ..lowering.relay.lower_relay_to_llvm import CONSTANTS, ENTRY, MEMORY
 from ..lowering.relay.memory_plan import ALIGNMENT
 from ..support.diagnostics import MirError
+from ..support.words import counted
 from .entry import rebuild, result_tensors
 from .executable import Array, Executable, Param, as_array, check_array
 from .native import messages_of
@@ -74,7 +75,7 @@ class RelayExecutable(Executable):
         inputs = self._inputs
         if len(args) != len(inputs):
             names = ", ".join(param.name for param in self.params)
-            raise TypeError(f"{self.name} takes {len(inputs)} arguments ({names}), not {len(args)}")
+            raise TypeError(f"{self.name} takes {counted(len(inputs), 'argument')} ({names}), not {len(args)}")
         arrays: list[Array] = []
         for value, (param, shape, dtype) in zip(args, inputs, strict=True):
             usual = type(value) is np.ndarray and value.dtype == dtype and value.shape == shape

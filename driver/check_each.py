@@ -16,6 +16,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from ..support.diagnostics import Diagnostic, MirError
+from ..support.words import counted
 from .instruments import Instrument
 
 if TYPE_CHECKING:
@@ -111,5 +112,5 @@ def array_difference(
     first = tuple(int(i) for i in np.argwhere(wrong)[0])
     place = f"[{', '.join(map(str, first))}]" if first else ""
     count = int(wrong.sum())
-    more = f" ({count} of {wrong.size} elements differ)" if wrong.size > 1 else ""
+    more = f" ({count} of {counted(wrong.size, 'element')} differ)" if wrong.size > 1 else ""
     return f"{place} was {old[first]}, now it is {new[first]}{more}"

@@ -18,6 +18,7 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp, StringAttr, TensorTyp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...support.diagnostics import MirError, error_at
+from ...support.words import counted
 from ..array import numpy_dtype
 from ..tir.types import type_to_dtype
 from .ir import (
@@ -285,7 +286,7 @@ class Interpreter:
             case _:
                 raise error_at(op, f"{_describe(callee)} is called, but is no function")
         if len(params) != len(args):
-            raise error_at(op, f"{callee!r} takes {len(params)} arguments, not {len(args)}")
+            raise error_at(op, f"{callee!r} takes {counted(len(params), 'argument')}, not {len(args)}")
         scope.values.update(zip(params, args, strict=True))
         self._enter(block, scope, frame, op)
 
@@ -458,7 +459,7 @@ def fits(value: Value, type: Attribute) -> bool:
 def _check_arguments(func: FuncOp, args: Sequence[Value]) -> None:
     name = func.sym_name.data
     if len(args) != len(func.params):
-        raise error_at(func, f"@{name} takes {len(func.params)} arguments, not {len(args)}")
+        raise error_at(func, f"@{name} takes {counted(len(func.params), 'argument')}, not {len(args)}")
     for param, label, value in zip(func.params, func.param_names.data, args, strict=True):
         if not fits(value, param.type):
             raise error_at(

@@ -28,6 +28,7 @@ from xdsl.irdl import IRDLOperation, irdl_op_definition, result_def, traits_def,
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
+from ...support.words import counted
 from .types import UNKNOWN
 
 if TYPE_CHECKING:
@@ -291,8 +292,7 @@ class Operator:
         """
         if arguments is not None and arguments != len(self.arguments):
             names = f" ({', '.join(self.arguments)})" if self.arguments else ""
-            plural = "" if len(self.arguments) == 1 else "s"
-            return f"{self.name} takes {len(self.arguments)} argument{plural}{names}, not {arguments}"
+            return f"{self.name} takes {counted(len(self.arguments), 'argument')}{names}, not {arguments}"
         for name, value in given.items():
             spec = self.specs.get(name)
             if spec is None:

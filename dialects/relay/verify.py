@@ -15,6 +15,7 @@ from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from ...support.symbols import lookup_symbol
+from ...support.words import counted
 from . import ir
 from .exhaustive import missing_case
 from .infer.unify import Mismatch, Unifier
@@ -50,7 +51,9 @@ def _verify_body(
     what: str, body: Region, params: Sequence[SSAValue], op: ir.FuncOp | ir.FnOp, result: Attribute
 ) -> None:
     if len(params) != len(op.param_names.data):
-        raise VerifyException(f"{what} has {len(params)} parameters and {len(op.param_names.data)} names")
+        raise VerifyException(
+            f"{what} has {counted(len(params), 'parameter')} and {counted(len(op.param_names.data), 'name')}"
+        )
     for names, kind in ((op.param_names, "parameters"), (op.type_params, "type parameters")):
         texts = [name.data for name in names.data]
         if len(set(texts)) != len(texts):
@@ -104,7 +107,7 @@ def _tuple_get_item(op: ir.TupleGetItemOp) -> None:
     if isinstance(type, TupleType):
         count = len(type.types.data)
         if not 0 <= index < count:
-            raise VerifyException(f"a tuple of {count} fields has no field {index}")
+            raise VerifyException(f"a tuple of {counted(count, 'field')} has no field {index}")
         _agree(f"field {index} of the tuple", type.types.data[index], op.result.type)
     elif isinstance(type, TensorType | FuncType | AdtType | RefType):
         raise VerifyException(f"only a tuple has fields: .{index} of {type_text(type)}")
@@ -157,10 +160,11 @@ def _verify_call(
 ) -> None:
     inputs = type.inputs.data
     if len(arguments) != len(inputs):
-        plural = "" if len(inputs) == 1 else "s"
-        raise VerifyException(f"{what} takes {len(inputs)} argument{plural}, not {len(arguments)}")
+        raise VerifyException(f"{what} takes {counted(len(inputs), 'argument')}, not {len(arguments)}")
     if type_args and len(type_args) != len(type.type_params.data):
-        raise VerifyException(f"{what} takes {len(type.type_params.data)} type arguments, not {len(type_args)}")
+        raise VerifyException(
+            f"{what} takes {counted(len(type.type_params.data), 'type argument')}, not {len(type_args)}"
+        )
     unifier = Unifier()
     type = unifier.instantiate(type, type_args)
     pairs = [
@@ -229,7 +233,9 @@ def _match(op: ir.MatchOp) -> None:
     """A clause for each pattern, all of one type; a block argument for each variable; no case left out of a complete match."""
     patterns = op.patterns.data
     if len(patterns) != len(op.clauses):
-        raise VerifyException(f"a match of {len(op.clauses)} clauses has {len(patterns)} patterns")
+        raise VerifyException(
+            f"a match of {counted(len(op.clauses), 'clause')} has {counted(len(patterns), 'pattern')}"
+        )
     if not patterns:
         raise VerifyException("a match needs one clause or more")
     for index, (pattern, region) in enumerate(zip(patterns, op.clauses, strict=True)):
@@ -257,7 +263,7 @@ def _verify_pattern(op: ir.MatchOp, pattern: Attribute) -> None:
                 type = _constructor(op, made.type_name.data, made.constructor.data)
                 if type is not None and len(type.inputs.data) != len(made.fields.data):
                     raise VerifyException(
-                        f"{made.constructor.data} has {len(type.inputs.data)} fields, its pattern {len(made.fields.data)}"
+                        f"{made.constructor.data} has {counted(len(type.inputs.data), 'field')}, its pattern {len(made.fields.data)}"
                     )
                 pending += made.fields.data
             case TuplePattern() as fields:

@@ -20,6 +20,7 @@ from xdsl.traits import NoTerminator, Pure, RecursiveMemoryEffect
 from xdsl.utils.exceptions import VerifyException
 
 from ...support.walk import walk_ops
+from ...support.words import counted
 from .. import tir
 from ..tir.buffer import NO_ATTRS
 from ..tir.types import type_to_dtype
@@ -124,7 +125,7 @@ class ComputeOp(IRDLOperation):
             raise VerifyException(f"the tensors of compute '{name}' have different shapes")
         if not len(self.iter_names.data) == len(self.axes) == type.rank:
             raise VerifyException(
-                f"compute '{name}' has {type.rank} dimensions, but {len(self.axes)} axes and {len(self.iter_names.data)} names for them"
+                f"compute '{name}' has {counted(type.rank, 'dimension')}, but {counted(len(self.axes), 'axis')} and {counted(len(self.iter_names.data), 'name')} for them"
             )
         for axis, axis_name, extent in zip(self.axes, self.iter_names.data, extents_of(self.results[0]), strict=True):
             if axis.type != extent.type:
@@ -138,7 +139,7 @@ class ComputeOp(IRDLOperation):
         name = self.compute_name.data
         if not isinstance(self.body.block.last_op, tir.YieldOp) or len(self.values) != len(self.results):
             raise VerifyException(
-                f"the body of compute '{name}' must yield {len(self.results)} values, one for each tensor"
+                f"the body of compute '{name}' must yield {counted(len(self.results), 'value')}, one for each tensor"
             )
         for value, result in zip(self.values, self.results_, strict=True):
             assert isinstance(result.type, TensorType)
@@ -308,7 +309,7 @@ class ExternOp(IRDLOperation):
         count = sum(r.type.open_dims for r in self.results_)
         if count != len(self.shape):
             raise VerifyException(
-                f"the results of extern '{name}' have {count} symbolic extents, but {len(self.shape)} values for them"
+                f"the results of extern '{name}' have {counted(count, 'symbolic extent')}, but {counted(len(self.shape), 'value')} for them"
             )
         buffers = [t.buffer() for t in types if isinstance(t, TensorType)]
         if [a.type for a in self.body.block.args] != buffers:

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 from xdsl.dialects.builtin import LocationAttr
 
+from ...support.words import counted
 from . import arithmetic as ar
 from . import expr as ex
 from .expr import Call, Const, Expr, ExprLike, Var, convert, current_location, describe, fail, items_of
@@ -40,7 +41,7 @@ class Buffer:
         several = given if isinstance(given, (tuple, list)) else (given,)
         if len(several) != len(self.dims):
             raise fail(
-                f"buffer '{self.name}' has {len(self.dims)} dimensions, but is accessed with {len(several)} indices"
+                f"buffer '{self.name}' has {counted(len(self.dims), 'dimension')}, but is accessed with {counted(len(several), 'index')}"
             )
         indices = tuple(convert(i, d.dtype) for i, d in zip(several, self.dims, strict=True))
         for number, index in enumerate(indices):
@@ -234,7 +235,7 @@ def extern(
     else:
         dtypes = [dtype] * len(shapes) if isinstance(dtype, str) else list(dtype)
     if len(dtypes) != len(shapes):
-        raise fail(f"te.extern has {len(shapes)} result shapes, but {len(dtypes)} dtypes")
+        raise fail(f"te.extern has {counted(len(shapes), 'result shape')}, but {counted(len(dtypes), 'dtype')}")
     for result_dtype in dtypes:
         checked_dtype(result_dtype, f"a result of '{name}'")
     ins = tuple(Buffer(t.name, t.dims, t.dtype) for t in inputs)

@@ -16,6 +16,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from ...support.deep import in_deep_stack
 from ...support.diagnostics import error_at
+from ...support.words import counted
 from .. import tir
 from ..tir.interpreter.scalar import binary_function
 from ..tir.interpreter.values import dtype_of
@@ -114,7 +115,7 @@ class _Run:
         shape = np.shape(array)
         extents = extents_of(value)
         if len(shape) != len(extents):
-            raise error_at(value, f"parameter '{name}' has {len(extents)} dimensions, not {len(shape)}")
+            raise error_at(value, f"parameter '{name}' has {counted(len(extents), 'dimension')}, not {len(shape)}")
         for extent, size in zip(extents, shape, strict=True):
             if not isinstance(extent, SSAValue) or not isinstance(extent.owner, tir.VarOp):
                 continue
@@ -268,7 +269,8 @@ class _Run:
             first = self.arrays[init]
             if len(first) > len(array):
                 raise error_at(
-                    op, f"scan '{op.scan_name.data}' begins with {len(first)} steps, but has only {len(array)}"
+                    op,
+                    f"scan '{op.scan_name.data}' begins with {counted(len(first), 'step')}, but has only {len(array)}",
                 )
             array[: len(first)] = first
             self.arrays[state] = self.arrays[update] = self.arrays[result] = array

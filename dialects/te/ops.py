@@ -34,6 +34,7 @@ from xdsl.traits import (
 )
 from xdsl.utils.exceptions import VerifyException
 
+from ...support.words import counted
 from .. import tir
 from ..tir.buffer import NO_ATTRS
 from ..tir.types import I1, I32, I64, ReducerType, type_to_dtype
@@ -55,7 +56,7 @@ def tensor_name(value: SSAValue) -> str:
 def check_shape(name: str, type: TensorType, values: Sequence[SSAValue]) -> None:
     if type.open_dims != len(values):
         raise VerifyException(
-            f"tensor '{name}' has {type.open_dims} symbolic extents, but {len(values)} values for them"
+            f"tensor '{name}' has {counted(type.open_dims, 'symbolic extent')}, but {counted(len(values), 'value')} for them"
         )
     for value in values:
         if value.type not in (I32, I64):
@@ -207,7 +208,7 @@ class ReadOp(IRDLOperation):
         assert isinstance(type, TensorType)
         if len(self.indices) != type.rank:
             raise VerifyException(
-                f"tensor '{name}' has {type.rank} dimensions, but is read with {len(self.indices)} indices"
+                f"tensor '{name}' has {counted(type.rank, 'dimension')}, but is read with {counted(len(self.indices), 'index')}"
             )
         for number, index in enumerate(self.indices):
             if not isinstance(index.type, IntegerType) or index.type == I1:

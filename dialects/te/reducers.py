@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ...support.words import counted
 from . import arithmetic as ar
 from .expr import Const, Expr, ExprLike, IterVar, Var, convert, current_location, describe, fail, items_of
 from .tensor import Reduce, ReducerInstance, Reduction
@@ -81,7 +82,9 @@ class CommReducer:
             condition = None
         inits = () if init is None else items_of(init) or (init,)
         if inits and len(inits) != len(sources):
-            raise fail(f"te.{self.name} reduces {len(sources)} values, but has {len(inits)} initial values")
+            raise fail(
+                f"te.{self.name} reduces {counted(len(sources), 'value')}, but has {counted(len(inits), 'initial value')}"
+            )
         begin = tuple(ar.cast(s.dtype, convert(v)) for v, s in zip(inits, sources, strict=bool(inits)))
         reduction = Reduction(self._at(sources, several), sources, axes, condition, begin)
         results = tuple(Reduce(reduction, i) for i in range(len(sources)))

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from ...support.words import counted
 from . import arithmetic as ar
 from . import expr as ex
 from .expr import Const, Expr, ExprLike, IterVar, Var, convert, current_location, describe, fail, items_of
@@ -88,7 +89,7 @@ class Tensor:
     def __call__(self, *indices: ExprLike) -> Expr:
         if len(indices) != len(self.dims):
             raise fail(
-                f"tensor '{self.name}' has {len(self.dims)} dimensions, but is read with {len(indices)} indices",
+                f"tensor '{self.name}' has {counted(len(self.dims), 'dimension')}, but is read with {counted(len(indices), 'index')}",
             )
         return Read(self, indices)
 
@@ -337,14 +338,16 @@ def argument_names(fcompute: Callable[..., object], ndim: int, varargs_names: Se
         rest = ndim - len(names)
         if varargs_names is not None:
             if len(varargs_names) != rest:
-                raise fail(f"varargs_names has {len(varargs_names)} names for {rest} axes")
+                raise fail(f"varargs_names has {counted(len(varargs_names), 'name')} for {counted(rest, 'axis')}")
             names += varargs_names
         else:
             names += [f"i{i}" for i in range(rest)]
     elif not names:
         return [f"i{i}" for i in range(ndim)] if ndim else []
     if len(names) != ndim:
-        raise fail(f"the function of a compute has {len(names)} arguments, but the shape has {ndim} dimensions")
+        raise fail(
+            f"the function of a compute has {counted(len(names), 'argument')}, but the shape has {counted(ndim, 'dimension')}"
+        )
     return names
 
 

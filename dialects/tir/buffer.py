@@ -32,6 +32,7 @@ from xdsl.irdl import (
 from xdsl.traits import MemoryAllocEffect, MemoryReadEffect, MemoryWriteEffect, Pure
 from xdsl.utils.exceptions import VerifyException
 
+from ...support.words import counted
 from ..array import ArrayValueAttr
 from .types import I1, BufferType, HandleType, RegionType, element_of, is_scalable, lanes_of, type_to_dtype, with_lanes
 
@@ -107,15 +108,15 @@ class BufferOp(IRDLOperation):
         name = self.var_name.data
         if _open(self.result.type.shape.data) != len(self.shape):
             raise VerifyException(
-                f"buffer '{name}' has {_open(self.result.type.shape.data)} symbolic extents, but {len(self.shape)} values for them"
+                f"buffer '{name}' has {counted(_open(self.result.type.shape.data), 'symbolic extent')}, but {counted(len(self.shape), 'value')} for them"
             )
         if len(self.stride_dims.data) > self.result.type.rank:
             raise VerifyException(
-                f"buffer '{name}' has {self.result.type.rank} dimensions, but {len(self.stride_dims.data)} strides"
+                f"buffer '{name}' has {counted(self.result.type.rank, 'dimension')}, but {counted(len(self.stride_dims.data), 'stride')}"
             )
         if _open(self.stride_dims.data) != len(self.strides):
             raise VerifyException(
-                f"buffer '{name}' has {_open(self.stride_dims.data)} symbolic strides, but {len(self.strides)} values for them"
+                f"buffer '{name}' has {counted(_open(self.stride_dims.data), 'symbolic stride')}, but {counted(len(self.strides), 'value')} for them"
             )
 
 
@@ -182,7 +183,7 @@ class BufferGetOp(IRDLOperation):
         rank = buffer_type(self.buffer).rank
         if self.dim is not None and not 0 <= self.dim.value.data < rank:
             raise VerifyException(
-                f"dimension {self.dim.value.data} of '{field}' is outside the buffer's {rank} dimensions"
+                f"dimension {self.dim.value.data} of '{field}' is outside the buffer's {counted(rank, 'dimension')}"
             )
 
 
@@ -209,7 +210,9 @@ class BufferRegionOp(IRDLOperation):
     def verify_(self) -> None:
         rank = buffer_type(self.buffer).rank
         if len(self.mins) != rank or len(self.extents) != rank:
-            raise VerifyException(f"a region of '{buffer_name(self.buffer)}' needs {rank} ranges, not {len(self.mins)}")
+            raise VerifyException(
+                f"a region of '{buffer_name(self.buffer)}' needs {counted(rank, 'range')}, not {len(self.mins)}"
+            )
 
 
 def accessed_type(buffer: BufferType, indices: Sequence[Attribute]) -> Attribute:
@@ -236,7 +239,7 @@ class AccessOp(IRDLOperation):
         name = buffer_name(self.buffer)
         if len(self.indices) != rank:
             raise VerifyException(
-                f"buffer '{name}' has {rank} dimensions, but is accessed with {len(self.indices)} indices"
+                f"buffer '{name}' has {counted(rank, 'dimension')}, but is accessed with {counted(len(self.indices), 'index')}"
             )
         for number, index in enumerate(self.indices):
             dtype = type_to_dtype(element_of(index.type))

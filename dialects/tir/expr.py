@@ -48,6 +48,7 @@ from xdsl.traits import (
 )
 from xdsl.utils.exceptions import VerifyException
 
+from ...support.words import counted
 from .intrinsics import Effect, intrinsic_effect
 from .types import I1, I32, StringType, element_of, lanes_of, type_to_dtype, with_lanes, with_lanes_of
 
@@ -473,7 +474,7 @@ class ShuffleOp(IRDLOperation):
         total = sum(lanes_of(v.type) for v in self.vectors)
         for index in self.indices.data:
             if not 0 <= index.data < total:
-                raise VerifyException(f"index {index.data} of T.Shuffle is outside its {total} elements")
+                raise VerifyException(f"index {index.data} of T.Shuffle is outside its {counted(total, 'element')}")
 
 
 class CallEffect(MemoryEffect):

@@ -34,6 +34,7 @@ from xdsl.traits import (
 )
 from xdsl.utils.exceptions import VerifyException
 
+from ...support.words import counted
 from .buffer import NO_ATTRS
 from .types import I1, I32, BufferType, RegionType, TokenType, type_to_dtype
 
@@ -83,7 +84,7 @@ class PrimFuncOp(IRDLOperation):
     def verify_(self) -> None:
         if len(self.param_names.data) != len(self.params):
             raise VerifyException(
-                f"function '{self.sym_name.data}' has {len(self.params)} parameters and {len(self.param_names.data)} names"
+                f"function '{self.sym_name.data}' has {counted(len(self.params), 'parameter')} and {counted(len(self.param_names.data), 'name')}"
             )
         for name, param in zip(self.param_names.data, self.params, strict=True):
             if isinstance(param.type, BufferType) and param.type.static_shape is None:
@@ -225,7 +226,7 @@ class BlockOp(IRDLOperation):
         groups = (self.iter_names.data, self.iter_types.data, self.dom_mins, self.dom_extents, self.bindings)
         if any(len(group) != count for group in groups):
             raise VerifyException(
-                f"block '{name}' has {count} axes, but not as many names, kinds, domains and bindings"
+                f"block '{name}' has {counted(count, 'axis')}, but not as many names, kinds, domains and bindings"
             )
         for iter_name, iter_type in zip(self.iter_names.data, self.iter_types.data, strict=True):
             if iter_type.data not in ITER_TYPES:

@@ -18,6 +18,7 @@ from numpy import ndarray
 from numpy.typing import NDArray
 
 from ...support.diagnostics import Diagnostic, MirError, file_loc
+from ...support.words import counted, with_article
 
 _C_CONTIGUOUS, _ALIGNED, _WRITEABLE = 0x0001, 0x0100, 0x0400
 """Bits of `ndarray.flags.num` (numpy's C API, "Array flags")."""
@@ -118,7 +119,9 @@ class NativeFunction:
         """Calls the function; raises TypeError or ValueError that names the parameter when an argument does not fit."""
         if len(arguments) != len(self._taken):
             names = ", ".join(parameter.name for parameter in self._taken)
-            raise TypeError(f"{self.name} takes {len(self._taken)} arguments ({names}), not {len(arguments)}")
+            raise TypeError(
+                f"{self.name} takes {counted(len(self._taken), 'argument')} ({names}), not {len(arguments)}"
+            )
         native: list[Any] = []
         append = native.append
         alive: list[object] = []
@@ -312,7 +315,9 @@ def _scalar(function: str, plan: _Plan, given: Any) -> int | float | bool:
         if not limits.min <= given <= limits.max:
             raise ValueError(f"{function}: parameter '{plan.name}' is {given}, which {plan.dtype} does not hold")
         return given
-    raise TypeError(f"{function}: parameter '{plan.name}' takes a {plan.dtype}, not {type(given).__name__} {given!r}")
+    raise TypeError(
+        f"{function}: parameter '{plan.name}' takes {with_article(str(plan.dtype))}, not {type(given).__name__} {given!r}"
+    )
 
 
 def _shape(shape: Sequence[int | str]) -> str:

@@ -23,6 +23,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from ...dialects import tir, vector_ext
 from ...dialects.tir.types import element_of, is_unsigned, lanes_of, type_to_dtype, with_lanes
 from ...support.diagnostics import error_at
+from ...support.words import counted
 from .emitter import FASTMATH_NONE, NO_FLAGS
 from .expressions import bind_choice, convert, is_float
 from .function import FunctionLowering, is_index_dtype
@@ -464,7 +465,9 @@ def _call_function(f: FunctionLowering, op: tir.CallOp) -> None:
             "inline it, or give it static shapes",
         )
     if len(callee.inputs) != len(op.arguments):
-        raise error_at(op, f"function '{name}' takes {len(callee.inputs)} arguments, not {len(op.arguments)}")
+        raise error_at(
+            op, f"function '{name}' takes {counted(len(callee.inputs), 'argument')}, not {len(op.arguments)}"
+        )
     args: list[SSAValue] = []
     for argument, type_ in zip(op.arguments, callee.inputs, strict=True):
         if isinstance(argument.type, tir.BufferType):

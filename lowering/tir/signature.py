@@ -21,6 +21,7 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, NoneTy
 from xdsl.ir import Attribute, Operation
 
 from ...support.diagnostics import Diagnostic, MirError
+from ...support.words import counted
 
 SIGNATURE = "mirstack.signature"
 
@@ -85,7 +86,9 @@ class KernelSignature:
         for param in buffers:
             shape = shapes[param.name]
             if len(shape) != len(param.shape):
-                raise _refuse(f"'{param.name}' has {len(shape)} dimensions, but the function takes {len(param.shape)}")
+                raise _refuse(
+                    f"'{param.name}' has {counted(len(shape), 'dimension')}, but the function takes {len(param.shape)}"
+                )
             for declared, given in zip(param.shape, shape, strict=True):
                 if isinstance(declared, str):
                     known.setdefault(declared, given)

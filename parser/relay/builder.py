@@ -12,6 +12,7 @@ from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 from ...dialects.relay import ir
 from ...dialects.relay.patterns import ConstructorPattern, TuplePattern, VarPattern, WildcardPattern
 from ...dialects.relay.types import UNKNOWN, RefType
+from ...support.words import counted
 from .calls import UNKNOWN_TYPE, CallReader
 from .reader import array_of, suggest
 from .scopes import Frame
@@ -373,7 +374,9 @@ class Builder(CallReader):
             self.error(pattern.token, f"unknown constructor '{name}'{hint}", "a variable is written %x, anything is _")
             return WildcardPattern()
         if found[1] != len(pattern.fields):
-            self.error(pattern.token, f"{name} has {found[1]} fields, its pattern here {len(pattern.fields)}")
+            self.error(
+                pattern.token, f"{name} has {counted(found[1], 'field')}, its pattern here {len(pattern.fields)}"
+            )
         fields = [self._pattern_attribute(p, names) for p in pattern.fields]
         return ConstructorPattern.get(found[0], name, fields)
 

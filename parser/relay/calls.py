@@ -20,6 +20,7 @@ from ...dialects.relay.operator import (
     to_attribute,
 )
 from ...dialects.relay.types import UNKNOWN
+from ...support.words import counted
 from ..items import ParseContext
 from .constants import ConstantError, Constants
 from .metadata import NODE, Metadata
@@ -272,7 +273,7 @@ class CallReader(ValueReader):
         values = arguments.values
         if len(values) != wanted:
             form = "ref_read(%r)" if wanted == 1 else "ref_write(%r, %x)"
-            self.error(token, f"{name} takes {wanted} arguments, not {len(values)}", f"it is written {form}")
+            self.error(token, f"{name} takes {counted(wanted, 'argument')}, not {len(values)}", f"it is written {form}")
             return self.poison
         op = ir.RefReadOp(values[0]) if wanted == 1 else ir.RefWriteOp(*values)
         op.location = self.at(token)

@@ -22,6 +22,7 @@ from xdsl.ir import Attribute
 from ...dialects.relay.types import UNKNOWN, AdtType, FuncType, RefType, TypeVarType
 from ...dialects.tir.types import dtype_to_type
 from ...support.diagnostics import MirError, error_at
+from ...support.words import counted
 from ..items import Item, ParseContext
 from ..lalr import Tokens
 from .lexer import SCALARS
@@ -218,7 +219,7 @@ class Reader:
             self.error(token, f"unknown type '{name}'{suggest(name, known)}", self._type_help(name))
             return UNKNOWN
         if len(arguments) != wanted:
-            self.error(token, f"the data type '{name}' takes {wanted} type arguments, not {len(arguments)}")
+            self.error(token, f"the data type '{name}' takes {counted(wanted, 'type argument')}, not {len(arguments)}")
             return UNKNOWN
         return AdtType.get(name, arguments)
 

@@ -17,6 +17,7 @@ from ...dialects.te import tensor as te
 from ...dialects.te.builder import func as build_func
 from ...dialects.te.expr import fail
 from ...dialects.te.ops import FuncOp
+from ...support.words import counted
 from . import tree
 from .calls import Calls
 from .names import Range, globals_of_te
@@ -141,9 +142,13 @@ class Evaluator(Calls):
                 case tree.Display():
                     parts = ex.items_of(value)
                     if parts is None:
-                        raise fail(f"{ex.describe(value)} cannot be taken apart into {len(target.items)} names")
+                        raise fail(
+                            f"{ex.describe(value)} cannot be taken apart into {counted(len(target.items), 'name')}"
+                        )
                     if len(parts) != len(target.items):
-                        raise fail(f"{len(parts)} values cannot be assigned to {len(target.items)} names")
+                        raise fail(
+                            f"{counted(len(parts), 'value')} cannot be assigned to {counted(len(target.items), 'name')}"
+                        )
                     for item, part in zip(target.items, parts, strict=True):
                         self._assign(item, part, scope)
                 case tree.Index():
@@ -214,7 +219,7 @@ class Evaluator(Calls):
         """The value of a call of a function of the text."""
         count = len(function.params)
         if len(arguments) < count or (len(arguments) > count and function.rest is None):
-            raise fail(f"'{function.name}' takes {count} arguments, but is called with {len(arguments)}")
+            raise fail(f"'{function.name}' takes {counted(count, 'argument')}, but is called with {len(arguments)}")
         self.calls += 1
         if self.calls > MOST_CALLS:
             raise fail(f"this statement makes more than {MOST_CALLS:,} calls of functions of the text")

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from ...dialects.te.expr import fail, items_of
+from ...support.words import counted
 from . import tree
 
 
@@ -60,13 +61,15 @@ class Function:
             if varargs_names is not None:
                 given = items_of(varargs_names) or ()
                 if len(given) != more or not all(isinstance(n, str) for n in given):
-                    raise fail(f"varargs_names must be {more} names here, one for each axis that *{self.rest} takes")
+                    raise fail(
+                        f"varargs_names must be {counted(more, 'name')} here, one for each axis that *{self.rest} takes"
+                    )
                 names += given
             else:
                 names += [f"i{i}" for i in range(more)]
         if len(names) != ndim:
             raise fail(
-                f"the function of a compute has {len(self.params)} parameters, but the shape has {ndim} dimensions"
+                f"the function of a compute has {counted(len(self.params), 'parameter')}, but the shape has {counted(ndim, 'dimension')}"
             )
         return names
 

@@ -14,6 +14,7 @@ from ...dialects.tir.expr import LetOp, VarOp
 from ...dialects.tir.operators import Const, Value, as_const
 from ...dialects.tir.stmt import BlockOp, ForOp, InitOp, ReadsOp, WritesOp
 from ...support.diagnostics import MirError
+from ...support.words import counted
 from .buffers import Buffers
 from .expressions import hint, segments
 from .regions import block_regions, copy_tree
@@ -212,7 +213,7 @@ class Blocks(Buffers):
         if not len(kinds) == len(loops) == len(names):
             self.fail(
                 call,
-                f"T.axis.remap has {len(names)} names, {len(kinds)} kinds and {len(loops)} loops",
+                f"T.axis.remap has {counted(len(names), 'name')}, {counted(len(kinds), 'kind')} and {counted(len(loops), 'loop')}",
                 "each axis has one letter (S or R) and one loop variable",
             )
         for name, kind, loop in zip(names, kinds, loops, strict=True):

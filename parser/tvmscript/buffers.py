@@ -13,6 +13,7 @@ from ...dialects.tir.buffer import NO_ATTRS, AllocateConstOp, AllocateOp, Buffer
 from ...dialects.tir.expr import NeOp, VarOp
 from ...dialects.tir.operators import Const
 from ...dialects.tir.types import DYNAMIC, F32, I1, I32, BufferType, Dim, HandleType, RegionType, type_to_dtype
+from ...support.words import counted
 from .calls import Calls
 from .expressions import hint
 from .linear import literal_int
@@ -75,7 +76,7 @@ class Buffers(Calls):
         if strides is not None and strides != "None":
             spec.strides = self.dims(strides, "strides", inline_names=True)
             if len(spec.strides) > len(spec.shape):
-                self.fail(strides, f"{len(spec.strides)} strides are given for {len(spec.shape)} dimensions")
+                self.fail(strides, f"{len(spec.strides)} strides are given for {counted(len(spec.shape), 'dimension')}")
         if offset is not None and offset != "None" and literal_int(offset) != 0:
             spec.elem_offset = self.value(self.dim(offset, inline_names=True))
         if scope is not None:

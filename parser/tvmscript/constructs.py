@@ -35,6 +35,7 @@ from ...dialects.tir.types import (
     type_to_dtype,
     with_lanes,
 )
+from ...support.words import counted
 from .expressions import Expressions, hint
 from .linear import difference, literal_int
 from .tree import Binary, Call, Expr, Lambda, Mapping, Token, Unary
@@ -48,7 +49,7 @@ class Constructs(Expressions):
         """Refuses another number of arguments."""
         if len(node.arguments) != count or node.keywords:
             given = len(node.arguments) + len(node.keywords)
-            self.fail(node, f"{node.function} takes {count} argument{'s' if count != 1 else ''}, not {given}")
+            self.fail(node, f"{node.function} takes {counted(count, 'argument')}, not {given}")
 
     def arguments(self, node: Call, count: int) -> list[Value]:
         """The values of a call's arguments, of which there are `count`. The location is then the call's."""
@@ -62,7 +63,8 @@ class Constructs(Expressions):
         found: list[Expr | None] = [None] * len(names)
         if len(node.arguments) > len(names):
             self.fail(
-                node.arguments[len(names)], f"{node.function} takes at most {len(names)} arguments: {', '.join(names)}"
+                node.arguments[len(names)],
+                f"{node.function} takes at most {counted(len(names), 'argument')}: {', '.join(names)}",
             )
         found[: len(node.arguments)] = node.arguments
         for keyword in node.keywords:
@@ -276,7 +278,7 @@ class Constructs(Expressions):
         if len(function.parameters) != 2 * len(identities):
             self.fail(
                 function,
-                f"a reducer of {len(identities)} value{'s' if len(identities) != 1 else ''} has a lambda of {2 * len(identities)} parameters, not {len(function.parameters)}",
+                f"a reducer of {counted(len(identities), 'value')} has a lambda of {counted(2 * len(identities), 'parameter')}, not {len(function.parameters)}",
             )
         block = Block(arg_types=[i.type for i in identities] * 2)
         body = function.body

@@ -24,6 +24,7 @@ from ...dialects.tir.stmt import (
 )
 from ...dialects.tir.types import I1, I32, element_of
 from ...support.diagnostics import MirError
+from ...support.words import counted
 from .blocks import called
 from .definitions import Definitions
 from .expressions import hint
@@ -80,7 +81,9 @@ class Control(Definitions):
     def grid(self, statement: For, names: list[Token], call: Call) -> None:
         """Nested serial loops."""
         if call.keywords or len(call.arguments) != len(names):
-            self.fail(call, f"T.grid has {len(call.arguments)} extents for {len(names)} loop variables")
+            self.fail(
+                call, f"T.grid has {counted(len(call.arguments), 'extent')} for {counted(len(names), 'loop variable')}"
+            )
         outer = self.ops
         try:
             loops: list[tuple[ForOp, list[Operation]]] = []

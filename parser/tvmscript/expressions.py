@@ -49,6 +49,7 @@ from ...dialects.tir.types import (
     type_to_dtype,
 )
 from ...support.diagnostics import MirError
+from ...support.words import counted, with_article
 from .linear import difference, literal_int
 from .literals import Literals
 from .tree import Binary, Call, Expr, Index, Lambda, Member, Slice, Token, Unary
@@ -276,7 +277,7 @@ class Expressions(Literals, ABC):
                 f"'{name}' is a handle, which cannot be indexed",
                 f"make a buffer of it: T.match_buffer({name}, …) of a parameter, T.decl_buffer(…, data={name}) of an allocation",
             )
-        self.fail(node, f"'{name}' is a {type_to_dtype(value.type)}, not a buffer")
+        self.fail(node, f"'{name}' is {with_article(type_to_dtype(value.type))}, not a buffer")
 
     def check_rank(self, buffer: SSAValue, count: int, node: Expr) -> None:
         """Refuses an access with another number of indices than the buffer has dimensions."""
@@ -284,7 +285,7 @@ class Expressions(Literals, ABC):
         if count != buffer.type.rank:
             self.fail(
                 node,
-                f"'{buffer_name(buffer)}' has {buffer.type.rank} dimension{'s' if buffer.type.rank != 1 else ''}, but {count} {'index is' if count == 1 else 'indices are'} given",
+                f"'{buffer_name(buffer)}' has {counted(buffer.type.rank, 'dimension')}, but {count} {'index is' if count == 1 else 'indices are'} given",
             )
 
     def access_index(self, item: Expr) -> SSAValue:
@@ -326,7 +327,7 @@ class Expressions(Literals, ABC):
             )
         lanes = -(-distance // step)
         if lanes < 1:
-            self.fail(item, f"this slice takes {lanes} elements", "it takes at least one")
+            self.fail(item, f"this slice takes {counted(lanes, 'element')}", "it takes at least one")
         if lanes == 1:
             return base
         return self.emit(RampOp(base, self.value(Const(step, base.type)), lanes))

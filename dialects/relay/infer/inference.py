@@ -17,6 +17,7 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 from ....support.deep import in_deep_stack
 from ....support.diagnostics import Diagnostic, MirError, error_at, source_position
 from ....support.walk import walk_ops
+from ....support.words import counted
 from .. import ir
 from ..operator import OperatorOp
 from ..text import global_text, is_known, local_text, type_text
@@ -303,7 +304,9 @@ class Inference:
         if not isinstance(type, TupleType):
             raise error_at(op, f"only a tuple has fields: .{index} of {self.show(type)}")
         if not 0 <= index < len(type.types.data):
-            raise error_at(op, f"a tuple of {len(type.types.data)} fields has no field {index}", self.show(type))
+            raise error_at(
+                op, f"a tuple of {counted(len(type.types.data), 'field')} has no field {index}", self.show(type)
+            )
         self.set_result(op, type.types.data[index])
 
     def _global_ref(self, op: ir.GlobalRefOp) -> None:
@@ -359,7 +362,7 @@ class Inference:
         """A call of a function of type `type`; `function` is its definition, for messages."""
         parameters = [p.data for p in type.type_params.data]
         if type_args and len(type_args) != len(parameters):
-            raise error_at(op, f"{name} takes {len(parameters)} type arguments, not {len(type_args)}")
+            raise error_at(op, f"{name} takes {counted(len(parameters), 'type argument')}, not {len(type_args)}")
         if parameters and function is not self._current:
             hole = self.unifier.first_hole(type)
             if hole is not None:
@@ -368,8 +371,7 @@ class Inference:
         if len(arguments) != len(type.inputs.data):
             form = ", ".join(self.show(t) for t in type.inputs.data)
             count = len(type.inputs.data)
-            plural = "" if count == 1 else "s"
-            raise error_at(op, f"{name} takes {count} argument{plural} ({form}), not {len(arguments)}")
+            raise error_at(op, f"{name} takes {counted(count, 'argument')} ({form}), not {len(arguments)}")
         for index, (argument, wanted) in enumerate(zip(arguments, type.inputs.data, strict=True)):
             notes: list[Diagnostic] = []
             what = f"argument {index} of {name}"

@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import ArrayAttr, NoneType, TupleType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ....support.diagnostics import MirError, error_at
+from ....support.words import counted
 from .. import ir
 from ..patterns import ConstructorPattern, TuplePattern, VarPattern
 from ..types import FuncType
@@ -66,7 +67,7 @@ class PatternTyping:
                 if len(constructor.inputs.data) != len(pattern.fields.data):
                     raise error_at(
                         op,
-                        f"{name} has {len(constructor.inputs.data)} fields, its pattern here {len(pattern.fields.data)}",
+                        f"{name} has {counted(len(constructor.inputs.data), 'field')}, its pattern here {len(pattern.fields.data)}",
                     )
                 inference.expect(op, f"what the pattern {name} matches", constructor.output, value)
                 for field, type in zip(pattern.fields.data, constructor.inputs.data, strict=True):

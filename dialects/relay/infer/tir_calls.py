@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, IntegerAttr, TensorT
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ....support.diagnostics import Diagnostic, MirError, error_at
+from ....support.words import counted
 from ...tir.types import BufferType
 from ..ir import CallTirOp
 from ..text import global_text, type_text
@@ -42,7 +43,7 @@ def call_tir_type(op: CallTirOp, callee: Operation, arguments: Sequence[TensorTy
         names = ", ".join(p.name for p in parameters)
         raise error_at(
             op,
-            f"{name} has {len(parameters)} parameters ({names}), so {len(arguments)} arguments do not fit",
+            f"{name} has {counted(len(parameters), 'parameter')} ({names}), so it cannot take {counted(len(arguments), 'argument')}",
             "inputs come first; one parameter or more must be left for the outputs",
         )
     extents: dict[SSAValue, int] = {}

@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import NoneType
 from xdsl.ir import Operation, SSAValue
 
 from ....support.diagnostics import error_at
+from ....support.words import counted
 from ..buffer import (
     AllocateConstOp,
     AllocateOp,
@@ -116,7 +117,9 @@ def compile_match_buffer(c: Compiler, op: MatchBufferOp) -> Step:
 
     def settle_shape(f: Frame, shape: Sequence[int]) -> None:
         if len(shape) != len(extents):
-            raise error_at(op, f"buffer '{name}' has {len(extents)} dimensions, but what it matches has {len(shape)}")
+            raise error_at(
+                op, f"buffer '{name}' has {counted(len(extents), 'dimension')}, but what it matches has {len(shape)}"
+            )
         # Variables first: an extent like n * 2 may stand before the plain n.
         order = sorted(range(len(extents)), key=lambda i: extent_slots[i] not in unknown.slots)
         for i in order:
@@ -146,7 +149,9 @@ def compile_match_buffer(c: Compiler, op: MatchBufferOp) -> Step:
         parent, mins, spans = f.v[source]
         skipped = len(mins) - len(extents)
         if skipped < 0:
-            raise error_at(op, f"buffer '{name}' has {len(extents)} dimensions, but the region has {len(mins)}")
+            raise error_at(
+                op, f"buffer '{name}' has {counted(len(extents), 'dimension')}, but the region has {len(mins)}"
+            )
         settle_shape(f, spans[skipped:])
         # A view of flat memory is moved by its offset, any other by its indices.
         origin = mins if parent.base is None else [m + b for m, b in zip(mins, parent.base, strict=True)]

@@ -9,6 +9,7 @@ import numpy as np
 from xdsl.ir import Operation, SSAValue
 
 from ....support.diagnostics import error_at
+from ....support.words import counted
 from ..buffer import LoadOp
 from ..expr import CallOp
 from ..types import BufferType, HandleType, ReducerType, RegionType, StringType, TokenType, element_of
@@ -246,7 +247,7 @@ def _call_function(c: Compiler, op: CallOp, arguments: list[int], result: int | 
     if callee is None:
         raise error_at(op, f"there is no function '{name}' in this module")
     if len(callee.params) != len(arguments):
-        raise error_at(op, f"function '{name}' takes {len(callee.params)} arguments, not {len(arguments)}")
+        raise error_at(op, f"function '{name}' takes {counted(len(callee.params), 'argument')}, not {len(arguments)}")
 
     def step(f: Frame) -> None:
         from . import run_function

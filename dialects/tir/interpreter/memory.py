@@ -9,6 +9,7 @@ import numpy as np
 from xdsl.ir import Operation, SSAValue
 
 from ....support.diagnostics import MirError, error_at
+from ....support.words import counted
 from ..buffer import buffer_name
 from .frame import Frame
 from .values import Array, Storage, Value, View, as_array
@@ -71,7 +72,7 @@ class Access:
             name = buffer_name(self.buffer)
             raise error_at(
                 self.op,
-                f"'{name}' reaches outside the memory that it lies in, which has {extent} elements in dimension {number}",
+                f"'{name}' reaches outside the memory that it lies in, which has {counted(extent, 'element')} in dimension {number}",
             ) from None
 
     def outside(self, index: int, extent: int, number: int, shape: tuple[int, ...]) -> MirError:
@@ -225,7 +226,7 @@ def new_storage(f: Frame, elements: int, dtype: np.dtype[Any], where: Operation,
     try:
         return Storage(np.zeros(shape, dtype), lanes)
     except (MemoryError, ValueError):
-        raise error_at(where, f"there is no memory for {elements} elements of {dtype.name}") from None
+        raise error_at(where, f"there is no memory for {counted(elements, 'element')} of {dtype.name}") from None
 
 
 def view_of(

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from ....support.diagnostics import Diagnostic
+from ....support.words import counted
 from ..analysis import Expr
 from ..analysis.bounds import ConstIntBound
 from ..buffer import AllocBufferOp, DeclBufferOp, StoreOp
@@ -54,7 +55,7 @@ class AxisRules:
         if count < extent.value and contiguous and op.iter_types.data[number].data != "opaque":
             covers = f"{'loop' if len(loops) == 1 else 'its binding'} {_names(loops, binding)} covers"
             uncovered = Diagnostic(
-                f"axis '{name}' of block '{block}' has {extent.value} values, but {covers} only {count} of them",
+                f"axis '{name}' of block '{block}' has {counted(extent.value, 'value')}, but {covers} only {count} of them",
                 op.location,
             )
             for text, loop in self.context.loop_notes(loops):

@@ -1,7 +1,7 @@
 // RUN: mir-opt %s --split-input-file --verify-diagnostics
 
 // Functions.
-// expected-error@+1 {{'relay.func' does not verify: function @names has 1 parameters and 2 names}}
+// expected-error@+1 {{'relay.func' does not verify: function @names has 1 parameter and 2 names}}
 "relay.func"() <{sym_name = "names", param_names = ["x", "y"], type_params = [], attrs = {}, ret_type = tensor<f32>}> ({
 ^bb0(%x: tensor<f32>):
   "relay.return"(%x) : (tensor<f32>) -> ()
@@ -40,7 +40,7 @@
   // expected-error@+1 {{'relay.tuple' does not verify: the tuple must be (float32,), not (int32,): field 0: dtype float32 against int32}}
   %2 = "relay.tuple"(%x) : (tensor<f32>) -> tuple<tensor<i32>>
   %3 = "relay.tuple"(%x) : (tensor<f32>) -> tuple<tensor<f32>>
-  // expected-error@+1 {{'relay.tuple_get_item' does not verify: a tuple of 1 fields has no field 1}}
+  // expected-error@+1 {{'relay.tuple_get_item' does not verify: a tuple of 1 field has no field 1}}
   %4 = "relay.tuple_get_item"(%3) <{index = 1 : i64}> : (tuple<tensor<f32>>) -> tensor<f32>
   // expected-error@+1 {{'relay.tuple_get_item' does not verify: only a tuple has fields: .0 of float32}}
   %5 = "relay.tuple_get_item"(%x) <{index = 0 : i64}> : (tensor<f32>) -> tensor<f32>
@@ -98,7 +98,7 @@
   %2 = "relay.construct"(%x) <{type_name = "Pair", constructor = "Two"}> : (tensor<f32>) -> !relay.adt<"Pair", []>
   // expected-error@+1 {{'relay.match' does not verify: a match needs one clause or more}}
   %3 = "relay.match"(%p) <{patterns = [], complete = false}> : (!relay.adt<"Pair", []>) -> tensor<f32>
-  // expected-error@+1 {{'relay.match' does not verify: a match of 1 clauses has 0 patterns}}
+  // expected-error@+1 {{'relay.match' does not verify: a match of 1 clause has 0 patterns}}
   %4 = "relay.match"(%p) <{patterns = [], complete = false}> ({
     "relay.return"(%x) : (tensor<f32>) -> ()
   }) : (!relay.adt<"Pair", []>) -> tensor<f32>

@@ -1,7 +1,7 @@
 // RUN: mir-opt %s --split-input-file --verify-diagnostics
 
 // Functions.
-// expected-error@+1 {{'tir.prim_func' does not verify: function 'names' has 1 parameters and 2 names}}
+// expected-error@+1 {{'tir.prim_func' does not verify: function 'names' has 1 parameter and 2 names}}
 "tir.prim_func"() <{sym_name = "names", param_names = ["a", "b"], attrs = {}, ret_type = none}> ({
 ^bb0(%n: i32):
 }) : () -> ()
@@ -32,7 +32,7 @@
   "tir.for"(%n, %m) <{var_name = "i", kind = "serial", annotations = {}}> ({
   ^bb0(%i: i32):
   }) : (i32, i64) -> ()
-  // expected-error@+1 {{'tir.block' does not verify: block 'B' has 1 axes, but not as many names, kinds, domains and bindings}}
+  // expected-error@+1 {{'tir.block' does not verify: block 'B' has 1 axis, but not as many names, kinds, domains and bindings}}
   "tir.block"(%n, %n, %n) <{operandSegmentSizes = array<i32: 1, 1, 1, 0>, block_name = "B", iter_names = ["vi", "vj"], iter_types = ["S"], annotations = {}}> ({
   ^bb0(%vi: i32):
   }) : (i32, i32, i32) -> ()
@@ -66,11 +66,11 @@
 ^bb0(%a: !tir.handle<none, "">, %n: i32, %x: f32):
   %v = "tir.broadcast"(%n) : (i32) -> vector<4xi32>
   %y = "tir.const"() <{value = 1.0 : f16}> : () -> f16
-  // expected-error@+1 {{'tir.match_buffer' does not verify: buffer 'A' has 1 symbolic extents, but 0 values for them}}
+  // expected-error@+1 {{'tir.match_buffer' does not verify: buffer 'A' has 1 symbolic extent, but 0 values for them}}
   %0 = "tir.match_buffer"(%a) <{var_name = "A", stride_dims = [], operandSegmentSizes = array<i32: 1, 0, 0, 0, 0>}> : (!tir.handle<none, "">) -> !tir.buffer<[none, 4 : i32], f32, "global">
   // expected-error@+1 {{'tir.match_buffer' does not verify: buffer 'B' has 2 dimensions, but 3 strides}}
   %1 = "tir.match_buffer"(%a) <{var_name = "B", stride_dims = [1 : i32, 1 : i32, 1 : i32], operandSegmentSizes = array<i32: 1, 0, 0, 0, 0>}> : (!tir.handle<none, "">) -> !tir.buffer<[4 : i32, 4 : i32], f32, "global">
-  // expected-error@+1 {{'tir.match_buffer' does not verify: buffer 'C' has 1 symbolic strides, but 0 values for them}}
+  // expected-error@+1 {{'tir.match_buffer' does not verify: buffer 'C' has 1 symbolic stride, but 0 values for them}}
   %2 = "tir.match_buffer"(%a) <{var_name = "C", stride_dims = [none], operandSegmentSizes = array<i32: 1, 0, 0, 0, 0>}> : (!tir.handle<none, "">) -> !tir.buffer<[4 : i32], f32, "global">
   %A = "tir.match_buffer"(%a) <{var_name = "D", stride_dims = [], operandSegmentSizes = array<i32: 1, 0, 0, 0, 0>}> : (!tir.handle<none, "">) -> !tir.buffer<[4 : i32, 4 : i32], f32, "global">
   // expected-error@+1 {{'tir.buffer_get' does not verify: a buffer has no field 'colour'; it has data, elem_offset, shape and strides}}
@@ -83,7 +83,7 @@
   %6 = "tir.buffer_get"(%A) <{field = "shape", dim = 2 : i64}> : (!tir.buffer<[4 : i32, 4 : i32], f32, "global">) -> i32
   // expected-error@+1 {{'tir.buffer_region' does not verify: a region of 'D' needs 2 ranges, not 1}}
   %7 = "tir.buffer_region"(%A, %n, %n) <{operandSegmentSizes = array<i32: 1, 1, 1>}> : (!tir.buffer<[4 : i32, 4 : i32], f32, "global">, i32, i32) -> !tir.region
-  // expected-error@+1 {{'tir.load' does not verify: buffer 'D' has 2 dimensions, but is accessed with 1 indices}}
+  // expected-error@+1 {{'tir.load' does not verify: buffer 'D' has 2 dimensions, but is accessed with 1 index}}
   %8 = "tir.load"(%A, %n) <{operandSegmentSizes = array<i32: 1, 1, 0>}> : (!tir.buffer<[4 : i32, 4 : i32], f32, "global">, i32) -> f32
   // expected-error@+1 {{'tir.load' does not verify: index 1 of 'D' has dtype float32; an index is an integer}}
   %9 = "tir.load"(%A, %n, %x) <{operandSegmentSizes = array<i32: 1, 2, 0>}> : (!tir.buffer<[4 : i32, 4 : i32], f32, "global">, i32, f32) -> f32

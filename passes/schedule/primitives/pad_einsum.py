@@ -13,6 +13,7 @@ from ....dialects.tir.analysis import Analyzer, Expr
 from ....dialects.tir.analysis.expr import floordiv, free_vars, logical_and, lt
 from ....dialects.tir.types import I1
 from ....support.walk import walk_ops
+from ....support.words import counted
 from ...tir.rewriting import builder_before
 from ..access import extents_of, index_type
 from ..blocks import axis_kinds, set_block, why_not_complete, why_not_reduction
@@ -40,7 +41,9 @@ def pad_einsum(state: State, block: tir.BlockOp, padding: Sequence[int]) -> None
     name = block.block_name.data
     axes = list(block.iter_vars)
     if len(padding) != len(axes):
-        raise refuse(block, f"pad_einsum: block '{name}' has {len(axes)} axes, but {len(padding)} numbers are given")
+        raise refuse(
+            block, f"pad_einsum: block '{name}' has {counted(len(axes), 'axis')}, but {len(padding)} numbers are given"
+        )
     if any(p < 1 for p in padding):
         raise refuse(block, "pad_einsum: each number must be at least 1")
     if why_not_complete(block) is not None and (reason := why_not_reduction(block)) is not None:

@@ -14,6 +14,7 @@ from ....dialects import tir
 from ....dialects.tir.analysis import INF, Analyzer, Expr, symbol
 from ....dialects.tir.analysis.expr import Atom, as_expr, substitute
 from ....dialects.tir.buffer import AccessOp
+from ....support.words import counted
 from ...tir.rewriting import builder_before, erase_if_dead, set_indices
 from ..access import declare_access
 from ..blocks import analyzer_for, bind_axes
@@ -78,7 +79,7 @@ def transform_layout(
     if pad_value is not None and prod(new_shape) != prod(shape):
         raise refuse(
             block,
-            f"transform_layout: the new layout of '{name}' has {prod(new_shape)} elements for {prod(shape)}, and nothing writes the rest",
+            f"transform_layout: the new layout of '{name}' has {counted(prod(new_shape), 'element')} for {prod(shape)}, and nothing writes the rest",
             "pad the buffer to a multiple first (pad_einsum)",
         )
     accesses = _accesses(target)
@@ -109,7 +110,8 @@ def _evaluate(block: tir.BlockOp, index_map: IndexMap, rank: int) -> tuple[list[
     open_ended = any(p.kind is p.VAR_POSITIONAL for p in parameters)
     if not open_ended and len(parameters) != rank:
         raise refuse(
-            block, f"transform_layout: the map takes {len(parameters)} indices, but the buffer has {rank} dimensions"
+            block,
+            f"transform_layout: the map takes {counted(len(parameters), 'index')}, but the buffer has {counted(rank, 'dimension')}",
         )
     names = [p.name for p in parameters if p.kind is not p.VAR_POSITIONAL]
     symbols = [symbol(names[k] if k < len(names) else f"i{k}") for k in range(rank)]

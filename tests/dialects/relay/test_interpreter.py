@@ -163,7 +163,7 @@ def test_bfloat16_and_no_warnings(recwarn: pytest.WarningsRecorder) -> None:
 @pytest.mark.parametrize(
     ("text", "args", "message"),
     [
-        ("def @main(%x: int32) { %x }", (), "@main takes 1 arguments, not 0"),
+        ("def @main(%x: int32) { %x }", (), "@main takes 1 argument, not 0"),
         (
             "def @main(%x: Tensor[(2), float32]) { %x }",
             (np.zeros(3, np.float32),),

@@ -199,7 +199,7 @@ REFUSED = {
     "te.sum reduces one value, not 2": lambda: te.sum((A[K], A[K]), axis=K),
     "te.all reduces bool, not float32": lambda: te.all(A[K], axis=K),
     "the 'where' of a reduction must be bool, not float32": lambda: te.sum(A[K], axis=K, where=A[K]),
-    "reduces 1 values, but has 2 initial values": lambda: te.sum(A[K], axis=K, init=(0.0, 1.0)),
+    "reduces 1 value, but has 2 initial values": lambda: te.sum(A[K], axis=K, init=(0.0, 1.0)),
     "a reduction cannot be reduced again": lambda: te.sum(te.sum(A[K], axis=K), axis=K),
     "reducer 'r' on \\(float32\\) combines of \\(int32\\)": lambda: te.comm_reducer(
         lambda x, y: te.const(1), lambda t: te.const(0, t), name="r"

@@ -60,7 +60,7 @@ WRONG = {
     "must end with te.return of its parameters": [A, compute(READ + "\n" + YIELD)],
     "a function returns tensors and te.var scalars; this value is an expression": [K, '"te.return"(%0) : (i32) -> ()'],
     "'A' is returned twice; each parameter is listed once": [A, f'"te.return"(%A, %A) : ({T4}, {T4}) -> ()'],
-    "tensor 'A' has 1 symbolic extents, but 0 values for them": [
+    "tensor 'A' has 1 symbolic extent, but 0 values for them": [
         '%A = "te.placeholder"() <{var_name = "A"}> : () -> !te.tensor<[none], f32>', "RET"],
     "an extent of tensor 'A' has dtype float32; an extent is an int32 or int64": [
         '%f = "tir.const"() <{value = 1.0 : f32}> : () -> f32',
@@ -68,7 +68,7 @@ WRONG = {
     "axis 'k' runs from int32 over int64; both are int32 or int64": [
         K, '%5 = "tir.const"() <{value = 4 : i64}> : () -> i64',
         '%l = "te.reduce_axis"(%0, %5) <{var_name = "k"}> : (i32, i64) -> i64', A, "RET"],
-    "tensor 'A' has 1 dimensions, but is read with 2 indices": [
+    "tensor 'A' has 1 dimension, but is read with 2 indices": [
         A, compute(f'%x = "te.read"(%A, %i, %i) : ({T4}, i32, i32) -> f32\n{YIELD}'), "RET"],
     "index 0 of 'A' has dtype float32; an index is an integer": [
         A, compute(f'{READ}\n%y = "te.read"(%A, %x) : ({T4}, f32) -> f32\n{YIELD}'), "RET"],
@@ -77,10 +77,10 @@ WRONG = {
     "compute 'B' makes no tensor": [A, f'"te.compute"() <{{compute_name = "B", iter_names = [], {SEG}}}> ({{\n"tir.yield"() : () -> ()\n}}) : () -> ()', "RET"],
     "the tensors of compute 'B' have different shapes": [
         A, f'%B, %C = "te.compute"() <{{compute_name = "B", iter_names = ["i"], {SEG}}}> ({{\n^bb0(%i: i32):\n{READ}\n"tir.yield"(%x, %x) : (f32, f32) -> ()\n}}) : () -> ({T4}, !te.tensor<[5 : i32], f32>)', "RET"],
-    "compute 'B' has 1 dimensions, but 2 axes and 1 names for them": [A, compute(f"{READ}\n{YIELD}", args="%i: i32, %j: i32"), "RET"],
+    "compute 'B' has 1 dimension, but 2 axes and 1 name for them": [A, compute(f"{READ}\n{YIELD}", args="%i: i32, %j: i32"), "RET"],
     "axis 'i' of compute 'B' has dtype int64, but its extent is int32": [
         A, compute(f'%x = "te.read"(%A, %i) : ({T4}, i64) -> f32\n{YIELD}', args="%i: i64"), "RET"],
-    "the body of compute 'B' must yield 1 values, one for each tensor": [A, compute('"tir.yield"() : () -> ()'), "RET"],
+    "the body of compute 'B' must yield 1 value, one for each tensor": [A, compute('"tir.yield"() : () -> ()'), "RET"],
     "compute 'B' makes a tensor of int32, but its body yields float32": [A, compute(f"{READ}\n{YIELD}", "!te.tensor<[4 : i32], i32>"), "RET"],
     "a reduction must be the whole value of compute 'B'": [
         A, K, compute(f'{READ_K}\n{REDUCE}\n%y = "tir.add"(%s, %s) : (f32, f32) -> f32\n"tir.yield"(%y) : (f32) -> ()'), "RET"],
@@ -114,7 +114,7 @@ WRONG = {
     "'B' is computed step by step in scan 'Y', so it cannot be used outside of it": [
         A, STATE, UPDATE, scan("%A, %B, %S"), f'"te.return"(%A, %B) : ({T4}, {T4}) -> ()'],
     "extern 'E' makes no tensor": [A, f'"te.extern"() <{{extern_name = "E", {SEG}}}> ({{\n^bb0:\n}}) : () -> ()', "RET"],
-    "the results of extern 'E' have 1 symbolic extents, but 0 values for them": [
+    "the results of extern 'E' have 1 symbolic extent, but 0 values for them": [
         A, f'%E = "te.extern"() <{{extern_name = "E", {SEG}}}> ({{\n^bb0(%b: !tir.buffer<[none], f32, "global">):\n}}) : () -> !te.tensor<[none], f32>', "RET"],
     "the body of extern 'E' takes one buffer for each input and result, of its shape and dtype": [
         A, f'%E = "te.extern"() <{{extern_name = "E", {SEG}}}> ({{\n^bb0:\n}}) : () -> {T4}', "RET"],

@@ -165,7 +165,7 @@ def test_integers_must_fit(code: Any) -> None:
     assert function(np.int32(3)) is None
     with pytest.raises(ValueError, match="parameter 'n' is 9223372036854775808, which int64 does not hold"):
         function(2**63)
-    with pytest.raises(TypeError, match=r"parameter 'n' takes a int64, not float 3\.0"):
+    with pytest.raises(TypeError, match=r"parameter 'n' takes an int64, not float 3\.0"):
         function(3.0)
 
 

@@ -150,7 +150,7 @@ def main(a: T.handle, c: T.handle, k: T.int32):
     assert signature.bind({"a": (3, 4), "c": (4, 3)}, {"k": 1}) == {"m": 3, "n": 4}
     with pytest.raises(MirError, match="dimension 0 of 'c' is 5, but must be n = 4"):
         signature.bind({"a": (3, 4), "c": (5, 3)}, {"k": 1})
-    with pytest.raises(MirError, match="'a' has 1 dimensions, but the function takes 2"):
+    with pytest.raises(MirError, match="'a' has 1 dimension, but the function takes 2"):
         signature.bind({"a": (3,), "c": (4, 3)}, {"k": 1})
 
 

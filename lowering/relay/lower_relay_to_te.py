@@ -10,14 +10,14 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
 from xdsl.ir import Block, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...dialects.relay import ir as relay
 from ...dialects.relay.operator import OperatorOp
-from ...passes.relay.fuse_ops import is_primitive, outline
+from ...passes.relay.fuse_ops import is_kernel, outline
 
 MOST_NAMED = 6
 """A kernel's name lists at most this many operators."""
@@ -32,7 +32,7 @@ class LowerRelayToTE(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         kernels = _Kernels(op)
         for function in list(op.ops):
-            if isinstance(function, relay.FuncOp) and not is_primitive(function):
+            if isinstance(function, relay.FuncOp):
                 _lower_body(function.body.block, kernels)
 
 
@@ -73,28 +73,65 @@ def _lower_body(body: Block, kernels: _Kernels) -> None:
         for op in list(pending.pop().ops):
             match op:
                 case OperatorOp():
-                    _lower_call(outline([op]), kernels)
-                case relay.CallOp() if isinstance(fn := op.callee.owner, relay.FnOp) and is_primitive(fn):
-                    _lower_call(op, kernels)
-                case relay.FnOp() if is_primitive(op):
-                    pass
+                    outlined = outline([op]).callee.owner
+                    assert isinstance(outlined, relay.FnOp)
+                    _lower_kernel(outlined, kernels)
+                case relay.FnOp() if is_kernel(op):
+                    _lower_kernel(op, kernels)
                 case _:
                     pending += [block for region in op.regions for block in region.blocks]
 
 
-def _lower_call(call: relay.CallOp, kernels: _Kernels) -> None:
-    """Replaces a call of a Primitive function by the call of its kernel."""
-    function = call.callee.owner
-    assert isinstance(function, relay.FnOp)
-    lowered = relay.CallTirOp(kernels.kernel(function), call.arguments, call.result.type)
-    lowered.location = call.location
-    Rewriter.insert_op(lowered, InsertPoint.before(call))
-    call.result.replace_all_uses_with(lowered.result)
-    call.detach()
-    call.erase()
-    if not function.result.uses:
-        function.detach()
-        function.erase()
+def _lower_kernel(function: relay.FnOp, kernels: _Kernels) -> None:
+    """Replaces the calls of a Primitive function by calls of its TE function, and erases it."""
+    calls = _calls(function)
+    _lift_tensors(function, calls)
+    name = kernels.kernel(function) if calls else ""
+    for call in calls:
+        lowered = relay.CallTirOp(name, call.arguments, call.result.type)
+        lowered.location = call.location
+        Rewriter.insert_op(lowered, InsertPoint.before(call))
+        call.result.replace_all_uses_with(lowered.result)
+        call.detach()
+        call.erase()
+    function.detach()
+    function.erase()
+
+
+def _calls(function: relay.FnOp) -> list[relay.CallOp]:
+    """The calls of a kernel, once it is called by no name that `let` gave it."""
+    calls: list[relay.CallOp] = []
+    pending = [use.operation for use in function.result.uses]
+    while pending:
+        op = pending.pop()
+        if isinstance(op, relay.LetOp):
+            pending += [use.operation for use in op.result.uses]
+            op.result.replace_all_uses_with(function.result)
+            op.detach()
+            op.erase()
+        else:
+            assert isinstance(op, relay.CallOp)
+            calls.append(op)
+    return calls
+
+
+def _lift_tensors(function: relay.FnOp, calls: list[relay.CallOp]) -> None:
+    """Makes parameters of the constant tensors that a Primitive function holds: a kernel has no memory of its own.
+
+    Scalars stay, as numbers in the kernel's expressions.
+    """
+    block = function.body.block
+    constants = [op for op in block.ops if isinstance(op, relay.ConstantOp) and op.value.array.ndim > 0]
+    for constant in constants:
+        constant.detach()
+        param = block.insert_arg(constant.result.type, len(block.args))
+        constant.result.replace_all_uses_with(param)
+        Rewriter.insert_op(constant, InsertPoint.before(function))
+    if constants:
+        names = [f"p{number}" for number in range(len(block.args))]
+        function.param_names = ArrayAttr([StringAttr(name) for name in names])
+        for call in calls:
+            call.operands = [*call.operands, *(constant.result for constant in constants)]
 
 
 def structure(function: relay.FnOp) -> Hashable:

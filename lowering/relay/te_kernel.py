@@ -55,14 +55,15 @@ def te_function(function: relay.FnOp, name: str) -> Operation:
                     values[op.result] = _operator(op, values)
                 case relay.ConstantOp():
                     values[op.result] = [_scalar(op)]
+                case relay.LetOp():
+                    values[op.result] = values[op.value]
                 case relay.TupleOp():
                     values[op.result] = [tensor for field in op.fields for tensor in values[field]]
                 case relay.TupleGetItemOp():
                     values[op.result] = _projection(op, values)
-                case relay.ReturnOp():
-                    outputs = values[op.value]
                 case _:
-                    raise error_at(op, f"{op.name} cannot be part of a Primitive function")
+                    assert isinstance(op, relay.ReturnOp)
+                    outputs = values[op.value]
     with te.location_scope(function.location):
         distinct: list[Tensor] = []
         for tensor in outputs:

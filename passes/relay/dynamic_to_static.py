@@ -41,6 +41,11 @@ def _list(value: Array) -> AttrValue:
     return cast(AttrValue, value.tolist())
 
 
+def _integers(value: Array) -> AttrValue:
+    """Sizes, which programs compute in floating point, too (a shape times a scale)."""
+    return [int(v) for v in value.reshape(-1)]
+
+
 def _first(value: Array) -> AttrValue:
     return int(value.reshape(-1)[0])
 
@@ -67,7 +72,7 @@ RULES = {
     "dyn.expand_dims": Static("expand_dims", (0,), ((1, "axis", _first),)),
     "dyn.strided_slice": Static("strided_slice", (0,), ((1, "begin", _list), (2, "end", _list), (3, "strides", _list))),
     "dyn.nn.pad": Static("nn.pad", (0, 2), ((1, "pad_width", _list),)),
-    "dyn.image.resize2d": Static("image.resize2d", (0,), ((1, "size", _list), (2, "roi", _list))),
+    "dyn.image.resize2d": Static("image.resize2d", (0,), ((1, "size", _integers), (2, "roi", _list))),
     "dyn.sparse_to_dense": Static("sparse_to_dense", (0, 1, 2), ((3, "output_shape", _list),)),
 }
 """By the name of the dynamic operator."""

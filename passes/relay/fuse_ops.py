@@ -17,13 +17,16 @@ from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from ...dialects.relay.ir import CallOp, ConstantOp, FnOp, FuncOp, ReturnOp, TupleGetItemOp, TupleOp
+from ...dialects.relay.ir import CallOp, ConstantOp, FnOp, FuncOp, LetOp, ReturnOp, TupleGetItemOp, TupleOp
 from ...dialects.relay.operator import OperatorOp, OpPattern
 from ...dialects.relay.types import FuncType
 from .post_dominators import PostDominatorTree
 
 # Scalars of these types are written into the fused function; others would only lengthen its text.
 _INLINE_CONSTANTS = ("bool", "int32", "int64", "float32", "float64")
+
+_KERNEL_OPS = (OperatorOp, ConstantOp, LetOp, TupleOp, TupleGetItemOp, ReturnOp)
+"""What a kernel may hold."""
 
 
 @dataclass(frozen=True)
@@ -39,15 +42,36 @@ class FuseOps(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in op.ops:
-            if isinstance(function, FuncOp) and not is_primitive(function):
+            if isinstance(function, FuncOp):
                 for block in _blocks(function.body):
                     _fuse_block(block, self.opt_level, self.max_depth)
 
 
-def is_primitive(function: FuncOp | FnOp) -> bool:
-    """Whether the function is a kernel already (attribute `Primitive=1`)."""
+def is_kernel(function: FnOp) -> bool:
+    """Whether a local function is a kernel already: `Primitive=1`, operators on its parameters alone, and only called.
+
+    A Primitive function of any other form (it branches, uses values around it, is passed on) is treated as a function
+    without the attribute: what it holds is grouped.
+    """
     flag = function.attrs.data.get("Primitive")
-    return isinstance(flag, IntegerAttr) and flag.value.data != 0
+    if not isinstance(flag, IntegerAttr) or flag.value.data == 0 or function.self_name is not None:
+        return False
+    body = function.body.block
+    for op in body.ops:
+        if not isinstance(op, _KERNEL_OPS) or any(_block_of(operand) is not body for operand in op.operands):
+            return False
+    pending = list(function.result.uses)
+    while pending:
+        use = pending.pop()
+        if isinstance(use.operation, LetOp):
+            pending += use.operation.result.uses
+        elif not (isinstance(use.operation, CallOp) and use.index == 0):
+            return False
+    return True
+
+
+def _block_of(value: SSAValue) -> Block | None:
+    return value.owner if isinstance(value.owner, Block) else value.owner.parent
 
 
 def _blocks(region: Region) -> Iterator[Block]:
@@ -60,7 +84,7 @@ def _blocks(region: Region) -> Iterator[Block]:
             continue
         pending.append((block, True))
         for op in block.ops:
-            if op.regions and not (isinstance(op, FnOp) and is_primitive(op)):
+            if op.regions and not (isinstance(op, FnOp) and is_kernel(op)):
                 pending += [(inner.block, False) for inner in op.regions]
 
 

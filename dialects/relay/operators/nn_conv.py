@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any
 
+from xdsl.dialects.builtin import TensorType
+
 from ..operator import Attrs, AttrSpec, Operator, OpPattern, Relation, attr, register
 from .computes import constant, is_one
-from .layout import checked_layout, laid_out, layout, logical_sizes
+from .layout import Layout, checked_layout, laid_out, layout, logical_sizes
 from .meanings import Array, matmul, numpy_type
-from .relations import ANY, dtype_attr, multiply_dims, same_dim, show_argument
+from .relations import ANY, dtype_attr, multiply_dims, same_dim, shape_of, show_argument
 
 if TYPE_CHECKING:
     import numpy as np
@@ -65,7 +67,21 @@ def is_depthwise(groups: int, data_channels: int, weight_o: int) -> bool:
     return groups > 1 and groups == weight_o and data_channels in (groups, ANY)
 
 
-def _conv_relation(rank: int) -> Any:
+def weight_layout(attrs: Attrs, shape: Sequence[Any]) -> Layout:
+    """The layout of a weight: kernel_layout, or with blocks that only the weight's shape tells.
+
+    Programs for the NCHWc convolutions leave kernel_layout at OIHW and give a weight OIHW[x]i[y]o, or for quantized
+    data OIHW[x]i[y]o[z]i: TVM takes the blocks from there, too.
+    """
+    stated = layout(attrs.kernel_layout)
+    sizes = [constant(size) or ANY for size in shape[4:]]
+    if stated.text != "OIHW" or len(sizes) not in (2, 3) or ANY in sizes:
+        return stated
+    return layout("OIHW" + "".join(f"{size}{axis}" for size, axis in zip(sizes, "ioi", strict=False)))
+
+
+def _conv_relation(rank: int, *, packed: bool = False) -> Any:
+    """The type relation; `packed`: of an operator whose weight may have blocks that kernel_layout does not name."""
     axes = SPATIAL[rank]
 
     def relation(rel: Relation) -> None:
@@ -73,6 +89,8 @@ def _conv_relation(rank: int) -> Any:
         check_window(rel, rank, "strides", "dilation", "kernel_size")
         data_layout = checked_layout(rel, "data_layout", "NC" + axes)
         kernel_layout = checked_layout(rel, "kernel_layout", "OI" + axes)
+        if packed and isinstance(weight := rel.type_of(1), TensorType):
+            kernel_layout = weight_layout(attrs, shape_of(weight))
         result_layout = checked_layout(rel, "out_layout", "NC" + axes, data_layout.text)
         data = rel.tensor(0)
         sizes = logical_sizes(rel, 0, data_layout)
@@ -158,7 +176,7 @@ def _numpy_conv(rank: int) -> Any:
 
     def meaning(attrs: Attrs, x: Array, w: Array) -> Array:
         data_layout = layout(attrs.data_layout)
-        data, weight = data_layout.to_logical(x, "NC" + axes), layout(attrs.kernel_layout).to_logical(w, "OI" + axes)
+        data, weight = data_layout.to_logical(x, "NC" + axes), weight_layout(attrs, w.shape).to_logical(w, "OI" + axes)
         result = convolve(data, weight, attrs, numpy_type(attrs.out_dtype or x.dtype.name))
         return layout(attrs.out_layout or attrs.data_layout).from_logical(result, "NC" + axes)
 
@@ -189,7 +207,7 @@ def _te_conv(rank: int) -> Any:
 
     def compute(attrs: Attrs, xs: Sequence[Tensor], out: Any) -> list[Tensor]:
         x, w = xs
-        data_layout, kernel_layout = layout(attrs.data_layout), layout(attrs.kernel_layout)
+        data_layout, kernel_layout = layout(attrs.data_layout), weight_layout(attrs, w.shape)
         out_layout = layout(attrs.out_layout or attrs.data_layout)
         dtype = attrs.out_dtype or x.dtype
         sizes, weights = data_layout.logical(x.shape), kernel_layout.logical(w.shape)
@@ -251,10 +269,10 @@ def conv_attributes(rank: int, *extra: AttrSpec, kernel_layout: str | None = Non
     )
 
 
-def _register_conv(name: str, rank: int, doc: str) -> None:
+def _register_conv(name: str, rank: int, doc: str, relation: Any = None) -> None:
     register(
         Operator(
-            name, ("data", "weight"), CONV_RELATION[rank], OpPattern.OUT_ELEMWISE_FUSABLE,
+            name, ("data", "weight"), relation or CONV_RELATION[rank], OpPattern.OUT_ELEMWISE_FUSABLE,
             numpy=_numpy_conv(rank), compute=_te_conv(rank), attributes=conv_attributes(rank), doc=doc,
         )
     )  # fmt: skip
@@ -266,5 +284,8 @@ CONV_RELATION = {rank: _conv_relation(rank) for rank in SPATIAL}
 _register_conv("nn.conv1d", 1, "The convolution of data by weight over one spatial axis.")
 _register_conv("nn.conv2d", 2, "The convolution of data by weight over two spatial axes.")
 _register_conv("nn.conv3d", 3, "The convolution of data by weight over three spatial axes.")
-_register_conv("nn.contrib_conv2d_NCHWc", 2, "`nn.conv2d` of data and weight in blocked layouts.")
-_register_conv("nn.contrib_depthwise_conv2d_NCHWc", 2, "`nn.conv2d` of one group per channel, in blocked layouts.")
+_packed = _conv_relation(2, packed=True)
+_register_conv("nn.contrib_conv2d_NCHWc", 2, "`nn.conv2d` of data and weight in blocked layouts.", _packed)
+_register_conv(
+    "nn.contrib_depthwise_conv2d_NCHWc", 2, "`nn.conv2d` of one group per channel, in blocked layouts.", _packed
+)

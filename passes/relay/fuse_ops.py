@@ -35,7 +35,7 @@ class FuseOps(ModulePass):
 
     name = "fuse-ops"
 
-    opt_level: int = 2
+    fuse_opt_level: int = 2
     """0: every operator alone; 1 and 2: fuse, through tuples too."""
     max_depth: int = 256
     """The most operators that one function may hold."""
@@ -44,7 +44,7 @@ class FuseOps(ModulePass):
         for function in op.ops:
             if isinstance(function, FuncOp):
                 for block in _blocks(function.body):
-                    _fuse_block(block, self.opt_level, self.max_depth)
+                    _fuse_block(block, self.fuse_opt_level, self.max_depth)
 
 
 def is_kernel(function: FnOp) -> bool:

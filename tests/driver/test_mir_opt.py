@@ -68,10 +68,10 @@ def test_no_output_file_when_a_part_is_wrong(mir_opt, tmp_path: Path):
         (["-p", "csee"], "-p: there is no pass 'csee'; did you mean 'cse'? (--list-passes lists them all)"),
         (["-p", "cse{deep=1}"], "-p: pass 'cse' has no option 'deep' (it takes none)"),
         (
-            ["-p", "fuse-ops{opt-levl=1}"],
-            "-p: pass 'fuse-ops' has no option 'opt-levl'; did you mean 'opt-level'? (it t",
+            ["-p", "fuse-ops{max-dept=1}"],
+            "-p: pass 'fuse-ops' has no option 'max-dept'; did you mean 'max-depth'? (it t",
         ),
-        (["-p", "fuse-ops{opt-level=fast}"], "-p: option 'opt-level' of pass 'fuse-ops' is of type int, not 'fast'"),
+        (["-p", "fuse-ops{max-depth=fast}"], "-p: option 'max-depth' of pass 'fuse-ops' is of type int, not 'fast'"),
         (["-p", "cse dce"], "-p: expected a comma or pass arguments here\ncse dce\n   ^"),
         (["-t", "mlr"], "there is no target 'mlr'; did you mean 'mlir'?"),
         (["-f", "tex"], "invalid choice: 'tex'"),

@@ -153,7 +153,7 @@ def _compute(rank: int) -> Any:
     return compute
 
 
-def _attributes(rank: int) -> tuple[AttrSpec, ...]:  # pyright: ignore[reportUndefinedVariable, reportUnknownParameterType]
+def transposed_attributes(rank: int) -> tuple[AttrSpec, ...]:
     """A convolution's attributes and `output_padding`, in the order in which TVM writes those of this operator."""
     specs = conv_attributes(rank, attr("output_padding", (0,) * rank), kernel_layout=f"IO{SPATIAL[rank]}")
     first = ["channels", "kernel_size", "strides", "output_padding"]
@@ -165,7 +165,7 @@ def _register(rank: int) -> None:
         Operator(
             f"nn.conv{rank}d_transpose", ("data", "weight"), TRANSPOSED_RELATION[rank], OpPattern.OUT_ELEMWISE_FUSABLE,
             numpy=_meaning(rank), compute=_compute(rank),
-            attributes=_attributes(rank),  # pyright: ignore[reportUnknownArgumentType]
+            attributes=transposed_attributes(rank),
             doc=f"The transposed convolution over {rank} spatial ax{'i' if rank == 1 else 'e'}s; `output_padding` enlarges the result behind.",
         )
     )  # fmt: skip

@@ -195,7 +195,7 @@ register(
         "nn.contrib_dense_pack", ("data", "weight"), _dense_pack_relation, OpPattern.OUT_ELEMWISE_FUSABLE,
         numpy=_dense_pack,
         compute=lambda attrs, xs, out: [_te_dense_pack(attrs, *xs)],
-        attributes=(UNITS, OUT_DTYPE, attr("weight_layout", "NC8n")),
+        attributes=(UNITS, OUT_DTYPE, attr("weight_layout", "NC")),
         doc="`nn.dense` with a weight packed as (units / n, k, n), `weight_layout` NC{n}n.",
     )
 )  # fmt: skip

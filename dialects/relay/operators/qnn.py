@@ -17,7 +17,7 @@ from .elemwise import fixed_point_multiply
 from .layout import layout
 from .meanings import Array, along, erf, matmul, numpy_type, round_half_away
 from .nn_conv import CONV_RELATION, SPATIAL, conv_attributes, convolve
-from .nn_conv_transpose import TRANSPOSED_RELATION, convolve_transposed
+from .nn_conv_transpose import TRANSPOSED_RELATION, convolve_transposed, transposed_attributes
 from .nn_dense import OUT_DTYPE, UNITS, batch_matmul_relation, matmul_relation
 from .nn_pool import POOL_ATTRIBUTES, POOL_RELATION, average_windows
 from .relations import (
@@ -418,7 +418,7 @@ register(
         "qnn.conv2d_transpose", _PRODUCT, _product_relation(TRANSPOSED_RELATION[2]), OpPattern.OPAQUE,
         numpy=_conv2d_transpose,
         compute=computes.te_conv2d_transpose,
-        attributes=_attributes_in_int32(conv_attributes(2, attr("output_padding", (0, 0)), kernel_layout="IOHW")),
+        attributes=_attributes_in_int32(transposed_attributes(2)),
         doc="`nn.conv2d_transpose` of quantized tensors, unscaled.",
     )
 )  # fmt: skip

@@ -1,0 +1,162 @@
+"""Writes a model as a `.mir` text and a `.safetensors` file of weights.
+
+The text is what TVM's printer gives for a graph: one numbered value a line, the last expression bare. Weights are drawn
+in the order in which they are asked for, so that one seed gives one model.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from math import prod, sqrt
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+Attribute = bool | int | float | str | Sequence[int]
+
+_SAFETENSORS_DTYPES = {"float32": "F32", "int32": "I32", "bool": "BOOL"}
+
+
+class Model:
+    """A module in the making: its functions' text, and its weights by name."""
+
+    def __init__(self, seed: int = 0):
+        self.weights: dict[str, Array] = {}
+        self.functions: list[Function] = []
+        self.rng = np.random.default_rng(seed)
+
+    def function(self, name: str, params: Mapping[str, str], result: str) -> Function:
+        """A new function `@name`; `params` gives each parameter's type by name, without the `%`."""
+        self.functions.append(Function(self, name, params, result))
+        return self.functions[-1]
+
+    def constant(self, name: str, array: Array) -> str:
+        """Keeps an array under `name`, which must be new, and gives the text that refers to it."""
+        if name in self.weights:
+            raise ValueError(f"there are two weights called {name}")
+        self.weights[name] = array
+        return f"meta[relay.Constant][{name}]"
+
+    def he(self, name: str, shape: Sequence[int], fan_in: int, gain: float = 2.0) -> str:
+        """Normal weights of variance `gain` / `fan_in` (He et al., "Delving deep into rectifiers", 2015)."""
+        array = self.rng.standard_normal(shape, dtype=np.float32)
+        array *= np.float32(sqrt(gain / fan_in))
+        return self.constant(name, array)
+
+    def normal(self, name: str, size: int, spread: float = 0.1) -> str:
+        """A vector of mean 0: biases, and the means that a batch norm has seen."""
+        return self.constant(name, self.rng.standard_normal(size, dtype=np.float32) * np.float32(spread))
+
+    def uniform(self, name: str, size: int, low: float, high: float) -> str:
+        """A vector between `low` and `high`: scales and variances."""
+        return self.constant(name, (self.rng.random(size, dtype=np.float32) * (high - low) + low).astype(np.float32))
+
+    def text(self, weights_file: str) -> str:
+        """The module's text; its constants are looked for in `weights_file`, beside it."""
+        head = f'#[version = "0.0.5"]\n#[constants = "{weights_file}"]\n'
+        return head + "".join(f"\n{function.text()}" for function in self.functions)
+
+    def write(self, folder: Path, name: str) -> Path:
+        """Writes `name.mir` and `name.safetensors` into the folder, which is made if it is not there; gives the former."""
+        folder.mkdir(parents=True, exist_ok=True)
+        write_safetensors(folder / f"{name}.safetensors", self.weights)
+        path = folder / f"{name}.mir"
+        path.write_text(self.text(f"{name}.safetensors"), encoding="utf-8")
+        return path
+
+
+class Function:
+    """One function's text, written a line an operator. Values are their names: `%x`, `%3`, `%3.0`."""
+
+    def __init__(self, model: Model, name: str, params: Mapping[str, str], result: str):
+        self.model = model
+        self._head = f"def @{name}({', '.join(f'%{p}: {t}' for p, t in params.items())}) -> {result} {{"
+        self._lines: list[str] = []
+        self._indent = "  "
+        self._values = 0
+
+    def op(self, name: str, *args: str, **attrs: Attribute) -> str:
+        """`name(args…, attr=value…)` as a new value."""
+        shown = [*args, *(f"{key}={attribute_text(value)}" for key, value in attrs.items())]
+        return self.let(f"{name}({', '.join(shown)})")
+
+    def let(self, expression: str) -> str:
+        """Any expression as a new value."""
+        self._lines.append(f"{self._indent}%{self._values} = {expression};")
+        self._values += 1
+        return f"%{self._values - 1}"
+
+    def result(self, value: str) -> None:
+        """Ends the function, or a branch, with `value`, written in place when it was just made."""
+        named = f"{self._indent}{value} = "
+        if self._lines and self._lines[-1].startswith(named) and self._lines[-1].endswith(";"):
+            self._lines[-1] = self._indent + self._lines[-1].removeprefix(named).removesuffix(";")
+        else:
+            self._lines.append(self._indent + value)
+
+    def branch(self, condition: str, then: Callable[[], str], otherwise: Callable[[], str]) -> None:
+        """Ends the function with an `if`, each side written by its callable, which gives the side's result."""
+        self._lines.append(f"{self._indent}if ({condition}) {{")
+        for side, end in ((then, "} else {"), (otherwise, "}")):
+            self._indent += "  "
+            self.result(side())
+            self._indent = self._indent[2:]
+            self._lines.append(self._indent + end)
+
+    def text(self) -> str:
+        """The function as Relay text."""
+        return "\n".join([self._head, *self._lines, "}\n"])
+
+
+def tensor(*shape: int, dtype: str = "float32") -> str:
+    """The type of a tensor, as Relay writes it."""
+    return f"Tensor[({', '.join(map(str, shape))}), {dtype}]"
+
+
+def number(value: float) -> str:
+    """A float32 literal."""
+    return f"{value:.9g}f"
+
+
+def attribute_text(value: Attribute) -> str:
+    """An operator's attribute, as Relay writes it."""
+    match value:
+        case bool():
+            return str(value)
+        case int():
+            return str(value)
+        case float():
+            return number(value)
+        case str():
+            return f'"{value}"'
+        case _:
+            return f"[{', '.join(map(str, value))}]"
+
+
+def write_safetensors(path: Path, arrays: Mapping[str, Array]) -> None:
+    """Writes arrays in the safetensors format: the header's size, a JSON header, the data, each array 64-byte aligned.
+
+    The format wants the data without holes, so that only arrays of a multiple of 64 bytes keep the next one aligned:
+    the larger ones come first. Raises KeyError for a dtype that models here do not have.
+    """
+    ordered = sorted(arrays.items(), key=lambda item: -(item[1].nbytes & -item[1].nbytes))
+    header: dict[str, object] = {}
+    end = 0
+    for name, array in ordered:
+        begin, end = end, end + prod(array.shape) * array.itemsize
+        header[name] = {
+            "dtype": _SAFETENSORS_DTYPES[array.dtype.name],
+            "shape": list(array.shape),
+            "data_offsets": [begin, end],
+        }
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-(8 + len(text)) % 64)
+    with open(path, "wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text)
+        for _, array in ordered:
+            file.write(np.ascontiguousarray(array).data)

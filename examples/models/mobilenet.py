@@ -1,0 +1,56 @@
+"""MobileNet v1 (Howard et al., "MobileNets", 2017), with the names of TVM's `relay.testing.mobilenet`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .builder import Function, Model, tensor
+from .layers import batch_norm, conv2d, dense, scaled
+
+BLOCKS = (
+    (64, 1), (128, 2), (128, 1), (256, 2), (256, 1), (512, 2), *[(512, 1)] * 5, (1024, 2), (1024, 1),
+)  # fmt: skip
+"""Outputs and stride of each separable block."""
+
+
+@dataclass(frozen=True)
+class MobileNet:
+    """A network of depthwise separable convolutions for images."""
+
+    batch: int = 1
+    image: int = 224
+    width: float = 1.0
+    classes: int = 1000
+
+    def build(self, model: Model) -> None:
+        """Adds `@main`: (batch, 3, image, image) to the probability of each class."""
+        f = model.function(
+            "main", {"data": tensor(self.batch, 3, self.image, self.image)}, tensor(self.batch, self.classes)
+        )
+        inputs = scaled(32, self.width)
+        x = _conv_block(f, "%data", "conv_block_1_conv", 3, inputs, 3, stride=2, padding=1)
+        for number, (channels, stride) in enumerate(BLOCKS, start=1):
+            name = f"separable_conv_block_{number}"
+            channels = scaled(channels, self.width)
+            x = _conv_block(f, x, f"{name}_depthwise_conv1", inputs, inputs, 3, stride=stride, padding=1, groups=inputs)
+            x = _conv_block(f, x, f"{name}_conv2", inputs, channels, 1)
+            inputs = channels
+        x = f.op("nn.batch_flatten", f.op("nn.global_avg_pool2d", x))
+        f.result(f.op("nn.softmax", dense(f, x, "fc", inputs, self.classes)))
+
+
+def _conv_block(
+    f: Function,
+    x: str,
+    name: str,
+    inputs: int,
+    channels: int,
+    kernel: int,
+    *,
+    stride: int = 1,
+    padding: int = 0,
+    groups: int = 1,
+) -> str:
+    """Convolution, batch norm, relu."""
+    x = conv2d(f, x, name, inputs, channels, kernel, stride=stride, padding=padding, groups=groups)
+    return f.op("nn.relu", batch_norm(f, x, f"{name}_bn", channels))

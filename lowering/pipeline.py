@@ -40,7 +40,7 @@ def lowering_passes(options: Options) -> Iterator[ModulePass]:
     # Relay: one function for each type, shapes where they are known, operators grouped into kernels.
     yield make("monomorphize")
     yield make("dynamic-to-static")
-    yield make("fuse-ops", opt_level=2 if optimize else 0)
+    yield make("fuse-ops", fuse_opt_level=2 if optimize else 0)
     # Kernels to TE; the functions around them stay Relay until their kernels are LLVM functions.
     yield make("lower-relay-to-te")
     # TE to TIR, scheduled by rules on shape and target.

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from io import StringIO
+from math import prod
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Attribute
 from xdsl.passes import ModulePass
 from xdsl.printer import Printer
+
+from ..dialects.array import ArrayValueAttr
 
 if TYPE_CHECKING:
     from ..lowering.pipeline import Options
@@ -23,13 +27,31 @@ class MlirStyle:
     properties_as_attributes: bool = False
     locations: bool = False
     highlight: bool = False
+    elide: bool = False
+    """Whether large arrays are named instead of written out: for people to read, and not to be read back."""
+
+
+ELIDED_ELEMENTS = 64
+"""Arrays of more elements are large."""
+
+
+class ElidingPrinter(Printer):
+    """Prints a large array as `#mirstack.array<"float32", [64, 3, 7, 7], elided "weights.npz", "conv0_weight">`."""
+
+    def print_attribute(self, attribute: Attribute) -> None:
+        if isinstance(attribute, ArrayValueAttr) and prod(attribute.data.shape) > ELIDED_ELEMENTS:
+            box = attribute.data
+            shape = ", ".join(map(str, box.shape))
+            self.print_string(f'#{attribute.name}<"{box.dtype}", [{shape}], elided {box.label}>')
+        else:
+            super().print_attribute(attribute)
 
 
 def print_mlir(module: ModuleOp, style: MlirStyle = MlirStyle()) -> str:
     """The module in MLIR's form."""
     stream = StringIO()
-    printer_class = Printer
-    if style.highlight:
+    printer_class = ElidingPrinter if style.elide else Printer
+    if style.highlight and not style.elide:
         from xdsl.syntax_printer import SyntaxPrinter
 
         printer_class = SyntaxPrinter

@@ -230,7 +230,7 @@ def in_f32(c: Converter, values: tuple[SSAValue, ...], compute: Callable[[tuple[
     if not isinstance(element_of(type_), BFloat16Type):
         return compute(values)
     wide = with_element(type_, f32)
-    return truncate_float(c, compute(tuple(c.emit(llvm.FPExtOp, (value,), wide) for value in values)), type_)
+    return truncate_float(c, compute(tuple(extend_float(c, value, wide) for value in values)), type_)
 
 
 @TABLE.on(*FLOAT_OPS)
@@ -310,7 +310,7 @@ def _widened(c: Converter, values: tuple[SSAValue, ...]) -> tuple[SSAValue, ...]
     type_ = values[0].type
     if not isinstance(element_of(type_), BFloat16Type):
         return values
-    return tuple(c.emit(llvm.FPExtOp, (value,), with_element(type_, f32)) for value in values)
+    return tuple(extend_float(c, value, with_element(type_, f32)) for value in values)
 
 
 @TABLE.on(arith.SelectOp, vector_ext.SelectOp)
@@ -327,7 +327,14 @@ def convert_select(c: Converter, op: arith.SelectOp | vector_ext.SelectOp) -> No
 
 def extend_float(c: Builder, value: SSAValue, type_: Attribute) -> SSAValue:
     """A wider float."""
-    return c.emit(llvm.FPExtOp, (value,), type_)
+    if not isinstance(element_of(value.type), BFloat16Type):
+        return c.emit(llvm.FPExtOp, (value,), type_)
+    # In integers: code generators fail on vectors of bf16 whose length is no power of two.
+    narrow, wide = with_element(type_, i16), with_element(type_, i32)
+    bits = c.emit(llvm.ZExtOp, (c.emit(llvm.BitcastOp, (value,), narrow),), wide)
+    exact = with_element(type_, f32)
+    single = c.emit(llvm.BitcastOp, (c.emit(llvm.ShlOp, (bits, c.constant(16, wide)), wide, WRAPS),), exact)
+    return single if exact == type_ else c.emit(llvm.FPExtOp, (single,), type_)
 
 
 def truncate_float(c: Converter, value: SSAValue, type_: Attribute) -> SSAValue:

@@ -107,17 +107,27 @@ def is_set(flag: IntegerAttr | None) -> bool:
 
 def load_element(c: Builder, ptr: SSAValue, type_: Attribute, alignment: int) -> SSAValue:
     """A load of a value of register type `type_`."""
-    value = c.load(ptr, in_memory(type_), alignment)
-    if is_bool(element_of(type_)):
-        return c.icmp("ne", value, c.constant(0, value.type))
-    return value
+    return from_memory(c, c.load(ptr, in_memory(type_), alignment), type_)
 
 
 def store_element(c: Builder, value: SSAValue, ptr: SSAValue, alignment: int, nontemporal: bool = False) -> None:
     """A store of a value of any register type."""
-    if is_bool(element_of(value.type)):
-        value = c.emit(llvm.ZExtOp, (value,), in_memory(value.type))
-    c.store(value, ptr, alignment, nontemporal)
+    c.store(to_memory(c, value), ptr, alignment, nontemporal)
+
+
+def from_memory(c: Builder, value: SSAValue, type_: Attribute) -> SSAValue:
+    """What lies in memory as `in_memory(type_)`, as a value of `type_`."""
+    if is_bool(element_of(type_)):
+        return c.icmp("ne", value, c.constant(0, value.type))
+    return value if value.type == type_ else c.emit(llvm.BitcastOp, (value,), type_)
+
+
+def to_memory(c: Builder, value: SSAValue) -> SSAValue:
+    """A value of a register as it lies in memory, `in_memory` of its type."""
+    stored = in_memory(value.type)
+    if value.type == stored:
+        return value
+    return c.emit(llvm.ZExtOp if is_bool(element_of(value.type)) else llvm.BitcastOp, (value,), stored)
 
 
 @TABLE.on(memref.LoadOp)

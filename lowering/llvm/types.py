@@ -16,7 +16,9 @@ from xdsl.dialects.builtin import (
     Signedness,
     StridedLayoutAttr,
     VectorType,
+    bf16,
     i8,
+    i16,
     i64,
 )
 from xdsl.dialects.llvm import (
@@ -91,8 +93,10 @@ def byte_size(type_: Attribute) -> int:
 
 
 def in_memory(type_: Attribute) -> Attribute:
-    """How a converted type lies in memory: booleans take a byte, as in numpy; all else is as in a register."""
-    return with_element(type_, i8) if is_bool(element_of(type_)) else type_
+    """How a converted type lies in memory: booleans take a byte, as in numpy; all else is as in a register, but that bf16
+    is loaded and stored as i16, since code generators fail on vectors of bf16 whose length is no power of two."""
+    element = element_of(type_)
+    return with_element(type_, i8 if is_bool(element) else i16) if is_bool(element) or element == bf16 else type_
 
 
 class TypeConverter:

@@ -24,12 +24,12 @@ from xdsl.ir.affine import AffineMap
 
 from ...dialects import llvm_ext, vector_ext
 from ...support.diagnostics import error_at
-from .arith_to_llvm import fastmath_of, in_f32, resize_integer, truncate_float
+from .arith_to_llvm import extend_float, fastmath_of, in_f32, resize_integer, truncate_float
 from .builder import NO_FASTMATH, NO_WRAP_SIGNED, Index
 from .converter import Converter, HandlerTable
-from .memref_to_llvm import is_set, load_element, store_element
+from .memref_to_llvm import from_memory, is_set, load_element, store_element, to_memory
 from .memref_value import MemRefValue
-from .types import FLOAT_TYPES, element_of, in_memory, is_bool, is_memref, is_vector, lanes, with_element
+from .types import FLOAT_TYPES, element_of, is_memref, is_vector, lanes, with_element
 
 TABLE = HandlerTable()
 
@@ -111,19 +111,14 @@ def convert_store(c: Converter, op: vector.StoreOp) -> None:
 
 def _masked_load(c: Converter, ref: MemRefValue, address: SSAValue, mask: SSAValue, otherwise: SSAValue) -> SSAValue:
     """A load of the lanes whose mask is set."""
-    type_ = otherwise.type
-    stored = in_memory(type_)
-    if is_bool(ref.element):
-        otherwise = c.emit(llvm.ZExtOp, (otherwise,), stored)
-    value = c.compute("masked.load", (address, c.constant(ref.alignment, i32), mask, otherwise), stored)
-    return c.icmp("ne", value, c.constant(0, stored)) if is_bool(ref.element) else value
+    other = to_memory(c, otherwise)
+    value = c.compute("masked.load", (address, c.constant(ref.alignment, i32), mask, other), other.type)
+    return from_memory(c, value, otherwise.type)
 
 
 def _masked_store(c: Converter, ref: MemRefValue, address: SSAValue, mask: SSAValue, value: SSAValue) -> None:
     """A store of the lanes whose mask is set."""
-    if is_bool(ref.element):
-        value = c.emit(llvm.ZExtOp, (value,), in_memory(value.type))
-    c.intrinsic("masked.store", (value, address, c.constant(ref.alignment, i32), mask), None)
+    c.intrinsic("masked.store", (to_memory(c, value), address, c.constant(ref.alignment, i32), mask), None)
 
 
 @TABLE.on(vector.MaskedLoadOp)
@@ -250,11 +245,9 @@ def convert_gather(c: Converter, op: vector_ext.GatherOp) -> None:
     """Lanes from anywhere in the last dimension."""
     ref, otherwise = c.memref(op.base), c.value(op.pass_thru)
     pointers = lane_addresses(c, ref, op.indices, c.value(op.index_vec))
-    stored = in_memory(otherwise.type)
-    if is_bool(ref.element):
-        otherwise = c.emit(llvm.ZExtOp, (otherwise,), stored)
-    value = c.compute("masked.gather", (pointers, c.constant(ref.alignment, i32), c.value(op.mask), otherwise), stored)
-    c.bind(op.result, c.icmp("ne", value, c.constant(0, stored)) if is_bool(ref.element) else value)
+    other = to_memory(c, otherwise)
+    value = c.compute("masked.gather", (pointers, c.constant(ref.alignment, i32), c.value(op.mask), other), other.type)
+    c.bind(op.result, from_memory(c, value, otherwise.type))
 
 
 @TABLE.on(vector_ext.ScatterOp)
@@ -262,9 +255,9 @@ def convert_scatter(c: Converter, op: vector_ext.ScatterOp) -> None:
     """Lanes to anywhere in the last dimension."""
     ref, value = c.memref(op.base), c.value(op.value)
     pointers = lane_addresses(c, ref, op.indices, c.value(op.index_vec))
-    if is_bool(ref.element):
-        value = c.emit(llvm.ZExtOp, (value,), in_memory(value.type))
-    c.intrinsic("masked.scatter", (value, pointers, c.constant(ref.alignment, i32), c.value(op.mask)), None)
+    c.intrinsic(
+        "masked.scatter", (to_memory(c, value), pointers, c.constant(ref.alignment, i32), c.value(op.mask)), None
+    )
 
 
 # Lanes
@@ -402,8 +395,8 @@ def convert_reduction(c: Converter, op: vector.ReductionOp) -> None:
     narrow = element_of(lanes_value.type)
     bf16 = isinstance(narrow, BFloat16Type)
     if bf16:
-        lanes_value = c.emit(llvm.FPExtOp, (lanes_value,), with_element(lanes_value.type, f32))
-        acc = None if acc is None else c.emit(llvm.FPExtOp, (acc,), f32)
+        lanes_value = extend_float(c, lanes_value, with_element(lanes_value.type, f32))
+        acc = None if acc is None else extend_float(c, acc, f32)
     element = element_of(lanes_value.type)
     flags = fastmath_of(op.fastmath) if isinstance(element, FLOAT_TYPES) else NO_FASTMATH
     if kind in ("add", "mul") and isinstance(element, FLOAT_TYPES):

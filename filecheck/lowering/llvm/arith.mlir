@@ -62,15 +62,21 @@ func.func @floats(%a: f32, %b: f32) -> i1 {
   func.return %c : i1
 }
 
-// bf16 arithmetic is f32's, rounded to nearest even in integers.
+// bf16 arithmetic is f32's, widened and rounded to nearest even in integers.
 // CHECK-LABEL: llvm.func @bfloat(%a_4: bf16, %b_3: bf16) -> bf16 attributes {no_unwind} {
 // CHECK-NEXT:   [[V0:%[0-9]+]] = llvm.mlir.constant(16 : i32) : i32
 // CHECK-NEXT:   [[V1:%[0-9]+]] = llvm.mlir.constant(1 : i32) : i32
 // CHECK-NEXT:   [[V2:%[0-9]+]] = llvm.mlir.constant(32767 : i32) : i32
 // CHECK-NEXT:   [[V3:%[0-9]+]] = llvm.mlir.constant(64 : i32) : i32
-// CHECK-NEXT:   [[V4:%[0-9]+]] = llvm.fpext %a_4 : bf16 to f32
-// CHECK-NEXT:   [[V5:%[0-9]+]] = llvm.fpext %b_3 : bf16 to f32
-// CHECK-NEXT:   [[V6:%[0-9]+]] = llvm.fmul [[V4]], [[V5]] : f32
+// CHECK-NEXT:   [[A0:%[0-9]+]] = llvm.bitcast %a_4 : bf16 to i16
+// CHECK-NEXT:   [[A1:%[0-9]+]] = llvm.zext [[A0]] : i16 to i32
+// CHECK-NEXT:   [[A2:%[0-9]+]] = llvm.shl [[A1]], [[V0]] : i32
+// CHECK-NEXT:   [[A3:%[0-9]+]] = llvm.bitcast [[A2]] : i32 to f32
+// CHECK-NEXT:   [[B0:%[0-9]+]] = llvm.bitcast %b_3 : bf16 to i16
+// CHECK-NEXT:   [[B1:%[0-9]+]] = llvm.zext [[B0]] : i16 to i32
+// CHECK-NEXT:   [[B2:%[0-9]+]] = llvm.shl [[B1]], [[V0]] : i32
+// CHECK-NEXT:   [[B3:%[0-9]+]] = llvm.bitcast [[B2]] : i32 to f32
+// CHECK-NEXT:   [[V6:%[0-9]+]] = llvm.fmul [[A3]], [[B3]] : f32
 // CHECK-NEXT:   [[V7:%[0-9]+]] = llvm.bitcast [[V6]] : f32 to i32
 // CHECK-NEXT:   [[V8:%[0-9]+]] = llvm.lshr [[V7]], [[V0]] : i32
 // CHECK-NEXT:   [[V9:%[0-9]+]] = llvm.and [[V8]], [[V1]] : i32

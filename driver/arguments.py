@@ -104,6 +104,9 @@ def _add_passes(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--inputs", type=int, default=0, metavar="SEED", help="the seed of --check-each's inputs (0)")
     parser.add_argument(
+        "--print-ir-before-all", action="store_true", help="print the module before each pass, to standard error"
+    )
+    parser.add_argument(
         "--print-ir-after-all",
         "--print-between-passes",
         action="store_true",
@@ -115,11 +118,34 @@ def _add_passes(parser: argparse.ArgumentParser) -> None:
         help="print what each pass changed, as a diff, to standard error",
     )
     parser.add_argument(
+        "--dump-ir",
+        metavar="DIR",
+        help="write the module after each pass into this folder, and what the pass changed as a diff",
+    )
+    parser.add_argument(
+        "--trace",
+        type=_names,
+        default=(),
+        metavar="PASS,…",
+        help="tell what these passes do, op by op with the source line, to standard error (fold-constant)",
+    )
+    parser.add_argument(
+        "--explain",
+        type=_names,
+        default=(),
+        metavar="PASS,…",
+        help="tell why these passes left alone what they did (fuse-ops: neighbours that are not fused)",
+    )
+    parser.add_argument(
         "--timing",
         "--time-passes",
         action="store_true",
         help="print seconds, ops and bytes of text after each stage and pass, to standard error",
     )
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
 def _add_mlir_style(parser: argparse.ArgumentParser) -> None:

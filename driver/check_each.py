@@ -1,33 +1,20 @@
-"""`--check-each --inputs SEED`: the meaning of the module before and after each pass.
+"""`--check-each --inputs SEED`: how a module is run to be checked.
 
-The module's entry (its only function, else `main`) is interpreted on inputs drawn from the seed, as by `mir-run --random`;
-the first pass after which a result differs is named. A module without an entry at a level that has an interpreter, such as
-one lowered to MLIR's own dialects, is not checked, and that is said.
+The module's entry (its only function, else `main`) is interpreted on inputs drawn from the seed, as by `mir-run --random`.
 """
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass
 
-from ..support.diagnostics import Diagnostic, MirError
-from ..support.words import counted
-from .instruments import Instrument
+from ..passes.check_each import CheckEach, array_difference, first_difference
 
 if TYPE_CHECKING:
-    import numpy as np
+    from ..passes.check_each import Results
 
-    Results = dict[str, np.ndarray]
-    RunModule = Callable[[ModuleOp, int], Results]
-
-# What reordering sums may change, by the bytes of a float.
-RELATIVE_TOLERANCE = {2: 2e-2, 4: 1e-4, 8: 1e-9}
-
+__all__ = ["CheckEach", "array_difference", "first_difference", "interpret"]
 
 # What a symbolic size is when a module is interpreted to be checked.
 SIZE = 8
@@ -40,77 +27,3 @@ def interpret(module: ModuleOp, seed: int) -> Results:
 
     executable = compile(module, target="interp")
     return executable.run(draw(executable.params, dict.fromkeys(size_names(executable.params), SIZE), seed))
-
-
-@dataclass
-class CheckEach(Instrument):
-    """Interprets around each pass. A module that cannot be interpreted is told of on `stream`, and not checked."""
-
-    seed: int
-    run: RunModule = interpret
-    stream: TextIO = field(default_factory=lambda: sys.stderr)
-    results: Results | None = None
-
-    def before_pass(self, module_pass: ModulePass, module: ModuleOp) -> None:
-        if self.results is None:
-            self.results = self._interpret(module, f"before {module_pass}")
-
-    def after_pass(self, module_pass: ModulePass, module: ModuleOp) -> None:
-        before, self.results = self.results, self._interpret(module, f"after {module_pass}")
-        if before is None or self.results is None:
-            return
-        difference = first_difference(before, self.results)
-        if difference is not None:
-            raise MirError(
-                Diagnostic(f"pass '{module_pass}' changed the meaning: {difference}").with_note(
-                    f"seen with --inputs {self.seed}; --print-ir-after-change shows what the pass did"
-                )
-            )
-
-    def _interpret(self, module: ModuleOp, when: str) -> Results | None:
-        try:
-            return self.run(module, self.seed)
-        except MirError as error:
-            print(f"// not checked {when}: {error.diagnostics[0].message}", file=self.stream)
-            return None
-
-
-def first_difference(before: Results, after: Results) -> str | None:
-    """Where two sets of results differ by more than rounding explains, in words; None where they agree."""
-    if list(before) != list(after):
-        return f"the results were {', '.join(before) or 'none'}, now they are {', '.join(after) or 'none'}"
-    for name, old in before.items():
-        difference = array_difference(old, after[name])
-        if difference is not None:
-            return f"{name}{difference}"
-    return None
-
-
-def array_difference(
-    old: np.ndarray, new: np.ndarray, rtol: float | None = None, atol: float | None = None
-) -> str | None:
-    """How `new` differs from `old`, as words to stand behind the array's name; None when they agree.
-
-    Integers and booleans must be equal. Floats may differ by `atol + rtol * abs(old)`, by default what reordering a sum of
-    their type explains; NaN equals NaN.
-    """
-    import numpy as np
-
-    if old.shape != new.shape or old.dtype != new.dtype:
-        return f" was {old.dtype}{list(old.shape)}, now it is {new.dtype}{list(new.shape)}"
-    if old.dtype.kind in "biu":
-        wrong = old != new
-    else:
-        # bfloat16 and the like are no numpy floats: compare what they stand for.
-        size = old.dtype.itemsize
-        rtol = RELATIVE_TOLERANCE.get(size, 2e-2) if rtol is None else rtol
-        wide_old, wide_new = old.astype(np.float64), new.astype(np.float64)
-        atol = rtol * 1e-2 if atol is None else atol
-        wrong = ~np.isclose(wide_new, wide_old, rtol=rtol, atol=atol, equal_nan=True)
-    if not wrong.any():
-        return None
-    first = tuple(int(i) for i in np.argwhere(wrong)[0])
-    place = f"[{', '.join(map(str, first))}]" if first else ""
-    count = int(wrong.sum())
-    more = f" ({count} of {counted(wrong.size, 'element')} differ)" if wrong.size > 1 else ""
-    return f"{place} was {old[first]}, now it is {new[first]}{more}"

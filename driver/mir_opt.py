@@ -6,7 +6,9 @@ import argparse
 import gc
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import IO
@@ -17,16 +19,26 @@ from xdsl.targets import get_all_targets
 from xdsl.utils.exceptions import ShrinkException
 from xdsl.xdsl_opt_main import xDSLOptMain
 
+from ..passes.instruments import (
+    DumpIR,
+    Instrument,
+    PrintAfterAll,
+    PrintAfterChange,
+    PrintBeforeAll,
+    Timing,
+    VerifyEach,
+)
+from ..passes.pass_info import EXPLAINED, TRACED, explanation
 from ..passes.registry import list_passes, pass_factories
 from ..support.deep import in_deep_stack
 from ..support.diagnostics import Diagnostic, MirError, Sources, render_all
+from ..support.trace import listening, to_stderr
 from .arguments import add_arguments
-from .errors import INVALID, OK, InternalError, UsageError, guarded
+from .errors import INVALID, OK, InternalError, UsageError, did_you_mean, guarded
 from .expected import compare
-from .instruments import Instrument, PrintAfterAll, PrintAfterChange, Timing
 from .modules import FORMATS, format_of, parse_chunk, register_dialects
 from .pipeline import read_pipeline
-from .run_passes import VerifyEach, run_passes, verify_result
+from .run_passes import run_passes, verify_result
 from .sources import Chunk, Source, read_source
 from .targets import TARGETS, Machine, MlirStyle, has_mir_text, print_asm, print_llvm, print_mir, print_mlir
 
@@ -40,6 +52,7 @@ class MirOptMain(xDSLOptMain):
     passes: tuple[ModulePass, ...]
     front_end: str
     exit_code: int = OK
+    dump: DumpIR
 
     def register_all_dialects(self) -> None:
         register_dialects(self.ctx)
@@ -66,6 +79,9 @@ class MirOptMain(xDSLOptMain):
     def setup_pipeline(self) -> None:
         self.passes = read_pipeline(self.args.passes, self.available_passes)
         self.pipeline = PassPipeline(self.passes)
+        self._check_topics()
+        if self.args.dump_ir is not None:
+            self.dump = DumpIR(self.args.dump_ir, refresh=True, show=self._show)
 
     def run(self) -> None:
         """Carries out the command line; `exit_code` tells how it went."""
@@ -102,13 +118,18 @@ class MirOptMain(xDSLOptMain):
             self._write_file("// -----\n".join(outputs))
         return INVALID if failed else OK
 
-    def print_module(self, module: ModuleOp, target: str | None = None, timing: Timing | None = None) -> str:
-        """The module in the format `target`, by default the one asked for on the command line."""
+    def print_module(
+        self, module: ModuleOp, target: str | None = None, timing: Timing | None = None, elide: bool = False
+    ) -> str:
+        """The module in the format `target`, by default the one asked for on the command line.
+
+        `elide`: in MLIR's form, large arrays are named instead of written out.
+        """
         match target or self._target(module):
             case "mir":
                 return print_mir(module)
             case "mlir":
-                return print_mlir(module, self._style())
+                return print_mlir(module, replace(self._style(), elide=elide))
             case "llvm" | "asm" as native:
                 emit = print_llvm if native == "llvm" else print_asm
                 watch = timing.watch if timing is not None and self.args.timing else None
@@ -145,7 +166,8 @@ class MirOptMain(xDSLOptMain):
                     from ..api.compile import check_functions
 
                     check_functions(module)
-            run_passes(self.passes, self.ctx, module, self._instruments(timing))
+            with self._listening():
+                run_passes(self.passes, self.ctx, module, self._instruments(timing))
             if self.passes and not (self.args.disable_verify or self.args.verify_each):
                 with timing.stage("verify"):
                     verify_result(module, self.passes)
@@ -181,23 +203,50 @@ class MirOptMain(xDSLOptMain):
 
     def _show(self, module: ModuleOp) -> str:
         """The module in between passes: as `.mir` where that is asked for, else in MLIR's form, which knows every op."""
-        return self.print_module(module, "mir" if self._target(module) == "mir" else "mlir")
+        return self.print_module(module, "mir" if self._target(module) == "mir" else "mlir", elide=True)
 
     def _instruments(self, timing: Timing) -> list[Instrument]:
         instruments: list[Instrument] = []
         if self.args.timing:
             instruments.append(timing)
+        if self.args.print_ir_before_all:
+            instruments.append(PrintBeforeAll(self._show))
         if self.args.print_ir_after_all:
             instruments.append(PrintAfterAll(self._show))
         if self.args.print_ir_after_change:
             instruments.append(PrintAfterChange(self._show))
+        if self.args.dump_ir is not None:
+            instruments.append(self.dump)
+            self.dump.refresh = self.dump.count == 0
         if self.args.verify_each:
             instruments.append(VerifyEach())
         if self.args.check_each:
-            from .check_each import CheckEach
+            from .check_each import CheckEach, interpret
 
-            instruments.append(CheckEach(self.args.inputs))
+            instruments.append(CheckEach(interpret, self.args.inputs))
         return instruments
+
+    @contextmanager
+    def _listening(self) -> Generator[None]:
+        """While inside, what `--trace` and `--explain` ask for is told on standard error."""
+        with listening(self.args.trace, to_stderr), listening(map(explanation, self.args.explain), to_stderr):
+            yield
+
+    def _check_topics(self) -> None:
+        """Refuses `--trace` and `--explain` of passes that tell nothing, or that `-p` does not run."""
+        names = [module_pass.name for module_pass in self.passes]
+        for option, topics, known in (
+            ("--trace", self.args.trace, TRACED),
+            ("--explain", self.args.explain, EXPLAINED),
+        ):
+            for topic in topics:
+                if topic not in known:
+                    raise UsageError(
+                        f"{option}: no pass '{topic}' tells what it does{did_you_mean(topic, known)}"
+                        f" (known are {', '.join(known)})"
+                    )
+                if topic not in names:
+                    raise UsageError(f"{option} {topic}: the pass is not among those that run (-p {topic})")
 
     def _write_file(self, text: str) -> None:
         path = Path(self.args.output_file)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import DiagnosticException, ShrinkException
 
+from ..passes.instruments import Instrument, run_watched
+from ..passes.pass_info import pass_info
 from ..support.diagnostics import Diagnostic, MirError
 from ..support.verify import find_errors
 from .errors import InternalError
-from .instruments import Instrument
 
 
 def run_passes(
@@ -24,12 +26,15 @@ def run_passes(
         MirError: a pass refused the module, or an instrument found fault.
         InternalError: a pass of mirstack failed in a way that it did not foresee.
     """
-    for module_pass in passes:
+    for instrument in instruments:
+        instrument.enter_pass_ctx()
+    try:
+        for module_pass in passes:
+            info = pass_info(module_pass.name, str(module_pass))
+            run_watched(info, module, instruments, partial(_apply, module_pass, context, module))
+    finally:
         for instrument in instruments:
-            instrument.before_pass(module_pass, module)
-        _apply(module_pass, context, module)
-        for instrument in instruments:
-            instrument.after_pass(module_pass, module)
+            instrument.exit_pass_ctx()
 
 
 def _apply(module_pass: ModulePass, context: Context, module: ModuleOp) -> None:
@@ -46,15 +51,6 @@ def _apply(module_pass: ModulePass, context: Context, module: ModuleOp) -> None:
             message = f"xDSL's pass '{module_pass}' failed: {type(error).__name__}: {' '.join(str(error).split())}"
             raise MirError(Diagnostic(message)) from error
         raise InternalError(f"pass '{module_pass}'", error) from error
-
-
-class VerifyEach(Instrument):
-    """`--verify-each`: names the pass that left the module in breach of a rule."""
-
-    def after_pass(self, module_pass: ModulePass, module: ModuleOp) -> None:
-        errors = find_errors(module)
-        if errors:
-            raise MirError(error.with_note(f"pass '{module_pass}' left this behind") for error in errors)
 
 
 def verify_result(module: ModuleOp, passes: Sequence[ModulePass]) -> None:

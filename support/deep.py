@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable
+from contextvars import copy_context
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -15,7 +16,10 @@ RECURSION_LIMIT = 1_000_000
 
 
 def in_deep_stack(function: Callable[[], T]) -> T:
-    """The result of `function()`, run in a thread with a large stack; its exceptions are raised here."""
+    """The result of `function()`, run in a thread with a large stack and the context variables of this one.
+
+    Its exceptions are raised here.
+    """
     if getattr(_STATE, "deep", False):
         return function()
     outcome: list[T] = []
@@ -31,7 +35,7 @@ def in_deep_stack(function: Callable[[], T]) -> T:
     limit, size = sys.getrecursionlimit(), threading.stack_size(STACK_BYTES)
     sys.setrecursionlimit(max(limit, RECURSION_LIMIT))
     try:
-        thread = threading.Thread(target=body)
+        thread = threading.Thread(target=copy_context().run, args=(body,))
         thread.start()
     finally:
         threading.stack_size(size)

@@ -25,7 +25,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 from xdsl.utils.exceptions import DiagnosticException
 
-Severity = Literal["error", "warning", "note"]
+Severity = Literal["error", "warning", "remark", "note"]
 
 
 def file_loc(file: str, line: int, column: int) -> FileLineColLoc:
@@ -158,11 +158,23 @@ def render(diagnostic: Diagnostic, sources: Sources) -> str:
         lines = [f"{file}:{line}:{column}: {diagnostic.severity}: {diagnostic.message}"]
         text = sources.line(file, line)
         if text is not None:
-            # Tabs stay tabs before the caret, so that it stands under its character whatever the tab width.
-            indent = "".join("\t" if c == "\t" else " " for c in text[: column - 1])
-            lines += [text, f"{indent}^"]
+            lines += _pointed_at(text, column - 1)
     lines += [render(note, sources) for note in diagnostic.notes]
     return "\n".join(lines)
+
+
+# How much of a line is shown before and behind the character at fault.
+_SHOWN = 120
+
+
+def _pointed_at(text: str, column: int) -> list[str]:
+    """The source line, or what of a long one lies around `column` (from 0), and a caret under that column."""
+    start = column - _SHOWN if column > 2 * _SHOWN else 0
+    end = column + 2 * _SHOWN
+    before, shown = ("…" if start else ""), text[start:end] + ("…" if end < len(text) else "")
+    # Tabs stay tabs before the caret, so that it stands under its character whatever the tab width.
+    indent = "".join("\t" if c == "\t" else " " for c in before + text[start:column])
+    return [before + shown, f"{indent}^"]
 
 
 def render_all(diagnostics: Iterable[Diagnostic], sources: Sources) -> str:

@@ -223,10 +223,7 @@ def test_check_each_names_the_pass(monkeypatch: pytest.MonkeyPatch, mir_opt, ten
         seen.append(seed)
         return {"out0": np.full((2, 2), 1.0 if len(seen) < 3 else 2.0, np.float32)}
 
-    monkeypatch.setattr(check_each.CheckEach, "run", staticmethod(run_module))
-    monkeypatch.setattr(
-        check_each.CheckEach, "__init__", lambda self, seed: self.__dict__.update(seed=seed, results=None)
-    )
+    monkeypatch.setattr(check_each, "interpret", run_module)
     ran = mir_opt(ten, "-p", "cse,dce", "--check-each", "--inputs", "7")
     assert ran.code == 1 and seen == [7, 7, 7]
     assert "pass 'dce' changed the meaning: out0[0, 0] was 1.0, now it is 2.0 (4 of 4 elements differ)" in ran.err

@@ -1,0 +1,102 @@
+"""`CheckEach`: the meaning of the module before and after each pass.
+
+The module is interpreted on inputs drawn from a seed; the first pass after which a result differs is named. A module at a
+level without an interpreter, such as one lowered to MLIR's own dialects, is not checked, and that is said.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TextIO
+
+from xdsl.dialects.builtin import ModuleOp
+
+from ..support.diagnostics import Diagnostic, MirError
+from ..support.words import counted
+from .instruments import Instrument
+from .pass_info import PassInfo
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Results = dict[str, np.ndarray]
+    RunModule = Callable[[ModuleOp, int], Results]
+
+# What reordering sums may change, by the bytes of a float.
+RELATIVE_TOLERANCE = {2: 2e-2, 4: 1e-4, 8: 1e-9}
+
+
+@dataclass
+class CheckEach(Instrument):
+    """Interprets around each pass: `run(module, seed)` gives the results by name, or raises `MirError`. A module that cannot be interpreted is told of on `stream`, and not checked."""
+
+    run: RunModule
+    seed: int = 0
+    stream: TextIO = field(default_factory=lambda: sys.stderr)
+    results: Results | None = None
+
+    def run_before_pass(self, mod: ModuleOp, info: PassInfo) -> None:
+        if self.results is None:
+            self.results = self._interpret(mod, f"before {info}")
+
+    def run_after_pass(self, mod: ModuleOp, info: PassInfo) -> None:
+        before, self.results = self.results, self._interpret(mod, f"after {info}")
+        if before is None or self.results is None:
+            return
+        difference = first_difference(before, self.results)
+        if difference is not None:
+            raise MirError(
+                Diagnostic(f"pass '{info}' changed the meaning: {difference}").with_note(
+                    f"seen with --inputs {self.seed}; --print-ir-after-change shows what the pass did"
+                )
+            )
+
+    def _interpret(self, module: ModuleOp, when: str) -> Results | None:
+        try:
+            return self.run(module, self.seed)
+        except MirError as error:
+            print(f"// not checked {when}: {error.diagnostics[0].message}", file=self.stream)
+            return None
+
+
+def first_difference(before: Results, after: Results) -> str | None:
+    """Where two sets of results differ by more than rounding explains, in words; None where they agree."""
+    if list(before) != list(after):
+        return f"the results were {', '.join(before) or 'none'}, now they are {', '.join(after) or 'none'}"
+    for name, old in before.items():
+        difference = array_difference(old, after[name])
+        if difference is not None:
+            return f"{name}{difference}"
+    return None
+
+
+def array_difference(
+    old: np.ndarray, new: np.ndarray, rtol: float | None = None, atol: float | None = None
+) -> str | None:
+    """How `new` differs from `old`, as words to stand behind the array's name; None when they agree.
+
+    Integers and booleans must be equal. Floats may differ by `atol + rtol * abs(old)`, by default what reordering a sum of
+    their type explains; NaN equals NaN.
+    """
+    import numpy as np
+
+    if old.shape != new.shape or old.dtype != new.dtype:
+        return f" was {old.dtype}{list(old.shape)}, now it is {new.dtype}{list(new.shape)}"
+    if old.dtype.kind in "biu":
+        wrong = old != new
+    else:
+        # bfloat16 and the like are no numpy floats: compare what they stand for.
+        size = old.dtype.itemsize
+        rtol = RELATIVE_TOLERANCE.get(size, 2e-2) if rtol is None else rtol
+        wide_old, wide_new = old.astype(np.float64), new.astype(np.float64)
+        atol = rtol * 1e-2 if atol is None else atol
+        wrong = ~np.isclose(wide_new, wide_old, rtol=rtol, atol=atol, equal_nan=True)
+    if not wrong.any():
+        return None
+    first = tuple(int(i) for i in np.argwhere(wrong)[0])
+    place = f"[{', '.join(map(str, first))}]" if first else ""
+    count = int(wrong.sum())
+    more = f" ({count} of {counted(wrong.size, 'element')} differ)" if wrong.size > 1 else ""
+    return f"{place} was {old[first]}, now it is {new[first]}{more}"

@@ -1,0 +1,250 @@
+"""What watches a pipeline: printing and dumping around passes, timing, verifying in between.
+
+The same instruments serve `mir-opt` and `mirstack.transform.PassContext(instruments=[…])`; `check_each` holds the one that
+interprets. Their methods have the names of TVM's PassInstrument.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import sys
+import time
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
+from typing import TextIO
+
+from xdsl.dialects.builtin import ModuleOp
+
+from ..support.diagnostics import Diagnostic, MirError
+from ..support.verify import find_errors
+from ..support.walk import walk_ops
+from .pass_info import PassInfo
+
+PrintModule = Callable[[ModuleOp], str]
+
+
+class Instrument:
+    """Is told of each pass before and after it runs. An instrument may raise `MirError` to end the run."""
+
+    def enter_pass_ctx(self) -> None:
+        """The passes that follow are watched."""
+
+    def exit_pass_ctx(self) -> None:
+        """No more passes are watched."""
+
+    def should_run(self, mod: ModuleOp, info: PassInfo) -> bool:
+        """Whether the pass is to run; one instrument that says no is enough to leave it out."""
+        return True
+
+    def run_before_pass(self, mod: ModuleOp, info: PassInfo) -> None:
+        """The pass is about to run on `mod`."""
+
+    def run_after_pass(self, mod: ModuleOp, info: PassInfo) -> None:
+        """The pass has run on `mod`."""
+
+
+def run_watched(info: PassInfo, module: ModuleOp, instruments: Sequence[Instrument], apply: Callable[[], None]) -> bool:
+    """`apply()`, which runs the pass on `module` in place, with the instruments around it. False when one kept it out."""
+    if not all([instrument.should_run(module, info) for instrument in instruments]):
+        return False
+    for instrument in instruments:
+        instrument.run_before_pass(module, info)
+    apply()
+    for instrument in instruments:
+        instrument.run_after_pass(module, info)
+    return True
+
+
+def print_module(module: ModuleOp) -> str:
+    """The module as `.mir` text, of which instruments show what they show unless told otherwise."""
+    from ..parser import print_mir
+
+    return print_mir(module)
+
+
+@dataclass
+class PrintBeforeAll(Instrument):
+    """`--print-ir-before-all`: the whole module before each pass."""
+
+    show: PrintModule = print_module
+    stream: TextIO = field(default_factory=lambda: sys.stderr)
+
+    def run_before_pass(self, mod: ModuleOp, info: PassInfo) -> None:
+        print(f"// ----- IR before {info} -----", file=self.stream)
+        print(self.show(mod).rstrip("\n"), file=self.stream)
+
+
+@dataclass
+class PrintAfterAll(Instrument):
+    """`--print-ir-after-all`: the whole module after each pass."""
+
+    show: PrintModule = print_module
+    stream: TextIO = field(default_factory=lambda: sys.stderr)
+
+    def run_after_pass(self, mod: ModuleOp, info: PassInfo) -> None:
+        print(f"// ----- IR after {info} -----", file=self.stream)
+        print(self.show(mod).rstrip("\n"), file=self.stream)
+
+
+def _difference(before: list[str], after: list[str], info: PassInfo) -> list[str]:
+    """The lines of a unified diff; none where nothing changed."""
+    return list(difflib.unified_diff(before, after, f"before {info}", f"after {info}", lineterm=""))
+
+
+@dataclass
+class PrintAfterChange(Instrument):
+    """`--print-ir-after-change`: what each pass changed, as a unified diff."""
+
+    show: PrintModule = print_module
+    stream: TextIO = field(default_factory=lambda: sys.stderr)
+    before: list[str] = field(default_factory=list[str])
+
+    def run_before_pass(self, mod: ModuleOp, info: PassInfo) -> None:
+        self.before = self.show(mod).splitlines()
+
+    def run_after_pass(self, mod: ModuleOp, info: PassInfo) -> None:
+        lines = _difference(self.before, self.show(mod).splitlines(), info)
+        if not lines:
+            lines = [f"// ----- {info} changed nothing -----"]
+        print("\n".join(lines), file=self.stream)
+
+
+@dataclass
+class DumpIR(Instrument):
+    """`--dump-ir DIR`: a file a pass, `000_input.mir`, `001_fuse-ops.mir`, …, and beside each what the pass changed, as
+    `001_fuse-ops.diff`. The folder is made; with `refresh` what an earlier run left there is removed."""
+
+    dump_dir: str | PathLike[str]
+    refresh: bool = False
+    show: PrintModule = print_module
+    count: int = 0
+    before: list[str] | None = None
+
+    def enter_pass_ctx(self) -> None:
+        self.before = None
+        folder = Path(self.dump_dir)
+        with _writing(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            if self.refresh:
+                for path in folder.iterdir():
+                    if _DUMPED.fullmatch(path.name):
+                        path.unlink()
+
+    def run_before_pass(self, mod: ModuleOp, info: PassInfo) -> None:
+        if self.before is None:
+            self.before = self._write("input", self.show(mod))
+
+    def run_after_pass(self, mod: ModuleOp, info: PassInfo) -> None:
+        self.count += 1
+        before = self.before or []
+        name = re.sub(r"[^A-Za-z0-9._-]+", "_", str(info).partition("{")[0])
+        self.before = self._write(name, self.show(mod))
+        lines = _difference(before, self.before, info)
+        path = self._path(name, "diff")
+        with _writing(path):
+            path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+
+    def _write(self, name: str, text: str) -> list[str]:
+        path = self._path(name, "mir")
+        with _writing(path):
+            path.write_text(text, encoding="utf-8")
+        return text.splitlines()
+
+    def _path(self, name: str, extension: str) -> Path:
+        return Path(self.dump_dir) / f"{self.count:03}_{name}.{extension}"
+
+
+_DUMPED = re.compile(r"\d{3,}_[A-Za-z0-9._-]+\.(mir|diff)")
+
+
+@contextmanager
+def _writing(path: Path) -> Generator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise MirError(Diagnostic(f"{path}: cannot be written: {error.strerror}")) from None
+
+
+class VerifyEach(Instrument):
+    """`--verify-each`: names the pass that left the module in breach of a rule."""
+
+    def run_after_pass(self, mod: ModuleOp, info: PassInfo) -> None:
+        errors = find_errors(mod)
+        if errors:
+            raise MirError(error.with_note(f"pass '{info}' left this behind") for error in errors)
+
+
+@dataclass
+class Stage:
+    """A line of `--timing`. `ops` and `bytes` are the module's after the stage."""
+
+    name: str
+    seconds: float
+    ops: int | None = None
+    bytes: int | None = None
+
+
+@dataclass
+class Timing(Instrument):
+    """`--timing`: seconds, ops and printed bytes of each stage. What the measuring itself takes is left out."""
+
+    show: PrintModule = print_module
+    stages: list[Stage] = field(default_factory=list[Stage])
+    started: float = 0.0
+    measured: float = 0.0  # Seconds that measuring sizes took.
+    _running: list[tuple[float, float]] = field(default_factory=list[tuple[float, float]])
+
+    @contextmanager
+    def stage(self, name: str) -> Generator[Stage]:
+        """Times the block, without the stages inside it, which come before it in the table."""
+        stage = Stage(name, 0.0)
+        inside, measured, start = len(self.stages), self.measured, time.perf_counter()
+        try:
+            yield stage
+        finally:
+            elsewhere = sum(inner.seconds for inner in self.stages[inside:]) + self.measured - measured
+            stage.seconds = time.perf_counter() - start - elsewhere
+            self.stages.append(stage)
+
+    def measure(self, stage: Stage, module: ModuleOp) -> None:
+        """Sets the size of the module that a stage ended with."""
+        start = time.perf_counter()
+        stage.ops = sum(1 for _ in walk_ops(module))
+        stage.bytes = len(self.show(module).encode())
+        self.measured += time.perf_counter() - start
+
+    def run_before_pass(self, mod: ModuleOp, info: PassInfo) -> None:
+        self._running.append((time.perf_counter(), self._elsewhere()))
+
+    def run_after_pass(self, mod: ModuleOp, info: PassInfo) -> None:
+        started, elsewhere = self._running.pop()
+        inner = self._elsewhere() - elsewhere
+        stage = Stage(str(info), time.perf_counter() - started - inner)
+        self.stages.append(stage)
+        self.measure(stage, mod)
+
+    def _elsewhere(self) -> float:
+        """Seconds that are counted already or not to be counted."""
+        return sum(stage.seconds for stage in self.stages) + self.measured
+
+    def watch(self, module_pass: object, module: ModuleOp) -> None:
+        """As `run_after_pass`, for passes that run one right after the other; `started` is when the first began."""
+        stage = Stage(str(module_pass), time.perf_counter() - self.started)
+        self.stages.append(stage)
+        self.measure(stage, module)
+        self.started = time.perf_counter()
+
+    def report(self) -> str:
+        """The table, one line a stage, then the sum of the seconds."""
+        width = max((len(stage.name) for stage in self.stages), default=5)
+        lines = [f"{'stage':<{width}}  {'seconds':>9}  {'ops':>9}  {'bytes':>11}"]
+        for stage in self.stages:
+            ops = "" if stage.ops is None else str(stage.ops)
+            size = "" if stage.bytes is None else str(stage.bytes)
+            lines.append(f"{stage.name:<{width}}  {stage.seconds:>9.4f}  {ops:>9}  {size:>11}".rstrip())
+        lines.append(f"{'total':<{width}}  {sum(stage.seconds for stage in self.stages):>9.4f}")
+        return "\n".join(lines)

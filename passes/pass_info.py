@@ -1,0 +1,103 @@
+"""What is known of a pass besides what it does: its name, when it runs by default, what has to run before it.
+
+The names and levels are TVM's: `fuse-ops` is `FuseOps`, which runs at every optimization level, after `InferType`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+# Names whose capitals do not follow from the words.
+_EXCEPTIONS = {
+    "cse": "CommonSubexpressionElimination",
+    "dce": "DeadOpElimination",
+    "combine-parallel-conv2d": "CombineParallelConv2D",
+    "lower-relay-to-llvm": "LowerRelayToLLVM",
+    "lower-relay-to-te": "LowerRelayToTE",
+    "lower-std-to-llvm": "LowerStdToLLVM",
+    "lower-te-to-tir": "LowerTEToTIR",
+    "lower-tir-to-scf": "LowerTIRToSCF",
+    "convert-rules-to-pdl": "ConvertRulesToPDL",
+    "verify-tir": "VerifyTIR",
+}
+
+# The optimization level from which a `Sequential` runs a pass, where it is not 0, and what has to run before it. As in TVM.
+_LEVELS: dict[str, int] = {
+    "legalize": 1,
+    "qnn-canonicalize-ops": 1,
+    "qnn-legalize": 1,
+    "dead-code-elimination": 1,
+    "to-a-normal-form": 1,
+    "to-graph-normal-form": 1,
+    "to-basic-block-normal-form": 1,
+    "partial-evaluate": 1,
+    "inline": 1,
+    "lambda-lift": 1,
+    "defunctionalization": 1,
+    "eta-expand": 1,
+    "split-args": 1,
+    "fold-constant": 2,
+    "dynamic-to-static": 2,
+    "eliminate-common-subexpr": 3,
+    "canonicalize-ops": 3,
+    "canonicalize-cast": 3,
+    "forward-fold-scale-axis": 3,
+    "backward-fold-scale-axis": 3,
+    "alter-op-layout": 3,
+    "convert-layout": 3,
+    "defuse-ops": 3,
+    "combine-parallel-conv2d": 4,
+    "combine-parallel-dense": 4,
+    "combine-parallel-batch-matmul": 4,
+    "fast-math": 4,
+}
+_REQUIRED: dict[str, tuple[str, ...]] = {
+    name: ("infer-type",)
+    for name in (
+        "fuse-ops", "defuse-ops", "eliminate-common-subexpr", "simplify-inference", "simplify-expr", "fast-math",
+        "canonicalize-ops", "canonicalize-cast", "combine-parallel-conv2d", "combine-parallel-dense",
+        "combine-parallel-batch-matmul", "forward-fold-scale-axis", "backward-fold-scale-axis", "flatten-atrous-conv",
+        "fold-explicit-padding", "alter-op-layout", "convert-layout", "legalize", "qnn-canonicalize-ops", "qnn-legalize",
+        "fake-quantization-to-integer", "defunctionalization", "dynamic-to-static", "dead-code-elimination",
+        "to-mixed-precision", "merge-composite", "first-order-gradient", "split-args", "div-to-mul", "monomorphize",
+        "lower-relay-to-te",
+    )
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class PassInfo:
+    """`name` as in TVM, `required` the names of passes that a `Sequential` runs before, `label` the pass with its options
+    as it is written after `-p`."""
+
+    name: str
+    opt_level: int = 0
+    required: tuple[str, ...] = ()
+    label: str = ""
+
+    def __str__(self) -> str:
+        """The name for a person: with the options, where there are any."""
+        return self.label or self.name
+
+
+def camel_case(name: str) -> str:
+    """TVM's name of a pass: `fuse-ops` is `FuseOps`, `to-a-normal-form` is `ToANormalForm`."""
+    return _EXCEPTIONS.get(name) or "".join(word[:1].upper() + word[1:] for word in name.split("-"))
+
+
+def pass_info(name: str, label: str = "") -> PassInfo:
+    """What is known of the pass that `-p` calls `name`; of one of xDSL's, only that."""
+    required = tuple(camel_case(needed) for needed in _REQUIRED.get(name, ()))
+    return PassInfo(camel_case(name), _LEVELS.get(name, 0), required, label or name)
+
+
+TRACED: tuple[str, ...] = ("fold-constant",)
+"""Passes that tell what they do to whoever listens (`support.trace`), under their name."""
+
+EXPLAINED: tuple[str, ...] = ("fuse-ops",)
+"""Passes that tell what they did not do and why, under `explanation(name)`."""
+
+
+def explanation(name: str) -> str:
+    """The topic under which a pass explains what it left alone."""
+    return f"{name} left alone"

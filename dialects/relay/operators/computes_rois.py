@@ -1,0 +1,243 @@
+"""TE computes of regions of interest: their pooling, and proposing them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from xdsl.ir import Attribute
+
+from ..operator import Attrs
+from .computes import constant, flat_index, unflatten
+from .computes_boxes import area
+from .computes_sort import loops, te_order
+from .layout import layout
+
+if TYPE_CHECKING:
+    from ...te import builder as te
+    from ...te.builder import Buffer, Expr, Tensor
+else:
+    from ._lazy import te
+
+EPSILON = 1e-5
+"""Keeps a floor and a ceiling at an integer that is reached but for rounding."""
+
+
+def _real(value: Any, dtype: str) -> Any:
+    return te.const(float(value), dtype) if isinstance(value, (int, float)) else value.astype(dtype)
+
+
+def te_roi_align(attrs: Attrs, data: Tensor, rois: Tensor) -> Tensor:
+    """`vision.roi_align`."""
+    of, dtype = layout(attrs.layout), rois.dtype
+    sizes = of.logical(data.shape)
+    pooled: tuple[int, int] = attrs.pooled_size
+    shape = of.physical({**sizes, "N": rois.shape[0], "H": pooled[0], "W": pooled[1]})
+    is_mean = attrs.mode == "avg"
+    one, half = te.const(1.0, dtype), te.const(0.5, dtype)
+
+    def bins(roi: Any, at: dict[str, Any], axis: str) -> tuple[Expr, Expr, Expr]:
+        """Where the bin of a place begins along an axis, how long it is, how many samples it takes."""
+        low, high = (1, 3) if axis == "W" else (2, 4)
+        scale, count = te.const(attrs.spatial_scale, dtype), pooled["HW".index(axis)]
+        start, end = roi[at["N"], low] * scale, roi[at["N"], high] * scale
+        size = te.max(end - start, one)
+        step = size / te.const(float(count), dtype)
+        samples = te.ceil(step).astype("int32")
+        if attrs.sample_ratio > 0:
+            samples = te.const(attrs.sample_ratio, "int32")
+        return start + at[axis].astype(dtype) * step, step, samples
+
+    def sample(x: Any, roi: Any, at: dict[str, Any], ends: dict[str, Any], places: dict[str, Any]) -> Expr:
+        position: dict[str, Expr] = {}
+        outside: list[Expr] = []
+        for axis in "HW":
+            start, step, samples = ends[axis]
+            value = start + (places[axis].astype(dtype) + half) * step / samples.astype(dtype)
+            outside += [value < te.const(-1.0, dtype), value > _real(sizes[axis], dtype)]
+            position[axis] = te.max(te.min(value, _real(sizes[axis] - 1, dtype)), te.const(0.0, dtype))
+        batch = te.max(te.min(roi[at["N"], 0].astype("int32"), sizes["N"] - 1), 0)
+        total: Any = None
+        for high in (0, 1):
+            for right in (0, 1):
+                where: dict[str, Any] = {"N": batch, "C": at["C"]}
+                weight: Any = None
+                for axis, beyond in (("H", high), ("W", right)):
+                    first = te.floor(position[axis])
+                    part = position[axis] - first
+                    part = part if beyond else one - part
+                    weight = part if weight is None else weight * part
+                    where[axis] = te.min(first.astype("int32") + beyond, sizes[axis] - 1)
+                term = x[tuple(of.indices(where))].astype(dtype) * weight
+                total = term if total is None else total + term
+        return te.Select(te.any(*outside), te.const(0.0, dtype), total)
+
+    def statements(ins: Sequence[Buffer], outs: Sequence[Buffer]) -> Any:
+        (x, roi), (result,) = ins, outs
+        ib = te.ir_builder.create()
+        with loops(ib, shape) as index:
+            here, at = tuple(index), of.logical_indices(index)
+            ends = {axis: bins(roi, at, axis) for axis in "HW"}
+            ib.emit(result.vstore(here, te.const(0.0, dtype) if is_mean else te.const(-3.0e38, dtype)))
+            with loops(ib, [ends["H"][2], ends["W"][2]], "r") as (rh, rw):
+                value = sample(x, roi, at, ends, {"H": rh, "W": rw})
+                if is_mean:
+                    count = (ends["H"][2] * ends["W"][2]).astype(dtype)
+                    ib.emit(result.vstore(here, result[here] + value / count))
+                else:
+                    ib.emit(result.vstore(here, te.max(result[here], value)))
+        return ib.get()
+
+    result = te.extern(shape, [data, rois], statements, name="roi_align", dtype=dtype)
+    return te.compute(shape, lambda *i: result(*i).astype(data.dtype), name="T_roi_align")
+
+
+def te_roi_pool(attrs: Attrs, data: Tensor, rois: Tensor) -> Tensor:
+    """`vision.roi_pool`."""
+    _, channels, *sizes = data.shape
+    pooled: tuple[int, int] = attrs.pooled_size
+    dtype = rois.dtype
+    epsilon = te.const(EPSILON, dtype)
+
+    def bounds(roi: Any, n: Expr, place: Expr, axis: int) -> tuple[Expr, Expr]:
+        """The first pixel of a bin along an axis, and the one behind the last."""
+        scale = te.const(attrs.spatial_scale, dtype)
+        start = te.round(roi[n, 2 - axis] * scale).astype("int32")
+        end = te.round(roi[n, 4 - axis] * scale).astype("int32")
+        step = te.max(end - start + 1, 1).astype(dtype) / te.const(float(pooled[axis]), dtype)
+        first = te.floor(place.astype(dtype) * step + epsilon).astype("int32") + start
+        last = te.ceil((place + 1).astype(dtype) * step - epsilon).astype("int32") + start
+        return tuple(te.min(te.max(p, 0), sizes[axis]) for p in (first, last))  # type: ignore[return-value]
+
+    shape = [rois.shape[0], channels, *pooled]
+
+    def statements(ins: Sequence[Buffer], outs: Sequence[Buffer]) -> Any:
+        (x, roi), (result,) = ins, outs
+        ib = te.ir_builder.create()
+        with loops(ib, shape) as (n, c, i, j):
+            (top, bottom), (left, right) = bounds(roi, n, i, 0), bounds(roi, n, j, 1)
+            batch = te.max(te.min(roi[n, 0].astype("int32"), data.shape[0] - 1), 0)
+            least, zero = te.min_value(x.dtype), te.const(0, x.dtype)
+            ib.emit(result.vstore((n, c, i, j), te.Select(te.all(top < bottom, left < right), least, zero)))
+            with loops(ib, [te.max(bottom - top, 0), te.max(right - left, 0)], "r") as (rh, rw):
+                value = x[batch, c, top + rh, left + rw]
+                ib.emit(result.vstore((n, c, i, j), te.max(result[n, c, i, j], value)))
+        return ib.get()
+
+    return te.extern(shape, [data, rois], statements, name="roi_pool", dtype=data.dtype)
+
+
+def te_proposal(attrs: Attrs, anchors: Sequence[Sequence[float]], xs: Sequence[Tensor], out: Attribute) -> Tensor:
+    """`vision.proposal`, with the anchor of each place in a cell."""
+    probabilities, deltas, info = xs
+    batch, _, height, width = probabilities.shape
+    dtype = deltas.dtype
+    many = len(anchors)
+    count = height * width * many
+    one, half, zero = te.const(1.0, dtype), te.const(0.5, dtype), te.const(0.0, dtype)
+    stride = te.const(float(attrs.feature_stride), dtype)
+
+    def moved(low: Expr, high: Expr, shift: Expr, growth: Expr) -> tuple[Expr, Expr]:
+        """An anchor's sides along an axis, moved and stretched by what the network says."""
+        if attrs.iou_loss:
+            return low + shift, high + growth
+        size = high - low + one
+        center = low + half * (size - one) + shift * size
+        size = te.exp(growth) * size
+        return center - half * (size - one), center + half * (size - one)
+
+    def box(b: Expr, place: Expr) -> Any:
+        k, cell = te.floormod(place, many), te.floordiv(place, many)
+        h, w = te.floordiv(cell, width), te.floormod(cell, width)
+        delta = [deltas(b, k * 4 + n, h, w) for n in range(4)]
+        corner: list[Any] = []
+        for n in range(4):
+            value: Any = te.const(anchors[-1][n], dtype)
+            for number in range(many - 1):
+                value = te.Select(k.equal(number), te.const(anchors[number][n], dtype), value)
+            corner.append(value + (h if n % 2 else w).astype(dtype) * stride)
+        x1, x2 = moved(corner[0], corner[2], delta[0], delta[2])
+        y1, y2 = moved(corner[1], corner[3], delta[1], delta[3])
+        rows, columns = info(b, 0), info(b, 1)
+        x1, x2 = (te.max(te.min(x, columns - one), zero) for x in (x1, x2))
+        y1, y2 = (te.max(te.min(y, rows - one), zero) for y in (y1, y2))
+        least = info(b, 2) * te.const(float(attrs.rpn_min_size), dtype)
+        small = te.any(x2 - x1 + one < least, y2 - y1 + one < least)
+        beyond = te.any(h >= (rows / stride).astype("int32"), w >= (columns / stride).astype("int32"))
+        more = te.Select(small, least * half, zero)
+        score = te.Select(te.any(small, beyond), te.const(-1.0, dtype), probabilities(b, many + k, h, w).astype(dtype))
+        return x1 - more, y1 - more, x2 + more, y2 + more, score
+
+    *sides, score = te.compute((batch, count), box, name="T_boxes")
+    order = te_order(score, 1, False)
+    known = constant(count)
+    limit: int = attrs.rpn_pre_nms_top_n
+    kept: Any = count
+    if limit > 0:
+        kept = min(limit, known) if known is not None else te.min(limit, count)
+
+    def ranked(side: Tensor) -> Tensor:
+        return te.compute((batch, kept), lambda *i: side(i[0], order(*i)), name="T_ranked")
+
+    size: int = attrs.rpn_post_nms_top_n
+
+    def statements(ins: Sequence[Buffer], outs: Sequence[Buffer]) -> Any:
+        result, taken, state = outs
+        ib = te.ir_builder.create()
+
+        def grown(b: Expr, i: Expr) -> list[Expr]:
+            # A pixel has an extent: the far sides lie one further.
+            return [side[b, i] + (one if n > 1 else zero) for n, side in enumerate(ins)]
+
+        with ib.for_range(0, batch, "b") as b:
+            ib.emit(state.vstore(0, 0))
+            with ib.for_range(0, kept, "i") as i:
+                ib.emit(taken.vstore(i, 1))
+            with ib.for_range(0, kept, "i") as i, ib.if_scope(taken[i].equal(1)):
+                ib.emit(state.vstore(0, state[0] + 1))
+                with ib.for_range(i + 1, kept, "j") as j:
+                    first, second = grown(b, i), grown(b, j)
+                    width_of, height_of = (
+                        te.max(te.min(first[n + 2], second[n + 2]) - te.max(first[n], second[n]), zero)
+                        for n in range(2)
+                    )
+                    shared = width_of * height_of
+                    part = shared / (area(first) + area(second) - shared)
+                    with ib.if_scope(part > te.const(attrs.threshold, dtype)):
+                        ib.emit(taken.vstore(j, 0))
+            # Too few boxes are repeated in their order until there are enough.
+            ib.emit(state.vstore(1, 0))
+            turns = te.ceildiv(te.const(size, "int32"), te.max(state[0], 1))
+            with (
+                ib.for_range(0, turns, "turn"),
+                ib.for_range(0, kept, "i") as i,
+                ib.if_scope(te.all(taken[i].equal(1), state[1] < size)),
+            ):
+                row = b * size + state[1]
+                ib.emit(result.vstore((row, 0), b.astype(dtype)))
+                for n, side in enumerate(ins):
+                    ib.emit(result.vstore((row, n + 1), side[b, i]))
+                ib.emit(state.vstore(1, state[1] + 1))
+        return ib.get()
+
+    shapes = [(batch * size, 5), (kept,), (2,)]
+    result, *_ = te.extern(
+        shapes, [ranked(side) for side in sides], statements, name="proposal", dtype=[dtype, "int32", "int32"]
+    )
+    return result
+
+
+def te_reorg(attrs: Attrs, x: Tensor, shape: Sequence[Any]) -> Tensor:
+    """`vision.yolo_reorg`: element by element, through places in memory."""
+    stride: int = attrs.stride
+    _, channels, height, width = x.shape
+    inner = channels // (stride * stride) if isinstance(channels, int) else te.floordiv(channels, stride * stride)
+
+    def body(b: Expr, *i: Expr) -> Expr:
+        k, h, w = unflatten(flat_index(i, shape[1:]), [channels, height, width])
+        off = te.floordiv(k, inner)
+        wide = [te.floormod(k, inner), h * stride + te.floordiv(off, stride), w * stride + te.floormod(off, stride)]
+        place = flat_index(wide, [inner, height * stride, width * stride])
+        return x(b, *unflatten(place, [channels, height, width]))
+
+    return te.compute(shape, body, name="T_reorg")

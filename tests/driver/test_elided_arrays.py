@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -25,7 +26,7 @@ def model(tmp_path: Path) -> Path:
     return path
 
 
-def test_watching_names_large_arrays(mir_opt: Callable, model: Path):
+def test_watching_names_large_arrays(mir_opt: Callable[..., Any], model: Path):
     ran = mir_opt(model, "-t", "mlir", "-p", "fuse-ops", "--print-ir-after-all")
     assert '#mirstack.array<"float32", [1000], elided "w.npz", "big">' in ran.err
     assert '#mirstack.array<"float32", [1], "AACAPw==">' in ran.err
@@ -33,7 +34,7 @@ def test_watching_names_large_arrays(mir_opt: Callable, model: Path):
     assert len(ran.out) > 4 * 1000 * 4 / 3
 
 
-def test_timing_counts_named_arrays(mir_opt: Callable, model: Path):
+def test_timing_counts_named_arrays(mir_opt: Callable[..., Any], model: Path):
     ran = mir_opt(model, "-t", "mlir", "-p", "fuse-ops", "--timing")
     (row,) = (line.split() for line in ran.err.splitlines() if line.startswith("fuse-ops"))
     assert int(row[-1]) < 4 * 1000

@@ -110,7 +110,7 @@ def test_one_seed_is_one_model():
 
 
 def test_weights_are_a_safetensors_file(tmp_path: Path):
-    model = build("gpt", **REDUCED["gpt"])
+    model = build("gpt", 0, **REDUCED["gpt"])
     model.write(tmp_path, "gpt")
     read = load_file(tmp_path / "gpt.safetensors")
     assert read.keys() == model.weights.keys()

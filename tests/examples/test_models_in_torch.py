@@ -23,14 +23,14 @@ class BasicBlock(torch.nn.Module):
         self.bn1 = nn.BatchNorm2d(channels)
         self.conv2 = nn.Conv2d(channels, channels, 3, padding=1, bias=False)
         self.bn2 = nn.BatchNorm2d(channels)
-        self.sc = self.sc_bn = None
-        if stride != 1 or inputs != channels:
+        self.projects = stride != 1 or inputs != channels
+        if self.projects:
             self.sc = nn.Conv2d(inputs, channels, 1, stride=stride, bias=False)
             self.sc_bn = nn.BatchNorm2d(channels)
 
     def forward(self, x: Any) -> Any:
         y = self.bn2(self.conv2(torch.relu(self.bn1(self.conv1(x)))))
-        return torch.relu(y + (x if self.sc is None else self.sc_bn(self.sc(x))))
+        return torch.relu(y + (self.sc_bn(self.sc(x)) if self.projects else x))
 
 
 class ResNet18(torch.nn.Module):

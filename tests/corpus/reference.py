@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 RTOL = 1e-4
+ATOL = 1e-5
 
 # TIR programs that reach outside of their buffers: refused by the interpreter, where TVM wrote to whatever lay there.
 OUT_OF_BOUNDS = ("0359", "0616", "0939", "1062", "1380")
@@ -67,7 +68,7 @@ class Case:
         """A value for every parameter, in order: the same draws as the recorded run's."""
         return make_inputs(self.info["params"], self.info["seed"], self.info.get("symbol_values") or {})
 
-    def check(self, outputs: list[Any], rtol: float = RTOL, atol: float = 1e-5) -> None:
+    def check(self, outputs: list[Any], rtol: float = RTOL, atol: float = ATOL) -> None:
         """Compares with the recorded outputs: `outputs[k]` is output k of a Relay program, or parameter k after the run."""
         stored = None
         for number, record in enumerate(self.info["outputs"]):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from pathlib import Path
 
 import pytest
@@ -13,15 +14,13 @@ from mirstack.support.diagnostics import MirError
 from mirstack.support.verify import find_errors
 from xdsl.dialects.builtin import ModuleOp
 
-# What TVM printed of these contradicts itself or cannot be told from something else.
+# What TVM printed of these cannot be told from something else without its comments.
 UNREADABLE = {
-    "relay_passes/Defunctionalization/002.out.relay": "constructors that are called 0 and 2",
-    "relay_passes/AlterOpLayout/llvm_023.in.relay": "a weight of rank 6 where kernel_layout says OIHW",
-    "relay_passes/AlterOpLayout/llvm_023.out.relay": "a weight of rank 6 where kernel_layout says OIHW",
+    # `%2 = 0 /* ty=DefuncFuncType[] */` and `@applyFuncType(%f2, 0 /* ty=int32 */)` in one text.
+    "relay_passes/Defunctionalization/002.out.relay": "constructors that are called 0 and 2: written as numbers are",
 }
 
-_COMMENT = re.compile(r" /\*.*?\*/")
-_TYPE = re.compile(r"/\* ty=(.*?)(?: span=[^*]*?)? \*/")
+_TYPE = re.compile(r"/\* ty=(.*?) \*/")
 _SPAN = re.compile(r" /\* span=[^*]*\*/| span=[^*]*?(?= \*/)")
 _SYMBOLIC = re.compile(r"meta\[tir\.\w+\]\[\d+\]")
 
@@ -76,36 +75,36 @@ def test_round_trip(programs: dict[str, Read]) -> None:
     assert same["typed and equal to TVM's"] > 0.85 * same["typed"]
 
 
-def typed_lines(text: str) -> dict[str, list[str]]:
-    """Each line without its comments, and the types that it ends with, wherever it stands."""
-    found: dict[str, list[str]] = {}
-    for line in text.splitlines():
-        types = _TYPE.findall(line)
-        if types and line.rstrip().rstrip(";").endswith("*/"):
-            found.setdefault(_COMMENT.sub("", line).strip(), []).append(types[-1])
-    return found
+def typed_lines(text: str) -> tuple[list[str], list[list[str]]]:
+    """The program's lines without the types of its `/* ty=… */` comments, and those types line by line."""
+    program = _SPAN.sub("", text).split("#[metadata]")[0]
+    lines = [plain(line.strip()) for line in program.splitlines()]
+    return [_TYPE.sub("", line) for line in lines], [_TYPE.findall(line) for line in lines]
 
 
-def plain(type: str) -> str:
-    """A type of TVM's with symbolic sizes and 64-bit sizes as they are written here."""
-    return re.sub(r"\b(\d+)i64\b", r"\1", _SYMBOLIC.sub("?", type))
+def plain(line: str) -> str:
+    """A line of TVM's with symbolic sizes and 64-bit sizes as they are written here."""
+    return re.sub(r"\b(\d+)i64\b", r"\1", _SYMBOLIC.sub("?", line))
 
 
 def test_types_are_those_of_tvm(programs: dict[str, Read]) -> None:
-    """Compared line by line, where a line is the same in both texts."""
-    compared, different = 0, list[str]()
+    """All comments of a text against ours, at the same line: both texts are aligned by what is no type."""
+    written, compared, different = 0, 0, list[str]()
     for name, program in programs.items():
-        ours = typed_lines(program.printed)
-        for line, types in typed_lines(program.text).items():
-            found = ours.get(line, [])
-            if len(found) == len(types):
-                compared += len(types)
-                different += [
-                    f"{name}: {line}\n  TVM: {t}\n  here: {f}"
-                    for t, f in zip(types, found, strict=True)
-                    if plain(t) != f
-                ]
-    print(f"{compared} types compared")
-    assert compared > 10_000
+        if "ty=" not in program.text:
+            continue
+        lines, types = typed_lines(program.text)
+        our_lines, our_types = typed_lines(program.printed)
+        written += sum(map(len, types))
+        for start, ours, size in SequenceMatcher(None, lines, our_lines, autojunk=False).get_matching_blocks():
+            for k in range(size):
+                compared += len(types[start + k])
+                if types[start + k] != our_types[ours + k]:
+                    different.append(
+                        f"{name}: {lines[start + k]}\n  TVM: {types[start + k]}\n  here: {our_types[ours + k]}"
+                    )
+    print(f"{compared} of {written} types compared")
+    # Left out: lines that print at another place here (a value used on both sides of an if), or in another spelling.
+    assert compared > 0.996 * written > 19_000
     # TVM leaves the result of @compose(%f6, %8) generic over a parameter that nothing uses.
     assert len(different) <= 1, "\n".join(different)

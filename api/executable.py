@@ -123,8 +123,9 @@ def check_array(array: Array, param: Param, *, writable: bool = False) -> None:
     for an output that is read-only."""
     if array.dtype != numpy_dtype(param.dtype):
         raise TypeError(f"'{param.name}' must be of dtype {param.dtype}, not {array.dtype.name}")
-    fixed = all(isinstance(extent, int) for extent in param.shape)
-    if (fixed and array.shape != param.shape) or array.ndim != len(param.shape):
+    if array.ndim != len(param.shape) or any(
+        isinstance(extent, int) and given != extent for given, extent in zip(array.shape, param.shape, strict=True)
+    ):
         raise ValueError(f"'{param.name}' must have shape {shape_text(param.shape)}, not {shape_text(array.shape)}")
     if not array.flags.c_contiguous:
         raise ValueError(f"'{param.name}' must be contiguous in row-major order; pass numpy.ascontiguousarray of it")

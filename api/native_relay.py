@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, ModuleOp, TensorType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, DictionaryAttr, IntegerAttr, ModuleOp, TensorType
 from xdsl.ir import Attribute
 
 from ..dialects.array import ArrayValueAttr, numpy_dtype
@@ -16,9 +16,11 @@ from ..dialects.tir.types import type_to_dtype
 from ..lowering.llvm.call import address_of, diagnostic_of
 from ..lowering.llvm.jit import CompiledModule
 from ..lowering.pipeline import Options
+from ..lowering.relay.extents import MOST_EXTENT
 from ..lowering.relay.heap import CONSTANTS as CONSTANTS_AT
-from ..lowering.relay.heap import CONTEXT_BYTES, DEPTH, END, STACK_LIMIT, TOP
-from ..lowering.relay.lower_relay_to_llvm import CONSTANTS, ENTRY, MEMORY
+from ..lowering.relay.heap import CONTEXT_BYTES, DEPTH, END, GROWN, SIZES, STACK_LIMIT, TOP
+from ..lowering.relay.leaves import WORD
+from ..lowering.relay.lower_relay_to_llvm import CONSTANTS, ENTRY, FINISH, MEMORY
 from ..lowering.relay.memory_plan import ALIGNMENT
 from ..support.diagnostics import MirError
 from ..support.words import counted
@@ -28,10 +30,10 @@ from .native import messages_of
 from .stack import stack_limit
 from .threads import use_threads
 
-WORD = 8
-
 LARGE_BYTES = 1 << 20
 """Outputs from this size on are used again when the caller has dropped them."""
+MOST_ARENA = 1 << 30
+"""Bytes of heap that a context keeps between calls at most, beyond what is planned."""
 KEPT = 2
 """How many arrays an output keeps: the one that the caller still looks at, and the one to write next."""
 
@@ -59,7 +61,10 @@ class RelayExecutable(Executable):
         self._call = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)(code.address(ENTRY))
         self._messages = messages_of(module)
         self._result_type = result
-        self._outputs = [_Output(tuple(t.get_shape()), _dtype(t)) for t in result_tensors(result)]
+        self._outputs = [_output(tuple(t.get_shape()), _dtype(t)) for t in result_tensors(result)]
+        dynamic = any(isinstance(output, _DynamicOutput) for output in self._outputs)
+        finish = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)
+        self._finish = finish(code.address(FINISH)) if dynamic else None
         self._single = isinstance(result, TensorType)
         self._inputs = [(param, tuple(param.shape), numpy_dtype(param.dtype)) for param in params]
         self._constants = [_contiguous(attr) for attr in _constants(module)]
@@ -77,26 +82,41 @@ class RelayExecutable(Executable):
             names = ", ".join(param.name for param in self.params)
             raise TypeError(f"{self.name} takes {counted(len(inputs), 'argument')} ({names}), not {len(args)}")
         arrays: list[Array] = []
+        addresses: list[int] = []
+        descriptors: list[ctypes.Array[ctypes.c_uint64]] = []
         for value, (param, shape, dtype) in zip(args, inputs, strict=True):
             usual = type(value) is np.ndarray and value.dtype == dtype and value.shape == shape
             if not (usual and value.flags.c_contiguous):
                 value = as_array(value, param)
                 check_array(value, param)
             arrays.append(value)
+            if "?" in shape:
+                descriptors.append(_descriptor(value, param))
+                addresses.append(ctypes.addressof(descriptors[-1]))
+            else:
+                addresses.append(address_of(value))
         outputs = [output.take() for output in self._outputs]
         try:
             context = self._idle.pop()
         except IndexError:
             context = _Context(self.arena_bytes, ctypes.addressof(self._constant_table))
         context.words[STACK_LIMIT // WORD] = stack_limit()
-        table = self._table_type(context.address, *map(address_of, arrays), *map(address_of, outputs))
+        table = self._table_type(context.address, *addresses, *map(address_of, outputs))
         use_threads(self._threads)
         status = self._call(ctypes.addressof(table))
         if status != 0:
             context.words[DEPTH // WORD] = 0
-        self._idle.append(context)
+        elif self._finish is not None:
+            outputs = [output.read(array) for output, array in zip(self._outputs, outputs, strict=True)]
+        if self._finish is not None:
+            self._finish(context.address)
+        sizes = [ctypes.c_int64(context.words[SIZES // WORD + k]).value for k in range(2)]
+        self._idle.append(context.grown())
         if status != 0:
-            raise MirError(diagnostic_of(self._messages.get(status, f"{self.name} failed with status {status}")))
+            message = self._messages.get(status, f"{self.name} failed with status {status}")
+            for size in sizes:
+                message = message.replace("{size}", str(size), 1)
+            raise MirError(diagnostic_of(message))
         return outputs[0] if self._single else rebuild(self._result_type, list(outputs))
 
 
@@ -104,6 +124,7 @@ class _Context:
     """What one call at a time works with: the heap's first chunk and the words that the code keeps there."""
 
     def __init__(self, arena: int, constants: int):
+        self.arena = arena
         self.memory = np.empty(arena + ALIGNMENT, np.uint8)
         start = -(-address_of(self.memory) // ALIGNMENT) * ALIGNMENT
         self.words = (ctypes.c_uint64 * (CONTEXT_BYTES // WORD))()
@@ -111,6 +132,36 @@ class _Context:
         self.words[END // WORD] = start + arena
         self.words[CONSTANTS_AT // WORD] = constants
         self.address = ctypes.addressof(self.words)
+
+    def grown(self) -> _Context:
+        """The context for the next call: with a larger first chunk where this call had to ask for memory."""
+        more: int = self.words[GROWN // WORD]
+        if more == 0:
+            return self
+        self.words[GROWN // WORD] = 0
+        if self.arena + more > MOST_ARENA:
+            return self
+        return _Context(self.arena + more, self.words[CONSTANTS_AT // WORD])
+
+
+class _DynamicOutput:
+    """An output of which the shape is known after the call: native code gives the address of its descriptor."""
+
+    def __init__(self, shape: tuple[int, ...], dtype: np.dtype[np.generic]):
+        self.shape, self.dtype = shape, dtype
+
+    def take(self) -> Array:
+        """A place for the address."""
+        return np.empty(1, np.uint64)
+
+    def read(self, place: Array) -> Array:
+        """A copy of the tensor, whose memory is about to be given back."""
+        count = 1 + self.shape.count(DYNAMIC_INDEX)
+        data, *sizes = (ctypes.c_uint64 * count).from_address(int(place[0]))
+        extents = iter(sizes)
+        result = np.empty([next(extents) if e == DYNAMIC_INDEX else e for e in self.shape], self.dtype)
+        ctypes.memmove(address_of(result), data, result.nbytes)
+        return result
 
 
 class _Output:
@@ -121,6 +172,10 @@ class _Output:
         self.shape, self.dtype = shape, dtype
         self.large = dtype.itemsize * int(np.prod(shape, dtype=np.int64)) >= LARGE_BYTES
         self.given: list[Array] = []
+
+    def read(self, array: Array) -> Array:
+        """The tensor, which was written where it was wanted."""
+        return array
 
     def take(self) -> Array:
         """An array that nobody else holds."""
@@ -139,6 +194,19 @@ class _Output:
         array = np.empty(self.shape, self.dtype)
         self.given = [*self.given[1 - KEPT :], array]
         return array
+
+
+def _output(shape: tuple[int, ...], dtype: np.dtype[np.generic]) -> _Output | _DynamicOutput:
+    return _DynamicOutput(shape, dtype) if DYNAMIC_INDEX in shape else _Output(shape, dtype)
+
+
+def _descriptor(array: Array, param: Param) -> ctypes.Array[ctypes.c_uint64]:
+    """What native code knows of a tensor with `?`: its address, then the extent of each `?`."""
+    extents = [given for given, declared in zip(array.shape, param.shape, strict=True) if declared == "?"]
+    for axis, extent in enumerate(array.shape):
+        if extent > MOST_EXTENT:
+            raise ValueError(f"dimension {axis} of '{param.name}' is {extent}; native code counts up to {MOST_EXTENT}")
+    return (ctypes.c_uint64 * (1 + len(extents)))(address_of(array), *extents)
 
 
 def _constants(module: ModuleOp) -> list[ArrayValueAttr]:

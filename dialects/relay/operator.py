@@ -32,7 +32,7 @@ from ...support.words import counted
 from .types import UNKNOWN
 
 if TYPE_CHECKING:
-    from ..te.builder import Tensor
+    from ..te.builder import Expr, Tensor
 
 AttrValue: TypeAlias = "int | float | bool | str | Sequence[AttrValue] | Mapping[str, AttrValue] | None"
 """An operator attribute's value in Python: numbers, strings (dtypes and layouts too), None, lists, dictionaries."""
@@ -227,6 +227,10 @@ Compute: TypeAlias = "Callable[[Attrs, Sequence[Tensor], Attribute], Sequence[Te
 """(attributes, input tensors, result type) to output tensors, in TE. Tuple arguments are passed flattened."""
 
 
+Extents: TypeAlias = "Callable[[Attrs, Sequence[Tensor], Attribute], Sequence[Sequence[int | Expr]]]"
+"""(attributes, input tensors, result type) to the shape of each output tensor, in TE; it may read the inputs' elements."""
+
+
 Meaning: TypeAlias = """(
     Callable[[Attrs], Any]
     | Callable[[Attrs, Any], Any]
@@ -246,7 +250,8 @@ class Operator:
 
     `arguments` names the operands; a name that starts with `*` is a tuple of tensors. `numpy` gives the meaning:
     (attributes, arrays…) to an array or a tuple of arrays, a tuple argument being passed as a tuple of arrays.
-    `compute` is None for the few operators that are no tensor expressions. `stateful` operators are neither merged nor
+    `compute` is None for the few operators that are no tensor expressions. Where the shape of a result depends on what
+    the inputs hold, `extents` says what it is (TVM's FShapeFunc); else it is that of what `compute` gives. `stateful` operators are neither merged nor
     dropped nor reordered. `source` points to the definition's documentation.
     """
 
@@ -256,6 +261,7 @@ class Operator:
     pattern: OpPattern
     numpy: Meaning
     compute: Compute | None = None
+    extents: Extents | None = None
     attributes: tuple[AttrSpec, ...] = ()
     doc: str = ""
     source: str = ""

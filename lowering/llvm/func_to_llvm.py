@@ -39,6 +39,8 @@ NOALIAS = "mirstack.noalias"
 ALIGN = "mirstack.align"
 STATUS = "mirstack.status"
 PASSTHROUGH = "passthrough"
+HANDED_ON = ("mirstack.signature", "mirstack.shape")
+"""What callers of a kernel in the LLVM dialect have to know."""
 
 
 def is_public(op: func.FuncOp) -> bool:
@@ -155,6 +157,9 @@ def convert_func(c: Converter, op: func.FuncOp) -> None:
     new.location = op.location
     if isinstance(passthrough := op.attributes.get(PASSTHROUGH), ArrayAttr):
         new.properties["passthrough"] = passthrough
+    for key in HANDED_ON:
+        if key in op.attributes:
+            new.attributes[key] = op.attributes[key]
     c.top_level.append(new)
     if not has_body:
         return

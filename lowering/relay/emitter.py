@@ -53,13 +53,17 @@ class Emitter:
 
     def copy(self, target: SSAValue, source: SSAValue, size: int) -> None:
         """Copies `size` bytes; the two do not overlap, or are the same."""
-        volatile = self.int(0, i1)
-        self.add(llvm.CallIntrinsicOp("llvm.memmove.p0.p0.i64", [target, source, self.int(size), volatile], []))
+        self.copy_bytes(target, source, self.int(size))
 
-    def slot(self) -> SSAValue:
-        """Eight bytes on the stack, in the function's first block."""
+    def copy_bytes(self, target: SSAValue, source: SSAValue, size: SSAValue) -> None:
+        """As `copy`, of a number of bytes known at run time."""
+        volatile = self.int(0, i1)
+        self.add(llvm.CallIntrinsicOp("llvm.memmove.p0.p0.i64", [target, source, size, volatile], []))
+
+    def slot(self, words: int = 1) -> SSAValue:
+        """So many times eight bytes on the stack, in the function's first block."""
         entry = self.region.blocks[0]
-        one = llvm.ConstantOp(IntegerAttr(1, i64), i64)
+        one = llvm.ConstantOp(IntegerAttr(words, i64), i64)
         slot = llvm.AllocaOp(one, PTR)
         one.location = slot.location = self.location
         first = entry.first_op

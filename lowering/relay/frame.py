@@ -13,7 +13,8 @@ from xdsl.dialects.builtin import TupleType
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from ...dialects.relay import ir as relay
-from .leaves import BoxLeaf, Leaf, TensorLeaf, has_box, leaves_of
+from .leaves import Leaf, TensorLeaf, has_box, leaves_of
+from .match_cast import MatchCastOp
 from .memory_plan import Lifetime, MemoryPlan, plan_memory
 
 WRITES_RESULT = (relay.CallTirOp, relay.CallGlobalOp, relay.CallOp)
@@ -40,6 +41,8 @@ def source_of(value: SSAValue, leaf: int) -> tuple[SSAValue, int]:
                         value = item
                         break
                     leaf -= count
+            case MatchCastOp() if _same_leaf(op, leaf):
+                value = op.value
             case relay.TupleGetItemOp():
                 assert isinstance(op.tuple_value.type, TupleType)
                 before = op.tuple_value.type.types.data[: op.index.value.data]
@@ -48,6 +51,10 @@ def source_of(value: SSAValue, leaf: int) -> tuple[SSAValue, int]:
             case _:
                 break
     return value, leaf
+
+
+def _same_leaf(op: MatchCastOp, leaf: int) -> bool:
+    return leaves_of(op.value.type)[leaf] == leaves_of(op.result.type)[leaf]
 
 
 @dataclass
@@ -182,21 +189,23 @@ class _Lifetimes:
         none = frozenset[int]()
         if isinstance(op, WRITES_RESULT):
             return [
-                none if isinstance(leaf, BoxLeaf) or (op, k) in self.frame.outputs else self._new((op, k), leaf.bytes)
+                self._new((op, k), leaf.bytes)
+                if isinstance(leaf, TensorLeaf) and (op, k) not in self.frame.outputs
+                else none
                 for k, leaf in enumerate(leaves)
             ]
         if branches(op):
             return [
                 none if (op, k) in self.frame.outputs else self._joined(op, k, leaf) for k, leaf in enumerate(leaves)
             ]
-        if isinstance(op, relay.LetOp | relay.TupleOp | relay.TupleGetItemOp):
+        if isinstance(op, relay.LetOp | relay.TupleOp | relay.TupleGetItemOp | MatchCastOp):
             sources = (source_of(op.results[0], k) for k in range(len(leaves)))
             return [self._of(value)[leaf] for value, leaf in sources]
         return [none] * len(leaves)
 
     def _joined(self, op: Operation, leaf: int, kind: Leaf) -> frozenset[int]:
         """Where a branch's result may lie: wherever one of the branches leaves it."""
-        if isinstance(kind, BoxLeaf):
+        if not isinstance(kind, TensorLeaf):
             return frozenset()
         places: frozenset[int] = frozenset()
         for block in branches(op):

@@ -1,8 +1,8 @@
 """One Relay function to one LLVM function: control flow, calls, boxes; kernels are called by pointer.
 
 The LLVM function takes the context (see `heap`), for a closure its own box, then a pointer for each leaf of each
-parameter, then for each leaf of the result the place to write it to: memory of the tensor's size, or eight bytes for a
-box. It returns a status, 0 for success.
+parameter, then for each leaf of the result the place to write it to: memory of the tensor's size, or eight bytes for the
+pointer to a box or to a descriptor. It returns a status, 0 for success.
 """
 
 from __future__ import annotations
@@ -22,8 +22,11 @@ from ...support.diagnostics import error_at
 from . import heap
 from .adt import DataTypes
 from .emitter import PTR, Emitter, function
+from .extents import Sizing
 from .frame import Frame, branches, free_values, plan_frame, returned
-from .leaves import BoxLeaf, TensorLeaf, has_box, leaves_of
+from .kernel_call import Kernel, call_kernel
+from .leaves import BoxLeaf, TensorLeaf, leaves_of, on_heap
+from .match_cast import MatchCastOp
 
 Predicate = llvm.ICmpPredicateFlag
 Leaves = list[SSAValue]
@@ -35,8 +38,7 @@ class Unit:
 
     module: ModuleOp
     data_types: DataTypes
-    kernel_fails: dict[str, bool]
-    """Kernel → whether it returns a status."""
+    kernels: dict[str, Kernel]
     recursive: set[str]
     """Global functions that may come to call themselves; they watch the stack."""
     refs: bool
@@ -87,7 +89,7 @@ class FunctionLowering:
         self._unpack_captured()
         self._block(body)
         self._write_result(body)
-        if self.takes and not self.unit.refs and not has_box(self.result_type):
+        if self.takes and not self.unit.refs and not on_heap(self.result_type):
             heap.release(emit, self.context, saved)
         if depth is not None:
             emit.store(depth, self.context, heap.DEPTH)
@@ -124,7 +126,7 @@ class FunctionLowering:
     def _leaves(self, values: Sequence[SSAValue]) -> Leaves:
         return [leaf for value in values for leaf in self.values[value]]
 
-    def _place(self, op: Operation, leaf: int) -> SSAValue:
+    def place(self, op: Operation, leaf: int) -> SSAValue:
         """The memory that the frame plan gives to a tensor of the op's result."""
         output = self.frame.outputs.get((op, leaf))
         if output is not None:
@@ -152,11 +154,13 @@ class FunctionLowering:
             case relay.TupleGetItemOp():
                 self._tuple_get_item(op)
             case relay.CallTirOp():
-                self._call_kernel(op)
+                call_kernel(self, op)
             case relay.CallGlobalOp():
                 self._call(op, op.callee.root_reference.data, op.arguments)
             case relay.CallOp():
                 self._call_closure(op)
+            case MatchCastOp():
+                self._match_cast(op)
             case relay.IfOp():
                 self._if(op)
             case relay.MatchOp():
@@ -165,15 +169,15 @@ class FunctionLowering:
                 self._closure(op)
             case relay.GlobalRefOp():
                 self.values[op.result] = [
-                    self._box([self._global_thunk(op.symbol.root_reference.data, op.result.type)])
+                    self.new_box([self._global_thunk(op.symbol.root_reference.data, op.result.type)])
                 ]
             case relay.ConstructorRefOp():
-                self.values[op.result] = [self._box([self._constructor_thunk(op)])]
+                self.values[op.result] = [self.new_box([self._constructor_thunk(op)])]
             case relay.ConstructOp():
                 tag = self.emit.int(self.unit.data_types.tag(op.type_name.data, op.constructor.data))
-                self.values[op.result] = [self._box([tag, *self._leaves(op.arguments)])]
+                self.values[op.result] = [self.new_box([tag, *self._leaves(op.arguments)])]
             case relay.RefOp():
-                self.values[op.result] = [self._box(self.values[op.value])]
+                self.values[op.result] = [self.new_box(self.values[op.value])]
             case relay.RefReadOp():
                 box = self.values[op.ref][0]
                 count = len(leaves_of(op.result.type, op.result))
@@ -194,6 +198,17 @@ class FunctionLowering:
         count = len(leaves_of(fields[index], op.result))
         self.values[op.result] = self.values[op.tuple_value][at : at + count]
 
+    def _match_cast(self, op: MatchCastOp) -> None:
+        sizing = Sizing(self)
+        leaves: Leaves = []
+        forms = zip(leaves_of(op.value.type), leaves_of(op.result.type), self.values[op.value], strict=True)
+        for own, wanted, leaf in forms:
+            if isinstance(own, BoxLeaf) or isinstance(wanted, BoxLeaf):
+                leaves.append(leaf)
+            else:
+                leaves.append(sizing.cast(leaf, own, wanted, op.what.data, op))
+        self.values[op.result] = leaves
+
     def _branch_values(self, op: Operation, block: Block) -> Leaves:
         """Lowers a branch; its result's leaves, copied to where the plan wants them."""
         self._block(block)
@@ -202,7 +217,7 @@ class FunctionLowering:
         for k, kind in enumerate(leaves_of(value.type, value)):
             place = (op, k)
             if isinstance(kind, TensorLeaf) and (place in self.frame.outputs or place in self.frame.copied):
-                target = self._place(op, k)
+                target = self.place(op, k)
                 if target is not leaves[k]:
                     self.emit.copy(target, leaves[k], kind.bytes)
                 leaves[k] = target
@@ -275,22 +290,22 @@ class FunctionLowering:
     # Calls
 
     def _targets(self, op: Operation) -> tuple[Leaves, Leaves]:
-        """Where a call writes its result, and, for the boxes among it, the slots to read back."""
+        """Where a call writes its result, and, for the pointers among it, the slots to read back."""
         targets: Leaves = []
         slots: Leaves = []
         for k, leaf in enumerate(leaves_of(op.results[0].type, op.results[0])):
-            if isinstance(leaf, BoxLeaf):
+            if isinstance(leaf, TensorLeaf):
+                targets.append(self.place(op, k))
+            else:
                 slots.append(self.emit.slot())
                 targets.append(slots[-1])
-            else:
-                targets.append(self._place(op, k))
         return targets, slots
 
     def _bind_result(self, op: Operation, targets: Leaves, slots: Leaves) -> None:
-        boxes = set(slots)
-        self.values[op.results[0]] = [self.emit.load(t) if t in boxes else t for t in targets]
+        pointers = set(slots)
+        self.values[op.results[0]] = [self.emit.load(t) if t in pointers else t for t in targets]
 
-    def _check(self, status: SSAValue) -> None:
+    def check(self, status: SSAValue) -> None:
         """Leaves the function with the status unless it is 0."""
         emit = self.emit
         good, bad = emit.new_block(), emit.new_block()
@@ -299,19 +314,10 @@ class FunctionLowering:
         emit.branch(self.fail, status)
         emit.block = good
 
-    def _call_kernel(self, op: relay.CallTirOp) -> None:
-        name = op.callee.root_reference.data
-        targets, slots = self._targets(op)
-        fails = self.unit.kernel_fails[name]
-        call = self.emit.call(name, [*self._leaves(op.arguments), *targets], i32 if fails else None)
-        if fails:
-            self._check(call.results[0])
-        self._bind_result(op, targets, slots)
-
     def _call(self, op: Operation, callee: str, arguments: Sequence[SSAValue]) -> None:
         targets, slots = self._targets(op)
         call = self.emit.call(callee, [self.context, *self._leaves(arguments), *targets], i32)
-        self._check(call.results[0])
+        self.check(call.results[0])
         self._bind_result(op, targets, slots)
 
     def _call_closure(self, op: relay.CallOp) -> None:
@@ -330,16 +336,22 @@ class FunctionLowering:
         )
         del call.properties["callee"]
         call.properties["operandSegmentSizes"] = DenseArrayBase.from_list(i32, [len(arguments) + 1, 0])
-        self._check(self.emit.add(call).results[0])
+        self.check(self.emit.add(call).results[0])
         self._bind_result(op, targets, slots)
 
     # Boxes
 
-    def _box(self, words: Sequence[SSAValue]) -> SSAValue:
+    def new_box(self, words: Sequence[SSAValue]) -> SSAValue:
+        """New memory of the call's heap that holds these words."""
         box = self._take(8 * max(1, len(words)))
         for k, word in enumerate(words):
             self.emit.store(word, box, 8 * k)
         return box
+
+    def take_bytes(self, size: SSAValue) -> SSAValue:
+        """Memory of the call's heap, of a multiple of the alignment."""
+        self.takes = True
+        return heap.take_bytes(self.emit, self.context, size, self.no_memory)
 
     def _take(self, size: int) -> SSAValue:
         self.takes = True
@@ -353,7 +365,7 @@ class FunctionLowering:
         name = f"{self.name}.fn{self.closures}"
         captured = free_values(op)
         FunctionLowering(self.unit, name, op, captured).run()
-        self.values[op.result] = [self._box([self._address(name), *self._leaves(captured)])]
+        self.values[op.result] = [self.new_box([self._address(name), *self._leaves(captured)])]
 
     def _global_thunk(self, callee: str, type: Attribute) -> SSAValue:
         """The code of a closure that calls a global function: it drops its own box."""
@@ -425,7 +437,7 @@ class FunctionLowering:
         value = returned(body)
         for k, (kind, leaf) in enumerate(zip(self.result_leaves, self.values[value], strict=True)):
             target = self.outputs[k]
-            if isinstance(kind, BoxLeaf):
+            if not isinstance(kind, TensorLeaf):
                 self.emit.store(leaf, target)
             elif leaf is not target:
                 self.emit.copy(target, leaf, kind.bytes)

@@ -1,8 +1,10 @@
-"""The heap of one call of a Relay entry: frames and boxes are taken from its top and given back together.
+"""The heap of one call of a Relay entry: frames, boxes and tensors of dynamic size are taken from its top and given back
+together.
 
 The context that every function receives points to: the top, the end, the table of constants, the lowest stack address
-that recursion may reach, the newest chunk, and how many calls of recursive functions are open. The first chunk is the arena that the caller brings; when it is full a
-chunk is taken from malloc, and given back when the function that needed it returns.
+that recursion may reach, the newest chunk, how many calls of recursive functions are open, how many bytes of chunks were
+taken, the two sizes that a failed check compared, and the top and end before the call. The first chunk is the arena that
+the caller brings; when it is full a chunk is taken from malloc, and given back when the function that needed it returns.
 """
 
 from __future__ import annotations
@@ -14,9 +16,9 @@ from xdsl.ir import Block, Region, SSAValue
 from .emitter import PTR, Emitter
 from .memory_plan import ALIGNMENT
 
-TOP, END, CONSTANTS, STACK_LIMIT, CHUNK, DEPTH = 0, 8, 16, 24, 32, 40
-"""Byte offsets in the context."""
-CONTEXT_BYTES = 48
+TOP, END, CONSTANTS, STACK_LIMIT, CHUNK, DEPTH, GROWN, SIZES, BASE = 0, 8, 16, 24, 32, 40, 48, 56, 72
+"""Byte offsets in the context; SIZES and BASE are of two words."""
+CONTEXT_BYTES = 88
 
 MOST_CALLS = 1 << 20
 """Calls inside calls that a program may make: LLVM turns some recursion into loops, which the stack's limit cannot see."""
@@ -32,18 +34,22 @@ Predicate = llvm.ICmpPredicateFlag
 
 def take(emit: Emitter, context: SSAValue, size: int, fail: Block) -> SSAValue:
     """`size` bytes (rounded up to the alignment of buffers) from the top of the heap; goes to `fail` when memory is out."""
-    size = -(-size // ALIGNMENT) * ALIGNMENT
+    return take_bytes(emit, context, emit.int(-(-size // ALIGNMENT) * ALIGNMENT), fail)
+
+
+def take_bytes(emit: Emitter, context: SSAValue, size: SSAValue, fail: Block) -> SSAValue:
+    """As `take`, of a number of bytes known at run time, which must be a multiple of the alignment."""
     top, end = emit.load(context, PTR, TOP), emit.load(context, i64, END)
     bottom = emit.value(llvm.PtrToIntOp(top))
-    wanted = emit.value(llvm.AddOp(bottom, emit.int(size)))
+    wanted = emit.value(llvm.AddOp(bottom, size))
     fits = emit.compare(wanted, end, Predicate("ule"))
     quick, slow, done = emit.new_block(), emit.new_block(), emit.new_block(PTR)
     emit.branch_if(fits, quick, slow)
     emit.block = quick
-    emit.store(emit.offset(top, size), context, TOP)
+    emit.store(emit.value(llvm.GEPOp.from_mixed_indices(top, [size], i8, inbounds=True)), context, TOP)
     emit.branch(done, top)
     emit.block = slow
-    fresh = emit.call(GROW, [context, emit.int(size)], PTR).results[0]
+    fresh = emit.call(GROW, [context, size], PTR).results[0]
     given = emit.compare(emit.value(llvm.PtrToIntOp(fresh)), emit.int(0), Predicate("ne"))
     usable = emit.new_block()
     emit.branch_if(given, usable, fail)
@@ -103,6 +109,7 @@ def _grow() -> llvm.FuncOp:
     emit.store(emit.load(context, PTR, CHUNK), chunk)
     emit.store(emit.load(context, i64, END), chunk, 8)
     emit.store(chunk, context, CHUNK)
+    emit.store(emit.value(llvm.AddOp(emit.load(context, i64, GROWN), whole)), context, GROWN)
     emit.store(emit.value(llvm.AddOp(address, whole)), context, END)
     first = emit.offset(chunk, ALIGNMENT)
     emit.store(emit.value(llvm.GEPOp.from_mixed_indices(first, [size], i8, inbounds=True)), context, TOP)

@@ -1,7 +1,9 @@
 """How a Relay value looks in native code: a list of pointers, one for each leaf of its type.
 
-A tensor is a pointer to its data (row-major, bool as one byte). A tuple is the leaves of its fields, one after the
-other. A closure, a value of a data type and a reference are pointers to a box on the call's heap.
+A tensor of known shape is a pointer to its data (row-major, bool as one byte). A tensor with a dimension `?` is a pointer
+to its descriptor on the call's heap: the data's address, then the extent of each `?`, eight bytes each. A tuple is the
+leaves of its fields, one after the other. A closure, a value of a data type and a reference are pointers to a box on the
+call's heap.
 """
 
 from __future__ import annotations
@@ -14,12 +16,24 @@ from xdsl.ir import Attribute, SSAValue
 from ...dialects.relay.types import AdtType, FuncType, RefType, TypeVarType, UnknownType
 from ...support.diagnostics import error_at
 
+WORD = 8
+"""Bytes of a pointer and of an extent."""
+
 
 @dataclass(frozen=True)
 class TensorLeaf:
-    """A tensor of `bytes` bytes."""
+    """A tensor of this shape, of `bytes` bytes."""
 
+    shape: tuple[int, ...]
     bytes: int
+
+
+@dataclass(frozen=True)
+class DynamicTensorLeaf:
+    """A tensor with dimensions known only at run time, which are DYNAMIC_INDEX in `shape`."""
+
+    shape: tuple[int, ...]
+    item_bytes: int
 
 
 @dataclass(frozen=True)
@@ -27,7 +41,7 @@ class BoxLeaf:
     """A closure, a value of a data type, or a reference."""
 
 
-Leaf = TensorLeaf | BoxLeaf
+Leaf = TensorLeaf | DynamicTensorLeaf | BoxLeaf
 
 
 def item_bytes(dtype: Attribute) -> int:
@@ -44,21 +58,16 @@ def item_bytes(dtype: Attribute) -> int:
 
 
 def leaves_of(type: Attribute, where: SSAValue | None = None) -> tuple[Leaf, ...]:
-    """The leaves of a type. Raises MirError at `where` for what native code cannot hold yet: dynamic dimensions and
-    types that inference left open."""
+    """The leaves of a type. Raises MirError at `where` for what native code cannot hold: types that inference left open."""
     match type:
         case TensorType():
-            shape = type.get_shape()
+            shape, size = type.get_shape(), item_bytes(type.element_type)
             if DYNAMIC_INDEX in shape:
-                raise error_at(
-                    where,
-                    "a dimension `?` is known only at run time",
-                    "run it with `--target interp`, or give the shape",
-                )
+                return (DynamicTensorLeaf(shape, size),)
             count = 1
             for extent in shape:
                 count *= extent
-            return (TensorLeaf(count * item_bytes(type.element_type)),)
+            return (TensorLeaf(shape, count * size),)
         case TupleType():
             return tuple(leaf for field in type.types.data for leaf in leaves_of(field, where))
         case FuncType() | AdtType() | RefType():
@@ -78,5 +87,10 @@ def leaves_of(type: Attribute, where: SSAValue | None = None) -> tuple[Leaf, ...
 
 
 def has_box(type: Attribute) -> bool:
-    """Whether a value of the type holds a box."""
+    """Whether a value of the type holds a box, which may hold on to memory of any tensor."""
     return any(isinstance(leaf, BoxLeaf) for leaf in leaves_of(type))
+
+
+def on_heap(type: Attribute) -> bool:
+    """Whether a value of the type lies, in part, on the call's heap."""
+    return any(not isinstance(leaf, TensorLeaf) for leaf in leaves_of(type))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import llvm
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, ModuleOp, StringAttr, i32
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, ModuleOp, StringAttr, i32, i64
 from xdsl.ir import Block, Operation, Region
 from xdsl.passes import ModulePass
 
@@ -19,15 +19,23 @@ from ...dialects.relay import ir as relay
 from ...support.diagnostics import error_at, source_position
 from ...support.walk import walk_ops
 from ..llvm.converter import MESSAGES
+from ..tir.signature import SHAPE, SIGNATURE, KernelSignature
 from . import heap
 from .adt import DataTypes
 from .call_graph import calls_of, recursive_functions
 from .emitter import PTR, Emitter
 from .frame import Frame
 from .function_lowering import FunctionLowering, Unit
+from .kernel_call import Kernel
+from .leaves import leaves_of, on_heap
+from .match_cast import insert_match_casts
+from .shape_function import ShapeFunction
 
 ENTRY = "mirstack_entry"
 """The function that Python calls: one pointer to a table of the context, the inputs' and the outputs' addresses."""
+
+FINISH = "mirstack_finish"
+"""The function that Python calls, with the context, when it has taken results of dynamic shape from the heap."""
 
 CONSTANTS = "mirstack.constants"
 """Module attribute: the arrays that the context's table of constants must hold, in order."""
@@ -56,21 +64,25 @@ class LowerRelayToLLVM(ModulePass):
             raise error_at(op, f"the module has no function @{self.entry}", f"it has {', '.join(functions)}")
         reachable = _reachable(functions, self.entry)
         messages: dict[str, StringAttr] = {}
+        kernels, data_types = _kernels(op), DataTypes(op)
+        for name in reachable:
+            insert_match_casts(functions[name], functions, data_types)
         unit = Unit(
             op,
-            DataTypes(op),
-            _kernels(op),
+            data_types,
+            kernels,
             recursive_functions({name: functions[name] for name in reachable}),
             any(isinstance(inner, relay.RefOp) for name in reachable for inner in walk_ops(functions[name])),
             lambda message, where: _status(messages, message, where),
         )
         for name in reachable:
             FunctionLowering(unit, name, functions[name]).run()
+        entry, ret_type = _entry(functions[self.entry], self.entry), functions[self.entry].ret_type
         for function in list(op.ops):
             if isinstance(function, relay.FuncOp | relay.TypeDataOp):
                 function.detach()
                 function.erase()
-        op.body.block.add_ops([*unit.functions, _entry(functions[self.entry], self.entry)])
+        op.body.block.add_ops([*unit.functions, entry, *([_finish()] if on_heap(ret_type) else [])])
         heap.add_heap(op)
         op.attributes[CONSTANTS] = ArrayAttr(list(unit.constants))
         op.attributes[MEMORY] = _memory_report(unit, self.entry, {n: calls_of(functions[n]) for n in reachable})
@@ -91,14 +103,21 @@ def _reachable(functions: dict[str, relay.FuncOp], entry: str) -> list[str]:
     return list(found)
 
 
-def _kernels(module: ModuleOp) -> dict[str, bool]:
-    """The LLVM functions of the module, and whether each returns a status. Only Relay's functions call them from now on,
-    so that LLVM may inline them and drop what is not used."""
-    kernels: dict[str, bool] = {}
+def _kernels(module: ModuleOp) -> dict[str, Kernel]:
+    """The LLVM functions of the module by name. Only Relay's functions call them from now on, so that LLVM may inline them
+    and drop what is not used."""
+    kernels: dict[str, Kernel] = {}
     for op in module.ops:
         if isinstance(op, llvm.FuncOp) and op.body.blocks:
             op.linkage = llvm.LinkageAttr("internal")
-            kernels[op.sym_name.data] = op.function_type.output == i32
+            name = op.sym_name.data
+            signature, shape = KernelSignature.of(op), ShapeFunction.of(op)
+            if signature is not None and not signature.symbols and shape is None:
+                signature = None
+            fails = op.function_type.output == i32
+            kernels[name] = Kernel(name, fails, len(op.function_type.inputs), signature, shape)
+            for key in (SIGNATURE, SHAPE):
+                op.attributes.pop(key, None)
     return kernels
 
 
@@ -112,20 +131,32 @@ def _status(messages: dict[str, StringAttr], message: str, where: Operation) -> 
 
 
 def _entry(function: relay.FuncOp, name: str) -> llvm.FuncOp:
-    """Takes the context and all addresses from a table, calls the function, gives the heap back."""
-    from .leaves import leaves_of
-
+    """Takes the context and all addresses from a table, calls the function, gives the heap back; what the results with `?`
+    lie in, later (`FINISH`)."""
     count = sum(len(leaves_of(p.type, p)) for p in function.params) + len(leaves_of(function.ret_type))
     region = Region(Block(arg_types=[PTR]))
     emit = Emitter(region)
     table = emit.block.args[0]
     context = emit.load(table)
     saved = heap.mark(emit, context)
+    for k, word in enumerate(saved):
+        emit.store(word, context, heap.BASE + 8 * k)
     arguments = [emit.load(table, PTR, 8 + 8 * k) for k in range(count)]
     status = emit.call(name, [context, *arguments], i32).results[0]
-    heap.release(emit, context, saved)
+    if not on_heap(function.ret_type):
+        heap.release(emit, context, saved)
     emit.give(status)
     return llvm.FuncOp(ENTRY, llvm.LLVMFunctionType([PTR], i32), llvm.LinkageAttr("external"), body=region)
+
+
+def _finish() -> llvm.FuncOp:
+    """(context): gives the heap back as it was before the call."""
+    region = Region(Block(arg_types=[PTR]))
+    emit = Emitter(region)
+    context = emit.block.args[0]
+    heap.release(emit, context, (emit.load(context, PTR, heap.BASE), emit.load(context, i64, heap.BASE + 8)))
+    emit.give(emit.int(0, i32))
+    return llvm.FuncOp(FINISH, llvm.LLVMFunctionType([PTR], i32), llvm.LinkageAttr("external"), body=region)
 
 
 def _memory_report(unit: Unit, entry: str, calls: dict[str, list[str]]) -> DictionaryAttr:

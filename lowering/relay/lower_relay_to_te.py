@@ -50,9 +50,12 @@ class _Kernels:
         name = self.by_structure.get(key)
         if name is None:
             name = self.by_structure[key] = self._fresh_name(function)
-            from .te_kernel import te_function
+            from .te_kernel import te_kernel
 
-            self.module.body.block.add_op(te_function(function, name))
+            kernel = te_kernel(function, name)
+            self.module.body.block.add_ops(
+                [kernel.function] if kernel.shape is None else [kernel.function, kernel.shape]
+            )
         return name
 
     def _fresh_name(self, function: relay.FnOp) -> str:

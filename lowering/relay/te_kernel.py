@@ -1,20 +1,30 @@
-"""A Primitive function as a TE function: each operator's TE compute, one after the other."""
+"""A Primitive function as a TE function: each operator's TE compute, one after the other.
+
+A dimension `?` of an input is a size variable of the TE function; the results' sizes follow from the computes. What has to
+be computed and checked before the kernel runs is a second TE function, its shape function.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from xdsl.dialects.builtin import TensorType, TupleType
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.dialects.builtin import DYNAMIC_INDEX, DictionaryAttr, TensorType, TupleType
+from xdsl.ir import Attribute, SSAValue
 
 from ...dialects.relay import ir as relay
+from ...dialects.relay.infer.open_checks import Place, open_checks
 from ...dialects.relay.operator import OperatorOp
 from ...dialects.te import builder as te
+from ...dialects.te import ops as te_ops
 from ...dialects.te.builder import Tensor
 from ...dialects.te.expr import Expr, ExprLike
 from ...dialects.tir.types import type_to_dtype
 from ...support.diagnostics import error_at
+from ..tir.signature import SHAPE
 from .leaves import leaves_of
+from .reads import check_reads
+from .shape_function import ShapeFunction, Sizes
 
 
 class Number(Tensor):
@@ -29,19 +39,28 @@ class Number(Tensor):
         return self.number
 
 
-def te_function(function: relay.FnOp, name: str) -> Operation:
-    """The `te.func` of a Primitive function: its inputs' leaves, then its outputs' leaves as parameters.
+@dataclass(frozen=True)
+class Kernel:
+    """The `te.func` of a Primitive function: its inputs' leaves, then its outputs' leaves as parameters. `shape` is its
+    shape function, where it needs one."""
 
-    Raises MirError for an operator that is no tensor expression.
-    """
+    function: te_ops.FuncOp
+    shape: te_ops.FuncOp | None
+
+
+def te_kernel(function: relay.FnOp, name: str) -> Kernel:
+    """The kernel called `name` of a Primitive function. Raises MirError for an operator that is no tensor expression."""
     values: dict[SSAValue, Sequence[Tensor]] = {}
     inputs: list[Tensor] = []
+    sizes = Sizes()
     for param, param_name in zip(function.params, function.param_names.data, strict=True):
         leaves_of(param.type, param)  # what native code cannot hold is refused here, at the parameter
         leaves = tensor_leaves(param.type)
         tensors = [
             te.placeholder(
-                _shape(leaf), type_to_dtype(leaf.element_type), param_name.data + (f"_{k}" if len(leaves) > 1 else "")
+                _shape(leaf, sizes),
+                type_to_dtype(leaf.element_type),
+                param_name.data + (f"_{k}" if len(leaves) > 1 else ""),
             )
             for k, leaf in enumerate(leaves)
         ]
@@ -52,15 +71,15 @@ def te_function(function: relay.FnOp, name: str) -> Operation:
         with te.location_scope(op.location):
             match op:
                 case OperatorOp():
-                    values[op.result] = _operator(op, values)
+                    values[op.result] = _operator(op, values, sizes)
                 case relay.ConstantOp():
                     values[op.result] = [_scalar(op)]
-                case relay.LetOp():
-                    values[op.result] = values[op.value]
                 case relay.TupleOp():
                     values[op.result] = [tensor for field in op.fields for tensor in values[field]]
                 case relay.TupleGetItemOp():
                     values[op.result] = _projection(op, values)
+                case relay.LetOp():
+                    values[op.result] = values[op.value]
                 case _:
                     assert isinstance(op, relay.ReturnOp)
                     outputs = values[op.value]
@@ -69,9 +88,18 @@ def te_function(function: relay.FnOp, name: str) -> Operation:
         for tensor in outputs:
             known = any(tensor is other for other in (*inputs, *distinct)) or isinstance(tensor, Number)
             distinct.append(te.compute(tensor.shape, tensor, name="identity") if known else tensor)
+        sizes.name_results(distinct)
         lowered = te.func(name, [*inputs, *distinct])
+        shape = sizes.shape_function(f"{name}_shape", inputs, distinct)
     lowered.location = function.location
-    return lowered
+    if shape is not None:
+        shape.location = function.location
+        operators = [op.OPERATOR.name for op in function.body.block.ops if isinstance(op, OperatorOp)]
+        described = ShapeFunction(
+            shape.sym_name.data, operators[0] if len(operators) == 1 else name, tuple(c for c, *_ in sizes.checks)
+        )
+        lowered.attrs = DictionaryAttr({**lowered.attrs.data, SHAPE: described.to_attr()})
+    return Kernel(lowered, shape)
 
 
 def tensor_leaves(type: Attribute) -> list[TensorType[Attribute]]:
@@ -85,28 +113,38 @@ def tensor_leaves(type: Attribute) -> list[TensorType[Attribute]]:
             raise error_at(None, f"a kernel takes tensors, not {type}")
 
 
-def _shape(type: TensorType[Attribute]) -> tuple[int, ...]:
-    return tuple(type.get_shape())
+def _shape(type: TensorType[Attribute], sizes: Sizes) -> tuple[int | Expr, ...]:
+    return tuple(sizes.input_size() if extent == DYNAMIC_INDEX else extent for extent in type.get_shape())
 
 
-def _operator(op: OperatorOp, values: dict[SSAValue, Sequence[Tensor]]) -> Sequence[Tensor]:
-    compute = op.OPERATOR.compute
-    if compute is None:
+def _operator(op: OperatorOp, values: dict[SSAValue, Sequence[Tensor]], sizes: Sizes) -> Sequence[Tensor]:
+    operator = op.OPERATOR
+    if operator.compute is None:
         raise error_at(
             op,
-            f"{op.OPERATOR.name} has no tensor expression, so it cannot be compiled",
+            f"{operator.name} has no tensor expression, so it cannot be compiled",
             "run it with `--target interp`",
         )
-    return compute(op.attrs(), [tensor for argument in op.args for tensor in values[argument]], op.result.type)
+    arguments = [tensor for argument in op.args for tensor in values[argument]]
+
+    def size_of(side: Place | int) -> int | Expr:
+        return arguments[side.leaf].dims[side.axis] if isinstance(side, Place) else side
+
+    for check in open_checks(op):
+        sizes.check("stretch" if check.stretches else "equal", size_of(check.left), size_of(check.right), check.message)
+    attrs = op.attrs()
+    results = operator.compute(attrs, arguments, op.result.type)
+    if operator.extents is not None:
+        sizes.define(results, operator.extents(attrs, arguments, op.result.type))
+    check_reads(operator.name, arguments, results, sizes)
+    return results
 
 
 def _scalar(op: relay.ConstantOp) -> Tensor:
     value = op.value.array.item()
     type = op.result.type
     assert isinstance(type, TensorType)
-    number = te.const(value, type_to_dtype(type.element_type))
-
-    return Number(number)
+    return Number(te.const(value, type_to_dtype(type.element_type)))
 
 
 def _projection(op: relay.TupleGetItemOp, values: dict[SSAValue, Sequence[Tensor]]) -> Sequence[Tensor]:

@@ -18,7 +18,7 @@ from ...support.diagnostics import error_at
 from . import expressions, memory, statements
 from .emitter import INDEX
 from .function import Callee, FunctionLowering, ModuleGlobals, is_index_dtype
-from .signature import SIGNATURE, BufferParam, HandleParam, KernelSignature, Param, ScalarParam, Size
+from .signature import SHAPE, SIGNATURE, BufferParam, HandleParam, KernelSignature, Param, ScalarParam, Size
 from .values import Index, Plain, Pointer, convert_type, flat_type
 
 LOWERINGS = (expressions, memory, statements)
@@ -180,6 +180,8 @@ def lower_function(function: tir.PrimFuncOp, parameters: Parameters, globals_: M
     op = func.FuncOp(function.sym_name.data, (parameters.types, outputs), visibility=function.sym_visibility)
     op.location = function.location
     op.attributes[SIGNATURE] = parameters.signature.to_attr()
+    if SHAPE in function.attrs.data:
+        op.attributes[SHAPE] = function.attrs.data[SHAPE]
     if _flag(function, "tir.noalias"):
         op.attributes[NOALIAS] = UnitAttr()
     entry = op.body.block

@@ -25,6 +25,9 @@ from ...support.words import counted
 
 SIGNATURE = "mirstack.signature"
 
+SHAPE = "mirstack.shape"
+"""The attribute of a kernel whose sizes are computed, or checked, before it is called (`lowering/relay/shape_function.py`)."""
+
 Size: TypeAlias = "int | str | tuple[str, Size, Size]"
 """A number, the name of a symbol, or (operator, left, right) with an operator of `OPERATORS`."""
 

@@ -17,6 +17,7 @@ from ....support.diagnostics import MirError
 from ...tir.types import dtype_to_type, type_to_dtype
 from ..operator import Relation
 from ..text import type_text
+from .open_dims import OpenDim, note
 
 ANY = DYNAMIC_INDEX
 
@@ -63,6 +64,8 @@ def show_argument(rel: Relation, index: int) -> str:
 
 def same_dim(a: int, b: int) -> bool:
     """Whether two dimensions can be equal."""
+    if isinstance(a, OpenDim) or isinstance(b, OpenDim):
+        note(a, b)
     return a in (b, ANY) or b == ANY
 
 
@@ -184,7 +187,8 @@ def broadcast_shapes(a: Sequence[int], b: Sequence[int]) -> Shape | int:
             result.append(y)
         elif y == 1:
             result.append(x)
-        elif same_dim(x, y):
+        elif x in (y, ANY) or y == ANY:
+            note(x, y, stretches=True)
             result.append(known_dim(x, y))
         else:
             return axis
@@ -206,6 +210,9 @@ def broadcast_arguments(rel: Relation, *indices: int) -> Shape:
                 "dimensions are aligned from the last; they must be equal, or one of them 1",
                 argument=index,
             )
+        # What is left open between any two, not only with what those before have become.
+        for before in indices[1 : indices.index(index)]:
+            broadcast_shapes(shape_of(rel.tensor(before)), other)
         shape = joined
     return shape
 

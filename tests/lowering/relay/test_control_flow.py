@@ -147,9 +147,3 @@ def test_calls_from_several_threads_at_once():
         thread.join()
     for k in range(4):
         np.testing.assert_array_equal(results[k], k)
-
-
-def test_a_dynamic_dimension_is_refused_with_a_way_out():
-    module = mirstack.parse(HEAD + "def @main(%x: Tensor[(?, 3), float32]) { exp(%x) }")
-    with pytest.raises(MirError, match="known only at run time"):
-        mirstack.compile(module)

@@ -1,0 +1,131 @@
+"""What a type relation left open about one use of an operator: comparisons of dimensions that are known at run time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType, TupleType
+from xdsl.ir import Attribute, SSAValue
+
+from ..operator import OperatorOp
+from ..operators.open_dims import Comparison, OpenDim, note
+from ..types import tuple_of
+from .relation import Use
+from .unify import Unifier
+
+
+@dataclass(frozen=True)
+class Place:
+    """Dimension `axis` of tensor `leaf` of the operator's arguments, tuples flattened."""
+
+    leaf: int
+    axis: int
+
+
+@dataclass(frozen=True)
+class OpenCheck:
+    """Two dimensions, numbers or places, that must be equal; with `stretches` one of them may be 1.
+
+    `message` is for those that differ, with `{size}` for each of the two sizes.
+    """
+
+    left: Place
+    right: Place | int
+    stretches: bool
+    message: str
+
+
+def open_checks(op: OperatorOp) -> list[OpenCheck]:
+    """The checks that a use of an operator needs at run time, each once, in the order in which its relation makes them."""
+    if not any(_is_open(value.type) for value in op.args):
+        return []
+    log: list[Comparison] = []
+    op.OPERATOR.relation(_OpenUse(op, op.attrs(), _OpenTypes(op.args, log)))
+    first: list[int] = []
+    count = 0
+    for value in op.args:
+        first.append(count)
+        count += len(value.type.types.data) if isinstance(value.type, TupleType) else 1
+    found: dict[tuple[Place, Place | int, bool], OpenCheck] = {}
+    for comparison in log:
+        left, right = (
+            Place(first[dim.argument] + dim.field, dim.axis) if isinstance(dim, OpenDim) else dim
+            for dim in (comparison.left, comparison.right)
+        )
+        if left == right or not isinstance(left, Place):
+            continue
+        key = left, right, comparison.stretches
+        found.setdefault(key, OpenCheck(*key, _message(op, comparison)))
+    return list(found.values())
+
+
+def _message(op: OperatorOp, comparison: Comparison) -> str:
+    left = _name(op, comparison.left)
+    if not isinstance(comparison.right, OpenDim):
+        needed = "{size} or 1" if comparison.stretches else "{size}"
+        return f"{op.OPERATOR.name}: {left} is {{size}}, but must be {needed}"
+    right = _name(op, comparison.right)
+    if comparison.stretches:
+        return f"{op.OPERATOR.name}: {left} and {right} do not broadcast: they are {{size}} and {{size}}"
+    return f"{op.OPERATOR.name}: {left} is {{size}}, but {right} is {{size}}"
+
+
+def _name(op: OperatorOp, dim: int) -> str:
+    assert isinstance(dim, OpenDim)
+    name = op.OPERATOR.arguments[dim.argument].lstrip("*")
+    field = f"field {dim.field} of " if isinstance(op.args[dim.argument].type, TupleType) else ""
+    return f"dimension {dim.axis} of {field}'{name}'"
+
+
+def _is_open(type: Attribute) -> bool:
+    match type:
+        case TensorType():
+            return DYNAMIC_INDEX in type.get_shape()
+        case TupleType():
+            return any(map(_is_open, type.types.data))
+        case _:
+            return False
+
+
+class _OpenTypes:
+    """The argument types, each `?` marked by its place."""
+
+    def __init__(self, values: Sequence[SSAValue], log: list[Comparison]):
+        self.unifier = Unifier()
+        self._types: dict[SSAValue, Attribute] = {}
+        for argument, value in enumerate(values):
+            if value in self._types:
+                continue
+            type = value.type
+            if isinstance(type, TupleType):
+                self._types[value] = tuple_of([_marked(t, argument, k, log) for k, t in enumerate(type.types.data)])
+            else:
+                self._types[value] = _marked(type, argument, 0, log)
+
+    def type_of(self, value: SSAValue) -> Attribute:
+        return self._types[value]
+
+    def set_result(self, op: OperatorOp, type: Attribute) -> None:
+        """The result's type is known."""
+
+
+def _marked(type: Attribute, argument: int, field: int, log: list[Comparison]) -> Attribute:
+    if not isinstance(type, TensorType):
+        return type
+    shape = [OpenDim(argument, field, a, log) if d == DYNAMIC_INDEX else d for a, d in enumerate(type.get_shape())]
+    return TensorType(type.element_type, shape)
+
+
+class _OpenUse(Use):
+    """A use of which also the argument types that the relation asks for are compared."""
+
+    __slots__ = ()
+
+    def set_argument(self, index: int, type: Attribute) -> None:
+        own = self._types.type_of(self.op.args[index])
+        if isinstance(own, TensorType) and isinstance(type, TensorType):
+            for left, right in zip(own.get_shape(), type.get_shape(), strict=False):
+                if left is not right:
+                    note(left, right)
+        super().set_argument(index, type)

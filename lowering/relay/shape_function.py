@@ -1,0 +1,159 @@
+"""Shape functions: what has to be known of a kernel's sizes before it runs, computed by a kernel of its own.
+
+A kernel with dimensions known only at run time (`?`) is a TE function with a variable for each of them. Those of its inputs
+come from the inputs; those of its results, and the two sides of every check that the type relations left open, are given
+by the shape function `NAME_shape` (TVM's FShapeFunc), which takes the kernel's inputs and writes one int64 for each.
+
+The kernel's attribute `mirstack.shape` says so as data: `function` names the shape function, `operator` what the messages
+call the kernel, and `checks` lists what is compared. The numbers come in this order: each size of the results that no input
+gives, as it first occurs in their shapes; then the two sides of each check.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, cast, get_args
+
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr
+from xdsl.ir import Attribute, Operation
+
+from ...dialects.te import builder as te
+from ...dialects.te.builder import Expr, Tensor, Var
+from ...dialects.te.extern import ExternOp
+from ...dialects.te.ops import FuncOp
+from ...dialects.te.tensor import ComputeOp
+from ...support.diagnostics import error_at
+from ..tir.signature import SHAPE
+
+Rule = Literal["equal", "stretch", "within"]
+"""The two sizes are equal; equal or one of them is 1; the first is not above the second."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """Two sizes that must fit. `message` has `{size}` in the place of each."""
+
+    rule: Rule
+    message: str
+
+
+@dataclass(frozen=True)
+class ShapeFunction:
+    """The attribute `mirstack.shape`."""
+
+    name: str
+    operator: str
+    checks: tuple[Check, ...]
+
+    def to_attr(self) -> DictionaryAttr:
+        """As a builtin attribute."""
+        checks = [ArrayAttr([StringAttr(c.rule), StringAttr(c.message)]) for c in self.checks]
+        return DictionaryAttr(
+            {"function": StringAttr(self.name), "operator": StringAttr(self.operator), "checks": ArrayAttr(checks)}
+        )
+
+    @staticmethod
+    def of(op: Operation) -> ShapeFunction | None:
+        """The description that a lowered kernel carries, None where it needs no shape function.
+
+        Raises MirError for an attribute that is no description.
+        """
+        attr = op.attributes.get(SHAPE)
+        if attr is None:
+            return None
+        data: Mapping[str, Attribute] = attr.data if isinstance(attr, DictionaryAttr) else {}
+        name, operator, listed = (data.get(key) for key in ("function", "operator", "checks"))
+        checks: list[Check] = []
+        for item in listed.data if isinstance(listed, ArrayAttr) else ():
+            parts = [p.data for p in item.data if isinstance(p, StringAttr)] if isinstance(item, ArrayAttr) else []
+            if len(parts) == 2 and parts[0] in get_args(Rule):
+                checks.append(Check(cast("Rule", parts[0]), parts[1]))
+        if not isinstance(name, StringAttr) or not isinstance(operator, StringAttr):
+            raise error_at(op, f"{SHAPE} needs 'function' and 'operator', two strings")
+        return ShapeFunction(name.data, operator.data, tuple(checks))
+
+
+class Sizes:
+    """The symbolic sizes of one kernel while its TE function is made."""
+
+    def __init__(self) -> None:
+        self.checks: list[tuple[Check, Expr, Expr]] = []
+        self._inputs: set[Expr] = set()
+        self._values: dict[Expr, Expr] = {}
+        """What the sizes are that stand for the results' dimensions."""
+
+    def input_size(self) -> Var:
+        """The size of a further `?` of an input."""
+        size = te.size_var(f"n{len(self._inputs)}")
+        self._inputs.add(size)
+        return size
+
+    def define(self, tensors: Sequence[Tensor], shapes: Sequence[Sequence[int | Expr]]) -> None:
+        """The free sizes in the tensors' shapes are what `shapes` say (`Operator.extents`)."""
+        for tensor, shape in zip(tensors, shapes, strict=True):
+            for dim, value in zip(tensor.dims, shape, strict=True):
+                if isinstance(dim, Var) and dim not in self._inputs:
+                    self._values.setdefault(dim, te.convert(value))
+
+    def check(self, rule: Rule, left: int | Expr, right: int | Expr, message: str) -> None:
+        """The kernel may run only where two sizes fit; what holds for sure is not checked."""
+        a, b = (self._values.get(e, e) for e in map(te.convert, (left, right)))
+        if a is b or (isinstance(a, te.Const) and isinstance(b, te.Const) and fits(rule, int(a), int(b))):
+            return
+        # Sizes are compared by identity; two that are equal fit by every rule.
+        if not any(c.rule in (rule, "equal") and {a, b} == {one, other} for c, one, other in self.checks):
+            self.checks.append((Check(rule, message), a, b))
+
+    def name_results(self, results: Sequence[Tensor]) -> None:
+        """Gives every dimension of a result that is neither a number nor an input's size a variable of its own: a caller
+        passes it."""
+        for tensor in results:
+            dims: list[Expr] = []
+            for dim in tensor.dims:
+                if not isinstance(dim, te.Const) and dim not in self._inputs and dim not in self._values:
+                    named = te.size_var("m", dim.dtype)
+                    self._values[named] = dim
+                    dim = named
+                dims.append(dim)
+            _set_dims(tensor, tuple(dims))
+        for number, size in enumerate(self._values):
+            assert isinstance(size, Var)
+            size.name = f"m{number}"
+
+    def shape_function(self, name: str, inputs: Sequence[Tensor], results: Sequence[Tensor]) -> FuncOp | None:
+        """The TE function that computes the results' sizes and both sides of the checks; None where there are none."""
+        wanted = [d for d in dict.fromkeys(d for t in results for d in t.dims) if d in self._values]
+        values = [self._values[d] for d in wanted] + [side for _, *sides in self.checks for side in sides]
+        if not values:
+            return None
+        return te.func(name, [*inputs, *(_number(value, f"size{k}") for k, value in enumerate(values))])
+
+
+def fits(rule: Rule, left: int, right: int) -> bool:
+    """Whether two known sizes fit."""
+    match rule:
+        case "equal":
+            return left == right
+        case "stretch":
+            return left == right or 1 in (left, right)
+        case "within":
+            return left <= right
+
+
+def _number(value: Expr, name: str) -> Tensor:
+    """A tensor of rank 0 that holds a size."""
+    return te.compute((), lambda: value.astype("int64"), name=name)
+
+
+def _set_dims(tensor: Tensor, dims: tuple[Expr, ...]) -> None:
+    """The tensor, and those that are made with it, has these extents from now on."""
+    op = tensor.op
+    for output in op.outputs:
+        if output is tensor or isinstance(op, ComputeOp):
+            output.dims = dims
+    if isinstance(op, ComputeOp):
+        for axis, dim in zip(op.axis, dims, strict=True):
+            axis.extent = dim
+    elif isinstance(op, ExternOp):
+        op.out_buffers[tensor.value_index].dims = dims

@@ -50,6 +50,10 @@ def _first(value: Array) -> AttrValue:
     return int(value.reshape(-1)[0])
 
 
+def _factor(value: Array) -> AttrValue:
+    return float(value.reshape(-1)[0])
+
+
 @dataclass(frozen=True)
 class Static:
     """What a dynamic operator becomes: the operator's name, the arguments that stay, those that become attributes."""
@@ -73,6 +77,10 @@ RULES = {
     "dyn.strided_slice": Static("strided_slice", (0,), ((1, "begin", _list), (2, "end", _list), (3, "strides", _list))),
     "dyn.nn.pad": Static("nn.pad", (0, 2), ((1, "pad_width", _list),)),
     "dyn.image.resize2d": Static("image.resize2d", (0,), ((1, "size", _integers), (2, "roi", _list))),
+    "dyn.nn.upsampling": Static("nn.upsampling", (0,), ((1, "scale_h", _factor), (2, "scale_w", _factor))),
+    "dyn.nn.upsampling3d": Static(
+        "nn.upsampling3d", (0,), ((1, "scale_d", _factor), (2, "scale_h", _factor), (3, "scale_w", _factor))
+    ),
     "dyn.sparse_to_dense": Static("sparse_to_dense", (0, 1, 2), ((3, "output_shape", _list),)),
 }
 """By the name of the dynamic operator."""

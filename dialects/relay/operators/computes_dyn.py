@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 from xdsl.dialects.builtin import TupleType
 from xdsl.ir import Attribute
 
-from ..operator import Attrs
+from ..operator import Attrs, Compute
 from .computes import compute_of, constant, static_shape
 from .computes_scatter import te_sparse_to_dense, te_strided_slice
 from .computes_sort import te_topk
-from .image import Crops, te_resize
+from .image import Crops, as_resize, te_resize
 from .layout import layout
+from .nn_conv import SPATIAL
 from .reshape import te_reshape
 from .transform import te_stretch
 
@@ -110,6 +111,18 @@ def resized(attrs: Attrs, xs: Sequence[Tensor], out: Attribute) -> list[Tensor]:
     given = range(4) if constant(roi.shape[0]) == 4 else ()
     crops = Crops(x.shape[of.places("N")[0]], lambda n: n, lambda n: [roi(k).astype("float32") for k in given])
     return [te_resize(x, of, "HW", [sizes["H"], sizes["W"]], attrs, attrs.out_dtype or x.dtype, "resize", crops)]
+
+
+def upsampled(rank: int) -> Compute:
+    """`dyn.nn.upsampling`, `dyn.nn.upsampling3d`."""
+    axes = SPATIAL[rank]
+
+    def compute(attrs: Attrs, xs: Sequence[Tensor], out: Attribute) -> list[Tensor]:
+        of = layout(attrs.layout)
+        sizes = of.logical(static_shape(out))
+        return [te_resize(xs[0], of, axes, [sizes[a] for a in axes], as_resize(attrs), xs[0].dtype, "upsampling")]
+
+    return compute
 
 
 def sparse_to_dense(attrs: Attrs, xs: Sequence[Tensor], out: Attribute) -> list[Tensor]:

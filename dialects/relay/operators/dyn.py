@@ -10,10 +10,11 @@ from xdsl.ir import Attribute
 from ..operator import Attrs, AttrSpec, Compute, Meaning, Operator, OpPattern, Relation, attr, register
 from . import computes_dyn as computes
 from .algorithm import TOPK, topk, topk_type
-from .image import check_resize, resize, resize_attributes
+from .image import check_resize, check_upsampling, resize, resize_attributes, upsampling, upsampling_attributes
 from .indexing import indices_must_be_integers
 from .layout import checked_layout, laid_out, layout, logical_sizes
 from .meanings import Array, numpy_type
+from .nn_conv import SPATIAL
 from .relations import ANY, axis_of, dtype_attr, rank_must_be, shape_of, show_argument, tensor_type
 from .reshape import new_shape
 from .slices import SLICE
@@ -267,6 +268,38 @@ _register(
     "`image.resize2d` to a size that is computed.",
     attr("size", None, "ints", printed=True), *resize_attributes(2),
 )  # fmt: skip
+
+
+def _upsampling_relation(rank: int) -> Callable[[Relation], None]:
+    axes = SPATIAL[rank]
+
+    def relation(rel: Relation) -> None:
+        of = checked_layout(rel, "layout", "NC" + axes)
+        check_upsampling(rel)
+        for scale in range(1, 1 + rank):
+            rank_must_be(rel, scale, 0)
+        sizes = logical_sizes(rel, 0, of) | dict.fromkeys(axes, ANY)
+        rel.set_result(laid_out(rel, sizes, of, rel.tensor(0).element_type))
+
+    return relation
+
+
+def _upsampling(attrs: Attrs, x: Array, *scales: Array) -> Array:
+    return upsampling(attrs, x, [float(scale.item()) for scale in scales])
+
+
+def _register_upsampling(name: str, rank: int) -> None:
+    _register(
+        name, ("data", *(f"scale_{axis.lower()}" for axis in SPATIAL[rank])), _upsampling_relation(rank),
+        _upsampling,
+        computes.upsampled(rank),
+        f"`{name.removeprefix('dyn.')}` by factors that are computed.",
+        *upsampling_attributes(rank),
+    )  # fmt: skip
+
+
+_register_upsampling("dyn.nn.upsampling", 2)
+_register_upsampling("dyn.nn.upsampling3d", 3)
 
 
 def _sparse_relation(rel: Relation) -> None:

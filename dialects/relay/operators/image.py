@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
+from ..operator import Attrs, AttrSpec, Operator, OpPattern, Relation, attr, register
 from .layout import checked_layout, laid_out, layout, logical_sizes
 from .meanings import Array, numpy_type, round_half_away
 from .nn_conv import SPATIAL
@@ -107,15 +107,23 @@ def axis_weights(size: int, target: int, attrs: Attrs, low: float, high: float) 
 
 
 def resize(x: Array, size: Sequence[int], attrs: Attrs, roi: Sequence[float]) -> Array:
-    """x (N, C, …) resized along its spatial axes, in float32."""
+    """x (N, C, …) resized along its spatial axes, in `resize_dtype`."""
     rank = x.ndim - 2
-    result, outside = x.astype(np.float32), np.zeros((1,) * x.ndim, bool)
+    result, outside = x.astype(resize_dtype(x.dtype.name, attrs)), np.zeros((1,) * x.ndim, bool)
     for axis in range(rank):
         low, high = (roi[axis], roi[rank + axis]) if len(roi) == 2 * rank else (0.0, 1.0)
         weights, beyond = axis_weights(x.shape[2 + axis], size[axis], attrs, low, high)
-        result = np.moveaxis(np.moveaxis(result, 2 + axis, -1) @ weights.T, -1, 2 + axis)
+        if attrs.method == "nearest_neighbor":
+            result = result.take(weights.argmax(1), 2 + axis)
+        else:
+            result = np.moveaxis(np.moveaxis(result, 2 + axis, -1) @ weights.T, -1, 2 + axis)
         outside = outside | beyond.reshape([-1 if a == 2 + axis else 1 for a in range(x.ndim)])
-    return np.where(outside, np.float32(attrs.extrapolation_value), result)
+    return np.where(outside, np.asarray(attrs.extrapolation_value).astype(result.dtype), result)
+
+
+def resize_dtype(dtype: str, attrs: Attrs) -> str:
+    """What pixels of a dtype are resized in: their own where they are only chosen, else float32, or float64 for float64."""
+    return dtype if dtype == "float64" or attrs.method == "nearest_neighbor" else "float32"
 
 
 def check_resize(rel: Relation) -> None:
@@ -198,6 +206,7 @@ def te_resize(
     if crops is None:
         crops = Crops(sizes["N"], lambda n: n, lambda n: attrs.roi or ())
     new = {**sizes, "N": crops.count, **dict(zip(axes, size, strict=True))}
+    wide = resize_dtype(x.dtype, attrs)
 
     def real(value: Any) -> Any:
         return te.const(float(value), "float32") if isinstance(value, int) else value.astype("float32")
@@ -238,11 +247,11 @@ def te_resize(
 
         def value(rest: str, where: dict[str, Any]) -> Any:
             if not rest:
-                return x(*of.indices(where)).astype("float32")
+                return x(*of.indices(where)).astype(wide)
             total: Any = None
             for pixel, weight in found[rest[0]][0]:
                 part = value(rest[1:], {**where, rest[0]: pixel})
-                part = part if weight is None else part * weight
+                part = part if weight is None else part * weight.astype(wide)
                 total = part if total is None else total + part
             return total
 
@@ -251,7 +260,7 @@ def te_resize(
             for a in axes:
                 position = found[a][1]
                 outside = te.any(position < 0.0, position > real(sizes[a]) - 1.0)
-                result = te.Select(outside, te.const(attrs.extrapolation_value, "float32"), result)
+                result = te.Select(outside, te.const(attrs.extrapolation_value, "float64").astype(wide), result)
         return result.astype(dtype)
 
     return te.compute(of.physical(new), body, name=name)
@@ -299,14 +308,19 @@ def _upsampled(size: Any, scale: float) -> Any:
     return int(size * scale + 0.5) if isinstance(size, int) else (size.astype("float32") * scale + 0.5).astype("int32")
 
 
+def check_upsampling(rel: Relation) -> None:
+    """Fails on a method that there is not."""
+    if rel.attrs.method not in _UPSAMPLING:
+        raise rel.fail(f"{rel.operator.name}: method={rel.attrs.method!r} must be one of {', '.join(_UPSAMPLING)}")
+
+
 def _upsampling_relation(rank: int) -> Any:
     axes = SPATIAL[rank]
 
     def relation(rel: Relation) -> None:
         of = checked_layout(rel, "layout", "NC" + axes)
         sizes, attrs = logical_sizes(rel, 0, of), rel.attrs
-        if attrs.method not in _UPSAMPLING:
-            raise rel.fail(f"{rel.operator.name}: method={attrs.method!r} must be one of {', '.join(_UPSAMPLING)}")
+        check_upsampling(rel)
         for axis, scale in zip(axes, _scales(attrs, rank), strict=True):
             sizes[axis] = ANY if sizes[axis] == ANY else _upsampled(sizes[axis], scale)
         rel.set_result(laid_out(rel, sizes, of, rel.tensor(0).element_type))
@@ -319,7 +333,7 @@ _UPSAMPLING = {
 }  # fmt: skip
 
 
-def _as_resize(attrs: Attrs) -> Attrs:
+def as_resize(attrs: Attrs) -> Attrs:
     """The attributes of the resizing that an upsampling is."""
     align = attrs.get("align_corners", False) or attrs.get("coordinate_transformation_mode") == "align_corners"
     mode = "align_corners" if align else attrs.get("coordinate_transformation_mode", "asymmetric")
@@ -336,35 +350,43 @@ def _as_resize(attrs: Attrs) -> Attrs:
     )
 
 
-def _upsampling(attrs: Attrs, x: Array, rank: int) -> Array:
-    of, axes = layout(attrs.layout), "NC" + SPATIAL[rank]
+def upsampling(attrs: Attrs, x: Array, scales: Sequence[float]) -> Array:
+    """x with its spatial axes `scales` times as large."""
+    of, axes = layout(attrs.layout), "NC" + SPATIAL[len(scales)]
     data = of.to_logical(x, axes)
-    size = [_upsampled(d, s) for d, s in zip(data.shape[2:], _scales(attrs, rank), strict=True)]
-    return of.from_logical(_to_dtype(resize(data, size, _as_resize(attrs), ()), x.dtype), axes)
+    size = [_upsampled(d, s) for d, s in zip(data.shape[2:], scales, strict=True)]
+    return of.from_logical(_to_dtype(resize(data, size, as_resize(attrs), ()), x.dtype), axes)
 
 
 def _te_upsampling(attrs: Attrs, x: Tensor, rank: int) -> Tensor:
     of, axes = layout(attrs.layout), SPATIAL[rank]
     sizes = of.logical(x.shape)
     size = [_upsampled(sizes[a], s) for a, s in zip(axes, _scales(attrs, rank), strict=True)]
-    return te_resize(x, of, axes, size, _as_resize(attrs), x.dtype, "upsampling")
+    return te_resize(x, of, axes, size, as_resize(attrs), x.dtype, "upsampling")
 
 
-def _register_upsampling(name: str, rank: int, mode: Any) -> None:
-    scales = (attr(f"scale_{axis.lower()}", 1.0, printed=True) for axis in SPATIAL[rank])
+def upsampling_attributes(rank: int) -> tuple[AttrSpec, ...]:
+    """The attributes of enlarging along `rank` axes."""
+    axes = SPATIAL[rank]
+    mode = attr("align_corners", False) if rank == 2 else attr("coordinate_transformation_mode", "half_pixel")
+    scales = (attr(f"scale_{axis.lower()}", 1.0, printed=True) for axis in axes)
+    return (*scales, attr("layout", "NC" + axes), attr("method", "nearest_neighbor"), mode)
+
+
+def _register_upsampling(name: str, rank: int) -> None:
     register(
         Operator(
             name, ("data",), _upsampling_relation(rank), OpPattern.INJECTIVE,
-            numpy=lambda attrs, x: _upsampling(attrs, x, rank),
+            numpy=lambda attrs, x: upsampling(attrs, x, _scales(attrs, rank)),
             compute=lambda attrs, xs, out: [_te_upsampling(attrs, xs[0], rank)],
-            attributes=(*scales, attr("layout", "NC" + SPATIAL[rank]), attr("method", "nearest_neighbor"), mode),
+            attributes=upsampling_attributes(rank),
             doc="The image enlarged by a factor along each axis, each pixel repeated or interpolated.",
         )
     )  # fmt: skip
 
 
-_register_upsampling("nn.upsampling", 2, attr("align_corners", False))
-_register_upsampling("nn.upsampling3d", 3, attr("coordinate_transformation_mode", "half_pixel"))
+_register_upsampling("nn.upsampling", 2)
+_register_upsampling("nn.upsampling3d", 3)
 
 
 def _crop_relation(rel: Relation) -> None:
@@ -384,7 +406,7 @@ def _crop_relation(rel: Relation) -> None:
 def _resizing_of_crops(attrs: Attrs) -> Attrs:
     """The attributes of the resizing that makes a crop."""
     return Attrs(
-        {**_as_resize(Attrs({"method": attrs.method})), "coordinate_transformation_mode": "tf_crop_and_resize"}
+        {**as_resize(Attrs({"method": attrs.method})), "coordinate_transformation_mode": "tf_crop_and_resize"}
         | {"extrapolation_value": attrs.extrapolation_value, "rounding_method": "round"}
     )
 
@@ -403,12 +425,12 @@ def _te_crop_and_resize(attrs: Attrs, x: Tensor, boxes: Tensor, indices: Tensor)
 
 def _crop_and_resize(attrs: Attrs, x: Array, boxes: Array, indices: Array) -> Array:
     of = layout(attrs.layout)
-    data = of.to_logical(x, "NCHW").astype(np.float32)
+    data = of.to_logical(x, "NCHW")
     resizing = _resizing_of_crops(attrs)
     crops = [
         resize(data[i : i + 1], attrs.crop_size, resizing, box) for box, i in zip(boxes, indices.tolist(), strict=True)
     ]
-    empty = np.zeros((0, data.shape[1], *attrs.crop_size), np.float32)
+    empty = np.zeros((0, data.shape[1], *attrs.crop_size), resize_dtype(x.dtype.name, resizing))
     result = np.concatenate([empty, *crops])
     return of.from_logical(_to_dtype(result, numpy_type(attrs.out_dtype or x.dtype.name)), "NCHW")
 

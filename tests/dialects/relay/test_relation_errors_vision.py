@@ -1,4 +1,4 @@
-"""What operators of vision say of uses that do not fit."""
+"""What operators of vision and of random numbers say of uses that do not fit."""
 
 from __future__ import annotations
 
@@ -25,6 +25,9 @@ ERRORS = [
     ("vision.proposal", {"scales": (8.0,), "ratios": (1.0,)}, "1,2,2,2 1,4,2,2 1,2", "vision.proposal: 'im_info' (Tensor[(1, 2), float32]) must have rows (height, width, scale)"),
     ("vision.proposal", {"scales": (8.0,), "ratios": (1.0,), "rpn_post_nms_top_n": 0}, "1,2,2,2 1,4,2,2 1,3", "vision.proposal: rpn_post_nms_top_n=0 must be positive"),
     ("vision.yolo_reorg", {"stride": 2}, "1,4,3,4", "vision.yolo_reorg: stride=2 must divide the height and width of 'data' (Tensor[(1, 4, 3, 4), float32]), its square the channels"),
+    ("random.uniform", {"out_shape": (2,), "out_dtype": "float16"}, "10:uint64  :float16  :float16", "random.uniform: out_dtype='float16' must be float32 or float64"),
+    ("random.multinomial", {"num_samples": 0}, "10:uint64 3", "random.multinomial: num_samples=0 must be positive"),
+    ("random.threefry_split", {}, "9:uint64", "argument key is Tensor[(9), uint64], not Tensor[(10), uint64]"),
 ]  # fmt: skip
 
 

@@ -48,6 +48,32 @@ PASSES: tuple[Entry, ...] = (
         "give operators of computed shape their shape where it is known",
     ),
     Entry("fuse-ops", "passes.relay.fuse_ops:FuseOps", "group operators into Primitive functions, one kernel each"),
+    Entry(
+        "remove-unused-functions",
+        "passes.relay.remove_unused_functions:RemoveUnusedFunctions",
+        "drop functions that no entry function reaches",
+    ),
+    Entry(
+        "eliminate-common-subexpr",
+        "passes.relay.eliminate_common_subexpr:EliminateCommonSubexpr",
+        "merge operators with equal attributes and the same arguments",
+    ),
+    Entry(
+        "dead-code-elimination",
+        "passes.relay.dead_code_elimination:DeadCodeElimination",
+        "erase what nothing needs, calls of pure functions included",
+    ),
+    Entry("to-a-normal-form", "passes.relay.to_a_normal_form:ToANormalForm", "bind every value by a let"),
+    Entry(
+        "to-graph-normal-form",
+        "passes.relay.to_graph_normal_form:ToGraphNormalForm",
+        "take the lets away, leaving the graph of values",
+    ),
+    Entry(
+        "to-basic-block-normal-form",
+        "passes.relay.to_basic_block_normal_form:ToBasicBlockNormalForm",
+        "bind by a let what more than one block uses",
+    ),
     # TIR.
     Entry("verify-tir", "passes.tir.verify_tir:VerifyTIR", "check the rules that span a whole prim_func"),
     Entry("lower-init-block", "passes.tir.lower_init_block:LowerInitBlock", "T.init to a branch on the reduction axes"),

@@ -35,9 +35,23 @@ class CommonSubexpressionElimination(ModulePass):
         merge_equal_ops(op)
 
 
-def merge_equal_ops(root: Operation) -> None:
-    """Applies the pass inside `root`, which is kept itself."""
-    _Merger(root).run(root)
+class Equality:
+    """What the pass merges; subclasses narrow it down to their dialect's notion."""
+
+    def may_merge(self, op: Operation) -> bool:
+        """Whether the op may give way to an equal one, or an equal one to it."""
+        return True
+
+    def operand_key(self, operand: SSAValue) -> Hashable:
+        """Equal for operands that count as the same."""
+        return id(operand)
+
+
+def merge_equal_ops(root: Operation, equality: Equality | None = None) -> bool:
+    """Applies the pass inside `root`, which is kept itself; whether an op was merged."""
+    merger = _Merger(root, equality or Equality())
+    merger.run(root)
+    return bool(merger.erased)
 
 
 # What makes two ops equal, as far as a hash table is concerned; regions are compared on top.
@@ -81,8 +95,9 @@ class _Resume:
 
 
 class _Merger:
-    def __init__(self, root: Operation):
+    def __init__(self, root: Operation, equality: Equality):
         self.effects = Effects(root)
+        self.equality = equality
         self.known: dict[Key, _Candidate] = {}
         self.replacement: dict[SSAValue, SSAValue] = {}
         self.erased: list[Operation] = []
@@ -148,7 +163,7 @@ class _Merger:
 
     def _merge(self, op: Operation, epoch: int, scope: _Scope) -> None:
         effect = self.effects[op]
-        if effect & Effect.CHANGE or _is_kept(type(op)):
+        if effect & Effect.CHANGE or _is_kept(type(op)) or not self.equality.may_merge(op):
             return
         if effect & Effect.ALLOCATE_RESULT or any(region.first_block is not region.last_block for region in op.regions):
             if _is_unused(op):
@@ -169,9 +184,9 @@ class _Merger:
             self.erased.append(op)
 
     def _key(self, op: Operation, epoch: int) -> Key:
-        operands = tuple(map(id, op.operands))
-        if len(operands) == 2 and _is_commutative(type(op)):
-            operands = (min(operands), max(operands))
+        operands: Hashable = tuple(map(self.equality.operand_key, op.operands))
+        if len(op.operands) == 2 and _is_commutative(type(op)):
+            operands = frozenset(map(self.equality.operand_key, op.operands))
         regions = self.region_keys[op] if op.regions else 0
         return (_shallow_key(op), operands, epoch, regions)
 

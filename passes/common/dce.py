@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -29,10 +30,10 @@ class DeadCodeElimination(ModulePass):
         erase_dead_ops(op)
 
 
-def erase_dead_ops(root: Operation) -> None:
-    """Applies the pass inside `root`, which is kept itself."""
+def erase_dead_ops(root: Operation, effects: Callable[[Operation], Effects] = Effects) -> None:
+    """Applies the pass inside `root`, which is kept itself. `effects` finds what the ops inside do besides giving results."""
     _erase_unreachable_blocks(root)
-    live = _live_ops(root)
+    live = _live_ops(root, effects(root))
     # Users come behind what they use, so that from the back an op is erased when its uses are gone.
     for op in reversed(_outermost_dead(root, live)):
         op.detach()
@@ -49,8 +50,7 @@ def _erase_unreachable_blocks(root: Operation) -> None:
                 region.erase_block(block, safe_erase=False)
 
 
-def _live_ops(root: Operation) -> set[Operation]:
-    effects = Effects(root)
+def _live_ops(root: Operation, effects: Effects) -> set[Operation]:
     live: set[Operation] = {root}
     pending: list[Operation] = []
 

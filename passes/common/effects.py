@@ -34,7 +34,7 @@ class Effects:
             effect = self._find(op)
             if effect == Effect.NONE and not op.regions:
                 traits = op.get_traits_of_type(MemoryEffect)
-                if all(isinstance(trait, NoMemoryEffect) for trait in traits):
+                if traits and all(isinstance(trait, NoMemoryEffect) for trait in traits):
                     self._pure_classes.add(type(op))
             self._of_op[op] = effect
 

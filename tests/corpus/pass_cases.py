@@ -187,6 +187,8 @@ class PassCase(Case):
             expected = interpret_random(before, 0)
         except MirError:
             return  # A function of functions, or of sizes that do not fit each other: nothing to run.
+        if not all(isinstance(value, np.ndarray) for value in cast("dict[str, object]", expected).values()):
+            return  # Functions cannot be compared.
         difference = first_difference(expected, interpret_random(after, 0))
         assert difference is None, difference
 

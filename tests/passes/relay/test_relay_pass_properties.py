@@ -1,0 +1,102 @@
+"""What holds of every algorithmic pass on Relay: linear in the module's size, twice is as once, places are kept."""
+
+from __future__ import annotations
+
+import gc
+import time
+
+import pytest
+from mirstack.driver.pipeline import read_pipeline
+from mirstack.parser import parse_mir, print_mir
+from mirstack.passes.registry import pass_factories
+from mirstack.support.verify import find_errors
+from mirstack.support.walk import walk_ops
+from xdsl.context import Context
+from xdsl.dialects.builtin import UNKNOWN_LOC, ModuleOp
+
+LINEAR = [
+    "remove-unused-functions",
+    "eliminate-common-subexpr",
+    "dead-code-elimination{inline-once=true}",
+    "to-a-normal-form",
+    "to-graph-normal-form",
+    "to-basic-block-normal-form",
+    "fuse-ops",
+]
+
+IDEMPOTENT = [*LINEAR]
+
+MIXED = """
+def @helper(%x: Tensor[(4), float32], Inline=1) -> Tensor[(4), float32] { exp(%x) }
+def @main(%c: bool, %x: Tensor[(4), float32], %w: Tensor[(8), float32]) {
+  let %f = fn (%y: Tensor[(4), float32]) -> Tensor[(4), float32] { add(%y, exp(%x)) };
+  let %r = ref(%x);
+  %0 = exp(%x);
+  %1 = split(%w, indices_or_sections=2);
+  %2 = if (%c) { @helper(multiply(%0, %1.0)) } else { %f(add(%0, %1.1)) };
+  let %u = ref_write(%r, %2);
+  let %dead = @helper(%x);
+  %3 = (%2, ref_read(%r), 2f);
+  (%3.0, add(%3.1, %3.2), exp(%x))
+}
+"""
+
+
+def chain(length: int) -> str:
+    """Operators one after the other, some with a `let`, some used twice."""
+    lines = ["%0 = exp(%x);"]
+    for i in range(1, length):
+        match i % 4:
+            case 0:
+                lines.append(f"%{i} = add(%{i - 1}, %{i - 1});")
+            case 1:
+                lines.append(f"let %v{i} = tanh(%{i - 1}); %{i} = add(%v{i}, 1f);")
+            case 2:
+                lines.append(f"%{i} = multiply(%{i - 1}, %{i - 2});")
+            case _:
+                lines.append(f"%{i} = subtract(%{i - 1}, %x);")
+    return f"def @main(%x: Tensor[(2), float32]) {{ {' '.join(lines)} %{length - 1} }}"
+
+
+def run(pipeline: str, module: ModuleOp) -> None:
+    for module_pass in read_pipeline(pipeline, pass_factories()):
+        module_pass.apply(Context(), module)
+
+
+def seconds(pipeline: str, text: str) -> float:
+    """The least of three runs' times."""
+    times: list[float] = []
+    for _ in range(3):
+        module = parse_mir(text)
+        gc.collect()
+        gc.disable()
+        start = time.process_time()
+        run(pipeline, module)
+        times.append(time.process_time() - start)
+        gc.enable()
+    return min(times)
+
+
+@pytest.mark.parametrize("pipeline", LINEAR)
+def test_linear(pipeline: str) -> None:
+    """Eight times the ops take about eight times as long; a square would take sixty-four."""
+    assert seconds(pipeline, chain(4000)) < 20 * max(seconds(pipeline, chain(500)), 0.002)
+
+
+@pytest.mark.parametrize("pipeline", IDEMPOTENT)
+def test_idempotent(pipeline: str) -> None:
+    module = parse_mir(MIXED)
+    run(pipeline, module)
+    once = print_mir(module)
+    run(pipeline, module)
+    assert print_mir(module) == once
+
+
+@pytest.mark.parametrize("pipeline", LINEAR)
+def test_valid_and_located(pipeline: str) -> None:
+    module = parse_mir(MIXED, "mixed.mir")
+    run(pipeline, module)
+    assert find_errors(module) == []
+    assert [op.name for op in walk_ops(module) if op is not module and op.location == UNKNOWN_LOC] == []
+    printed = print_mir(module)
+    assert print_mir(parse_mir(printed)) == printed

@@ -211,16 +211,17 @@ equal = _comparison(tir.EqOp, "==", operator.eq)
 not_equal = _comparison(tir.NeOp, "!=", operator.ne)
 
 
-def _condition(value: ExprLike, where: str) -> Expr:
-    condition = convert(value)
-    if condition.dtype != "bool":
-        raise fail(f"{where} must be bool, not {condition.dtype}", "compare, as in x > 0")
-    return condition
+def as_condition(value: ExprLike, where: str) -> Expr:
+    """A value that must be bool; `where` says what it is for."""
+    expr = convert(value)
+    if expr.dtype != "bool":
+        raise fail(f"{where} must be bool, not {expr.dtype}", "compare, as in x > 0")
+    return expr
 
 
 def logical_and(a: ExprLike, b: ExprLike) -> Expr:
     """`a and b`, both evaluated."""
-    a, b = _condition(a, "an operand of 'and'"), _condition(b, "an operand of 'and'")
+    a, b = as_condition(a, "an operand of 'and'"), as_condition(b, "an operand of 'and'")
     if isinstance(a, Const):
         return b if a.value else a
     if isinstance(b, Const):
@@ -230,7 +231,7 @@ def logical_and(a: ExprLike, b: ExprLike) -> Expr:
 
 def logical_or(a: ExprLike, b: ExprLike) -> Expr:
     """`a or b`, both evaluated."""
-    a, b = _condition(a, "an operand of 'or'"), _condition(b, "an operand of 'or'")
+    a, b = as_condition(a, "an operand of 'or'"), as_condition(b, "an operand of 'or'")
     if isinstance(a, Const):
         return a if a.value else b
     if isinstance(b, Const):
@@ -240,25 +241,25 @@ def logical_or(a: ExprLike, b: ExprLike) -> Expr:
 
 def logical_not(a: ExprLike) -> Expr:
     """`not a`."""
-    a = _condition(a, "the operand of 'not'")
+    a = as_condition(a, "the operand of 'not'")
     return Const(1 - int(a.value), "bool") if isinstance(a, Const) else Apply(tir.NotOp, (a,), "bool")
 
 
 def Select(condition: ExprLike, true_value: ExprLike, false_value: ExprLike) -> Expr:
     """One of two values, both of which are evaluated."""
-    condition = _condition(condition, "the condition of Select")
+    chosen = as_condition(condition, "the condition of Select")
     a, b = _operands(true_value, false_value, "Select")
-    return Apply(tir.SelectOp, (condition, a, b), a.dtype)
+    return Apply(tir.SelectOp, (chosen, a, b), a.dtype)
 
 
 def if_then_else(condition: ExprLike, true_value: ExprLike, false_value: ExprLike) -> Expr:
     """One of two values; only the chosen one is evaluated, so that the other may read out of bounds."""
-    condition = _condition(condition, "the condition of if_then_else")
+    chosen = as_condition(condition, "the condition of if_then_else")
     # Here a Python int is an int32 to be matched, as in TVM: it does not take the other side's dtype.
     a, b = match_types(convert(true_value), convert(false_value), "if_then_else")
-    if isinstance(condition, Const):
-        return a if condition.value else b
-    return IfThenElse(condition, a, b)
+    if isinstance(chosen, Const):
+        return a if chosen.value else b
+    return IfThenElse(chosen, a, b)
 
 
 def cast(dtype: str, value: ExprLike) -> Expr:
@@ -292,11 +293,13 @@ def _bitwise(intrinsic: str, symbol: str, fold: Callable[[int, int], int]) -> Ca
         a, b = _operands(a, b, symbol)
         if is_float(a.dtype):
             raise fail(f"'{symbol}' is for integers and bool, not {a.dtype}")
-        if isinstance(a, Const) and isinstance(b, Const):
-            is_shift = intrinsic.startswith("shift")
-            if is_shift and not 0 <= b.value < bits_of(a.dtype):
-                raise fail(f"a shift of {a.dtype} by {b.value} is undefined")
-            if (folded := _folded(fold(int(a.value), int(b.value)), a.dtype)) is not None:
+        if isinstance(b, Const):
+            bits = bits_of(a.dtype)
+            if intrinsic.startswith("shift") and not 0 <= b.value < bits:
+                raise fail(
+                    f"a shift of {a.dtype} by {b.value} is undefined", f"it has {bits} bits: shift by 0 to {bits - 1}"
+                )
+            if isinstance(a, Const) and (folded := _folded(fold(int(a.value), int(b.value)), a.dtype)) is not None:
                 return folded
         return Call(intrinsic, (a, b), a.dtype)
 

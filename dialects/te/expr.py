@@ -326,9 +326,9 @@ def const(value: object, dtype: str | None = None) -> Expr:
     if limits is not None:
         if isinstance(value, float) and not math.isfinite(value):
             raise fail(f"{value} cannot be a constant of dtype {dtype}")
-        value = int(value)
-        if dtype == "bool":
-            value = int(value != 0)
+        if dtype != "bool" and value != int(value):
+            raise fail(f"{value} cannot be a constant of dtype {dtype}", "write a whole number, or cut it by int(…)")
+        value = int(value != 0 if dtype == "bool" else value)
         if not limits[0] <= value <= limits[1]:
             raise fail(f"{value} does not fit dtype {dtype}, which holds {limits[0]} to {limits[1]}")
         return Const(value, dtype)

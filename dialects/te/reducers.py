@@ -48,7 +48,7 @@ class CommReducer:
             return self._reduce(expr, axes, where, init)
         values = [v for v in (axis, where, init, *args) if v is not None]
         if not values and self.kind in ("all", "any"):
-            return convert(expr)
+            return ar.as_condition(expr, f"an operand of te.{self.name}")
         if not values:
             raise fail(
                 f"te.{self.name} needs axes to reduce over, or two values to combine",

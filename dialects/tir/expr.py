@@ -50,7 +50,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from ...support.words import counted
 from .intrinsics import Effect, intrinsic_effect
-from .types import I1, I32, StringType, element_of, lanes_of, type_to_dtype, with_lanes, with_lanes_of
+from .types import I1, I32, BufferType, StringType, element_of, lanes_of, type_to_dtype, with_lanes, with_lanes_of
 
 
 @irdl_op_definition
@@ -405,6 +405,8 @@ class CastOp(IRDLOperation):
         super().__init__(operands=[value], result_types=[type])
 
     def verify_(self) -> None:
+        if isinstance(self.value.type, BufferType) or isinstance(self.result.type, BufferType):
+            raise VerifyException("a cast is of a number, not of a buffer")
         if lanes_of(self.value.type) != lanes_of(self.result.type):
             raise VerifyException(
                 f"a cast keeps the number of lanes: {type_to_dtype(self.value.type)} to {type_to_dtype(self.result.type)}"

@@ -23,8 +23,9 @@ class TEFormat:
         return [self._parse(item, context) for item in items]
 
     def _parse(self, item: Item, context: ParseContext) -> list[Operation]:
+        from ..source import Source
         from .evaluate import Evaluator
-        from .reader import Source, read_function
+        from .reader import read_function
 
         if item.kind != "te.func":
             context.error(

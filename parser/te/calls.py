@@ -10,10 +10,10 @@ from ...dialects.te import extern as ext
 from ...dialects.te import tensor as te
 from ...dialects.te.expr import fail
 from ...dialects.te.reducers import CommReducer
+from ..source import Source
 from . import tree
 from .expressions import Expressions
 from .names import TEXTS, Builtin, signature_of
-from .reader import Source
 from .scope import Function
 
 

@@ -18,10 +18,10 @@ from ...dialects.te.builder import func as build_func
 from ...dialects.te.expr import fail
 from ...dialects.te.ops import FuncOp
 from ...support.words import counted
+from ..source import Source
 from . import tree
 from .calls import Calls
 from .names import Range, globals_of_te
-from .reader import Source
 from .scope import Function, Returned, Scope
 
 MOST_CALLS = 200_000

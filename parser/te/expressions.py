@@ -12,9 +12,9 @@ from ...dialects.te import expr as ex
 from ...dialects.te import extern as ext
 from ...dialects.te import tensor as te
 from ...dialects.te.expr import fail, location_scope
+from ..source import Source
 from . import tree
 from .names import SCHEDULING, Builtin, Namespace
-from .reader import Source
 from .scope import Function, Scope
 
 _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {

@@ -63,7 +63,7 @@ _ALIASES = {
 
 def _number(kind: str) -> Callable[[Any, float], Any]:
     def build(dtype: str, value: float) -> Any:
-        return te.const(int(value) if kind == "int" else float(value), dtype)
+        return te.const(value if kind == "int" else float(value), dtype)
 
     return build
 

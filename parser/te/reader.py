@@ -7,11 +7,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from xdsl.dialects.builtin import LocationAttr
-
 from ...support.diagnostics import MirError, error_at
-from ..items import Item
 from ..lalr import Parser, Table, Tokens, load_table, reducers
+from ..source import Source
 from . import tree
 from .lexer import LexError, tokenize
 
@@ -24,29 +22,6 @@ _GRAMMAR = Path(__file__).with_name("te.lark")
 @cache
 def _table() -> Table:
     return load_table(_GRAMMAR)
-
-
-class Source:
-    """The item being read: gives locations of places in its text."""
-
-    def __init__(self, item: Item):
-        self.item = item
-        self._starts = [0]
-        position = item.text.find("\n")
-        while position >= 0:
-            self._starts.append(position + 1)
-            position = item.text.find("\n", position + 1)
-        self._locations: dict[int, LocationAttr] = {}
-
-    def location(self, at: int) -> LocationAttr:
-        """The location of offset `at` of the text."""
-        found = self._locations.get(at)
-        if found is None:
-            from bisect import bisect_right
-
-            line = bisect_right(self._starts, at)
-            found = self._locations[at] = self.item.location(line, at - self._starts[line - 1] + 1)
-        return found
 
 
 def read_function(source: Source) -> tree.Function:
@@ -307,6 +282,10 @@ class _Builder:
             elif text.isdigit():
                 if len(text) > 100:
                     raise self.refuse(token, "this number is too large")
+                if text[0] == "0" and text.strip("0"):
+                    raise self.refuse(
+                        token, f"'{self.texts[token]}' is no number", "a decimal integer does not begin with 0"
+                    )
                 value = int(text)
             else:
                 value = float(text)

@@ -20,7 +20,7 @@ from ..items import Item, ParseContext
 from .scope import Callee, FileNames
 from .statements import FunctionReader
 from .syntax import parse_item
-from .tree import Call, Expression, Function, Module, Stmt
+from .tree import Call, Expression, Function, Module, Stmt, first_token
 
 IR_MODULE = "ir_module"
 IR_MODULES = "tir.ir_modules"
@@ -114,7 +114,7 @@ def _module_statement(reader: FunctionReader, statement: Stmt, attributes: dict[
             attributes.update(reader.dictionary(value.arguments[0]).data)
             return
         reader.fail(value, "a module holds functions", "write I.module_attrs({…}) for attributes of the module")
-    reader.fail(None, "a module holds functions")
+    reader.fail(first_token(statement), "a module holds functions", "a constant stands in the function that uses it")
 
 
 FORMAT = TVMScript()

@@ -333,7 +333,8 @@ class Buffers(Calls):
 
     def condition(self, node: Expr, what: str) -> SSAValue:
         """A bool; an integer is compared with zero, as Python does."""
-        value = self.scalar(node)
+        self.location = self.at(node)
+        value = self.value(self.number_of(node))
         if isinstance(value.type, IntegerType) and value.type != I1:
             self.location = self.at(node)
             return self.value(self.binary(NeOp, value, Const(0, value.type)))

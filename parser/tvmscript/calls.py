@@ -108,7 +108,7 @@ class Calls(Constructs):
         const = self.typed_literal(type_, node.arguments[0])
         if const is not None:
             return const
-        value = self.expr(node.arguments[0])
+        value = self.number_of(node.arguments[0])
         self.location = self.at(node)
         return self.cast(value, type_)
 
@@ -152,7 +152,7 @@ class Calls(Constructs):
         if name == "vload":
             return self.masked_load(base, node)
         if name == "astype" and len(node.arguments) == 1:
-            value = self.expr(base)
+            value = self.number_of(base)
             self.location = self.at(node)
             type_ = with_lanes(self.dtype(node.arguments[0]), lanes_of(value.type))
             return self.cast(value, type_)

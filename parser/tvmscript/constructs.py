@@ -96,7 +96,7 @@ class Constructs(Expressions):
         type_node, value_node = self.named_arguments(node, ("dtype", "value"), 2)
         assert value_node is not None
         type_ = self.dtype(type_node)
-        value = self.scalar(value_node)
+        value = self.value(self.number_of(value_node))
         self.location = self.at(node)
         return self.emit(CastOp.create(operands=(value,), result_types=(type_,)))
 
@@ -111,7 +111,7 @@ class Constructs(Expressions):
         names = ("condition", "true_value", "false_value")
         condition_node, true_node, false_node = self.named_arguments(node, names, 3)
         assert condition_node is not None and true_node is not None and false_node is not None
-        condition = self.expr(condition_node)
+        condition = self.number_of(condition_node)
         return self.select(condition, *self.pair(true_node, false_node, node))
 
     def read_if_then_else(self, node: Call) -> Value:

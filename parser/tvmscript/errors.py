@@ -12,6 +12,10 @@ from ..lalr import END, Parser, Tokens
 from .lexer import FOREIGN, LexError, tokenize
 
 # What is wrong, what to write, and texts with just that mistake as their first error.
+_CONDITIONAL = (
+    "TVMScript has no 'a if condition else b'",
+    "write T.if_then_else(condition, a, b), which evaluates only the side chosen, or T.Select(condition, a, b)",
+)
 EXAMPLES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     (
         "the body is missing",
@@ -47,8 +51,7 @@ EXAMPLES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
         ),
     ),
     (
-        "TVMScript has no 'a if condition else b'",
-        "write T.if_then_else(condition, a, b), which evaluates only the side chosen, or T.Select(condition, a, b)",
+        *_CONDITIONAL,
         (
             "@T.prim_func\ndef f(a):\n    A[i] = a if b else c\n",
             "@T.prim_func\ndef f(a):\n    A[i] = g(a if b else c)\n",
@@ -136,6 +139,8 @@ def _explain(parser: Parser, kind: str, found: str, closing: bool, tokens: Token
             f"an operator or a comma is missing between '{tokens.texts[at - 1]}' and '{found}'",
             "values in a list are separated by ',', products are written with '*'",
         )
+    if kind == "IF" and before in _ENDS and "ELSE" in tokens.kinds[at : _end_of_line(tokens, at)]:
+        return _CONDITIONAL
     if kind in _OPENERS and before not in ("NEWLINE", "INDENT", "DEDENT", ""):
         return f"'{found}' begins a statement", "write it on a line of its own"
     if "NAME" in accepted and "NUMBER" in accepted and kind not in _STARTS and kind not in _LAYOUT[1:]:
@@ -164,6 +169,13 @@ def _first_of_line(tokens: Tokens, at: int) -> str:
     while at > 0 and tokens.kinds[at - 1] not in ("NEWLINE", "INDENT", "DEDENT"):
         at -= 1
     return tokens.kinds[at]
+
+
+def _end_of_line(tokens: Tokens, at: int) -> int:
+    """The first token from `at` on that ends a line."""
+    while at < len(tokens.kinds) and tokens.kinds[at] not in _LAYOUT:
+        at += 1
+    return at
 
 
 _CLOSERS = ("RPAR", "RSQB", "RBRACE")

@@ -114,7 +114,10 @@ class Expressions(Literals, ABC):
     def atom(self, token: Token) -> Value:
         """A name, a number, True or False."""
         if token.type == "NUMBER":
-            return self.number(token)
+            number = self.number(token)
+            if isinstance(number.value, int) and number.value >= 1 << 63:
+                self.fail(token, f"{number.value} does not fit into int64", "an unsigned one is written T.uint64(…)")
+            return number
         if token.type == "STRING":
             self.fail(token, "a string is no value here", "strings stand among a call's arguments and in annotations")
         entry = self.names.get(token)
@@ -156,14 +159,23 @@ class Expressions(Literals, ABC):
         assert isinstance(buffer.type, BufferType)
         return self.emit(BufferGetOp(buffer, "data", HandleType.get(buffer.type.dtype, buffer.type.scope.data)))
 
+    def number_of(self, node: Expr) -> Value:
+        """The value of an operand: anything but a buffer."""
+        value = self.expr(node)
+        if isinstance(value.type, BufferType):
+            name = f"'{node}'" if type(node) is Token else "this"
+            access = f"{node if type(node) is Token else 'A'}[{', '.join('ijklmn'[: value.type.rank]) or '()'}]"
+            self.fail(node, f"{name} is a buffer, not a number", f"index it, as in {access}")
+        return value
+
     # Operators
 
     def binary_node(self, node: Binary) -> Value:
         """`a op b`."""
         start = len(self.ops)
-        a = self.expr(node.left)
+        a = self.number_of(node.left)
         position = len(self.ops)
-        b = self.expr(node.right)
+        b = self.number_of(node.right)
         self.location = self.at(node.op)
         if a.type != b.type and node.op in _KNOWN_OPERATORS:
             a, b = self.matched(a, b, position)
@@ -208,15 +220,16 @@ class Expressions(Literals, ABC):
 
     def pair(self, left: Expr, right: Expr, where: Expr) -> tuple[Value, Value]:
         """Two operands in their common dtype; the location is then that of `where`."""
-        a = self.expr(left)
+        a = self.number_of(left)
         position = len(self.ops)
-        b = self.expr(right)
+        b = self.number_of(right)
         self.location = self.at(where)
         return (a, b) if a.type == b.type else self.matched(a, b, position)
 
     def unary(self, node: Unary) -> Value:
         """`-x`, `not x`, `~x`, `+x`."""
-        value = self.expr(node.operand)
+        # The least int64 is the negative of a number that fits no int64.
+        value = (self.literal(node.operand) if node.op == "-" else None) or self.number_of(node.operand)
         self.location = self.at(node.op)
         if node.op == "-":
             return self.negate(value)

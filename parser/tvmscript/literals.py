@@ -45,6 +45,8 @@ def _unescape(match: re.Match[str]) -> str:
 
 
 _CONSTANTS = {"True": Const(1, I1), "False": Const(0, I1)}
+# Far more than any dtype holds, and fewer than Python takes long to read.
+_MOST_DIGITS = 100
 _FLOATS_BY_NAME = {"inf": float("inf"), "-inf": float("-inf"), "nan": float("nan"), "infinity": float("inf")}
 
 
@@ -54,14 +56,17 @@ class Literals(Scope):
     def number(self, token: Token) -> Const:
         """A number literal: an int32 (or int64) or a float32."""
         text = token.replace("_", "")
+        if text.isdigit() and len(text) > _MOST_DIGITS:
+            self.fail(token, "this number is too large")
         try:
             return int_const(int(text, 0))
         except ValueError:
-            pass
+            if text.isdigit():
+                self.fail(token, f"'{token}' is no number", "a decimal integer does not begin with 0")
         try:
             return Const(float(text), F32)
         except ValueError:
-            self.fail(token, f"'{token}' is no number", "a decimal integer does not begin with 0")
+            self.fail(token, f"'{token}' is no number")
 
     def string(self, node: Expr | None, what: str) -> str:
         """A string literal."""

@@ -367,7 +367,7 @@ class FunctionReader(Control):
         if isinstance(inner, Call) and isinstance(inner.function, Token) and not inner.function.startswith("T."):
             self.expression(inner)
             return
-        value = self.scalar(inner)
+        value = self.value(self.number_of(inner))
         self.location = self.at(call)
         if isinstance(value.type, NoneType):
             self.drop_result(value)

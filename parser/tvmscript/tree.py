@@ -231,3 +231,14 @@ def token_of(node: Expr) -> Token | None:
                 if inner is None:
                     return None
                 node = inner
+
+
+def first_token(statement: Stmt) -> Token | None:
+    """The token at which a statement is reported."""
+    match statement:
+        case Assign() | Augmented() | Annotated():
+            return token_of(statement.target)
+        case Expression():
+            return token_of(statement.value)
+        case _:
+            return statement.token

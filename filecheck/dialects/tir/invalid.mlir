@@ -53,6 +53,8 @@
   ^bb0:
   }, {
   }) : (i32) -> ()
+  // expected-error@+1 {{'tir.cast' does not verify: a cast is of a number, not of a buffer}}
+  %bad = "tir.cast"(%x) : (f32) -> !tir.buffer<[4], f32, "global">
   // expected-error@+1 {{'tir.assert' does not verify: the condition of 'assert' must be bool, not float32}}
   "tir.assert"(%x) <{message = "text"}> : (f32) -> ()
   // expected-error@+1 {{'tir.iter_var' does not verify: T.iter_var takes a T.Range of a start and an extent, or None}}

@@ -7,10 +7,8 @@ from contextlib import AbstractContextManager
 from math import pi, prod
 from typing import TYPE_CHECKING, Any
 
-from xdsl.ir import Attribute
-
 from ..operator import Attrs
-from .computes import flat_index, static_shape
+from .computes import Dim, flat_index
 from .computes_sort import te_running
 
 if TYPE_CHECKING:
@@ -70,10 +68,14 @@ def _used_up(state: Buffer) -> Expr:
     return te.all(state[8].equal(_word(0)), state[9].equal(_word(0)))
 
 
-def te_generate(key: Tensor, shape: Sequence[int]) -> tuple[Tensor, Tensor]:
+def _unsigned(value: Dim) -> Expr:
+    return _word(value) if isinstance(value, int) else value.astype("uint64")
+
+
+def te_generate(key: Tensor, shape: Sequence[Dim]) -> tuple[Tensor, Tensor]:
     """The state that follows, and words in a shape."""
-    count = prod(shape)
-    whole = count // 4
+    count: Any = prod(shape)
+    whole, rest = (count // 4, count % 4) if isinstance(count, int) else (te.floordiv(count, 4), te.floormod(count, 4))
 
     def statements(ins: Sequence[Buffer], outs: Sequence[Buffer]) -> Any:
         (given,), (state, result, *scratch) = ins, outs
@@ -81,7 +83,7 @@ def te_generate(key: Tensor, shape: Sequence[int]) -> tuple[Tensor, Tensor]:
         for j in range(10):
             ib.emit(state.vstore(j, given[j]))
         # The counter must not reach its last value.
-        with ib.if_scope(given[7] >= _word((1 << 64) - 1 - count)):
+        with ib.if_scope(given[7] >= _word((1 << 64) - 1) - _unsigned(count)):
             with ib.if_scope(_used_up(given)):
                 last = _word((1 << 64) - 1)
                 _threefry(ib, [given[j] for j in range(4)], [last, last, given[0], given[1]], scratch)
@@ -92,18 +94,18 @@ def te_generate(key: Tensor, shape: Sequence[int]) -> tuple[Tensor, Tensor]:
                 ib.emit([state.vstore(6 + j, _word(0)) for j in range(2)])
                 _move_bit(ib, given[8], given[9], state)
         own = [state[j] for j in range(4)]
-        if whole:
-            with ib.for_range(0, whole, "block") as block:
-                step = block.astype("uint64")
-                _threefry(ib, own, [state[4 + j] + step for j in range(4)], scratch)
-                for j in range(4):
-                    ib.emit(result.vstore(block * 4 + j, scratch[0][j]))
-        if count % 4:
-            ib.emit(state.vstore(7, state[7] + _word(4 * whole)))
-            _threefry(ib, own, [state[4 + j] for j in range(4)], scratch)
-            for j in range(count % 4):
-                ib.emit(result.vstore(whole * 4 + j, scratch[0][j]))
-        ib.emit(state.vstore(7, state[7] + _word(4 if count % 4 else count)))
+        with ib.for_range(0, whole, "block") as block:
+            step = block.astype("uint64")
+            _threefry(ib, own, [state[4 + j] + step for j in range(4)], scratch)
+            for j in range(4):
+                ib.emit(result.vstore(block * 4 + j, scratch[0][j]))
+        ib.emit(state.vstore(7, state[7] + _unsigned(whole) * _word(4)))
+        if not isinstance(rest, int) or rest:
+            with ib.if_scope(te.convert(rest) > 0):
+                _threefry(ib, own, [state[4 + j] for j in range(4)], scratch)
+                with ib.for_range(0, rest, "j") as j:
+                    ib.emit(result.vstore(whole * 4 + j, scratch[0][j]))
+                ib.emit(state.vstore(7, state[7] + _word(4)))
         ib.emit(state.vstore(6, _word(0)))
         return ib.get()
 
@@ -141,7 +143,7 @@ def te_split(key: Tensor) -> tuple[Tensor, Tensor]:
     return left, right
 
 
-def te_uniform(shape: Sequence[int], dtype: str, key: Tensor, low: Any, high: Any) -> tuple[Tensor, Tensor]:
+def te_uniform(shape: Sequence[Dim], dtype: str, key: Tensor, low: Any, high: Any) -> tuple[Tensor, Tensor]:
     """`random.uniform`: a word's first bits are the fraction of a number from 1 up to 2."""
     state, words = te_generate(key, shape)
     bits, fraction, one = (32, 23, 0x3F800000) if dtype == "float32" else (64, 52, 0x3FF0000000000000)
@@ -155,12 +157,12 @@ def te_uniform(shape: Sequence[int], dtype: str, key: Tensor, low: Any, high: An
     return state, te.compute(shape, body, name="T_uniform")
 
 
-def _unit(shape: Sequence[int], dtype: str, key: Tensor) -> tuple[Tensor, Tensor]:
+def _unit(shape: Sequence[Dim], dtype: str, key: Tensor) -> tuple[Tensor, Tensor]:
     """Numbers from 0 up to 1."""
     return te_uniform(shape, dtype, key, lambda: te.const(0.0, dtype), lambda: te.const(1.0, dtype))
 
 
-def te_normal(shape: Sequence[int], dtype: str, key: Tensor, mean: Tensor, scale: Tensor) -> tuple[Tensor, Tensor]:
+def te_normal(shape: Sequence[Dim], dtype: str, key: Tensor, mean: Tensor, scale: Tensor) -> tuple[Tensor, Tensor]:
     """`random.normal`."""
     state, parts = _unit([2, *shape], dtype, key)
 
@@ -171,10 +173,10 @@ def te_normal(shape: Sequence[int], dtype: str, key: Tensor, mean: Tensor, scale
     return state, te.compute(shape, body, name="T_normal")
 
 
-def te_multinomial(out: Attribute, key: Tensor, probabilities: Tensor) -> tuple[Tensor, Tensor]:
-    """`random.multinomial`, of a result of the type `out`."""
-    shape = static_shape(out)
+def te_multinomial(samples: int, key: Tensor, probabilities: Tensor) -> tuple[Tensor, Tensor]:
+    """`random.multinomial`."""
     *outer, kinds = probabilities.shape
+    shape = [*outer, samples]
     zero, one = te.const(0.0, "float32"), te.const(1.0, "float32")
     k = te.reduce_axis((0, kinds), name="k")
     weights = te.compute(

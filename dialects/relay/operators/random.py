@@ -13,7 +13,6 @@ from collections.abc import Callable
 from math import pi, prod
 from typing import TYPE_CHECKING, Any, cast
 
-from xdsl.dialects.builtin import TupleType
 from xdsl.ir import Attribute
 
 from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
@@ -238,7 +237,7 @@ register(
     Operator(
         "random.multinomial", ("key", "probs"), _multinomial_relation, OpPattern.OPAQUE,
         numpy=_multinomial,
-        compute=lambda attrs, xs, out: list(computes.te_multinomial(cast(TupleType, out).types.data[1], *xs)),
+        compute=lambda attrs, xs, out: list(computes.te_multinomial(attrs.num_samples, *xs)),
         attributes=(attr("num_samples", 1),),
         doc="The generator's next state, and indices drawn with the probabilities that stand in the last axis.",
         source="https://tvm.apache.org/docs/v0.16.0/reference/api/python/relay/random.html",

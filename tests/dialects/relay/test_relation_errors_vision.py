@@ -1,4 +1,4 @@
-"""What operators of vision and of random numbers say of uses that do not fit."""
+"""What operators of vision, of grids and of random numbers say of uses that do not fit."""
 
 from __future__ import annotations
 
@@ -25,9 +25,19 @@ ERRORS = [
     ("vision.proposal", {"scales": (8.0,), "ratios": (1.0,)}, "1,2,2,2 1,4,2,2 1,2", "vision.proposal: 'im_info' (Tensor[(1, 2), float32]) must have rows (height, width, scale)"),
     ("vision.proposal", {"scales": (8.0,), "ratios": (1.0,), "rpn_post_nms_top_n": 0}, "1,2,2,2 1,4,2,2 1,3", "vision.proposal: rpn_post_nms_top_n=0 must be positive"),
     ("vision.yolo_reorg", {"stride": 2}, "1,4,3,4", "vision.yolo_reorg: stride=2 must divide the height and width of 'data' (Tensor[(1, 4, 3, 4), float32]), its square the channels"),
-    ("random.uniform", {"out_shape": (2,), "out_dtype": "float16"}, "10:uint64  :float16  :float16", "random.uniform: out_dtype='float16' must be float32 or float64"),
+    ("random.uniform", {"out_shape": (2,), "out_dtype": "float16"}, "10:uint64 :float16 :float16", "random.uniform: out_dtype='float16' must be float32 or float64"),
     ("random.multinomial", {"num_samples": 0}, "10:uint64 3", "random.multinomial: num_samples=0 must be positive"),
     ("random.threefry_split", {}, "9:uint64", "argument key is Tensor[(9), uint64], not Tensor[(10), uint64]"),
+    ("image.affine_grid", {"target_shape": (2, 2)}, "1,3,3", "image.affine_grid: 'data' (Tensor[(1, 3, 3), float32]) must have matrices of 2 rows and 3 columns"),
+    ("image.affine_grid", {"target_shape": (2, 1)}, "1,2,3", "image.affine_grid: target_shape=[2, 1] must be two numbers above 1"),
+    ("image.grid_sample", {"layout": "NHWC"}, "1,2,3,3 1,2,3,3", "image.grid_sample: layout='NHWC' must be NCHW for 'data' (Tensor[(1, 2, 3, 3), float32])"),
+    ("image.grid_sample", {"layout": "NCDHW", "method": "bicubic"}, "1,2,3,3,3 1,3,3,3,3", "image.grid_sample: method='bicubic' must be one of bilinear, nearest"),
+    ("image.grid_sample", {}, "1,2,3,3 1,3,3,3", "image.grid_sample: 'grid' (Tensor[(1, 3, 3, 3), float32]) must be (batch, 2, places…) for 'data' (Tensor[(1, 2, 3, 3), float32])"),
+    ("nn.correlation", {"layout": "NHWC"}, "1,2,3,3 1,2,3,3", "nn.correlation: layout='NHWC' must be NCHW"),
+    ("nn.correlation", {"kernel_size": 2}, "1,2,3,3 1,2,3,3", "nn.correlation: kernel_size=2 must be odd and positive"),
+    ("nn.correlation", {"stride1": 0}, "1,2,3,3 1,2,3,3", "nn.correlation: stride1=0 and stride2=1 must be positive, max_displacement=1 not negative, padding=[0, 0] 1, 2 or 4 numbers"),
+    ("nn.correlation", {}, "1,2,3,3 1,2,3,4", "nn.correlation: 'data1' (Tensor[(1, 2, 3, 3), float32]) and 'data2' (Tensor[(1, 2, 3, 4), float32]) must have the same shape"),
+    ("nn.correlation", {"max_displacement": 2}, "1,2,3,3 1,2,3,3", "nn.correlation: the window is larger than 'data1' (Tensor[(1, 2, 3, 3), float32]) with its padding"),
 ]  # fmt: skip
 
 

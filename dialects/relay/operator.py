@@ -7,7 +7,7 @@ themselves with `register`; `get_operator` imports the topic that holds a name o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
@@ -25,14 +25,15 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import IRDLOperation, irdl_op_definition, result_def, traits_def, var_operand_def
-from xdsl.traits import Pure
+from xdsl.traits import Commutative, OpTrait, Pure
 from xdsl.utils.exceptions import VerifyException
 
 from ...support.words import counted
 from .types import UNKNOWN
 
 if TYPE_CHECKING:
-    from ..te.builder import Expr, Tensor
+    from ..te.builder import Tensor
+    from .operators.sizes import ResultShapes
 
 AttrValue: TypeAlias = "int | float | bool | str | Sequence[AttrValue] | Mapping[str, AttrValue] | None"
 """An operator attribute's value in Python: numbers, strings (dtypes and layouts too), None, lists, dictionaries."""
@@ -227,8 +228,8 @@ Compute: TypeAlias = "Callable[[Attrs, Sequence[Tensor], Attribute], Sequence[Te
 """(attributes, input tensors, result type) to output tensors, in TE. Tuple arguments are passed flattened."""
 
 
-Extents: TypeAlias = "Callable[[Attrs, Sequence[Tensor], Attribute], Sequence[Sequence[int | Expr]]]"
-"""(attributes, input tensors, result type) to the shape of each output tensor, in TE; it may read the inputs' elements."""
+Extents: TypeAlias = "Callable[[Attrs, Sequence[Tensor], Attribute], ResultShapes]"
+"""(attributes, input tensors, result type) to the results' shapes, in TE; they may depend on the inputs' elements."""
 
 
 Meaning: TypeAlias = """(
@@ -251,8 +252,9 @@ class Operator:
     `arguments` names the operands; a name that starts with `*` is a tuple of tensors. `numpy` gives the meaning:
     (attributes, arrays…) to an array or a tuple of arrays, a tuple argument being passed as a tuple of arrays.
     `compute` is None for the few operators that are no tensor expressions. Where the shape of a result depends on what
-    the inputs hold, `extents` says what it is (TVM's FShapeFunc); else it is that of what `compute` gives. `stateful` operators are neither merged nor
-    dropped nor reordered. `source` points to the definition's documentation.
+    the inputs hold, or something must hold of sizes known only at run time, `extents` says so (TVM's FShapeFunc); else the
+    shapes are those of what `compute` gives. `stateful` operators are neither merged nor
+    dropped nor reordered; the arguments of `commutative` ones may be exchanged. `source` points to the definition's documentation.
     """
 
     name: str
@@ -266,6 +268,7 @@ class Operator:
     doc: str = ""
     source: str = ""
     stateful: bool = False
+    commutative: bool = False
 
     @cached_property
     def specs(self) -> Mapping[str, AttrSpec]:
@@ -433,11 +436,18 @@ def operator_class(operator: Operator) -> type[OperatorOp]:
             "__doc__": operator.doc,
             "__module__": __name__,
             "__annotations__": {"OPERATOR": ClassVar[Operator]},
-            "traits": traits_def() if operator.stateful else traits_def(Pure()),
+            "traits": traits_def(*_traits(operator)),
         }
         base = type(f"{operator.name.replace('.', '_')}Op", (OperatorOp,), namespace)
         found = _CLASSES[operator.name] = irdl_op_definition(base)
     return found
+
+
+def _traits(operator: Operator) -> Iterator[OpTrait]:
+    if not operator.stateful:
+        yield Pure()
+    if operator.commutative:
+        yield Commutative()
 
 
 def is_operator(op: Operation, name: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ..operator import Attrs, Operator, OpPattern, Relation, register
@@ -32,6 +33,8 @@ def binary(
     compute: Callable[[Expr, Expr], Expr],
     doc: str,
     relation: TypeRelation = broadcast,
+    *,
+    commutative: bool = False,
 ) -> Operator:
     """Registers a broadcasting operator of two tensors without attributes."""
     return register(
@@ -40,8 +43,12 @@ def binary(
             numpy=lambda attrs, a, b: numpy(a, b),
             compute=lambda attrs, xs, out: [te_broadcast(compute, *xs, name=f"T_{name}")],
             doc=doc,
+            commutative=commutative,
         )
     )  # fmt: skip
+
+
+symmetric = partial(binary, commutative=True)
 
 
 def _is_float(x: Expr) -> bool:
@@ -57,9 +64,9 @@ def _te_power(a: Expr, b: Expr) -> Expr:
     return te.power(a, b) if _is_float(a) else te.power(a.astype("float64"), b.astype("float64")).astype(a.dtype)
 
 
-binary("add", lambda a, b: np.add(a, b), lambda a, b: a + b, "lhs + rhs; integers wrap around.")
+symmetric("add", lambda a, b: np.add(a, b), lambda a, b: a + b, "lhs + rhs; integers wrap around.")
 binary("subtract", lambda a, b: _minus(a, b), lambda a, b: a - b, "lhs - rhs; integers wrap around.")
-binary("multiply", lambda a, b: np.multiply(a, b), lambda a, b: a * b, "lhs * rhs; integers wrap around.")
+symmetric("multiply", lambda a, b: np.multiply(a, b), lambda a, b: a * b, "lhs * rhs; integers wrap around.")
 binary("divide", trunc_divide, lambda a, b: a / b if _is_float(a) else te.truncdiv(a, b), "lhs / rhs; integers round toward zero.")  # fmt: skip
 binary("trunc_divide", lambda a, b: np.trunc(a / b) if is_float(a) else trunc_divide(a, b), lambda a, b: te.trunc(a / b) if _is_float(a) else te.truncdiv(a, b), "lhs / rhs rounded toward zero.")  # fmt: skip
 binary("floor_divide", lambda a, b: np.floor(a / b) if is_float(a) else np.floor_divide(a, b), lambda a, b: te.floor(a / b) if _is_float(a) else te.floordiv(a, b), "lhs / rhs rounded down.")  # fmt: skip
@@ -67,20 +74,20 @@ binary("mod", trunc_mod, lambda a, b: te.fmod(a, b) if _is_float(a) else te.trun
 binary("trunc_mod", trunc_mod, lambda a, b: te.fmod(a, b) if _is_float(a) else te.truncmod(a, b), "What division toward zero leaves of lhs; it has the sign of lhs.")  # fmt: skip
 binary("floor_mod", lambda a, b: a - np.floor(a / b) * b if is_float(a) else np.remainder(a, b), lambda a, b: a - te.floor(a / b) * b if _is_float(a) else te.floormod(a, b), "What division rounded down leaves of lhs; it has the sign of rhs.")  # fmt: skip
 binary("power", _power, _te_power, "lhs to the power of rhs.")
-binary("maximum", larger, lambda a, b: te.max(a, b), "The larger of lhs and rhs.")
-binary("minimum", smaller, lambda a, b: te.min(a, b), "The smaller of lhs and rhs.")
+symmetric("maximum", larger, lambda a, b: te.max(a, b), "The larger of lhs and rhs.")
+symmetric("minimum", smaller, lambda a, b: te.min(a, b), "The smaller of lhs and rhs.")
 binary("left_shift", lambda a, b: np.left_shift(a, b), lambda a, b: a << b, "lhs shifted left by rhs bits.")
 binary("right_shift", lambda a, b: np.right_shift(a, b), lambda a, b: a >> b, "lhs shifted right by rhs bits; signed integers keep their sign.")  # fmt: skip
-binary("bitwise_and", lambda a, b: np.bitwise_and(a, b), lambda a, b: a & b, "The bits that are set in lhs and in rhs.")
-binary("bitwise_or", lambda a, b: np.bitwise_or(a, b), lambda a, b: a | b, "The bits that are set in lhs or in rhs.")
-binary(
+symmetric("bitwise_and", lambda a, b: np.bitwise_and(a, b), lambda a, b: a & b, "The bits that are set in lhs and in rhs.")
+symmetric("bitwise_or", lambda a, b: np.bitwise_or(a, b), lambda a, b: a | b, "The bits that are set in lhs or in rhs.")
+symmetric(
     "bitwise_xor", lambda a, b: np.bitwise_xor(a, b), lambda a, b: a ^ b, "The bits that are set in one of lhs and rhs."
 )
-binary("logical_and", lambda a, b: np.logical_and(a, b).astype(a.dtype), lambda a, b: _te_logical(te.all, a, b), "Whether lhs and rhs are both true.")  # fmt: skip
-binary("logical_or", lambda a, b: np.logical_or(a, b).astype(a.dtype), lambda a, b: _te_logical(te.any, a, b), "Whether lhs or rhs is true.")  # fmt: skip
-binary("logical_xor", lambda a, b: np.logical_xor(a, b).astype(a.dtype), lambda a, b: (_truth(a) != _truth(b)).astype(a.dtype), "Whether one of lhs and rhs is true.")  # fmt: skip
-binary("equal", lambda a, b: np.equal(a, b), lambda a, b: a == b, "Whether lhs is equal to rhs.", compare)
-binary("not_equal", lambda a, b: np.not_equal(a, b), lambda a, b: a != b, "Whether lhs is not equal to rhs.", compare)
+symmetric("logical_and", lambda a, b: np.logical_and(a, b).astype(a.dtype), lambda a, b: _te_logical(te.all, a, b), "Whether lhs and rhs are both true.")  # fmt: skip
+symmetric("logical_or", lambda a, b: np.logical_or(a, b).astype(a.dtype), lambda a, b: _te_logical(te.any, a, b), "Whether lhs or rhs is true.")  # fmt: skip
+symmetric("logical_xor", lambda a, b: np.logical_xor(a, b).astype(a.dtype), lambda a, b: (_truth(a) != _truth(b)).astype(a.dtype), "Whether one of lhs and rhs is true.")  # fmt: skip
+symmetric("equal", lambda a, b: np.equal(a, b), lambda a, b: a == b, "Whether lhs is equal to rhs.", compare)
+symmetric("not_equal", lambda a, b: np.not_equal(a, b), lambda a, b: a != b, "Whether lhs is not equal to rhs.", compare)
 binary("less", lambda a, b: np.less(a, b), lambda a, b: a < b, "Whether lhs is below rhs.", compare)
 binary("less_equal", lambda a, b: np.less_equal(a, b), lambda a, b: a <= b, "Whether lhs is not above rhs.", compare)
 binary("greater", lambda a, b: np.greater(a, b), lambda a, b: a > b, "Whether lhs is above rhs.", compare)

@@ -16,6 +16,7 @@ DIALECTS: dict[str, str] = {
     "te": "dialects.te:TE",
     "tir": "dialects.tir:TIR",
     "mirstack": "dialects.array:MIRSTACK",
+    "rule": "dialects.rule:RULE",
     "llvm_ext": "dialects.llvm_ext:LLVMExt",
     "vector_ext": "dialects.vector_ext:VectorExt",
 }

@@ -82,6 +82,7 @@ FORMATS: dict[str, tuple[str, str]] = {
     "tvmscript": (".tvmscript", "FORMAT"),
     "te": (".te", "FORMAT"),
     "relay": (".relay", "FORMAT"),
+    "rules": (".rules", "FORMAT"),
 }
 """Format name → the module of this package and the name of the `Format` in it. Order: formats before may be referred to."""
 

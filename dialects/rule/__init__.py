@@ -1,0 +1,67 @@
+"""Rewrite rules as IR: `lhs => rhs where condition`, over the ops of any dialect.
+
+A `rule.rewrite` is one block. First the pattern, then what must hold, then the replacement, all in SSA form: what a
+pattern op gives is "the value that was matched here", what a build op gives is "the value that is made". A
+`rule.set` groups rules and includes other sets.
+"""
+
+from xdsl.ir import Dialect
+
+from .functions import FUNCTIONS, Function, named_function
+from .ops import (
+    AnyOp,
+    AttrOp,
+    BuildOp,
+    ComputeOp,
+    ConstantOp,
+    DataOp,
+    FoldOp,
+    LiteralOp,
+    MatchOp,
+    ReplaceOp,
+    RewriteOp,
+    RulesetOp,
+    WhereOp,
+)
+from .types import ATTR, ATTRS, OPERATION, RUN, VALUE, AttrsType, AttrType, OperationType, RunType, ValueType
+from .verify import rewrites_of
+
+RULE = Dialect(
+    "rule",
+    [
+        RewriteOp, RulesetOp, AnyOp, LiteralOp, MatchOp, AttrOp, DataOp, ComputeOp, WhereOp, BuildOp, ConstantOp, FoldOp,
+        ReplaceOp,
+    ],
+    [ValueType, RunType, AttrType, AttrsType, OperationType],
+)  # fmt: skip
+
+__all__ = [
+    "ATTR",
+    "ATTRS",
+    "FUNCTIONS",
+    "OPERATION",
+    "RULE",
+    "RUN",
+    "VALUE",
+    "AnyOp",
+    "AttrOp",
+    "AttrType",
+    "AttrsType",
+    "BuildOp",
+    "ComputeOp",
+    "ConstantOp",
+    "DataOp",
+    "FoldOp",
+    "Function",
+    "LiteralOp",
+    "MatchOp",
+    "OperationType",
+    "ReplaceOp",
+    "RewriteOp",
+    "RulesetOp",
+    "RunType",
+    "ValueType",
+    "WhereOp",
+    "named_function",
+    "rewrites_of",
+]

@@ -1,0 +1,264 @@
+"""The functions that conditions and computed attributes may call, by name; more can be added from Python.
+
+A function gets Python values: numbers, strings, bool, None, tuples; dtypes as strings ("float32"), shapes as tuples with
+-1 for `?`; arrays as numpy arrays; a value of the program as its `SSAValue`. Where an array is wanted, a value stands
+for the constant that it is, and the rule does not apply where it is none.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, TypeVar
+
+from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType, VectorType
+from xdsl.ir import Attribute, Block, SSAValue
+from xdsl.traits import ConstantLike
+
+
+class NoMatch(Exception):
+    """What a rule asks for is not there, so it does not apply here; no error."""
+
+
+@dataclass(frozen=True)
+class Function:
+    """A named function: how many arguments it takes (None: any number) and, for the documentation, what it gives.
+
+    `wants_values` says that arguments stay values of the program where they are ones; else they are taken as constants.
+    """
+
+    name: str
+    call: Callable[..., Any]
+    arity: int | None
+    doc: str
+    wants_values: bool = False
+
+
+FUNCTIONS: dict[str, Function] = {}
+"""Every function by its name. Infix operators have the names of Python's `operator` module."""
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+def named_function(name: str | None = None, *, arity: int | None, wants_values: bool = False) -> Callable[[_F], _F]:
+    """Makes a Python function callable in rules, under its own name unless another is given.
+
+    Raises ValueError when the name is taken.
+    """
+
+    def add(function: _F) -> _F:
+        own = name or function.__name__
+        if own in FUNCTIONS:
+            raise ValueError(f"the function {own} is defined twice")
+        doc = (function.__doc__ or "").partition("\n")[0]
+        FUNCTIONS[own] = Function(own, function, arity, doc, wants_values)
+        return function
+
+    return add
+
+
+LAZY = {"and_": 2, "or_": 2}
+"""Functions whose arguments are computed only where they count, with the number of them: who runs a rule knows them."""
+
+
+def _define(name: str, call: Callable[..., Any], arity: int | None, doc: str) -> None:
+    FUNCTIONS[name] = Function(name, call, arity, doc)
+
+
+_define("add", operator.add, 2, "`a + b`; tuples are joined")
+_define("sub", operator.sub, 2, "`a - b`")
+_define("mul", operator.mul, 2, "`a * b`")
+_define("truediv", operator.truediv, 2, "`a / b`")
+_define("floordiv", operator.floordiv, 2, "`a // b`, rounded down")
+_define("mod", operator.mod, 2, "`a % b`, with the sign of b")
+_define("eq", operator.eq, 2, "`a == b`; of arrays element by element")
+_define("ne", operator.ne, 2, "`a != b`")
+_define("lt", operator.lt, 2, "`a < b`")
+_define("le", operator.le, 2, "`a <= b`")
+_define("gt", operator.gt, 2, "`a > b`")
+_define("ge", operator.ge, 2, "`a >= b`")
+_define("contains", lambda a, b: b in a, 2, "`b in a`")
+_define("getitem", operator.getitem, 2, "`a[i]`")
+_define("slice", lambda a, start, stop: a[start:stop], 3, "`a[i:j]`")
+_define("neg", operator.neg, 1, "`-a`")
+_define("not_", operator.not_, 1, "`not a`")
+_define("tuple", lambda *items: items, None, "`(a, b)` or `[a, b]`")
+_define("identity", lambda value: value, 1, "the value itself")
+_define("len", len, 1, "how many items a tuple or a string has")
+_define("abs", abs, 1, "the magnitude")
+_define("int", int, 1, "as an integer, toward zero")
+_define("float", float, 1, "as a floating-point number")
+_define("sum", sum, 1, "the sum of a tuple")
+_define("prod", math.prod, 1, "the product of a tuple: of a shape, how many elements")
+_define("range", lambda *ends: tuple(range(*ends)), None, "integers from 0 or a first one to below a last one")
+_define("reversed", lambda items: tuple(reversed(items)), 1, "a tuple back to front")
+_define("sorted", lambda items: tuple(sorted(items)), 1, "a tuple in ascending order")
+
+
+@named_function(name="min", arity=None)
+def _min(*items: Any) -> Any:
+    """the least of the arguments, or of one tuple"""
+    return min(*items)
+
+
+@named_function(name="max", arity=None)
+def _max(*items: Any) -> Any:
+    """the greatest of the arguments, or of one tuple"""
+    return max(*items)
+
+
+@named_function(name="all", arity=1)
+def _all(items: Any) -> bool:
+    """whether every element of an array or tuple is true"""
+    import numpy as np
+
+    return bool(np.all(items))
+
+
+@named_function(name="any", arity=1)
+def _any(items: Any) -> bool:
+    """whether some element of an array or tuple is true"""
+    import numpy as np
+
+    return bool(np.any(items))
+
+
+@named_function(arity=2)
+def compose(first: Sequence[int], second: Sequence[int]) -> tuple[int, ...]:
+    """the axes of one transpose that does what two in a row do"""
+    return tuple(first[axis] for axis in second)
+
+
+@named_function(arity=1)
+def inverse(axes: Sequence[int]) -> tuple[int, ...]:
+    """the axes of the transpose that undoes one"""
+    return tuple(sorted(range(len(axes)), key=lambda place: axes[place]))
+
+
+@named_function(arity=2, wants_values=True)
+def same_type(a: SSAValue, b: SSAValue) -> bool:
+    """whether two values have the same type: dtype and shape"""
+    return a.type == b.type
+
+
+@named_function(arity=1, wants_values=True)
+def one_use(value: SSAValue) -> bool:
+    """whether a value has one use, so that nothing else needs it when that is rewritten"""
+    uses = iter(value.uses)
+    return next(uses, None) is not None and next(uses, None) is None
+
+
+@named_function(arity=1, wants_values=True)
+def is_constant(value: SSAValue) -> bool:
+    """whether a value is a constant of the program"""
+    owner = value.owner
+    return not isinstance(owner, Block) and owner.has_trait(ConstantLike)
+
+
+@named_function(arity=1, wants_values=True)
+def shape(value: SSAValue) -> tuple[int, ...]:
+    """the shape of a tensor, -1 for `?`; `%x.shape`"""
+    return tuple(-1 if extent == DYNAMIC_INDEX else extent for extent in _shaped(value).get_shape())
+
+
+@named_function(arity=1, wants_values=True)
+def rank(value: SSAValue) -> int:
+    """how many dimensions a tensor has; `%x.rank`"""
+    return len(_shaped(value).get_shape())
+
+
+@named_function(arity=1, wants_values=True)
+def size(value: SSAValue) -> int:
+    """how many elements a tensor has, where its shape is known; `%x.size`"""
+    extents = _shaped(value).get_shape()
+    if DYNAMIC_INDEX in extents:
+        raise NoMatch
+    return math.prod(extents)
+
+
+@named_function(arity=1, wants_values=True)
+def dtype(value: SSAValue) -> str:
+    """the element type of a tensor, or a scalar's type, as a string; `%x.dtype`"""
+    return dtype_name(element_of(value.type))
+
+
+@named_function(name="type", arity=1, wants_values=True)
+def _type(value: SSAValue) -> Attribute:
+    """the whole type of a value, to be compared; `%x.type`"""
+    return value.type
+
+
+@named_function(arity=2, wants_values=True)
+def attribute(value: SSAValue, name: str) -> Any:
+    """an attribute of the op that gives a value, by its name; `%m.axis`"""
+    from .levels import level_of
+
+    owner = value.owner
+    if isinstance(owner, Block):
+        raise NoMatch
+    return level_of(owner.name).attribute(owner, name)
+
+
+@named_function(name="sqrt", arity=1)
+def _sqrt(x: Any) -> Any:
+    """the square root"""
+    import numpy as np
+
+    return np.sqrt(x)
+
+
+@named_function(name="exp", arity=1)
+def _exp(x: Any) -> Any:
+    """e to the power of"""
+    import numpy as np
+
+    return np.exp(x)
+
+
+@named_function(name="log", arity=1)
+def _log(x: Any) -> Any:
+    """the natural logarithm"""
+    import numpy as np
+
+    return np.log(x)
+
+
+@named_function(name="reshape", arity=2)
+def _reshape(x: Any, shape: Sequence[int]) -> Any:
+    """a constant's elements in another shape"""
+    import numpy as np
+
+    return np.reshape(x, tuple(shape))
+
+
+@named_function(name="transpose", arity=2)
+def _transpose(x: Any, axes: Sequence[int]) -> Any:
+    """a constant with its axes in another order"""
+    import numpy as np
+
+    return np.transpose(x, tuple(axes))
+
+
+def element_of(type: Attribute) -> Attribute:
+    """A tensor's or vector's element type; any other type itself."""
+    return type.element_type if isinstance(type, TensorType | VectorType) else type
+
+
+@cache
+def dtype_name(type: Attribute) -> str:
+    """A scalar type as TVM names it: float32, uint8, bool; what it calls nothing, as MLIR writes it."""
+    from ..tir.types import type_to_dtype
+
+    try:
+        return type_to_dtype(type)
+    except (ValueError, KeyError, TypeError):
+        return str(type)
+
+
+def _shaped(value: SSAValue) -> TensorType[Any] | VectorType[Any]:
+    if not isinstance(value.type, TensorType | VectorType):
+        raise NoMatch
+    return value.type

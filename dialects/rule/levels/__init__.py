@@ -1,0 +1,28 @@
+"""What rules need to know of the dialect that they rewrite: names, attributes, constants, how an op is made."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from .level import Level
+
+
+@cache
+def level_of(op_name: str) -> Level:
+    """The level of an op by its full name: Relay's own, or that of any other dialect."""
+    return named_level(op_name.partition(".")[0])
+
+
+@cache
+def named_level(name: str) -> Level:
+    """The level called like its dialect ("relay", "tir", "arith", …)."""
+    if name == "relay":
+        from .relay import RelayLevel
+
+        return RelayLevel()
+    from .other import OtherLevel
+
+    return OtherLevel(name)
+
+
+__all__ = ["Level", "level_of", "named_level"]

@@ -1,0 +1,66 @@
+"""The interface of a level."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from xdsl.ir import Attribute, Operation, SSAValue
+
+
+class Level(Protocol):
+    """How one dialect looks to rules. Attribute values are Python's; `Attribute` objects where they have no such form."""
+
+    name: str
+
+    def resolve(self, name: str) -> str | None:
+        """The full name of the op that a rule's text calls `name`, or None where there is none."""
+        ...
+
+    def close_to(self, name: str) -> str | None:
+        """An op's name that `name` may be a slip of."""
+        ...
+
+    def spelled(self, op_name: str) -> str:
+        """An op's full name as a rule's text of this level writes it; the inverse of `resolve`."""
+        ...
+
+    def infix(self, function: str) -> str | None:
+        """The op that an infix operator stands for, by the name of its function: `add`, `lt`, `and_`, …"""
+        ...
+
+    def is_commutative(self, op_name: str) -> bool:
+        """Whether the two operands of an op may be exchanged."""
+        ...
+
+    def problem(self, op_name: str, arguments: int | None, attributes: Sequence[str]) -> str | None:
+        """What is wrong with a pattern or replacement by its argument count (None: not known) and attribute names alone."""
+        ...
+
+    def attribute(self, op: Operation, name: str) -> Any:
+        """The value of an op's attribute, its default where it is not written. Raises KeyError where it has none such."""
+        ...
+
+    def attributes(self, op: Operation) -> Mapping[str, Any]:
+        """The attributes that are written on an op."""
+        ...
+
+    def constant(self, value: SSAValue) -> Any:
+        """A constant's value, as a numpy array or a Python number; None where the value is no constant."""
+        ...
+
+    def make_constant(self, value: Any, dtype: str | None, like: Attribute) -> Operation:
+        """A constant op of a number or array, of `dtype` or else of the element type of the type `like`."""
+        ...
+
+    def build(self, op_name: str, args: Sequence[SSAValue], attributes: Mapping[str, Any], like: SSAValue) -> Operation:
+        """A new op, not yet inserted; its result type is inferred, or, where it cannot be, that of `like`.
+
+        Raises:
+            MirError: where the arguments or attributes do not fit the op.
+        """
+        ...
+
+    def fold(self, op: Operation, args: Sequence[Any]) -> Any:
+        """What an op gives of constant operands, as `constant` gives it. Raises NoMatch where it has no meaning here."""
+        ...

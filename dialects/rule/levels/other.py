@@ -1,0 +1,162 @@
+"""Any dialect in rules: ops by their full names, or by short ones in a rule that is `for` the dialect."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from functools import cache, cached_property
+from typing import Any, cast
+
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IntegerAttr, IntegerType, StringAttr
+from xdsl.ir import Attribute, Dialect, Operation, SSAValue
+from xdsl.irdl import IRDLOperation
+from xdsl.traits import Commutative, ConstantLike
+
+from ....support.diagnostics import error_at
+from ..functions import NoMatch, element_of
+
+_INFIX = {
+    "tir": {
+        "add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "mod": "floormod", "lt": "lt", "le": "le", "gt": "gt",
+        "ge": "ge", "eq": "eq", "ne": "ne", "and_": "and", "or_": "or", "not_": "not",
+    }
+}  # fmt: skip
+
+
+@cache
+def _dialect(name: str) -> Dialect | None:
+    if name == "tir":
+        from ...tir import TIR
+
+        return TIR
+    if name == "te":
+        from ...te import TE
+
+        return TE
+    from xdsl.dialects import get_all_dialects
+
+    factory = get_all_dialects().get(name)
+    return None if factory is None else factory()
+
+
+class OtherLevel:
+    """Implements `Level` for one dialect."""
+
+    def __init__(self, name: str):
+        self.name = name
+
+    @cached_property
+    def classes(self) -> dict[str, type[Operation]]:
+        """The dialect's ops by their full names."""
+        dialect = _dialect(self.name)
+        return {} if dialect is None else {op.name: op for op in dialect.operations}
+
+    def resolve(self, name: str) -> str | None:
+        if f"{self.name}.{name}" in self.classes:
+            return f"{self.name}.{name}"
+        return name if name in self.classes else None
+
+    def close_to(self, name: str) -> str | None:
+        names = [*self.classes, *(n.removeprefix(f"{self.name}.") for n in self.classes)]
+        found = difflib.get_close_matches(name, names, 1)
+        return found[0] if found else None
+
+    def spelled(self, op_name: str) -> str:
+        return op_name.removeprefix(f"{self.name}.")
+
+    def infix(self, function: str) -> str | None:
+        name = _INFIX.get(self.name, {}).get(function)
+        return None if name is None else f"{self.name}.{name}"
+
+    def is_commutative(self, op_name: str) -> bool:
+        return self.classes[op_name].has_trait(Commutative)
+
+    def problem(self, op_name: str, arguments: int | None, attributes: Sequence[str]) -> str | None:
+        definition = cast("type[IRDLOperation]", self.classes[op_name]).get_irdl_definition()
+        from xdsl.irdl import VarOperandDef
+
+        fixed = not any(isinstance(operand, VarOperandDef) for _, operand in definition.operands)
+        if arguments is not None and fixed and arguments != len(definition.operands):
+            from ....support.words import counted
+
+            names = ", ".join(name for name, _ in definition.operands)
+            return f"{op_name} takes {counted(len(definition.operands), 'argument')} ({names}), not {arguments}"
+        for name in attributes:
+            if name not in definition.properties and name not in definition.attributes:
+                known = ", ".join(sorted([*definition.properties, *definition.attributes])) or "none"
+                return f"{op_name} has no attribute '{name}'; it has {known}"
+        return None
+
+    def attribute(self, op: Operation, name: str) -> Any:
+        found = op.properties.get(name) or op.attributes.get(name)
+        if found is None:
+            raise KeyError(name)
+        return _value(found)
+
+    def attributes(self, op: Operation) -> Mapping[str, Any]:
+        return {**op.attributes, **op.properties}
+
+    def constant(self, value: SSAValue) -> Any:
+        owner = value.owner
+        if not isinstance(owner, Operation) or not owner.has_trait(ConstantLike):
+            return None
+        return _value(owner.properties.get("value") or owner.attributes.get("value"))
+
+    def make_constant(self, value: Any, dtype: str | None, like: Attribute) -> Operation:
+        from ...tir.types import dtype_to_type
+
+        type = element_of(like) if dtype is None else dtype_to_type(dtype)
+        attr = (
+            IntegerAttr(int(value), type)
+            if isinstance(type, IntegerType)
+            else FloatAttr(float(value), cast("Any", type))
+        )
+        if self.name == "tir":
+            from ...tir.expr import ConstOp
+
+            return ConstOp(attr)
+        from xdsl.dialects.arith import ConstantOp
+
+        return ConstantOp(attr)
+
+    def build(self, op_name: str, args: Sequence[SSAValue], attributes: Mapping[str, Any], like: SSAValue) -> Operation:
+        cls = cast("type[IRDLOperation]", self.classes[op_name])
+        definition = cls.get_irdl_definition()
+        given = {name: _attribute(value) for name, value in attributes.items()}
+        properties = {name: value for name, value in given.items() if name in definition.properties}
+        rest = {name: value for name, value in given.items() if name not in definition.properties}
+        try:
+            # The op's own constructor knows its result's type (a comparison's is a bool).
+            op = cast("Any", cls)(*args)
+            op.properties.update(properties)
+            op.attributes.update(rest)
+        except TypeError:
+            if any(operand.type != args[0].type for operand in args):
+                raise error_at(like, f"the type of a new {op_name} does not follow from its arguments") from None
+            op = cls.create(operands=args, result_types=[like.type], properties=properties, attributes=rest)
+        return op
+
+    def fold(self, op: Operation, args: Sequence[Any]) -> Any:
+        raise NoMatch
+
+
+def _value(attribute: Attribute | None) -> Any:
+    """Numbers and strings as Python's; splat vectors as their number; the rest as it is."""
+    match attribute:
+        case IntegerAttr():
+            value = attribute.value.data
+            return bool(value) if attribute.type == IntegerType(1) else value
+        case FloatAttr():
+            return attribute.value.data
+        case StringAttr():
+            return attribute.data
+        case DenseIntOrFPElementsAttr() if attribute.is_splat():
+            return attribute.get_values()[0]
+        case _:
+            return attribute
+
+
+def _attribute(value: Any) -> Attribute:
+    from ...relay.operator import to_attribute
+
+    return value if isinstance(value, Attribute) else to_attribute(value)

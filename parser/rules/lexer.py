@@ -1,0 +1,89 @@
+"""Rule text as tokens, in one sweep."""
+
+from __future__ import annotations
+
+import re
+
+from ..lalr import Tokens
+
+_TOKEN = re.compile(
+    r"""
+    (?P<GAP>(?:\s+|//[^\n]*)+)
+  | (?P<COMMENT>/\*(?:[^*]|\*(?!/))*\*/)
+  | (?P<LOCAL>%[A-Za-z_0-9][A-Za-z_0-9]*)
+  | (?P<ATTR>\$[A-Za-z_]\w*)
+  | (?P<GLOBAL>@[A-Za-z_][\w.]*)
+  | (?P<NUMBER>0[xX][\da-fA-F]+|(?:\d+\.\d*|\d+)(?:[eE][+-]?\d+)?)
+  | (?P<DOTINT>\.\d+)
+  | (?P<ELLIPSIS>\.\.\.)
+  | (?P<NAME>[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)
+  | (?P<STRING>"(?:[^"\\\n]|\\.)*")
+  | (?P<PUNCTUATION>=>|\*\*|<=|>=|==|!=|[-+*/%<>=()\[\]{},:.;])
+    """,
+    re.VERBOSE,
+)
+
+_PUNCTUATION = {
+    "=>": "FATARROW", "(": "LPAR", ")": "RPAR", "[": "LSQB", "]": "RSQB", "{": "LBRACE", "}": "RBRACE", ",": "COMMA",
+    ":": "COLON", "=": "EQUAL", ".": "DOT", "**": "POWER", "+": "ADDITIVE", "-": "ADDITIVE", ";": "SEMICOLON",
+    **dict.fromkeys(["*", "/", "%"], "PRODUCT"),
+    **dict.fromkeys(["<", "<=", ">", ">=", "==", "!="], "COMPARE"),
+}  # fmt: skip
+_KEYWORDS = {
+    "rewrite": "REWRITE", "ruleset": "RULESET", "include": "INCLUDE", "benefit": "BENEFIT", "for": "FOR", "where": "WHERE",
+    "and": "AND", "or": "OR", "not": "NOT", "in": "IN", "True": "TRUE", "False": "FALSE", "None": "NONE", "_": "UNDERSCORE",
+}  # fmt: skip
+INFIX = {
+    "+": "add", "-": "sub", "*": "mul", "/": "truediv", "%": "mod",
+    "<": "lt", "<=": "le", ">": "gt", ">=": "ge", "==": "eq", "!=": "ne",
+}  # fmt: skip
+"""Infix operators by the name of their function."""
+
+
+class LexError(Exception):
+    """Text that cannot be read, at `position`."""
+
+    def __init__(self, position: int, message: str, note: str):
+        super().__init__(message)
+        self.position, self.message, self.note = position, message, note
+
+
+def tokenize(text: str) -> Tokens:
+    """All tokens of `text`. Raises LexError where none can begin.
+
+    `//` begins a comment, as in Relay's text; integer division is `floordiv(a, b)`.
+    """
+    tokens = Tokens()
+    kinds, texts, starts = tokens.kinds, tokens.texts, tokens.starts
+    position, end = 0, len(text)
+    while position < end:
+        match = _TOKEN.match(text, position)
+        if match is None:
+            raise _unreadable(text, position)
+        kind, word, start = match.lastgroup or "", match[0], position
+        position = match.end()
+        if kind in ("GAP", "COMMENT"):
+            continue
+        if kind == "NAME":
+            kind = _KEYWORDS.get(word, "NAME")
+        elif kind == "PUNCTUATION":
+            kind = _PUNCTUATION[word]
+        kinds.append(kind)
+        texts.append(word)
+        starts.append(start)
+    return tokens
+
+
+def _unreadable(text: str, position: int) -> LexError:
+    rest = text[position:]
+    if rest.startswith("/*"):
+        return LexError(position, "this comment is never closed", "write '*/' where it ends")
+    if rest.startswith('"'):
+        return LexError(position, "this string is never closed", "a string ends on its line, with a quote")
+    if rest.startswith("%"):
+        return LexError(position, "a name is missing behind '%'", "values of a pattern are written %x")
+    if rest.startswith("$"):
+        return LexError(position, "a name is missing behind '$'", "attributes of a pattern are written $axis")
+    return LexError(
+        position, f"unexpected character {rest[0]!r}", "a rule is: rewrite @name { lhs => rhs where condition }"
+    )

@@ -1,0 +1,226 @@
+"""Rules as text: the inverse of `build`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+
+from xdsl.ir import Operation, SSAValue
+
+from ...dialects import rule
+from ...dialects.relay.operator import from_attribute
+from ...dialects.rule.levels import Level, level_of, named_level
+from ...dialects.rule.ops import capture_of
+from .lexer import INFIX
+
+_SIGNS = {function: sign for sign, function in INFIX.items()}
+# How tightly each operator binds, as in rules.lark.
+_LEVELS = {"or_": 1, "and_": 2, "not_": 3, **dict.fromkeys(["lt", "le", "gt", "ge", "eq", "ne", "contains"], 4),
+           "add": 5, "sub": 5, "mul": 6, "truediv": 6, "mod": 6, "neg": 7, "getitem": 8, "slice": 8}  # fmt: skip
+_MEMBERS = ("shape", "dtype", "rank", "size", "type")
+_WIDTH = 120
+
+
+def print_rule(op: Operation) -> str:
+    """A rule or a set of rules as an item of a `.mir` file."""
+    if isinstance(op, rule.RewriteOp):
+        return _Printer(op).text()
+    assert isinstance(op, rule.RulesetOp)
+    lines = [f"ruleset @{op.sym_name.data} {{"]
+    if op.includes.data:
+        lines.append("  include " + ", ".join(f"@{name.root_reference.data}" for name in op.includes.data))
+    for inner in op.body.block.ops:
+        lines += [f"  {line}" if line else line for line in print_rule(inner).split("\n")]
+    return "\n".join([*lines, "}"])
+
+
+class _Printer:
+    def __init__(self, op: rule.RewriteOp):
+        self.op = op
+        self.level: Level = named_level(op.level.data)
+        self.names: dict[SSAValue, str] = {}
+        self.shown: set[SSAValue] = set()
+        self._name_values()
+
+    def _name_values(self) -> None:
+        """A name for each value that the text must name: captures, and what is used more than once."""
+        taken: set[str] = set()
+        unnamed: list[SSAValue] = []
+        for inner in self.op.body.block.ops:
+            for result in inner.results:
+                name = capture_of(result)
+                if name is not None and name not in taken:
+                    self.names[result] = name
+                    taken.add(name)
+                elif self._needs_name(inner, result):
+                    unnamed.append(result)
+        fresh = (name for name in _fresh_names() if name not in taken)
+        for value, name in zip(unnamed, fresh, strict=False):
+            self.names[value] = name
+
+    def _needs_name(self, op: Operation, value: SSAValue) -> bool:
+        if isinstance(op, rule.DataOp | rule.LiteralOp | rule.ComputeOp):
+            return False
+        uses = list(value.uses)
+        if isinstance(op, rule.AnyOp):
+            return bool(uses) and (len(uses) > 1 or not isinstance(uses[0].operation, rule.MatchOp))
+        in_replace = sum(isinstance(use.operation, rule.ReplaceOp) for use in uses)
+        return len(uses) - in_replace > (0 if in_replace and isinstance(op, rule.MatchOp) else 1) or (
+            isinstance(op, rule.MatchOp)
+            and any(not isinstance(u.operation, rule.MatchOp | rule.ReplaceOp) for u in uses)
+        )
+
+    def text(self) -> str:
+        op = self.op
+        head = f"rewrite @{op.sym_name.data}"
+        if op.benefit.value.data != 1:
+            head += f" benefit({op.benefit.value.data})"
+        if op.level.data != "relay":
+            head += f" for {op.level.data}"
+        last = op.body.block.last_op
+        assert isinstance(last, rule.ReplaceOp)
+        lhs = ", ".join(self.value(root) for root in last.roots)
+        conditions = ", ".join(self.conditions())
+        rhs = ", ".join(self.value(value) for value in last.values)
+        body = f"{lhs} => {rhs}" + (f" where {conditions}" if conditions else "")
+        if len(head) + len(body) + 6 <= _WIDTH:
+            return f"{head} {{ {body} }}"
+        lines = [f"  {lhs} => {rhs}"] if len(lhs) + len(rhs) + 6 <= _WIDTH else [f"  {lhs}", f"    => {rhs}"]
+        return "\n".join([f"{head} {{", *lines, *([f"    where {conditions}"] if conditions else []), "}"])
+
+    def conditions(self) -> Iterator[str]:
+        for op in self.op.body.block.ops:
+            if isinstance(op, rule.ComputeOp) and op.result in self.names:
+                name = self.names.pop(op.result)
+                text = self.expression(op.result, 0)
+                self.names[op.result] = name
+                yield f"${name} = {text}"
+            elif isinstance(op, rule.WhereOp):
+                yield self.expression(op.condition, 0)
+
+    # Patterns and replacements.
+
+    def value(self, value: SSAValue) -> str:
+        name = self.names.get(value)
+        if isinstance(value.owner, rule.AnyOp):
+            return "_" if name is None else f"%{name}..." if value.type == rule.RUN else f"%{name}"
+        if name is not None and value in self.shown:
+            return f"%{name}"
+        self.shown.add(value)
+        text = self.made(value)
+        return text if name is None else f"%{name} = {text}"
+
+    def made(self, value: SSAValue) -> str:
+        op = value.owner
+        match op:
+            case rule.LiteralOp():
+                return _literal(from_attribute(op.value))
+            case rule.MatchOp():
+                rest = None if op.rest_name is None else op.rest_name.data
+                names = [name.data for name in op.names.data]
+                if len(names) == 1 and op.op_name_capture is None:
+                    return self.call(names[0], op.args, op, rest)
+                capture = "" if op.op_name_capture is None else f"${op.op_name_capture.data}"
+                spelled = ", ".join(self.spelled(name) for name in names)
+                return f"[{spelled}]{capture}({self.arguments(op.args, op, rest)})"
+            case rule.BuildOp():
+                rest = None if op.rest is None else capture_of(op.rest)
+                if op.callee is not None:
+                    return self.call(op.callee.data, op.args, op, rest)
+                assert op.op is not None
+                return f"${capture_of(op.op)}({self.arguments(op.args, op, rest)})"
+            case rule.ConstantOp():
+                plain = op.value.owner
+                if op.dtype is None and isinstance(plain, rule.DataOp) and op.value not in self.names:
+                    return _literal(from_attribute(plain.value))
+                dtype = "" if op.dtype is None else f", {self.expression(op.dtype, 0)}"
+                return f"const({self.expression(op.value, 0)}{dtype})"
+            case rule.FoldOp():
+                return f"fold({self.value(op.value)})"
+            case _:
+                return "_"
+
+    def call(self, name: str, args: Sequence[SSAValue], op: rule.MatchOp | rule.BuildOp, rest: str | None) -> str:
+        if name == "relay.tuple":
+            inner = ", ".join(self.value(arg) for arg in args)
+            return f"({inner},)" if len(args) == 1 else f"({inner})"
+        if name == "relay.tuple_get_item":
+            index = op.attrs[0].owner
+            if isinstance(index, rule.DataOp):
+                inner = self.value(args[0])
+                return f"{f'({inner})' if ' = ' in inner else inner}.{from_attribute(index.value)}"
+        return f"{self.spelled(name)}({self.arguments(args, op, rest)})"
+
+    def spelled(self, name: str) -> str:
+        level = level_of(name)
+        return level.spelled(name) if level.name == self.level.name else name
+
+    def arguments(self, args: Sequence[SSAValue], op: rule.MatchOp | rule.BuildOp, rest: str | None) -> str:
+        parts = [self.value(arg) for arg in args]
+        parts += [
+            f"{name.data}={self.expression(value, 0)}" for name, value in zip(op.attr_names.data, op.attrs, strict=True)
+        ]
+        return ", ".join([*parts, *([f"**${rest}"] if rest is not None else [])])
+
+    # Conditions and attributes.
+
+    def expression(self, value: SSAValue, outer: int) -> str:
+        name = self.names.get(value)
+        if name is not None:
+            run = "..." if value.type == rule.RUN else ""
+            return f"${name}" if value.type == rule.ATTR else f"%{name}{run}"
+        op = value.owner
+        if isinstance(op, rule.DataOp):
+            return _literal(from_attribute(op.value))
+        assert isinstance(op, rule.ComputeOp)
+        text, own = self.function(op.function.data, op.args)
+        return f"({text})" if own < outer else text
+
+    def function(self, name: str, args: Sequence[SSAValue]) -> tuple[str, int]:
+        """The text of a function's use, and how tightly it binds."""
+        own = _LEVELS.get(name, 9)
+        if name == "not_":
+            inner = args[0].owner
+            if isinstance(inner, rule.ComputeOp) and inner.function.data == "contains" and args[0] not in self.names:
+                return f"{self.expression(inner.args[1], 5)} not in {self.expression(inner.args[0], 5)}", 4
+            return f"not {self.expression(args[0], own)}", own
+        if name == "contains":
+            return f"{self.expression(args[1], 5)} in {self.expression(args[0], 5)}", own
+        if name in ("or_", "and_"):
+            return f" {name.rstrip('_')} ".join([self.expression(args[0], own), self.expression(args[1], own + 1)]), own
+        if name in _SIGNS:
+            left = own + 1 if own == 4 else own
+            return f"{self.expression(args[0], left)} {_SIGNS[name]} {self.expression(args[1], own + 1)}", own
+        if name == "neg":
+            return f"-{self.expression(args[0], own)}", own
+        if name == "getitem":
+            return f"{self.expression(args[0], own)}[{self.expression(args[1], 0)}]", own
+        if name == "slice":
+            bounds = ["" if (text := self.expression(arg, 0)) == "None" else text for arg in args[1:]]
+            return f"{self.expression(args[0], own)}[{bounds[0]}:{bounds[1]}]", own
+        if name == "tuple":
+            return f"[{', '.join(self.expression(arg, 0) for arg in args)}]", own
+        if name == "identity":
+            return self.expression(args[0], 0), 0
+        if name in _MEMBERS:
+            return f"{self.expression(args[0], 8)}.{name}", 8
+        if name == "attribute" and isinstance(args[1].owner, rule.DataOp):
+            return f"{self.expression(args[0], 8)}.{from_attribute(args[1].owner.value)}", 8
+        return f"{name}({', '.join(self.expression(arg, 0) for arg in args)})", own
+
+
+def _literal(value: object) -> str:
+    match value:
+        case str():
+            return json.dumps(value)
+        case tuple() | list():
+            return f"[{', '.join(_literal(item) for item in value)}]"  # pyright: ignore[reportUnknownVariableType]
+        case _:
+            return repr(value)
+
+
+def _fresh_names() -> Iterator[str]:
+    number = 0
+    while True:
+        yield f"v{number}"
+        number += 1

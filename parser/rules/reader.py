@@ -1,0 +1,360 @@
+"""Tokens to syntax tree, with syntax errors in the user's terms."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from ...support.diagnostics import MirError, error_at
+from ..lalr import Parser, Table, Tokens, load_table, reducers
+from ..source import Source
+from . import tree
+from .lexer import INFIX, LexError, tokenize
+
+_GRAMMAR = Path(__file__).with_name("rules.lark")
+
+
+@cache
+def _table() -> Table:
+    return load_table(_GRAMMAR)
+
+
+def read_item(source: Source) -> tree.Rewrite | tree.Ruleset:
+    """The tree of an item. Raises MirError for a syntax error."""
+    try:
+        tokens = tokenize(source.item.text)
+    except LexError as error:
+        raise error_at(source.location(error.position), error.message, error.note) from None
+    table = _table()
+    parser = Parser(table, tokens, reducers(table, _Builder(tokens, source)))
+    failed = parser.run()
+    if failed is not None:
+        raise _syntax_error(source, tokens, failed, parser)
+    if not parser.finish():
+        raise error_at(
+            source.location(max(len(source.item.text.rstrip()) - 1, 0)),
+            "the rule ends too early",
+            "a rule is: rewrite @name { lhs => rhs where condition }",
+        )
+    result = parser.result
+    assert isinstance(result, tree.Rewrite | tree.Ruleset)
+    return result
+
+
+_SPOKEN = {
+    "LBRACE": "'{'", "RBRACE": "'}'", "FATARROW": "'=>'", "RPAR": "')'", "RSQB": "']'", "COMMA": "','", "EQUAL": "'='",
+    "GLOBAL": "a name such as @simplify", "NAME": "a name", "LOCAL": "a value such as %x", "NUMBER": "a number",
+}  # fmt: skip
+_OPEN = {"LPAR": ")", "LSQB": "]", "LBRACE": "}"}
+_CLOSE = {"RPAR": "LPAR", "RSQB": "LSQB", "RBRACE": "LBRACE"}
+
+
+def _syntax_error(source: Source, tokens: Tokens, failed: int, parser: Parser) -> MirError:
+    kind, word = tokens.kinds[failed], tokens.texts[failed]
+    location = source.location(tokens.starts[failed])
+    expected: set[str] = set().union(*(parser.table.expected(state) for state in parser.settling()))
+    open_at = _open_bracket(tokens.kinds, failed)
+    if kind in _CLOSE and (open_at is None or tokens.kinds[open_at] != _CLOSE[kind]):
+        if open_at is None:
+            return error_at(location, f"this '{word}' closes nothing", "remove it, or open the bracket before")
+        return error_at(
+            source.location(tokens.starts[open_at]),
+            f"this '{tokens.texts[open_at]}' is never closed",
+            f"write '{_OPEN[tokens.kinds[open_at]]}' at its end",
+        )
+    if kind == "RBRACE" and "FATARROW" in expected:
+        return error_at(location, "a rule has two sides", "write what it becomes behind '=>': lhs => rhs")
+    if kind == "FATARROW":
+        return error_at(location, "a rule has one '=>'", "begin the next rule with rewrite @name { … }")
+    if kind == "SEMICOLON":
+        return error_at(location, "nothing in a rule ends with ';'", "separate roots and conditions with ','")
+    if kind == "NAME" and failed and tokens.kinds[failed - 1] in ("LOCAL", "RPAR", "NUMBER") and word in ("if", "when"):
+        return error_at(location, f"unexpected '{word}'", "a condition follows 'where'")
+    if kind == "EQUAL" and tokens.kinds[failed - 1] == "NAME":
+        return error_at(
+            location, "unexpected '='", "to compare write ==; only a call's attributes are written name=value"
+        )
+    if failed and tokens.kinds[failed - 1] == "NAME" and "LPAR" in expected and "FATARROW" not in expected:
+        name = tokens.texts[failed - 1]
+        return error_at(
+            source.location(tokens.starts[failed - 1]),
+            f"'{name}' alone is no value",
+            f"a captured value is %{name}, an attribute ${name}, an op {name}(…)",
+        )
+    if expected == {"GLOBAL"}:
+        return error_at(location, f"unexpected '{word}'", "rules and sets have names that begin with '@'")
+    wanted = [_SPOKEN[name] for name in _SPOKEN if name in expected]
+    hint = (
+        f"expected {', '.join(wanted[:-1])} or {wanted[-1]}"
+        if len(wanted) > 1
+        else f"expected {wanted[0]}"
+        if wanted
+        else ""
+    )
+    return error_at(location, f"unexpected '{word}'", *([hint] if hint else []))
+
+
+def _open_bracket(kinds: Sequence[str], end: int) -> int | None:
+    """The innermost bracket that is open before token `end`."""
+    stack: list[int] = []
+    for index in range(end):
+        if kinds[index] in _OPEN:
+            stack.append(index)
+        elif kinds[index] in _CLOSE and stack:
+            stack.pop()
+    return stack[-1] if stack else None
+
+
+class _Builder:
+    """One method for each alternative of the grammar; a token's value is its index."""
+
+    def __init__(self, tokens: Tokens, source: Source):
+        self.texts, self.starts, self.source = tokens.texts, tokens.starts, source
+
+    def _at(self, token: int) -> int:
+        return self.starts[token]
+
+    def _name(self, token: int) -> str:
+        return self.texts[token].lstrip("%$@")
+
+    def _error(self, token: int, message: str, *notes: str) -> MirError:
+        return error_at(self.source.location(self._at(token)), message, *notes)
+
+    # Items.
+
+    def on_rewrite(
+        self, keyword: int, name: int, header: tree.Header, _1: int, lhs: Any, _2: int, rhs: Any, where: Any, _3: int
+    ) -> tree.Rewrite:
+        return tree.Rewrite(self._at(keyword), self._name(name), header, lhs, rhs, where)
+
+    def on_ruleset(self, keyword: int, name: int, header: tree.Header, _1: int, members: Any, _2: int) -> tree.Ruleset:
+        includes = [m for m in members if isinstance(m, tuple)]
+        rules = [m for m in members if isinstance(m, tree.Rewrite)]
+        return tree.Ruleset(self._at(keyword), self._name(name), header, includes, rules)
+
+    def on_header_empty(self) -> tree.Header:
+        return tree.Header()
+
+    def on_header_benefit(self, header: tree.Header, word: int, _1: int, number: int, _2: int) -> tree.Header:
+        value = _number(self.texts[number])
+        if not isinstance(value, int):
+            raise self._error(
+                number, "a benefit is an integer", "of rules that match, that of the greatest is tried first"
+            )
+        return tree.Header(value, header.level)
+
+    def on_header_level(self, header: tree.Header, word: int, name: int) -> tree.Header:
+        return tree.Header(header.benefit, self.texts[name])
+
+    def on_members_empty(self) -> list[Any]:
+        return []
+
+    def on_members_include(self, members: list[Any], _: int, names: list[int]) -> list[Any]:
+        members += [(self._at(name), self._name(name)) for name in names]
+        return members
+
+    def on_members_item(self, members: list[Any], item: tree.Rewrite | tree.Ruleset) -> list[Any]:
+        if isinstance(item, tree.Ruleset):
+            raise error_at(
+                self.source.location(item.at),
+                "a ruleset inside of a ruleset",
+                f"write it beside this one, and here: include @{item.name}",
+            )
+        members.append(item)
+        return members
+
+    def on_globals_first(self, name: int) -> list[int]:
+        return [name]
+
+    def on_globals_next(self, names: list[int], _: int, name: int) -> list[int]:
+        return [*names, name]
+
+    def on_where_none(self) -> list[tree.Node]:
+        return []
+
+    def on_where_some(self, _: int, conditions: list[tree.Node]) -> list[tree.Node]:
+        return conditions
+
+    def on_list_first(self, item: Any) -> list[Any]:
+        return [item]
+
+    def on_list_next(self, items: list[Any], _: int, item: Any) -> list[Any]:
+        items.append(item)
+        return items
+
+    def on_bind_attr(self, name: int, _: int, value: tree.Node) -> tree.Bind:
+        return tree.Bind(self._at(name), self._name(name), value)
+
+    def on_bind_value(self, name: int, _: int, value: tree.Node) -> tree.Named:
+        return tree.Named(self._at(name), self._name(name), value)
+
+    # Expressions.
+
+    def on_or_(self, a: tree.Node, _: int, b: tree.Node) -> tree.Node:
+        return tree.Operation(a.at, "or_", (a, b))
+
+    def on_and_(self, a: tree.Node, _: int, b: tree.Node) -> tree.Node:
+        return tree.Operation(a.at, "and_", (a, b))
+
+    def on_not_(self, word: int, a: tree.Node) -> tree.Node:
+        return tree.Operation(self._at(word), "not_", (a,))
+
+    def on_binary(self, a: tree.Node, operator: int, b: tree.Node) -> tree.Node:
+        return tree.Operation(a.at, INFIX[self.texts[operator]], (a, b))
+
+    def on_in_(self, a: tree.Node, _: int, b: tree.Node) -> tree.Node:
+        return tree.Operation(a.at, "contains", (b, a))
+
+    def on_not_in(self, a: tree.Node, _1: int, _2: int, b: tree.Node) -> tree.Node:
+        return tree.Operation(a.at, "not_", (tree.Operation(a.at, "contains", (b, a)),))
+
+    def on_unary_sign(self, sign: int, a: tree.Node) -> tree.Node:
+        if self.texts[sign] == "+":
+            return a
+        if isinstance(a, tree.Literal) and isinstance(a.value, int | float) and not isinstance(a.value, bool):
+            return tree.Literal(self._at(sign), -a.value)
+        return tree.Operation(self._at(sign), "neg", (a,))
+
+    def on_member(self, value: tree.Node, _: int, name: int) -> tree.Node:
+        return tree.Member(value.at, value, self.texts[name])
+
+    def on_field(self, value: tree.Node, index: int) -> tree.Node:
+        return tree.Field(value.at, value, int(self.texts[index][1:]))
+
+    def on_index(self, value: tree.Node, _1: int, index: tree.Node, _2: int) -> tree.Node:
+        return tree.Operation(value.at, "getitem", (value, index))
+
+    def on_slice_(self, value: tree.Node, _1: int, start: tree.Node, _2: int, stop: tree.Node, _3: int) -> tree.Node:
+        return tree.Operation(value.at, "slice", (value, start, stop))
+
+    def on_bound_none(self) -> tree.Node:
+        return tree.Literal(0, None)
+
+    def on_bound_some(self, value: tree.Node) -> tree.Node:
+        return value
+
+    def on_local(self, name: int) -> tree.Node:
+        return tree.Local(self._at(name), self._name(name))
+
+    def on_run(self, name: int, _: int) -> tree.Node:
+        return tree.Run(self._at(name), self._name(name))
+
+    def on_attr(self, name: int) -> tree.Node:
+        return tree.Attr(self._at(name), self._name(name))
+
+    def on_wildcard(self, word: int) -> tree.Node:
+        return tree.Wildcard(self._at(word))
+
+    def on_number(self, number: int) -> tree.Node:
+        return tree.Literal(self._at(number), _number(self.texts[number]))
+
+    def on_string(self, string: int) -> tree.Node:
+        try:
+            return tree.Literal(self._at(string), json.loads(self.texts[string]))
+        except ValueError:
+            raise self._error(string, "this string has an escape that is none", "write \\\\ for a backslash") from None
+
+    def on_true(self, word: int) -> tree.Node:
+        return tree.Literal(self._at(word), True)
+
+    def on_false(self, word: int) -> tree.Node:
+        return tree.Literal(self._at(word), False)
+
+    def on_none(self, word: int) -> tree.Node:
+        return tree.Literal(self._at(word), None)
+
+    def on_paren(self, _1: int, value: tree.Node, _2: int) -> tree.Node:
+        return value
+
+    def on_tuple_empty(self, open: int, _: int) -> tree.Node:
+        return tree.Tuple(self._at(open), ())
+
+    def on_tuple_one(self, open: int, value: tree.Node, _1: int, _2: int) -> tree.Node:
+        return tree.Tuple(self._at(open), (value,))
+
+    def on_tuple_more(self, open: int, value: tree.Node, _1: int, rest: list[tree.Node], _2: int) -> tree.Node:
+        return tree.Tuple(self._at(open), (value, *rest))
+
+    def on_list_empty(self, open: int, _: int) -> tree.Node:
+        return tree.Tuple(self._at(open), (), brackets=True)
+
+    def on_list_(self, open: int, items: list[tree.Node], _: int) -> tree.Node:
+        return tree.Tuple(self._at(open), items, brackets=True)
+
+    # Calls.
+
+    def on_call(self, callee: tree.Callee, _1: int, arguments: list[Any], _2: int) -> tree.Node:
+        args: list[tree.Node] = []
+        keywords: list[tuple[int, str, tree.Node]] = []
+        rest: tuple[int, str] | None = None
+        for argument in arguments:
+            if isinstance(argument, _Keyword):
+                if argument.name in (name for _, name, _ in keywords):
+                    raise self._error(argument.token, f"the attribute '{argument.name}' is given twice")
+                keywords.append((self._at(argument.token), argument.name, argument.value))
+            elif isinstance(argument, _Rest):
+                if rest is not None:
+                    raise self._error(argument.token, "a call takes over one set of other attributes")
+                rest = (self._at(argument.token), argument.name)
+            else:
+                if keywords or rest:
+                    raise error_at(
+                        self.source.location(argument.at), "an argument behind an attribute", "write arguments first"
+                    )
+                args.append(argument)
+        return tree.Call(callee.at, callee, args, keywords, rest)
+
+    def on_callee_name(self, name: int) -> tree.Callee:
+        return tree.Callee(self._at(name), (self.texts[name],))
+
+    def on_callee_attr(self, name: int) -> tree.Callee:
+        return tree.Callee(self._at(name), (), self._name(name))
+
+    def on_callee_choice(self, open: int, names: list[str], _: int) -> tree.Callee:
+        return tree.Callee(self._at(open), names)
+
+    def on_callee_choice_named(self, open: int, names: list[str], _: int, capture: int) -> tree.Callee:
+        return tree.Callee(self._at(open), names, self._name(capture))
+
+    def on_names_first(self, name: int) -> list[str]:
+        return [self.texts[name]]
+
+    def on_names_next(self, names: list[str], _: int, name: int) -> list[str]:
+        return [*names, self.texts[name]]
+
+    def on_arguments_none(self) -> list[Any]:
+        return []
+
+    def on_arguments_some(self, arguments: list[Any]) -> list[Any]:
+        return arguments
+
+    def on_arguments_comma(self, arguments: list[Any], _: int) -> list[Any]:
+        return arguments
+
+    def on_keyword(self, name: int, _: int, value: tree.Node) -> _Keyword:
+        return _Keyword(name, self.texts[name], value)
+
+    def on_rest(self, star: int, name: int) -> _Rest:
+        return _Rest(star, self._name(name))
+
+    def on_rest_any(self, star: int, _: int) -> _Rest:
+        return _Rest(star, "")
+
+
+class _Keyword:
+    def __init__(self, token: int, name: str, value: tree.Node):
+        self.token, self.name, self.value = token, name, value
+
+
+class _Rest:
+    def __init__(self, token: int, name: str):
+        self.token, self.name = token, name
+
+
+def _number(text: str) -> int | float:
+    if text[:2] in ("0x", "0X"):
+        return int(text, 16)
+    return float(text) if any(c in text for c in ".eE") else int(text)

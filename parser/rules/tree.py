@@ -1,0 +1,154 @@
+"""A rule's syntax tree. `at` is the offset of the text where a node begins."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+
+@dataclass(frozen=True, slots=True)
+class Local:
+    """`%x`."""
+
+    at: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """`%xs...`."""
+
+    at: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Attr:
+    """`$a`."""
+
+    at: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Wildcard:
+    """`_`."""
+
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A number, a string, True, False, None."""
+
+    at: int
+    value: int | float | str | bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """`%m = …`."""
+
+    at: int
+    name: str
+    value: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Tuple:
+    """`(a, b)`, or `[a, b]` where `brackets`."""
+
+    at: int
+    items: Sequence[Node]
+    brackets: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Callee:
+    """What is called: one name, one of several, or `$op`; `capture` is the `$op` of `[add, subtract]$op`."""
+
+    at: int
+    names: Sequence[str]
+    capture: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """`add(%x, axis=1, **$rest)`; `rest` is "" for `**_`."""
+
+    at: int
+    callee: Callee
+    args: Sequence[Node]
+    keywords: Sequence[tuple[int, str, Node]]
+    rest: tuple[int, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """`%x.shape`."""
+
+    at: int
+    value: Node
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """`%t.0`."""
+
+    at: int
+    value: Node
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """An operator by its function's name: add, and_, not_, getitem, slice, …"""
+
+    at: int
+    function: str
+    args: Sequence[Node]
+
+
+Node: TypeAlias = Local | Run | Attr | Wildcard | Literal | Named | Tuple | Call | Member | Field | Operation
+
+
+@dataclass(frozen=True, slots=True)
+class Bind:
+    """`$s = …` of a where clause."""
+
+    at: int
+    name: str
+    value: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """`benefit(2)`, `for tir`."""
+
+    benefit: int | None = None
+    level: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rewrite:
+    """A whole rule."""
+
+    at: int
+    name: str
+    header: Header
+    lhs: Sequence[Node]
+    rhs: Sequence[Node]
+    where: Sequence[Node | Bind]
+
+
+@dataclass(frozen=True, slots=True)
+class Ruleset:
+    """A set: its own rules, and the names of the sets that it includes."""
+
+    at: int
+    name: str
+    header: Header
+    includes: Sequence[tuple[int, str]]
+    rules: Sequence[Rewrite]

@@ -75,8 +75,12 @@ def result_tensors(type: Attribute) -> list[TensorType[Attribute]]:
         case TupleType():
             return [leaf for field in type.types.data for leaf in result_tensors(field)]
         case _:
+            from ..dialects.relay.text import type_text
+
             raise error_at(
-                None, f"the entry returns {type}, which Python cannot take", "return a tensor or a tuple of tensors"
+                None,
+                f"the entry returns {type_text(type)}, which Python cannot take",
+                "return a tensor or a tuple of tensors",
             )
 
 

@@ -110,18 +110,19 @@ def along(vector: Array, axis: int, rank: int) -> Array:
 
 
 def normal_axes(axes: Sequence[int] | None, rank: int, exclude: bool = False) -> tuple[int, ...]:
-    """Axes counted from the front, all for None; with `exclude` all others."""
-    chosen = tuple(range(rank)) if axes is None else tuple(axis % rank for axis in axes)
+    """Axes counted from the front and in order, all for None; with `exclude` all others."""
+    chosen = tuple(range(rank)) if axes is None else tuple(sorted(axis % rank for axis in axes))
     return tuple(axis for axis in range(rank) if axis not in chosen) if exclude else chosen
 
 
 def matmul(a: Array, b: Array, dtype: np.dtype[Any]) -> Array:
     """The matrix product (of the last two axes, as numpy's) accumulated in `dtype`; half precision accumulates in float32."""
     if dtype.kind in "iu":
+        a, b = a.astype(dtype), b.astype(dtype)
         if _exact_in_float64(a, b):
             # Floating point is what BLAS is fast at.
             return np.matmul(a.astype(np.float64), b.astype(np.float64)).astype(np.int64).astype(dtype)
-        return np.matmul(a.astype(dtype), b.astype(dtype))
+        return np.matmul(a, b)
     if dtype in (np.dtype(np.float32), np.dtype(np.float64)):
         return np.matmul(a.astype(dtype), b.astype(dtype))
     return np.matmul(a.astype(np.float32), b.astype(np.float32)).astype(dtype)

@@ -50,6 +50,8 @@ def check_window(rel: Relation, rank: int, *names: str) -> None:
         raise rel.fail(
             f"{rel.operator.name}: padding={list(padding)} must be 1, {rank} or {2 * rank} numbers (before, then after)"
         )
+    if min(padding) < 0:
+        raise rel.fail(f"{rel.operator.name}: padding={list(padding)} must not be negative")
 
 
 def window_count(
@@ -100,11 +102,16 @@ def _conv_relation(rank: int, *, packed: bool = False) -> Any:
             raise rel.fail(
                 f"{name}: groups={groups} does not divide the {in_channels} channels of {show_argument(rel, 0)}"
             )
+        if attrs.channels is not None and attrs.channels < 1:
+            raise rel.fail(f"{name}: channels={attrs.channels} must be positive")
         if attrs.channels is not None and attrs.kernel_size is not None:
             channels = attrs.channels
             wanted = dict(zip(axes, attrs.kernel_size, strict=True))
             if known is not None and is_depthwise(groups, in_channels, known["O"]):
                 wanted |= {"O": in_channels, "I": channels // groups}
+            elif known is not None and known["O"] == ANY and groups == in_channels > 1:
+                # Channels may lie along O alone, or along O and I; either makes `channels`.
+                wanted |= {"O": ANY, "I": ANY}
             else:
                 wanted |= {"O": channels, "I": ANY if in_channels == ANY else in_channels // groups}
             dtype = data.element_type if known is None else rel.tensor(1).element_type
@@ -145,6 +152,12 @@ def windows(x: Array, kernel: Sequence[int], strides: Sequence[int], dilation: S
     """Every window of the trailing axes: (…, places, kernel), a view."""
     rank = len(kernel)
     reach = [d * (k - 1) + 1 for k, d in zip(kernel, dilation, strict=True)]
+    if any(r > size for r, size in zip(reach, x.shape[-rank:], strict=True)):
+        # No window fits along this axis: as many as there are places along the others.
+        counts = [
+            max(0, size - r) // s + (r <= size) for r, size, s in zip(reach, x.shape[-rank:], strides, strict=True)
+        ]
+        return np.empty((*x.shape[:-rank], *counts, *kernel), x.dtype)
     view = np.lib.stride_tricks.sliding_window_view(x, reach, axis=tuple(range(x.ndim - rank, x.ndim)))
     steps = [slice(None)] * (x.ndim - rank)
     return view[(*steps, *(slice(None, None, s) for s in strides), *(slice(None, None, d) for d in dilation))]

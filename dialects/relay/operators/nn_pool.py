@@ -65,7 +65,7 @@ def lowest(dtype: Any) -> Any:
     return info.min
 
 
-def _window_views(attrs: Attrs, x: Array, fill: Any) -> Array:
+def window_views(attrs: Attrs, x: Array, fill: Any) -> Array:
     """Every window of x (N, C, …) with its padding: (N, C, places…, window…)."""
     rank = x.ndim - 2
     before, _ = spatial_padding(attrs.padding, rank) or ((), ())
@@ -85,16 +85,16 @@ def average_windows(attrs: Attrs, x: Array) -> Array:
     """The mean of each window of x (N, C, …), in its dtype."""
     rank = x.ndim - 2
     window = tuple(range(2 + rank, 2 + 2 * rank))
-    total = _window_views(attrs, _accumulator(x), 0).sum(axis=window)
+    total = window_views(attrs, _accumulator(x), 0).sum(axis=window)
     if attrs.count_include_pad:
         return _mean_of(total, prod(attrs.pool_size), x)
     ones = np.ones((1, 1, *x.shape[2:]), total.dtype)
-    return _mean_of(total, np.maximum(_window_views(attrs, ones, 0).sum(axis=window), 1), x)
+    return _mean_of(total, np.maximum(window_views(attrs, ones, 0).sum(axis=window), 1), x)
 
 
 def _max_windows(attrs: Attrs, x: Array) -> Array:
     rank = x.ndim - 2
-    return _window_views(attrs, x, lowest(x.dtype)).max(axis=tuple(range(2 + rank, 2 + 2 * rank)))
+    return window_views(attrs, x, lowest(x.dtype)).max(axis=tuple(range(2 + rank, 2 + 2 * rank)))
 
 
 def _numpy_pool(rank: int, is_max: bool) -> Any:

@@ -62,16 +62,19 @@ class Emitter:
 
     def slot(self, words: int = 1) -> SSAValue:
         """So many times eight bytes on the stack, in the function's first block."""
-        entry = self.region.blocks[0]
         one = llvm.ConstantOp(IntegerAttr(words, i64), i64)
-        slot = llvm.AllocaOp(one, PTR)
-        one.location = slot.location = self.location
-        first = entry.first_op
-        if first is None:
-            entry.add_ops([one, slot])
+        return self.at_start(one, llvm.AllocaOp(one, PTR))
+
+    def at_start(self, *ops: Operation) -> SSAValue:
+        """Puts ops at the start of the function's first block; gives the last one's result."""
+        entry = self.region.blocks[0]
+        for op in ops:
+            op.location = self.location
+        if entry.first_op is None:
+            entry.add_ops(ops)
         else:
-            entry.insert_ops_before([one, slot], first)
-        return slot.results[0]
+            entry.insert_ops_before(ops, entry.first_op)
+        return ops[-1].results[0]
 
     def compare(self, a: SSAValue, b: SSAValue, predicate: llvm.ICmpPredicateFlag) -> SSAValue:
         """An integer or pointer comparison."""

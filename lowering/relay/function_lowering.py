@@ -65,6 +65,7 @@ class FunctionLowering:
         unit.frames[name] = self.frame
         self.values: dict[SSAValue, Leaves] = {}
         self.closures = 0
+        self.constants: SSAValue | None = None
         self.takes = False
         inputs = [leaf for param in source.params for leaf in leaves_of(param.type, param)]
         self.result_leaves = leaves_of(self.result_type, returned(body))
@@ -123,6 +124,13 @@ class FunctionLowering:
                 at += 8
             self.values[value] = leaves
 
+    def _constant_table(self) -> SSAValue:
+        """The table of constants, loaded once a function."""
+        if self.constants is None:
+            address = llvm.GEPOp(self.context, [heap.CONSTANTS], i8, inbounds=True)
+            self.constants = self.emit.at_start(address, llvm.LoadOp(address.result, PTR))
+        return self.constants
+
     def _leaves(self, values: Sequence[SSAValue]) -> Leaves:
         return [leaf for value in values for leaf in self.values[value]]
 
@@ -145,8 +153,8 @@ class FunctionLowering:
             case relay.ReturnOp():
                 pass
             case relay.ConstantOp():
-                table = self.emit.load(self.context, PTR, heap.CONSTANTS)
-                self.values[op.result] = [self.emit.load(table, PTR, 8 * self.unit.constant_index(op.value))]
+                index = self.unit.constant_index(op.value)
+                self.values[op.result] = [self.emit.load(self._constant_table(), PTR, 8 * index)]
             case relay.LetOp():
                 self.values[op.result] = self.values[op.value]
             case relay.TupleOp():
@@ -308,10 +316,9 @@ class FunctionLowering:
     def check(self, status: SSAValue) -> None:
         """Leaves the function with the status unless it is 0."""
         emit = self.emit
-        good, bad = emit.new_block(), emit.new_block()
-        emit.branch_if(emit.compare(status, emit.int(0, i32), Predicate("eq")), good, bad)
-        emit.block = bad
-        emit.branch(self.fail, status)
+        good = emit.new_block()
+        failed = emit.compare(status, emit.int(0, i32), Predicate("ne"))
+        emit.add(llvm.CondBrOp(failed, self.fail, [status], good, []))
         emit.block = good
 
     def _call(self, op: Operation, callee: str, arguments: Sequence[SSAValue]) -> None:

@@ -25,8 +25,10 @@ class Kernel:
     """How a lowered kernel is called. `signature` is known for those that take symbolic sizes."""
 
     name: str
-    fails: bool
+    status: bool
     """Whether it returns a status."""
+    fails: bool
+    """Whether that may be another than 0."""
     arguments: int
     signature: KernelSignature | None
     shape: ShapeFunction | None
@@ -128,6 +130,6 @@ def _computed(
 
 
 def _call(f: FunctionLowering, kernel: Kernel, arguments: Sequence[SSAValue]) -> None:
-    call = f.emit.call(kernel.name, arguments, i32 if kernel.fails else None)
+    call = f.emit.call(kernel.name, arguments, i32 if kernel.status else None)
     if kernel.fails:
         f.check(call.results[0])

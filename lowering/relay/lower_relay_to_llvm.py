@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import llvm
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, ModuleOp, StringAttr, i32, i64
-from xdsl.ir import Block, Operation, Region
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, ModuleOp, StringAttr, UnitAttr, i32, i64
+from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from ...dialects.relay import ir as relay
@@ -104,21 +104,41 @@ def _reachable(functions: dict[str, relay.FuncOp], entry: str) -> list[str]:
 
 
 def _kernels(module: ModuleOp) -> dict[str, Kernel]:
-    """The LLVM functions of the module by name. Only Relay's functions call them from now on, so that LLVM may inline them
-    and drop what is not used."""
+    """The LLVM functions of the module by name. Only Relay's functions call them from now on, so that LLVM may drop what is
+    not used, and inline what has no loops; a loop nest at each of its calls would make compile time grow with the square
+    of a model's depth."""
     kernels: dict[str, Kernel] = {}
     for op in module.ops:
         if isinstance(op, llvm.FuncOp) and op.body.blocks:
             op.linkage = llvm.LinkageAttr("internal")
             name = op.sym_name.data
             signature, shape = KernelSignature.of(op), ShapeFunction.of(op)
+            if signature is not None and len(op.body.blocks) > 1:
+                op.no_inline = UnitAttr()
             if signature is not None and not signature.symbols and shape is None:
                 signature = None
-            fails = op.function_type.output == i32
-            kernels[name] = Kernel(name, fails, len(op.function_type.inputs), signature, shape)
+            status = op.function_type.output == i32
+            kernels[name] = Kernel(
+                name, status, status and _may_fail(op), len(op.function_type.inputs), signature, shape
+            )
             for key in (SIGNATURE, SHAPE):
                 op.attributes.pop(key, None)
     return kernels
+
+
+def _may_fail(kernel: llvm.FuncOp) -> bool:
+    """Whether a function that returns a status returns another one than 0 anywhere."""
+    ends = [op for block in kernel.body.blocks if isinstance(op := block.last_op, llvm.ReturnOp)]
+    return not all(_is_zero(op.arg) for op in ends)
+
+
+def _is_zero(value: SSAValue | None) -> bool:
+    constant = None if value is None else value.owner
+    return (
+        isinstance(constant, llvm.ConstantOp)
+        and isinstance(constant.value, IntegerAttr)
+        and constant.value.value.data == 0
+    )
 
 
 def _status(messages: dict[str, StringAttr], message: str, where: Operation) -> int:

@@ -88,10 +88,10 @@ rounding("round", round_half_away, lambda x: te.round(x), "The nearest integer t
 
 
 def _sign(x: Expr) -> Expr:
-    zero, one, minus_one = (te.const(value, x.dtype) for value in (0, 1, -1))
+    zero, one = te.const(0, x.dtype), te.const(1, x.dtype)
     if x.dtype.startswith("uint") or x.dtype == "bool":
         return te.Select(x > zero, one, zero)
-    return te.Select(x > zero, one, te.Select(x < zero, minus_one, zero))
+    return te.Select(x > zero, one, te.Select(x < zero, te.const(-1, x.dtype), zero))
 
 
 def _numpy_sign(x: Array) -> Array:
@@ -104,7 +104,7 @@ unary("abs", lambda x: np.abs(x), lambda x: te.abs(x), "The magnitude of each el
 unary(
     "negative",
     lambda x: (np.zeros((), x.dtype) - x) if x.dtype.kind in "iub" else -x,
-    lambda x: -x,
+    lambda x: te.const(0, x.dtype) - x if x.dtype.startswith("uint") else -x,
     "Minus each element; integers wrap around.",
 )
 unary("logical_not", lambda x: np.logical_not(x).astype(x.dtype), lambda x: te.logical_not(x), "Whether each element is false.")  # fmt: skip

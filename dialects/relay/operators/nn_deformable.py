@@ -9,6 +9,7 @@ from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
 from .layout import checked_layout, laid_out, layout, logical_sizes
 from .meanings import Array, arange_along, matmul, numpy_type
 from .nn_conv import check_window, conv_attributes, spatial_padding, window_count, windows
+from .nn_pool import lowest
 from .relations import ANY, dtype_attr, multiply_dims, show_argument
 
 if TYPE_CHECKING:
@@ -169,8 +170,7 @@ def _dilation2d(attrs: Attrs, x: Array, w: Array) -> Array:
     of = layout(attrs.data_layout)
     data, weight = of.to_logical(x, "NCHW"), layout(attrs.kernel_layout).to_logical(w, "IHW")
     before, after = spatial_padding(attrs.padding, 2) or ((), ())
-    low = np.finfo(x.dtype).min if x.dtype.kind == "f" else np.iinfo(x.dtype).min
-    padded = np.pad(data, [(0, 0), (0, 0), *zip(before, after, strict=True)], constant_values=low)
+    padded = np.pad(data, [(0, 0), (0, 0), *zip(before, after, strict=True)], constant_values=lowest(x.dtype))
     view = windows(padded, weight.shape[1:], attrs.strides, attrs.dilations)
     return of.from_logical((view + weight[None, :, None, None]).max(axis=(4, 5)), "NCHW")
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -50,6 +52,12 @@ def case(
     """Registers uses of the operators `names` (separated by blanks). `reference` takes attributes and arguments."""
     for name in names.split():
         CASES.setdefault(name, []).append(Case(samples, reference, loose, unknown))
+
+
+def load_cases() -> None:
+    """Registers the cases of every `relay_cases_*.py`."""
+    for file in sorted(Path(__file__).parent.glob("relay_cases_*.py")):
+        importlib.import_module(file.stem)
 
 
 shapes = st.lists(st.integers(1, 4), min_size=0, max_size=4).map(tuple)
@@ -103,3 +111,46 @@ def use(*arguments: st.SearchStrategy[Any], **attributes: Any) -> st.SearchStrat
     """Uses with independent arguments and attributes (strategies or plain values)."""
     drawn = {n: a if isinstance(a, st.SearchStrategy) else st.just(a) for n, a in attributes.items()}
     return st.tuples(st.fixed_dictionaries(drawn), st.tuples(*arguments))
+
+
+@st.composite
+def retyped(
+    draw: Any, samples: st.SearchStrategy[Use], dtypes: Sequence[str] = ALL, only: Sequence[int] | None = None
+) -> Use:
+    """Uses whose float32 arguments, or those at the positions `only`, are of another dtype, one for all of them."""
+    attrs, arguments = draw(samples)
+    dtype = draw(st.sampled_from(dtypes))
+
+    def recast(value: Any) -> Any:
+        if isinstance(value, (tuple, list)):
+            return tuple(map(recast, value))
+        if value.dtype != np.float32:
+            return value
+        # By way of int64, so that a negative number becomes an unsigned one alike on every machine.
+        whole = dtype == "bool" or dtype in INTS
+        return (value.astype(np.int64) if whole else value).astype(numpy_dtype(dtype))
+
+    return attrs, [recast(a) if only is None or n in only else a for n, a in enumerate(arguments)]
+
+
+def in_float64(reference: Callable[..., Any]) -> Callable[..., Any]:
+    """A reference that is given floats as float64, and whose results are rounded to the dtype of the first argument."""
+
+    def widened(attrs: Any, *arguments: Any) -> Any:
+        dtype = flat(arguments)[0].dtype
+        return _each(reference(attrs, *(_each(a, _wide) for a in arguments)), lambda x: np.asarray(x).astype(dtype))
+
+    return widened
+
+
+def _wide(x: np.ndarray) -> np.ndarray:
+    return x if x.dtype.kind in "iub" else x.astype(np.float64)
+
+
+def _each(value: Any, function: Callable[[Any], Any]) -> Any:
+    return tuple(_each(v, function) for v in value) if isinstance(value, (tuple, list)) else function(value)
+
+
+def flat(value: Any) -> list[np.ndarray]:
+    """The arrays in a nested tuple, in order."""
+    return [item for part in value for item in flat(part)] if isinstance(value, (tuple, list)) else [np.asarray(value)]

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
-from relay_cases import array, case, nonempty_shapes, seeds, use, values
+from relay_cases import ALL, FLOATS, NUMBERS, array, case, in_float64, nonempty_shapes, retyped, seeds, use, values
 
-VALUES = ("float32", "int32")
+VALUES = NUMBERS
 
 
 @st.composite
@@ -19,7 +19,7 @@ def _sorts(draw: Any, **extra: Any) -> Any:
 
 
 def _ordered(a: Any, row: np.ndarray) -> list[int]:
-    return sorted(range(len(row)), key=lambda n: row[n] if a.is_ascend else -row[n])
+    return sorted(range(len(row)), key=lambda n: float(row[n]) if a.is_ascend else -float(row[n]))
 
 
 def _rows(a: Any, x: np.ndarray, function: Any, dtype: Any) -> np.ndarray:
@@ -54,7 +54,7 @@ case("dyn.topk", DYN_TOPK, _topk_reference)
 
 @st.composite
 def _scans(draw: Any) -> Any:
-    x = draw(array(nonempty_shapes, ("float32", "float64", "int32"), -2, 2))
+    x = draw(array(nonempty_shapes, (*FLOATS, "int32", "int64"), -2, 2))
     return {"axis": draw(st.none() | st.integers(-x.ndim, x.ndim - 1)), "exclusive": draw(st.booleans())}, [x]
 
 
@@ -73,7 +73,7 @@ def _scan_reference(start: float, step: Any) -> Any:
 
 case("cumsum", _scans(), _scan_reference(0, lambda s, v: s + v))
 case("cumprod", _scans(), _scan_reference(1, lambda s, v: s * v))
-case("argwhere", use(array(nonempty_shapes, ("bool", "int32"), -1, 1)), lambda a, x: np.array([p for p in np.ndindex(*x.shape) if x[p]], np.int32).reshape(-1, x.ndim))  # fmt: skip
+case("argwhere", use(array(nonempty_shapes, ALL, -1, 1)), lambda a, x: np.array([p for p in np.ndindex(*x.shape) if x[p]], np.int32).reshape(-1, x.ndim))  # fmt: skip
 
 
 @st.composite
@@ -121,7 +121,7 @@ def _grid_reference(a: Any, xs: Any) -> Any:
     return tuple(np.swapaxes(g, 0, 1) if a.indexing == "xy" and len(xs) > 1 else g for g in grids)
 
 
-case("meshgrid", use(VECTORS, indexing=st.sampled_from(("ij", "xy"))), _grid_reference)
+case("meshgrid", retyped(use(VECTORS, indexing=st.sampled_from(("ij", "xy")))), _grid_reference)
 for _equation, _shapes in (
     ("ij,jk->ik", ((2, 3), (3, 4))), ("ij,jk", ((2, 3), (3, 4))), ("...ab,...cb->...ac", ((2, 3, 4), (2, 5, 4))),
     ("ii->i", ((3, 3),)), ("ij->", ((2, 3),)), ("...i->...", ((2, 3, 4),)), ("i,j->ji", ((2,), (3,))),
@@ -129,8 +129,10 @@ for _equation, _shapes in (
 ):  # fmt: skip
     case(
         "einsum",
-        use(st.tuples(*(array(s, ("float32",)) for s in _shapes)), equation=_equation),
-        lambda a, xs: np.einsum(a.equation, *(x.astype(np.float64) for x in xs)).astype(np.float32),
+        retyped(
+            use(st.tuples(*(array(s, ("float32",)) for s in _shapes)), equation=_equation), (*FLOATS, "int32", "int64")
+        ),
+        in_float64(lambda a, xs: np.einsum(a.equation, *xs)),
         unknown=_equation != "ii->i",
     )
 
@@ -200,7 +202,7 @@ def _padded(x: np.ndarray, value: np.ndarray) -> np.ndarray:
 
 case(
     "dyn.image.resize2d",
-    use(array((1, 2, 2, 3), ("float32",)), _shape(4, 6), st.just(np.zeros(4, np.float32)), method="nearest_neighbor", coordinate_transformation_mode="asymmetric"),
+    use(array((1, 2, 2, 3), FLOATS), _shape(4, 6), st.just(np.zeros(4, np.float32)), method="nearest_neighbor", coordinate_transformation_mode="asymmetric"),
     lambda a, x, s, r: x.repeat(2, 2).repeat(2, 3),
 )  # fmt: skip
 case(

@@ -5,10 +5,11 @@ from __future__ import annotations
 from itertools import product
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 from hypothesis import strategies as st
 from mirstack.dialects.array import numpy_dtype
-from relay_cases import case, seeds, values
+from relay_cases import FLOATS, NUMBERS, case, in_float64, retyped, seeds, values
 
 AXES = {1: "W", 2: "HW", 3: "DHW"}
 
@@ -74,7 +75,7 @@ def convolutions(draw: Any, rank: int) -> Any:
     kernel = [draw(st.integers(1, 3)) for _ in range(rank)]
     dilation = [draw(st.integers(1, 2)) for _ in range(rank)]
     size = [(k - 1) * d + draw(st.integers(1, 3)) for k, d in zip(kernel, dilation, strict=True)]
-    dtype = draw(st.sampled_from(("float32", "float64", "int8", "float16")))
+    dtype = draw(st.sampled_from((*FLOATS, "int8", "uint8", "int32")))
     weights_known = draw(st.booleans())
     attrs: dict[str, Any] = {
         "strides": tuple(draw(st.integers(1, 2)) for _ in range(rank)),
@@ -84,7 +85,7 @@ def convolutions(draw: Any, rank: int) -> Any:
         "data_layout": data_layout,
         "kernel_layout": kernel_layout,
     }
-    if dtype == "int8":
+    if dtype in ("int8", "uint8"):
         attrs["out_dtype"] = "int32"
     if weights_known:
         attrs |= {"channels": outer * groups, "kernel_size": tuple(kernel)}
@@ -130,7 +131,7 @@ def _blocked_depthwise(draw: Any) -> Any:
     return {"groups": 4, **layouts}, [pack(x, "NCHW", "NCHW2c"), pack(w, "OIHW", "OIHW1i2o")]
 
 
-case("nn.contrib_depthwise_conv2d_NCHWc", _blocked_depthwise(), _reference(2))
+case("nn.contrib_depthwise_conv2d_NCHWc", retyped(_blocked_depthwise(), FLOATS), _reference(2), loose=3)
 
 
 @st.composite
@@ -147,10 +148,10 @@ def _depthwise(draw: Any) -> Any:
 def _depthwise_reference(a: Any, x: np.ndarray, w: np.ndarray) -> np.ndarray:
     data, weight = unpack(x, "NCHW", a.data_layout), unpack(w, "OIHW", a.kernel_layout)
     weight = weight.reshape(-1, 1, *weight.shape[2:])
-    return pack(convolution(data, weight, a, np.float32), "NCHW", a.data_layout)
+    return pack(convolution(data, weight, a, x.dtype), "NCHW", a.data_layout)
 
 
-case("nn.conv2d", _depthwise(), _depthwise_reference)
+case("nn.conv2d", retyped(_depthwise(), FLOATS), _depthwise_reference, loose=3)
 
 
 @st.composite
@@ -196,13 +197,23 @@ def _transposed_reference(rank: int) -> Any:
                 channel = place[0] // inner * outer + target[0]
                 result[(slice(None), channel, *at)] += data[(slice(None), *place)] * weight[(place[0], *target)]
         cut = tuple(slice(b, n - e) for b, n, e in zip(before, full, after, strict=True))
-        return pack(result[(slice(None), slice(None), *cut)].astype(np.float32), "NC" + axes, a.data_layout)
+        return pack(result[(slice(None), slice(None), *cut)], "NC" + axes, a.data_layout)
 
     return reference
 
 
 for _rank in (1, 2, 3):
-    case(f"nn.conv{_rank}d_transpose", transposed(_rank), _transposed_reference(_rank))
+    case(
+        f"nn.conv{_rank}d_transpose",
+        retyped(transposed(_rank), (*FLOATS, "int32")),
+        in_float64(_transposed_reference(_rank)),
+        loose=3,
+    )
+
+
+def _wide(x: np.ndarray) -> np.ndarray:
+    return x.astype(np.float64)
+
 
 POOL_LAYOUTS = {1: ("NCW", "NWC"), 2: ("NCHW", "NHWC", "NCHW2c"), 3: ("NCDHW", "NDHWC")}
 
@@ -225,7 +236,7 @@ def pools(draw: Any, rank: int, average: bool) -> Any:
     }
     if average:
         attrs["count_include_pad"] = draw(st.booleans())
-    dtype = draw(st.sampled_from(("float32", "float64", "int32")))
+    dtype = draw(st.sampled_from((*FLOATS, "int32", "int64") if average else NUMBERS))
     return attrs, [pack(values((1, 2, *size), dtype, draw(seeds), -9, 9), "NC" + AXES[rank], layout)]
 
 
@@ -246,12 +257,12 @@ def _pool_reference(rank: int, average: bool) -> Any:
             window = data[(slice(None), slice(None), *np.ix_(*inside))].reshape(*data.shape[:2], -1)
             if average:
                 count = np.prod(a.pool_size) if a.count_include_pad else max(window.shape[-1], 1)
-                value = window.sum(-1) / count
-                value = np.trunc(value) if x.dtype.kind == "i" else value
+                value = _wide(window).sum(-1) / count
+                value = np.trunc(value) if x.dtype.kind in "iu" else value
             elif window.shape[-1]:
                 value = window.max(-1)
             else:
-                value = np.iinfo(x.dtype).min if x.dtype.kind == "i" else np.finfo(x.dtype).min
+                value = np.iinfo(x.dtype).min if x.dtype.kind in "iu" else ml_dtypes.finfo(x.dtype).min
             result[(slice(None), slice(None), *place)] = value
         return pack(result, "NC" + AXES[rank], a.layout)
 
@@ -259,13 +270,13 @@ def _pool_reference(rank: int, average: bool) -> Any:
 
 
 @st.composite
-def adaptive(draw: Any, rank: int, whole: bool) -> Any:
+def adaptive(draw: Any, rank: int, average: bool, whole: bool) -> Any:
     layout = draw(st.sampled_from(POOL_LAYOUTS[rank]))
     size = [draw(st.integers(1, 5)) for _ in range(rank)]
     attrs: dict[str, Any] = {"layout": layout}
     if not whole:
         attrs["output_size"] = draw(st.sampled_from((None, (1,) * rank, tuple(draw(st.integers(1, n)) for n in size))))
-    dtype = draw(st.sampled_from(("float32", "int32")))
+    dtype = draw(st.sampled_from((*FLOATS, "int32", "int64") if average else NUMBERS))
     return attrs, [pack(values((1, 2, *size), dtype, draw(seeds), -9, 9), "NC" + AXES[rank], layout)]
 
 
@@ -281,8 +292,8 @@ def _adaptive_reference(rank: int, average: bool, whole: bool) -> Any:
                 for p, n, m in zip(place, sizes, places, strict=True)
             )
             part = data[(slice(None), slice(None), *window)].reshape(*data.shape[:2], -1)
-            value = part.mean(-1) if average else part.max(-1)
-            value = np.trunc(value) if x.dtype.kind == "i" else value
+            value = _wide(part).mean(-1) if average else part.max(-1)
+            value = np.trunc(value) if x.dtype.kind in "iu" else value
             result[(slice(None), slice(None), *place)] = value
         return pack(result, "NC" + AXES[rank], a.layout)
 
@@ -296,5 +307,7 @@ for _rank in (1, 2, 3):
         for _whole in (False, True):
             _how = "global" if _whole else "adaptive"
             case(
-                f"nn.{_how}_{_kind}_pool{_rank}d", adaptive(_rank, _whole), _adaptive_reference(_rank, _average, _whole)
+                f"nn.{_how}_{_kind}_pool{_rank}d",
+                adaptive(_rank, _average, _whole),
+                _adaptive_reference(_rank, _average, _whole),
             )

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 from mirstack.dialects.array import numpy_dtype
-from relay_cases import array, case, nonempty_shapes, seeds, use, values
+from relay_cases import FLOATS, NUMBERS, array, case, in_float64, nonempty_shapes, retyped, seeds, use, values
 
 MATMUL = ("float32", "float64", "float16", "bfloat16", "int8", "uint8", "int32")
 
@@ -85,19 +85,24 @@ def _packed(draw: Any) -> Any:
     )
 
 
-case("nn.contrib_dense_pack", _packed(), lambda a, x, w: np.concatenate([x @ block for block in w], axis=1))
+case(
+    "nn.contrib_dense_pack",
+    retyped(_packed(), (*FLOATS, "int32")),
+    in_float64(lambda a, x, w: np.concatenate([x @ block for block in w], axis=1)),
+    loose=3,
+)
 
 case("nn.relu", use(array()), lambda a, x: x * (x > 0).astype(x.dtype))
 case(
     "nn.leaky_relu",
-    use(array(dtypes=("float32", "float64")), alpha=0.1),
-    lambda a, x: np.maximum(x, 0) + 0.1 * np.minimum(x, 0),
+    use(array(dtypes=FLOATS), alpha=0.1),
+    in_float64(lambda a, x: np.maximum(x, 0) + 0.1 * np.minimum(x, 0)),
 )
 
 
 @st.composite
 def _per_channel(draw: Any) -> Any:
-    x = draw(array(nonempty_shapes, ("float32", "float64", "int32")))
+    x = draw(array(nonempty_shapes, NUMBERS))
     axis = draw(st.integers(-x.ndim, x.ndim - 1))
     return {"axis": axis}, [x, values((x.shape[axis],), x.dtype.name, draw(seeds))]
 
@@ -108,7 +113,7 @@ case("nn.prelu", _per_channel(), lambda a, x, b: np.moveaxis((y := np.moveaxis(x
 
 @st.composite
 def _softmax(draw: Any) -> Any:
-    x = draw(array(nonempty_shapes, ("float32", "float64", "float16"), -30, 30))
+    x = draw(array(nonempty_shapes, FLOATS, -30, 30))
     return {"axis": draw(st.integers(-x.ndim, x.ndim - 1))}, [x]
 
 
@@ -129,7 +134,7 @@ def _norms(draw: Any, vectors: int, rank: int = 2, extra: Any = None) -> Any:
     axis = draw(st.integers(1, len(shape) - 1))
     if extra:
         shape[axis] = 4
-    dtype = draw(st.sampled_from(("float32", "float64")))
+    dtype = draw(st.sampled_from(FLOATS))
     attrs = {
         "axis": axis - len(shape) * draw(st.integers(0, 1)),
         "center": draw(st.booleans()),
@@ -150,7 +155,7 @@ def _batch_norm(a: Any, x: Any, gamma: Any, beta: Any, mean: Any, var: Any) -> A
     return np.moveaxis(y, -1, a.axis), mean, var
 
 
-case("nn.batch_norm", _norms(4), _batch_norm)
+case("nn.batch_norm", _norms(4), in_float64(_batch_norm), loose=2)
 
 
 def _statistics(x: np.ndarray) -> np.ndarray:
@@ -162,7 +167,7 @@ def _layer_norm(a: Any, x: Any, gamma: Any, beta: Any) -> Any:
     return np.moveaxis(_affine(a, np.apply_along_axis(_statistics, -1, y), gamma, beta), -1, a.axis)
 
 
-case("nn.layer_norm", _norms(2), _layer_norm)
+case("nn.layer_norm", _norms(2), in_float64(_layer_norm), loose=2)
 
 
 def _group_norm(groups: int, a: Any, x: Any, gamma: Any, beta: Any) -> Any:
@@ -175,8 +180,10 @@ def _group_norm(groups: int, a: Any, x: Any, gamma: Any, beta: Any) -> Any:
     return np.moveaxis(_affine(a, y, gamma, beta), -1, a.axis)
 
 
-case("nn.instance_norm", _norms(2, 3), lambda a, x, g, b: _group_norm(x.shape[a.axis], a, x, g, b))
-case("nn.group_norm", _norms(2, 3, {"num_groups": 2}), lambda a, x, g, b: _group_norm(2, a, x, g, b))
+case("nn.instance_norm", _norms(2, 3), in_float64(lambda a, x, g, b: _group_norm(x.shape[a.axis], a, x, g, b)), loose=2)
+case(
+    "nn.group_norm", _norms(2, 3, {"num_groups": 2}), in_float64(lambda a, x, g, b: _group_norm(2, a, x, g, b)), loose=2
+)
 
 
 def _lrn(a: Any, x: np.ndarray) -> np.ndarray:
@@ -188,11 +195,9 @@ def _lrn(a: Any, x: np.ndarray) -> np.ndarray:
     return np.moveaxis(result, -1, a.axis).astype(x.dtype)
 
 
-case(
-    "nn.lrn", use(array((2, 5, 3), ("float32",)), size=3, axis=st.integers(0, 2), alpha=0.5, bias=2.0, beta=0.75), _lrn
-)
+case("nn.lrn", use(array((2, 5, 3), FLOATS), size=3, axis=st.integers(0, 2), alpha=0.5, bias=2.0, beta=0.75), _lrn)
 case(
     "nn.l2_normalize",
-    use(array((2, 3, 2), ("float32",)), eps=1e-3, axis=st.just((1,)) | st.none() | st.just((0, 2))),
-    lambda a, x: x / np.sqrt(np.maximum((x**2).sum(axis=a.axis, keepdims=True), 1e-3)),
+    use(array((2, 3, 2), FLOATS), eps=1e-3, axis=st.just((1,)) | st.none() | st.just((0, 2))),
+    in_float64(lambda a, x: x / np.sqrt(np.maximum((x**2).sum(axis=a.axis, keepdims=True), 1e-3))),
 )

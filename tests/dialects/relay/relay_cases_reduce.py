@@ -8,15 +8,13 @@ from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
-from relay_cases import FLOATS, array, case, seeds, values
+from relay_cases import FLOATS, NUMBERS, array, case, seeds, values
 
 Reference = Callable[..., Any]
 
 
 @st.composite
-def reductions(
-    draw: Any, dtypes: Any = (*FLOATS, "int32", "int8"), extra: Any = None, low: float = -2, high: float = 2
-) -> Any:
+def reductions(draw: Any, dtypes: Any = NUMBERS, extra: Any = None, low: float = -2, high: float = 2) -> Any:
     x = draw(array(st.lists(st.integers(1, 4), min_size=1, max_size=3).map(tuple), dtypes, low, high))
     axes = draw(st.none() | st.lists(st.integers(0, x.ndim - 1), min_size=1, unique=True))
     attrs: dict[str, Any] = {
@@ -79,13 +77,13 @@ def position(best: Callable[[list[Any]], Any]) -> Reference:
     return reference
 
 
-case("argmax", reductions(("float32", "int32"), LAST), position(max))
-case("argmin", reductions(("float32", "int32"), LAST), position(min))
+case("argmax", reductions(NUMBERS, LAST), position(max))
+case("argmin", reductions(NUMBERS, LAST), position(min))
 
 
 @st.composite
 def _variances(draw: Any) -> Any:
-    attrs, (x,) = draw(reductions(("float32", "float64"), {"unbiased": st.just(False)}))
+    attrs, (x,) = draw(reductions(FLOATS, {"unbiased": st.just(False)}))
     rank = x.ndim
     named = range(rank) if attrs["axis"] is None else [a % rank for a in attrs["axis"]]
     over = tuple(a for a in range(rank) if (a in named) != (attrs["exclude"] and attrs["axis"] is not None))

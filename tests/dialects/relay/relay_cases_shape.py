@@ -9,9 +9,21 @@ from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
-from relay_cases import ALL, array, case, nonempty_shapes, seeds, shapes, use, values
+from relay_cases import (
+    ALL,
+    FLOATS,
+    NUMBERS,
+    array,
+    case,
+    nonempty_shapes,
+    retyped,
+    seeds,
+    shapes,
+    use,
+    values,
+)
 
-ANYTHING = ("float32", "int64", "bool", "bfloat16")
+ANYTHING = ALL
 
 
 @st.composite
@@ -183,7 +195,7 @@ case("reverse", _with_axis(), lambda a, x: x.take(range(x.shape[a.axis])[::-1], 
 def _stretches(draw: Any) -> Any:
     shape = draw(shapes)
     kept = [1 if draw(st.booleans()) else d for d in shape][draw(st.integers(0, len(shape))) :]
-    return shape, values(kept, draw(st.sampled_from(("float32", "int32"))), draw(seeds))
+    return shape, values(kept, draw(st.sampled_from(NUMBERS)), draw(seeds))
 
 
 case("broadcast_to", _stretches().map(lambda s: ({"shape": s[0]}, [s[1]])), lambda a, x: x + np.zeros(a.shape, x.dtype))
@@ -290,14 +302,14 @@ def _layout_reference(a: Any, x: np.ndarray) -> np.ndarray:
     return pack(unpack(x, plain, a.src_layout), plain, a.dst_layout)
 
 
-case("layout_transform", _layouts(), _layout_reference)
+case("layout_transform", retyped(_layouts()), _layout_reference)
 
 INDEX = ("int32", "int64")
 
 
 @st.composite
 def _takes(draw: Any) -> Any:
-    x = draw(array(nonempty_shapes, ("float32", "int32")))
+    x = draw(array(nonempty_shapes, ALL))
     axis = draw(st.none() | st.integers(-x.ndim, x.ndim - 1))
     mode = draw(st.sampled_from(("clip", "wrap", "fast")))
     size = x.size if axis is None else x.shape[axis]
@@ -308,14 +320,14 @@ def _takes(draw: Any) -> Any:
 case("take", _takes(), lambda a, x, i: np.take(x, i, a.axis, mode="wrap" if a.mode == "wrap" else "clip"))
 case(
     "take",
-    use(array((2, 3, 4), ("float32",)), array((2, 2), INDEX, 0, 2), axis=1, batch_dims=1),
+    use(array((2, 3, 4), ALL), array((2, 2), INDEX, 0, 2), axis=1, batch_dims=1),
     lambda a, x, i: np.stack([x[b][i[b]] for b in range(2)]),
 )
 
 
 @st.composite
 def _gathers(draw: Any) -> Any:
-    x = draw(array(nonempty_shapes, ("float32", "int32")))
+    x = draw(array(nonempty_shapes, ALL))
     axis = draw(st.integers(-x.ndim, x.ndim - 1))
     shape = list(x.shape)
     shape[axis] = draw(st.integers(1, 5))
@@ -336,7 +348,7 @@ case("gather", _gathers(), _gather_reference)
 
 @st.composite
 def _gather_nds(draw: Any) -> Any:
-    x = draw(array(st.lists(st.integers(1, 4), min_size=2, max_size=4).map(tuple), ("float32",)))
+    x = draw(array(st.lists(st.integers(1, 4), min_size=2, max_size=4).map(tuple), ALL))
     batch = draw(st.integers(0, 1))
     depth = draw(st.integers(1, x.ndim - batch))
     places = (*x.shape[:batch], *draw(st.lists(st.integers(1, 3), min_size=1, max_size=2)))
@@ -352,6 +364,7 @@ def _gather_nd_reference(a: Any, x: np.ndarray, i: np.ndarray) -> np.ndarray:
 
 
 case("gather_nd", _gather_nds(), _gather_nd_reference, unknown=False)
+SUMMED = (*FLOATS, "int32", "int64")
 COMBINE = {
     "update": lambda old, new: new[-1],
     "add": lambda old, new: old + sum(new),
@@ -389,12 +402,13 @@ def _scatter_reference(a: Any, x: np.ndarray, i: np.ndarray, updates: np.ndarray
     return _scattered(x, targets, a.reduction)
 
 
-case("scatter_elements", _scatters(), _scatter_reference)
+case("scatter_elements", retyped(_scatters(), SUMMED), _scatter_reference)
 
 
 @st.composite
 def _scatter_nds(draw: Any) -> Any:
     _attrs, (x, i) = draw(_gather_nds().filter(lambda u: u[0]["batch_dims"] == 0))
+    x = x.astype(np.float32)
     updates = values((*i.shape[1:], *x.shape[len(i) :]), "float32", draw(seeds))
     return {"mode": draw(st.sampled_from(tuple(COMBINE)))}, [x, i, updates]
 
@@ -408,7 +422,7 @@ def _scatter_nd_reference(a: Any, x: np.ndarray, i: np.ndarray, updates: np.ndar
     return _scattered(x, targets, a.mode)
 
 
-case("scatter_nd", _scatter_nds(), _scatter_nd_reference, unknown=False)
+case("scatter_nd", retyped(_scatter_nds(), SUMMED), _scatter_nd_reference, unknown=False)
 
 
 @st.composite
@@ -416,7 +430,11 @@ def _one_hots(draw: Any) -> Any:
     i = draw(array(dtypes=INDEX, low=-1, high=4))
     on, off = (values((), "float32", draw(seeds)) for _ in range(2))
     axis = draw(st.integers(-1, i.ndim))
-    return {"depth": draw(st.integers(1, 4)), "axis": axis, "dtype": draw(st.sampled_from(("float32", "float64")))}, [
+    return {
+        "depth": draw(st.integers(1, 4)),
+        "axis": axis,
+        "dtype": draw(st.sampled_from((*FLOATS, "int32", "int8", "uint8"))),
+    }, [
         i,
         on,
         off,
@@ -446,7 +464,7 @@ def _mask_reference(a: Any, x: np.ndarray, lengths: np.ndarray) -> np.ndarray:
     return result
 
 
-case("sequence_mask", _masks(), _mask_reference)
+case("sequence_mask", retyped(_masks(), (*FLOATS, "int8", "int16", "int32", "int64")), _mask_reference)
 
 
 @st.composite
@@ -464,7 +482,7 @@ def _reverse_reference(a: Any, x: np.ndarray, lengths: np.ndarray) -> np.ndarray
     return result
 
 
-case("reverse_sequence", _reversals(), _reverse_reference)
+case("reverse_sequence", retyped(_reversals()), _reverse_reference)
 case(
     "unravel_index",
     use(array(dtypes=INDEX, low=0, high=23), st.just(np.array([2, 3, 4], np.int32))),
@@ -490,7 +508,7 @@ def _sparse_reference(a: Any, at: np.ndarray, v: np.ndarray, default: np.ndarray
     return result
 
 
-case("sparse_to_dense", _sparse(), _sparse_reference)
+case("sparse_to_dense", retyped(_sparse()), _sparse_reference)
 case("sparse_to_dense", st.just(({"output_shape": (5,)}, [np.array(3, np.int32), np.array(2.0, np.float32), np.array(1.0, np.float32)])), lambda a, i, v, d: np.array([1, 1, 1, 2, 1], np.float32))  # fmt: skip
 
 
@@ -513,7 +531,7 @@ def _set_reference(a: Any, x: Any, v: Any, begin: Any, end: Any, strides: Any) -
     return result
 
 
-case("strided_set", _sets(), _set_reference)
+case("strided_set", retyped(_sets()), _set_reference)
 
 
 @st.composite
@@ -545,15 +563,15 @@ def _diagonal_reference(a: Any, x: np.ndarray, diagonal: np.ndarray) -> np.ndarr
     return result
 
 
-case("matrix_set_diag", _diagonals(), _diagonal_reference)
+case("matrix_set_diag", retyped(_diagonals()), _diagonal_reference)
 
 
 @st.composite
 def _pads(draw: Any) -> Any:
-    x = draw(array(nonempty_shapes, ("float32", "int32")))
+    x = draw(array(nonempty_shapes, ALL))
     mode = draw(st.sampled_from(("constant", "edge", "reflect")))
     width = tuple(tuple(draw(st.integers(0, 2 if mode != "reflect" else d - 1)) for _ in range(2)) for d in x.shape)
-    return {"pad_width": width, "pad_mode": mode}, [x, np.array(draw(st.integers(-2, 2)), x.dtype)]
+    return {"pad_width": width, "pad_mode": mode}, [x, np.array(draw(st.integers(-2, 2))).astype(x.dtype)]
 
 
 def _padded_index(p: int, size: int, mode: str) -> int:
@@ -588,7 +606,7 @@ def _mirrors(draw: Any) -> Any:
     return {"mode": mode, "pad_width": width}, [x]
 
 
-case("nn.mirror_pad", _mirrors(), lambda a, x: _pad_reference(a.mode.lower(), a.pad_width, x))
+case("nn.mirror_pad", retyped(_mirrors()), lambda a, x: _pad_reference(a.mode.lower(), a.pad_width, x))
 
 
 @st.composite
@@ -609,7 +627,7 @@ def _space_to_batch_reference(a: Any, x: np.ndarray) -> np.ndarray:
     return np.concatenate([x[:, i::b0, j::b1] for i in range(b0) for j in range(b1)])
 
 
-case("nn.space_to_batch_nd", _space_to_batch(), _space_to_batch_reference)
+case("nn.space_to_batch_nd", retyped(_space_to_batch(), FLOATS), _space_to_batch_reference)
 
 
 @st.composite
@@ -630,7 +648,7 @@ def _batch_to_space_reference(a: Any, x: np.ndarray) -> np.ndarray:
     return result[:, top : result.shape[1] - bottom, left : result.shape[2] - right]
 
 
-case("nn.batch_to_space_nd", _batch_to_space(), _batch_to_space_reference)
+case("nn.batch_to_space_nd", retyped(_batch_to_space()), _batch_to_space_reference)
 
 
 def _depth_places(x: np.ndarray, b: int) -> np.ndarray:
@@ -671,5 +689,5 @@ def _depth_to_space(a: Any, x: np.ndarray) -> np.ndarray:
     return _in_nchw(a, x, function)
 
 
-case("nn.space_to_depth", _depths(True), _space_to_depth)
-case("nn.depth_to_space", _depths(False), _depth_to_space)
+case("nn.space_to_depth", retyped(_depths(True)), _space_to_depth)
+case("nn.depth_to_space", retyped(_depths(False)), _depth_to_space)

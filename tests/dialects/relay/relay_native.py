@@ -1,0 +1,104 @@
+"""Uses of operators as a Relay module: each a function of its own, all called by one entry, so that one compilation
+runs many."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import mirstack
+import numpy as np
+from mirstack.dialects.array import ArrayValueAttr
+from mirstack.dialects.relay import ir
+from mirstack.dialects.relay.infer import infer_types
+from mirstack.dialects.relay.operator import Operator, operator_class
+from relay_cases import Case, flat
+from relay_typing import infer, type_of
+from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp, TensorType, TupleType
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """One use of an operator, as it was drawn."""
+
+    case: Case
+    attrs: dict[str, Any]
+    arguments: tuple[Any, ...]
+
+    def __str__(self) -> str:
+        types = ", ".join(f"{a.dtype.name}{list(a.shape)}" for a in flat(self.arguments))
+        return f"of {types} with {self.attrs}"
+
+
+def interpret(operator: Operator, use: Drawn) -> Any:
+    """What the interpreter gives: the meaning of the operator."""
+    arguments = (tuple(a) if isinstance(a, (list, tuple)) else np.asarray(a) for a in use.arguments)
+    with np.errstate(all="ignore"):
+        return operator.numpy(operator.attrs(use.attrs), *arguments)
+
+
+def compiled(operator: Operator, uses: Sequence[Drawn], opt_level: int) -> list[Any]:
+    """What native code gives for each use, all compiled as one module."""
+    module = module_of(operator, uses)
+    arrays = [np.asarray(a) for use in uses for a, known in zip(use.arguments, _known(operator, use), strict=True) if not known for a in flat(a)]  # fmt: skip
+    return list(mirstack.compile(module, "cpu", entry="main", opt_level=opt_level, threads=1)(*arrays))
+
+
+def module_of(operator: Operator, uses: Sequence[Drawn]) -> ModuleOp:
+    """A module whose entry `main` gives the tuple of the results of all uses."""
+    functions: list[Operation] = []
+    main = Block()
+    results: list[Operation] = []
+    for number, use in enumerate(uses):
+        block = Block()
+        types = [type_of(a) for a, known in zip(use.arguments, _known(operator, use), strict=True) if not known]
+        for type in types:
+            for leaf in _leaves(type):
+                block.insert_arg(leaf, len(block.args))
+        call_with = [main.insert_arg(arg.type, len(main.args)) for arg in block.args]
+        _fill(block, operator, use)
+        names = [f"x{n}" for n in range(len(block.args))]
+        functions.append(ir.FuncOp(f"use{number}", names, [], body=Region(block)))
+        results.append(ir.CallGlobalOp(f"use{number}", call_with))
+    main.add_ops([*results, fields := ir.TupleOp(results), ir.ReturnOp(fields)])
+    names = [f"x{n}" for n in range(len(main.args))]
+    module = ModuleOp([*functions, ir.FuncOp("main", names, [], body=Region(main))])
+    infer_types(module)
+    return module
+
+
+def _fill(block: Block, operator: Operator, use: Drawn) -> None:
+    given = iter(block.args)
+    operands: list[SSAValue | Operation] = []
+    for argument, known in zip(use.arguments, _known(operator, use), strict=True):
+        if known:
+            block.add_op(constant := ir.ConstantOp(ArrayValueAttr.of(np.asarray(argument)), type_of(argument)))
+            operands.append(constant)
+        elif isinstance(argument, (tuple, list)):
+            block.add_op(fields := ir.TupleOp([next(given) for _ in argument]))
+            operands.append(fields)
+        else:
+            operands.append(next(given))
+    block.add_op(op := operator_class(operator)(operands, use.attrs))
+    block.add_op(ir.ReturnOp(op))
+
+
+def _known(operator: Operator, use: Drawn) -> list[bool]:
+    """Which arguments are constants of the program: the integers from which the result's shape follows."""
+    types = [type_of(a) for a in use.arguments]
+    if not any(DYNAMIC_INDEX in t.get_shape() for t in _leaves(infer(operator, use.attrs, types))):
+        return [False] * len(types)
+    data = sum(name in ("data", "fill_value") for name in operator.arguments[:1])
+    return [n >= data for n in range(len(types))]
+
+
+def _leaves(type: Attribute) -> list[TensorType[Attribute]]:
+    match type:
+        case TensorType():
+            return [type]
+        case TupleType():
+            return [leaf for field in type.types.data for leaf in _leaves(field)]
+        case _:
+            return []

@@ -1,0 +1,129 @@
+"""Every operator in native code, against the interpreter, on sampled uses: each dtype that its cases draw, compiled at
+the lowest and the highest optimization level.
+
+What is compared is machine code against the operator's meaning in numpy; `test_operators.py` compares that meaning with
+independent references.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from mirstack.dialects.relay.operator import Operator, OpPattern, all_operators
+from relay_cases import CASES, flat, load_cases
+from relay_native import Drawn, compiled, interpret
+
+load_cases()
+
+NOT_NATIVE = {
+    "memory.alloc_storage": "native code plans its memory itself, before it runs",
+    "memory.alloc_tensor": "native code plans its memory itself, before it runs",
+    "memory.kill": "native code plans its memory itself, before it runs",
+    "argwhere": "how many rows the result has depends on values",
+    "unique": "how many elements the results have depends on values",
+}
+"""Operators that only the interpreter runs, each with the reason."""
+
+NATIVE = sorted(all_operators().keys() - NOT_NATIVE.keys())
+
+# Units in the last place. Operators that work element by element are composed of functions that are right to within one,
+# on both sides; those that move elements give the very same. A sum's rounding errors depend on its order and on whether a
+# product is rounded before it is added: they are small against the largest element, whatever a cancelled sum itself is.
+ULPS = 4
+ULPS_OF_LARGEST = 16
+BY_ELEMENT = (OpPattern.ELEMWISE, OpPattern.BROADCAST)
+INTERPOLATES = ("image.", "nn.upsampling", "qnn.", "einsum", "vision.")
+"""How the names of operators begin that are injective to fusion, but compute besides moving elements."""
+
+
+def draws(name: str, examples: int) -> Iterator[Drawn]:
+    """Uses of an operator, one for each case and dtype that `examples` samples bring."""
+    found: dict[tuple[Any, ...], Drawn] = {}
+    cases = CASES.get(name, [])
+    assert cases, f"{name} has no case"
+
+    @settings(
+        max_examples=examples,
+        deadline=None,
+        derandomize=True,
+        database=None,
+        suppress_health_check=(HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large),
+        phases=(Phase.generate,),
+    )
+    @given(st.data())
+    def draw(data: st.DataObject) -> None:
+        case = data.draw(st.sampled_from(cases)) if len(cases) > 1 else cases[0]
+        attrs, arguments = data.draw(case.samples)
+        use = Drawn(case, attrs, tuple(arguments))
+        dtypes = tuple(a.dtype.name for a in flat(arguments)[:1])
+        # The latest, since the first samples are the simplest.
+        found[id(case), *dtypes, attrs.get("dtype")] = use
+
+    draw()
+    yield from found.values()
+
+
+def check(operator: Operator, uses: list[Drawn]) -> None:
+    """Native code gives what the interpreter gives."""
+    for opt_level in (0, 3):
+        for use, got in zip(uses, compiled(operator, uses, opt_level), strict=True):
+            wanted = interpret(operator, use)
+            for a, b in zip(flat(got), flat(wanted), strict=True):
+                assert (a.shape, a.dtype) == (b.shape, b.dtype), f"{operator.name} {use}"
+                if not agree(operator, a, b):
+                    pytest.fail(f"{operator.name} {use} at level {opt_level} gives\n{a}\ninstead of\n{b}")
+
+
+def agree(operator: Operator, got: np.ndarray, wanted: np.ndarray) -> bool:
+    """Whether integers are equal, and floats within a few units in the last place."""
+    if wanted.dtype.kind in "iub":
+        return bool(np.array_equal(got, wanted))
+    eps = float(ml_dtypes.finfo(wanted.dtype).eps)
+    a, b = got.astype(np.float64), wanted.astype(np.float64)
+    size = np.abs(b)
+    if operator.pattern == OpPattern.INJECTIVE and not operator.name.startswith(INTERPOLATES):
+        limit = 0.0 * size
+    elif operator.pattern in BY_ELEMENT:
+        limit = ULPS * eps * size
+    else:
+        limit = ULPS_OF_LARGEST * eps * np.max(size, initial=0.0, where=np.isfinite(size))
+    with np.errstate(invalid="ignore"):
+        return bool(np.all((a == b) | (np.isnan(a) & np.isnan(b)) | (np.abs(a - b) <= limit)))
+
+
+@pytest.mark.parametrize("name", NATIVE)
+def test_native(name: str) -> None:
+    check(all_operators()[name], list(draws(name, 40)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NATIVE)
+def test_native_by_many(name: str) -> None:
+    """More samples, of which the last of each dtype run."""
+    for examples in (150, 300, 600):
+        check(all_operators()[name], list(draws(name, examples)))
+
+
+def test_what_is_not_native_says_why() -> None:
+    table = all_operators()
+    assert {name for name in table if table[name].compute is None} <= NOT_NATIVE.keys() <= table.keys()
+
+
+@pytest.mark.parametrize("opt_level", (0, 3))
+@pytest.mark.parametrize("size", (1, 3, 7, 9, 17, 31, 33))
+def test_bfloat16_of_any_length(size: int, opt_level: int) -> None:
+    """Vectors of bfloat16 whose length is no power of two."""
+    import mirstack
+
+    text = f"def @main(%x: Tensor[({size}), bfloat16]) {{ (copy(%x), abs(%x), reverse(%x, axis=0), where(less(%x, negative(%x)), %x, sum(%x))) }}"
+    x = np.linspace(-2, 2, size).astype(ml_dtypes.bfloat16)
+    got = mirstack.compile(mirstack.parse(text), opt_level=opt_level)(x)
+    wanted = mirstack.compile(mirstack.parse(text), "interp")(x)
+    for a, b in zip(got, wanted, strict=True):
+        np.testing.assert_array_equal(a, b)

@@ -47,6 +47,8 @@ def lowering_passes(options: Options) -> Iterator[ModulePass]:
     yield make("lower-te-to-tir")
     if optimize and "default-schedule" in _PASSES:
         yield make("default-schedule", cpu=options.cpu or "", threads=options.threads or 0)
+    # Reductions of which it is not known that there is something to reduce.
+    yield make("decompose-open-reductions")
     # Blocks to loops and branches, buffers to what is needed of them, vectorized loops to vectors.
     yield make("lower-init-block")
     yield make("plan-and-update-buffer-allocation-location")

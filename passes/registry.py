@@ -74,6 +74,19 @@ PASSES: tuple[Entry, ...] = (
         "passes.relay.to_basic_block_normal_form:ToBasicBlockNormalForm",
         "bind by a let what more than one block uses",
     ),
+    Entry("inline", "passes.relay.inline:Inline", "put functions marked Inline=1 in the place of their calls"),
+    Entry("lambda-lift", "passes.relay.lambda_lift:LambdaLift", "make local functions global, with what they capture"),
+    Entry(
+        "eta-expand",
+        "passes.relay.eta_expand:EtaExpand",
+        "make local functions of constructors and global functions that are values",
+    ),
+    Entry(
+        "split-args",
+        "passes.relay.split_args:SplitArgs",
+        "split concatenations of more tensors than a kernel takes arguments",
+    ),
+    Entry("defuse-ops", "passes.relay.defuse_ops:DefuseOps", "put the operators of Primitive functions back"),
     # TIR.
     Entry("verify-tir", "passes.tir.verify_tir:VerifyTIR", "check the rules that span a whole prim_func"),
     Entry("lower-init-block", "passes.tir.lower_init_block:LowerInitBlock", "T.init to a branch on the reduction axes"),
@@ -100,6 +113,11 @@ PASSES: tuple[Entry, ...] = (
         "default-schedule",
         "passes.tir.default_schedule:DefaultSchedule",
         "tile, vectorize, fuse and parallelize by rules on shape and target",
+    ),
+    Entry(
+        "decompose-open-reductions",
+        "passes.tir.decompose_open_reductions:DecomposeOpenReductions",
+        "reductions over what may be no elements store their first value apart",
     ),
     Entry("vectorize-loop", "passes.tir.vectorize_loop:VectorizeLoop", "vectorized loops to ramps and vectors"),
     # From level to level.

@@ -67,6 +67,9 @@ class Sizing:
                 yield a, b, "eq"
                 yield a, self.emit.int(1), "eq"
                 yield b, self.emit.int(1), "eq"
+            case "expand":
+                yield a, b, "eq"
+                yield a, self.emit.int(1), "eq"
             case "within":
                 yield a, b, "sle"
 

@@ -100,7 +100,9 @@ def _input_symbols(
     for param, tensor in zip(params, inputs, strict=False):
         for axis, (size, extent) in enumerate(zip(param.shape, tensor.shape, strict=True)):
             if not isinstance(size, str) or symbols[size] is not extent:
-                message = f"{callee}: dimension {axis} of '{param.name}' is {{size}}, but must be {{size}}"
+                # The handle of a buffer of symbolic shape is named after it.
+                name = param.name.removeprefix("var_")
+                message = f"{callee}: dimension {axis} of '{name}' is {{size}}, but must be {{size}}"
                 sizing.check(Check("equal", message), extent, sizing.evaluate(size, symbols), op)
     return symbols
 

@@ -6,26 +6,25 @@ symbols, and no choice around the read guards it, the axis may not be longer tha
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 
 from ...dialects.te.builder import Const, Expr, IterVar, Tensor
 from ...dialects.te.tensor import ComputeOp, Read, Reduce
 from .shape_function import Sizes
 
 
-def check_reads(operator: str, arguments: Sequence[Tensor], results: Sequence[Tensor], sizes: Sizes) -> None:
-    """Has the sizes checked of every axis that reads an argument directly, in all that `results` are computed from."""
-    known = set(arguments)
-    for read in _reads(results, known):
+def check_reads(operator: str, arguments: Mapping[Tensor, str], results: Sequence[Tensor], sizes: Sizes) -> None:
+    """`arguments` names the operator's input tensors. Has the sizes checked of every axis that is an index by itself, in all that `results` are computed from."""
+    for read in _reads(results, arguments):
         for axis, (index, dim) in enumerate(zip(read.args, read.tensor.dims, strict=True)):
             if not isinstance(index, IterVar) or (isinstance(index.extent, Const) and isinstance(dim, Const)):
                 continue
-            if read.tensor in known:
-                message = f"{operator}: {{size}} elements are read along dimension {axis} of '{read.tensor.name}', which has {{size}}"
-                sizes.check("within", index.extent, dim, message)
+            name = arguments.get(read.tensor, read.tensor.name)
+            message = f"{operator}: {{size}} elements are read along dimension {axis} of '{name}', which has {{size}}"
+            sizes.check("within", index.extent, dim, message)
 
 
-def _reads(results: Sequence[Tensor], inputs: set[Tensor]) -> Iterator[Read]:
+def _reads(results: Sequence[Tensor], inputs: Container[Tensor]) -> Iterator[Read]:
     """The reads that nothing guards, in the computes behind `results` down to `inputs`; each once."""
     tensors, seen = list(results), set[int]()
     while tensors:

@@ -13,11 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, cast, get_args
+from typing import cast, get_args
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr
 from xdsl.ir import Attribute, Operation
 
+from ...dialects.relay.operators.sizes import ResultShapes, Rule
 from ...dialects.te import builder as te
 from ...dialects.te.builder import Expr, Tensor, Var
 from ...dialects.te.extern import ExternOp
@@ -25,9 +26,6 @@ from ...dialects.te.ops import FuncOp
 from ...dialects.te.tensor import ComputeOp
 from ...support.diagnostics import error_at
 from ..tir.signature import SHAPE
-
-Rule = Literal["equal", "stretch", "within"]
-"""The two sizes are equal; equal or one of them is 1; the first is not above the second."""
 
 
 @dataclass(frozen=True)
@@ -89,12 +87,14 @@ class Sizes:
         self._inputs.add(size)
         return size
 
-    def define(self, tensors: Sequence[Tensor], shapes: Sequence[Sequence[int | Expr]]) -> None:
-        """The free sizes in the tensors' shapes are what `shapes` say (`Operator.extents`)."""
-        for tensor, shape in zip(tensors, shapes, strict=True):
+    def define(self, operator: str, tensors: Sequence[Tensor], results: ResultShapes) -> None:
+        """The free sizes in the tensors' shapes are what `results` says, and what that requires is checked."""
+        for tensor, shape in zip(tensors, results.shapes, strict=True):
             for dim, value in zip(tensor.dims, shape, strict=True):
                 if isinstance(dim, Var) and dim not in self._inputs:
                     self._values.setdefault(dim, te.convert(value))
+        for needed in results.requirements:
+            self.check(needed.rule, needed.left, needed.right, f"{operator}: {needed.message}")
 
     def check(self, rule: Rule, left: int | Expr, right: int | Expr, message: str) -> None:
         """The kernel may run only where two sizes fit; what holds for sure is not checked."""
@@ -102,7 +102,7 @@ class Sizes:
         if a is b or (isinstance(a, te.Const) and isinstance(b, te.Const) and fits(rule, int(a), int(b))):
             return
         # Sizes are compared by identity; two that are equal fit by every rule.
-        if not any(c.rule in (rule, "equal") and {a, b} == {one, other} for c, one, other in self.checks):
+        if not any(c.rule in (rule, "equal") and (a, b) == (one, other) for c, one, other in self.checks):
             self.checks.append((Check(rule, message), a, b))
 
     def name_results(self, results: Sequence[Tensor]) -> None:
@@ -137,6 +137,8 @@ def fits(rule: Rule, left: int, right: int) -> bool:
             return left == right
         case "stretch":
             return left == right or 1 in (left, right)
+        case "expand":
+            return left in (right, 1)
         case "within":
             return left <= right
 

@@ -18,7 +18,7 @@ from ...dialects.relay.operator import OperatorOp
 from ...dialects.te import builder as te
 from ...dialects.te import ops as te_ops
 from ...dialects.te.builder import Tensor
-from ...dialects.te.expr import Expr, ExprLike
+from ...dialects.te.expr import Const, Expr, ExprLike
 from ...dialects.tir.types import type_to_dtype
 from ...support.diagnostics import error_at
 from ..tir.signature import SHAPE
@@ -134,10 +134,25 @@ def _operator(op: OperatorOp, values: dict[SSAValue, Sequence[Tensor]], sizes: S
         sizes.check("stretch" if check.stretches else "equal", size_of(check.left), size_of(check.right), check.message)
     attrs = op.attrs()
     results = operator.compute(attrs, arguments, op.result.type)
-    if operator.extents is not None:
-        sizes.define(results, operator.extents(attrs, arguments, op.result.type))
-    check_reads(operator.name, arguments, results, sizes)
+    if operator.extents is not None and not all(map(_is_static, (*arguments, *results))):
+        sizes.define(operator.name, results, operator.extents(attrs, arguments, op.result.type))
+    check_reads(operator.name, _names(op, values), results, sizes)
     return results
+
+
+def _names(op: OperatorOp, values: dict[SSAValue, Sequence[Tensor]]) -> dict[Tensor, str]:
+    """What the operator calls its input tensors."""
+    names: dict[Tensor, str] = {}
+    for argument, name in zip(op.args, op.OPERATOR.arguments, strict=True):
+        tensors = values[argument]
+        for field, tensor in enumerate(tensors):
+            shown = f"{name.lstrip('*')}[{field}]" if isinstance(argument.type, TupleType) else name
+            names.setdefault(tensor, shown)
+    return names
+
+
+def _is_static(tensor: Tensor) -> bool:
+    return all(isinstance(dim, Const) for dim in tensor.dims)
 
 
 def _scalar(op: relay.ConstantOp) -> Tensor:

@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from xdsl.ir import Attribute
+
 from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
 from . import computes_sort as computes
-from .computes import constant
-from .meanings import Array, arange_along, numpy_type
+from .computes import constant, elementwise
+from .computes_select import argwhere_extents, te_argwhere, te_unique, unique_extents
+from .meanings import Array, arange_along, is_float, numpy_type
 from .relations import (
     ANY,
     axis_of,
+    can_stretch,
     dtype_attr,
     identity,
     known_dim,
@@ -23,6 +27,7 @@ from .relations import (
     tensor_type,
     tuple_type,
 )
+from .sizes import Requirement, ResultShapes
 
 if TYPE_CHECKING:
     import numpy as np
@@ -107,6 +112,13 @@ def te_topk(attrs: Attrs, x: Tensor) -> list[Tensor]:
     return computes.te_topk(attrs, x, count if known is None else min(count, known))
 
 
+def _topk_extents(attrs: Attrs, xs: Sequence[Tensor], out: Attribute) -> ResultShapes:
+    size: Any = xs[0].shape[attrs.axis]
+    count = 1 if attrs.k is None else max(attrs.k, 0)
+    message = f"k is {{size}}, but dimension {attrs.axis % xs[0].ndim} of 'data' is {{size}}"
+    return ResultShapes([t.shape for t in te_topk(attrs, xs[0])], [Requirement("within", count, size, message)])
+
+
 TOPK = (
     attr("k", None, "int", printed=True), attr("axis", -1), attr("ret_type", "both"), attr("is_ascend", False),
     attr("dtype", None, "str"),
@@ -117,6 +129,7 @@ register(
         "topk", ("data",), lambda rel: topk_type(rel, 1 if rel.attrs.k is None else rel.attrs.k), OpPattern.OPAQUE,
         numpy=lambda attrs, x: topk(attrs, x, 1 if attrs.k is None else attrs.k),
         compute=lambda attrs, xs, out: te_topk(attrs, xs[0]),
+        extents=_topk_extents,
         attributes=TOPK,
         doc="The `k` largest (or smallest) elements along `axis` in order, with their indices; all for k below 1.",
     )
@@ -173,6 +186,8 @@ register(
     Operator(
         "argwhere", ("condition",), _argwhere_relation, OpPattern.OPAQUE,
         numpy=lambda attrs, x: np.argwhere(x).astype(np.int32).reshape(-1, x.ndim),
+        compute=lambda attrs, xs, out: [te_argwhere(xs[0], out)],
+        extents=lambda attrs, xs, out: argwhere_extents(xs[0]),
         doc="The index vectors of the elements that are true, in row-major order.",
     )
 )  # fmt: skip
@@ -233,6 +248,8 @@ register(
     Operator(
         "unique", ("data",), _unique_relation, OpPattern.OPAQUE,
         numpy=_unique,
+        compute=lambda attrs, xs, out: te_unique(attrs, xs[0], out),
+        extents=lambda attrs, xs, out: unique_extents(attrs, xs[0]),
         attributes=(attr("sorted", True), attr("return_counts", False)),
         doc="The distinct elements, where each is first, which of them each element is, how many there are, and how often each is.",
     )
@@ -317,14 +334,17 @@ def _einsum_relation(rel: Relation) -> None:
     for letters, field in zip(parsed[0], fields, strict=True):
         for letter, dim in zip(letters, shape_of(field), strict=True):
             before = sizes.get(letter, 1)
-            if before != 1 and dim != 1 and not same_dim(before, dim):
+            if before != 1 and dim != 1 and not can_stretch(before, dim):
                 raise rel.fail(f"einsum: {rel.attrs.equation!r}: the index {letter} is {before} and {dim}", argument=0)
             sizes[letter] = dim if before == 1 else before if dim == 1 else known_dim(before, dim)
     rel.set_result(tensor_type([sizes[c] for c in parsed[1]], fields[0].element_type))
 
 
 def _einsum(attrs: Attrs, xs: Sequence[Array]) -> Array:
-    return np.einsum(attrs.equation, *xs, dtype=xs[0].dtype if xs[0].dtype.kind in "fiub" else None).astype(xs[0].dtype)
+    # Half precision is summed in float32; numpy has no einsum of bfloat16.
+    narrow = is_float(xs[0]) and xs[0].dtype.itemsize < 4
+    wide = [x.astype(np.float32) for x in xs] if narrow else xs
+    return np.einsum(attrs.equation, *wide, dtype=wide[0].dtype).astype(xs[0].dtype)
 
 
 def _te_einsum(attrs: Attrs, xs: Sequence[Tensor]) -> Tensor:
@@ -336,16 +356,20 @@ def _te_einsum(attrs: Attrs, xs: Sequence[Tensor]) -> Tensor:
                 sizes[letter] = dim
     summed = [c for c in sizes if c not in result]
     extents = {c: te.reduce_axis((0, sizes[c]), name=f"k_{c}") for c in summed}
+    dtype = xs[0].dtype
+    wide = "float32" if dtype in ("float16", "bfloat16") else dtype
 
     def body(*i: Any) -> Any:
         at = {**dict(zip(result, i, strict=True)), **extents}
         value: Any = None
         for letters, x in zip(operands, xs, strict=True):
             element = x(*(0 if d == 1 and sizes[c] is not d else at[c] for c, d in zip(letters, x.shape, strict=True)))
+            element = element.astype(wide)
             value = element if value is None else value * element
         return te.sum(value, axis=list(extents.values())) if extents else value
 
-    return te.compute([sizes[c] for c in result], body, name="T_einsum")
+    total = te.compute([sizes[c] for c in result], body, name="T_einsum")
+    return total if wide == dtype else elementwise(lambda e: e.astype(dtype), total, "T_cast")
 
 
 register(

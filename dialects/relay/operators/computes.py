@@ -10,8 +10,6 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 
 if TYPE_CHECKING:
-    from xdsl.ir import Attribute
-
     from ...te import builder as te
     from ...te.builder import Expr, Tensor
     from ..operator import Compute
@@ -40,23 +38,6 @@ def compute_of(name: str) -> Compute:
     return operator.compute
 
 
-def static_shape(type: Attribute) -> tuple[int, ...]:
-    """The shape of a tensor type. Raises MirError where a dimension is unknown."""
-    from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType
-
-    from ....support.diagnostics import error_at
-
-    assert isinstance(type, TensorType)
-    shape: tuple[int, ...] = type.get_shape()
-    if DYNAMIC_INDEX in shape:
-        raise error_at(
-            te.current_location(),
-            "a dimension `?` is known only at run time",
-            "run it with `--target interp`, or give the shape",
-        )
-    return shape
-
-
 def constant(dim: Dim) -> int | None:
     """A dimension's value where it is known at compile time."""
     return dim if isinstance(dim, int) else int(dim) if isinstance(dim, te.Const) else None
@@ -73,14 +54,22 @@ def elementwise(function: Callable[[Expr], Expr], x: Tensor, name: str = "T_elem
 
 
 def broadcast_dims(shapes: Sequence[Sequence[Dim]]) -> list[Dim]:
-    """numpy's broadcast of shapes that are known to fit; of two symbolic sizes the first, assumed not to be a stretched 1."""
+    """numpy's broadcast of shapes that are known to fit."""
     rank = max(map(len, shapes))
     result: list[Dim] = [1] * rank
     for shape in shapes:
         for axis, dim in enumerate(shape, rank - len(shape)):
-            if is_one(result[axis]) or (constant(result[axis]) is None and constant(dim) not in (None, 1)):
-                result[axis] = dim
+            result[axis] = _joined(result[axis], dim)
     return result
+
+
+def _joined(a: Dim, b: Dim) -> Dim:
+    if a is b or is_one(b) or constant(a) not in (None, 1):
+        return a
+    if is_one(a) or constant(b) is not None:
+        return b
+    # Two sizes known only at run time are equal, or one of them is a 1 that is stretched.
+    return te.Select(te.equal(a, 1), b, a)
 
 
 def broadcast_index(x: Tensor, indices: Sequence[Expr], shape: Sequence[Dim]) -> Expr:
@@ -96,7 +85,7 @@ def _stretched(index: Expr, dim: Dim, target: Dim) -> Any:
         return 0
     if constant(dim) is None and dim is not target:
         # A size known only at run time may be 1 and stretch.
-        return te.if_then_else(dim == 1, 0, index)
+        return te.if_then_else(te.equal(dim, 1), 0, index)
     return index
 
 

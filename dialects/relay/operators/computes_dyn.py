@@ -12,13 +12,14 @@ from xdsl.dialects.builtin import TupleType
 from xdsl.ir import Attribute
 
 from ..operator import Attrs, Compute
-from .computes import compute_of, constant, static_shape
+from .computes import compute_of, constant
 from .computes_scatter import te_sparse_to_dense, te_strided_slice
 from .computes_sort import te_topk
 from .image import Crops, as_resize, te_resize
 from .layout import layout
 from .nn_conv import SPATIAL
 from .reshape import te_reshape
+from .sizes import result_shape
 from .transform import te_stretch
 
 if TYPE_CHECKING:
@@ -30,24 +31,24 @@ else:
 
 def reshaped(attrs: Attrs, xs: Sequence[Tensor], out: Attribute) -> list[Tensor]:
     """`dyn.reshape`, `dyn.squeeze`, `dyn.expand_dims`: the elements in their order, in another shape."""
-    return [te_reshape(xs[0], static_shape(out))]
+    return [te_reshape(xs[0], result_shape(out))]
 
 
 def stretched(attrs: Attrs, xs: Sequence[Tensor], out: Attribute) -> list[Tensor]:
     """`dyn.broadcast_to`."""
-    return [te_stretch(xs[0], static_shape(out))]
+    return [te_stretch(xs[0], result_shape(out))]
 
 
 def largest(attrs: Attrs, xs: Sequence[Tensor], out: Attribute) -> list[Tensor]:
     """`dyn.topk`."""
-    shape = static_shape(out.types.data[0] if isinstance(out, TupleType) else out)
+    shape = result_shape(out.types.data[0] if isinstance(out, TupleType) else out)
     axis: int = attrs.axis
     return te_topk(attrs, xs[0], shape[axis])
 
 
 def tiled(attrs: Attrs, xs: Sequence[Tensor], out: Attribute) -> list[Tensor]:
     """`dyn.tile`."""
-    x, shape = xs[0], static_shape(out)
+    x, shape = xs[0], result_shape(out)
 
     def body(*i: Expr) -> Expr:
         own = i[len(shape) - len(x.shape) :]
@@ -58,25 +59,25 @@ def tiled(attrs: Attrs, xs: Sequence[Tensor], out: Attribute) -> list[Tensor]:
 
 def filled(value: int, attrs: Attrs, out: Attribute) -> list[Tensor]:
     """`dyn.zeros` and `dyn.ones`."""
-    return [te.compute(static_shape(out), lambda *i: te.const(value, attrs.dtype or "float32"), name="T_full")]
+    return [te.compute(result_shape(out), lambda *i: te.const(value, attrs.dtype or "float32"), name="T_full")]
 
 
 def full(attrs: Attrs, xs: Sequence[Tensor], out: Attribute) -> list[Tensor]:
     """`dyn.full`."""
     value = xs[0]
-    return [te.compute(static_shape(out), lambda *i: value().astype(attrs.dtype or value.dtype), name="T_full")]
+    return [te.compute(result_shape(out), lambda *i: value().astype(attrs.dtype or value.dtype), name="T_full")]
 
 
 def one_hot(attrs: Attrs, xs: Sequence[Tensor], out: Attribute) -> Sequence[Tensor]:
     """`dyn.one_hot`."""
-    shape = static_shape(out)
+    shape: list[Any] = result_shape(out)
     axis: int = attrs.axis
     return compute_of("one_hot")(Attrs({**attrs, "depth": shape[axis]}), xs[:3], out)
 
 
 def strided_slice(attrs: Attrs, xs: Sequence[Tensor], out: Attribute) -> list[Tensor]:
     """`dyn.strided_slice`."""
-    return [te_strided_slice(xs[0], static_shape(out), xs[1:4], attrs.axes, attrs.slice_mode == "size")]
+    return [te_strided_slice(xs[0], result_shape(out), xs[1:4], attrs.axes, attrs.slice_mode == "size")]
 
 
 def padded(attrs: Attrs, xs: Sequence[Tensor], out: Attribute) -> list[Tensor]:
@@ -100,14 +101,14 @@ def padded(attrs: Attrs, xs: Sequence[Tensor], out: Attribute) -> list[Tensor]:
             inside += [index >= 0, index < dim]
         return te.if_then_else(te.all(*inside), x(*moved), value().astype(x.dtype)) if inside else x()
 
-    return [te.compute(static_shape(out), body, name="T_pad")]
+    return [te.compute(result_shape(out), body, name="T_pad")]
 
 
 def resized(attrs: Attrs, xs: Sequence[Tensor], out: Attribute) -> list[Tensor]:
     """`dyn.image.resize2d`."""
     x, _, roi = xs
     of = layout(attrs.layout)
-    sizes = of.logical(static_shape(out))
+    sizes = of.logical(result_shape(out))
     given = range(4) if constant(roi.shape[0]) == 4 else ()
     crops = Crops(x.shape[of.places("N")[0]], lambda n: n, lambda n: [roi(k).astype("float32") for k in given])
     return [te_resize(x, of, "HW", [sizes["H"], sizes["W"]], attrs, attrs.out_dtype or x.dtype, "resize", crops)]
@@ -119,7 +120,7 @@ def upsampled(rank: int) -> Compute:
 
     def compute(attrs: Attrs, xs: Sequence[Tensor], out: Attribute) -> list[Tensor]:
         of = layout(attrs.layout)
-        sizes = of.logical(static_shape(out))
+        sizes = of.logical(result_shape(out))
         return [te_resize(xs[0], of, axes, [sizes[a] for a in axes], as_resize(attrs), xs[0].dtype, "upsampling")]
 
     return compute
@@ -127,4 +128,4 @@ def upsampled(rank: int) -> Compute:
 
 def sparse_to_dense(attrs: Attrs, xs: Sequence[Tensor], out: Attribute) -> list[Tensor]:
     """`dyn.sparse_to_dense`."""
-    return [te_sparse_to_dense(static_shape(out), *xs[:3])]
+    return [te_sparse_to_dense(result_shape(out), *xs[:3])]

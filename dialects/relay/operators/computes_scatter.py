@@ -95,7 +95,7 @@ def te_scatter_nd(attrs: Attrs, x: Tensor, indices: Tensor, updates: Tensor) -> 
     return _scattered(x, [indices, updates], attrs.mode, updates.shape, place)
 
 
-def te_sparse_to_dense(shape: Sequence[int], indices: Tensor, values: Tensor, default: Tensor) -> Tensor:
+def te_sparse_to_dense(shape: Sequence[Dim], indices: Tensor, values: Tensor, default: Tensor) -> Tensor:
     """`sparse_to_dense`, of a scalar index, of a vector of them, or of rows of index vectors."""
     rank = len(indices.shape)
     depth = (constant(indices.shape[1]) or 0) if rank == 2 else 1
@@ -163,7 +163,7 @@ def te_strided_set(x: Tensor, values: Tensor, begin: Tensor, end: Tensor, stride
 
 
 def te_strided_slice(
-    x: Tensor, shape: Sequence[int], bounds: Sequence[Tensor], axes: Sequence[int] | None, sizes: bool
+    x: Tensor, shape: Sequence[Dim], bounds: Sequence[Tensor], axes: Sequence[int] | None, sizes: bool
 ) -> Tensor:
     """The slice begin:end:strides (`bounds`) of run time, whose shape is known; with `sizes` the ends are sizes."""
     begin, end, strides = bounds

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from xdsl.ir import Attribute
 
 from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
-from .computes import static_shape
 from .elemwise import convert
 from .meanings import Array, is_float, numpy_type
 from .relations import ANY, check_dims, dtype_attr, rank_must_be, shape_of, tensor_type
+from .sizes import Requirement, ResultShapes, result_shape
 
 if TYPE_CHECKING:
     import numpy as np
@@ -93,7 +94,22 @@ def _te_arange(attrs: Attrs, out: Attribute, start: Tensor, stop: Tensor, step: 
     def body(i: Any) -> Any:
         return (start().astype(wide) + i.astype(wide) * step().astype(wide)).astype(attrs.dtype or start.dtype)
 
-    return te.compute(static_shape(out), body, name="T_arange")
+    return te.compute(result_shape(out), body, name="T_arange")
+
+
+def _arange_extents(attrs: Attrs, xs: Sequence[Tensor], out: Attribute) -> ResultShapes:
+    real = any("float" in x.dtype for x in xs)
+    start, stop, step = (x().astype("float64" if real else "int64") for x in xs)
+    one, zero = te.const(1, step.dtype), te.const(0, step.dtype)
+    # A step of 0 is refused; it must not divide.
+    distance = te.Select(te.equal(step, zero), one, step)
+    if real:
+        count = te.ceil((stop - start) / distance).astype("int64")
+    else:
+        count = te.floordiv(stop - start + distance - te.Select(distance > zero, one, zero - one), distance)
+    moves = te.Select(te.equal(step, zero), 0, 1)
+    refused = Requirement("within", 1, moves, "the step must not be 0")
+    return ResultShapes([[te.max(count, te.const(0, "int64"))]], [refused])
 
 
 register(
@@ -101,6 +117,7 @@ register(
         "arange", ("start", "stop", "step"), _arange_relation, OpPattern.OPAQUE,
         numpy=_arange,
         compute=lambda attrs, xs, out: [_te_arange(attrs, out, *xs)],
+        extents=_arange_extents,
         # The first three repeat the arguments, as expressions.
         attributes=(
             attr("start", None, "any"), attr("stop", None, "any"), attr("step", None, "any"), attr("dtype", None, "str"),

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from xdsl.ir import Attribute
 
-from ..operator import Attrs, AttrSpec, Compute, Meaning, Operator, OpPattern, Relation, attr, register
+from ..operator import Attrs, AttrSpec, Compute, Extents, Meaning, Operator, OpPattern, Relation, attr, register
 from . import computes_dyn as computes
+from . import extents_dyn as extents
 from .algorithm import TOPK, topk, topk_type
 from .image import check_resize, check_upsampling, resize, resize_attributes, upsampling, upsampling_attributes
 from .indexing import indices_must_be_integers
@@ -28,6 +29,7 @@ else:
 def length_of(rel: Relation, index: int) -> int:
     """How many numbers the argument `index`, a vector, holds. Fails when that is not known: it is a rank."""
     type = rank_must_be(rel, index, 1)
+    indices_must_be_integers(rel, index)
     count = shape_of(type)[0]
     if count == ANY:
         raise rel.fail(
@@ -48,12 +50,14 @@ def _register(
     relation: Callable[[Relation], None],
     numpy: Meaning,
     compute: Compute,
+    shapes: Extents,
     doc: str,
     *attributes: AttrSpec,
 ) -> None:
     register(
         Operator(
-            name, arguments, relation, OpPattern.OPAQUE, numpy=numpy, compute=compute, attributes=attributes, doc=doc
+            name, arguments, relation, OpPattern.OPAQUE, numpy=numpy, compute=compute, extents=shapes,
+            attributes=attributes, doc=doc,
         )
     )  # fmt: skip
 
@@ -71,7 +75,7 @@ def _of_rank(shape: int, data: int = 0) -> Callable[[Relation], None]:
 _register(
     "dyn.reshape", ("data", "newshape"), _of_rank(1),
     lambda attrs, x, s: x.reshape(new_shape(x.shape, s.tolist(), attrs.allowzero)),
-    computes.reshaped,
+    computes.reshaped, extents.reshaped,
     "`reshape` to a shape that is computed.",
     attr("newshape", None, "ints", printed=True), attr("allowzero", False),
 )  # fmt: skip
@@ -79,7 +83,7 @@ _register(
 _register(
     "dyn.broadcast_to", ("data", "shape"), _of_rank(1),
     lambda attrs, x, s: np.broadcast_to(x, s.tolist()).copy(),
-    computes.stretched,
+    computes.stretched, extents.stretched,
     "`broadcast_to` a shape that is computed.",
     attr("shape", None, "ints", printed=True), attr("dtype", None, "str"),
 )  # fmt: skip
@@ -87,7 +91,7 @@ _register(
 _register(
     "dyn.topk", ("data", "k"), lambda rel: (rel.tensor(1), topk_type(rel, None))[1],
     lambda attrs, x, k: topk(attrs, x, int(k.reshape(-1)[0])),
-    computes.largest,
+    computes.largest, extents.largest,
     "`topk` of a number of elements that is computed.",
     *TOPK,
 )  # fmt: skip
@@ -101,7 +105,7 @@ def _tile_relation(rel: Relation) -> None:
 _register(
     "dyn.tile", ("data", "reps"), _tile_relation,
     lambda attrs, x, reps: np.tile(x, reps.tolist()),
-    computes.tiled,
+    computes.tiled, extents.tiled,
     "`tile` by numbers that are computed.",
     attr("reps", None, "ints", printed=True),
 )  # fmt: skip
@@ -115,7 +119,7 @@ for _name, _value in (("zeros", 0), ("ones", 1)):
     _register(
         f"dyn.{_name}", ("shape",), _filled_relation,
         lambda attrs, s, value=_value: np.full(s.tolist(), value, numpy_type(attrs.dtype or "float32")),
-        lambda attrs, xs, out, value=_value: computes.filled(value, attrs, out),
+        lambda attrs, xs, out, value=_value: computes.filled(value, attrs, out), extents.of_argument(0),
         f"`{_name}` of a shape that is computed.",
         attr("shape", None, "ints", printed=True), attr("dtype", None, "str"),
     )  # fmt: skip
@@ -129,7 +133,7 @@ def _full_relation(rel: Relation) -> None:
 _register(
     "dyn.full", ("fill_value", "shape"), _full_relation,
     lambda attrs, v, s: np.full(s.tolist(), v.astype(numpy_type(attrs.dtype or v.dtype.name))),
-    computes.full,
+    computes.full, extents.of_argument(1),
     "`full` of a shape that is computed.",
     attr("shape", None, "ints", printed=True), attr("dtype", None, "str"),
 )  # fmt: skip
@@ -152,7 +156,7 @@ def _one_hot(attrs: Attrs, indices: Array, on: Array, off: Array, depth: Array) 
 
 _register(
     "dyn.one_hot", ("indices", "on_value", "off_value", "depth"), _one_hot_relation, _one_hot,
-    computes.one_hot,
+    computes.one_hot, extents.one_hot,
     "`one_hot` of a depth that is computed.",
     attr("depth", 1, printed=True), attr("axis", -1), attr("dtype", None, "str"),
 )  # fmt: skip
@@ -171,7 +175,7 @@ def _squeeze_relation(rel: Relation) -> None:
 _register(
     "dyn.squeeze", ("data", "axis"), _squeeze_relation,
     lambda attrs, x, axis: np.squeeze(x, tuple(axis.tolist())),
-    computes.reshaped,
+    computes.reshaped, extents.squeezed,
     "`squeeze` of axes that are computed.",
     attr("axis", None, "ints", printed=True),
 )  # fmt: skip
@@ -190,7 +194,7 @@ def _expand_dims(attrs: Attrs, x: Array, axis: Array) -> Array:
 
 _register(
     "dyn.expand_dims", ("data", "axis"), _expand_dims_relation, _expand_dims,
-    computes.reshaped,
+    computes.reshaped, extents.expanded,
     "`expand_dims` at an axis that is computed.",
     attr("num_newaxis", 1), attr("axis", None, "int"),
 )  # fmt: skip
@@ -217,7 +221,7 @@ def _strided_slice(attrs: Attrs, x: Array, begin: Array, end: Array, strides: Ar
 
 _register(
     "dyn.strided_slice", ("data", "begin", "end", "strides"), _slice_relation, _strided_slice,
-    computes.strided_slice,
+    computes.strided_slice, extents.sliced,
     "`strided_slice` by numbers that are computed.",
     *(attr(s.name, None, "ints") if s.name in ("begin", "end") else s for s in SLICE),
 )  # fmt: skip
@@ -240,7 +244,7 @@ def _pad(attrs: Attrs, x: Array, widths: Array, value: Array) -> Array:
 
 _register(
     "dyn.nn.pad", ("data", "pad_width", "pad_value"), _pad_relation, _pad,
-    computes.padded,
+    computes.padded, extents.padded,
     "`nn.pad` by widths that are computed.",
     attr("pad_mode", "constant"),
 )  # fmt: skip
@@ -264,7 +268,7 @@ def _resize2d(attrs: Attrs, x: Array, size: Array, roi: Array) -> Array:
 
 _register(
     "dyn.image.resize2d", ("data", "size", "roi"), _resize_relation, _resize2d,
-    computes.resized,
+    computes.resized, extents.resized,
     "`image.resize2d` to a size that is computed.",
     attr("size", None, "ints", printed=True), *resize_attributes(2),
 )  # fmt: skip
@@ -292,7 +296,7 @@ def _register_upsampling(name: str, rank: int) -> None:
     _register(
         name, ("data", *(f"scale_{axis.lower()}" for axis in SPATIAL[rank])), _upsampling_relation(rank),
         _upsampling,
-        computes.upsampled(rank),
+        computes.upsampled(rank), extents.upsampled(SPATIAL[rank]),
         f"`{name.removeprefix('dyn.')}` by factors that are computed.",
         *upsampling_attributes(rank),
     )  # fmt: skip
@@ -318,6 +322,6 @@ def _sparse_to_dense(attrs: Attrs, indices: Array, values: Array, default: Array
 _register(
     "dyn.sparse_to_dense", ("sparse_indices", "sparse_values", "default_value", "output_shape"), _sparse_relation,
     _sparse_to_dense,
-    computes.sparse_to_dense,
+    computes.sparse_to_dense, extents.scattered,
     "`sparse_to_dense` of a shape that is computed.",
 )  # fmt: skip

@@ -12,6 +12,7 @@ from .computes import Dim, is_one
 from .meanings import Array, matmul, numpy_type
 from .relations import (
     ANY,
+    can_stretch,
     dtype_attr,
     known_dim,
     multiply_dims,
@@ -111,7 +112,7 @@ def batch_matmul_relation(rel: Relation) -> None:
     a = _swap_last(shape_of(x)) if rel.attrs.transpose_a else shape_of(x)
     b = _swap_last(shape_of(y)) if rel.attrs.transpose_b else shape_of(y)
     both = f"arguments {show_argument(rel, 0)} and {show_argument(rel, 1)}"
-    if not same_dim(a[0], b[0]) and 1 not in (a[0], b[0]):
+    if 1 not in (a[0], b[0]) and not can_stretch(a[0], b[0]):
         raise rel.fail(f"nn.batch_matmul: {both} have {a[0]} and {b[0]} matrices", argument=1)
     if not same_dim(a[2], b[1]):
         raise rel.fail(

@@ -69,6 +69,12 @@ def same_dim(a: int, b: int) -> bool:
     return a in (b, ANY) or b == ANY
 
 
+def can_stretch(a: int, b: int) -> bool:
+    """Whether two dimensions, neither known to be 1, can be equal or one of them turn out to be a 1 to be stretched."""
+    note(a, b, stretches=True)
+    return a in (b, ANY) or b == ANY
+
+
 def known_dim(a: int, b: int) -> int:
     """Of two dimensions that can be equal, the known one."""
     return b if a == ANY else a
@@ -187,8 +193,7 @@ def broadcast_shapes(a: Sequence[int], b: Sequence[int]) -> Shape | int:
             result.append(y)
         elif y == 1:
             result.append(x)
-        elif x in (y, ANY) or y == ANY:
-            note(x, y, stretches=True)
+        elif can_stretch(x, y):
             result.append(known_dim(x, y))
         else:
             return axis

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from xdsl.ir import Attribute
+
 from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
 from .computes import flat_index, is_one, unflatten
 from .relations import ANY, axes_of, axis_of, same_dim, shape_of, show_argument, size_of, tensor_type
+from .sizes import Requirement, ResultShapes, same_elements
 
 if TYPE_CHECKING:
     import numpy as np
@@ -144,12 +147,17 @@ def te_reshape(x: Tensor, shape: Sequence[Any], name: str = "T_reshape") -> Tens
     return te.compute(shape, lambda *i: x(*unflatten(flat_index(i, shape), x.shape)), name=name)
 
 
+def _fitting(x: Tensor, shape: Sequence[Any]) -> ResultShapes:
+    return ResultShapes([shape], [same_elements(x, shape)])
+
+
 def _register_reshape(name: str, resolve: Resolve, doc: str) -> None:
     register(
         Operator(
             name, ("data",), _reshape_relation(resolve), OpPattern.INJECTIVE,
             numpy=lambda attrs, x: x.reshape(resolve(x.shape, attrs.newshape, attrs.allowzero)),
             compute=lambda attrs, xs, out: [te_reshape(xs[0], resolve(xs[0].shape, attrs.newshape, attrs.allowzero))],
+            extents=lambda attrs, xs, out: _fitting(xs[0], resolve(xs[0].shape, attrs.newshape, attrs.allowzero)),
             attributes=(attr("newshape", kind="ints"), attr("allowzero", False)),
             doc=doc,
         )
@@ -189,6 +197,7 @@ register(
         "reshape_like", ("data", "shape_like"), _reshape_like_relation, OpPattern.INJECTIVE,
         numpy=lambda attrs, x, like: x.reshape(_like_shape(attrs, x.shape, like.shape)),
         compute=lambda attrs, xs, out: [te_reshape(xs[0], _like_shape(attrs, xs[0].shape, xs[1].shape))],
+        extents=lambda attrs, xs, out: _fitting(xs[0], _like_shape(attrs, xs[0].shape, xs[1].shape)),
         attributes=(
             attr("lhs_begin", 0), attr("lhs_end", None, "int"), attr("rhs_begin", 0), attr("rhs_end", None, "int"),
         ),
@@ -225,11 +234,22 @@ def _te_squeeze(attrs: Attrs, x: Tensor) -> Tensor:
     return te.compute([x.shape[a] for a in kept], body, name="T_squeeze")
 
 
+def _squeeze_extents(attrs: Attrs, xs: Sequence[Tensor], out: Attribute) -> ResultShapes:
+    shape, kept = xs[0].shape, _squeezed(xs[0].shape, attrs.axis)
+    gone = [
+        Requirement("equal", dim, 1, f"dimension {axis} of 'data' is {{size}}, but must be {{size}} to be dropped")
+        for axis, dim in enumerate(shape)
+        if axis not in kept
+    ]
+    return ResultShapes([[shape[a] for a in kept]], gone)
+
+
 register(
     Operator(
         "squeeze", ("data",), _squeeze_relation, OpPattern.INJECTIVE,
         numpy=lambda attrs, x: np.squeeze(x, None if attrs.axis is None else attrs.axis),
         compute=lambda attrs, xs, out: [_te_squeeze(attrs, xs[0])],
+        extents=_squeeze_extents,
         attributes=(attr("axis", None, "ints"),),
         doc="Without the axes of size 1 (those named, else all).",
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
 from .computes import constant
 from .meanings import Array
-from .relations import ANY, axes_of, same_dim, shape_of, show_argument, tensor_type
+from .relations import ANY, axes_of, shape_of, show_argument, tensor_type
 
 if TYPE_CHECKING:
     import numpy as np
@@ -160,7 +160,7 @@ def _slice_like_relation(rel: Relation) -> None:
     else:
         axes = range(len(shape))
     for axis in axes:
-        if axis >= len(target) or (not same_dim(shape[axis], target[axis]) and shape[axis] < target[axis]):
+        if axis >= len(target) or (ANY not in (shape[axis], target[axis]) and shape[axis] < target[axis]):
             raise rel.fail(
                 f"slice_like: {show_argument(rel, 0)} has fewer elements along axis {axis} than {show_argument(rel, 1)}",
                 argument=1,

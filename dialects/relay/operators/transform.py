@@ -30,6 +30,7 @@ from .relations import (
     tensor_type,
     tuple_type,
 )
+from .sizes import Requirement, ResultShapes
 
 if TYPE_CHECKING:
     import numpy as np
@@ -230,6 +231,20 @@ def _te_split(attrs: Attrs, x: Tensor) -> list[Tensor]:
     return [part(number, low, high) for number, (low, high) in enumerate(itertools.pairwise(edges))]
 
 
+def _split_extents(attrs: Attrs, xs: Sequence[Tensor], out: Attribute) -> ResultShapes:
+    x, parts = xs[0], cast("int | tuple[int, ...]", attrs.indices_or_sections)
+    axis: int = attrs.axis % len(x.shape)
+    size: Any = x.shape[axis]
+    if isinstance(parts, int):
+        rest = size % parts if isinstance(size, int) else te.floormod(size, parts)
+        message = f"dimension {axis} of 'data' leaves {{size}} when it is divided by {parts}"
+        needed = Requirement("equal", rest, 0, message)
+    else:
+        message = f"the last position is {{size}}, but dimension {axis} of 'data' is {{size}}"
+        needed = Requirement("within", max(parts, default=0), size, message)
+    return ResultShapes([part.shape for part in _te_split(attrs, x)], [needed])
+
+
 register(
     Operator(
         "split", ("data",), _split_relation, OpPattern.INJECTIVE,
@@ -238,6 +253,7 @@ register(
             for low, high in _sections(attrs, x.shape[attrs.axis])
         ),
         compute=lambda attrs, xs, out: _te_split(attrs, xs[0]),
+        extents=_split_extents,
         attributes=(attr("indices_or_sections", kind="any"), attr("axis", 0)),
         doc="A tuple of parts along `axis`: so many equal ones, or cut at the positions of a list.",
     )

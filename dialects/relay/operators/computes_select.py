@@ -1,0 +1,115 @@
+"""TE computes of operators that select elements, of which the number is known only when they have been looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from xdsl.dialects.builtin import TupleType
+from xdsl.ir import Attribute
+
+from ..operator import Attrs
+from .computes_sort import comes_first, loops, te_order
+from .sizes import ResultShapes, result_shape
+
+if TYPE_CHECKING:
+    from ...te import builder as te
+    from ...te.builder import Buffer, Expr, Tensor
+else:
+    from ._lazy import te
+
+
+def _is_true(x: Expr) -> Expr:
+    return x if x.dtype == "bool" else te.not_equal(x, te.const(0, x.dtype))
+
+
+def te_argwhere(x: Tensor, out: Attribute) -> Tensor:
+    """`argwhere`."""
+    shape = result_shape(out)
+    if not x.shape:
+        return te.compute(shape, lambda *i: te.const(0, "int32"), name="T_argwhere")
+
+    def statements(ins: Sequence[Buffer], outs: Sequence[Buffer]) -> Any:
+        (data,), (found, cursor) = ins, outs
+        ib = te.ir_builder.create()
+        row = ib.buffer_ptr(cursor)
+        row[0] = 0
+        with loops(ib, x.shape) as at, ib.if_scope(_is_true(data[tuple(at)])):
+            for axis, index in enumerate(at):
+                ib.emit(found.vstore((row[0], axis), index.astype("int32")))
+            row[0] = row[0] + 1
+        return ib.get()
+
+    found, _ = te.extern([shape, (1,)], [x], statements, name="argwhere", dtype="int32")
+    return found
+
+
+def argwhere_extents(x: Tensor) -> ResultShapes:
+    """As many rows as there are elements that are true."""
+    axes = [te.reduce_axis((0, dim), name=f"k{axis}") for axis, dim in enumerate(x.shape)]
+
+    def element() -> Any:
+        counted = _is_true(x(*axes)).astype("int64")
+        return te.sum(counted, axis=axes) if axes else counted
+
+    return ResultShapes([[te.compute((), element, name="count")(), len(axes)]])
+
+
+def te_unique(attrs: Attrs, x: Tensor, out: Attribute) -> list[Tensor]:
+    """`unique`: the groups of equal elements stand together in sorted order; each group gets its place in the result."""
+    assert isinstance(out, TupleType)
+    (count,), (size,) = result_shape(out.types.data[0]), x.shape
+    order = te_order(x, 0, True)
+
+    def statements(ins: Sequence[Buffer], outs: Sequence[Buffer]) -> Any:
+        (data, sorted_), (values, first, inverse, number, counts, group, start, length, place, cursor) = ins, outs
+        ib = te.ir_builder.create()
+        at = ib.buffer_ptr(cursor)
+        at[0] = te.const(-1, "int32")
+        with ib.for_range(0, size, "k") as k, ib.if_scope(_begins(data, sorted_, k)):
+            at[0] = at[0] + 1
+            ib.emit(start.vstore(at[0], sorted_[k]))
+            ib.emit(length.vstore(at[0], 0))
+        at[0] = te.const(-1, "int32")
+        with ib.for_range(0, size, "k") as k:
+            with ib.if_scope(_begins(data, sorted_, k)):
+                at[0] = at[0] + 1
+            ib.emit(group.vstore(sorted_[k], at[0]))
+            ib.emit(length.vstore(at[0], length[at[0]] + 1))
+        if attrs.sorted:
+            with ib.for_range(0, count, "g") as g:
+                ib.emit(place.vstore(g, g.astype("int32")))
+        else:
+            at[0] = te.const(0, "int32")
+            with ib.for_range(0, size, "k") as k, ib.if_scope(te.equal(start[group[k]], k.astype("int32"))):
+                ib.emit(place.vstore(group[k], at[0]))
+                at[0] = at[0] + 1
+        with ib.for_range(0, size, "k") as k:
+            ib.emit(inverse.vstore(k, place[group[k]]))
+        with ib.for_range(0, count, "g") as g:
+            ib.emit(values.vstore(place[g], data[start[g]]))
+            ib.emit(first.vstore(place[g], start[g]))
+            ib.emit(counts.vstore(place[g], length[g]))
+        ib.emit(number.vstore(0, te.convert(count).astype("int32")))
+        return ib.get()
+
+    shapes = [(count,), (count,), (size,), (1,), (count,), (size,), (size,), (size,), (size,), (1,)]
+    dtypes = [x.dtype, *["int32"] * (len(shapes) - 1)]
+    results = te.extern(shapes, [x, order], statements, name="unique", dtype=dtypes)
+    return list(results[: len(out.types.data)])
+
+
+def _begins(data: Any, order: Any, k: Expr) -> Expr:
+    """Whether element k in sorted order is the first of its group; NaNs are one group."""
+    return te.if_then_else(
+        te.equal(k, 0), te.const(1, "bool"), comes_first(data[order[k - 1]], data[order[k]], ascending=True)
+    )
+
+
+def unique_extents(attrs: Attrs, x: Tensor) -> ResultShapes:
+    """As many as there are groups of equal elements."""
+    order = te_order(x, 0, True)
+    k = te.reduce_axis((0, x.shape[0]), name="k")
+    count = te.compute((), lambda: te.sum(_begins(x, order, k).astype("int64"), axis=k), name="count")()
+    counts = [[count]] if attrs.return_counts else []
+    return ResultShapes([[count], [count], x.shape, [1], *counts])

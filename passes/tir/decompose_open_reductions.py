@@ -1,0 +1,52 @@
+"""The pass `decompose-open-reductions`: a reduction over no elements at all still gives its first value.
+
+`T.init` runs with the first element that is reduced. Where the number of elements is known only at run time, and may be 0,
+the first value is stored by a block of its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from ...dialects import tir
+from ..schedule import Schedule
+from ..schedule.handles import BlockRV
+from ..schedule.structure import const_int, loops_above
+from .rewriting import ops_of, prim_funcs
+
+
+def _outermost(block: tir.BlockOp) -> int | None:
+    """The place among the block's loops of the first that carries a reduction of unknown extent; None where none does."""
+    reduced = {binding for kind, binding in zip(block.iter_types.data, block.bindings, strict=True) if kind.data == "R"}
+    opened = any(
+        kind.data == "R" and const_int(extent) is None
+        for kind, extent in zip(block.iter_types.data, block.dom_extents, strict=True)
+    )
+    if not opened:
+        return None
+    return next((place for place, loop in enumerate(loops_above(block)) if loop.loop_var in reduced), None)
+
+
+@dataclass(frozen=True)
+class DecomposeOpenReductions(ModulePass):
+    """Gives the init of a reduction a block of its own where a reduced extent is symbolic."""
+
+    name = "decompose-open-reductions"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Decomposes every such reduction of the module whose reduced loops stand inside all others of its block."""
+        schedule: Schedule | None = None
+        for function in prim_funcs(op):
+            for init in ops_of(function, tir.InitOp):
+                block = init.parent_op()
+                if not isinstance(block, tir.BlockOp) or (place := _outermost(block)) is None:
+                    continue
+                schedule = schedule or Schedule(op)
+                schedule.work_on(function.sym_name.data)
+                handle = schedule.state.handle(block)
+                assert isinstance(handle, BlockRV)
+                schedule.decompose_reduction(handle, schedule.get_loops(handle)[place])

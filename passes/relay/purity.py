@@ -10,6 +10,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from ...dialects.relay import ir
 from ...support.walk import walk_ops
 from ..common.effects import Effect, Effects
+from .rewriting import inner_first
 
 Callees = frozenset["ir.FnOp | ir.FuncOp"]
 """The functions that a value may be; constructors, whose calls do nothing else, are left out."""
@@ -72,7 +73,7 @@ class CallGraph:
                     if inner is not None:
                         self._home[block] = inner
         # Branches before what they give, operands before their users.
-        for op in _branches_first(root):
+        for op in inner_first(root):
             self._visit(op)
 
     def callees(self, op: ir.CallOp | ir.CallGlobalOp) -> Callees | None:
@@ -147,19 +148,3 @@ def _top_level(root: Operation) -> Iterable[Operation]:
 def _returned_values(op: Operation) -> list[SSAValue]:
     ends = [region.block.last_op for region in op.regions]
     return [end.value for end in ends if isinstance(end, ir.ReturnOp)]
-
-
-def _branches_first(root: Operation) -> list[Operation]:
-    """Every op inside `root`, in program order, each behind the ops of its regions."""
-    order: list[Operation] = []
-    pending: list[tuple[Operation, bool]] = [(root, False)]
-    while pending:
-        op, done = pending.pop()
-        if done or not op.regions:
-            order.append(op)
-            continue
-        pending.append((op, True))
-        pending += [
-            (inner, False) for r in reversed(op.regions) for b in reversed(r.blocks) for inner in reversed(b.ops)
-        ]
-    return order

@@ -9,6 +9,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...dialects.relay import ir
+from ...dialects.relay.leaves import place_leaves as place_leaves
 from ...support.walk import walk_ops
 
 
@@ -124,13 +125,17 @@ def erase_lets(root: Operation, lets: Sequence[ir.LetOp]) -> None:
         let.erase()
 
 
-def place_leaves(op: Operation) -> None:
-    """Moves the constants and names of functions that only `op` uses to right before it, where the text writes them in place."""
-    before = op
-    for operand in reversed(op.operands):
-        leaf = operand.owner
-        if isinstance(leaf, ir.LEAVES) and leaf.parent is op.parent and operand.has_one_use():
-            if before.prev_op is not leaf:
-                leaf.detach()
-                Rewriter.insert_op(leaf, InsertPoint.before(before))
-            before = leaf
+def inner_first(root: Operation) -> list[Operation]:
+    """Every op inside `root`, in program order, each behind the ops of its regions."""
+    order: list[Operation] = []
+    pending: list[tuple[Operation, bool]] = [(root, False)]
+    while pending:
+        op, done = pending.pop()
+        if done or not op.regions:
+            order.append(op)
+            continue
+        pending.append((op, True))
+        pending += [
+            (inner, False) for r in reversed(op.regions) for b in reversed(r.blocks) for inner in reversed(b.ops)
+        ]
+    return order

@@ -25,10 +25,10 @@ OUTPUTS_CHANGE: dict[str, str] = {
 MISSING = {
     "alter-op-layout", "backward-fold-scale-axis", "canonicalize-cast", "canonicalize-ops",
     "combine-parallel-batch-matmul", "combine-parallel-conv2d", "combine-parallel-dense", "convert-layout",
-    "defunctionalization", "defuse-ops", "div-to-mul", "eta-expand", "fake-quantization-to-integer", "fast-math",
-    "first-order-gradient", "flatten-atrous-conv", "fold-constant", "fold-explicit-padding", "forward-fold-scale-axis",
-    "inline", "lambda-lift", "legalize", "partial-evaluate", "qnn-canonicalize-ops", "qnn-legalize", "simplify-expr",
-    "simplify-inference", "split-args", "to-mixed-precision",
+    "defunctionalization", "div-to-mul", "fake-quantization-to-integer", "fast-math", "first-order-gradient",
+    "flatten-atrous-conv", "fold-constant", "fold-explicit-padding", "forward-fold-scale-axis", "legalize",
+    "partial-evaluate", "qnn-canonicalize-ops", "qnn-legalize", "simplify-expr", "simplify-inference",
+    "to-mixed-precision",
 }  # fmt: skip
 
 FOLDERS = sorted(path for path in corpus_dir("relay_passes").iterdir() if path.is_dir())

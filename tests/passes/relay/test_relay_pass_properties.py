@@ -22,6 +22,11 @@ LINEAR = [
     "to-graph-normal-form",
     "to-basic-block-normal-form",
     "fuse-ops",
+    "fuse-ops,defuse-ops",
+    "inline",
+    "lambda-lift",
+    "eta-expand{expand-constructor=true expand-global-var=true}",
+    "split-args{max-function-args=3}",
 ]
 
 IDEMPOTENT = [*LINEAR]

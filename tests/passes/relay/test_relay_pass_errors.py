@@ -1,0 +1,55 @@
+"""What passes on Relay refuse, and how they say it."""
+
+from __future__ import annotations
+
+import pytest
+from mirstack.dialects.relay.ir import CallGlobalOp, GlobalRefOp
+from mirstack.dialects.relay.types import UNKNOWN, FuncType, RefType, TypeVarType
+from mirstack.parser import parse_mir
+from mirstack.passes.relay import inline
+from mirstack.passes.relay.eta_expand import EtaExpand
+from mirstack.passes.relay.generics import type_arguments, type_variables
+from mirstack.support.diagnostics import MirError
+from mirstack.support.walk import walk_ops
+from xdsl.context import Context
+from xdsl.dialects.builtin import TensorType, f32
+
+F32 = TensorType(f32, [])
+
+
+def test_inline_bounds_growth(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sixty steps of two calls each would be 2**60 copies."""
+    steps = "".join(
+        f"def @f{i}(%x: float32, Inline=1) -> float32 {{ add(@f{i - 1}(%x), @f{i - 1}(%x)) }}\n" for i in range(1, 60)
+    )
+    module = parse_mir(f"def @f0(%x: float32, Inline=1) -> float32 {{ exp(%x) }}\n{steps}", "steps.mir")
+    monkeypatch.setattr(inline, "MOST_OPS", 500)
+    with pytest.raises(
+        MirError, match=r"steps.mir:\d+:\d+: error: inlining @f\d+ here makes more than 500 ops"
+    ) as error:
+        inline.Inline().apply(Context(), module)
+    assert "take Inline=1 from one of them" in str(error.value)
+
+
+def test_eta_expand_needs_types() -> None:
+    module = parse_mir("def @f(%x: float32) { exp(%x) } def @g() { (@f, 1f) }", "eta.mir")
+    ref = next(op for op in walk_ops(module) if isinstance(op, GlobalRefOp))
+    ref.result._type = UNKNOWN  # pyright: ignore[reportPrivateUsage]
+    with pytest.raises(
+        MirError, match="the type of this function is not known\nnote: run infer-type before eta-expand"
+    ):
+        EtaExpand(expand_global_var=True).apply(Context(), module)
+
+
+def test_type_arguments() -> None:
+    generic = FuncType.get([TypeVarType.get("A"), RefType(TypeVarType.get("B"))], TypeVarType.get("A"), ["A", "B"])
+    where = CallGlobalOp("f", [])
+    assert type_arguments(generic, [F32, RefType(F32)], F32, where) == {"A": F32, "B": F32}
+    assert type_arguments(FuncType.get([F32], F32), [F32], F32, where) == {}
+    with pytest.raises(MirError, match="the call does not fit the function's type: a reference against a scalar"):
+        type_arguments(generic, [F32, F32], F32, where)
+
+
+def test_type_variables() -> None:
+    a, b = TypeVarType.get("A"), TypeVarType.get("B")
+    assert type_variables([RefType(b), FuncType.get([a], b, ["A"]), F32, a]) == ["B", "A"]

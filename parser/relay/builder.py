@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, NoneType, StringAttr, 
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 
 from ...dialects.relay import ir
+from ...dialects.relay.leaves import place_all_leaves
 from ...dialects.relay.patterns import ConstructorPattern, TuplePattern, VarPattern, WildcardPattern
 from ...dialects.relay.types import UNKNOWN, RefType
 from ...support.words import counted
@@ -79,7 +80,7 @@ class Builder(CallReader):
         region = self._close(body)
         self.drop_type_vars(head.type_names)
         self.scopes.forget()
-        return ir.FuncOp.create(
+        function = ir.FuncOp.create(
             properties={
                 "sym_name": StringAttr(head.name),
                 "param_names": array_of(head.params),
@@ -90,6 +91,8 @@ class Builder(CallReader):
             regions=[region],
             location=self.at(head.token),
         )
+        place_all_leaves(function)
+        return function
 
     def on_function_head(
         self, define: int, name: int, type_names: list[str], _: int, params: Params, __: int, result: Attribute
@@ -187,9 +190,11 @@ class Builder(CallReader):
         self.scopes.forget()
         properties = {name: fn.properties[name] for name in ("param_names", "type_params", "attrs", "ret_type")}
         region = fn.detach_region(fn.body)
-        return ir.FuncOp.create(
+        function = ir.FuncOp.create(
             properties={"sym_name": StringAttr("main"), **properties}, regions=[region], location=fn.location
         )
+        place_all_leaves(function)
+        return function
 
     # Blocks and statements -----------------------------------------------------------------------------------------
 

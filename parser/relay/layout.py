@@ -1,7 +1,9 @@
 """Before printing: what is written inside another expression, and which number `%N` each other value gets.
 
-A value is written in place where reading the text again gives the same op at the same place: a leaf (a constant, `@f`)
-right before its only user, and what a `let` binds or a block returns right before that. Everything else is bound, `%N`.
+A leaf (a constant, `@f`) with one user is written in it, wherever its op stands: it computes nothing, so its place is of no
+account, and reading puts it right before the user. Any other value is written in place where reading the text again gives
+the same op at the same place: right before the `let` that binds it, or at the end of the block that returns it. Everything
+else is bound, `%N`.
 The numbers are those that TVM gives: in the order in which a walk from each result meets values, bodies of functions
 before the arguments of their calls.
 """
@@ -20,31 +22,28 @@ def inlined(block: Block) -> set[Operation]:
     """The ops of a block, not of its regions, that are written where their value is used."""
     found: set[Operation] = set()
     op = block.first_op
+    # The op before, not counting the leaves that are written in place: reading puts those before their users.
+    before: Operation | None = None
     while op is not None:
-        _inline_operands(op, found)
+        if _in_place(op):
+            found.add(op)
+        else:
+            if (
+                isinstance(op, ir.LetOp | ir.ReturnOp)
+                and before is not None
+                and op.operands[0].owner is before
+                and not isinstance(before, (*LEAVES, ir.LetOp))
+                and _has_one_use(before)
+            ):
+                found.add(before)
+            before = op
         op = op.next_op
     return found
 
 
-def _inline_operands(op: Operation, found: set[Operation]) -> None:
-    before = op.prev_op
-    if before is None:
-        return
-    if isinstance(op, ir.LetOp | ir.ReturnOp):
-        owner = op.operands[0].owner
-        if owner is before and not isinstance(owner, (*LEAVES, ir.LetOp)) and _has_one_use(before):
-            found.add(before)
-            # A loop of `let x = let …` cannot be: what is inlined here is an ordinary op, whose leaves stand before it.
-            return
-    for operand in reversed(op.operands):
-        if not isinstance(operand, OpResult) or not isinstance(operand.owner, LEAVES):
-            continue
-        if operand.owner is not before or not _has_one_use(before):
-            continue
-        found.add(before)
-        before = before.prev_op
-        if before is None:
-            return
+def _in_place(op: Operation) -> bool:
+    """Whether an op is a leaf with one user, in whose text it stands."""
+    return isinstance(op, LEAVES) and _has_one_use(op)
 
 
 def _has_one_use(op: Operation) -> bool:
@@ -75,7 +74,7 @@ class Numbering:
             op = op.next_op
         op = block.first_op
         while op is not None:
-            if op.results and op not in self._visited and not isinstance(op, ir.LetOp):
+            if op.results and op not in self._visited and not isinstance(op, ir.LetOp) and not _in_place(op):
                 self._expand(op)
                 self._number(op.results[0])
             op = op.next_op

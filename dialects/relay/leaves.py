@@ -1,0 +1,28 @@
+"""Where leaves stand: constants and names of functions, which compute nothing and which text writes in their only user."""
+
+from __future__ import annotations
+
+from xdsl.ir import Operation
+
+from ...support.walk import walk_ops
+from . import ir
+
+
+def place_leaves(op: Operation) -> None:
+    """Moves the leaves that only `op` uses to right before it, in the order of its operands."""
+    before = op
+    for operand in reversed(op.operands):
+        leaf = operand.owner
+        if isinstance(leaf, ir.LEAVES) and operand.has_one_use():
+            block = before.parent
+            if before.prev_op is not leaf and block is not None:
+                leaf.detach()
+                block.insert_op_before(leaf, before)
+            before = leaf
+
+
+def place_all_leaves(root: Operation) -> None:
+    """`place_leaves` for every op inside `root`; linear, as each leaf is moved once at most."""
+    for op in walk_ops(root):
+        if op.operands:
+            place_leaves(op)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
 from .computes import elementwise
 from .meanings import Array, as_float, erf, is_float, larger, numpy_type, round_half_away, smaller
-from .relations import TypeRelation, dtype_attr, identity, same_shape, shape_of, tensor_type
+from .relations import TypeRelation, dtype_attr, dtype_of, identity, same_shape, shape_of, tensor_type
 
 if TYPE_CHECKING:
     import numpy as np
@@ -192,7 +192,7 @@ def _reinterpret_relation(rel: Relation) -> None:
     dtype = dtype_attr(rel, "dtype", data.element_type)
     if bits(data.element_type) != bits(dtype):
         raise rel.fail(
-            f"reinterpret: {rel.attrs.dtype} is not as wide as {tensor_type((), data.element_type).element_type}",
+            f"reinterpret: {rel.attrs.dtype} is not as wide as {dtype_of(data)}",
             "reinterpret keeps the bits of each element; cast converts its value",
         )
     rel.set_result(tensor_type(shape_of(data), dtype))

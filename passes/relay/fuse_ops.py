@@ -18,9 +18,10 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...dialects.relay.ir import CallOp, ConstantOp, FnOp, FuncOp, LetOp, ReturnOp, TupleGetItemOp, TupleOp
-from ...dialects.relay.operator import OperatorOp, OpPattern
+from ...dialects.relay.operator import OperatorOp, OpPattern, is_operator
 from ...dialects.relay.types import FuncType
 from .post_dominators import PostDominatorTree
+from .rewriting import replace
 
 # Scalars of these types are written into the fused function; others would only lengthen its text.
 _INLINE_CONSTANTS = ("bool", "int32", "int64", "float32", "float64")
@@ -275,7 +276,11 @@ def _fuse_block(block: Block, opt_level: int, max_depth: int) -> None:
     partition.run(opt_level)
     members: dict[_Group, list[Operation]] = {}
     for number, op in enumerate(graph.ops):
-        members.setdefault(partition.groups[number].root(), []).append(op)
+        if isinstance(op, OperatorOp) and is_operator(op, "annotation.stop_fusion"):
+            # It has kept apart what stands on its sides, which is all that it is for.
+            replace(op, op.args[0])
+        else:
+            members.setdefault(partition.groups[number].root(), []).append(op)
     for ops in members.values():
         if isinstance(ops[-1], OperatorOp) or (len(ops) > 1 and any(isinstance(op, OperatorOp) for op in ops)):
             outline(ops)

@@ -1,0 +1,176 @@
+"""Signals: Fourier transforms, whole and of windows that slide along."""
+
+from __future__ import annotations
+
+from math import pi, sqrt
+from typing import TYPE_CHECKING, Any
+
+from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
+from .computes import constant
+from .meanings import Array, is_float
+from .relations import (
+    ANY,
+    dtype_of,
+    known_dim,
+    rank_at_least,
+    rank_must_be,
+    same_dim,
+    same_dtype,
+    shape_of,
+    show_argument,
+    tensor_type,
+    tuple_type,
+)
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from ...te import builder as te
+    from ...te.builder import Expr, Tensor
+else:
+    from ._lazy import np, te
+
+
+def _float_must_be(rel: Relation, index: int) -> None:
+    if "float" not in dtype_of(rel.tensor(index)):
+        raise rel.fail(
+            f"{rel.operator.name}: {show_argument(rel, index)} must be of a floating-point dtype", argument=index
+        )
+
+
+def _angle(turn: Expr, size: Any, dtype: str) -> Expr:
+    """2π · turn / size of an integer, taken modulo the size first, so that no rounding grows with it."""
+    turn, whole = turn.astype("int64"), size if isinstance(size, int) else size.astype("int64")
+    part = te.floormod(turn, te.const(whole, "int64") if isinstance(whole, int) else whole).astype(dtype)
+    return (
+        part * te.const(2 * pi, dtype) / (te.const(float(size), dtype) if isinstance(size, int) else size.astype(dtype))
+    )
+
+
+def _wide(dtype: str) -> str:
+    return dtype if dtype in ("float32", "float64") else "float32"
+
+
+def _dft_relation(rel: Relation) -> None:
+    real, imaginary = rank_at_least(rel, 0, 1), rel.tensor(1)
+    same_dtype(rel, 0, 1)
+    _float_must_be(rel, 0)
+    a, b = shape_of(real), shape_of(imaginary)
+    if len(a) != len(b) or not all(map(same_dim, a, b)):
+        raise rel.fail(
+            f"{rel.operator.name}: {show_argument(rel, 0)} and {show_argument(rel, 1)} must have the same shape",
+            argument=1,
+        )
+    result = tensor_type(map(known_dim, a, b), real.element_type)
+    rel.set_result(tuple_type([result, result]))
+
+
+def _dft(attrs: Attrs, real: Array, imaginary: Array) -> tuple[Array, Array]:
+    signal = real.astype(np.complex128) + 1j * imaginary.astype(np.complex128)
+    result = np.fft.ifft(signal) if attrs.inverse else np.fft.fft(signal)
+    return result.real.astype(real.dtype), result.imag.astype(real.dtype)
+
+
+def _te_dft(attrs: Attrs, real: Tensor, imaginary: Tensor) -> list[Tensor]:
+    size, dtype = real.shape[-1], _wide(real.dtype)
+
+    def part(is_real: bool) -> Tensor:
+        k = te.reduce_axis((0, size), name="k")
+
+        def element(*i: Expr) -> Any:
+            angle = _angle(i[-1].astype("int64") * k.astype("int64"), size, dtype)
+            cosine = te.cos(angle)
+            sine = te.sin(angle) if attrs.inverse else te.const(0.0, dtype) - te.sin(angle)
+            a, b = (x(*i[:-1], k).astype(dtype) for x in (real, imaginary))
+            return te.sum(a * cosine - b * sine if is_real else a * sine + b * cosine, axis=k)
+
+        total = te.compute(real.shape, element, name="T_dft")
+        count = te.const(float(size), dtype) if isinstance(size, int) else size.astype(dtype)
+        if attrs.inverse:
+            return te.compute(real.shape, lambda *i: (total(*i) / count).astype(real.dtype), name="T_dft_scaled")
+        return te.compute(real.shape, lambda *i: total(*i).astype(real.dtype), name="T_dft_cast")
+
+    return [part(True), part(False)]
+
+
+register(
+    Operator(
+        "dft", ("re_data", "im_data"), _dft_relation, OpPattern.OPAQUE,
+        numpy=_dft,
+        compute=lambda attrs, xs, out: _te_dft(attrs, *xs),
+        attributes=(attr("inverse", False),),
+        doc="The discrete Fourier transform of a complex signal along the last axis, or the inverse: real and imaginary part.",
+        source="https://numpy.org/doc/stable/reference/routines.fft.html",
+    )
+)  # fmt: skip
+
+
+def _stft_relation(rel: Relation) -> None:
+    data, window, attrs = rank_must_be(rel, 0, 1, 2), rank_must_be(rel, 1, 1), rel.attrs
+    _float_must_be(rel, 0)
+    name, size = rel.operator.name, shape_of(window)[0]
+    if min(attrs.n_fft, attrs.hop_length, attrs.win_length) < 1 or attrs.win_length > attrs.n_fft:
+        raise rel.fail(
+            f"{name}: n_fft={attrs.n_fft}, hop_length={attrs.hop_length} and win_length={attrs.win_length} must be positive,"
+            " win_length not above n_fft"
+        )
+    if size != ANY and size < attrs.win_length:
+        raise rel.fail(
+            f"{name}: {show_argument(rel, 1)} has fewer elements than win_length={attrs.win_length}", argument=1
+        )
+    *batch, length = shape_of(data)
+    if length != ANY and length < attrs.n_fft:
+        raise rel.fail(f"{name}: {show_argument(rel, 0)} is shorter than a window of n_fft={attrs.n_fft}", argument=0)
+    frames = ANY if length == ANY else (length - attrs.n_fft) // attrs.hop_length + 1
+    rel.set_result(tensor_type([*batch, _frequencies(attrs), frames, 2], data.element_type))
+
+
+def _frequencies(attrs: Attrs) -> int:
+    return attrs.n_fft // 2 + 1 if attrs.onesided else attrs.n_fft
+
+
+def _stft(attrs: Attrs, x: Array, window: Array) -> Array:
+    width: int = attrs.win_length
+    frames = np.lib.stride_tricks.sliding_window_view(x, attrs.n_fft, axis=-1)[..., :: attrs.hop_length, :width]
+    wide = np.promote_types(x.dtype, np.float32) if is_float(x) else np.dtype(np.float32)
+    turns = np.outer(np.arange(_frequencies(attrs)), np.arange(width)) % width
+    waves = np.exp(-2j * pi * turns / width) * window[:width].astype(wide)
+    result = np.einsum("...fw,rw->...rf", frames.astype(np.float64), waves)
+    result = result / sqrt(attrs.n_fft) if attrs.normalized else result
+    return np.stack([result.real, result.imag], -1).astype(x.dtype)
+
+
+def _te_stft(attrs: Attrs, x: Tensor, window: Tensor) -> Tensor:
+    dtype, width = _wide(x.dtype), attrs.win_length
+    *batch, length = x.shape
+    known = constant(length)
+    span = length - attrs.n_fft if known is None else known - attrs.n_fft
+    frames = span // attrs.hop_length + 1 if isinstance(span, int) else te.floordiv(span, attrs.hop_length) + 1
+    k = te.reduce_axis((0, width), name="k")
+
+    def element(*i: Expr) -> Any:
+        *place, row, frame, part = i
+        angle = _angle(row * k, width, dtype)
+        wave = te.Select(part.equal(0), te.cos(angle), te.const(0.0, dtype) - te.sin(angle))
+        value = x(*place, frame * attrs.hop_length + k).astype(dtype) * window(k).astype(dtype)
+        return te.sum(value * wave, axis=k)
+
+    shape = [*batch, _frequencies(attrs), frames, 2]
+    total = te.compute(shape, element, name="T_stft")
+    scale = te.const(sqrt(attrs.n_fft) if attrs.normalized else 1.0, dtype)
+    return te.compute(shape, lambda *i: (total(*i) / scale).astype(x.dtype), name="T_stft_scaled")
+
+
+register(
+    Operator(
+        "stft", ("data", "window"), _stft_relation, OpPattern.OPAQUE,
+        numpy=_stft,
+        compute=lambda attrs, xs, out: [_te_stft(attrs, *xs)],
+        attributes=(
+            attr("n_fft", -1), attr("hop_length", -1), attr("win_length", -1), attr("normalized", False),
+            attr("onesided", True),
+        ),
+        doc="Fourier transforms of windows that begin `hop_length` apart: (frequency, window, real and imaginary part).",
+        source="https://pytorch.org/docs/stable/generated/torch.stft.html",
+    )
+)  # fmt: skip

@@ -26,10 +26,10 @@ SHOWN_SECONDS = 0.02
 """Stages that never take longer are added up."""
 
 
-def written(units: int, folder: Path) -> Path:
-    """A ResNet of 4·`units` narrow units, as a file."""
+def written(units: int, folder: Path, stages: int = 4) -> Path:
+    """A ResNet of `units` narrow units in each stage, as a file."""
     model = Model()
-    ResNet(image=32, width=1 / 8, classes=10, units=(units,) * 4, bottleneck=True).build(model)
+    ResNet(image=32, width=1 / 8, classes=10, units=(units,) * stages, bottleneck=True).build(model)
     return model.write(folder, f"resnet_{units}")
 
 

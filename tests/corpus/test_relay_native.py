@@ -8,12 +8,6 @@ from mirstack.api.executable import flatten
 from reference import Case
 from relay_reference import NOT_THE_PROGRAM, check_outputs, pass_cases, pass_id, relay_cases
 
-# Programs that are not compiled, and why.
-EXCEPTIONS = {
-    **NOT_THE_PROGRAM,
-    "0603_pass_dynamic_to_static__test_dynamic_to_static_top": "k of dyn.topk comes at run time: the result has no size",
-}
-
 
 def run(case: Case, opt_level: int) -> None:
     module = mirstack.parse(case.text, case.name, directory=str(case.json_path.parent))
@@ -23,8 +17,8 @@ def run(case: Case, opt_level: int) -> None:
 @pytest.mark.parametrize("opt_level", [3, pytest.param(0, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("case", relay_cases(), ids=lambda c: c.name)
 def test_native(case: Case, opt_level: int) -> None:
-    if case.name in EXCEPTIONS:
-        pytest.skip(EXCEPTIONS[case.name])
+    if case.name in NOT_THE_PROGRAM:
+        pytest.skip(NOT_THE_PROGRAM[case.name])
     run(case, opt_level)
 
 
@@ -32,6 +26,6 @@ def test_native(case: Case, opt_level: int) -> None:
 @pytest.mark.parametrize("case", pass_cases(), ids=pass_id)
 def test_pass_program_native(case: Case, opt_level: int) -> None:
     """Programs before and after TVM's passes."""
-    if (excuse := EXCEPTIONS.get(pass_id(case).split(".")[0])) is not None:
+    if (excuse := NOT_THE_PROGRAM.get(pass_id(case).split(".")[0])) is not None:
         pytest.skip(excuse)
     run(case, opt_level)

@@ -19,6 +19,7 @@ from .relations import (
     dtype_attr,
     identity,
     known_dim,
+    rank_at_least,
     rank_must_be,
     same_dim,
     shape_of,
@@ -28,6 +29,7 @@ from .relations import (
     tuple_type,
 )
 from .sizes import Requirement, ResultShapes
+from .sources import NUMPY, ONNX, TVM
 
 if TYPE_CHECKING:
     import numpy as np
@@ -63,6 +65,7 @@ register(
         compute=lambda attrs, xs, out: [computes.te_sort(attrs, xs[0])],
         attributes=(attr("axis", -1), attr("is_ascend", True)),
         doc="The elements in ascending or descending order along `axis`.",
+        source=NUMPY.format("sort"),
     )
 )  # fmt: skip
 
@@ -73,6 +76,7 @@ register(
         compute=lambda attrs, xs, out: [computes.te_argsort(attrs, xs[0])],
         attributes=(attr("axis", -1), attr("is_ascend", True), attr("dtype", None, "str")),
         doc="The indices that sort the elements along `axis`; equal elements keep their order.",
+        source=NUMPY.format("argsort"),
     )
 )  # fmt: skip
 
@@ -132,6 +136,7 @@ register(
         extents=_topk_extents,
         attributes=TOPK,
         doc="The `k` largest (or smallest) elements along `axis` in order, with their indices; all for k below 1.",
+        source=TVM.format("topk"),
     )
 )  # fmt: skip
 
@@ -146,7 +151,7 @@ def _scan_relation(rel: Relation) -> None:
     rel.set_result(tensor_type(shape, dtype_attr(rel, "dtype", data.element_type)))
 
 
-def _register_scan(name: str, is_sum: bool, doc: str) -> None:
+def _register_scan(name: str, is_sum: bool, doc: str, *, source: str) -> None:
     def meaning(attrs: Attrs, x: Array) -> Array:
         dtype = numpy_type(attrs.dtype or x.dtype.name)
         x, axis = (x.reshape(-1), 0) if attrs.axis is None else (x, attrs.axis)
@@ -163,18 +168,22 @@ def _register_scan(name: str, is_sum: bool, doc: str) -> None:
             numpy=meaning,
             compute=lambda attrs, xs, out: [computes.te_running(attrs, xs[0], is_sum)],
             attributes=(attr("axis", None, "int"), attr("dtype", None, "str"), attr("exclusive", False)),
-            doc=doc,
+            doc=doc, source=source,
         )
     )  # fmt: skip
 
 
 _register_scan(
-    "cumsum", True, "The running sum along `axis` (None: of the flattened tensor), with or without the element itself."
+    "cumsum",
+    True,
+    "The running sum along `axis` (None: of the flattened tensor), with or without the element itself.",
+    source=NUMPY.format("cumsum"),
 )
 _register_scan(
     "cumprod",
     False,
     "The running product along `axis` (None: of the flattened tensor), with or without the element itself.",
+    source=NUMPY.format("cumprod"),
 )
 
 
@@ -189,6 +198,7 @@ register(
         compute=lambda attrs, xs, out: [te_argwhere(xs[0], out)],
         extents=lambda attrs, xs, out: argwhere_extents(xs[0]),
         doc="The index vectors of the elements that are true, in row-major order.",
+        source=NUMPY.format("argwhere"),
     )
 )  # fmt: skip
 
@@ -221,6 +231,7 @@ register(
         compute=lambda attrs, xs, out: [computes.te_searchsorted(attrs, *xs)],
         attributes=(attr("right", False), attr("dtype", None, "str")),
         doc="Where each value would be inserted into its sorted row: before equal elements, or with `right` behind them.",
+        source=NUMPY.format("searchsorted"),
     )
 )  # fmt: skip
 
@@ -252,6 +263,7 @@ register(
         extents=lambda attrs, xs, out: unique_extents(attrs, xs[0]),
         attributes=(attr("sorted", True), attr("return_counts", False)),
         doc="The distinct elements, where each is first, which of them each element is, how many there are, and how often each is.",
+        source=NUMPY.format("unique"),
     )
 )  # fmt: skip
 
@@ -261,6 +273,7 @@ register(
         numpy=lambda attrs, x: np.argsort(x, kind="stable").astype(x.dtype),
         compute=lambda attrs, xs, out: [computes.te_invert_permutation(xs[0])],
         doc="The permutation that undoes a permutation.",
+        source=TVM.format("invert_permutation"),
     )
 )  # fmt: skip
 
@@ -296,6 +309,7 @@ register(
         compute=lambda attrs, xs, out: _te_meshgrid(attrs, xs),
         attributes=(attr("indexing", "ij"),),
         doc="The grids of coordinates that vectors span.",
+        source=NUMPY.format("meshgrid"),
     )
 )  # fmt: skip
 
@@ -379,15 +393,15 @@ register(
         compute=lambda attrs, xs, out: [_te_einsum(attrs, xs)],
         attributes=(attr("equation", kind="str"),),
         doc="Products of elements summed over the indices that the equation's right side leaves out (numpy's einsum).",
+        source=NUMPY.format("einsum"),
     )
 )  # fmt: skip
 
 
 def _trilu_relation(rel: Relation) -> None:
-    if rel.tensor(0).get_num_dims() < 2:
-        raise rel.fail(f"trilu: {show_argument(rel, 0)} must have rank 2 or more", argument=0)
+    data = rank_at_least(rel, 0, 2)
     rank_must_be(rel, 1, 0)
-    rel.set_result(rel.tensor(0))
+    rel.set_result(data)
 
 
 def _te_trilu(attrs: Attrs, x: Tensor, k: Tensor) -> Tensor:
@@ -407,5 +421,6 @@ register(
         compute=lambda attrs, xs, out: [_te_trilu(attrs, *xs)],
         attributes=(attr("upper", True),),
         doc="Matrices with zeros below (or above) the diagonal `k`.",
+        source=ONNX.format("Trilu"),
     )
 )  # fmt: skip

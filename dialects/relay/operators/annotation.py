@@ -10,6 +10,7 @@ from ..types import AdtType
 from .computes import elementwise
 from .meanings import Array, numpy_type
 from .relations import check_dims, dtype_attr, identity_of_any, rank_must_be, tensor_type, tuple_type
+from .sources import ARXIV, TVM, TVM_DIALECT
 
 if TYPE_CHECKING:
     import numpy as np
@@ -23,27 +24,47 @@ def _copies(attrs: Attrs, xs: Sequence[Tensor], out: Any) -> list[Tensor]:
     return [elementwise(lambda e: e, x, "T_identity") for x in xs]
 
 
-def _annotation(name: str, doc: str, *attributes: AttrSpec, pattern: OpPattern = OpPattern.OPAQUE) -> None:
+def _annotation(name: str, doc: str, *attributes: AttrSpec, pattern: OpPattern = OpPattern.OPAQUE, source: str) -> None:
     """Registers an operator whose value is that of its argument, whatever it is."""
     register(
         Operator(
             name, ("data",), identity_of_any, pattern,
-            numpy=lambda attrs, x: x, compute=_copies, attributes=attributes, doc=doc,
+            numpy=lambda attrs, x: x, compute=_copies, attributes=attributes, doc=doc, source=source,
         )
     )  # fmt: skip
 
 
 _COMPILER = attr("compiler", "")
-_annotation("annotation.stop_fusion", "Operators before and after are not fused with each other.")
-_annotation("annotation.checkpoint", "What comes before is computed anew in a gradient.", pattern=OpPattern.ELEMWISE)
-_annotation("annotation.compiler_begin", "Here the part for an external compiler begins.", _COMPILER)
-_annotation("annotation.compiler_end", "Here the part for an external compiler ends.", _COMPILER)
+_annotation(
+    "annotation.stop_fusion",
+    "Operators before and after are not fused with each other.",
+    source=TVM.format("annotation.stop_fusion"),
+)
+_annotation(
+    "annotation.checkpoint",
+    "What comes before is computed anew in a gradient.",
+    pattern=OpPattern.ELEMWISE,
+    source=ARXIV.format("1604.06174"),
+)
+_annotation(
+    "annotation.compiler_begin",
+    "Here the part for an external compiler begins.",
+    _COMPILER,
+    source=TVM.format("annotation.compiler_begin"),
+)
+_annotation(
+    "annotation.compiler_end",
+    "Here the part for an external compiler ends.",
+    _COMPILER,
+    source=TVM.format("annotation.compiler_end"),
+)
 _annotation(
     "on_device",
     "The value is to be on a device.",
     attr("virtual_device", None),
     attr("constrain_result", False),
     attr("constrain_body", True),
+    source=TVM.format("annotation.on_device"),
 )
 
 STORAGE = AdtType.get("Storage")
@@ -64,6 +85,7 @@ register(
         attributes=(attr("dtype", None, "str"), attr("virtual_device", None)),
         doc="A piece of memory of `size` bytes.",
         stateful=True,
+        source=TVM_DIALECT.format("virtual_machine"),
     )
 )  # fmt: skip
 
@@ -88,6 +110,7 @@ register(
         attributes=(attr("const_shape", None), attr("assert_shape", None, "ints"), attr("dtype", None, "str")),
         doc="A tensor in a piece of memory.",
         stateful=True,
+        source=TVM_DIALECT.format("virtual_machine"),
     )
 )  # fmt: skip
 
@@ -97,5 +120,6 @@ register(
         numpy=lambda attrs, x: (),
         doc="The value is not used any more.",
         stateful=True,
+        source=TVM_DIALECT.format("virtual_machine"),
     )
 )  # fmt: skip

@@ -17,6 +17,7 @@ from .relations import (
     same_dtype,
     tensor_type,
 )
+from .sources import NUMPY, TVM, C
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,6 +36,7 @@ def binary(
     relation: TypeRelation = broadcast,
     *,
     commutative: bool = False,
+    source: str,
 ) -> Operator:
     """Registers a broadcasting operator of two tensors without attributes."""
     return register(
@@ -42,7 +44,7 @@ def binary(
             name, ("lhs", "rhs"), relation, OpPattern.BROADCAST,
             numpy=lambda attrs, a, b: numpy(a, b),
             compute=lambda attrs, xs, out: [te_broadcast(compute, *xs, name=f"T_{name}")],
-            doc=doc,
+            doc=doc, source=source,
             commutative=commutative,
         )
     )  # fmt: skip
@@ -64,34 +66,105 @@ def _te_power(a: Expr, b: Expr) -> Expr:
     return te.power(a, b) if _is_float(a) else te.power(a.astype("float64"), b.astype("float64")).astype(a.dtype)
 
 
-symmetric("add", lambda a, b: np.add(a, b), lambda a, b: a + b, "lhs + rhs; integers wrap around.")
-binary("subtract", lambda a, b: _minus(a, b), lambda a, b: a - b, "lhs - rhs; integers wrap around.")
-symmetric("multiply", lambda a, b: np.multiply(a, b), lambda a, b: a * b, "lhs * rhs; integers wrap around.")
-binary("divide", trunc_divide, lambda a, b: a / b if _is_float(a) else te.truncdiv(a, b), "lhs / rhs; integers round toward zero.")  # fmt: skip
-binary("trunc_divide", lambda a, b: np.trunc(a / b) if is_float(a) else trunc_divide(a, b), lambda a, b: te.trunc(a / b) if _is_float(a) else te.truncdiv(a, b), "lhs / rhs rounded toward zero.")  # fmt: skip
-binary("floor_divide", lambda a, b: np.floor(a / b) if is_float(a) else np.floor_divide(a, b), lambda a, b: te.floor(a / b) if _is_float(a) else te.floordiv(a, b), "lhs / rhs rounded down.")  # fmt: skip
-binary("mod", trunc_mod, lambda a, b: te.fmod(a, b) if _is_float(a) else te.truncmod(a, b), "What division toward zero leaves of lhs; it has the sign of lhs.")  # fmt: skip
-binary("trunc_mod", trunc_mod, lambda a, b: te.fmod(a, b) if _is_float(a) else te.truncmod(a, b), "What division toward zero leaves of lhs; it has the sign of lhs.")  # fmt: skip
-binary("floor_mod", lambda a, b: a - np.floor(a / b) * b if is_float(a) else np.remainder(a, b), lambda a, b: a - te.floor(a / b) * b if _is_float(a) else te.floormod(a, b), "What division rounded down leaves of lhs; it has the sign of rhs.")  # fmt: skip
-binary("power", _power, _te_power, "lhs to the power of rhs.")
-symmetric("maximum", larger, lambda a, b: te.max(a, b), "The larger of lhs and rhs.")
-symmetric("minimum", smaller, lambda a, b: te.min(a, b), "The smaller of lhs and rhs.")
-binary("left_shift", lambda a, b: np.left_shift(a, b), lambda a, b: a << b, "lhs shifted left by rhs bits.")
-binary("right_shift", lambda a, b: np.right_shift(a, b), lambda a, b: a >> b, "lhs shifted right by rhs bits; signed integers keep their sign.")  # fmt: skip
-symmetric("bitwise_and", lambda a, b: np.bitwise_and(a, b), lambda a, b: a & b, "The bits that are set in lhs and in rhs.")
-symmetric("bitwise_or", lambda a, b: np.bitwise_or(a, b), lambda a, b: a | b, "The bits that are set in lhs or in rhs.")
 symmetric(
-    "bitwise_xor", lambda a, b: np.bitwise_xor(a, b), lambda a, b: a ^ b, "The bits that are set in one of lhs and rhs."
+    "add", lambda a, b: np.add(a, b), lambda a, b: a + b, "lhs + rhs; integers wrap around.", source=NUMPY.format("add")
 )
-symmetric("logical_and", lambda a, b: np.logical_and(a, b).astype(a.dtype), lambda a, b: _te_logical(te.all, a, b), "Whether lhs and rhs are both true.")  # fmt: skip
-symmetric("logical_or", lambda a, b: np.logical_or(a, b).astype(a.dtype), lambda a, b: _te_logical(te.any, a, b), "Whether lhs or rhs is true.")  # fmt: skip
-symmetric("logical_xor", lambda a, b: np.logical_xor(a, b).astype(a.dtype), lambda a, b: (_truth(a) != _truth(b)).astype(a.dtype), "Whether one of lhs and rhs is true.")  # fmt: skip
-symmetric("equal", lambda a, b: np.equal(a, b), lambda a, b: a == b, "Whether lhs is equal to rhs.", compare)
-symmetric("not_equal", lambda a, b: np.not_equal(a, b), lambda a, b: a != b, "Whether lhs is not equal to rhs.", compare)
-binary("less", lambda a, b: np.less(a, b), lambda a, b: a < b, "Whether lhs is below rhs.", compare)
-binary("less_equal", lambda a, b: np.less_equal(a, b), lambda a, b: a <= b, "Whether lhs is not above rhs.", compare)
-binary("greater", lambda a, b: np.greater(a, b), lambda a, b: a > b, "Whether lhs is above rhs.", compare)
-binary("greater_equal", lambda a, b: np.greater_equal(a, b), lambda a, b: a >= b, "Whether lhs is not below rhs.", compare)  # fmt: skip
+binary(
+    "subtract",
+    lambda a, b: _minus(a, b),
+    lambda a, b: a - b,
+    "lhs - rhs; integers wrap around.",
+    source=NUMPY.format("subtract"),
+)
+symmetric(
+    "multiply",
+    lambda a, b: np.multiply(a, b),
+    lambda a, b: a * b,
+    "lhs * rhs; integers wrap around.",
+    source=NUMPY.format("multiply"),
+)
+binary("divide", trunc_divide, lambda a, b: a / b if _is_float(a) else te.truncdiv(a, b), "lhs / rhs; integers round toward zero.", source=TVM.format("divide"))  # fmt: skip
+binary("trunc_divide", lambda a, b: np.trunc(a / b) if is_float(a) else trunc_divide(a, b), lambda a, b: te.trunc(a / b) if _is_float(a) else te.truncdiv(a, b), "lhs / rhs rounded toward zero.", source=TVM.format("trunc_divide"))  # fmt: skip
+binary("floor_divide", lambda a, b: np.floor(a / b) if is_float(a) else np.floor_divide(a, b), lambda a, b: te.floor(a / b) if _is_float(a) else te.floordiv(a, b), "lhs / rhs rounded down.", source=NUMPY.format("floor_divide"))  # fmt: skip
+binary("mod", trunc_mod, lambda a, b: te.fmod(a, b) if _is_float(a) else te.truncmod(a, b), "What division toward zero leaves of lhs; it has the sign of lhs.", source=TVM.format("mod"))  # fmt: skip
+binary("trunc_mod", trunc_mod, lambda a, b: te.fmod(a, b) if _is_float(a) else te.truncmod(a, b), "What division toward zero leaves of lhs; it has the sign of lhs.", source=TVM.format("trunc_mod"))  # fmt: skip
+binary("floor_mod", lambda a, b: a - np.floor(a / b) * b if is_float(a) else np.remainder(a, b), lambda a, b: a - te.floor(a / b) * b if _is_float(a) else te.floormod(a, b), "What division rounded down leaves of lhs; it has the sign of rhs.", source=NUMPY.format("remainder"))  # fmt: skip
+binary("power", _power, _te_power, "lhs to the power of rhs.", source=NUMPY.format("power"))
+symmetric("maximum", larger, lambda a, b: te.max(a, b), "The larger of lhs and rhs.", source=NUMPY.format("maximum"))
+symmetric("minimum", smaller, lambda a, b: te.min(a, b), "The smaller of lhs and rhs.", source=NUMPY.format("minimum"))
+binary(
+    "left_shift",
+    lambda a, b: np.left_shift(a, b),
+    lambda a, b: a << b,
+    "lhs shifted left by rhs bits.",
+    source=NUMPY.format("left_shift"),
+)
+binary("right_shift", lambda a, b: np.right_shift(a, b), lambda a, b: a >> b, "lhs shifted right by rhs bits; signed integers keep their sign.", source=NUMPY.format("right_shift"))  # fmt: skip
+symmetric(
+    "bitwise_and",
+    lambda a, b: np.bitwise_and(a, b),
+    lambda a, b: a & b,
+    "The bits that are set in lhs and in rhs.",
+    source=NUMPY.format("bitwise_and"),
+)
+symmetric(
+    "bitwise_or",
+    lambda a, b: np.bitwise_or(a, b),
+    lambda a, b: a | b,
+    "The bits that are set in lhs or in rhs.",
+    source=NUMPY.format("bitwise_or"),
+)
+symmetric(
+    "bitwise_xor",
+    lambda a, b: np.bitwise_xor(a, b),
+    lambda a, b: a ^ b,
+    "The bits that are set in one of lhs and rhs.",
+    source=NUMPY.format("bitwise_xor"),
+)
+symmetric("logical_and", lambda a, b: np.logical_and(a, b).astype(a.dtype), lambda a, b: _te_logical(te.all, a, b), "Whether lhs and rhs are both true.", source=NUMPY.format("logical_and"))  # fmt: skip
+symmetric("logical_or", lambda a, b: np.logical_or(a, b).astype(a.dtype), lambda a, b: _te_logical(te.any, a, b), "Whether lhs or rhs is true.", source=NUMPY.format("logical_or"))  # fmt: skip
+symmetric("logical_xor", lambda a, b: np.logical_xor(a, b).astype(a.dtype), lambda a, b: (_truth(a) != _truth(b)).astype(a.dtype), "Whether one of lhs and rhs is true.", source=NUMPY.format("logical_xor"))  # fmt: skip
+symmetric(
+    "equal",
+    lambda a, b: np.equal(a, b),
+    lambda a, b: a == b,
+    "Whether lhs is equal to rhs.",
+    compare,
+    source=NUMPY.format("equal"),
+)
+symmetric(
+    "not_equal",
+    lambda a, b: np.not_equal(a, b),
+    lambda a, b: a != b,
+    "Whether lhs is not equal to rhs.",
+    compare,
+    source=NUMPY.format("not_equal"),
+)
+binary(
+    "less",
+    lambda a, b: np.less(a, b),
+    lambda a, b: a < b,
+    "Whether lhs is below rhs.",
+    compare,
+    source=NUMPY.format("less"),
+)
+binary(
+    "less_equal",
+    lambda a, b: np.less_equal(a, b),
+    lambda a, b: a <= b,
+    "Whether lhs is not above rhs.",
+    compare,
+    source=NUMPY.format("less_equal"),
+)
+binary(
+    "greater",
+    lambda a, b: np.greater(a, b),
+    lambda a, b: a > b,
+    "Whether lhs is above rhs.",
+    compare,
+    source=NUMPY.format("greater"),
+)
+binary("greater_equal", lambda a, b: np.greater_equal(a, b), lambda a, b: a >= b, "Whether lhs is not below rhs.", compare, source=NUMPY.format("greater_equal"))  # fmt: skip
 
 
 def _minus(a: Array, b: Array) -> Array:
@@ -123,6 +196,7 @@ register(
             te_broadcast(lambda c, x, y: te.Select(_truth(c), x, y), xs[0], xs[1], xs[2], name="T_where")
         ],
         doc="The element of `x` where `condition` is true, else that of `y`; all three broadcast.",
+        source=NUMPY.format("where"),
     )
 )  # fmt: skip
 
@@ -132,5 +206,6 @@ register(
         numpy=lambda attrs, a, b, c: a * b + c,
         compute=lambda attrs, xs, out: [te_broadcast(lambda a, b, c: a * b + c, *xs, name="T_fma")],
         doc="lhs * rhs + addend, in one operation where the machine has it.",
+        source=C.format("fma"),
     )
 )  # fmt: skip

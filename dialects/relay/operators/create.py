@@ -12,6 +12,7 @@ from .elemwise import convert
 from .meanings import Array, is_float, numpy_type
 from .relations import ANY, check_dims, dtype_attr, rank_must_be, shape_of, tensor_type
 from .sizes import Requirement, ResultShapes, result_shape
+from .sources import NUMPY, TVM
 
 if TYPE_CHECKING:
     import numpy as np
@@ -31,7 +32,7 @@ def check_shape(rel: Relation) -> tuple[int, ...]:
     return check_dims(rel, rel.attrs.shape)
 
 
-def _filled(name: str, value: int) -> None:
+def _filled(name: str, value: int, *, source: str) -> None:
     def relation(rel: Relation) -> None:
         rel.set_result(tensor_type(check_shape(rel), dtype_attr(rel, "dtype", "float32")))
 
@@ -47,12 +48,13 @@ def _filled(name: str, value: int) -> None:
             ],
             attributes=SHAPE_AND_DTYPE,
             doc=f"A tensor of {name}.",
+            source=source,
         )
     )  # fmt: skip
 
 
-_filled("zeros", 0)
-_filled("ones", 1)
+_filled("zeros", 0, source=NUMPY.format("zeros"))
+_filled("ones", 1, source=NUMPY.format("ones"))
 
 
 def _full_relation(rel: Relation) -> None:
@@ -69,6 +71,7 @@ register(
         ],
         attributes=SHAPE_AND_DTYPE,
         doc="A tensor filled with a scalar.",
+        source=NUMPY.format("full"),
     )
 )  # fmt: skip
 
@@ -123,6 +126,7 @@ register(
             attr("start", None, "any"), attr("stop", None, "any"), attr("step", None, "any"), attr("dtype", None, "str"),
         ),
         doc="The numbers from `start` up to, not including, `stop`, `step` apart.",
+        source=NUMPY.format("arange"),
     )
 )  # fmt: skip
 
@@ -152,6 +156,7 @@ register(
         compute=lambda attrs, xs, out: [_te_shape_of(attrs, xs[0])],
         attributes=(attr("dtype", None, "str"),),
         doc="The dimensions of a tensor, as a tensor.",
+        source=TVM.format("shape_of"),
     )
 )  # fmt: skip
 
@@ -180,5 +185,6 @@ register(
         compute=lambda attrs, xs, out: [_te_size(attrs, xs[0])],
         attributes=(attr("dtype", None, "str"),),
         doc="The number of elements of a tensor, as a scalar.",
+        source=TVM.format("ndarray_size"),
     )
 )  # fmt: skip

@@ -19,6 +19,7 @@ from .nn_conv import SPATIAL
 from .relations import ANY, axis_of, dtype_attr, rank_must_be, shape_of, show_argument, tensor_type
 from .reshape import new_shape
 from .slices import SLICE
+from .sources import NUMPY, TVM, TVM_IMAGE, TVM_NN
 
 if TYPE_CHECKING:
     import numpy as np
@@ -53,11 +54,12 @@ def _register(
     shapes: Extents,
     doc: str,
     *attributes: AttrSpec,
+    source: str,
 ) -> None:
     register(
         Operator(
             name, arguments, relation, OpPattern.OPAQUE, numpy=numpy, compute=compute, extents=shapes,
-            attributes=attributes, doc=doc,
+            attributes=attributes, doc=doc, source=source,
         )
     )  # fmt: skip
 
@@ -78,6 +80,7 @@ _register(
     computes.reshaped, extents.reshaped,
     "`reshape` to a shape that is computed.",
     attr("newshape", None, "ints", printed=True), attr("allowzero", False),
+    source=TVM.format("reshape"),
 )  # fmt: skip
 
 _register(
@@ -86,6 +89,7 @@ _register(
     computes.stretched, extents.stretched,
     "`broadcast_to` a shape that is computed.",
     attr("shape", None, "ints", printed=True), attr("dtype", None, "str"),
+    source=NUMPY.format("broadcast_to"),
 )  # fmt: skip
 
 _register(
@@ -94,6 +98,7 @@ _register(
     computes.largest, extents.largest,
     "`topk` of a number of elements that is computed.",
     *TOPK,
+    source=TVM.format("topk"),
 )  # fmt: skip
 
 
@@ -108,6 +113,7 @@ _register(
     computes.tiled, extents.tiled,
     "`tile` by numbers that are computed.",
     attr("reps", None, "ints", printed=True),
+    source=NUMPY.format("tile"),
 )  # fmt: skip
 
 
@@ -122,6 +128,7 @@ for _name, _value in (("zeros", 0), ("ones", 1)):
         lambda attrs, xs, out, value=_value: computes.filled(value, attrs, out), extents.of_argument(0),
         f"`{_name}` of a shape that is computed.",
         attr("shape", None, "ints", printed=True), attr("dtype", None, "str"),
+        source=NUMPY.format(_name),
     )  # fmt: skip
 
 
@@ -136,6 +143,7 @@ _register(
     computes.full, extents.of_argument(1),
     "`full` of a shape that is computed.",
     attr("shape", None, "ints", printed=True), attr("dtype", None, "str"),
+    source=NUMPY.format("full"),
 )  # fmt: skip
 
 
@@ -159,6 +167,7 @@ _register(
     computes.one_hot, extents.one_hot,
     "`one_hot` of a depth that is computed.",
     attr("depth", 1, printed=True), attr("axis", -1), attr("dtype", None, "str"),
+    source=TVM.format("one_hot"),
 )  # fmt: skip
 
 
@@ -178,6 +187,7 @@ _register(
     computes.reshaped, extents.squeezed,
     "`squeeze` of axes that are computed.",
     attr("axis", None, "ints", printed=True),
+    source=NUMPY.format("squeeze"),
 )  # fmt: skip
 
 
@@ -197,6 +207,7 @@ _register(
     computes.reshaped, extents.expanded,
     "`expand_dims` at an axis that is computed.",
     attr("num_newaxis", 1), attr("axis", None, "int"),
+    source=NUMPY.format("expand_dims"),
 )  # fmt: skip
 
 
@@ -224,6 +235,7 @@ _register(
     computes.strided_slice, extents.sliced,
     "`strided_slice` by numbers that are computed.",
     *(attr(s.name, None, "ints") if s.name in ("begin", "end") else s for s in SLICE),
+    source=TVM.format("strided_slice"),
 )  # fmt: skip
 
 
@@ -247,6 +259,7 @@ _register(
     computes.padded, extents.padded,
     "`nn.pad` by widths that are computed.",
     attr("pad_mode", "constant"),
+    source=TVM_NN.format("pad"),
 )  # fmt: skip
 
 
@@ -271,6 +284,7 @@ _register(
     computes.resized, extents.resized,
     "`image.resize2d` to a size that is computed.",
     attr("size", None, "ints", printed=True), *resize_attributes(2),
+    source=TVM_IMAGE.format("resize2d"),
 )  # fmt: skip
 
 
@@ -292,18 +306,18 @@ def _upsampling(attrs: Attrs, x: Array, *scales: Array) -> Array:
     return upsampling(attrs, x, [float(scale.item()) for scale in scales])
 
 
-def _register_upsampling(name: str, rank: int) -> None:
+def _register_upsampling(name: str, rank: int, *, source: str) -> None:
     _register(
         name, ("data", *(f"scale_{axis.lower()}" for axis in SPATIAL[rank])), _upsampling_relation(rank),
         _upsampling,
         computes.upsampled(rank), extents.upsampled(SPATIAL[rank]),
         f"`{name.removeprefix('dyn.')}` by factors that are computed.",
-        *upsampling_attributes(rank),
+        *upsampling_attributes(rank), source=source,
     )  # fmt: skip
 
 
-_register_upsampling("dyn.nn.upsampling", 2)
-_register_upsampling("dyn.nn.upsampling3d", 3)
+_register_upsampling("dyn.nn.upsampling", 2, source=TVM_NN.format("upsampling"))
+_register_upsampling("dyn.nn.upsampling3d", 3, source=TVM_NN.format("upsampling3d"))
 
 
 def _sparse_relation(rel: Relation) -> None:
@@ -324,4 +338,5 @@ _register(
     _sparse_to_dense,
     computes.sparse_to_dense, extents.scattered,
     "`sparse_to_dense` of a shape that is computed.",
+    source=TVM.format("sparse_to_dense"),
 )  # fmt: skip

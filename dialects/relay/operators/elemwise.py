@@ -9,6 +9,7 @@ from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
 from .computes import elementwise
 from .meanings import Array, as_float, erf, is_float, larger, numpy_type, round_half_away, smaller
 from .relations import TypeRelation, dtype_attr, dtype_of, identity, same_shape, shape_of, tensor_type
+from .sources import NUMPY, ONNX, TVM, C
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,6 +26,8 @@ def unary(
     compute: Callable[[Expr], Expr],
     doc: str,
     relation: TypeRelation = identity,
+    *,
+    source: str,
 ) -> Operator:
     """Registers an elementwise operator without attributes."""
     return register(
@@ -32,59 +35,192 @@ def unary(
             name, ("data",), relation, OpPattern.ELEMWISE,
             numpy=lambda attrs, x: numpy(x),
             compute=lambda attrs, xs, out: [elementwise(compute, xs[0])],
-            doc=doc,
+            doc=doc, source=source,
         )
     )  # fmt: skip
 
 
-def mathematical(name: str, numpy: Callable[[Array], Array], compute: Callable[[Expr], Expr], doc: str) -> Operator:
+def mathematical(
+    name: str, numpy: Callable[[Array], Array], compute: Callable[[Expr], Expr], doc: str, *, source: str
+) -> Operator:
     """Registers a floating-point function; other dtypes go through float32 and back."""
 
     def body(x: Expr) -> Expr:
         return compute(x) if x.dtype.startswith(("float", "bfloat")) else compute(x.astype("float32")).astype(x.dtype)
 
-    return unary(name, as_float(numpy), body, doc)
+    return unary(name, as_float(numpy), body, doc, source=source)
 
 
-mathematical("exp", lambda x: np.exp(x), lambda x: te.exp(x), "e to the power of each element.")
-mathematical("fast_exp", lambda x: np.exp(x), lambda x: te.exp(x), "`exp`, where an approximation is good enough.")
-mathematical("log", lambda x: np.log(x), lambda x: te.log(x), "The natural logarithm of each element.")
-mathematical("log2", lambda x: np.log2(x), lambda x: te.log2(x), "The logarithm to base 2 of each element.")
-mathematical("log10", lambda x: np.log10(x), lambda x: te.log10(x), "The logarithm to base 10 of each element.")
-mathematical("sqrt", lambda x: np.sqrt(x), lambda x: te.sqrt(x), "The square root of each element.")
-mathematical("rsqrt", lambda x: (1 / np.sqrt(x)).astype(x.dtype), lambda x: te.rsqrt(x), "One over the square root of each element.")  # fmt: skip
-mathematical("sin", lambda x: np.sin(x), lambda x: te.sin(x), "The sine of each element, in radians.")
-mathematical("cos", lambda x: np.cos(x), lambda x: te.cos(x), "The cosine of each element, in radians.")
-mathematical("tan", lambda x: np.tan(x), lambda x: te.tan(x), "The tangent of each element, in radians.")
-mathematical("sinh", lambda x: np.sinh(x), lambda x: te.sinh(x), "The hyperbolic sine of each element.")
-mathematical("cosh", lambda x: np.cosh(x), lambda x: te.cosh(x), "The hyperbolic cosine of each element.")
-mathematical("tanh", lambda x: np.tanh(x), lambda x: te.tanh(x), "The hyperbolic tangent of each element.")
-mathematical("fast_tanh", lambda x: np.tanh(x), lambda x: te.tanh(x), "`tanh`, where an approximation is good enough.")
-mathematical("asin", lambda x: np.arcsin(x), lambda x: te.asin(x), "The inverse sine of each element.")
-mathematical("acos", lambda x: np.arccos(x), lambda x: te.acos(x), "The inverse cosine of each element.")
-mathematical("atan", lambda x: np.arctan(x), lambda x: te.atan(x), "The inverse tangent of each element.")
-mathematical("asinh", lambda x: np.arcsinh(x), lambda x: te.asinh(x), "The inverse hyperbolic sine of each element.")
-mathematical("acosh", lambda x: np.arccosh(x), lambda x: te.acosh(x), "The inverse hyperbolic cosine of each element.")
-mathematical("atanh", lambda x: np.arctanh(x), lambda x: te.atanh(x), "The inverse hyperbolic tangent of each element.")
-mathematical("erf", erf, lambda x: te.erf(x), "The error function of each element.")
-mathematical("fast_erf", erf, lambda x: te.erf(x), "`erf`, where an approximation is good enough.")
-mathematical("sigmoid", lambda x: (1 / (1 + np.exp(-x))).astype(x.dtype), lambda x: te.sigmoid(x), "1 / (1 + exp(-x)) of each element.")  # fmt: skip
+mathematical(
+    "exp", lambda x: np.exp(x), lambda x: te.exp(x), "e to the power of each element.", source=NUMPY.format("exp")
+)
+mathematical(
+    "fast_exp",
+    lambda x: np.exp(x),
+    lambda x: te.exp(x),
+    "`exp`, where an approximation is good enough.",
+    source=TVM.format("exp"),
+)
+mathematical(
+    "log",
+    lambda x: np.log(x),
+    lambda x: te.log(x),
+    "The natural logarithm of each element.",
+    source=NUMPY.format("log"),
+)
+mathematical(
+    "log2",
+    lambda x: np.log2(x),
+    lambda x: te.log2(x),
+    "The logarithm to base 2 of each element.",
+    source=NUMPY.format("log2"),
+)
+mathematical(
+    "log10",
+    lambda x: np.log10(x),
+    lambda x: te.log10(x),
+    "The logarithm to base 10 of each element.",
+    source=NUMPY.format("log10"),
+)
+mathematical(
+    "sqrt", lambda x: np.sqrt(x), lambda x: te.sqrt(x), "The square root of each element.", source=NUMPY.format("sqrt")
+)
+mathematical("rsqrt", lambda x: (1 / np.sqrt(x)).astype(x.dtype), lambda x: te.rsqrt(x), "One over the square root of each element.", source=TVM.format("rsqrt"))  # fmt: skip
+mathematical(
+    "sin", lambda x: np.sin(x), lambda x: te.sin(x), "The sine of each element, in radians.", source=NUMPY.format("sin")
+)
+mathematical(
+    "cos",
+    lambda x: np.cos(x),
+    lambda x: te.cos(x),
+    "The cosine of each element, in radians.",
+    source=NUMPY.format("cos"),
+)
+mathematical(
+    "tan",
+    lambda x: np.tan(x),
+    lambda x: te.tan(x),
+    "The tangent of each element, in radians.",
+    source=NUMPY.format("tan"),
+)
+mathematical(
+    "sinh",
+    lambda x: np.sinh(x),
+    lambda x: te.sinh(x),
+    "The hyperbolic sine of each element.",
+    source=NUMPY.format("sinh"),
+)
+mathematical(
+    "cosh",
+    lambda x: np.cosh(x),
+    lambda x: te.cosh(x),
+    "The hyperbolic cosine of each element.",
+    source=NUMPY.format("cosh"),
+)
+mathematical(
+    "tanh",
+    lambda x: np.tanh(x),
+    lambda x: te.tanh(x),
+    "The hyperbolic tangent of each element.",
+    source=NUMPY.format("tanh"),
+)
+mathematical(
+    "fast_tanh",
+    lambda x: np.tanh(x),
+    lambda x: te.tanh(x),
+    "`tanh`, where an approximation is good enough.",
+    source=TVM.format("tanh"),
+)
+mathematical(
+    "asin",
+    lambda x: np.arcsin(x),
+    lambda x: te.asin(x),
+    "The inverse sine of each element.",
+    source=NUMPY.format("arcsin"),
+)
+mathematical(
+    "acos",
+    lambda x: np.arccos(x),
+    lambda x: te.acos(x),
+    "The inverse cosine of each element.",
+    source=NUMPY.format("arccos"),
+)
+mathematical(
+    "atan",
+    lambda x: np.arctan(x),
+    lambda x: te.atan(x),
+    "The inverse tangent of each element.",
+    source=NUMPY.format("arctan"),
+)
+mathematical(
+    "asinh",
+    lambda x: np.arcsinh(x),
+    lambda x: te.asinh(x),
+    "The inverse hyperbolic sine of each element.",
+    source=NUMPY.format("arcsinh"),
+)
+mathematical(
+    "acosh",
+    lambda x: np.arccosh(x),
+    lambda x: te.acosh(x),
+    "The inverse hyperbolic cosine of each element.",
+    source=NUMPY.format("arccosh"),
+)
+mathematical(
+    "atanh",
+    lambda x: np.arctanh(x),
+    lambda x: te.atanh(x),
+    "The inverse hyperbolic tangent of each element.",
+    source=NUMPY.format("arctanh"),
+)
+mathematical("erf", erf, lambda x: te.erf(x), "The error function of each element.", source=C.format("erf"))
+mathematical(
+    "fast_erf", erf, lambda x: te.erf(x), "`erf`, where an approximation is good enough.", source=C.format("erf")
+)
+mathematical("sigmoid", lambda x: (1 / (1 + np.exp(-x))).astype(x.dtype), lambda x: te.sigmoid(x), "1 / (1 + exp(-x)) of each element.", source=ONNX.format("Sigmoid"))  # fmt: skip
 
 
-def rounding(name: str, numpy: Callable[[Array], Array], compute: Callable[[Expr], Expr], doc: str) -> Operator:
+def rounding(
+    name: str, numpy: Callable[[Array], Array], compute: Callable[[Expr], Expr], doc: str, *, source: str
+) -> Operator:
     """Registers a rounding of floating-point numbers, which leaves integers as they are."""
     return unary(
         name,
         lambda x: numpy(x).astype(x.dtype, copy=False) if is_float(x) else x,
         lambda x: compute(x) if x.dtype.startswith(("float", "bfloat")) else x,
         doc,
+        source=source,
     )
 
 
-rounding("floor", lambda x: np.floor(x), lambda x: te.floor(x), "The largest integer not above each element.")
-rounding("ceil", lambda x: np.ceil(x), lambda x: te.ceil(x), "The smallest integer not below each element.")
-rounding("trunc", lambda x: np.trunc(x), lambda x: te.trunc(x), "Each element rounded toward zero.")
-rounding("round", round_half_away, lambda x: te.round(x), "The nearest integer to each element, halves away from zero.")
+rounding(
+    "floor",
+    lambda x: np.floor(x),
+    lambda x: te.floor(x),
+    "The largest integer not above each element.",
+    source=NUMPY.format("floor"),
+)
+rounding(
+    "ceil",
+    lambda x: np.ceil(x),
+    lambda x: te.ceil(x),
+    "The smallest integer not below each element.",
+    source=NUMPY.format("ceil"),
+)
+rounding(
+    "trunc",
+    lambda x: np.trunc(x),
+    lambda x: te.trunc(x),
+    "Each element rounded toward zero.",
+    source=NUMPY.format("trunc"),
+)
+rounding(
+    "round",
+    round_half_away,
+    lambda x: te.round(x),
+    "The nearest integer to each element, halves away from zero.",
+    source=C.format("round"),
+)
 
 
 def _sign(x: Expr) -> Expr:
@@ -99,22 +235,57 @@ def _numpy_sign(x: Array) -> Array:
     return ((x > 0).astype(np.int8) - (x < 0)).astype(x.dtype)
 
 
-unary("sign", _numpy_sign, _sign, "1, 0 or -1 as each element is above, at or below zero.")
-unary("abs", lambda x: np.abs(x), lambda x: te.abs(x), "The magnitude of each element.")
+unary("sign", _numpy_sign, _sign, "1, 0 or -1 as each element is above, at or below zero.", source=NUMPY.format("sign"))
+unary(
+    "abs", lambda x: np.abs(x), lambda x: te.abs(x), "The magnitude of each element.", source=NUMPY.format("absolute")
+)
 unary(
     "negative",
     lambda x: (np.zeros((), x.dtype) - x) if x.dtype.kind in "iub" else -x,
     lambda x: te.const(0, x.dtype) - x if x.dtype.startswith("uint") else -x,
     "Minus each element; integers wrap around.",
+    source=NUMPY.format("negative"),
 )
-unary("logical_not", lambda x: np.logical_not(x).astype(x.dtype), lambda x: te.logical_not(x), "Whether each element is false.")  # fmt: skip
-unary("bitwise_not", lambda x: np.invert(x), lambda x: te.bitwise_not(x), "Each element with all bits flipped.")
-unary("isnan", lambda x: np.isnan(x), lambda x: te.isnan(x), "Whether each element is NaN.", same_shape("bool"))
-unary("isinf", lambda x: np.isinf(x), lambda x: te.isinf(x), "Whether each element is infinite.", same_shape("bool"))
-unary("isfinite", lambda x: np.isfinite(x), lambda x: te.isfinite(x), "Whether each element is neither infinite nor NaN.", same_shape("bool"))  # fmt: skip
-unary("copy", lambda x: x.copy(), lambda x: x, "The same tensor in memory of its own.")
-unary("zeros_like", lambda x: np.zeros_like(x), lambda x: te.const(0, x.dtype), "Zeros, of the argument's type.")
-unary("ones_like", lambda x: np.ones_like(x), lambda x: te.const(1, x.dtype), "Ones, of the argument's type.")
+unary("logical_not", lambda x: np.logical_not(x).astype(x.dtype), lambda x: te.logical_not(x), "Whether each element is false.", source=NUMPY.format("logical_not"))  # fmt: skip
+unary(
+    "bitwise_not",
+    lambda x: np.invert(x),
+    lambda x: te.bitwise_not(x),
+    "Each element with all bits flipped.",
+    source=NUMPY.format("invert"),
+)
+unary(
+    "isnan",
+    lambda x: np.isnan(x),
+    lambda x: te.isnan(x),
+    "Whether each element is NaN.",
+    same_shape("bool"),
+    source=NUMPY.format("isnan"),
+)
+unary(
+    "isinf",
+    lambda x: np.isinf(x),
+    lambda x: te.isinf(x),
+    "Whether each element is infinite.",
+    same_shape("bool"),
+    source=NUMPY.format("isinf"),
+)
+unary("isfinite", lambda x: np.isfinite(x), lambda x: te.isfinite(x), "Whether each element is neither infinite nor NaN.", same_shape("bool"), source=NUMPY.format("isfinite"))  # fmt: skip
+unary("copy", lambda x: x.copy(), lambda x: x, "The same tensor in memory of its own.", source=NUMPY.format("copy"))
+unary(
+    "zeros_like",
+    lambda x: np.zeros_like(x),
+    lambda x: te.const(0, x.dtype),
+    "Zeros, of the argument's type.",
+    source=NUMPY.format("zeros_like"),
+)
+unary(
+    "ones_like",
+    lambda x: np.ones_like(x),
+    lambda x: te.const(1, x.dtype),
+    "Ones, of the argument's type.",
+    source=NUMPY.format("ones_like"),
+)
 
 
 def _numpy_clip(attrs: Attrs, x: Array) -> Array:
@@ -144,6 +315,7 @@ register(
         compute=lambda attrs, xs, out: [elementwise(lambda x: _clip(attrs, x), xs[0])],
         attributes=(attr("a_min", kind="float"), attr("a_max", kind="float")),
         doc="Each element, at least `a_min` and at most `a_max`.",
+        source=NUMPY.format("clip"),
     )
 )  # fmt: skip
 
@@ -169,6 +341,7 @@ register(
         compute=lambda attrs, xs, out: [elementwise(lambda x: x.astype(attrs.dtype), xs[0], "T_cast")],
         attributes=(attr("dtype", kind="str"),),
         doc="Each element converted to `dtype`; floats to integers toward zero.",
+        source=TVM.format("cast"),
     )
 )  # fmt: skip
 
@@ -183,6 +356,7 @@ register(
         numpy=lambda attrs, x, like: convert(x, like.dtype.name),
         compute=lambda attrs, xs, out: [elementwise(lambda x: x.astype(xs[1].dtype), xs[0], "T_cast")],
         doc="The first argument converted to the dtype of the second.",
+        source=TVM.format("cast_like"),
     )
 )  # fmt: skip
 
@@ -214,6 +388,7 @@ register(
         compute=lambda attrs, xs, out: [elementwise(lambda x: te.reinterpret(attrs.dtype, x), xs[0], "T_reinterpret")],
         attributes=(attr("dtype", kind="str"),),
         doc="Each element's bits read as `dtype`, which is as wide.",
+        source=TVM.format("reinterpret"),
     )
 )  # fmt: skip
 
@@ -225,6 +400,7 @@ register(
             te.compute(xs[0].shape, lambda *i: xs[1]().astype(xs[0].dtype), name="T_full_like")
         ],
         doc="A tensor of the first argument's type filled with the second, a scalar.",
+        source=NUMPY.format("full_like"),
     )
 )  # fmt: skip
 
@@ -247,6 +423,7 @@ register(
         ],
         attributes=(attr("multiplier", kind="int"), attr("shift", kind="int")),
         doc="int32 data times a fixed-point number of 31 fractional bits and a power of two, rounded to nearest, halves upward.",
+        source=TVM.format("fixed_point_multiply"),
     )
 )  # fmt: skip
 
@@ -266,5 +443,6 @@ register(
         compute=lambda attrs, xs, out: [elementwise(lambda x: x, xs[0], "T_copy")],
         attributes=(attr("src_virtual_device", None), attr("dst_virtual_device", None)),
         doc="The tensor on another device; here both are the host.",
+        source=TVM.format("device_copy"),
     )
 )  # fmt: skip

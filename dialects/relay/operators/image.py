@@ -11,6 +11,7 @@ from .layout import checked_layout, laid_out, layout, logical_sizes
 from .meanings import Array, numpy_type, round_half_away
 from .nn_conv import SPATIAL
 from .relations import ANY, dtype_attr, rank_must_be, shape_of, show_argument
+from .sources import TVM_IMAGE, TVM_NN
 
 if TYPE_CHECKING:
     import numpy as np
@@ -291,6 +292,7 @@ def _register_resize(rank: int) -> None:
             ],
             attributes=(attr("size", kind="ints"), *resize_attributes(rank)),
             doc="The image in another size, interpolated by `method` at the places that the coordinate mode names.",
+            source=TVM_IMAGE.format(f"resize{rank}d"),
         )
     )  # fmt: skip
 
@@ -375,7 +377,7 @@ def upsampling_attributes(rank: int) -> tuple[AttrSpec, ...]:
     return (*scales, attr("layout", "NC" + axes), attr("method", "nearest_neighbor"), mode)
 
 
-def _register_upsampling(name: str, rank: int) -> None:
+def _register_upsampling(name: str, rank: int, *, source: str) -> None:
     register(
         Operator(
             name, ("data",), _upsampling_relation(rank), OpPattern.INJECTIVE,
@@ -383,12 +385,13 @@ def _register_upsampling(name: str, rank: int) -> None:
             compute=lambda attrs, xs, out: [_te_upsampling(attrs, xs[0], rank)],
             attributes=upsampling_attributes(rank),
             doc="The image enlarged by a factor along each axis, each pixel repeated or interpolated.",
+            source=source,
         )
     )  # fmt: skip
 
 
-_register_upsampling("nn.upsampling", 2)
-_register_upsampling("nn.upsampling3d", 3)
+_register_upsampling("nn.upsampling", 2, source=TVM_NN.format("upsampling"))
+_register_upsampling("nn.upsampling3d", 3, source=TVM_NN.format("upsampling3d"))
 
 
 def _crop_relation(rel: Relation) -> None:
@@ -447,5 +450,6 @@ register(
             attr("extrapolation_value", 0.0), attr("out_dtype", None, "str"),
         ),
         doc="Boxes (y1, x1, y2, x2 in parts of the image) cut out of images and resized.",
+        source=TVM_IMAGE.format("crop_and_resize"),
     )
 )  # fmt: skip

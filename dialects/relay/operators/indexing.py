@@ -20,6 +20,7 @@ from .relations import (
     show_argument,
     tensor_type,
 )
+from .sources import NUMPY, TVM
 
 if TYPE_CHECKING:
     import numpy as np
@@ -111,6 +112,7 @@ register(
         compute=lambda attrs, xs, out: [_te_take(attrs, *xs)],
         attributes=(attr("axis", None, "int"), attr("batch_dims", 0), attr("mode", "clip")),
         doc="The slices of data at the indices along `axis` (without one, elements of the flattened data).",
+        source=NUMPY.format("take"),
     )
 )  # fmt: skip
 
@@ -149,6 +151,7 @@ register(
         compute=lambda attrs, xs, out: [_te_gather(attrs, *xs)],
         attributes=(attr("axis", kind="int"),),
         doc="result[…, j, …] = data[…, indices[…, j, …], …] along `axis`.",
+        source=TVM.format("gather"),
     )
 )  # fmt: skip
 
@@ -196,6 +199,7 @@ register(
         compute=lambda attrs, xs, out: [_te_gather_nd(attrs, xs[0], xs[1])],
         attributes=(attr("batch_dims", 0), attr("index_rank", None, "int")),
         doc="The slices of data at the index vectors along the first axis of `indices`.",
+        source=TVM.format("gather_nd"),
     )
 )  # fmt: skip
 
@@ -238,6 +242,7 @@ register(
         compute=lambda attrs, xs, out: [_te_one_hot(attrs, *xs)],
         attributes=(attr("depth", 1, printed=True), attr("axis", -1), attr("dtype", None, "str")),
         doc="A new axis of `depth` places, `on_value` at the index and `off_value` elsewhere.",
+        source=TVM.format("one_hot"),
     )
 )  # fmt: skip
 
@@ -279,6 +284,7 @@ register(
         ],
         attributes=(attr("mask_value", 0.0), attr("axis", 0)),
         doc="The steps of each sequence from its length on replaced by `mask_value`; `axis` counts steps, the other of 0 and 1 sequences.",
+        source=TVM.format("sequence_mask"),
     )
 )  # fmt: skip
 
@@ -323,6 +329,7 @@ register(
         compute=lambda attrs, xs, out: [_te_reverse_sequence(attrs, *xs)],
         attributes=(attr("seq_axis", 1), attr("batch_axis", 0)),
         doc="The first steps of each sequence, as many as its length says, in reverse order.",
+        source=TVM.format("reverse_sequence"),
     )
 )  # fmt: skip
 
@@ -361,5 +368,6 @@ register(
         compute=lambda attrs, xs, out: [_te_unravel(*xs)],
         attributes=(),
         doc="The index vectors, along a new first axis, of row-major positions in a tensor of a given shape.",
+        source=NUMPY.format("unravel_index"),
     )
 )  # fmt: skip

@@ -19,6 +19,7 @@ from xdsl.ir import Attribute
 from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
 from .meanings import Array
 from .relations import ANY, rank_must_be, shape_of, tensor_type
+from .sources import TVM
 
 if TYPE_CHECKING:
     from ...te import builder as te
@@ -196,5 +197,6 @@ register(
         compute=lambda attrs, xs, out: [_te_transform(attrs, xs[0])],
         attributes=(attr("src_layout", kind="str"), attr("dst_layout", kind="str")),
         doc="The tensor in another layout; blocks (16c) are split off and merged.",
+        source=TVM.format("layout_transform"),
     )
 )  # fmt: skip

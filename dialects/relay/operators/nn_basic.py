@@ -14,6 +14,7 @@ from .elemwise import unary
 from .meanings import Array, along, larger
 from .reduce import te_reduce
 from .relations import axis_of, rank_at_least, shape_of, size_of, tensor_type, tuple_type
+from .sources import ARXIV, ONNX, TVM_NN
 
 if TYPE_CHECKING:
     import numpy as np
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 else:
     from ._lazy import np, te
 
-unary("nn.relu", lambda x: larger(x, np.zeros((), x.dtype)), lambda x: te.max(x, te.const(0, x.dtype)), "Each element, at least 0.")  # fmt: skip
+unary("nn.relu", lambda x: larger(x, np.zeros((), x.dtype)), lambda x: te.max(x, te.const(0, x.dtype)), "Each element, at least 0.", source=ONNX.format("Relu"))  # fmt: skip
 
 
 def _leaky_relu(attrs: Attrs, x: Array) -> Array:
@@ -39,6 +40,7 @@ register(
         ],
         attributes=(attr("alpha", 0.25),),
         doc="Each element where above 0, else `alpha` times it.",
+        source=TVM_NN.format("leaky_relu"),
     )
 )  # fmt: skip
 
@@ -65,6 +67,7 @@ register(
         compute=lambda attrs, xs, out: [te_per_channel(lambda x, b: x + b, xs[0], xs[1], attrs.axis, "T_bias_add")],
         attributes=(attr("axis", 1),),
         doc="data plus a vector along `axis`.",
+        source=TVM_NN.format("bias_add"),
     )
 )  # fmt: skip
 
@@ -84,6 +87,7 @@ register(
         ],
         attributes=(attr("axis", 1),),
         doc="Each element where above 0, else times the slope of its place along `axis`.",
+        source=ARXIV.format("1502.01852"),
     )
 )  # fmt: skip
 
@@ -124,21 +128,30 @@ def _te_softmax(attrs: Attrs, x: Tensor, log: bool) -> Tensor:
     return te.compute(x.shape, lambda *i: exps(*i) / of(total, i), name="T_softmax_norm")
 
 
-def _register_softmax(name: str, log: bool, doc: str) -> None:
+def _register_softmax(name: str, log: bool, doc: str, *, source: str) -> None:
     register(
         Operator(
             name, ("data",), _softmax_relation, OpPattern.OUT_ELEMWISE_FUSABLE,
             numpy=_log_softmax if log else _softmax,
             compute=lambda attrs, xs, out: [_te_softmax(attrs, xs[0], log)],
             attributes=(attr("axis", -1),),
-            doc=doc,
+            doc=doc, source=source,
         )
     )  # fmt: skip
 
 
-_register_softmax("nn.softmax", False, "exp(x) / sum(exp(x)) along `axis`, computed from x - max(x).")
-_register_softmax("nn.fast_softmax", False, "`nn.softmax`, where an approximation of exp is good enough.")
-_register_softmax("nn.log_softmax", True, "log(softmax(x)) along `axis`, computed from x - max(x).")
+_register_softmax(
+    "nn.softmax", False, "exp(x) / sum(exp(x)) along `axis`, computed from x - max(x).", source=ONNX.format("Softmax")
+)
+_register_softmax(
+    "nn.fast_softmax",
+    False,
+    "`nn.softmax`, where an approximation of exp is good enough.",
+    source=TVM_NN.format("fast_softmax"),
+)
+_register_softmax(
+    "nn.log_softmax", True, "log(softmax(x)) along `axis`, computed from x - max(x).", source=ONNX.format("LogSoftmax")
+)
 
 
 def _dropout_relation(rel: Relation) -> None:
@@ -156,6 +169,7 @@ register(
         ],
         attributes=(attr("rate", 0.5),),
         doc="At inference the data itself, and the mask of what was kept (all of it).",
+        source=TVM_NN.format("dropout"),
     )
 )  # fmt: skip
 
@@ -180,5 +194,6 @@ register(
         numpy=lambda attrs, x: x.reshape(x.shape[0], prod(x.shape[1:])),
         compute=lambda attrs, xs, out: [_te_batch_flatten(xs[0])],
         doc="All axes after the first as one.",
+        source=TVM_NN.format("batch_flatten"),
     )
 )  # fmt: skip

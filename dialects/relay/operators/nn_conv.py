@@ -13,6 +13,7 @@ from .computes import constant, is_one
 from .layout import Layout, checked_layout, laid_out, layout, logical_sizes
 from .meanings import Array, matmul, numpy_type
 from .relations import ANY, dtype_attr, multiply_dims, same_dim, shape_of, show_argument
+from .sources import TVM_NN
 
 if TYPE_CHECKING:
     import numpy as np
@@ -282,11 +283,11 @@ def conv_attributes(rank: int, *extra: AttrSpec, kernel_layout: str | None = Non
     )
 
 
-def _register_conv(name: str, rank: int, doc: str, relation: Any = None) -> None:
+def _register_conv(name: str, rank: int, doc: str, relation: Any = None, *, source: str) -> None:
     register(
         Operator(
             name, ("data", "weight"), relation or CONV_RELATION[rank], OpPattern.OUT_ELEMWISE_FUSABLE,
-            numpy=_numpy_conv(rank), compute=_te_conv(rank), attributes=conv_attributes(rank), doc=doc,
+            numpy=_numpy_conv(rank), compute=_te_conv(rank), attributes=conv_attributes(rank), doc=doc, source=source,
         )
     )  # fmt: skip
 
@@ -294,11 +295,27 @@ def _register_conv(name: str, rank: int, doc: str, relation: Any = None) -> None
 CONV_RELATION = {rank: _conv_relation(rank) for rank in SPATIAL}
 """The type relation of a convolution (data, weight, …), by the number of spatial axes."""
 
-_register_conv("nn.conv1d", 1, "The convolution of data by weight over one spatial axis.")
-_register_conv("nn.conv2d", 2, "The convolution of data by weight over two spatial axes.")
-_register_conv("nn.conv3d", 3, "The convolution of data by weight over three spatial axes.")
-_packed = _conv_relation(2, packed=True)
-_register_conv("nn.contrib_conv2d_NCHWc", 2, "`nn.conv2d` of data and weight in blocked layouts.", _packed)
 _register_conv(
-    "nn.contrib_depthwise_conv2d_NCHWc", 2, "`nn.conv2d` of one group per channel, in blocked layouts.", _packed
+    "nn.conv1d", 1, "The convolution of data by weight over one spatial axis.", source=TVM_NN.format("conv1d")
+)
+_register_conv(
+    "nn.conv2d", 2, "The convolution of data by weight over two spatial axes.", source=TVM_NN.format("conv2d")
+)
+_register_conv(
+    "nn.conv3d", 3, "The convolution of data by weight over three spatial axes.", source=TVM_NN.format("conv3d")
+)
+_packed = _conv_relation(2, packed=True)
+_register_conv(
+    "nn.contrib_conv2d_NCHWc",
+    2,
+    "`nn.conv2d` of data and weight in blocked layouts.",
+    _packed,
+    source=TVM_NN.format("contrib_conv2d_nchwc"),
+)
+_register_conv(
+    "nn.contrib_depthwise_conv2d_NCHWc",
+    2,
+    "`nn.conv2d` of one group per channel, in blocked layouts.",
+    _packed,
+    source=TVM_NN.format("contrib_depthwise_conv2d_nchwc"),
 )

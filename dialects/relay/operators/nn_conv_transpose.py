@@ -10,6 +10,7 @@ from .layout import checked_layout, laid_out, layout, logical_sizes
 from .meanings import Array, matmul, numpy_type
 from .nn_conv import SPATIAL, check_window, conv_attributes, spatial_padding
 from .relations import ANY, dtype_attr, same_dim, show_argument
+from .sources import TVM_NN
 
 if TYPE_CHECKING:
     import numpy as np
@@ -167,6 +168,7 @@ def _register(rank: int) -> None:
             numpy=_meaning(rank), compute=_compute(rank),
             attributes=transposed_attributes(rank),
             doc=f"The transposed convolution over {rank} spatial ax{'i' if rank == 1 else 'e'}s; `output_padding` enlarges the result behind.",
+            source=TVM_NN.format(f"conv{rank}d_transpose"),
         )
     )  # fmt: skip
 

@@ -11,6 +11,7 @@ from .meanings import Array, arange_along, matmul, numpy_type
 from .nn_conv import check_window, conv_attributes, spatial_padding, window_count, windows
 from .nn_pool import lowest
 from .relations import ANY, dtype_attr, multiply_dims, show_argument
+from .sources import ARXIV, TVM_IMAGE
 
 if TYPE_CHECKING:
     import numpy as np
@@ -150,6 +151,7 @@ register(
         compute=_te_deformable_conv2d,
         attributes=(*conv_attributes(2), attr("deformable_groups", 1)),
         doc="A convolution whose taps are moved by `offset` (a row and a column each), bilinear between pixels.",
+        source=ARXIV.format("1703.06211"),
     )
 )  # fmt: skip
 
@@ -205,5 +207,6 @@ register(
             attr("kernel_layout", "IHW"), attr("out_dtype", None, "str"),
         ),
         doc="The largest sum of a pixel of the window and the weight at its place (grey-scale dilation).",
+        source=TVM_IMAGE.format("dilation2d"),
     )
 )  # fmt: skip

@@ -23,6 +23,7 @@ from .relations import (
     show_argument,
     tensor_type,
 )
+from .sources import TVM_NN
 
 if TYPE_CHECKING:
     from ...te import builder as te
@@ -85,6 +86,7 @@ register(
         compute=lambda attrs, xs, out: [_te_matmul(xs[0], xs[1], attrs.out_dtype, False, True)],
         attributes=(UNITS, OUT_DTYPE),
         doc="data · weightᵀ over the last axes: data (…, k), weight (units, k), result (…, units).",
+        source=TVM_NN.format("dense"),
     )
 )  # fmt: skip
 
@@ -98,6 +100,7 @@ register(
             UNITS, OUT_DTYPE, attr("transpose_a", False), attr("transpose_b", False),
         ),
         doc="tensor_a · tensor_b, each transposed on demand.",
+        source=TVM_NN.format("matmul"),
     )
 )  # fmt: skip
 
@@ -158,17 +161,19 @@ register(
         compute=lambda attrs, xs, out: [_te_batch_matmul(attrs, *xs)],
         attributes=(OUT_DTYPE, attr("transpose_a", False), attr("transpose_b", False)),
         doc="The product of each pair of matrices of two batches (b, m, k) and (b, k, n); a batch of one serves all.",
+        source=TVM_NN.format("batch_matmul"),
     )
 )  # fmt: skip
 
 
-def _dense_pack_relation(rel: Relation) -> None:
+def dense_pack_relation(rel: Relation) -> None:
+    """Of data and a weight packed as (units / n, k, n)."""
     data, weight = rank_must_be(rel, 0, 2), rank_must_be(rel, 1, 3)
     batch, inner = shape_of(data)
     outer, k, width = shape_of(weight)
     if not same_dim(inner, k):
         raise rel.fail(
-            f"nn.contrib_dense_pack: {show_argument(rel, 0)} has rows of {inner}, {show_argument(rel, 1)} takes {k}",
+            f"{rel.operator.name}: {show_argument(rel, 0)} has rows of {inner}, {show_argument(rel, 1)} takes {k}",
             argument=1,
         )
     rel.set_result(tensor_type([batch, multiply_dims(outer, width)], out_dtype(rel, data.element_type)))
@@ -193,10 +198,11 @@ def _te_dense_pack(attrs: Attrs, x: Tensor, w: Tensor) -> Tensor:
 
 register(
     Operator(
-        "nn.contrib_dense_pack", ("data", "weight"), _dense_pack_relation, OpPattern.OUT_ELEMWISE_FUSABLE,
+        "nn.contrib_dense_pack", ("data", "weight"), dense_pack_relation, OpPattern.OUT_ELEMWISE_FUSABLE,
         numpy=_dense_pack,
         compute=lambda attrs, xs, out: [_te_dense_pack(attrs, *xs)],
         attributes=(UNITS, OUT_DTYPE, attr("weight_layout", "NC")),
         doc="`nn.dense` with a weight packed as (units / n, k, n), `weight_layout` NC{n}n.",
+        source=TVM_NN.format("contrib_dense_pack"),
     )
 )  # fmt: skip

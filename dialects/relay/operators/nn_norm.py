@@ -12,6 +12,7 @@ from .computes import elementwise
 from .meanings import Array, along, is_float, normal_axes
 from .reduce import te_mean, te_reduce
 from .relations import ANY, axes_of, axis_of, rank_at_least, shape_of, show_argument, tensor_type, tuple_type
+from .sources import ARXIV, ONNX, TVM_NN
 
 if TYPE_CHECKING:
     import numpy as np
@@ -84,6 +85,7 @@ register(
         compute=lambda attrs, xs, out: _te_batch_norm(attrs, xs),
         attributes=(attr("axis", 1), *AFFINE),
         doc="(x - mean) / sqrt(var + epsilon) * gamma + beta along `axis`; with it the mean and the variance, as given.",
+        source=ARXIV.format("1502.03167"),
     )
 )  # fmt: skip
 
@@ -117,7 +119,7 @@ def _te_affine(attrs: Attrs, value: Any, gamma: Tensor, beta: Tensor, channel: A
     return value + beta(channel) if attrs.center else value
 
 
-def _normalization(name: str, axis: int, over: Callable[[int, int], tuple[int, ...]], doc: str) -> None:
+def _normalization(name: str, axis: int, over: Callable[[int, int], tuple[int, ...]], doc: str, *, source: str) -> None:
     """Registers a norm whose statistics are over the axes `over(rank, axis)`."""
 
     def relation(rel: Relation) -> None:
@@ -142,15 +144,19 @@ def _normalization(name: str, axis: int, over: Callable[[int, int], tuple[int, .
     register(
         Operator(
             name, ("data", "gamma", "beta"), relation, OpPattern.OUT_ELEMWISE_FUSABLE,
-            numpy=meaning, compute=compute, attributes=(attr("axis", axis), *AFFINE), doc=doc,
+            numpy=meaning, compute=compute, attributes=(attr("axis", axis), *AFFINE), doc=doc, source=source,
         )
     )  # fmt: skip
 
 
 _normalization(
-    "nn.layer_norm", -1, lambda rank, axis: (axis,), "Mean 0 and variance 1 along `axis`, then times gamma plus beta."
+    "nn.layer_norm",
+    -1,
+    lambda rank, axis: (axis,),
+    "Mean 0 and variance 1 along `axis`, then times gamma plus beta.",
+    source=ARXIV.format("1607.06450"),
 )
-_normalization("nn.instance_norm", 1, lambda rank, axis: tuple(a for a in range(1, rank) if a != axis), "Mean 0 and variance 1 over each image's axes for each channel, then times gamma plus beta.")  # fmt: skip
+_normalization("nn.instance_norm", 1, lambda rank, axis: tuple(a for a in range(1, rank) if a != axis), "Mean 0 and variance 1 over each image's axes for each channel, then times gamma plus beta.", source=ARXIV.format("1607.08022"))  # fmt: skip
 
 
 def _group_norm_relation(rel: Relation) -> None:
@@ -201,6 +207,7 @@ register(
         compute=lambda attrs, xs, out: [_te_group_norm(attrs, xs)],
         attributes=(attr("num_groups", kind="int"), attr("axis", 1), *AFFINE),
         doc="Mean 0 and variance 1 over each image's axes for each group of channels, then times gamma plus beta.",
+        source=ARXIV.format("1803.08494"),
     )
 )  # fmt: skip
 
@@ -248,6 +255,7 @@ register(
         compute=lambda attrs, xs, out: [_te_lrn(attrs, xs[0])],
         attributes=(attr("size", 5), attr("axis", 1), attr("bias", 2.0), attr("alpha", 0.0001), attr("beta", 0.75)),
         doc="x / (bias + alpha / size * (the sum of squares of the `size` neighbours along `axis`)) ^ beta.",
+        source=ONNX.format("LRN"),
     )
 )  # fmt: skip
 
@@ -282,5 +290,6 @@ register(
         compute=lambda attrs, xs, out: [_te_l2_normalize(attrs, xs[0])],
         attributes=(attr("eps", kind="float"), attr("axis", None, "ints")),
         doc="x / sqrt(max(sum(x^2), eps)), the sum over `axis`.",
+        source=TVM_NN.format("l2_normalize"),
     )
 )  # fmt: skip

@@ -10,6 +10,7 @@ from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
 from .elemwise import convert
 from .meanings import Array
 from .relations import ANY, add_dims, rank_must_be, shape_of, show_argument, tensor_type
+from .sources import TVM_NN
 
 if TYPE_CHECKING:
     import numpy as np
@@ -107,6 +108,7 @@ register(
         ],
         attributes=(attr("pad_width", kind="ints"), attr("pad_mode", "constant")),
         doc="Elements before and after each axis: `pad_value`, the edge's, or the reflection about the edge.",
+        source=TVM_NN.format("pad"),
     )
 )  # fmt: skip
 
@@ -124,6 +126,7 @@ register(
         compute=lambda attrs, xs, out: [_te_pad(attrs.mode.lower(), attrs.pad_width, xs[0], None)],
         attributes=(attr("mode", "SYMMETRIC"), attr("pad_width", kind="ints")),
         doc="The tensor reflected at its edges; SYMMETRIC repeats the edge elements, REFLECT does not.",
+        source=TVM_NN.format("mirror_pad"),
     )
 )  # fmt: skip
 
@@ -200,6 +203,7 @@ register(
         compute=lambda attrs, xs, out: [_te_space_to_batch(attrs, xs[0])],
         attributes=(attr("block_shape", kind="ints"), attr("paddings", kind="ints"), attr("pad_value", 0.0)),
         doc="Pads the spatial axes and moves the places within blocks of `block_shape` into the batch axis.",
+        source=TVM_NN.format("space_to_batch_nd"),
     )
 )  # fmt: skip
 
@@ -259,6 +263,7 @@ register(
         compute=lambda attrs, xs, out: [_te_batch_to_space(attrs, xs[0])],
         attributes=(attr("block_shape", kind="ints"), attr("crops", kind="ints")),
         doc="The inverse of `nn.space_to_batch_nd`: places within blocks come from the batch axis, then `crops` are cut off.",
+        source=TVM_NN.format("batch_to_space_nd"),
     )
 )  # fmt: skip
 
@@ -349,6 +354,7 @@ register(
         compute=lambda attrs, xs, out: [_te_depth(attrs, xs[0], True)],
         attributes=(attr("block_size", kind="int"), attr("layout", "NCHW"), attr("mode", "")),
         doc="Moves the places within blocks of the image into the channels.",
+        source=TVM_NN.format("space_to_depth"),
     )
 )  # fmt: skip
 
@@ -359,5 +365,6 @@ register(
         compute=lambda attrs, xs, out: [_te_depth(attrs, xs[0], False)],
         attributes=(attr("block_size", kind="int"), attr("layout", "NCHW"), attr("mode", "DCR")),
         doc="Moves channels into places within blocks of the image; mode DCR: the place is the outer part of the channel.",
+        source=TVM_NN.format("depth_to_space"),
     )
 )  # fmt: skip

@@ -11,6 +11,7 @@ from .layout import checked_layout, laid_out, layout, logical_sizes
 from .meanings import Array, is_float
 from .nn_conv import SPATIAL, check_window, spatial_padding, window_count, windows
 from .relations import ANY, show_argument
+from .sources import TVM_NN
 
 if TYPE_CHECKING:
     import numpy as np
@@ -221,12 +222,14 @@ POOL_ATTRIBUTES = {rank: _pool_attributes(rank) for rank in SPATIAL}
 def _register_pool(rank: int, is_max: bool) -> None:
     word = "largest element" if is_max else "mean"
     extra = () if is_max else (attr("count_include_pad", False),)
+    name = f"{'max' if is_max else 'avg'}_pool{rank}d"
     register(
         Operator(
-            f"nn.{'max' if is_max else 'avg'}_pool{rank}d", ("data",), POOL_RELATION[rank], OpPattern.OUT_ELEMWISE_FUSABLE,
+            f"nn.{name}", ("data",), POOL_RELATION[rank], OpPattern.OUT_ELEMWISE_FUSABLE,
             numpy=_numpy_pool(rank, is_max), compute=_te_pool(rank, is_max),
             attributes=(*POOL_ATTRIBUTES[rank], *extra),
             doc=f"The {word} of each window. With ceil_mode the last window may begin inside and end outside.",
+            source=TVM_NN.format(name),
         )
     )  # fmt: skip
 
@@ -336,13 +339,15 @@ def _register_adaptive(rank: int, is_max: bool, is_global: bool) -> None:
     places = (
         "the whole image" if is_global else "each of `output_size` equal parts of the image (which may overlap by one)"
     )
+    name = f"{'global' if is_global else 'adaptive'}_{'max' if is_max else 'avg'}_pool{rank}d"
     register(
         Operator(
-            f"nn.{'global' if is_global else 'adaptive'}_{'max' if is_max else 'avg'}_pool{rank}d", ("data",),
+            f"nn.{name}", ("data",),
             _adaptive_relation(rank, is_global), OpPattern.OUT_ELEMWISE_FUSABLE,
             numpy=_numpy_adaptive(rank, is_max), compute=_te_adaptive(rank, is_max),
             attributes=(*size, attr("layout", "NC" + axes), attr("out_layout", "")),
             doc=f"The {word} of {places}.",
+            source=TVM_NN.format(name),
         )
     )  # fmt: skip
 

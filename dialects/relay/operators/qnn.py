@@ -15,10 +15,10 @@ from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
 from . import computes_qnn as computes
 from .elemwise import fixed_point_multiply
 from .layout import layout
-from .meanings import Array, along, erf, matmul, numpy_type, round_half_away
+from .meanings import Array, along, matmul, numpy_type, round_half_away
 from .nn_conv import CONV_RELATION, SPATIAL, conv_attributes, convolve
 from .nn_conv_transpose import TRANSPOSED_RELATION, convolve_transposed, transposed_attributes
-from .nn_dense import OUT_DTYPE, UNITS, batch_matmul_relation, matmul_relation
+from .nn_dense import OUT_DTYPE, UNITS, batch_matmul_relation, dense_pack_relation, matmul_relation
 from .nn_pool import POOL_ATTRIBUTES, POOL_RELATION, average_windows
 from .relations import (
     TypeRelation,
@@ -30,18 +30,17 @@ from .relations import (
     show_argument,
     tensor_type,
 )
+from .sources import ARXIV, ONNX
 from .transform import concatenate_relation
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from ...te import builder as te
-    from ...te.builder import Expr
 else:
-    from ._lazy import np, te
+    from ._lazy import np
 
 
-def _quantization(rel: Relation, index: int, size: int | None = None) -> None:
+def quantization(rel: Relation, index: int, size: int | None = None) -> None:
     """Arguments `index` and `index + 1` are a scale and a zero point: scalars, or vectors of `size`."""
     for place, dtype in ((index, "float32"), (index + 1, "int32")):
         if rel.type_of(place) is None:
@@ -65,7 +64,7 @@ def _axis_size(rel: Relation, index: int = 0, name: str = "axis") -> int | None:
     return shape[axis] if -len(shape) <= axis < len(shape) else None
 
 
-def _per_axis(parameter: Array, axis: int, rank: int) -> Array:
+def per_axis(parameter: Array, axis: int, rank: int) -> Array:
     """A scalar, or a vector along an axis, ready to be broadcast."""
     return parameter.reshape(()) if parameter.size == 1 else along(parameter, axis, rank)
 
@@ -128,50 +127,52 @@ def requantize(
 
 
 def _quantize_relation(rel: Relation) -> None:
-    _quantization(rel, 1, _axis_size(rel))
+    quantization(rel, 1, _axis_size(rel))
     rel.set_result(tensor_type(shape_of(rel.tensor(0)), dtype_attr(rel, "out_dtype", "int8")))
 
 
 def _quantize(attrs: Attrs, x: Array, scale: Array, zero_point: Array) -> Array:
-    scale, zero_point = (_per_axis(p, attrs.axis, x.ndim) for p in (scale, zero_point))
+    scale, zero_point = (per_axis(p, attrs.axis, x.ndim) for p in (scale, zero_point))
     return quantize(x, scale, zero_point, numpy_type(attrs.out_dtype or "int8"))
 
 
 register(
     Operator(
-        "qnn.quantize", ("data", "output_scale", "output_zero_point"), _quantize_relation, OpPattern.OPAQUE,
+        "qnn.quantize", ("data", "output_scale", "output_zero_point"), _quantize_relation, OpPattern.ELEMWISE,
         numpy=_quantize,
         compute=lambda attrs, xs, out: [computes.te_quantize(attrs, *xs)],
         attributes=(attr("out_dtype", None, "str"), attr("axis", -1)),
         doc="round(data / scale) + zero_point, saturated to `out_dtype`; vectors of parameters go along `axis`.",
+        source=ONNX.format("QuantizeLinear"),
     )
 )  # fmt: skip
 
 
 def _dequantize_relation(rel: Relation) -> None:
-    _quantization(rel, 1, _axis_size(rel))
+    quantization(rel, 1, _axis_size(rel))
     rel.set_result(tensor_type(shape_of(rel.tensor(0)), dtype_attr(rel, "out_dtype", "float32")))
 
 
 def _dequantize(attrs: Attrs, x: Array, scale: Array, zero_point: Array) -> Array:
-    real = dequantize(x, *(_per_axis(p, attrs.axis, x.ndim) for p in (scale, zero_point)))
+    real = dequantize(x, *(per_axis(p, attrs.axis, x.ndim) for p in (scale, zero_point)))
     return real.astype(numpy_type(attrs.out_dtype or "float32"))
 
 
 register(
     Operator(
-        "qnn.dequantize", ("data", "input_scale", "input_zero_point"), _dequantize_relation, OpPattern.OPAQUE,
+        "qnn.dequantize", ("data", "input_scale", "input_zero_point"), _dequantize_relation, OpPattern.ELEMWISE,
         numpy=_dequantize,
         compute=lambda attrs, xs, out: [computes.te_dequantize(attrs, *xs)],
         attributes=(attr("out_dtype", None, "str"), attr("axis", -1)),
         doc="(data - zero_point) * scale; vectors of parameters go along `axis`.",
+        source=ONNX.format("DequantizeLinear"),
     )
 )  # fmt: skip
 
 
 def _requantize_relation(rel: Relation) -> None:
-    _quantization(rel, 1, _axis_size(rel))
-    _quantization(rel, 3)
+    quantization(rel, 1, _axis_size(rel))
+    quantization(rel, 3)
     if rel.attrs.rounding not in ("None", "UPWARD", "TONEAREST"):
         raise rel.fail(f"qnn.requantize: rounding={rel.attrs.rounding!r} must be UPWARD or TONEAREST")
     if rel.attrs.compute_dtype not in ("None", "int64", "float32", "float64"):
@@ -182,7 +183,7 @@ def _requantize_relation(rel: Relation) -> None:
 def _requantize(
     attrs: Attrs, x: Array, scale: Array, zero_point: Array, out_scale: Array, out_zero_point: Array
 ) -> Array:
-    scale, zero_point = (_per_axis(p, attrs.axis, x.ndim) for p in (scale, zero_point))
+    scale, zero_point = (per_axis(p, attrs.axis, x.ndim) for p in (scale, zero_point))
     target = (out_scale, out_zero_point, numpy_type(attrs.out_dtype or "int8"))
     return requantize(x, scale, zero_point, target, attrs.rounding, attrs.compute_dtype)
 
@@ -191,13 +192,14 @@ register(
     Operator(
         "qnn.requantize",
         ("data", "input_scale", "input_zero_point", "output_scale", "output_zero_point"),
-        _requantize_relation, OpPattern.OPAQUE,
+        _requantize_relation, OpPattern.ELEMWISE,
         numpy=_requantize,
         compute=lambda attrs, xs, out: [computes.te_requantize(attrs, *xs)],
         attributes=(
             attr("axis", -1), attr("rounding", "None"), attr("compute_dtype", "None"), attr("out_dtype", None, "str"),
         ),
         doc="Quantized data in another scale and zero point. UPWARD rounds halves up, TONEAREST away from zero.",
+        source=ARXIV.format("1712.05877"),
     )
 )  # fmt: skip
 
@@ -222,8 +224,8 @@ _BINARY = (
 def _binary_relation(rel: Relation) -> None:
     dtype = same_dtype(rel, 0, 1)
     for index, name in ((0, "lhs_axis"), (1, "rhs_axis")):
-        _quantization(rel, 2 + 2 * index, _axis_size(rel, index, name))
-    _quantization(rel, 6)
+        quantization(rel, 2 + 2 * index, _axis_size(rel, index, name))
+    quantization(rel, 6)
     rel.set_result(tensor_type(broadcast_arguments(rel, 0, 1), dtype))
 
 
@@ -232,20 +234,22 @@ def _register_binary(
     combine: Callable[[Quantized, Quantized, Target], Array],
     compute: computes.CombineQuantized,
     doc: str,
+    *,
+    source: str,
 ) -> None:
     """Registers an operator of two quantized tensors; `combine` takes (tensor, scale, zero point) twice and the target."""
 
     def meaning(attrs: Attrs, a: Array, b: Array, *parameters: Array) -> Array:
-        a_scale, a_zero = (_per_axis(p, attrs.lhs_axis, a.ndim) for p in parameters[0:2])
-        b_scale, b_zero = (_per_axis(p, attrs.rhs_axis, b.ndim) for p in parameters[2:4])
+        a_scale, a_zero = (per_axis(p, attrs.lhs_axis, a.ndim) for p in parameters[0:2])
+        b_scale, b_zero = (per_axis(p, attrs.rhs_axis, b.ndim) for p in parameters[2:4])
         return combine((a, a_scale, a_zero), (b, b_scale, b_zero), (parameters[4], parameters[5], a.dtype))
 
     register(
         Operator(
-            name, _BINARY, _binary_relation, OpPattern.OPAQUE,
+            name, _BINARY, _binary_relation, OpPattern.BROADCAST,
             numpy=meaning,
             compute=lambda attrs, xs, out: [computes.te_binary(attrs, xs, compute, f"T_{name.replace('.', '_')}")],
-            attributes=(attr("lhs_axis", -1), attr("rhs_axis", -1)), doc=doc,
+            attributes=(attr("lhs_axis", -1), attr("rhs_axis", -1)), doc=doc, source=source,
         )
     )  # fmt: skip
 
@@ -260,12 +264,14 @@ _register_binary(
     lambda a, b, to: saturate(_in_common(a, to) + _in_common(b, to) - to[1], to[2]),
     computes.added,
     "The sum of quantized tensors, each brought to the target's scale first.",
+    source=ARXIV.format("1712.05877"),
 )
 _register_binary(
     "qnn.subtract",
     lambda a, b, to: saturate(_in_common(a, to) - _in_common(b, to) + to[1], to[2]),
     computes.subtracted,
     "The difference of quantized tensors, each brought to the target's scale first.",
+    source=ARXIV.format("1712.05877"),
 )
 
 
@@ -275,51 +281,13 @@ def _multiply(a: Quantized, b: Quantized, to: Target) -> Array:
 
 
 _register_binary(
-    "qnn.mul", _multiply, computes.multiplied, "The product of quantized tensors: that of the integers, requantized."
+    "qnn.mul",
+    _multiply,
+    computes.multiplied,
+    "The product of quantized tensors: that of the integers, requantized.",
+    source=ARXIV.format("1712.05877"),
 )
 
-
-def _unary_relation(rel: Relation) -> None:
-    _quantization(rel, 1)
-    _quantization(rel, 3)
-    rel.set_result(rel.tensor(0))
-
-
-def _register_unary(name: str, function: Callable[[Array], Array], compute: Callable[[Expr], Expr], doc: str) -> None:
-    def meaning(attrs: Attrs, x: Array, scale: Array, zero_point: Array, out_scale: Array, out_zero: Array) -> Array:
-        real = function(dequantize(x, scale, zero_point)).astype(np.float32)
-        return quantize(np.nan_to_num(real, nan=0.0), out_scale, out_zero, x.dtype)
-
-    register(
-        Operator(
-            name, ("x", "scale", "zero_point", "output_scale", "output_zero_point"), _unary_relation, OpPattern.OPAQUE,
-            numpy=meaning,
-            compute=lambda attrs, xs, out: [computes.te_unary(xs, compute, f"T_{name.replace('.', '_')}")],
-            doc=doc,
-        )
-    )  # fmt: skip
-
-
-_register_unary("qnn.exp", lambda x: np.exp(x), lambda x: te.exp(x), "exp of a quantized tensor.")
-_register_unary("qnn.sqrt", lambda x: np.sqrt(x), lambda x: te.sqrt(x), "The square root of a quantized tensor.")
-_register_unary(
-    "qnn.rsqrt",
-    lambda x: 1 / np.sqrt(x),
-    lambda x: te.const(1.0, "float32") / te.sqrt(x),
-    "One over the square root of a quantized tensor.",
-)
-_register_unary("qnn.erf", erf, lambda x: te.erf(x), "The error function of a quantized tensor.")
-_register_unary("qnn.log", lambda x: np.log(x), lambda x: te.log(x), "The natural logarithm of a quantized tensor.")
-_register_unary(
-    "qnn.sigmoid", lambda x: 1 / (1 + np.exp(-x)), lambda x: te.sigmoid(x), "The sigmoid of a quantized tensor."
-)
-_register_unary("qnn.tanh", lambda x: np.tanh(x), lambda x: te.tanh(x), "The hyperbolic tangent of a quantized tensor.")
-_register_unary(
-    "qnn.hardswish",
-    lambda x: x * np.clip(x + 3, 0, 6) / 6,
-    computes.te_hardswish,
-    "x * clip(x + 3, 0, 6) / 6 of a quantized tensor.",
-)
 
 _PRODUCT = ("data", "weight", "input_zero_point", "kernel_zero_point", "input_scale", "kernel_scale")
 
@@ -342,7 +310,7 @@ def _product_relation(shape_relation: TypeRelation) -> TypeRelation:
 
 
 def _centered(x: Array, zero_point: Array, axis: int = -1) -> Array:
-    return x.astype(np.int32) - _per_axis(zero_point.astype(np.int32), axis, x.ndim)
+    return x.astype(np.int32) - per_axis(zero_point.astype(np.int32), axis, x.ndim)
 
 
 def _dense(attrs: Attrs, x: Array, w: Array, x_zero: Array, w_zero: Array, *scales: Array) -> Array:
@@ -356,11 +324,29 @@ def _attributes_in_int32(attributes: Sequence[Any]) -> tuple[Any, ...]:
 
 register(
     Operator(
-        "qnn.dense", _PRODUCT, _product_relation(lambda rel: matmul_relation(rel, False, True)), OpPattern.OPAQUE,
+        "qnn.dense", _PRODUCT, _product_relation(lambda rel: matmul_relation(rel, False, True)), OpPattern.OUT_ELEMWISE_FUSABLE,
         numpy=_dense,
         compute=computes.te_dense,
         attributes=_attributes_in_int32((UNITS, OUT_DTYPE)),
         doc="`nn.dense` of quantized tensors: the sums of (data - its zero point) * (weight - its zero point), unscaled.",
+        source=ARXIV.format("1712.05877"),
+    )
+)  # fmt: skip
+
+
+def _dense_pack(attrs: Attrs, x: Array, w: Array, x_zero: Array, w_zero: Array, *scales: Array) -> Array:
+    flat = w.swapaxes(1, 2).reshape(-1, w.shape[1])
+    return _dense(attrs, x, flat, x_zero, w_zero)
+
+
+register(
+    Operator(
+        "qnn.contrib_dense_pack", _PRODUCT, _product_relation(dense_pack_relation), OpPattern.OUT_ELEMWISE_FUSABLE,
+        numpy=_dense_pack,
+        compute=computes.te_dense_pack,
+        attributes=_attributes_in_int32((UNITS, OUT_DTYPE, attr("weight_layout", "NC"))),
+        doc="`qnn.dense` with a weight packed as (units / n, k, n).",
+        source=ARXIV.format("1712.05877"),
     )
 )  # fmt: skip
 
@@ -375,11 +361,12 @@ def _batch_matmul(attrs: Attrs, x: Array, y: Array, x_zero: Array, y_zero: Array
 register(
     Operator(
         "qnn.batch_matmul", ("x", "y", "x_zero_point", "y_zero_point", "x_scale", "y_scale"),
-        _product_relation(batch_matmul_relation), OpPattern.OPAQUE,
+        _product_relation(batch_matmul_relation), OpPattern.OUT_ELEMWISE_FUSABLE,
         numpy=_batch_matmul,
         compute=computes.te_batch_matmul,
         attributes=_attributes_in_int32((OUT_DTYPE, attr("transpose_a", False), attr("transpose_b", False))),
         doc="`nn.batch_matmul` of quantized tensors: the sums of products of integers less their zero points, unscaled.",
+        source=ARXIV.format("1712.05877"),
     )
 )  # fmt: skip
 
@@ -390,18 +377,19 @@ def _conv2d(attrs: Attrs, x: Array, w: Array, x_zero: Array, w_zero: Array, *sca
     data = _centered(source.to_logical(x, "NCHW"), x_zero)
     weight = kernel.to_logical(w, "OIHW").astype(np.int32)
     depthwise = w_zero.size > 1 and w_zero.size != weight.shape[0]
-    weight = weight - (w_zero.reshape(weight.shape[0], -1, 1, 1) if depthwise else _per_axis(w_zero, 0, 4))
+    weight = weight - (w_zero.reshape(weight.shape[0], -1, 1, 1) if depthwise else per_axis(w_zero, 0, 4))
     result = convolve(data, weight, attrs, numpy_type(attrs.out_dtype or "int32"))
     return layout(attrs.out_layout or attrs.data_layout).from_logical(result, "NCHW")
 
 
 register(
     Operator(
-        "qnn.conv2d", _PRODUCT, _product_relation(CONV_RELATION[2]), OpPattern.OPAQUE,
+        "qnn.conv2d", _PRODUCT, _product_relation(CONV_RELATION[2]), OpPattern.OUT_ELEMWISE_FUSABLE,
         numpy=_conv2d,
         compute=computes.te_conv2d,
         attributes=_attributes_in_int32(conv_attributes(2)),
         doc="`nn.conv2d` of quantized tensors: the sums of products of integers less their zero points, unscaled.",
+        source=ARXIV.format("1712.05877"),
     )
 )  # fmt: skip
 
@@ -415,18 +403,19 @@ def _conv2d_transpose(attrs: Attrs, x: Array, w: Array, x_zero: Array, w_zero: A
 
 register(
     Operator(
-        "qnn.conv2d_transpose", _PRODUCT, _product_relation(TRANSPOSED_RELATION[2]), OpPattern.OPAQUE,
+        "qnn.conv2d_transpose", _PRODUCT, _product_relation(TRANSPOSED_RELATION[2]), OpPattern.OUT_ELEMWISE_FUSABLE,
         numpy=_conv2d_transpose,
         compute=computes.te_conv2d_transpose,
         attributes=_attributes_in_int32(transposed_attributes(2)),
         doc="`nn.conv2d_transpose` of quantized tensors, unscaled.",
+        source=ARXIV.format("1712.05877"),
     )
 )  # fmt: skip
 
 
 def _avg_pool_relation(rel: Relation) -> None:
-    _quantization(rel, 1)
-    _quantization(rel, 3)
+    quantization(rel, 1)
+    quantization(rel, 3)
     POOL_RELATION[2](rel)
 
 
@@ -441,11 +430,12 @@ def _avg_pool2d(attrs: Attrs, x: Array, scale: Array, zero_point: Array, out_sca
 register(
     Operator(
         "qnn.avg_pool2d", ("data", "input_scale", "input_zero_point", "output_scale", "output_zero_point"),
-        _avg_pool_relation, OpPattern.OPAQUE,
+        _avg_pool_relation, OpPattern.OUT_ELEMWISE_FUSABLE,
         numpy=_avg_pool2d,
         compute=lambda attrs, xs, out: [computes.te_avg_pool2d(attrs, xs, out)],
         attributes=(*POOL_ATTRIBUTES[2], attr("count_include_pad", False)),
         doc="`nn.avg_pool2d` of a quantized tensor.",
+        source=ARXIV.format("1712.05877"),
     )
 )  # fmt: skip
 
@@ -461,7 +451,7 @@ def _concatenate_relation(rel: Relation) -> None:
             raise rel.fail(
                 f"qnn.concatenate: {show_argument(rel, index)} must have {len(fields)} fields", argument=index
             )
-    _quantization(rel, 3)
+    quantization(rel, 3)
     concatenate_relation(rel)
 
 
@@ -481,5 +471,6 @@ register(
         compute=computes.te_concatenate,
         attributes=(attr("axis", 0),),
         doc="Quantized tensors one after the other along `axis`, each requantized where its parameters differ.",
+        source=ARXIV.format("1712.05877"),
     )
 )  # fmt: skip

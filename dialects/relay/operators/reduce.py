@@ -11,6 +11,7 @@ from .computes import Reducer, constant, elementwise, flat_index, reduce_over
 from .computes import broadcast as te_broadcast
 from .meanings import Array, normal_axes, trunc_divide
 from .relations import TypeRelation, axes_of, same_dtype, shape_of, tensor_type
+from .sources import NUMPY, TVM
 
 if TYPE_CHECKING:
     import numpy as np
@@ -46,12 +47,7 @@ def _axes(attrs: Attrs, rank: int) -> tuple[int, ...]:
     return normal_axes(attrs.axis, rank, attrs.exclude and attrs.axis is not None)
 
 
-def reduction(
-    name: str,
-    numpy: Callable[[Any, Any, Any], Any],
-    reducer: Reducer,
-    doc: str,
-) -> Operator:
+def reduction(name: str, numpy: Callable[[Any, Any, Any], Any], reducer: Reducer, doc: str, *, source: str) -> Operator:
     """Registers a reduction that keeps the dtype."""
 
     def meaning(attrs: Attrs, x: Array) -> Array:
@@ -63,7 +59,7 @@ def reduction(
             numpy=meaning,
             compute=lambda attrs, xs, out: [te_reduce(reducer, xs[0], _axes(attrs, len(xs[0].shape)), attrs.keepdims, f"{name}_red")],
             attributes=REDUCE,
-            doc=doc,
+            doc=doc, source=source,
         )
     )  # fmt: skip
 
@@ -89,17 +85,19 @@ reduction(
     _sum,
     lambda e, axis: (te.any if e.dtype == "bool" else te.sum)(e, axis=axis),
     "The sum over axes; integers wrap around.",
+    source=NUMPY.format("sum"),
 )
 reduction(
     "prod",
     _prod,
     lambda e, axis: (te.all if e.dtype == "bool" else te.prod)(e, axis=axis),
     "The product over axes; integers wrap around.",
+    source=NUMPY.format("prod"),
 )
-reduction("max", lambda x, axis, keepdims: np.max(x, axis=axis, keepdims=keepdims), lambda e, axis: te.max(e, axis=axis), "The largest element over axes.")  # fmt: skip
-reduction("min", lambda x, axis, keepdims: np.min(x, axis=axis, keepdims=keepdims), lambda e, axis: te.min(e, axis=axis), "The smallest element over axes.")  # fmt: skip
-reduction("all", lambda x, axis, keepdims: np.all(x, axis=axis, keepdims=keepdims), lambda e, axis: te.all(e, axis=axis), "Whether all elements over axes are true.")  # fmt: skip
-reduction("any", lambda x, axis, keepdims: np.any(x, axis=axis, keepdims=keepdims), lambda e, axis: te.any(e, axis=axis), "Whether an element over axes is true.")  # fmt: skip
+reduction("max", lambda x, axis, keepdims: np.max(x, axis=axis, keepdims=keepdims), lambda e, axis: te.max(e, axis=axis), "The largest element over axes.", source=NUMPY.format("max"))  # fmt: skip
+reduction("min", lambda x, axis, keepdims: np.min(x, axis=axis, keepdims=keepdims), lambda e, axis: te.min(e, axis=axis), "The smallest element over axes.", source=NUMPY.format("min"))  # fmt: skip
+reduction("all", lambda x, axis, keepdims: np.all(x, axis=axis, keepdims=keepdims), lambda e, axis: te.all(e, axis=axis), "Whether all elements over axes are true.", source=NUMPY.format("all"))  # fmt: skip
+reduction("any", lambda x, axis, keepdims: np.any(x, axis=axis, keepdims=keepdims), lambda e, axis: te.any(e, axis=axis), "Whether an element over axes is true.", source=NUMPY.format("any"))  # fmt: skip
 
 
 def _mean(attrs: Attrs, x: Array) -> Array:
@@ -136,6 +134,7 @@ register(
         compute=lambda attrs, xs, out: [te_mean(xs[0], _axes(attrs, len(xs[0].shape)), attrs.keepdims)],
         attributes=REDUCE,
         doc="The mean over axes; of integers rounded toward zero.",
+        source=NUMPY.format("mean"),
     )
 )  # fmt: skip
 
@@ -166,6 +165,7 @@ register(
         compute=lambda attrs, xs, out: [_te_variance(attrs, *xs)],
         attributes=(*REDUCE, attr("unbiased", False)),
         doc="The mean square distance from the mean over axes; `with_mean` is the mean, its axes kept.",
+        source=TVM.format("variance"),
     )
 )  # fmt: skip
 
@@ -214,14 +214,14 @@ def _te_arg(attrs: Attrs, x: Tensor, is_max: bool) -> Tensor:
     return elementwise(lambda e: e, index, f"{name}_red")
 
 
-def _arg(name: str, is_max: bool, doc: str) -> None:
+def _arg(name: str, is_max: bool, doc: str, *, source: str) -> None:
     register(
         Operator(
             name, ("data",), reduced("int32"), OpPattern.COMM_REDUCE,
             numpy=lambda attrs, x: _arg_numpy(attrs, x, np.argmax if is_max else np.argmin),
             compute=lambda attrs, xs, out: [_te_arg(attrs, xs[0], is_max)],
             attributes=(*REDUCE, attr("select_last_index", False)),
-            doc=doc,
+            doc=doc, source=source,
         )
     )  # fmt: skip
 
@@ -230,9 +230,11 @@ _arg(
     "argmax",
     True,
     "The (int32) position of the largest element over axes, counted in row-major order; of equal ones the first.",
+    source=NUMPY.format("argmax"),
 )
 _arg(
     "argmin",
     False,
     "The (int32) position of the smallest element over axes, counted in row-major order; of equal ones the first.",
+    source=NUMPY.format("argmin"),
 )

@@ -11,6 +11,7 @@ from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
 from .computes import flat_index, is_one, unflatten
 from .relations import ANY, axes_of, axis_of, same_dim, shape_of, show_argument, size_of, tensor_type
 from .sizes import Requirement, ResultShapes, same_elements
+from .sources import NUMPY, TVM
 
 if TYPE_CHECKING:
     import numpy as np
@@ -151,7 +152,7 @@ def _fitting(x: Tensor, shape: Sequence[Any]) -> ResultShapes:
     return ResultShapes([shape], [same_elements(x, shape)])
 
 
-def _register_reshape(name: str, resolve: Resolve, doc: str) -> None:
+def _register_reshape(name: str, resolve: Resolve, doc: str, *, source: str) -> None:
     register(
         Operator(
             name, ("data",), _reshape_relation(resolve), OpPattern.INJECTIVE,
@@ -159,7 +160,7 @@ def _register_reshape(name: str, resolve: Resolve, doc: str) -> None:
             compute=lambda attrs, xs, out: [te_reshape(xs[0], resolve(xs[0].shape, attrs.newshape, attrs.allowzero))],
             extents=lambda attrs, xs, out: _fitting(xs[0], resolve(xs[0].shape, attrs.newshape, attrs.allowzero)),
             attributes=(attr("newshape", kind="ints"), attr("allowzero", False)),
-            doc=doc,
+            doc=doc, source=source,
         )
     )  # fmt: skip
 
@@ -168,9 +169,13 @@ _register_reshape(
     "reshape",
     new_shape,
     "The elements in another shape; 0, -1, -2, -3 and -4 in `newshape` take, infer, copy, merge and split dimensions.",
+    source=TVM.format("reshape"),
 )
 _register_reshape(
-    "contrib_reverse_reshape", reverse_new_shape, "`reshape`, with the special values counted from the right."
+    "contrib_reverse_reshape",
+    reverse_new_shape,
+    "`reshape`, with the special values counted from the right.",
+    source=TVM.format("reverse_reshape"),
 )
 
 
@@ -202,6 +207,7 @@ register(
             attr("lhs_begin", 0), attr("lhs_end", None, "int"), attr("rhs_begin", 0), attr("rhs_end", None, "int"),
         ),
         doc="The dimensions lhs_begin:lhs_end replaced by the other tensor's rhs_begin:rhs_end.",
+        source=TVM.format("reshape_like"),
     )
 )  # fmt: skip
 
@@ -252,6 +258,7 @@ register(
         extents=_squeeze_extents,
         attributes=(attr("axis", None, "ints"),),
         doc="Without the axes of size 1 (those named, else all).",
+        source=NUMPY.format("squeeze"),
     )
 )  # fmt: skip
 
@@ -286,5 +293,6 @@ register(
         compute=lambda attrs, xs, out: [_te_expand_dims(attrs, xs[0])],
         attributes=(attr("axis", kind="int"), attr("num_newaxis", 1)),
         doc="With `num_newaxis` axes of size 1 inserted before `axis`.",
+        source=NUMPY.format("expand_dims"),
     )
 )  # fmt: skip

@@ -12,6 +12,7 @@ from . import computes_scatter as computes
 from .indexing import indices_must_be_integers, same_but_axis
 from .meanings import Array, arange_along
 from .relations import ANY, axis_of, rank_must_be, same_dim, shape_of, show_argument, tensor_type
+from .sources import TVM
 
 if TYPE_CHECKING:
     import numpy as np
@@ -69,6 +70,7 @@ register(
         compute=lambda attrs, xs, out: [computes.te_scatter_elements(attrs, *xs)],
         attributes=(attr("axis", kind="int"), attr("reduction", "update")),
         doc="data with data[…, indices[…, j, …], …] = updates[…, j, …] along `axis`, or added, multiplied, … as `reduction` says.",
+        source=TVM.format("scatter_elements"),
     )
 )  # fmt: skip
 
@@ -92,6 +94,7 @@ register(
         compute=lambda attrs, xs, out: [computes.te_scatter_nd(attrs, *xs)],
         attributes=(attr("mode", "update"),),
         doc="data with the slices at the index vectors along the first axis of `indices` replaced by, or combined with, updates.",
+        source=TVM.format("scatter_nd"),
     )
 )  # fmt: skip
 
@@ -120,6 +123,7 @@ register(
         compute=lambda attrs, xs, out: [computes.te_sparse_to_dense(attrs.output_shape, *xs)],
         attributes=(attr("output_shape", kind="ints"),),
         doc="A tensor of `default_value` with the values written at the indices (a scalar, a vector, or rows of index vectors).",
+        source=TVM.format("sparse_to_dense"),
     )
 )  # fmt: skip
 
@@ -167,6 +171,7 @@ register(
         numpy=_strided_set,
         compute=lambda attrs, xs, out: [computes.te_strided_set(*xs)],
         doc="data with the elements begin:end:strides replaced by `v`.",
+        source=TVM.format("strided_set"),
     )
 )  # fmt: skip
 
@@ -207,5 +212,6 @@ register(
             attr("k1", 0), attr("k2", 0), attr("super_diag_right_align", True), attr("sub_diag_right_align", False),
         ),
         doc="Matrices with their diagonals k1 to k2 replaced; shorter ones stand at the left or right of their row.",
+        source=TVM.format("matrix_set_diag"),
     )
 )  # fmt: skip

@@ -9,6 +9,7 @@ from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
 from .computes import constant
 from .meanings import Array
 from .relations import ANY, axes_of, shape_of, show_argument, tensor_type
+from .sources import TVM
 
 if TYPE_CHECKING:
     import numpy as np
@@ -138,6 +139,7 @@ register(
         compute=lambda attrs, xs, out: [_te_slice(attrs, xs[0])],
         attributes=SLICE,
         doc="The elements begin:end:strides along each axis (of `axes`); with slice_mode 'size', `end` counts elements.",
+        source=TVM.format("strided_slice"),
     )
 )  # fmt: skip
 
@@ -188,5 +190,6 @@ register(
         compute=lambda attrs, xs, out: [_te_slice_like(attrs, *xs)],
         attributes=(attr("axes", None, "ints"),),
         doc="The first elements along `axes` (all by default), as many as the second tensor has.",
+        source=TVM.format("slice_like"),
     )
 )  # fmt: skip

@@ -31,6 +31,7 @@ from .relations import (
     tuple_type,
 )
 from .sizes import Requirement, ResultShapes
+from .sources import NUMPY, TVM
 
 if TYPE_CHECKING:
     import numpy as np
@@ -72,6 +73,7 @@ register(
         compute=lambda attrs, xs, out: [_te_transpose(attrs, xs[0])],
         attributes=(attr("axes", None, "ints", printed=True),),
         doc="The axes in the order `axes`; reversed when that is None.",
+        source=NUMPY.format("transpose"),
     )
 )  # fmt: skip
 
@@ -141,6 +143,7 @@ register(
         compute=lambda attrs, xs, out: [_te_concatenate(attrs, xs)],
         attributes=(attr("axis", 0),),
         doc="The tensors of a tuple one after the other along `axis`.",
+        source=NUMPY.format("concatenate"),
     )
 )  # fmt: skip
 
@@ -172,6 +175,7 @@ register(
         compute=lambda attrs, xs, out: [_te_stack(attrs, xs)],
         attributes=(attr("axis", 0),),
         doc="The tensors of a tuple along a new axis.",
+        source=NUMPY.format("stack"),
     )
 )  # fmt: skip
 
@@ -256,6 +260,7 @@ register(
         extents=_split_extents,
         attributes=(attr("indices_or_sections", kind="any"), attr("axis", 0)),
         doc="A tuple of parts along `axis`: so many equal ones, or cut at the positions of a list.",
+        source=NUMPY.format("split"),
     )
 )  # fmt: skip
 
@@ -297,6 +302,7 @@ register(
         compute=lambda attrs, xs, out: [_te_tile(attrs, xs[0])],
         attributes=(attr("reps", kind="ints"),),
         doc="The tensor repeated as a whole, reps[k] times along axis k.",
+        source=NUMPY.format("tile"),
     )
 )  # fmt: skip
 
@@ -337,6 +343,7 @@ register(
         compute=lambda attrs, xs, out: [_te_repeat(attrs, xs[0])],
         attributes=(attr("repeats", kind="int"), attr("axis", None, "int")),
         doc="Each element `repeats` times in a row along `axis`; without an axis, of the flattened tensor.",
+        source=NUMPY.format("repeat"),
     )
 )  # fmt: skip
 
@@ -359,6 +366,7 @@ register(
         compute=lambda attrs, xs, out: [_te_reverse(attrs, xs[0])],
         attributes=(attr("axis", kind="int"),),
         doc="The elements in reverse order along `axis`.",
+        source=NUMPY.format("flip"),
     )
 )  # fmt: skip
 
@@ -390,6 +398,7 @@ register(
         compute=lambda attrs, xs, out: [te_stretch(xs[0], attrs.shape)],
         attributes=SHAPE_AND_DTYPE,
         doc="The tensor stretched to `shape`.",
+        source=NUMPY.format("broadcast_to"),
     )
 )  # fmt: skip
 
@@ -399,6 +408,7 @@ register(
         numpy=lambda attrs, x, like: np.broadcast_to(x, like.shape).astype(like.dtype),
         compute=lambda attrs, xs, out: [te_stretch(xs[0], xs[1].shape)],
         doc="The first tensor stretched to the shape of the second.",
+        source=TVM.format("broadcast_to_like"),
     )
 )  # fmt: skip
 
@@ -453,6 +463,7 @@ register(
         compute=lambda attrs, xs, out: [_te_collapse(xs[0], attrs.shape)],
         attributes=SHAPE_AND_DTYPE,
         doc="The tensor summed down to the attribute `shape`, which the second argument repeats; the reverse of stretching it.",
+        source=TVM.format("collapse_sum_to"),
     )
 )  # fmt: skip
 
@@ -462,5 +473,6 @@ register(
         numpy=lambda attrs, x, like: _collapse(x, like.shape),
         compute=lambda attrs, xs, out: [_te_collapse(xs[0], xs[1].shape)],
         doc="The tensor summed down to the shape of the second, the reverse of stretching it from there.",
+        source=TVM.format("collapse_sum_like"),
     )
 )  # fmt: skip

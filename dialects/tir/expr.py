@@ -8,6 +8,7 @@ Operands are vectors where a loop was vectorized; then results are vectors of as
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import ClassVar
 
 from xdsl.dialects.builtin import (
@@ -53,6 +54,11 @@ from .intrinsics import Effect, intrinsic_effect
 from .types import I1, I32, BufferType, StringType, element_of, lanes_of, type_to_dtype, with_lanes, with_lanes_of
 
 
+@lru_cache(maxsize=4096)
+def _integer(value: int, type: IntegerType) -> IntegerAttr:
+    return IntegerAttr(value, type, truncate_bits=True)
+
+
 @irdl_op_definition
 class ConstOp(IRDLOperation):
     """An immediate: a number of any scalar type, or a string among a call's arguments."""
@@ -70,7 +76,8 @@ class ConstOp(IRDLOperation):
     @staticmethod
     def int(value: int, type: Attribute = I32) -> ConstOp:
         assert isinstance(type, IntegerType)
-        return ConstOp(IntegerAttr(value, type, truncate_bits=True))
+        # Lowering makes thousands, most of them of few values: without the checks of a constructor.
+        return ConstOp.create(properties={"value": _integer(int(value), type)}, result_types=[type])
 
     @staticmethod
     def float(value: float, type: Attribute) -> ConstOp:

@@ -1,0 +1,49 @@
+"""Weights of a side file stay mapped: compiling and running a model takes no memory of its own for them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import save_file
+
+LAYERS, SIZE = 8, 2048
+WEIGHTS = LAYERS * SIZE * SIZE * 4
+
+PROGRAM = """
+import sys, mirstack, numpy as np
+
+def own():
+    "Bytes of this process that are in memory and of no file."
+    with open("/proc/self/status") as status:
+        return next(1024 * int(line.split()[1]) for line in status if line.startswith("RssAnon"))
+
+x = np.ones((1, {size}), "float32")
+# What is imported and started on first use does not count.
+mirstack.compile(mirstack.parse('def @main(%x: Tensor[(1, {size}), float32]) {{ nn.relu(%x) }}'))(x)
+before = own()
+model = mirstack.compile(sys.argv[1])
+result = model(x)
+print(own() - before, float(result[0, 0]))
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is told by /proc, which Linux has")
+def test_weights_are_not_copied(tmp_path: Path):
+    # Layer k keeps its input times its number.
+    save_file({f"w{k}": np.eye(SIZE, dtype="float32") * (k + 1) for k in range(LAYERS)}, tmp_path / "w.safetensors")
+    lines = [
+        f"  %{k} = nn.dense(%{k - 1 if k else 'x'}, meta[relay.Constant][w{k}], units={SIZE});" for k in range(LAYERS)
+    ]
+    body = "\n".join([*lines, f"  %{LAYERS - 1}"])
+    path = tmp_path / "deep.mir"
+    path.write_text(f'#[constants = "w.safetensors"]\ndef @main(%x: Tensor[(1, {SIZE}), float32]) {{\n{body}\n}}\n')
+    ran = subprocess.run(
+        [sys.executable, "-c", PROGRAM.format(size=SIZE), str(path)], capture_output=True, text=True, check=True
+    )
+    grown, value = ran.stdout.split()
+    assert float(value) == 40320  # 8!
+    assert int(grown) < WEIGHTS / 4

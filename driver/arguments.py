@@ -110,7 +110,7 @@ def _add_passes(parser: argparse.ArgumentParser) -> None:
         "--print-ir-after-all",
         "--print-between-passes",
         action="store_true",
-        help="print the module after each pass, to standard error",
+        help="print the module after each pass, to standard error; in MLIR's form large arrays are only named",
     )
     parser.add_argument(
         "--print-ir-after-change",

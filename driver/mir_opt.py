@@ -81,7 +81,7 @@ class MirOptMain(xDSLOptMain):
         self.pipeline = PassPipeline(self.passes)
         self._check_topics()
         if self.args.dump_ir is not None:
-            self.dump = DumpIR(self.args.dump_ir, refresh=True, show=self._show)
+            self.dump = DumpIR(self.args.dump_ir, refresh=True, show=partial(self._show, elide=False))
 
     def run(self) -> None:
         """Carries out the command line; `exit_code` tells how it went."""
@@ -201,9 +201,9 @@ class MirOptMain(xDSLOptMain):
         except Exception as error:
             raise InternalError(f"printing as {self._target(module)}", error) from error
 
-    def _show(self, module: ModuleOp) -> str:
+    def _show(self, module: ModuleOp, elide: bool = True) -> str:
         """The module in between passes: as `.mir` where that is asked for, else in MLIR's form, which knows every op."""
-        return self.print_module(module, "mir" if self._target(module) == "mir" else "mlir", elide=True)
+        return self.print_module(module, "mir" if self._target(module) == "mir" else "mlir", elide=elide)
 
     def _instruments(self, timing: Timing) -> list[Instrument]:
         instruments: list[Instrument] = []

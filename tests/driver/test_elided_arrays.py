@@ -40,6 +40,13 @@ def test_timing_counts_named_arrays(mir_opt: Callable[..., Any], model: Path):
     assert int(row[-1]) < 4 * 1000
 
 
+def test_a_dump_can_be_read_back(mir_opt: Callable[..., Any], model: Path, tmp_path: Path):
+    mir_opt(model, "-t", "mlir", "-p", "fuse-ops", "--dump-ir", tmp_path / "dump")
+    dumped = tmp_path / "dump" / "001_fuse-ops.mir"
+    assert "elided" not in dumped.read_text()
+    assert mir_opt(dumped, "-f", "mlir").code == 0
+
+
 def test_an_array_of_no_file_is_named_by_its_digest():
     attribute = ArrayValueAttr.of(np.zeros((10, 10), "int8"))
     module = ModuleOp([], {"weights": attribute})

@@ -21,20 +21,20 @@ FRACTION_BITS = 31
 """Of a fixed-point multiplier."""
 
 
-def _scalar(x: Tensor) -> bool:
+def is_scalar(x: Tensor) -> bool:
     return len(x.shape) == 0 or (len(x.shape) == 1 and is_one(x.shape[0]))
 
 
 def parameter(x: Tensor, indices: Sequence[Expr], axis: int) -> Expr:
     """The scale or zero point of an element: the scalar, or the element of the vector that lies along `axis`."""
-    return _element(x, None if _scalar(x) else indices[axis])
+    return element(x, None if is_scalar(x) else indices[axis])
 
 
-def _element(x: Tensor, place: Any) -> Expr:
+def element(x: Tensor, place: Any) -> Expr:
     """The scalar, or a vector's element."""
     if len(x.shape) == 0:
         return x()
-    return x(0) if _scalar(x) else x(place)
+    return x(0) if is_scalar(x) else x(place)
 
 
 def saturate(x: Expr, dtype: str) -> Expr:
@@ -150,7 +150,7 @@ def te_requantize(
     attrs: Attrs, x: Tensor, scale: Tensor, zero_point: Tensor, out_scale: Tensor, out_zero_point: Tensor
 ) -> Tensor:
     """`qnn.requantize`."""
-    to = Target(_element(out_scale, 0), _element(out_zero_point, 0), attrs.out_dtype or "int8")
+    to = Target(element(out_scale, 0), element(out_zero_point, 0), attrs.out_dtype or "int8")
 
     def body(*i: Expr) -> Expr:
         parameters = parameter(scale, i, attrs.axis), parameter(zero_point, i, attrs.axis)
@@ -161,7 +161,7 @@ def te_requantize(
 
 def _requantize_whole(x: Tensor, parameters: Sequence[Tensor]) -> Tensor:
     """A tensor brought from (scale, zero point) to (scale, zero point), all scalars, in its dtype."""
-    scale, zero_point, out_scale, out_zero_point = (_element(p, 0) for p in parameters)
+    scale, zero_point, out_scale, out_zero_point = (element(p, 0) for p in parameters)
     to = Target(out_scale, out_zero_point, x.dtype)
     return te.compute(x.shape, lambda *i: requantized(x(*i), scale, zero_point, to), name="T_requantize")
 
@@ -176,7 +176,7 @@ def te_binary(attrs: Attrs, xs: Sequence[Tensor], combine: CombineQuantized, nam
     """An operator of two quantized tensors that are broadcast."""
     lhs, rhs, *parameters = xs
     shape = broadcast_dims([lhs.shape, rhs.shape])
-    to = Target(_element(parameters[4], 0), _element(parameters[5], 0), lhs.dtype)
+    to = Target(element(parameters[4], 0), element(parameters[5], 0), lhs.dtype)
 
     def operand(x: Tensor, scale: Tensor, zero_point: Tensor, axis: int, indices: Sequence[Expr]) -> Operand:
         own = indices[len(shape) - len(x.shape) :]
@@ -212,25 +212,6 @@ def multiplied(a: Operand, b: Operand, to: Target) -> Expr:
     return requantized(product, a[1] * b[1], te.const(0, "int32"), to)
 
 
-def te_unary(xs: Sequence[Tensor], function: Callable[[Expr], Expr], name: str) -> Tensor:
-    """A function of real numbers on a quantized tensor; NaN counts as 0."""
-    x, *parameters = xs
-    scale, zero_point, out_scale, out_zero_point = (_element(p, 0) for p in parameters)
-    to = Target(out_scale, out_zero_point, x.dtype)
-
-    def body(*i: Expr) -> Expr:
-        real = function(dequantized(x(*i), scale, zero_point))
-        return quantized(te.Select(te.isnan(real), te.const(0.0, "float32"), real), to)
-
-    return te.compute(x.shape, body, name=name)
-
-
-def te_hardswish(x: Expr) -> Expr:
-    """x * clip(x + 3, 0, 6) / 6."""
-    low, high = te.const(0.0, "float32"), te.const(6.0, "float32")
-    return x * te.max(te.min(x + te.const(3.0, "float32"), high), low) / high
-
-
 def _centered(x: Tensor, zero_point: Callable[[Sequence[Expr]], Expr]) -> Tensor:
     """`x` less its zero point, in int32."""
     return te.compute(x.shape, lambda *i: x(*i).astype("int32") - zero_point(i), name="T_centered")
@@ -243,7 +224,7 @@ def _centered_along(x: Tensor, zero_point: Tensor, axis: int) -> Tensor:
 def _centered_by_axis(x: Tensor, zero_point: Tensor, of: str, letter: str) -> Tensor:
     """With a vector of zero points along the axis called `letter` of the layout `of`."""
     place = layout(of)
-    return _centered(x, lambda i: _element(zero_point, place.logical_indices(i)[letter]))
+    return _centered(x, lambda i: element(zero_point, place.logical_indices(i)[letter]))
 
 
 def _product(operator: str, attrs: Attrs, data: Tensor, weight: Tensor, out: Any) -> Sequence[Tensor]:
@@ -259,6 +240,14 @@ def te_dense(attrs: Attrs, xs: Sequence[Tensor], out: Any) -> Sequence[Tensor]:
     )
 
 
+def te_dense_pack(attrs: Attrs, xs: Sequence[Tensor], out: Any) -> Sequence[Tensor]:
+    """`qnn.contrib_dense_pack`."""
+    data, weight, data_zero, weight_zero, *_ = xs
+    width = weight.shape[2]
+    filters = _centered(weight, lambda i: element(weight_zero, i[0] * width + i[2]))
+    return _product("nn.contrib_dense_pack", attrs, _centered_along(data, data_zero, -1), filters, out)
+
+
 def te_batch_matmul(attrs: Attrs, xs: Sequence[Tensor], out: Any) -> Sequence[Tensor]:
     """`qnn.batch_matmul`."""
     x, y, x_zero, y_zero, *_ = xs
@@ -271,12 +260,12 @@ def te_conv2d(attrs: Attrs, xs: Sequence[Tensor], out: Any) -> Sequence[Tensor]:
     kernel = layout(attrs.kernel_layout)
     sizes = kernel.logical(weight.shape)
     # A depthwise weight counts its zero points over both of its channel axes.
-    depthwise = not _scalar(weight_zero) and weight_zero.shape[0] != sizes["O"]
+    depthwise = not is_scalar(weight_zero) and weight_zero.shape[0] != sizes["O"]
 
     def zero_point(indices: Sequence[Expr]) -> Expr:
         at = kernel.logical_indices(indices)
         place = at["O"] * sizes["I"] + at["I"] if depthwise else at["O"]
-        return _element(weight_zero, place)
+        return element(weight_zero, place)
 
     centered = _centered_by_axis(data, data_zero, attrs.data_layout, "W")
     return _product("nn.conv2d", attrs, centered, _centered(weight, zero_point), out)
@@ -296,7 +285,7 @@ def te_avg_pool2d(attrs: Attrs, xs: Sequence[Tensor], out: Any) -> Tensor:
     (mean,) = compute_of("nn.avg_pool2d")(
         attrs, [te.compute(x.shape, lambda *i: x(*i).astype("int32"), name="T_cast")], out
     )
-    scale, zero_point, out_scale, out_zero_point = (_element(p, 0) for p in parameters)
+    scale, zero_point, out_scale, out_zero_point = (element(p, 0) for p in parameters)
     to = Target(out_scale, out_zero_point, x.dtype)
     return te.compute(mean.shape, lambda *i: requantized(mean(*i), scale, zero_point, to), name="T_requantize")
 

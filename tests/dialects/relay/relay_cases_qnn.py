@@ -154,6 +154,7 @@ case("qnn.log", _unaries(1), _table(math.log))
 case("qnn.sigmoid", _unaries(), _table(lambda v: 1 / (1 + math.exp(-v))))
 case("qnn.tanh", _unaries(), _table(math.tanh))
 case("qnn.hardswish", _unaries(), _table(lambda v: v * min(max(v + 3, 0), 6) / 6))
+case("qnn.abs", _unaries(), _table(abs))
 
 
 @st.composite

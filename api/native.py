@@ -11,6 +11,7 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from ..dialects import te
+from ..lowering.mangle_symbols import linked_name
 from ..lowering.pipeline import Observer, Options, lower_module
 from .entry import find_entry, relay_params, result_tensors
 from .executable import Executable, Kind
@@ -57,7 +58,7 @@ def compile_native(
     # A private function is seen by no one outside of its module; the entry must be.
     entry.properties.pop("sym_visibility", None)
     lower_module(module, options, (keep_signatures, *observers))
-    signature = signatures[options.entry]
+    signature = signatures[linked_name(options.entry)]
     if names is not None:
         # The handle of a symbolic buffer has a name of its own; the tensor's is the one that counts.
         params = tuple(replace(param, name=name) for param, name in zip(signature.params, names, strict=True))

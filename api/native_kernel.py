@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ..lowering.llvm.call import address_of, diagnostic_of
 from ..lowering.llvm.jit import CompiledModule
+from ..lowering.mangle_symbols import linked_name
 from ..lowering.pipeline import Options
 from ..lowering.tir.signature import BufferParam, HandleParam, KernelSignature, ScalarParam, Size
 from ..support.diagnostics import Diagnostic, MirError
@@ -57,7 +58,7 @@ class KernelExecutable(Executable):
         types = [_c_type(param, self.name) for param in signature.params]
         symbols = [ctypes.c_int64] * len(signature.symbols)
         returned = ctypes.c_int32 if signature.returns is None else _scalar_type(signature.returns, self.name)
-        self._call = ctypes.CFUNCTYPE(returned, *types, *symbols)(code.address(self.name))
+        self._call = ctypes.CFUNCTYPE(returned, *types, *symbols)(code.address(linked_name(self.name)))
         self._static = not signature.symbols
 
     def __call__(self, *args: Any) -> Any:

@@ -12,6 +12,7 @@ from xdsl.passes import ModulePass
 
 from ..passes.registry import PASSES
 from ..support.garbage import no_collection
+from .mangle_symbols import linked_name
 
 if TYPE_CHECKING:
     from .llvm.jit import Target
@@ -57,11 +58,13 @@ def lowering_passes(options: Options) -> Iterator[ModulePass]:
     yield make("compact-buffer-allocation")
     yield make("lower-opaque-block")
     yield make("vectorize-loop")
+    # Functions called as one of the C library or of the runtime, by another name.
+    yield make("mangle-symbols")
     # TIR's loops and buffers to scf, memref, vector and arith.
     yield make("lower-tir-to-scf")
     # All of it to the LLVM dialect, and Relay's functions to LLVM functions that call the kernels over one arena.
     yield make("lower-std-to-llvm")
-    yield make("lower-relay-to-llvm", entry=options.entry)
+    yield make("lower-relay-to-llvm", entry=linked_name(options.entry))
 
 
 def make(name: str, **options: object) -> ModulePass:

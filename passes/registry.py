@@ -132,6 +132,7 @@ PASSES: tuple[Entry, ...] = (
         "lowering.relay.lower_relay_to_llvm:LowerRelayToLLVM",
         "main to an LLVM function over one arena",
     ),
+    Entry("mangle-symbols", "lowering.mangle_symbols:MangleSymbols", "functions called as the C library's get other names"),
     Entry(
         "lower-tir-to-scf", "lowering.tir.lower_to_scf:LowerTIRToSCF", "TIR without blocks to func, scf, memref, vector"
     ),

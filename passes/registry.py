@@ -87,6 +87,11 @@ PASSES: tuple[Entry, ...] = (
         "split concatenations of more tensors than a kernel takes arguments",
     ),
     Entry("defuse-ops", "passes.relay.defuse_ops:DefuseOps", "put the operators of Primitive functions back"),
+    Entry(
+        "first-order-gradient",
+        "passes.relay.first_order_gradient:FirstOrderGradient",
+        "make each function give the gradients of its parameters, too",
+    ),
     # TIR.
     Entry("verify-tir", "passes.tir.verify_tir:VerifyTIR", "check the rules that span a whole prim_func"),
     Entry("lower-init-block", "passes.tir.lower_init_block:LowerInitBlock", "T.init to a branch on the reduction axes"),

@@ -33,6 +33,7 @@ from .types import UNKNOWN
 
 if TYPE_CHECKING:
     from ..te.builder import Tensor
+    from .gradient import Gradient
     from .operators.sizes import ResultShapes
 
 AttrValue: TypeAlias = "int | float | bool | str | Sequence[AttrValue] | Mapping[str, AttrValue] | None"
@@ -269,6 +270,13 @@ class Operator:
     source: str = ""
     stateful: bool = False
     commutative: bool = False
+
+    @cached_property
+    def gradient(self) -> Gradient | None:
+        """How the arguments' gradients follow from that of the result; None for operators that have none."""
+        from .operators.gradients import GRADIENTS
+
+        return GRADIENTS.get(self.name)
 
     @cached_property
     def specs(self) -> Mapping[str, AttrSpec]:

@@ -46,6 +46,10 @@ class Equality:
         """Equal for operands that count as the same."""
         return id(operand)
 
+    def commutes(self, op: Operation) -> bool:
+        """Whether operands in another order count as the same."""
+        return len(op.operands) == 2 and _is_commutative(type(op))
+
 
 def merge_equal_ops(root: Operation, equality: Equality | None = None) -> bool:
     """Applies the pass inside `root`, which is kept itself; whether an op was merged."""
@@ -185,7 +189,7 @@ class _Merger:
 
     def _key(self, op: Operation, epoch: int) -> Key:
         operands: Hashable = tuple(map(self.equality.operand_key, op.operands))
-        if len(op.operands) == 2 and _is_commutative(type(op)):
+        if self.equality.commutes(op):
             operands = frozenset(map(self.equality.operand_key, op.operands))
         regions = self.region_keys[op] if op.regions else 0
         return (_shallow_key(op), operands, epoch, regions)

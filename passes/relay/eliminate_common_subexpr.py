@@ -1,7 +1,7 @@
 """`eliminate-common-subexpr`: an operator applied to the same arguments as before gives way to what it gave before.
 
 As TVM's pass of this name: uses of operators and projections of tuples are merged, in local functions and branches with those
-around them; equal scalars are the same argument. Stateful operators and those without arguments stay. (`cse`, which knows
+around them; equal scalars are the same argument, and arguments in another order are others. Stateful operators and those without arguments stay. (`cse`, which knows
 any dialect, also merges constants, tuples, functions and branches.)
 """
 
@@ -39,6 +39,9 @@ class EliminateCommonSubexpr(ModulePass):
 class _TvmEquality(Equality):
     def may_merge(self, op: Operation) -> bool:
         return isinstance(op, OperatorOp | ir.TupleGetItemOp) and bool(op.operands)
+
+    def commutes(self, op: Operation) -> bool:
+        return False
 
     def operand_key(self, operand: SSAValue) -> Hashable:
         owner = operand.owner

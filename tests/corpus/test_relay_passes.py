@@ -14,7 +14,9 @@ from reference import corpus_dir
 DIFFERENT: dict[str, str] = {}
 
 # Cases that TVM refuses and that are compiled here, with the reason.
-ACCEPTED: dict[str, str] = {}
+ACCEPTED: dict[str, str] = {
+    "FirstOrderGradient/err2": "a let is only a name here; TVM fails on it in a check of its own",
+}
 
 # Cases whose outputs are not those of the program before, in TVM as well.
 OUTPUTS_CHANGE: dict[str, str] = {
@@ -23,12 +25,10 @@ OUTPUTS_CHANGE: dict[str, str] = {
 
 # Passes of the corpus that are not in the registry yet. Entries go as passes come; none may be added.
 MISSING = {
-    "alter-op-layout", "backward-fold-scale-axis", "canonicalize-cast", "canonicalize-ops",
-    "combine-parallel-batch-matmul", "combine-parallel-conv2d", "combine-parallel-dense", "convert-layout",
-    "defunctionalization", "div-to-mul", "fake-quantization-to-integer", "fast-math", "first-order-gradient",
-    "flatten-atrous-conv", "fold-constant", "fold-explicit-padding", "forward-fold-scale-axis", "legalize",
-    "partial-evaluate", "qnn-canonicalize-ops", "qnn-legalize", "simplify-expr", "simplify-inference",
-    "to-mixed-precision",
+    "alter-op-layout", "backward-fold-scale-axis", "canonicalize-cast", "combine-parallel-batch-matmul",
+    "combine-parallel-conv2d", "combine-parallel-dense", "convert-layout", "defunctionalization",
+    "fake-quantization-to-integer", "fold-constant", "forward-fold-scale-axis", "legalize", "partial-evaluate",
+    "qnn-canonicalize-ops", "qnn-legalize", "simplify-expr", "to-mixed-precision",
 }  # fmt: skip
 
 FOLDERS = sorted(path for path in corpus_dir("relay_passes").iterdir() if path.is_dir())

@@ -1,0 +1,105 @@
+"""How an operator's gradient is written: with values that know arithmetic, on the backward side of one use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, TypeAlias, cast
+
+from xdsl.dialects.builtin import TensorType, TupleType
+from xdsl.ir import Attribute, SSAValue
+
+from ...support.diagnostics import MirError, error_at
+from ..tir.types import type_to_dtype
+from .emit import Emitter
+from .operator import AttrValue
+
+if TYPE_CHECKING:
+    from .operator import Attrs, OperatorOp
+
+
+class Term:
+    """A value that a gradient is computed from. `a * b`, `a.of("exp")`: each makes an operator of the table."""
+
+    def __init__(self, emitter: Emitter, value: SSAValue):
+        self.emitter = emitter
+        self.value = value
+
+    def of(self, name: str, *others: Term | float, **attributes: AttrValue) -> Term:
+        """The operator called `name` of this and of others; numbers are of this one's dtype."""
+        values = [other.value if isinstance(other, Term) else self.number(other).value for other in others]
+        return Term(self.emitter, self.emitter.call(name, self.value, *values, **attributes))
+
+    def number(self, value: float) -> Term:
+        """A scalar of this one's dtype."""
+        return Term(self.emitter, self.emitter.constant(value, self.dtype))
+
+    def field(self, index: int) -> Term:
+        """A field of a tuple."""
+        return Term(self.emitter, self.emitter.field(self.value, index))
+
+    @property
+    def type(self) -> TensorType[Attribute]:
+        """The type of a tensor."""
+        assert isinstance(self.value.type, TensorType)
+        return self.value.type
+
+    @property
+    def fields(self) -> Sequence[TensorType[Attribute]]:
+        """The types of a tuple's tensors."""
+        assert isinstance(self.value.type, TupleType)
+        return [cast("TensorType[Attribute]", field) for field in self.value.type.types.data]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.type.get_shape()
+
+    @property
+    def dtype(self) -> str:
+        return type_to_dtype(self.type.element_type)
+
+    @property
+    def zeros(self) -> Term:
+        return self.of("zeros_like")
+
+    @property
+    def ones(self) -> Term:
+        return self.of("ones_like")
+
+    def __add__(self, other: Term) -> Term:
+        return self.of("add", other)
+
+    def __sub__(self, other: Term) -> Term:
+        return self.of("subtract", other)
+
+    def __mul__(self, other: Term | float) -> Term:
+        return self.of("multiply", other)
+
+    def __truediv__(self, other: Term | float) -> Term:
+        return self.of("divide", other)
+
+    def __neg__(self) -> Term:
+        return self.of("negative")
+
+
+class Backward:
+    """One use of an operator, seen from behind: what went in and came out, and the gradient of what came out."""
+
+    def __init__(self, op: OperatorOp, emitter: Emitter, args: Sequence[SSAValue], gradient: SSAValue):
+        self.op = op
+        self.attrs: Attrs = op.attrs()
+        self.args = [Term(emitter, arg) for arg in args]
+        self.result = Term(emitter, op.result)
+        self.gradient = Term(emitter, gradient)
+
+    def tuple(self, fields: Sequence[Term]) -> Term:
+        """A tuple of terms."""
+        emitter = self.gradient.emitter
+        return Term(emitter, emitter.tuple([field.value for field in fields]))
+
+    def refuse(self, message: str, *notes: str) -> MirError:
+        """The error to raise where this use has no gradient."""
+        return error_at(self.op, f"{self.op.OPERATOR.name} has no gradient here: {message}", *notes)
+
+
+Gradient: TypeAlias = Callable[[Backward], Sequence[Term]]
+"""The gradients of an operator's arguments, in order: how the final result changes with each."""

@@ -1,0 +1,195 @@
+"""`first-order-gradient`: each function also gives the gradients of its parameters, by reverse-mode differentiation.
+
+As TVM's FirstOrderGradient: `def @f(%x: X, %y: Y) -> R` becomes one that gives `(R, (X, Y))`. Every value is bound, with an
+accumulator of zeros beside it; behind the result, whose gradient is ones, the operators are visited from last to first, and each
+adds its share (`Operator.gradient`) to the accumulators of its arguments. See Griewank and Walther, "Evaluating Derivatives",
+2008, section 3.2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import count
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp, TensorType, TupleType
+from xdsl.ir import Attribute, Operation, OpResult, SSAValue
+from xdsl.passes import ModulePass
+
+from ...dialects.relay import ir
+from ...dialects.relay.emit import Emitter
+from ...dialects.relay.gradient import Backward
+from ...dialects.relay.operator import OperatorOp
+from ...dialects.relay.text import type_text
+from ...dialects.tir.types import type_to_dtype
+from ...support.diagnostics import error_at
+from ..common.dce import erase_dead_ops
+from .attributes import is_primitive
+from .purity import CallEffects
+from .rewriting import erase_lets, functions_of, place_leaves, replace_values
+
+_DIFFERENTIATED = (OperatorOp, ir.ConstantOp, ir.LetOp, ir.TupleOp, ir.TupleGetItemOp)
+
+
+@dataclass(frozen=True)
+class FirstOrderGradient(ModulePass):
+    """Make each function give its result and the gradients of its parameters."""
+
+    name = "first-order-gradient"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        erase_dead_ops(op, CallEffects)
+        functions = [function for function in functions_of(op).values() if not is_primitive(function)]
+        for function in functions:
+            _check(function)
+        for function in functions:
+            _Differentiation(function).run()
+
+
+def _check(function: ir.FuncOp) -> None:
+    """Refuses a function of anything but operators and tuples."""
+    needed = _needed(function)
+    for op in function.body.block.ops:
+        if op.parent is None or isinstance(op, ir.ReturnOp):
+            continue
+        if not isinstance(op, _DIFFERENTIATED):
+            raise error_at(
+                op,
+                f"first-order-gradient takes functions of operators and tuples only, not of '{op.name}'",
+                "inline, partial-evaluate or to-graph-normal-form may take it away",
+            )
+        if op in needed and isinstance(op, OperatorOp) and op.OPERATOR.gradient is None:
+            raise error_at(op, f"{op.OPERATOR.name} has no gradient")
+    for value in (*function.params, *(result for op in needed for result in op.results)):
+        if not _is_data(value.type):
+            raise error_at(value, f"only tensors and tuples of them have gradients, not {type_text(value.type)}")
+
+
+def _is_data(type: Attribute) -> bool:
+    pending = [type]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, TupleType):
+            pending += part.types.data
+        elif not isinstance(part, TensorType):
+            return False
+    return True
+
+
+def _needed(function: ir.FuncOp) -> set[Operation]:
+    """The ops that the result depends on."""
+    end = function.body.block.last_op
+    assert end is not None
+    needed: set[Operation] = set()
+    pending = list(end.operands)
+    while pending:
+        value = pending.pop()
+        if isinstance(value, OpResult) and value.op not in needed:
+            needed.add(value.op)
+            pending += value.op.operands
+    return needed
+
+
+class _Differentiation:
+    """One function's forward part, whose values are bound, and the backward part behind it."""
+
+    def __init__(self, function: ir.FuncOp):
+        self.function = function
+        self.body = function.body.block
+        self.gradients: dict[SSAValue, SSAValue] = {}
+        self.bound: dict[SSAValue, SSAValue] = {}
+        self._lets: set[Operation] = set()
+        self._numbers = count()
+
+    def run(self) -> None:
+        """Rewrites the function."""
+        erase_lets(self.function, [op for op in self.body.ops if isinstance(op, ir.LetOp)])
+        needed = _needed(self.function)
+        ops = [op for op in self.body.ops if op in needed]
+        end = self.body.last_op
+        first = self.body.first_op
+        assert isinstance(end, ir.ReturnOp) and first is not None
+        for param in self.function.params:
+            self._bind(param, Emitter(first, self.function.location))
+        for op in ops:
+            behind = op.next_op
+            assert behind is not None
+            self._bind(op.results[0], Emitter(behind, op.location))
+        replace_values(self.function, self.bound, keep=self._lets)
+        emitter = Emitter(end)
+        result = end.value
+        self.gradients[result] = self._filled("ones", result, emitter)
+        for op in reversed(ops):
+            emitter.location = op.location
+            self._backward(op, emitter)
+        emitter.location = end.location
+        gradients = [self.gradients[self.bound[param]] for param in self.function.params]
+        both = emitter.tuple([result, emitter.tuple(gradients)])
+        end.operands[0] = both
+        self.function.properties["ret_type"] = both.type
+        for op in list(self.body.ops):
+            place_leaves(op)
+
+    def _bind(self, value: SSAValue, emitter: Emitter) -> None:
+        """A name for a value, and an accumulator for its gradient."""
+        name = self._let(value, emitter)
+        self._lets.add(name.owner)  # type: ignore[arg-type]
+        self.bound[value] = name
+        self.gradients[name] = self._let(self._filled("zeros", name, emitter), emitter)
+
+    def _let(self, value: SSAValue, emitter: Emitter) -> SSAValue:
+        return emitter.let(f"x_{next(self._numbers)}", value)
+
+    def _filled(self, fill: str, value: SSAValue, emitter: Emitter) -> SSAValue:
+        """Zeros or ones in the form of a value."""
+        return (
+            self._fields(fill, value, emitter)
+            if isinstance(value.type, TupleType)
+            else emitter.call(f"{fill}_like", value)
+        )
+
+    def _fields(self, fill: str, value: SSAValue, emitter: Emitter) -> SSAValue:
+        assert isinstance(value.type, TupleType)
+        fields: list[SSAValue] = []
+        for index, type in enumerate(value.type.types.data):
+            if isinstance(type, TensorType) and DYNAMIC_INDEX not in type.get_shape():
+                dtype = type_to_dtype(type.element_type)
+                fields.append(emitter.call(fill, shape=list(type.get_shape()), dtype=dtype))
+            else:
+                fields.append(self._filled(fill, emitter.field(value, index), emitter))
+        return emitter.tuple(fields)
+
+    def _backward(self, op: Operation, emitter: Emitter) -> None:
+        """Adds to the gradients of an op's arguments what its own gradient makes of them."""
+        gradient = self.gradients[self.bound[op.results[0]]]
+        match op:
+            case OperatorOp():
+                rule = op.OPERATOR.gradient
+                assert rule is not None  # As checked.
+                if op.args:
+                    terms = rule(Backward(op, emitter, op.args, gradient))
+                    for arg, term in zip(op.args, terms, strict=True):
+                        self._add(arg, term.value, emitter)
+            case ir.TupleOp():
+                for index, field in enumerate(op.fields):
+                    self._add(field, emitter.field(gradient, index), emitter)
+            case ir.TupleGetItemOp():
+                self._add_to_field(op.tuple_value, op.index.value.data, gradient, emitter)
+            case _:
+                pass
+
+    def _add(self, value: SSAValue, share: SSAValue, emitter: Emitter) -> None:
+        self.gradients[value] = self._let(self._sum(self.gradients[value], share, emitter), emitter)
+
+    def _sum(self, a: SSAValue, b: SSAValue, emitter: Emitter) -> SSAValue:
+        if not isinstance(a.type, TupleType):
+            return emitter.call("add", a, b)
+        fields = range(len(a.type.types.data))
+        return emitter.tuple([self._sum(emitter.field(a, i), emitter.field(b, i), emitter) for i in fields])
+
+    def _add_to_field(self, value: SSAValue, index: int, share: SSAValue, emitter: Emitter) -> None:
+        before = self.gradients[value]
+        assert isinstance(before.type, TupleType)
+        summed = self._let(self._sum(emitter.field(before, index), share, emitter), emitter)
+        fields = [summed if i == index else emitter.field(before, i) for i in range(len(before.type.types.data))]
+        self.gradients[value] = self._let(emitter.tuple(fields), emitter)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import mirstack
@@ -30,7 +30,7 @@ def argument_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _positive(kind: type[int] | type[float]):
+def _positive(kind: type[int] | type[float]) -> Callable[[str], int | float]:
     def read(text: str) -> int | float:
         try:
             value = kind(text)

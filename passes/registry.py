@@ -19,7 +19,10 @@ _ROOT = __name__.partition(".")[0]
 
 @dataclass(frozen=True)
 class Entry:
-    """A pass that can be had: `where` is "module:Class", the module's name counted from the package's root."""
+    """A pass that can be had: `where` is "module:Class", the module's name counted from the package's root.
+
+    A pass that is a file of rules has that file there, counted from `passes/`.
+    """
 
     name: str
     where: str
@@ -27,6 +30,10 @@ class Entry:
 
     def load(self) -> type[ModulePass]:
         """The pass's class; imports its module."""
+        if self.where.endswith(".mir"):
+            from .rules.rule_pass import rule_pass
+
+            return rule_pass(self.name, self.where)
         module, _, class_name = self.where.partition(":")
         found: type[ModulePass] = getattr(import_module(f"{_ROOT}.{module}"), class_name)
         return found
@@ -37,7 +44,14 @@ PASSES: tuple[Entry, ...] = (
     # Any dialect.
     Entry("cse", "passes.common.cse:CommonSubexpressionElimination", "merge ops that compute the same"),
     Entry("dce", "passes.common.dce:DeadCodeElimination", "erase what nothing observable depends on"),
+    Entry("apply-rules", "passes.rules.apply_rules:ApplyRules", "rewrite by declared rules"),
     # Relay.
+    Entry("fast-math", "relay/fast_math.mir", "exp, tanh, erf and softmax by their fast approximations"),
+    Entry("div-to-mul", "relay/div_to_mul.mir", "division by a constant to multiplication by its inverse"),
+    Entry("simplify-inference", "relay/simplify_inference.mir", "normalizations and dropout to what inference computes"),
+    Entry("canonicalize-ops", "relay/canonicalize_ops.mir", "bias_add to expand_dims and a broadcasting add"),
+    Entry("flatten-atrous-conv", "relay/flatten_atrous_conv.mir", "space_to_batch, conv, batch_to_space to one dilated conv"),
+    Entry("fold-explicit-padding", "relay/fold_explicit_padding.mir", "padding by zeros into convolutions and pooling"),
     Entry("infer-type", "passes.relay.infer_type:InferType", "find the type of every Relay value"),
     Entry(
         "monomorphize", "passes.relay.monomorphize:Monomorphize", "copy generic functions for each set of types in use"

@@ -21,6 +21,7 @@ from .ops import (
     ReplaceOp,
     RewriteOp,
     RulesetOp,
+    SelectOp,
     WhereOp,
 )
 from .types import ATTR, ATTRS, OPERATION, RUN, VALUE, AttrsType, AttrType, OperationType, RunType, ValueType
@@ -30,7 +31,7 @@ RULE = Dialect(
     "rule",
     [
         RewriteOp, RulesetOp, AnyOp, LiteralOp, MatchOp, AttrOp, DataOp, ComputeOp, WhereOp, BuildOp, ConstantOp, FoldOp,
-        ReplaceOp,
+        SelectOp, ReplaceOp,
     ],
     [ValueType, RunType, AttrType, AttrsType, OperationType],
 )  # fmt: skip
@@ -60,6 +61,7 @@ __all__ = [
     "RewriteOp",
     "RulesetOp",
     "RunType",
+    "SelectOp",
     "ValueType",
     "WhereOp",
     "named_function",

@@ -60,7 +60,7 @@ def named_function(name: str | None = None, *, arity: int | None, wants_values: 
     return add
 
 
-LAZY = {"and_": 2, "or_": 2}
+LAZY = {"and_": 2, "or_": 2, "ifelse": 3}
 """Functions whose arguments are computed only where they count, with the number of them: who runs a rule knows them."""
 
 
@@ -71,8 +71,6 @@ def _define(name: str, call: Callable[..., Any], arity: int | None, doc: str) ->
 _define("add", operator.add, 2, "`a + b`; tuples are joined")
 _define("sub", operator.sub, 2, "`a - b`")
 _define("mul", operator.mul, 2, "`a * b`")
-_define("truediv", operator.truediv, 2, "`a / b`")
-_define("floordiv", operator.floordiv, 2, "`a // b`, rounded down")
 _define("mod", operator.mod, 2, "`a % b`, with the sign of b")
 _define("eq", operator.eq, 2, "`a == b`; of arrays element by element")
 _define("ne", operator.ne, 2, "`a != b`")
@@ -80,22 +78,69 @@ _define("lt", operator.lt, 2, "`a < b`")
 _define("le", operator.le, 2, "`a <= b`")
 _define("gt", operator.gt, 2, "`a > b`")
 _define("ge", operator.ge, 2, "`a >= b`")
-_define("contains", lambda a, b: b in a, 2, "`b in a`")
 _define("getitem", operator.getitem, 2, "`a[i]`")
-_define("slice", lambda a, start, stop: a[start:stop], 3, "`a[i:j]`")
 _define("neg", operator.neg, 1, "`-a`")
 _define("not_", operator.not_, 1, "`not a`")
-_define("tuple", lambda *items: items, None, "`(a, b)` or `[a, b]`")
-_define("identity", lambda value: value, 1, "the value itself")
 _define("len", len, 1, "how many items a tuple or a string has")
 _define("abs", abs, 1, "the magnitude")
 _define("int", int, 1, "as an integer, toward zero")
 _define("float", float, 1, "as a floating-point number")
 _define("sum", sum, 1, "the sum of a tuple")
 _define("prod", math.prod, 1, "the product of a tuple: of a shape, how many elements")
-_define("range", lambda *ends: tuple(range(*ends)), None, "integers from 0 or a first one to below a last one")
-_define("reversed", lambda items: tuple(reversed(items)), 1, "a tuple back to front")
-_define("sorted", lambda items: tuple(sorted(items)), 1, "a tuple in ascending order")
+
+
+@named_function(name="contains", arity=2)
+def _contains(items: Any, item: Any) -> bool:
+    """`b in a`"""
+    return item in items
+
+
+@named_function(name="slice", arity=3)
+def _slice(items: Any, start: int | None, stop: int | None) -> Any:
+    """`a[i:j]`"""
+    return items[start:stop]
+
+
+@named_function(name="tuple", arity=None)
+def _tuple(*items: Any) -> tuple[Any, ...]:
+    """`(a, b)` or `[a, b]`"""
+    return items
+
+
+@named_function(name="identity", arity=1)
+def _identity(value: Any) -> Any:
+    """the value itself"""
+    return value
+
+
+@named_function(name="range", arity=None)
+def _range(*ends: int) -> tuple[int, ...]:
+    """integers from 0 or a first one to below a last one"""
+    return tuple(range(*ends))
+
+
+@named_function(name="reversed", arity=1)
+def _reversed(items: Sequence[Any]) -> tuple[Any, ...]:
+    """a tuple back to front"""
+    return tuple(reversed(items))
+
+
+@named_function(name="sorted", arity=1)
+def _sorted(items: Sequence[Any]) -> tuple[Any, ...]:
+    """a tuple in ascending order"""
+    return tuple(sorted(items))
+
+
+@named_function(name="truediv", arity=2)
+def _truediv(a: Any, b: Any) -> Any:
+    """`a / b`"""
+    return a / b
+
+
+@named_function(name="floordiv", arity=2)
+def _floordiv(a: Any, b: Any) -> Any:
+    """`a / b`, rounded down"""
+    return a // b
 
 
 @named_function(name="min", arity=None)

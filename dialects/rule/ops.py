@@ -288,6 +288,22 @@ class FoldOp(IRDLOperation):
 
 
 @irdl_op_definition
+class SelectOp(IRDLOperation):
+    """`multiply(%s, %g) if $scale else %s` in a replacement: one of two values; both are made, and the other is dropped."""
+
+    name = "rule.select"
+    condition = operand_def(ATTR)
+    on_true = operand_def(VALUE)
+    on_false = operand_def(VALUE)
+    capture = opt_prop_def(StringAttr)
+    result = result_def(VALUE)
+    traits = traits_def(Pure())
+
+    def __init__(self, condition: SSAValue, on_true: SSAValue, on_false: SSAValue, capture: str | None = None):
+        super().__init__(operands=[condition, on_true, on_false], properties=_named(capture), result_types=[VALUE])
+
+
+@irdl_op_definition
 class ReplaceOp(IRDLOperation):
     """Ends a rule: each root of the pattern and the value that takes its place."""
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from xdsl.builder import Builder, InsertPoint
+from xdsl.builder import Builder
 from xdsl.dialects.builtin import LocationAttr
 from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.rewriter import InsertPoint
 
 from ...dialects import rule
-from ...dialects.relay.operator import to_attribute
+from ...dialects.relay.operator import AttrValue, to_attribute
 from ...dialects.rule.functions import FUNCTIONS, LAZY
 from ...dialects.rule.levels import Level, named_level
 from ...support.diagnostics import MirError, error_at
@@ -66,6 +67,7 @@ class _Rule:
                 f"a rule is for one of {', '.join(_LEVELS)}",
             )
         self.level: Level = named_level(level)
+        self.deciding = False
         self.block = Block()
         self.builder = Builder(InsertPoint.at_end(self.block))
         self.values: dict[str, SSAValue] = {}
@@ -79,8 +81,10 @@ class _Rule:
         for condition in item.where:
             if isinstance(condition, tree.Bind):
                 self.bind(condition)
+            elif isinstance(condition, tree.Named):
+                self.replacement(condition)
             else:
-                self.insert(rule.WhereOp(self.expression(condition)), condition.at)
+                self.insert(rule.WhereOp(self.condition(condition)), condition.at)
         values = [self.replacement(side) for side in item.rhs]
         self.insert(rule.ReplaceOp(roots, values), item.at)
         rewrite = rule.RewriteOp(
@@ -161,8 +165,6 @@ class _Rule:
             raise self.error(
                 node.at, f"${callee.capture} names no op yet", f"write [add, subtract]${callee.capture}(…)"
             )
-        if callee.capture in self.operations:
-            raise self.error(node.at, f"${callee.capture} is captured twice", "use another name")
         if name is not None and name in self.values:
             raise self.error(node.at, f"%{name} is captured twice", "a name stands for one value; use another")
         names = [self.op_name(callee.at, each) for each in callee.names]
@@ -185,6 +187,8 @@ class _Rule:
         rest: str | None = None,
         op: str | None = None,
     ) -> SSAValue:
+        if op in self.operations:
+            raise self.error(at, f"${op} is captured twice", "use another name")
         made = rule.MatchOp(names, args, attrs, capture=capture, rest=rest, op=op)
         self.add(made, at)
         if rest is not None and made.rest is not None:
@@ -208,7 +212,7 @@ class _Rule:
                 f"write {key}=${key}, and a condition on ${key}",
             ) from None
 
-    def literal(self, node: tree.Node) -> object:
+    def literal(self, node: tree.Node) -> AttrValue:
         match node:
             case tree.Literal():
                 return node.value
@@ -255,7 +259,7 @@ class _Rule:
     def bind(self, node: tree.Bind) -> None:
         if node.name in self.attrs:
             raise self.error(node.at, f"${node.name} is bound twice", "use another name")
-        value = self.expression(node.value)
+        value = self.condition(node.value)
         if not isinstance(value.owner, rule.ComputeOp) or value.owner.capture is not None:
             value = self.add(rule.ComputeOp("identity", [value]), node.at)
         assert isinstance(value.owner, rule.ComputeOp)
@@ -263,6 +267,14 @@ class _Rule:
 
         value.owner.properties["capture"] = StringAttr(node.name)
         self.attrs[node.name] = value
+
+    def condition(self, node: tree.Node) -> SSAValue:
+        """A condition, or what is computed before anything is made."""
+        self.deciding = True
+        try:
+            return self.expression(node)
+        finally:
+            self.deciding = False
 
     def expression(self, node: tree.Node) -> SSAValue:
         """A condition or a computed attribute."""
@@ -303,6 +315,12 @@ class _Rule:
         if found is None:
             known = ", ".join(f"%{name}" for name in self.values) or "none"
             raise self.error(node.at, f"%{node.name} is not captured", f"values captured here: {known}")
+        if self.deciding and not isinstance(found.owner, rule.AnyOp | rule.LiteralOp | rule.MatchOp):
+            raise self.error(
+                node.at,
+                f"%{node.name} is not there yet when conditions are decided",
+                "conditions are of what the pattern captures; the replacement is made once they hold",
+            )
         return found
 
     def call_function(self, node: tree.Call, name: str) -> SSAValue:
@@ -352,6 +370,10 @@ class _Rule:
                 index = self.add(rule.DataOp(to_attribute(node.index)), node.at)
                 value = self.replacement(node.value)
                 return self.add(rule.BuildOp("relay.tuple_get_item", [value], {"index": index}, capture=name), node.at)
+            case tree.Operation(function="ifelse", args=(condition, a, b)):
+                chosen = self.expression(condition)
+                values = self.replacement(a), self.replacement(b)
+                return self.add(rule.SelectOp(chosen, *values, name), node.at)
             case tree.Operation():
                 op = self.infix(node)
                 return self.add(rule.BuildOp(op, [self.replacement(a) for a in node.args], {}, capture=name), node.at)

@@ -31,8 +31,22 @@ _PUNCTUATION = {
 }  # fmt: skip
 _KEYWORDS = {
     "rewrite": "REWRITE", "ruleset": "RULESET", "include": "INCLUDE", "benefit": "BENEFIT", "for": "FOR", "where": "WHERE",
-    "and": "AND", "or": "OR", "not": "NOT", "in": "IN", "True": "TRUE", "False": "FALSE", "None": "NONE", "_": "UNDERSCORE",
+    "and": "AND", "or": "OR", "not": "NOT", "in": "IN", "if": "IF", "else": "ELSE", "True": "TRUE", "False": "FALSE", "None": "NONE", "_": "UNDERSCORE",
 }  # fmt: skip
+_ENDS_VALUE = {
+    "LOCAL",
+    "ATTR",
+    "NUMBER",
+    "RPAR",
+    "RSQB",
+    "DOTINT",
+    "NAME",
+    "STRING",
+    "TRUE",
+    "FALSE",
+    "NONE",
+    "UNDERSCORE",
+}
 INFIX = {
     "+": "add", "-": "sub", "*": "mul", "/": "truediv", "%": "mod",
     "<": "lt", "<=": "le", ">": "gt", ">=": "ge", "==": "eq", "!=": "ne",
@@ -66,6 +80,8 @@ def tokenize(text: str) -> Tokens:
             continue
         if kind == "NAME":
             kind = _KEYWORDS.get(word, "NAME")
+            if kind == "WHERE" and kinds and kinds[-1] not in _ENDS_VALUE:
+                kind = "NAME"  # Relay's operator.
         elif kind == "PUNCTUATION":
             kind = _PUNCTUATION[word]
         kinds.append(kind)
@@ -80,8 +96,6 @@ def _unreadable(text: str, position: int) -> LexError:
         return LexError(position, "this comment is never closed", "write '*/' where it ends")
     if rest.startswith('"'):
         return LexError(position, "this string is never closed", "a string ends on its line, with a quote")
-    if rest.startswith("%"):
-        return LexError(position, "a name is missing behind '%'", "values of a pattern are written %x")
     if rest.startswith("$"):
         return LexError(position, "a name is missing behind '$'", "attributes of a pattern are written $axis")
     return LexError(

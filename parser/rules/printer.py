@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects import rule
-from ...dialects.relay.operator import from_attribute
+from ...dialects.relay.operator import AttrValue, from_attribute
 from ...dialects.rule.levels import Level, level_of, named_level
 from ...dialects.rule.ops import capture_of
 from .lexer import INFIX
@@ -19,6 +19,7 @@ _LEVELS = {"or_": 1, "and_": 2, "not_": 3, **dict.fromkeys(["lt", "le", "gt", "g
            "add": 5, "sub": 5, "mul": 6, "truediv": 6, "mod": 6, "neg": 7, "getitem": 8, "slice": 8}  # fmt: skip
 _MEMBERS = ("shape", "dtype", "rank", "size", "type")
 _WIDTH = 120
+_MADE = rule.BuildOp | rule.ConstantOp | rule.FoldOp | rule.SelectOp
 
 
 def print_rule(op: Operation) -> str:
@@ -80,23 +81,28 @@ class _Printer:
         last = op.body.block.last_op
         assert isinstance(last, rule.ReplaceOp)
         lhs = ", ".join(self.value(root) for root in last.roots)
-        conditions = ", ".join(self.conditions())
+        conditions = list(self.conditions())
         rhs = ", ".join(self.value(value) for value in last.values)
-        body = f"{lhs} => {rhs}" + (f" where {conditions}" if conditions else "")
-        if len(head) + len(body) + 6 <= _WIDTH:
-            return f"{head} {{ {body} }}"
+        where = f" where {', '.join(conditions)}" if conditions else ""
+        if len(head) + len(lhs) + len(rhs) + len(where) + 10 <= _WIDTH:
+            return f"{head} {{ {lhs} => {rhs}{where} }}"
         lines = [f"  {lhs} => {rhs}"] if len(lhs) + len(rhs) + 6 <= _WIDTH else [f"  {lhs}", f"    => {rhs}"]
-        return "\n".join([f"{head} {{", *lines, *([f"    where {conditions}"] if conditions else []), "}"])
+        if len(where) + 4 <= _WIDTH:
+            lines += [f"   {where}"] if where else []
+        else:
+            lines += ["    where", *(f"      {condition}," for condition in conditions[:-1]), f"      {conditions[-1]}"]
+        return "\n".join([f"{head} {{", *lines, "}"])
 
     def conditions(self) -> Iterator[str]:
+        """The where clause: conditions, and what is given a name, in order."""
         for op in self.op.body.block.ops:
-            if isinstance(op, rule.ComputeOp) and op.result in self.names:
-                name = self.names.pop(op.result)
-                text = self.expression(op.result, 0)
-                self.names[op.result] = name
-                yield f"${name} = {text}"
-            elif isinstance(op, rule.WhereOp):
+            if isinstance(op, rule.WhereOp):
                 yield self.expression(op.condition, 0)
+            elif isinstance(op, rule.ComputeOp | _MADE) and op.result in self.names:
+                name = self.names.pop(op.result)
+                text = self.expression(op.result, 0) if isinstance(op, rule.ComputeOp) else self.made(op.result)
+                self.names[op.result] = name
+                yield f"{'$' if isinstance(op, rule.ComputeOp) else '%'}{name} = {text}"
 
     # Patterns and replacements.
 
@@ -104,7 +110,7 @@ class _Printer:
         name = self.names.get(value)
         if isinstance(value.owner, rule.AnyOp):
             return "_" if name is None else f"%{name}..." if value.type == rule.RUN else f"%{name}"
-        if name is not None and value in self.shown:
+        if name is not None and (value in self.shown or isinstance(value.owner, _MADE)):
             return f"%{name}"
         self.shown.add(value)
         text = self.made(value)
@@ -137,13 +143,20 @@ class _Printer:
                 return f"const({self.expression(op.value, 0)}{dtype})"
             case rule.FoldOp():
                 return f"fold({self.value(op.value)})"
+            case rule.SelectOp():
+                a, b = (self.alternative(value) for value in (op.on_true, op.on_false))
+                return f"{a} if {self.expression(op.condition, 1)} else {b}"
             case _:
                 return "_"
+
+    def alternative(self, value: SSAValue) -> str:
+        nested = isinstance(value.owner, rule.SelectOp) and value not in self.names
+        return f"({self.value(value)})" if nested else self.value(value)
 
     def call(self, name: str, args: Sequence[SSAValue], op: rule.MatchOp | rule.BuildOp, rest: str | None) -> str:
         if name == "relay.tuple":
             inner = ", ".join(self.value(arg) for arg in args)
-            return f"({inner},)" if len(args) == 1 else f"({inner})"
+            return f"({inner},)" if len(args) == 1 and args[0].type != rule.RUN else f"({inner})"
         if name == "relay.tuple_get_item":
             index = op.attrs[0].owner
             if isinstance(index, rule.DataOp):
@@ -198,6 +211,9 @@ class _Printer:
         if name == "slice":
             bounds = ["" if (text := self.expression(arg, 0)) == "None" else text for arg in args[1:]]
             return f"{self.expression(args[0], own)}[{bounds[0]}:{bounds[1]}]", own
+        if name == "ifelse":
+            condition, a, b = (self.expression(arg, 1) for arg in args)
+            return f"{a} if {condition} else {b}", 0
         if name == "tuple":
             return f"[{', '.join(self.expression(arg, 0) for arg in args)}]", own
         if name == "identity":
@@ -209,12 +225,12 @@ class _Printer:
         return f"{name}({', '.join(self.expression(arg, 0) for arg in args)})", own
 
 
-def _literal(value: object) -> str:
+def _literal(value: AttrValue) -> str:
     match value:
         case str():
             return json.dumps(value)
         case tuple() | list():
-            return f"[{', '.join(_literal(item) for item in value)}]"  # pyright: ignore[reportUnknownVariableType]
+            return f"[{', '.join(_literal(item) for item in value)}]"
         case _:
             return repr(value)
 

@@ -55,9 +55,10 @@ _CLOSE = {"RPAR": "LPAR", "RSQB": "LSQB", "RBRACE": "LBRACE"}
 def _syntax_error(source: Source, tokens: Tokens, failed: int, parser: Parser) -> MirError:
     kind, word = tokens.kinds[failed], tokens.texts[failed]
     location = source.location(tokens.starts[failed])
-    expected: set[str] = set().union(*(parser.table.expected(state) for state in parser.settling()))
+    expected = {kind for state in parser.settling() for kind in parser.table.expected(state)}
     open_at = _open_bracket(tokens.kinds, failed)
-    if kind in _CLOSE and (open_at is None or tokens.kinds[open_at] != _CLOSE[kind]):
+    ends_side = kind in ("FATARROW", "WHERE") and open_at is not None and tokens.kinds[open_at] != "LBRACE"
+    if ends_side or kind in _CLOSE and (open_at is None or tokens.kinds[open_at] != _CLOSE[kind]):
         if open_at is None:
             return error_at(location, f"this '{word}' closes nothing", "remove it, or open the bracket before")
         return error_at(
@@ -69,9 +70,11 @@ def _syntax_error(source: Source, tokens: Tokens, failed: int, parser: Parser) -
         return error_at(location, "a rule has two sides", "write what it becomes behind '=>': lhs => rhs")
     if kind == "FATARROW":
         return error_at(location, "a rule has one '=>'", "begin the next rule with rewrite @name { … }")
+    if word == "%":
+        return error_at(location, "a name is missing behind '%'", "values of a pattern are written %x")
     if kind == "SEMICOLON":
         return error_at(location, "nothing in a rule ends with ';'", "separate roots and conditions with ','")
-    if kind == "NAME" and failed and tokens.kinds[failed - 1] in ("LOCAL", "RPAR", "NUMBER") and word in ("if", "when"):
+    if kind == "NAME" and failed and tokens.kinds[failed - 1] in ("LOCAL", "RPAR", "NUMBER") and word == "when":
         return error_at(location, f"unexpected '{word}'", "a condition follows 'where'")
     if kind == "EQUAL" and tokens.kinds[failed - 1] == "NAME":
         return error_at(
@@ -131,8 +134,8 @@ class _Builder:
         return tree.Rewrite(self._at(keyword), self._name(name), header, lhs, rhs, where)
 
     def on_ruleset(self, keyword: int, name: int, header: tree.Header, _1: int, members: Any, _2: int) -> tree.Ruleset:
-        includes = [m for m in members if isinstance(m, tuple)]
         rules = [m for m in members if isinstance(m, tree.Rewrite)]
+        includes: list[tuple[int, str]] = [m for m in members if not isinstance(m, tree.Rewrite)]
         return tree.Ruleset(self._at(keyword), self._name(name), header, includes, rules)
 
     def on_header_empty(self) -> tree.Header:
@@ -192,6 +195,9 @@ class _Builder:
         return tree.Named(self._at(name), self._name(name), value)
 
     # Expressions.
+
+    def on_conditional(self, a: tree.Node, _1: int, condition: tree.Node, _2: int, b: tree.Node) -> tree.Node:
+        return tree.Operation(a.at, "ifelse", (condition, a, b))
 
     def on_or_(self, a: tree.Node, _: int, b: tree.Node) -> tree.Node:
         return tree.Operation(a.at, "or_", (a, b))
@@ -266,8 +272,9 @@ class _Builder:
     def on_none(self, word: int) -> tree.Node:
         return tree.Literal(self._at(word), None)
 
-    def on_paren(self, _1: int, value: tree.Node, _2: int) -> tree.Node:
-        return value
+    def on_paren(self, open: int, value: tree.Node, _: int) -> tree.Node:
+        # A run alone in parentheses is a tuple of any length.
+        return tree.Tuple(self._at(open), (value,)) if isinstance(value, tree.Run) else value
 
     def on_tuple_empty(self, open: int, _: int) -> tree.Node:
         return tree.Tuple(self._at(open), ())

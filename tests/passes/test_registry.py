@@ -36,9 +36,10 @@ def test_entry(entry: Entry):
 
 @pytest.mark.parametrize("entry", PASSES, ids=[entry.name for entry in PASSES])
 def test_found_by_its_name(entry: Entry):
-    file = entry.where.partition(":")[0].replace(".", "/") + ".py"
+    is_rules = entry.where.endswith(".mir")
+    file = f"passes/{entry.where}" if is_rules else entry.where.partition(":")[0].replace(".", "/") + ".py"
     named = entry.name.replace("-", "_")
-    assert file == OTHER_FILE.get(entry.name, f"{Path(file).parent}/{named}.py")
+    assert file == OTHER_FILE.get(entry.name, f"{Path(file).parent}/{named}{Path(file).suffix}")
     tests = [path for suffix in (".mir", ".mlir", ".test") for path in ROOT.glob(f"filecheck/**/{named}{suffix}")]
     assert tests, f"no test filecheck/{Path(file).parent}/{named}.mir"
 

@@ -1,0 +1,44 @@
+"""`apply-rules`: rewrite by the rules of a file, or of the module itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from ...dialects.rule import RewriteOp, RulesetOp
+from ...support.diagnostics import error_at
+from .library import load_rules, select_rules
+from .rewriter import RuleIndex, RuleStats, apply_rules
+
+
+@dataclass(frozen=True)
+class ApplyRules(ModulePass):
+    """Rewrite by the rules of `file` (of the module itself where none is given), of the set or rule `set` alone if named.
+
+    `mode` is `fixpoint` (until nothing matches) or `once` (what a rule made is left as it is).
+    """
+
+    name = "apply-rules"
+    file: str | None = None
+    set: str | None = None
+    mode: str = "fixpoint"
+
+    stats: ClassVar[dict[str, RuleStats] | None] = None
+    """Where counts and times go, by rule; None, which is quicker, unless someone asks."""
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Raises MirError for what is wrong in the rules, and as `apply_rules` does."""
+        if self.mode not in ("fixpoint", "once"):
+            raise error_at(None, f"apply-rules: there is no mode '{self.mode}'", "it is fixpoint or once")
+        rules = RuleIndex.of(select_rules(op if self.file is None else load_rules(self.file), self.set))
+        if any("relay" in name for name in rules.by_root):
+            from ...dialects.relay.infer import infer_types
+
+            infer_types(op)
+        for item in list(op.ops):
+            if not isinstance(item, RewriteOp | RulesetOp):
+                apply_rules(item, rules, once=self.mode == "once", stats=self.stats)

@@ -1,0 +1,47 @@
+"""Rule files: those of the user, and those that ship with the passes."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+from xdsl.dialects.builtin import ModuleOp
+
+from ...dialects.rule import RewriteOp, rewrites_of
+from ...support.diagnostics import MirError, Sources, error_at
+from ...support.verify import verify
+from .rewriter import RuleIndex
+
+_PASSES = Path(__file__).parent.parent
+
+
+def load_rules(path: str | Path) -> ModuleOp:
+    """The verified module of a file of rules. Raises MirError for what is wrong in it, or that it cannot be read."""
+    from ...parser import parse_mir
+
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
+        raise error_at(None, f"the rule file {path} cannot be read: {reason}") from error
+    Sources.current().add(str(path), text)
+    module = parse_mir(text, str(path))
+    verify(module)
+    return module
+
+
+def select_rules(module: ModuleOp, name: str | None = None) -> list[RewriteOp]:
+    """The rules of a module, or of one of its sets. Raises MirError where the name is not there, or there are no rules."""
+    found = rewrites_of(module, name.removeprefix("@") if name else None)
+    if not found:
+        raise error_at(None, "there are no rules to apply", "a rule is: rewrite @name { lhs => rhs where condition }")
+    return found
+
+
+@cache
+def shipped_rules(file: str, name: str | None = None) -> RuleIndex:
+    """The rules of a file beside the passes, such as "relay/simplify_expr.mir"; those of one set if it is named."""
+    try:
+        return RuleIndex.of(select_rules(load_rules(_PASSES / file), name))
+    except MirError as error:
+        raise RuntimeError(f"the rule file {file} that ships with mirstack is damaged") from error

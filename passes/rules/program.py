@@ -1,0 +1,361 @@
+"""A rule compiled to closures: its pattern as a chain of steps over slots, its replacement as a list of makers.
+
+Every SSA value of the rule has a slot. The steps of the pattern are put in the order in which a match is found, each
+calling the next; a step with a choice (the order of a commutative op's operands, how many operands a run takes) calls the
+next once for each, so that the first whole match wins. Which occurrence of a capture binds it and which compare is the
+same for every choice, and so is known when the steps are made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from xdsl.ir import Operation, SSAValue
+
+from ...dialects import rule as ir
+from ...dialects.relay.operator import from_attribute
+from ...dialects.rule.functions import FUNCTIONS, NoMatch
+from ...dialects.rule.levels import Level, level_of
+from ...support.diagnostics import MirError, error_at
+from . import steps
+from .steps import Reader, Slots, Step
+from .values import evaluate, plain, same_attr, same_value, truth
+
+
+@dataclass(frozen=True)
+class Match:
+    """One place where a rule applies: the ops of its roots, the ops inside the pattern, and the slots."""
+
+    roots: tuple[Operation, ...]
+    matched: tuple[Operation, ...]
+    slots: Slots
+
+
+@dataclass(frozen=True)
+class Program:
+    """A rule as it runs. `root_names` are the ops at which a match may begin; `depth` is the pattern's height."""
+
+    rule: ir.RewriteOp
+    name: str
+    benefit: int
+    root_names: tuple[str, ...]
+    depth: int
+    first: Step
+    size: int
+    roots: tuple[int, ...]
+    matched: tuple[int, ...]
+    makers: tuple[Callable[[Slots, SSAValue], Any], ...]
+    """Makes the new ops, detached, in order: (slots, the value to be replaced)."""
+    results: tuple[int, ...]
+    made: tuple[int, ...]
+    """Slots of the values that are made, in order."""
+
+    def match(self, op: Operation) -> Match | None:
+        """The match whose first root is `op`; None where the rule does not apply.
+
+        Raises MirError, at the rule, where a condition cannot be computed.
+        """
+        slots: Slots = [None] * self.size
+        slots[self.roots[0]] = op.results[0]
+        if not self.first(slots):
+            return None
+        return Match(
+            tuple(slots[slot].owner for slot in self.roots), tuple(slots[slot].owner for slot in self.matched), slots
+        )
+
+
+def compile_rule(rule: ir.RewriteOp) -> Program:
+    """The program of a verified rule."""
+    return _Compiler(rule).compile()
+
+
+class _Compiler:
+    def __init__(self, rule: ir.RewriteOp):
+        self.rule = rule
+        self.slots: dict[SSAValue, int] = {}
+        self.size = 0
+        self.bound: set[SSAValue] = set()
+        self.steps: list[Callable[[Step], Step]] = []
+        """In the order of matching; each makes its step of the one that follows."""
+
+    def compile(self) -> Program:
+        block = self.rule.body.block
+        last = block.last_op
+        assert isinstance(last, ir.ReplaceOp)
+        for op in block.ops:
+            for result in op.results:
+                self.slots[result] = self.new_slot()
+        roots = list(last.roots)
+        for index, root in enumerate(roots):
+            if index:
+                self.find_root(root, roots[:index])
+            self.match_value(root, self.slots[root])
+        ops = [
+            op for op in block.ops if not isinstance(op, (ir.AnyOp, ir.LiteralOp, ir.MatchOp, ir.AttrOp, ir.ReplaceOp))
+        ]
+        for op in ops:
+            if isinstance(op, ir.WhereOp) or (isinstance(op, ir.ComputeOp) and self._for_conditions(op)):
+                self.condition(op)
+        makers = [
+            (op, self.maker(op)) for op in ops if isinstance(op, ir.BuildOp | ir.ConstantOp | ir.FoldOp | ir.SelectOp)
+        ]
+        run: Step = lambda slots: True  # noqa: E731
+        for step in reversed(self.steps):
+            run = step(run)
+        first = roots[0].owner
+        assert isinstance(first, ir.MatchOp)
+        matches = [op for op in block.ops if isinstance(op, (ir.MatchOp, ir.LiteralOp))]
+        return Program(
+            self.rule,
+            self.rule.sym_name.data,
+            self.rule.benefit.value.data,
+            tuple(name.data for name in first.names.data),
+            max(_depth(root) for root in roots),
+            run,
+            self.size,
+            tuple(self.slots[root] for root in roots),
+            tuple(self.slots[op.results[0]] for op in matches if op.results[0] not in roots),
+            tuple(make for _, make in makers),
+            tuple(self.slots[value] for value in last.values),
+            tuple(self.slots[op.results[0]] for op, _ in makers),
+        )
+
+    def new_slot(self) -> int:
+        self.size += 1
+        return self.size - 1
+
+    # Patterns ------------------------------------------------------------------------------------------------------
+
+    def match_value(self, pattern: SSAValue, source: int) -> None:
+        """Steps that match the value in slot `source` against a pattern."""
+        slot = self.slots[pattern]
+        if pattern in self.bound:
+            self.steps.append(lambda k: lambda slots: same_value(slots[slot], slots[source]) and k(slots))
+            return
+        self.bound.add(pattern)
+        match pattern.owner:
+            case ir.AnyOp():
+                if slot != source:
+                    self.steps.append(lambda k: steps.copy(slot, source, k))
+            case ir.LiteralOp() as op:
+                wanted = cast("float", from_attribute(op.value))
+                self.steps.append(lambda k: steps.literal(slot, source, wanted, k))
+            case ir.MatchOp() as op:
+                self.match_op(op, slot, source)
+            case _:
+                raise TypeError(pattern)
+
+    def match_op(self, op: ir.MatchOp, slot: int, source: int) -> None:
+        names = frozenset(name.data for name in op.names.data)
+        self.steps.append(lambda k: steps.defined_by(slot, source, names, k))
+        level = level_of(op.names.data[0].data)
+        for name, attr in zip(op.attr_names.data, op.attrs, strict=True):
+            self.match_attribute(level, slot, name.data, attr)
+        if op.rest is not None:
+            rest, named = self.slots[op.rest], frozenset(name.data for name in op.attr_names.data)
+            self.steps.append(lambda k: steps.rest_of(rest, slot, level, named, k))
+        if op.op is not None:
+            which = self.slots[op.op]
+            self.steps.append(lambda k: steps.which_op(which, slot, k))
+        args = list(op.args)
+        actual = [self.new_slot() for _ in args]
+        runs = [arg.type == ir.RUN for arg in args]
+        commutative = len(args) == 2 and not any(runs) and all(level_of(n).is_commutative(n) for n in names)
+        self.steps.append(lambda k: steps.arguments(slot, actual, runs, commutative, k))
+        # What can fail soonest comes first: ops and literals before captures.
+        order = sorted(range(len(args)), key=lambda i: isinstance(args[i].owner, ir.AnyOp))
+        for index in order:
+            self.match_value(args[index], actual[index])
+
+    def match_attribute(self, level: Level, slot: int, name: str, attr: SSAValue) -> None:
+        target = self.slots[attr]
+        if isinstance(attr.owner, ir.DataOp):
+            wanted = from_attribute(attr.owner.value)
+            self.steps.append(
+                lambda k: steps.attribute(level, slot, name, lambda slots, value: same_attr(value, wanted), k)
+            )
+        elif attr in self.bound:
+            self.steps.append(
+                lambda k: steps.attribute(level, slot, name, lambda slots, value: same_attr(value, slots[target]), k)
+            )
+        else:
+            self.bound.add(attr)
+
+            def bind(slots: Slots, value: Any) -> bool:
+                slots[target] = value
+                return True
+
+            self.steps.append(lambda k: steps.attribute(level, slot, name, bind, k))
+
+    def find_root(self, root: SSAValue, before: Sequence[SSAValue]) -> None:
+        """A step that tries every op which a bound value leads to from below as the next root."""
+        path = _path_to_bound(root, self.bound)
+        assert path is not None, "the verifier asks for a common value"
+        start, names = self.slots[path[0]], [_names(value) for value in path[1:]]
+        slot, taken = self.slots[root], [self.slots[value] for value in before]
+        self.steps.append(lambda k: steps.other_root(slot, start, names, taken, k))
+
+    # Conditions and computed attributes ----------------------------------------------------------------------------
+
+    def _for_conditions(self, op: ir.ComputeOp) -> bool:
+        """Whether a computation stands before the replacement; others are made where they are used."""
+        return op.capture is not None
+
+    def condition(self, op: ir.WhereOp | ir.ComputeOp) -> None:
+        if isinstance(op, ir.WhereOp):
+            read = self.reader(op.condition)
+            self.steps.append(lambda k: steps.where(op, read, k))
+            return
+        slot, compute = self.slots[op.result], self.computed(op)
+        self.bound.add(op.result)
+        self.steps.append(lambda k: steps.bind(slot, compute, k))
+
+    def reader(self, value: SSAValue) -> Reader:
+        """What reads a value of the rule from the slots, computing it where it was not bound."""
+        slot = self.slots[value]
+        match value.owner:
+            case ir.DataOp() as op:
+                data = from_attribute(op.value)
+                return lambda slots: data
+            case ir.ComputeOp() as op if value not in self.bound:
+                return self.computed(op)
+            case _:
+                return lambda slots: slots[slot]
+
+    def computed(self, op: ir.ComputeOp) -> Reader:
+        name = op.function.data
+        readers = [self.reader(arg) for arg in op.args]
+        if name == "and_":
+            a, b = readers
+            return lambda slots: truth(a(slots), op) and truth(b(slots), op)
+        if name == "or_":
+            a, b = readers
+            return lambda slots: truth(a(slots), op) or truth(b(slots), op)
+        if name == "ifelse":
+            condition, a, b = readers
+            return lambda slots: a(slots) if truth(condition(slots), op) else b(slots)
+        function = FUNCTIONS[name]
+        call, as_values = function.call, function.wants_values
+
+        def compute(slots: Slots) -> Any:
+            args = [read(slots) for read in readers]
+            args = [plain(arg, as_values) for arg in args]
+            try:
+                return call(*args)
+            except (NoMatch, KeyError, MirError):
+                raise
+            except (TypeError, ValueError, ArithmeticError, LookupError, AttributeError) as error:
+                raise error_at(op, f"{name} cannot be computed here: {error}") from error
+
+        return compute
+
+    # Replacements --------------------------------------------------------------------------------------------------
+
+    def maker(self, op: ir.BuildOp | ir.ConstantOp | ir.FoldOp | ir.SelectOp) -> Callable[[Slots, SSAValue], Any]:
+        """What makes the op's value, puts it in its slot, and gives the new op (None where it makes none)."""
+        slot = self.slots[op.result]
+        match op:
+            case ir.ConstantOp():
+                value, dtype = self.reader(op.value), None if op.dtype is None else self.reader(op.dtype)
+
+                def constant(slots: Slots, like: SSAValue) -> Operation:
+                    level = level_of(_owner_name(like))
+                    made = _at_rule(
+                        op,
+                        lambda: level.make_constant(
+                            plain(value(slots), False), None if dtype is None else dtype(slots), like.type
+                        ),
+                    )
+                    slots[slot] = made.results[0]
+                    return made
+
+                return constant
+            case ir.FoldOp():
+                source = self.slots[op.value]
+
+                def fold(slots: Slots, like: SSAValue) -> Operation | None:
+                    value = slots[source]
+                    level = level_of(_owner_name(like))
+                    folded = evaluate(value)
+                    made = level.make_constant(folded, None, value.type)
+                    slots[slot] = made.results[0]
+                    return made
+
+                return fold
+            case ir.SelectOp():
+                condition, on_true, on_false = (
+                    self.reader(op.condition),
+                    self.slots[op.on_true],
+                    self.slots[op.on_false],
+                )
+
+                def select(slots: Slots, like: SSAValue) -> None:
+                    slots[slot] = slots[on_true if truth(condition(slots), op) else on_false]
+
+                return select
+            case _:
+                return self.build(op, slot)
+
+    def build(self, op: ir.BuildOp, slot: int) -> Callable[[Slots, SSAValue], Operation]:
+        args = [(self.slots[arg], arg.type == ir.RUN) for arg in op.args]
+        attrs = [(name.data, self.reader(value)) for name, value in zip(op.attr_names.data, op.attrs, strict=True)]
+        rest = None if op.rest is None else self.slots[op.rest]
+        which = None if op.op is None else self.slots[op.op]
+        fixed = "" if op.callee is None else op.callee.data
+
+        def build(slots: Slots, like: SSAValue) -> Operation:
+            name: str = slots[which] if which is not None else fixed
+            operands: list[SSAValue] = []
+            for place, is_run in args:
+                if is_run:
+                    operands += slots[place]
+                else:
+                    operands.append(slots[place])
+            attributes = dict(slots[rest]) if rest is not None else {}
+            for key, read in attrs:
+                attributes[key] = plain(read(slots), False)
+            made = _at_rule(op, lambda: level_of(name).build(name, operands, attributes, like))
+            slots[slot] = made.results[0]
+            return made
+
+        return build
+
+
+def _at_rule(op: Operation, make: Callable[[], Operation]) -> Operation:
+    """Makes an op; what does not fit is told at the rule, with the place in the program as a note."""
+    try:
+        return make()
+    except MirError as error:
+        first = error.diagnostics[0]
+        from ...support.diagnostics import Diagnostic
+
+        diagnostic = Diagnostic(f"the replacement does not fit here: {first.message}", op.location)
+        raise MirError(diagnostic.with_note("where the rule was applied", first.location)) from error
+
+
+def _owner_name(value: SSAValue) -> str:
+    return value.owner.name if isinstance(value.owner, Operation) else "relay.param"
+
+
+def _names(value: SSAValue) -> frozenset[str]:
+    assert isinstance(value.owner, ir.MatchOp)
+    return frozenset(name.data for name in value.owner.names.data)
+
+
+def _depth(value: SSAValue) -> int:
+    owner = value.owner
+    return 1 + max((_depth(arg) for arg in owner.args), default=0) if isinstance(owner, ir.MatchOp) else 0
+
+
+def _path_to_bound(root: SSAValue, bound: set[SSAValue]) -> list[SSAValue] | None:
+    """Values from a bound one up to `root`, each an argument of the next."""
+    if root in bound:
+        return [root]
+    if isinstance(root.owner, ir.MatchOp):
+        for arg in root.owner.args:
+            path = _path_to_bound(arg, bound)
+            if path is not None and arg.type == ir.VALUE:
+                return [*path, root]
+    return None

@@ -1,0 +1,305 @@
+"""Rules applied to a program: found through an index by root op, driven to a fixed point or once.
+
+The driver is our own rather than xDSL's greedy walker because it looks only at ops with which some rule begins, tells
+rules apart in its counts, and reports what goes wrong at the rule and at the op, which the walker wraps in an error of its
+own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from time import perf_counter
+
+from xdsl.ir import Operation, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.traits import ConstantLike, is_side_effect_free
+
+from ...dialects.rule import RewriteOp
+from ...dialects.rule.functions import NoMatch
+from ...support.diagnostics import Diagnostic, MirError
+from ...support.locations import fuse_locations
+from ...support.walk import walk_ops
+from .program import Match, Program, compile_rule
+
+
+@dataclass
+class RuleStats:
+    """What one rule did: how often it was tried, how often it applied, and the time both took, in seconds."""
+
+    tries: int = 0
+    hits: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class RuleIndex:
+    """Compiled rules by the name of the op with which they begin, in the order in which they are tried."""
+
+    programs: tuple[Program, ...]
+    by_root: dict[str, tuple[Program, ...]] = field(init=False)
+    depth: int = field(init=False)
+
+    @staticmethod
+    def of(rules: Iterable[RewriteOp]) -> RuleIndex:
+        """Compiles verified rules."""
+        return RuleIndex(tuple(compile_rule(rule) for rule in rules))
+
+    def __post_init__(self) -> None:
+        found: dict[str, list[Program]] = {}
+        for program in self.programs:
+            for name in program.root_names:
+                found.setdefault(name, []).append(program)
+        # Sorting is stable: of equal benefit, the rule that was written first.
+        ordered = {name: tuple(sorted(some, key=lambda p: -p.benefit)) for name, some in found.items()}
+        object.__setattr__(self, "by_root", ordered)
+        object.__setattr__(self, "depth", max((program.depth for program in self.programs), default=0))
+
+
+def apply_rules(
+    root: Operation, rules: RuleIndex, *, once: bool = False, stats: dict[str, RuleStats] | None = None
+) -> bool:
+    """Rewrites everything inside `root`, in place; whether anything changed.
+
+    Every value must be typed. With `once`, what a rule made is not rewritten again. Linear in the size of the program
+    plus the number of rewrites.
+
+    Raises:
+        MirError: where a replacement does not fit or has another type than what it replaces, a condition cannot be
+            computed, or the rules go on for ever.
+    """
+    driver = _Driver(root, rules, once, stats)
+    driver.run()
+    return driver.changed
+
+
+class _Driver:
+    def __init__(self, root: Operation, rules: RuleIndex, once: bool, stats: dict[str, RuleStats] | None):
+        self.root, self.rules, self.once, self.stats = root, rules, once, stats
+        self.changed = False
+        # A stack without repeats: the op on top is next.
+        self.pending: dict[Operation, None] = {}
+        # How many rewrites in a row led to an op, and by which rules: a chain that grows longer than the program loops.
+        self.lineage: dict[Operation, tuple[int, Program, Operation | None]] = {}
+        self.longest = 0
+
+    def run(self) -> None:
+        while True:
+            candidates = [op for op in walk_ops(self.root) if op.name in self.rules.by_root]
+            if not self.longest:
+                self.longest = 1000 + 2 * len(candidates)
+            self.pending = dict.fromkeys(reversed(candidates))
+            changed = False
+            while self.pending:
+                op, _ = self.pending.popitem()
+                changed = self.visit(op) or changed
+            self.changed |= changed
+            if not changed or self.once:
+                return
+
+    def visit(self, op: Operation) -> bool:
+        """Applies the first rule that matches at an op."""
+        for program in self.rules.by_root[op.name]:
+            if self.stats is None:
+                if self.attempt(program, op):
+                    return True
+                continue
+            started = perf_counter()
+            hit = self.attempt(program, op)
+            stats = self.stats.setdefault(program.name, RuleStats())
+            stats.tries += 1
+            stats.hits += hit
+            stats.seconds += perf_counter() - started
+            if hit:
+                return True
+        return False
+
+    def attempt(self, program: Program, op: Operation) -> bool:
+        match = program.match(op)
+        return match is not None and self.rewrite(program, match)
+
+    def rewrite(self, program: Program, match: Match) -> bool:
+        roots = match.roots
+        made: list[Operation] = []
+        try:
+            for make in program.makers:
+                op = make(match.slots, roots[0].results[0])
+                if op is not None:
+                    made.append(op)
+        except (NoMatch, KeyError):
+            _discard(made)
+            return False
+        except MirError:
+            _discard(made)
+            raise
+        values: list[SSAValue] = [match.slots[slot] for slot in program.results]
+        if all(value is root.results[0] for value, root in zip(values, roots, strict=True)):
+            _discard(made)
+            return False
+        self.check_types(program, roots, values)
+        anchor = roots[0] if len(roots) == 1 else _make_room(roots, match)
+        if anchor is None:
+            _discard(made)
+            return False
+        self.put(program, match, made, anchor)
+        for root, value in zip(roots, values, strict=True):
+            old = root.results[0]
+            if value.name_hint is None:
+                value.name_hint = old.name_hint
+            self.push_users(old)
+            old.replace_all_uses_with(value)
+        self.erase_unused([*roots, *match.matched, *made])
+        return True
+
+    def check_types(self, program: Program, roots: Sequence[Operation], values: Sequence[SSAValue]) -> None:
+        for root, value in zip(roots, values, strict=True):
+            if value.type != root.results[0].type:
+                from ...dialects.rule.text import type_text
+
+                message = (
+                    f"rule @{program.name} would change the type of a value from {type_text(root.results[0].type)}"
+                    f" to {type_text(value.type)}"
+                )
+                diagnostic = Diagnostic(message, program.rule.location).with_note("this value", root.location)
+                raise MirError(
+                    diagnostic.with_note("name the left side, and add a condition such as: where %r.type == %x.type")
+                )
+
+    def put(self, program: Program, match: Match, made: Sequence[Operation], anchor: Operation) -> None:
+        """Inserts the new ops, each with the places of all that it stands for."""
+        sources = [*match.roots, *match.matched]
+        location = fuse_locations(op.location for op in sources if not op.has_trait(ConstantLike))
+        before = [self.lineage[op] for op in sources if op in self.lineage]
+        generation = 1 + max((entry[0] for entry in before), default=0)
+        parent = next((op for op in sources if op in self.lineage and self.lineage[op][0] == generation - 1), None)
+        for op in made:
+            if op.parent is None:
+                op.location = location
+                Rewriter.insert_op(op, InsertPoint.before(anchor))
+            self.lineage[op] = (generation, program, parent)
+            if not self.once and op.name in self.rules.by_root:
+                self.push(op)
+        if generation > self.longest:
+            raise self.endless(program, match.roots[0], made)
+
+    def endless(self, program: Program, root: Operation, made: Sequence[Operation]) -> MirError:
+        names: dict[str, None] = {}
+        op: Operation | None = made[0] if made else None
+        while op is not None and op in self.lineage and len(names) < 8:
+            _, by, op = self.lineage[op]
+            names[f"@{by.name}"] = None
+        message = f"the rules do not come to an end: {' → '.join(reversed(names)) or '@' + program.name} …"
+        diagnostic = Diagnostic(message, program.rule.location).with_note(
+            "what is rewritten again and again", root.location
+        )
+        return MirError(diagnostic.with_note("let each rule make the program smaller, or apply them with mode=once"))
+
+    def push(self, op: Operation) -> None:
+        self.pending.pop(op, None)
+        self.pending[op] = None
+
+    def push_users(self, value: SSAValue) -> None:
+        """What a changed value may let match now: its users, as far down as the deepest pattern reaches."""
+        if self.once:
+            return
+        level = [value]
+        for _ in range(max(self.rules.depth - 1, 1)):
+            below: list[SSAValue] = []
+            for each in level:
+                for use in each.uses:
+                    user = use.operation
+                    if user.name in self.rules.by_root:
+                        self.push(user)
+                    below += user.results
+            level = below
+
+    def erase_unused(self, ops: Iterable[Operation]) -> None:
+        """Erases what the rewrite left without a use, as far as it has no effects."""
+        candidates = dict.fromkeys(ops)
+        pending = list(candidates)
+        while pending:
+            op = pending.pop()
+            if op.parent is None or any(result.uses for result in op.results) or not is_side_effect_free(op):
+                continue
+            operands = list(op.operands)
+            self.pending.pop(op, None)
+            self.lineage.pop(op, None)
+            op.detach()
+            op.erase()
+            for operand in operands:
+                owner = operand.owner
+                if isinstance(owner, Operation) and (owner in candidates or owner.has_trait(ConstantLike)):
+                    pending.append(owner)
+                elif not self.once and operand.has_one_use():
+                    # A condition on the number of its uses may hold now.
+                    user = next(iter(operand.uses)).operation
+                    if user.name in self.rules.by_root:
+                        self.push(user)
+
+
+def _discard(made: Sequence[Operation]) -> None:
+    for op in reversed(made):
+        op.erase()
+
+
+def _make_room(roots: Sequence[Operation], match: Match) -> Operation | None:
+    """Where the replacement of several roots goes: before the first of them, to which what it needs is moved up.
+
+    None where something needed depends on a root, or may not be moved.
+    """
+    block = roots[0].parent
+    if block is None or any(root.parent is not block for root in roots):
+        return None
+    first = _first_of(roots)
+    between: set[Operation] = set()
+    waiting = {root for root in roots if root is not first}
+    op = first.next_op
+    while waiting and op is not None:
+        between.add(op)
+        waiting.discard(op)
+        op = op.next_op
+    needed: list[Operation] = []
+    seen: set[Operation] = set(match.roots)
+    pending = [
+        operand for op in (*match.roots, *match.matched) if op in between or op is first for operand in op.operands
+    ]
+    while pending:
+        owner = pending.pop().owner
+        if not isinstance(owner, Operation) or owner not in between:
+            if owner is first:
+                return None
+            continue
+        if owner in match.roots or not is_side_effect_free(owner):
+            return None
+        if owner not in seen:
+            seen.add(owner)
+            needed.append(owner)
+            pending += owner.operands
+    order = {op: place for place, op in enumerate(_from(first, between))}
+    for op in sorted(needed, key=order.__getitem__):
+        op.detach()
+        Rewriter.insert_op(op, InsertPoint.before(first))
+    return first
+
+
+def _first_of(roots: Sequence[Operation]) -> Operation:
+    """The root that stands first in its block: both ways are walked at once, so that near roots are found soon."""
+    first = roots[0]
+    for other in roots[1:]:
+        forward, backward = first.next_op, first.prev_op
+        while forward is not None or backward is not None:
+            if forward is other:
+                break
+            if backward is other:
+                first = other
+                break
+            forward = forward.next_op if forward is not None else None
+            backward = backward.prev_op if backward is not None else None
+    return first
+
+
+def _from(first: Operation, between: set[Operation]) -> Iterable[Operation]:
+    op = first.next_op
+    while op is not None and op in between:
+        yield op
+        op = op.next_op

@@ -1,0 +1,41 @@
+"""A pass that is nothing but a file of rules: `fast-math` is `passes/relay/fast_math.mir`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from ...dialects.rule import RewriteOp, RulesetOp
+from .library import shipped_rules
+from .rewriter import RuleStats, apply_rules
+
+
+@dataclass(frozen=True)
+class RulePass(ModulePass):
+    """Rewrites Relay by the rules of `file`, or by its set `rules` alone, until none applies."""
+
+    name = "rule-pass"
+    file: ClassVar[str]
+    rules: ClassVar[str | None] = None
+    stats: ClassVar[dict[str, RuleStats] | None] = None
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Raises MirError where the program's types cannot be inferred."""
+        from ...dialects.relay.infer import infer_types
+
+        infer_types(op)
+        index = shipped_rules(self.file, self.rules)
+        for item in list(op.ops):
+            if not isinstance(item, RewriteOp | RulesetOp):
+                apply_rules(item, index, stats=RulePass.stats)
+
+
+def rule_pass(name: str, file: str) -> type[RulePass]:
+    """The pass called `name` that applies the rules of a file, counted from `passes/`."""
+    class_name = "".join(map(str.title, name.split("-")))
+    namespace = {"name": name, "file": file, "__doc__": f"Rewrites by the rules of passes/{file}."}
+    return dataclass(frozen=True)(type(class_name, (RulePass,), namespace))

@@ -5,22 +5,53 @@ The names below are imported from `mirstack.api` when they are first used, so th
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
+from importlib.machinery import ModuleSpec
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from .api import ir as ir
+    from .api import nd as nd
+    from .api import relay as relay
+    from .api import tir as tir
+    from .api import transform as transform
     from .api.compile import Executable, compile, load, parse, preload
+    from .api.ir.module import IRModule
+
+# Modules of `api` that can also be imported as `mirstack.NAME`.
+_MODULES = ("ir", "nd", "relay", "tir", "transform")
 
 # Where each public name lives: "module" for a module itself, "module:name" for something in it.
 _PUBLIC = {
+    **{name: f"api.{name}" for name in _MODULES},
     "Executable": "api.compile:Executable",
+    "IRModule": "api.ir.module:IRModule",
     "compile": "api.compile:compile",
     "load": "api.compile:load",
     "parse": "api.compile:parse",
     "preload": "api.compile:preload",
 }
 
-__all__ = ["Executable", "compile", "load", "parse", "preload"]
+__all__ = [
+    "Executable", "IRModule", "compile", "ir", "load", "nd", "parse", "preload", "relay", "tir", "transform",
+]  # fmt: skip
+
+
+class _Aliases:
+    """Hands imports of `mirstack.relay` and the like on to `mirstack.api`; the finder is made when there is one."""
+
+    @staticmethod
+    def find_spec(fullname: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        if not fullname.startswith(f"{__name__}.") or fullname.split(".")[1] not in _MODULES:
+            return None
+        from .api.aliases import alias_spec
+
+        return alias_spec(__name__, fullname)
+
+
+# First: the path of `mirstack.relay` is that of `mirstack.api.relay`, and what is in it would be found there a second time.
+sys.meta_path.insert(0, _Aliases)  # type: ignore[arg-type]
 
 
 def __getattr__(name: str) -> object:

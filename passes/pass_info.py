@@ -70,8 +70,8 @@ class PassInfo:
     """`name` as in TVM, `required` the names of passes that a `Sequential` runs before, `label` the pass with its options
     as it is written after `-p`."""
 
+    opt_level: int
     name: str
-    opt_level: int = 0
     required: tuple[str, ...] = ()
     label: str = ""
 
@@ -88,7 +88,7 @@ def camel_case(name: str) -> str:
 def pass_info(name: str, label: str = "") -> PassInfo:
     """What is known of the pass that `-p` calls `name`; of one of xDSL's, only that."""
     required = tuple(camel_case(needed) for needed in _REQUIRED.get(name, ()))
-    return PassInfo(camel_case(name), _LEVELS.get(name, 0), required, label or name)
+    return PassInfo(_LEVELS.get(name, 0), camel_case(name), required, label or name)
 
 
 TRACED: tuple[str, ...] = ("fold-constant",)

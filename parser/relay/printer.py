@@ -44,6 +44,22 @@ def print_groups(groups: Sequence[Sequence[Operation]], module: ModuleOp, *, typ
     return texts
 
 
+def module_text(module: ModuleOp, *, header: bool = True, metadata: bool = True) -> str:
+    """The Relay functions and data types of a module, without the lines around them where they are not wanted."""
+    printer = _ModulePrinter(module, True)
+    ops = [op for op in module.ops if isinstance(op, ir.FuncOp | ir.TypeDataOp)]
+    for op in ops:
+        printer.prepare(op)
+    return printer.framed("\n\n".join(printer.item(op) for op in ops), header, metadata)
+
+
+def expression_text(function: ir.FuncOp, *, is_function: bool, header: bool = False, metadata: bool = False) -> str:
+    """A function as an expression, `fn (…) { … }`; or its body, whose free variables are the parameters."""
+    printer = _ModulePrinter(ModuleOp([]), True)
+    printer.prepare(function)
+    return printer.framed(printer.expression(function, is_function), header, metadata)
+
+
 class _ModulePrinter:
     def __init__(self, module: ModuleOp, types: bool):
         self.constants = ConstantTexts(module, types)
@@ -70,6 +86,18 @@ class _ModulePrinter:
             return _data_type_text(op)
         assert isinstance(op, ir.FuncOp)
         return _FunctionPrinter(self.numbering, self.constants, self.types).function(op)
+
+    def expression(self, op: ir.FuncOp, is_function: bool) -> str:
+        """A function without a name, or its body alone."""
+        self._number()
+        printer = _FunctionPrinter(self.numbering, self.constants, self.types)
+        return printer.local_function(op) if is_function else printer.body(op)
+
+    def framed(self, text: str, header: bool, metadata: bool) -> str:
+        """The text between the head and the metadata, as far as they are wanted."""
+        head = f"{self.head()}\n" if header else ""
+        section = self.constants.metadata() if metadata else ""
+        return f"{head}{text}\n" + (f"\n{section}\n" if section else "")
 
     def _number(self) -> None:
         if self._is_numbered:
@@ -117,6 +145,22 @@ class _FunctionPrinter:
         """A top-level function."""
         self._function(f"def {global_text(op.sym_name.data)}", op, 0)
         return "".join(self.out)
+
+    def local_function(self, op: ir.FuncOp) -> str:
+        """The function as an expression."""
+        self._function("fn ", op, 0)
+        return "".join(self.out)
+
+    def body(self, op: ir.FuncOp) -> str:
+        """The function's body, after a line for each parameter."""
+        self.names.push()
+        for value, name in zip(op.params, op.param_names.data, strict=True):
+            self.out.append(f"free_var {self._variable(value, name.data)};\n")
+        for statement in op.body.block.ops:
+            if statement not in self.inline:
+                self._statement(statement, 0)
+                self.out.append("\n")
+        return "".join(self.out).rstrip("\n")
 
     def _function(self, head: str, op: ir.FuncOp | ir.FnOp, depth: int) -> None:
         self.names.push()

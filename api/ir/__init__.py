@@ -1,0 +1,52 @@
+"""`mirstack.ir`: modules, operators, structural equality, and what passes and instruments are made of, shaped as `tvm.ir`."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+_MODULES = ("instrument", "op", "transform")
+
+_PUBLIC: dict[str, str] = {
+    "IRModule": "module",
+    "Node": "node",
+    "Span": "node",
+    "Op": "op",
+    "assert_structural_equal": "structural",
+    "structural_equal": "structural",
+    "structural_hash": "structural",
+    "GlobalVar": "..relay.expr",
+    "RelayExpr": "..relay.expr",
+    **dict.fromkeys(
+        (
+            "FuncType",
+            "GlobalTypeVar",
+            "RelayRefType",
+            "TensorType",
+            "TupleType",
+            "Type",
+            "TypeCall",
+            "TypeKind",
+            "TypeVar",
+        ),
+        "..relay.ty",
+    ),
+    "Constructor": "..relay.adt",
+    "TypeData": "..relay.adt",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f"{__name__}.{name}")
+    module = _PUBLIC.get(name)
+    if module is None:
+        raise AttributeError(f"module 'mirstack.ir' has no attribute '{name}'")
+    where = module if module.startswith("..") else f".{module}"
+    found: Any = getattr(import_module(where, __name__), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*_MODULES, *_PUBLIC})

@@ -1,0 +1,108 @@
+"""Instruments, which watch passes: `with transform.PassContext(instruments=[PassTimingInstrument()]): …`.
+
+Those that come with mirstack are the ones behind the options of `mir-opt`; a class of one's own derives from
+`PassInstrument`, or is decorated with `pass_instrument`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ...passes.check_each import CheckEach as _CheckEach
+from ...passes.instruments import (
+    DumpIR,
+    Instrument,
+    PrintAfterAll,
+    PrintAfterChange,
+    PrintBeforeAll,
+    Timing,
+    VerifyEach,
+    print_module,
+)
+from ...passes.pass_info import PassInfo
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
+    from .module import IRModule
+
+__all__ = [
+    "CheckEach", "DumpIR", "PassInstrument", "PassPrintingInstrument", "PassTimingInstrument", "PrintAfterAll",
+    "PrintAfterChange", "PrintBeforeAll", "VerifyEach", "pass_instrument",
+]  # fmt: skip
+
+
+class PassInstrument:
+    """Is told of each pass of a context; the modules are `IRModule`s."""
+
+    def enter_pass_ctx(self) -> None:
+        """The context is entered."""
+
+    def exit_pass_ctx(self) -> None:
+        """The context is left."""
+
+    def should_run(self, mod: IRModule, info: PassInfo) -> bool:
+        """Whether the pass is to run; not asked of passes that the context requires."""
+        return True
+
+    def run_before_pass(self, mod: IRModule, info: PassInfo) -> None:
+        """The pass is about to run on `mod`."""
+
+    def run_after_pass(self, mod: IRModule, info: PassInfo) -> None:
+        """The pass has given `mod`."""
+
+
+C = TypeVar("C", bound=type[Any])
+
+
+def pass_instrument(pi_cls: C | None = None) -> C | Callable[[C], C]:
+    """Makes instruments of a class that has some of the methods of `PassInstrument`; a decorator, with or without `()`."""
+
+    def decorate(cls: C) -> C:
+        if issubclass(cls, PassInstrument):
+            return cls
+        return type(cls.__name__, (cls, PassInstrument), {"__doc__": cls.__doc__, "__module__": cls.__module__})  # type: ignore[return-value]
+
+    return decorate if pi_cls is None else decorate(pi_cls)
+
+
+class PassTimingInstrument(Timing):
+    """Seconds, ops and bytes of text after each pass; `render()` gives the table of the context that was left last."""
+
+    def __init__(self) -> None:
+        super().__init__(print_module)
+
+    def enter_pass_ctx(self) -> None:
+        self.stages.clear()
+        self.measured = 0.0
+
+    def render(self) -> str:
+        """The table, a line a pass."""
+        return self.report()
+
+
+class PassPrintingInstrument(Instrument):
+    """Prints the module before and after the passes of those names (TVM's), to standard output."""
+
+    def __init__(self, print_before_pass_names: list[str], print_after_pass_names: list[str]):
+        self.before = frozenset(print_before_pass_names)
+        self.after = frozenset(print_after_pass_names)
+
+    def run_before_pass(self, mod: ModuleOp, info: PassInfo) -> None:
+        if info.name in self.before:
+            print(f"// ----- IR before {info} -----\n{print_module(mod)}", end="")
+
+    def run_after_pass(self, mod: ModuleOp, info: PassInfo) -> None:
+        if info.name in self.after:
+            print(f"// ----- IR after {info} -----\n{print_module(mod)}", end="")
+
+
+class CheckEach(_CheckEach):
+    """Interprets the module before and after each pass on inputs drawn from `seed`; raises MirError naming the first pass
+    that changes a result."""
+
+    def __init__(self, seed: int = 0):
+        from ..interpret import run_module
+
+        super().__init__(run_module, seed)

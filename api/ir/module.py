@@ -1,0 +1,229 @@
+"""`IRModule`: the functions and data types of a program; an xDSL module with a face of Python nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from xdsl.dialects.builtin import ModuleOp
+
+from ...dialects.relay import ir
+from ...support.deep import in_deep_stack
+from ...support.diagnostics import Diagnostic, MirError
+from ...support.garbage import no_collection
+from ..relay import adt
+from ..relay.export import export_function, export_type
+from ..relay.expr import Function, GlobalVar, RelayExpr
+from ..relay.restore import Symbols, restore_function, restore_type
+from ..relay.ty import GlobalTypeVar
+
+
+class IRModule:
+    """Functions by name. `op` is the module as IR, which passes run on; `mod["main"]` gives a function as nodes.
+
+    A pass gives a new module; `mod[name] = function` changes this one.
+    """
+
+    def __init__(
+        self,
+        functions: Mapping[GlobalVar | str, Function] | None = None,
+        type_definitions: Mapping[GlobalTypeVar | str, adt.TypeData] | None = None,
+    ):
+        self._op = ModuleOp([])
+        self._symbols = Symbols()
+        self._functions: dict[str, Function] = {}
+        for data in (type_definitions or {}).values():
+            self._symbols.types[data.header.name_hint] = data
+            self._op.body.block.add_op(export_type(data))
+        for name, function in (functions or {}).items():
+            self.update_func(name, function)
+
+    @staticmethod
+    def of_op(op: ModuleOp) -> IRModule:
+        """A module that owns `op`, which nobody else may change from now on."""
+        module = IRModule()
+        module._op = op
+        for item in op.ops:
+            if isinstance(item, ir.TypeDataOp):
+                module._symbols.types[item.sym_name.data] = restore_type(item)
+        return module
+
+    @staticmethod
+    def from_expr(
+        expr: RelayExpr,
+        functions: Mapping[GlobalVar | str, Function] | None = None,
+        type_defs: Mapping[GlobalTypeVar | str, adt.TypeData] | None = None,
+    ) -> IRModule:
+        """A module whose `main` is the function, or a function of the expression's free variables."""
+        from ..relay.analysis import free_vars
+
+        module = IRModule(functions, type_defs)
+        function = expr if isinstance(expr, Function) else Function(free_vars(expr), expr, span=expr.span)
+        name = function.attrs.get("global_symbol", "main")
+        module.update_func(str(name), function)
+        return module
+
+    @property
+    def op(self) -> ModuleOp:
+        """The module as IR. Passes work on copies of it; do not change it."""
+        return self._op
+
+    def copy_op(self) -> ModuleOp:
+        """A copy of the module as IR, free to change."""
+        with no_collection():
+            return in_deep_stack(self._op.clone)
+
+    # Functions -----------------------------------------------------------------------------------------------------
+
+    def __getitem__(self, var: GlobalVar | GlobalTypeVar | str) -> Function:
+        """The function of that name. Raises MirError where there is none."""
+        name = var if isinstance(var, str) else var.name_hint
+        found = self._functions.get(name)
+        if found is None:
+            op = self._function_ops().get(name)
+            if op is None:
+                known = ", ".join(f"@{other}" for other in self._function_ops()) or "none"
+                raise MirError(Diagnostic(f"the module has no Relay function @{name}; it has {known}"))
+            found = self._functions[name] = restore_function(op, self._symbols)
+        return found
+
+    def __setitem__(self, var: GlobalVar | str, func: Function) -> None:
+        self.update_func(var, func)
+
+    def __contains__(self, var: GlobalVar | str) -> bool:
+        return (var if isinstance(var, str) else var.name_hint) in self._function_ops()
+
+    def update_func(self, var: GlobalVar | str, func: Function) -> None:
+        """Puts a function under a name, instead of what was there."""
+        name = var if isinstance(var, str) else var.name_hint
+        if isinstance(var, GlobalVar):
+            self._symbols.functions[name] = var
+        new = export_function(name, func)
+        old = self._function_ops().get(name)
+        if old is None:
+            self._op.body.block.add_op(new)
+        else:
+            self._op.body.block.insert_op_before(new, old)
+            old.detach()
+            old.erase()
+        self._functions[name] = func
+
+    def update(self, other: IRModule | Mapping[GlobalVar | str, Function]) -> None:
+        """Takes over the functions and data types of another module."""
+        if isinstance(other, IRModule):
+            for name, data in other._symbols.types.items():
+                if name not in self._symbols.types:
+                    self.add_type_def(data)
+            self.update({var: other[var] for var in other.get_global_vars()})
+            return
+        for var, function in other.items():
+            self.update_func(var, function)
+
+    def add_type_def(self, data: adt.TypeData) -> None:
+        """Declares a data type."""
+        if data.header.name_hint in self._symbols.types:
+            raise MirError(Diagnostic(f"the module declares the type {data.header.name_hint} already"))
+        self._symbols.types[data.header.name_hint] = data
+        first = self._op.body.block.first_op
+        op = export_type(data)
+        if first is None:
+            self._op.body.block.add_op(op)
+        else:
+            self._op.body.block.insert_op_before(op, first)
+
+    def _function_ops(self) -> dict[str, ir.FuncOp]:
+        return {op.sym_name.data: op for op in self._op.ops if isinstance(op, ir.FuncOp)}
+
+    @property
+    def functions(self) -> dict[GlobalVar, Function]:
+        """The Relay functions by global variable."""
+        return {self._symbols.function(name): self[name] for name in self._function_ops()}
+
+    def functions_items(self) -> list[tuple[GlobalVar, Function]]:
+        """The functions with their names."""
+        return list(self.functions.items())
+
+    def get_global_vars(self) -> list[GlobalVar]:
+        """The names of the functions."""
+        return [self._symbols.function(name) for name in self._function_ops()]
+
+    def get_global_var(self, name: str) -> GlobalVar:
+        """The variable of a function. Raises MirError where there is none of that name."""
+        if name not in self._function_ops():
+            raise MirError(Diagnostic(f"the module has no Relay function @{name}"))
+        return self._symbols.function(name)
+
+    # Data types ----------------------------------------------------------------------------------------------------
+
+    @property
+    def type_definitions(self) -> dict[GlobalTypeVar, adt.TypeData]:
+        """The data types by name."""
+        return {data.header: data for data in self._symbols.types.values()}
+
+    def get_type(self, name: str) -> tuple[GlobalTypeVar | adt.Constructor, ...]:
+        """A data type's name, then its constructors. Raises MirError where there is none."""
+        data = self._symbols.types.get(name)
+        if data is None:
+            raise MirError(Diagnostic(f"the module has no data type {name}"))
+        return (data.header, *data.constructors)
+
+    def get_global_type_var(self, name: str) -> GlobalTypeVar:
+        """The variable of a data type's name."""
+        header = self.get_type(name)[0]
+        assert isinstance(header, GlobalTypeVar)
+        return header
+
+    def get_global_type_vars(self) -> list[GlobalTypeVar]:
+        """The names of the data types."""
+        return [data.header for data in self._symbols.types.values()]
+
+    # Text ----------------------------------------------------------------------------------------------------------
+
+    def astext(self, show_meta_data: bool = True) -> str:
+        """The module as text that reads back, with the constants that it refers to unless `show_meta_data` is False."""
+        return self._text(header=True, metadata=show_meta_data)
+
+    def script(self) -> str:
+        """The module as text, all its levels."""
+        from ...parser import print_mir
+
+        return print_mir(self._op)
+
+    def __str__(self) -> str:
+        return self._text(header=False, metadata=False)
+
+    def __repr__(self) -> str:
+        names = [f"@{name}" for name in self._function_ops()]
+        return f"IRModule({', '.join(names)})"
+
+    def _text(self, *, header: bool, metadata: bool) -> str:
+        from ...parser.relay.printer import module_text
+
+        if not all(isinstance(op, ir.FuncOp | ir.TypeDataOp) for op in self._op.ops):
+            return self.script()
+        return in_deep_stack(lambda: module_text(self._op, header=header, metadata=metadata))
+
+
+def has_unknown_types(module: ModuleOp) -> bool:
+    """Whether inference has yet to run: some value of a Relay function has no known type."""
+    from ...dialects.relay.text import is_known
+    from ...support.walk import walk_ops
+
+    known: set[object] = set()
+
+    def is_typed(types: Iterable[object]) -> bool:
+        for type in types:
+            if type not in known:
+                if not is_known(type):  # type: ignore[arg-type]
+                    return False
+                known.add(type)
+        return True
+
+    for function in module.ops:
+        if not isinstance(function, ir.FuncOp):
+            continue
+        if not is_typed([*(p.type for p in function.params), function.ret_type]):
+            return True
+        for op in walk_ops(function):
+            if op.results and not is_typed([op.results[0].type]):
+                return True
+    return False

@@ -1,0 +1,107 @@
+"""The passes of the registry as TVM names them: `FuseOps(fuse_opt_level=2)`, made when first asked for."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Callable, Iterable
+from difflib import get_close_matches
+from functools import cache
+from typing import Any, cast, get_type_hints
+
+from xdsl.passes import ModulePass as XdslPass
+
+from ...passes.pass_info import camel_case, pass_info
+from ...passes.registry import PASSES, Entry
+from ...support.diagnostics import Diagnostic, MirError
+from .transform import NamedPass, PassContext
+
+PassConstructor = Callable[..., NamedPass]
+
+
+@cache
+def _by_name() -> dict[str, Entry]:
+    return {camel_case(entry.name): entry for entry in PASSES}
+
+
+def pass_names(folders: Iterable[str] = ("",)) -> list[str]:
+    """TVM's names of the registered passes whose modules are in one of these folders of the package."""
+    starts = tuple(folders)
+    return sorted(name for name, entry in _by_name().items() if entry.where.startswith(starts))
+
+
+def make_pass(name: str) -> NamedPass:
+    """The pass of that name, TVM's or that of `-p`, with its default options. Raises MirError where there is none."""
+    found = pass_constructor(name) or pass_constructor(camel_case(name))
+    if found is None:
+        near = get_close_matches(name, pass_names(), n=1)
+        hint = f"; did you mean '{near[0]}'?" if near else ""
+        raise MirError(Diagnostic(f"there is no pass '{name}'{hint}"))
+    return found()
+
+
+@cache
+def pass_constructor(name: str) -> PassConstructor | None:
+    """What makes the pass that TVM calls `name`: a function of its options. Imports the pass."""
+    entry = _by_name().get(name)
+    return None if entry is None else _constructor(entry, name)
+
+
+class _Configured(NamedPass):
+    """A pass some of whose options follow the context where they were not given."""
+
+    def __init__(self, pass_class: type[XdslPass], given: dict[str, Any], entry: Entry):
+        made = pass_class(**given)
+        super().__init__(made, pass_info(entry.name, str(made)))
+        self.given = given
+
+    def configured(self, context: PassContext) -> XdslPass:
+        follow = _FOLLOW.get(self.info.name)
+        if follow is None:
+            return self.module_pass
+        changes = {name: value for name, value in follow(context).items() if name not in self.given}
+        return dataclasses.replace(self.module_pass, **changes)
+
+
+def _fuse_ops(context: PassContext) -> dict[str, Any]:
+    depth = context.config.get("relay.FuseOps.max_depth")
+    follow: dict[str, Any] = {"fuse_opt_level": min(context.opt_level, 2)}
+    return follow if depth is None else {**follow, "max_depth": int(depth)}
+
+
+# Options that follow the context, as in TVM.
+_FOLLOW: dict[str, Callable[[PassContext], dict[str, Any]]] = {"FuseOps": _fuse_ops}
+# Values by which TVM says that an option is not given.
+_UNSET: dict[tuple[str, str], object] = {("FuseOps", "fuse_opt_level"): -1}
+
+
+def _constructor(entry: Entry, name: str) -> PassConstructor:
+    pass_class = entry.load()
+    hints = get_type_hints(pass_class)
+    fields = [field for field in dataclasses.fields(pass_class) if field.init and field.name != "name"]
+    parameters: list[inspect.Parameter] = []
+    for field in fields:
+        default = inspect.Parameter.empty
+        if field.default is not dataclasses.MISSING:
+            default = field.default
+        elif field.default_factory is not dataclasses.MISSING:
+            default = field.default_factory()
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        parameters.append(inspect.Parameter(field.name, kind, default=default, annotation=hints[field.name]))
+    signature = inspect.Signature(parameters, return_annotation=NamedPass)
+
+    def make(*args: Any, **kwargs: Any) -> NamedPass:
+        given = dict(signature.bind(*args, **kwargs).arguments)
+        for option, value in list(given.items()):
+            if _UNSET.get((name, option), given) == value:
+                del given[option]
+            elif isinstance(value, list):
+                given[option] = tuple(cast("list[Any]", value))
+        return _Configured(pass_class, given, entry)
+
+    make.__name__ = make.__qualname__ = name
+    make.__doc__ = (
+        f"{entry.doc[:1].upper()}{entry.doc[1:]}. The pass `{entry.name}`.\n\n{inspect.getdoc(pass_class) or ''}"
+    )
+    make.__signature__ = signature  # type: ignore[attr-defined]
+    return make

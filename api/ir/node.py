@@ -1,0 +1,78 @@
+"""What every object of the Python API derives from, and where it was written."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr
+
+from ...support.diagnostics import file_loc, source_position
+
+_PACKAGE = str(Path(__file__).parent.parent.parent)
+
+
+class Span:
+    """Where a node was written: a location of the IR, or the file and line of the Python that made the node."""
+
+    __slots__ = ("_location", "_place")
+
+    def __init__(self, place: tuple[str, int] | LocationAttr):
+        self._place, self._location = (None, place) if isinstance(place, LocationAttr) else (place, None)
+
+    @property
+    def location(self) -> LocationAttr:
+        """The location that ops get."""
+        if self._location is None:
+            file, line = self._place or ("", 0)
+            self._location = file_loc(file, line, 1)
+        return self._location
+
+    @property
+    def source_name(self) -> str:
+        """The file's name; "" when it is not known."""
+        position = source_position(self.location)
+        return position[0] if position else ""
+
+    @property
+    def line(self) -> int:
+        """The line, from 1; 0 when it is not known."""
+        position = source_position(self.location)
+        return position[1] if position else 0
+
+    def __repr__(self) -> str:
+        return f"Span({self.source_name}:{self.line})"
+
+
+def span_of_caller() -> Span | None:
+    """The place of the innermost call from outside of this package."""
+    frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+    while frame is not None:
+        name = frame.f_code.co_filename
+        if not name.startswith(_PACKAGE) or name.startswith(_OWN_PROGRAMS):
+            return Span((name, frame.f_lineno))
+        frame = frame.f_back
+    return None
+
+
+# Programs that come with the package are callers, too.
+_OWN_PROGRAMS = tuple(
+    str(Path(_PACKAGE) / folder) + "/" for folder in ("tests", "examples", "benchmarks", "docs", ".venv")
+)
+
+
+class Node:
+    """A part of a program. Nodes do not change, and are equal only to themselves."""
+
+    __slots__ = ("__weakref__", "span")
+
+    span: Span | None
+
+    def same_as(self, other: object) -> bool:
+        """Whether the two are one object."""
+        return self is other
+
+    @property
+    def location(self) -> LocationAttr:
+        """The location that ops made from the node get."""
+        return UNKNOWN_LOC if self.span is None else self.span.location

@@ -1,0 +1,105 @@
+"""Operators as values: `Op.get("nn.dense")`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, cast
+
+from xdsl.dialects.builtin import LocationAttr
+
+from ...dialects.relay.operator import Attrs, AttrValue, Operator, all_operators, get_operator
+from ...support.diagnostics import Diagnostic, MirError, error_at
+from .node import Node
+
+if TYPE_CHECKING:
+    from ..relay.expr import Call, RelayExpr
+
+# What the text writes as a call of a name, but is no entry of the operator table.
+CALL_TIR = "call_tir"
+
+
+class Op(Node):
+    """An operator by its name in Relay's text; there is one object of each name."""
+
+    __slots__ = ("name", "operator")
+
+    def __init__(self, name: str, operator: OpEntry | None):
+        self.span = None
+        self.name = name
+        self.operator = operator
+
+    @staticmethod
+    def get(op_name: str) -> Op:
+        """The operator of that name. Raises MirError where there is none."""
+        found = _OPS.get(op_name)
+        if found is None:
+            operator = get_operator(op_name)
+            if operator is None and op_name != CALL_TIR:
+                near = get_close_matches(op_name, list(all_operators()), n=1, cutoff=0.7)
+                hint = f"; did you mean '{near[0]}'?" if near else ""
+                raise MirError(Diagnostic(f"there is no operator '{op_name}'{hint}"))
+            found = _OPS[op_name] = Op(op_name, None if operator is None else OpEntry(operator))
+        return found
+
+    @staticmethod
+    def list_op_names() -> Sequence[str]:
+        """The names of all operators."""
+        return sorted(all_operators())
+
+    @property
+    def num_inputs(self) -> int:
+        """How many arguments it takes; -1 where that varies."""
+        return -1 if self.operator is None else len(self.operator.entry.arguments)
+
+    def __call__(self, *args: RelayExpr) -> Call:
+        from ..relay.expr import Call
+
+        return Call(self, args)
+
+    def __repr__(self) -> str:
+        return f"Op({self.name})"
+
+
+class OpEntry:
+    """An entry of the operator table, with what calls without attributes share."""
+
+    __slots__ = ("default_attrs", "entry")
+
+    def __init__(self, entry: Operator):
+        self.entry = entry
+        self.default_attrs = entry.attrs({})
+
+    def attrs(self, given: Mapping[str, object], place: LocationAttr) -> Attrs:
+        """The attributes of a call, completed by defaults. Raises MirError for what the operator does not take."""
+        values = {name: cast("AttrValue", plain(value)) for name, value in given.items()}
+        problem = self.entry.problem(values)
+        if problem is not None:
+            raise error_at(place, problem)
+        return self.entry.attrs(values)
+
+
+def plain(value: object) -> object:
+    """An attribute as a Python value: numbers of TIR, of numpy and of lists become Python's."""
+    from ..tir import FloatImm, IntImm, StringImm
+
+    match value:
+        case IntImm() | FloatImm() | StringImm():
+            return value.value
+        case list() | tuple():
+            return tuple(plain(item) for item in cast("Sequence[object]", value))
+        case dict():
+            return {name: plain(item) for name, item in cast("dict[str, object]", value).items()}
+        case None | bool() | int() | float() | str():
+            return value
+        case _:
+            item = getattr(value, "item", None)
+            return item() if callable(item) and getattr(value, "ndim", 1) == 0 else value
+
+
+_OPS: dict[str, Op] = {}
+
+
+def get(op_name: str) -> Op:
+    """The operator of that name (`Op.get`)."""
+    return Op.get(op_name)

@@ -1,0 +1,389 @@
+"""Passes in Python, as TVM has them: what a pass is, the context it runs in, passes in sequence, passes from functions.
+
+A pass takes a module and gives a new one. The passes of the registry are made by `named_passes`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextvars import ContextVar, Token
+from difflib import get_close_matches
+from typing import Any, cast, overload
+
+from xdsl.context import Context
+from xdsl.passes import ModulePass as XdslPass
+
+from ...passes.instruments import Instrument
+from ...passes.pass_info import EXPLAINED, TRACED, PassInfo, camel_case, explanation
+from ...support.deep import in_deep_stack
+from ...support.diagnostics import Diagnostic, MirError
+from ...support.garbage import no_collection
+from ...support.trace import listening, to_stderr
+from ..relay.expr import Function
+from .instrument import PassInstrument
+from .module import IRModule, has_unknown_types
+
+# What a context can be told, with what it means.
+CONFIG: dict[str, str] = {
+    "relay.FuseOps.max_depth": "the most operators that FuseOps puts into one function",
+    "mirstack.trace": "names of passes that tell what they do, to standard error: ['FoldConstant']",
+    "mirstack.explain": "names of passes that tell what they left alone and why: ['FuseOps']",
+}
+
+
+class PassContext:
+    """What passes that run inside `with PassContext(…):` are told.
+
+    A `Sequential` runs a pass whose level is at most `opt_level`, or that is among `required_pass`, unless it is among
+    `disabled_pass`. `instruments` watch every pass. `config` holds settings of passes, see `PassContext.list_configs()`.
+    """
+
+    def __init__(
+        self,
+        opt_level: int = 2,
+        required_pass: Iterable[str] | None = None,
+        disabled_pass: Iterable[str] | None = None,
+        instruments: Sequence[PassInstrument | Instrument] | None = None,
+        config: Mapping[str, Any] | None = None,
+    ):
+        self.opt_level = opt_level
+        self.required_pass = _names("required_pass", required_pass)
+        self.disabled_pass = _names("disabled_pass", disabled_pass)
+        self.instruments: list[PassInstrument | Instrument] = list(instruments or ())
+        self.config = dict(config or {})
+        for key in self.config:
+            if key not in CONFIG:
+                near = get_close_matches(key, list(CONFIG), n=1)
+                hint = f"; did you mean '{near[0]}'?" if near else ""
+                raise MirError(Diagnostic(f"a pass context has no setting '{key}'{hint}"))
+        self._traced = _topics(self.config.get("mirstack.trace", ()), TRACED)
+        self._explained = _topics(self.config.get("mirstack.explain", ()), EXPLAINED)
+        self._tokens: list[Token[PassContext | None]] = []
+
+    @staticmethod
+    def current() -> PassContext:
+        """The context of the innermost `with`, or the one of defaults."""
+        return _CURRENT.get() or _DEFAULT
+
+    @staticmethod
+    def list_configs() -> dict[str, dict[str, str]]:
+        """The settings that `config` may hold, with what they mean."""
+        return {name: {"doc": doc} for name, doc in CONFIG.items()}
+
+    def __enter__(self) -> PassContext:
+        entered: list[PassInstrument | Instrument] = []
+        try:
+            for instrument in self.instruments:
+                instrument.enter_pass_ctx()
+                entered.append(instrument)
+        except BaseException:
+            for instrument in entered:
+                instrument.exit_pass_ctx()
+            raise
+        self._tokens.append(_CURRENT.set(self))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        _CURRENT.reset(self._tokens.pop())
+        for instrument in self.instruments:
+            instrument.exit_pass_ctx()
+
+    def override_instruments(self, instruments: Sequence[PassInstrument | Instrument] | None) -> None:
+        """Ends the instruments of the context, and begins with others."""
+        for instrument in self.instruments:
+            instrument.exit_pass_ctx()
+        self.instruments = list(instruments or ())
+        for instrument in self.instruments:
+            instrument.enter_pass_ctx()
+
+    def enables(self, info: PassInfo) -> bool:
+        """Whether a `Sequential` runs the pass."""
+        if info.name in self.disabled_pass:
+            return False
+        return info.name in self.required_pass or info.opt_level <= self.opt_level
+
+    def topics(self) -> tuple[str, ...]:
+        """What is to be told on standard error while passes run."""
+        return (*self._traced, *map(explanation, self._explained))
+
+
+_CURRENT: ContextVar[PassContext | None] = ContextVar("pass_context", default=None)
+
+
+def _names(what: str, names: Iterable[str] | None) -> frozenset[str]:
+    """Names of passes, TVM's or those of `-p`, as TVM has them."""
+    given = [] if names is None else [names] if isinstance(names, str) else list(names)
+    for name in given:
+        if not isinstance(cast("object", name), str):
+            raise TypeError(f"{what} holds names of passes, not {name!r}")
+    return frozenset(camel_case(name) if name[:1].islower() and "." not in name else name for name in given)
+
+
+def _topics(names: Iterable[str], known: Sequence[str]) -> list[str]:
+    by_name = {**{name: name for name in known}, **{camel_case(name): name for name in known}}
+    given = [names] if isinstance(names, str) else list(names)
+    for name in given:
+        if name not in by_name:
+            raise MirError(Diagnostic(f"no pass '{name}' tells what it does; those that do are {', '.join(known)}"))
+    return [by_name[name] for name in given]
+
+
+_DEFAULT = PassContext()
+
+
+class Pass:
+    """A pass: called on a module it gives a new one. `info` is what is known of it."""
+
+    info: PassInfo
+
+    def __call__(self, mod: IRModule) -> IRModule:
+        if not isinstance(cast("object", mod), IRModule):
+            raise TypeError(
+                f"a pass runs on an IRModule, not on {mod!r}; IRModule.from_expr makes one of an expression"
+            )
+        return self.run(mod, owned=False)
+
+    def run(self, mod: IRModule, *, owned: bool) -> IRModule:
+        """The pass with the instruments of the context around it; an `owned` module may be changed in place."""
+        context = PassContext.current()
+        instruments = context.instruments
+        if self.info.name not in context.required_pass and not all(
+            [instrument.should_run(*_seen_by(instrument, mod), self.info) for instrument in instruments]
+        ):
+            return mod
+        for instrument in instruments:
+            if self._is_shown_to(instrument):
+                instrument.run_before_pass(*_seen_by(instrument, mod), self.info)
+        result = self.transform(mod, context, owned=owned and not _are_shown_modules(instruments))
+        for instrument in instruments:
+            if self._is_shown_to(instrument):
+                instrument.run_after_pass(*_seen_by(instrument, result), self.info)
+        return result
+
+    def transform(self, mod: IRModule, context: PassContext, *, owned: bool) -> IRModule:
+        """What the pass does."""
+        raise TypeError(f"{type(self).__name__} does not say what it does: it needs a method transform")
+
+    def _is_shown_to(self, instrument: PassInstrument | Instrument) -> bool:
+        return True
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.info})"
+
+
+def _seen_by(instrument: PassInstrument | Instrument, mod: IRModule) -> tuple[Any]:
+    """The module as an instrument takes it: those of Python see an IRModule."""
+    return (mod.op if isinstance(instrument, Instrument) else mod,)
+
+
+def _are_shown_modules(instruments: Sequence[PassInstrument | Instrument]) -> bool:
+    """Whether somebody may keep the module that a pass is about to change."""
+    return not all(isinstance(instrument, Instrument) for instrument in instruments)
+
+
+class NamedPass(Pass):
+    """A pass of the registry, with its options."""
+
+    def __init__(self, module_pass: XdslPass, info: PassInfo):
+        self.module_pass = module_pass
+        self.info = info
+
+    def transform(self, mod: IRModule, context: PassContext, *, owned: bool) -> IRModule:
+        op = mod.op if owned else mod.copy_op()
+        module_pass = self.configured(context)
+
+        def work() -> None:
+            if self.info.name != "InferType" and has_unknown_types(op):
+                from ...dialects.relay.infer import infer_types
+
+                infer_types(op)
+            module_pass.apply(Context(), op)
+
+        with no_collection(), listening(context.topics(), to_stderr):
+            in_deep_stack(work)
+        return IRModule.of_op(op)
+
+    def configured(self, context: PassContext) -> XdslPass:
+        """The pass with the settings of the context in place of what was not said when it was made."""
+        return self.module_pass
+
+
+class ModulePass(Pass):
+    """A pass made of a function of a module (`module_pass`)."""
+
+    def __init__(self, function: Callable[[IRModule, PassContext], IRModule], info: PassInfo):
+        self.pass_func = function
+        self.info = info
+
+    def transform(self, mod: IRModule, context: PassContext, *, owned: bool) -> IRModule:
+        result = self.pass_func(mod, context)
+        if not isinstance(cast("object", result), IRModule):
+            raise TypeError(f"the pass {self.info.name} must return an IRModule, not {result!r}")
+        return result
+
+
+class FunctionPass(Pass):
+    """A pass made of a function of a Relay function (`function_pass`); it runs on each function of the module."""
+
+    def __init__(self, function: Callable[[Function, IRModule, PassContext], Function], info: PassInfo):
+        self.pass_func = function
+        self.info = info
+
+    def transform(self, mod: IRModule, context: PassContext, *, owned: bool) -> IRModule:
+        changed: dict[str, Function] = {}
+        for variable, function in mod.functions.items():
+            if int(function.attrs.get("SkipOptimization", 0)):
+                continue
+            new = self.pass_func(function, mod, context)
+            if not isinstance(cast("object", new), Function):
+                raise TypeError(f"the pass {self.info.name} must return a relay.Function, not {new!r}")
+            if new is not function:
+                changed[variable.name_hint] = new
+        if not changed:
+            return mod
+        result = IRModule.of_op(mod.copy_op())
+        for name, function in changed.items():
+            result[name] = function
+        return result
+
+
+class Sequential(Pass):
+    """Passes one after the other, those that the context enables; what a pass requires runs before it."""
+
+    def __init__(
+        self,
+        passes: Sequence[Pass] | None = None,
+        opt_level: int = 0,
+        name: str = "sequential",
+        required: Sequence[str] | None = None,
+    ):
+        self.passes = list(passes or ())
+        for part in self.passes:
+            if not isinstance(cast("object", part), Pass):
+                raise TypeError(f"a Sequential holds passes, not {part!r}")
+        self.info = PassInfo(opt_level, name, tuple(required or ()))
+
+    def transform(self, mod: IRModule, context: PassContext, *, owned: bool) -> IRModule:
+        from .named_passes import make_pass
+
+        for part in self.passes:
+            if not context.enables(part.info):
+                continue
+            for required in part.info.required:
+                new = make_pass(required).run(mod, owned=owned)
+                owned, mod = owned or new is not mod, new
+            new = part.run(mod, owned=owned and isinstance(part, NamedPass | Sequential))
+            # What a function of the user's gives, the user may keep.
+            owned = (owned and new is mod) or (new is not mod and isinstance(part, NamedPass))
+            mod = new
+        return mod
+
+    def _is_shown_to(self, instrument: PassInstrument | Instrument) -> bool:
+        # Its parts are what printing, dumping and checking are about.
+        return isinstance(instrument, PassInstrument)
+
+
+def PrintIR(header: str = "", show_meta_data: bool = False) -> Pass:
+    """A pass that prints the module and leaves it as it is."""
+
+    def show(mod: IRModule, _: PassContext) -> IRModule:
+        if header:
+            print(header)
+        print(mod.astext() if show_meta_data else mod)
+        return mod
+
+    return ModulePass(show, PassInfo(0, "PrintIR"))
+
+
+# Passes from functions ---------------------------------------------------------------------------------------------
+
+
+Decorated = Any
+"""A pass, or a class whose instances are passes."""
+
+
+@overload
+def module_pass(
+    pass_func: None = None, opt_level: int | None = None, name: str | None = None,
+    required: Sequence[str] | None = None, traceable: bool = False,
+) -> Callable[[Callable[..., Any]], Decorated]: ...  # fmt: skip
+@overload
+def module_pass(
+    pass_func: Callable[..., Any], opt_level: int | None = None, name: str | None = None,
+    required: Sequence[str] | None = None, traceable: bool = False,
+) -> Decorated: ...  # fmt: skip
+def module_pass(
+    pass_func: Callable[..., Any] | None = None,
+    opt_level: int | None = None,
+    name: str | None = None,
+    required: Sequence[str] | None = None,
+    traceable: bool = False,
+) -> Decorated:
+    """Makes a pass of a function `(mod, ctx) -> mod`, or of a class with a method `transform_module(self, mod, ctx)`.
+
+    Used as a decorator: `@transform.module_pass(opt_level=1)`. Of a class it makes one whose instances are passes.
+    """
+    return _decorate(pass_func, opt_level, name, required, "transform_module", ModulePass)
+
+
+@overload
+def function_pass(
+    pass_func: None = None, opt_level: int | None = None, name: str | None = None,
+    required: Sequence[str] | None = None, traceable: bool = False,
+) -> Callable[[Callable[..., Any]], Decorated]: ...  # fmt: skip
+@overload
+def function_pass(
+    pass_func: Callable[..., Any], opt_level: int | None = None, name: str | None = None,
+    required: Sequence[str] | None = None, traceable: bool = False,
+) -> Decorated: ...  # fmt: skip
+def function_pass(
+    pass_func: Callable[..., Any] | None = None,
+    opt_level: int | None = None,
+    name: str | None = None,
+    required: Sequence[str] | None = None,
+    traceable: bool = False,
+) -> Decorated:
+    """Makes a pass of a function `(func, mod, ctx) -> func`, or of a class with a method
+    `transform_function(self, func, mod, ctx)`; it runs on every Relay function of a module."""
+    return _decorate(pass_func, opt_level, name, required, "transform_function", FunctionPass)
+
+
+def _decorate(
+    function: Callable[..., Any] | None,
+    opt_level: int | None,
+    name: str | None,
+    required: Sequence[str] | None,
+    method: str,
+    kind: type[ModulePass] | type[FunctionPass],
+) -> Decorated:
+    if opt_level is None:
+        raise ValueError("say from which optimization level the pass runs: opt_level=…")
+
+    def decorate(subject: Callable[..., Any]) -> Decorated:
+        info = PassInfo(opt_level, name or subject.__name__, tuple(required or ()))
+        if not inspect.isclass(subject):
+            return kind(subject, info)
+        if not callable(getattr(subject, method, None)):
+            raise TypeError(f"the class {subject.__name__} needs a method {method}")
+        made: type[Any] = subject
+
+        def init(self: Any, *args: Any, **kwargs: Any) -> None:
+            self.__dict__["subject"] = made(*args, **kwargs)
+            kind.__init__(self, getattr(self.__dict__["subject"], method), info)
+
+        def getattribute(self: Any, attribute: str) -> Any:
+            # What is not the pass's own is the object's.
+            if "subject" not in self.__dict__:
+                raise AttributeError(attribute)
+            return getattr(self.__dict__["subject"], attribute)
+
+        members = {
+            "__init__": init,
+            "__getattr__": getattribute,
+            "__doc__": made.__doc__,
+            "__module__": made.__module__,
+        }
+        return type(made.__name__, (kind,), members)
+
+    return decorate if function is None else decorate(function)

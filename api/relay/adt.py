@@ -1,0 +1,120 @@
+"""Algebraic data types and matches in Python, with TVM's names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ..ir.node import Node, Span
+from .expr import Call, RelayExpr, Var
+from .ty import GlobalTypeVar, Type, TypeVar
+
+
+class Constructor(RelayExpr):
+    """A constructor of a data type: called, it makes a value of it."""
+
+    __slots__ = ("belong_to", "inputs", "name_hint")
+
+    def __init__(self, name_hint: str, inputs: Sequence[Type], belong_to: GlobalTypeVar):
+        self._place(None)
+        self.name_hint = name_hint
+        self.inputs = tuple(inputs)
+        self.belong_to = belong_to
+
+    def __call__(self, *args: RelayExpr) -> Call:
+        return Call(self, args)
+
+
+class TypeData(Node):
+    """A data type: `TypeData(List, [A], [Constructor("Nil", [], List), Constructor("Cons", [A, List(A)], List)])`."""
+
+    __slots__ = ("constructors", "header", "type_vars")
+
+    def __init__(self, header: GlobalTypeVar, type_vars: Sequence[TypeVar], constructors: Sequence[Constructor]):
+        self.span = None
+        self.header = header
+        self.type_vars = tuple(type_vars)
+        self.constructors = tuple(constructors)
+
+
+class Pattern(Node):
+    """What a clause of a match asks of a value."""
+
+    __slots__ = ()
+
+
+class PatternWildcard(Pattern):
+    """Anything."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        self.span = None
+
+
+class PatternVar(Pattern):
+    """Anything, to be called `var`."""
+
+    __slots__ = ("var",)
+
+    def __init__(self, var: Var):
+        self.span = None
+        self.var = var
+
+
+class PatternConstructor(Pattern):
+    """A value made by that constructor, whose fields match the patterns (any fields without patterns)."""
+
+    __slots__ = ("constructor", "patterns")
+
+    def __init__(self, constructor: Constructor, patterns: Sequence[Pattern] | None = None):
+        self.span = None
+        self.constructor = constructor
+        wildcards = [PatternWildcard() for _ in constructor.inputs]
+        self.patterns = tuple(wildcards if patterns is None else patterns)
+
+
+class PatternTuple(Pattern):
+    """A tuple whose fields match the patterns."""
+
+    __slots__ = ("patterns",)
+
+    def __init__(self, patterns: Sequence[Pattern] | None = None):
+        self.span = None
+        self.patterns = tuple(patterns or ())
+
+
+class Clause(Node):
+    """`lhs => rhs`."""
+
+    __slots__ = ("lhs", "rhs")
+
+    def __init__(self, lhs: Pattern, rhs: RelayExpr):
+        self.span = None
+        self.lhs = lhs
+        self.rhs = rhs
+
+
+class Match(RelayExpr):
+    """`Match(data, clauses)`: the right side of the first clause that fits; with `complete` one always does."""
+
+    __slots__ = ("clauses", "complete", "data")
+
+    def __init__(self, data: RelayExpr, clauses: Sequence[Clause], complete: bool = True, span: Span | None = None):
+        self._place(span)
+        self.data = data
+        self.clauses = tuple(clauses)
+        self.complete = complete
+
+
+def pattern_vars(pattern: Pattern) -> Iterator[Var]:
+    """The variables that a pattern binds, left to right."""
+    pending = [pattern]
+    while pending:
+        part = pending.pop()
+        match part:
+            case PatternVar():
+                yield part.var
+            case PatternConstructor() | PatternTuple():
+                pending += reversed(part.patterns)
+            case _:
+                pass

@@ -1,0 +1,223 @@
+"""What is asked of expressions, with TVM's names: variables, operators, walks, types."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from ..ir.module import IRModule
+from ..ir.node import Node
+from ..ir.op import Op
+from . import ty
+from .expr import Call, Constant, Function, RelayExpr, Tuple, Var
+from .graph import binders, parts, post_order
+
+
+def post_order_visit(expr: RelayExpr, fvisit: Callable[[Node], object]) -> None:
+    """Calls `fvisit` on every node once, each after what it is made of; parameters, and operators that are called, too."""
+    seen: set[Node] = set()
+    for node in post_order(expr):
+        extra: Sequence[Node] = binders(node)
+        if isinstance(node, Call) and isinstance(node.op, Op):
+            extra = (node.op,)
+        for other in (*extra, node):
+            if other not in seen:
+                seen.add(other)
+                fvisit(other)
+
+
+def free_vars(expr: RelayExpr) -> list[Var]:
+    """The variables that nothing in the expression binds, in the order in which they are met."""
+    bound = {variable for node in post_order(expr) for variable in binders(node)}
+    return [node for node in post_order(expr) if isinstance(node, Var) and node not in bound]
+
+
+def bound_vars(expr: RelayExpr) -> list[Var]:
+    """The variables that the expression binds: parameters, lets, patterns."""
+    return list(dict.fromkeys(variable for node in post_order(expr) for variable in binders(node)))
+
+
+def all_vars(expr: RelayExpr) -> list[Var]:
+    """Every variable that the expression uses or binds."""
+    found: dict[Var, None] = {}
+    for node in post_order(expr):
+        found.update(dict.fromkeys(binders(node)))
+        if isinstance(node, Var):
+            found[node] = None
+    return list(found)
+
+
+def _types_in(expr: RelayExpr | ty.Type) -> tuple[dict[ty.TypeVar, None], dict[ty.TypeVar, None]]:
+    """The type variables that are used, and those that a function or a function's type binds."""
+    used: dict[ty.TypeVar, None] = {}
+    bound: dict[ty.TypeVar, None] = {}
+    pending: list[ty.Type | None] = []
+    if isinstance(expr, ty.Type):
+        pending.append(expr)
+    else:
+        for node in post_order(expr):
+            pending += [variable.type_annotation for variable in binders(node)]
+            if isinstance(node, Var):
+                pending.append(node.type_annotation)
+            elif isinstance(node, Call):
+                pending += node.type_args
+            elif isinstance(node, Function):
+                pending.append(node.ret_type)
+                bound.update(dict.fromkeys(node.type_params))
+    while pending:
+        match pending.pop():
+            case ty.TypeVar() as variable:
+                used[variable] = None
+            case ty.TupleType() as tuple_type:
+                pending += reversed(tuple_type.fields)
+            case ty.FuncType() as function:
+                bound.update(dict.fromkeys(function.type_params))
+                pending += [function.ret_type, *reversed(function.arg_types)]
+            case ty.TypeCall() as call:
+                pending += reversed(call.args)
+            case ty.RefType() as ref:
+                pending.append(ref.value)
+            case _:
+                pass
+    return used, bound
+
+
+def free_type_vars(expr: RelayExpr | ty.Type, mod: IRModule | None = None) -> list[ty.TypeVar]:
+    """The type variables that no function around them declares."""
+    used, bound = _types_in(expr)
+    return [variable for variable in used if variable not in bound]
+
+
+def bound_type_vars(expr: RelayExpr | ty.Type, mod: IRModule | None = None) -> list[ty.TypeVar]:
+    """The type variables that functions declare."""
+    return list(_types_in(expr)[1])
+
+
+def all_type_vars(expr: RelayExpr | ty.Type, mod: IRModule | None = None) -> list[ty.TypeVar]:
+    """Every type variable."""
+    used, bound = _types_in(expr)
+    return list({**used, **bound})
+
+
+def list_op_freqs(mod: IRModule) -> dict[str, int]:
+    """How often each operator is called in a module's functions, by name."""
+    counts: Counter[str] = Counter()
+    for function in mod.functions.values():
+        for node in post_order(function):
+            if isinstance(node, Call) and isinstance(node.op, Op):
+                counts[node.op.name] += 1
+    return dict(counts)
+
+
+def list_fake_quantized_op_freqs(mod: IRModule) -> dict[str, int]:
+    """How often operators stand between a dequantize and a quantize, by name: those that integers could compute."""
+    counts: Counter[str] = Counter()
+    for function in mod.functions.values():
+        users: dict[Node, bool] = {}
+        for node in post_order(function):
+            if not isinstance(node, Call) or not isinstance(node.op, Op):
+                continue
+            sources = [users.get(part, False) for part in parts(node)]
+            name = node.op.name
+            users[node] = name == "qnn.dequantize" or (any(sources) and name != "qnn.quantize")
+            if users[node] and name != "qnn.dequantize":
+                counts[name] += 1
+    return dict(counts)
+
+
+def all_ops(expr: RelayExpr) -> list[Op]:
+    """The operators that the expression calls, each once."""
+    calls = (node for node in post_order(expr) if isinstance(node, Call))
+    return list(dict.fromkeys(call.op for call in calls if isinstance(call.op, Op)))
+
+
+def all_constants(expr: RelayExpr) -> list[Constant]:
+    """The constants of the expression."""
+    return [node for node in post_order(expr) if isinstance(node, Constant)]
+
+
+def check_constant(expr: RelayExpr) -> bool:
+    """Whether the expression is a constant, or a tuple of such."""
+    return all(isinstance(node, Constant | Tuple) for node in post_order(expr))
+
+
+def check_kind(t: ty.Type, mod: IRModule | None = None) -> ty.TypeKind:
+    """What a type is: `Type` for that of a value, `AdtHandle` for a data type's name."""
+    return t.kind if isinstance(t, ty.TypeVar | ty.GlobalTypeVar) else ty.TypeKind.Type
+
+
+def well_formed(expr: RelayExpr | IRModule) -> bool:
+    """Whether each variable is bound once, around all its uses."""
+    from ...support.diagnostics import MirError
+    from .export import export_function
+
+    functions = expr.functions.values() if isinstance(expr, IRModule) else [expr]
+    try:
+        for function in functions:
+            whole = function if isinstance(function, Function) else Function(free_vars(function), function)
+            export_function("main", whole)
+    except MirError:
+        return False
+    return True
+
+
+def count_layers(expr: RelayExpr, valid_ops: Sequence[str]) -> int:
+    """The most calls of these operators on any path through the expression."""
+    depth: dict[Node, int] = {}
+    for node in post_order(expr):
+        own = int(isinstance(node, Call) and isinstance(node.op, Op) and node.op.name in valid_ops)
+        depth[node] = own + max((depth.get(part, 0) for part in parts(node)), default=0)
+    return depth[expr]
+
+
+def get_total_mac_number(expr: RelayExpr) -> int:
+    """Multiply-accumulates of the dense and convolution calls of an expression whose types are known."""
+    total = 0
+    for node in post_order(expr):
+        if isinstance(node, Call) and isinstance(node.op, Op) and node.op.name in _MACS:
+            total += _MACS[node.op.name](node)
+    return total
+
+
+def _tensor_shape(node: RelayExpr) -> tuple[int, ...]:
+    type = node.checked_type
+    return type.concrete_shape if isinstance(type, ty.TensorType) else ()
+
+
+def _product(numbers: Sequence[int]) -> int:
+    result = 1
+    for number in numbers:
+        result *= number
+    return result
+
+
+def _contraction_macs(node: Call) -> int:
+    """Each element of the result takes as many as a filter has elements (a dense row, a convolution's O slice)."""
+    weight = _tensor_shape(node.args[1])
+    return _product(_tensor_shape(node)) * _product(weight[1:])
+
+
+def _batch_matmul_macs(node: Call) -> int:
+    inner = _tensor_shape(node.args[0])[1 if node.attrs is not None and node.attrs.transpose_a else 2]
+    return _product(_tensor_shape(node)) * inner
+
+
+_MACS: dict[str, Callable[[Call], int]] = {
+    "nn.dense": _contraction_macs,
+    "nn.conv2d": _contraction_macs,
+    "nn.batch_matmul": _batch_matmul_macs,
+}
+
+
+def alpha_equal(lhs: RelayExpr | ty.Type, rhs: RelayExpr | ty.Type) -> bool:
+    """Whether two expressions differ in the names of bound variables at most."""
+    from ..ir.structural import structural_equal
+
+    return structural_equal(lhs, rhs)
+
+
+__all__ = [
+    "all_constants", "all_ops", "all_type_vars", "all_vars", "alpha_equal", "bound_type_vars", "bound_vars",
+    "check_constant", "check_kind", "count_layers", "free_type_vars", "free_vars", "get_total_mac_number",
+    "list_fake_quantized_op_freqs", "list_op_freqs", "post_order_visit", "well_formed",
+]  # fmt: skip

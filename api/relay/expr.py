@@ -1,0 +1,405 @@
+"""Relay's expressions in Python, with TVM's names and arguments: nodes of a graph that do not change.
+
+A node that is used twice is one value, computed once. `export` makes ops of a graph, `restore` a graph of ops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.ir import Attribute
+
+from ...dialects.array import ArrayBox, ArrayValueAttr, numpy_dtype
+from ...dialects.relay.operator import Attrs, AttrValue
+from ...support.diagnostics import error_at
+from ..ir.node import Node, Span, span_of_caller
+from ..nd import NDArray as DeviceArray
+from ..nd import as_numpy
+from .ty import FuncType, TensorType, Type, TypeVar, from_attribute, to_attribute
+
+if TYPE_CHECKING:
+    from ..ir.op import Op, OpEntry
+
+NO_ATTRS = Attrs({})
+
+
+class RelayExpr(Node):
+    """An expression. `+ - * /` and comparisons of expressions make calls of operators."""
+
+    __slots__ = ("known_type",)
+
+    known_type: Attribute | None
+    """The type that inference found, as the dialect has it."""
+
+    def _place(self, span: Span | None) -> None:
+        self.span = span if span is not None else span_of_caller()
+        self.known_type = None
+
+    @property
+    def checked_type(self) -> Type:
+        """The type that inference found. Raises ValueError before it ran (`transform.InferType`)."""
+        if self.known_type is None:
+            raise ValueError("the type of this expression is not known yet: run transform.InferType")
+        return from_attribute(self.known_type)
+
+    @property
+    def checked_type_(self) -> Type | None:
+        """The type that inference found, or None."""
+        return None if self.known_type is None else from_attribute(self.known_type)
+
+    def astype(self, dtype: str) -> RelayExpr:
+        """The tensor cast to another dtype."""
+        return _operator("cast", [self], {"dtype": dtype})
+
+    def __call__(self, *args: RelayExpr) -> Call:
+        return Call(self, args)
+
+    def __neg__(self) -> RelayExpr:
+        return _operator("negative", [self])
+
+    def __add__(self, other: object) -> RelayExpr:
+        return _infix("add", self, other)
+
+    def __sub__(self, other: object) -> RelayExpr:
+        return _infix("subtract", self, other)
+
+    def __mul__(self, other: object) -> RelayExpr:
+        return _infix("multiply", self, other)
+
+    def __truediv__(self, other: object) -> RelayExpr:
+        return _infix("divide", self, other)
+
+    def __lt__(self, other: object) -> RelayExpr:
+        return _infix("less", self, other)
+
+    def __gt__(self, other: object) -> RelayExpr:
+        return _infix("greater", self, other)
+
+    def __le__(self, other: object) -> RelayExpr:
+        return _infix("less_equal", self, other)
+
+    def __ge__(self, other: object) -> RelayExpr:
+        return _infix("greater_equal", self, other)
+
+    def _reflected(self, other: object) -> RelayExpr:
+        return _infix("", other, self)
+
+    __radd__ = __rsub__ = __rmul__ = __rtruediv__ = _reflected
+
+    def astext(self, show_meta_data: bool = True) -> str:
+        """The expression as Relay text, with the constants that it refers to unless `show_meta_data` is False."""
+        from .show import expression_text
+
+        return expression_text(self, header=True, metadata=show_meta_data)
+
+    def __str__(self) -> str:
+        from .show import expression_text
+
+        return expression_text(self)
+
+    __repr__ = __str__
+
+
+Expr = RelayExpr
+
+
+class Constant(RelayExpr):
+    """A tensor that is known; `data` is a numpy array or an `nd.NDArray`."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, data: object, span: Span | None = None):
+        self._place(span)
+        self.value = data if isinstance(data, ArrayValueAttr) else ArrayValueAttr(ArrayBox(as_numpy(data)))
+
+    @property
+    def data(self) -> DeviceArray:
+        """The tensor; `.numpy()` gives the array."""
+        return DeviceArray(self.value.data.array)
+
+
+class Var(RelayExpr):
+    """A local variable: a parameter, or what a `Let` or a pattern binds. Its name is a hint: variables are told apart by
+    identity."""
+
+    __slots__ = ("name_hint", "type_annotation")
+
+    def __init__(self, name_hint: str, type_annotation: Type | None = None, span: Span | None = None):
+        self._place(span)
+        if type_annotation is not None and not isinstance(cast("object", type_annotation), Type):
+            raise TypeError(f"the type of %{name_hint} is a relay type, not {type_annotation!r}")
+        self.name_hint = name_hint
+        self.type_annotation = type_annotation
+
+    @property
+    def vid(self) -> int:
+        """A number that tells variables apart."""
+        return id(self)
+
+
+class GlobalVar(RelayExpr):
+    """The name of a function of the module."""
+
+    __slots__ = ("name_hint",)
+
+    def __init__(self, name_hint: str, type_annot: Type | None = None):
+        self._place(None)
+        self.name_hint = name_hint
+        self.known_type = None if type_annot is None else to_attribute(type_annot)
+
+
+class Call(RelayExpr):
+    """`Call(op, args)`: a call of an operator (`op.get("add")`), of a function, of a `GlobalVar` or of a constructor."""
+
+    __slots__ = ("args", "attrs", "op", "type_args")
+
+    def __init__(
+        self,
+        op: RelayExpr | Op,
+        args: Sequence[RelayExpr],
+        attrs: Mapping[str, Any] | None = None,
+        type_args: Sequence[Type] | None = None,
+        span: Span | None = None,
+    ):
+        self._place(span)
+        self.op: Any = op
+        self.args: tuple[Any, ...] = tuple(_expression(arg) for arg in args)
+        self.type_args = tuple(type_args or ())
+        self.attrs: Attrs | None = None
+        operator: OpEntry | None = getattr(op, "operator", None)
+        if operator is not None:
+            self.attrs = operator.attrs(attrs, self.location) if attrs else operator.default_attrs
+        elif attrs:
+            self.attrs = Attrs(dict(attrs))
+
+
+class Tuple(RelayExpr):
+    """`Tuple([a, b])`."""
+
+    __slots__ = ("fields",)
+
+    def __init__(self, fields: Sequence[RelayExpr], span: Span | None = None):
+        self._place(span)
+        self.fields: tuple[Any, ...] = tuple(_expression(field) for field in fields)
+
+    def __getitem__(self, index: int) -> RelayExpr:
+        return self.fields[index]
+
+    def __len__(self) -> int:
+        return len(self.fields)
+
+
+class TupleGetItem(RelayExpr):
+    """`TupleGetItem(t, 0)`: a field of a tuple."""
+
+    __slots__ = ("index", "tuple_value")
+
+    def __init__(self, tuple_value: RelayExpr, index: int, span: Span | None = None):
+        self._place(span)
+        self.tuple_value = _expression(tuple_value)
+        self.index = index
+
+
+class Let(RelayExpr):
+    """`Let(x, value, body)`: the body, in which `x` is the value."""
+
+    __slots__ = ("body", "value", "var")
+
+    def __init__(self, variable: Var, value: RelayExpr, body: RelayExpr, span: Span | None = None):
+        self._place(span)
+        self.var = variable
+        self.value = _expression(value)
+        self.body = _expression(body)
+
+
+class If(RelayExpr):
+    """`If(cond, true_branch, false_branch)`: only one of the branches is computed."""
+
+    __slots__ = ("cond", "false_branch", "true_branch")
+
+    def __init__(self, cond: RelayExpr, true_branch: RelayExpr, false_branch: RelayExpr, span: Span | None = None):
+        self._place(span)
+        self.cond = _expression(cond)
+        self.true_branch = _expression(true_branch)
+        self.false_branch = _expression(false_branch)
+
+
+class RefCreate(RelayExpr):
+    """A new cell that holds the value."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: RelayExpr, span: Span | None = None):
+        self._place(span)
+        self.value = _expression(value)
+
+
+class RefRead(RelayExpr):
+    """What a cell holds."""
+
+    __slots__ = ("ref",)
+
+    def __init__(self, ref: RelayExpr, span: Span | None = None):
+        self._place(span)
+        self.ref = _expression(ref)
+
+
+class RefWrite(RelayExpr):
+    """Writes a value to a cell; gives the empty tuple."""
+
+    __slots__ = ("ref", "value")
+
+    def __init__(self, ref: RelayExpr, value: RelayExpr, span: Span | None = None):
+        self._place(span)
+        self.ref = _expression(ref)
+        self.value = _expression(value)
+
+
+class Function(RelayExpr):
+    """`Function([x, y], body)`: a function; in a module under a name, or inside an expression as a closure."""
+
+    __slots__ = ("attrs", "body", "params", "ret_type", "type_params")
+
+    def __init__(
+        self,
+        params: Sequence[Var],
+        body: RelayExpr,
+        ret_type: Type | None = None,
+        type_params: Sequence[TypeVar] | None = None,
+        attrs: Mapping[str, Any] | None = None,
+        span: Span | None = None,
+    ):
+        self._place(span)
+        self.params = tuple(params)
+        for param in self.params:
+            if not isinstance(cast("object", param), Var):
+                raise TypeError(f"a parameter of a function is a relay.Var, not {param!r}")
+        self.body = _expression(body)
+        self.ret_type = ret_type
+        self.type_params = tuple(type_params or ())
+        self.attrs = Attrs(dict(attrs)) if attrs else NO_ATTRS
+
+    def __call__(self, *args: RelayExpr) -> Call:
+        return Call(self, args)
+
+    def with_attr(self, attr_key_or_dict: str | Mapping[str, Any], attr_value: object = None) -> Function:
+        """A copy with one more attribute, or those of a dictionary."""
+        given = {attr_key_or_dict: attr_value} if isinstance(attr_key_or_dict, str) else attr_key_or_dict
+        return self._with_attrs({**self.attrs, **given})
+
+    def without_attr(self, attr_key: str) -> Function:
+        """A copy without an attribute."""
+        return self._with_attrs({name: value for name, value in self.attrs.items() if name != attr_key})
+
+    def _with_attrs(self, attrs: Mapping[str, Any]) -> Function:
+        copy = Function(self.params, self.body, self.ret_type, self.type_params, attrs, self.span)
+        copy.known_type = self.known_type
+        return copy
+
+
+class TupleWrapper:
+    """What an operator of several results gives: a call that is taken apart by index, by unpacking or by `len`."""
+
+    def __init__(self, tuple_value: RelayExpr, size: int):
+        self.tuple_value = tuple_value
+        self.size = size
+
+    def astuple(self) -> Tuple:
+        """The fields as a tuple expression."""
+        return Tuple([self[index] for index in range(self.size)])
+
+    def astext(self) -> str:
+        """The text of the call."""
+        return self.tuple_value.astext()
+
+    def __getitem__(self, index: int) -> TupleGetItem:
+        if not -self.size <= index < self.size:
+            raise IndexError(f"there are {self.size} results, and none of index {index}")
+        return TupleGetItem(self.tuple_value, index % self.size)
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __repr__(self) -> str:
+        return f"TupleWrapper({self.tuple_value}, {self.size})"
+
+
+def var(
+    name_hint: str,
+    type_annotation: Type | str | None = None,
+    shape: Sequence[object] | None = None,
+    dtype: str = "float32",
+    span: Span | None = None,
+) -> Var:
+    """A variable of a type, or of a tensor type given by shape and dtype; with neither its type is to be found."""
+    if type_annotation is not None and shape is not None:
+        raise ValueError(f"%{name_hint}: give its type or its shape, not both")
+    if shape is not None:
+        type_annotation = TensorType(shape, dtype)
+    elif isinstance(type_annotation, str):
+        type_annotation = TensorType((), type_annotation)
+    return Var(name_hint, type_annotation, span)
+
+
+def const(value: object, dtype: str | None = None, span: Span | None = None) -> Constant:
+    """A constant of a number, a list, a numpy array or an `nd.NDArray`.
+
+    Without a dtype Python's integers become int32 and its floats float32; arrays keep theirs.
+    """
+    array = as_numpy(value)
+    if dtype is None and isinstance(value, (int, float, list, tuple)):
+        dtype = {"int64": "int32", "float64": "float32"}.get(array.dtype.name)
+    if dtype is not None:
+        array = array.astype(numpy_dtype(dtype))
+    return Constant(cast("NDArray[np.generic]", array), span)
+
+
+def bind(expr: RelayExpr, binds: Mapping[Any, RelayExpr]) -> RelayExpr:
+    """The expression with values in place of free variables (given as `Var` or by name). A function loses those parameters."""
+    from .substitute import substitute
+
+    if isinstance(expr, Function):
+        named = {p.name_hint: p for p in expr.params}
+        values: dict[Any, RelayExpr] = {
+            named.get(key, key) if isinstance(key, str) else key: value for key, value in binds.items()
+        }
+        params = [p for p in expr.params if p not in values]
+        return Function(params, substitute(expr.body, values), expr.ret_type, expr.type_params, expr.attrs, expr.span)
+    return substitute(expr, binds)
+
+
+def _expression(value: object) -> Any:
+    """The value as an expression. Raises TypeError for what is none."""
+    if isinstance(value, TupleWrapper):
+        return value.tuple_value
+    if not isinstance(value, Node):
+        hint = "; write relay.const(…)" if isinstance(value, (int, float, np.ndarray)) else ""
+        raise TypeError(f"a Relay expression is wanted, not {value!r}{hint}")
+    return value
+
+
+def _operator(name: str, args: Sequence[RelayExpr], attrs: Mapping[str, AttrValue] | None = None) -> Call:
+    from ..ir.op import Op
+
+    return Call(Op.get(name), args, attrs)
+
+
+def _infix(name: str, left: object, right: object) -> RelayExpr:
+    if not isinstance(left, RelayExpr) or not isinstance(right, RelayExpr):
+        number = left if not isinstance(left, RelayExpr) else right
+        raise TypeError(f"make {number!r} an expression by relay.const first")
+    return _operator(name, [left, right])
+
+
+def place_error(node: Node, message: str, *notes: str) -> Exception:
+    """The error to raise about a node."""
+    return error_at(node.location, message, *notes)
+
+
+__all__ = [
+    "Call", "Constant", "Expr", "FuncType", "Function", "GlobalVar", "If", "Let", "RefCreate", "RefRead", "RefWrite",
+    "RelayExpr", "Tuple", "TupleGetItem", "TupleWrapper", "Var", "bind", "const", "var",
+]  # fmt: skip

@@ -1,0 +1,307 @@
+"""Walks over expressions that a class of one's own says: `ExprVisitor` looks, `ExprMutator` builds anew.
+
+The methods are TVM's: `visit_call`, `visit_var`, …, each of which decides whether `visit` goes on into what the node is made
+of. They call each other as deep as the program is; the first `visit` therefore makes room for that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar, cast
+
+from ...support.deep import in_deep_stack
+from ..ir.node import Node
+from ..ir.op import Op
+from .adt import Clause, Constructor, Match, Pattern, PatternConstructor, PatternTuple, PatternVar
+from .expr import (
+    Call,
+    Constant,
+    Function,
+    GlobalVar,
+    If,
+    Let,
+    RefCreate,
+    RefRead,
+    RefWrite,
+    RelayExpr,
+    Tuple,
+    TupleGetItem,
+    Var,
+    place_error,
+)
+
+R = TypeVar("R")
+
+
+class ExprFunctor(Generic[R]):
+    """Calls the method of a node's kind, once for each node; its result is kept in `memo_map`."""
+
+    def __init__(self) -> None:
+        self.memo_map: dict[Node, R] = {}
+        self._is_deep = False
+
+    def visit(self, expr: Any) -> R:
+        """The result for an expression."""
+        if expr in self.memo_map:
+            return self.memo_map[expr]
+        if self._is_deep:
+            return self._dispatch(expr)
+        self._is_deep = True
+        try:
+            return in_deep_stack(lambda: self._dispatch(expr))
+        finally:
+            self._is_deep = False
+
+    def _dispatch(self, expr: Any) -> R:
+        method = _METHODS.get(cast("type[Node]", type(expr)))
+        if method is None:
+            raise place_error(expr, f"{type(expr).__name__} is no Relay expression")
+        result = self.memo_map[expr] = getattr(self, method)(expr)
+        return result
+
+    def visit_function(self, fn: Function) -> R:
+        """A function, local or global."""
+        raise self._missing("visit_function")
+
+    def visit_let(self, let: Let) -> R:
+        """A let."""
+        raise self._missing("visit_let")
+
+    def visit_call(self, call: Call) -> R:
+        """A call of whatever."""
+        raise self._missing("visit_call")
+
+    def visit_var(self, var: Var) -> R:
+        """A local variable, used or bound."""
+        raise self._missing("visit_var")
+
+    def visit_type(self, typ: Any) -> Any:
+        """A type that a variable or a function is annotated with; stays as it is."""
+        return typ
+
+    def visit_if(self, if_: If) -> R:
+        """A branch."""
+        raise self._missing("visit_if")
+
+    def visit_tuple(self, tup: Tuple) -> R:
+        """A tuple."""
+        raise self._missing("visit_tuple")
+
+    def visit_tuple_getitem(self, op: TupleGetItem) -> R:
+        """A field of a tuple."""
+        raise self._missing("visit_tuple_getitem")
+
+    def visit_global_var(self, gvar: GlobalVar) -> R:
+        """The name of a function."""
+        raise self._missing("visit_global_var")
+
+    def visit_op(self, op: Op) -> R:
+        """An operator that is called."""
+        raise self._missing("visit_op")
+
+    def visit_constant(self, const: Constant) -> R:
+        """A constant."""
+        raise self._missing("visit_constant")
+
+    def visit_ref_create(self, ref: RefCreate) -> R:
+        """A new cell."""
+        raise self._missing("visit_ref_create")
+
+    def visit_ref_write(self, ref: RefWrite) -> R:
+        """A write to a cell."""
+        raise self._missing("visit_ref_write")
+
+    def visit_ref_read(self, ref: RefRead) -> R:
+        """A read of a cell."""
+        raise self._missing("visit_ref_read")
+
+    def visit_constructor(self, con: Constructor) -> R:
+        """A constructor."""
+        raise self._missing("visit_constructor")
+
+    def visit_match(self, match: Match) -> R:
+        """A match."""
+        raise self._missing("visit_match")
+
+    def _missing(self, method: str) -> Exception:
+        return TypeError(f"{type(self).__name__} says nothing of such nodes: it needs a method {method}")
+
+
+_METHODS: dict[type[Node], str] = {
+    Function: "visit_function",
+    Call: "visit_call",
+    Let: "visit_let",
+    Var: "visit_var",
+    GlobalVar: "visit_global_var",
+    If: "visit_if",
+    Tuple: "visit_tuple",
+    TupleGetItem: "visit_tuple_getitem",
+    Constant: "visit_constant",
+    Op: "visit_op",
+    RefCreate: "visit_ref_create",
+    RefRead: "visit_ref_read",
+    RefWrite: "visit_ref_write",
+    Constructor: "visit_constructor",
+    Match: "visit_match",
+}
+
+
+class ExprVisitor(ExprFunctor[None]):
+    """Visits every node of an expression; override the methods of the kinds that matter, and call `super()` to go on."""
+
+    def visit_tuple(self, tup: Tuple) -> None:
+        for field in tup.fields:
+            self.visit(field)
+
+    def visit_call(self, call: Call) -> None:
+        self.visit(call.op)
+        for arg in call.args:
+            self.visit(arg)
+
+    def visit_var(self, var: Var) -> None:
+        pass
+
+    def visit_let(self, let: Let) -> None:
+        self.visit(let.var)
+        self.visit(let.value)
+        self.visit(let.body)
+
+    def visit_function(self, fn: Function) -> None:
+        for param in fn.params:
+            self.visit(param)
+        self.visit(fn.body)
+
+    def visit_if(self, if_: If) -> None:
+        self.visit(if_.cond)
+        self.visit(if_.true_branch)
+        self.visit(if_.false_branch)
+
+    def visit_global_var(self, gvar: GlobalVar) -> None:
+        pass
+
+    def visit_constructor(self, con: Constructor) -> None:
+        pass
+
+    def visit_op(self, op: Op) -> None:
+        pass
+
+    def visit_constant(self, const: Constant) -> None:
+        pass
+
+    def visit_ref_create(self, ref: RefCreate) -> None:
+        self.visit(ref.value)
+
+    def visit_ref_read(self, ref: RefRead) -> None:
+        self.visit(ref.ref)
+
+    def visit_ref_write(self, ref: RefWrite) -> None:
+        self.visit(ref.ref)
+        self.visit(ref.value)
+
+    def visit_tuple_getitem(self, op: TupleGetItem) -> None:
+        self.visit(op.tuple_value)
+
+    def visit_match(self, match: Match) -> None:
+        self.visit(match.data)
+        for clause in match.clauses:
+            self.visit(clause.rhs)
+
+
+class ExprMutator(ExprFunctor[Any]):
+    """Builds an expression anew, from the methods' results; a node none of whose parts changes stays itself."""
+
+    def visit_function(self, fn: Function) -> Any:
+        params = [self.visit(param) for param in fn.params]
+        body = self.visit(fn.body)
+        if body is fn.body and _same(params, fn.params):
+            return fn
+        return Function(params, body, fn.ret_type, fn.type_params, fn.attrs, fn.span)
+
+    def visit_let(self, let: Let) -> Any:
+        var, value, body = self.visit(let.var), self.visit(let.value), self.visit(let.body)
+        if _same((var, value, body), (let.var, let.value, let.body)):
+            return let
+        return Let(var, value, body, let.span)
+
+    def visit_call(self, call: Call) -> Any:
+        op = self.visit(call.op)
+        args = [self.visit(arg) for arg in call.args]
+        if op is call.op and _same(args, call.args):
+            return call
+        return Call(op, args, call.attrs, call.type_args, call.span)
+
+    def visit_var(self, var: Var) -> Any:
+        return var
+
+    def visit_global_var(self, gvar: GlobalVar) -> Any:
+        return gvar
+
+    def visit_constructor(self, con: Constructor) -> Any:
+        return con
+
+    def visit_op(self, op: Op) -> Any:
+        return op
+
+    def visit_constant(self, const: Constant) -> Any:
+        return const
+
+    def visit_if(self, if_: If) -> Any:
+        old = (if_.cond, if_.true_branch, if_.false_branch)
+        new = [self.visit(part) for part in old]
+        return if_ if _same(new, old) else If(new[0], new[1], new[2], if_.span)
+
+    def visit_tuple(self, tup: Tuple) -> Any:
+        fields = [self.visit(field) for field in tup.fields]
+        return tup if _same(fields, tup.fields) else Tuple(fields, tup.span)
+
+    def visit_tuple_getitem(self, op: TupleGetItem) -> Any:
+        value = self.visit(op.tuple_value)
+        return op if value is op.tuple_value else TupleGetItem(value, op.index, op.span)
+
+    def visit_ref_create(self, ref: RefCreate) -> Any:
+        value = self.visit(ref.value)
+        return ref if value is ref.value else RefCreate(value, ref.span)
+
+    def visit_ref_read(self, ref: RefRead) -> Any:
+        cell = self.visit(ref.ref)
+        return ref if cell is ref.ref else RefRead(cell, ref.span)
+
+    def visit_ref_write(self, ref: RefWrite) -> Any:
+        cell, value = self.visit(ref.ref), self.visit(ref.value)
+        return ref if _same((cell, value), (ref.ref, ref.value)) else RefWrite(cell, value, ref.span)
+
+    def visit_match(self, match: Match) -> Any:
+        data = self.visit(match.data)
+        clauses = [Clause(self.visit_pattern(clause.lhs), self.visit(clause.rhs)) for clause in match.clauses]
+        if data is match.data and all(
+            new.lhs is old.lhs and new.rhs is old.rhs for new, old in zip(clauses, match.clauses, strict=True)
+        ):
+            return match
+        return Match(data, clauses, match.complete, match.span)
+
+    def visit_pattern(self, pattern: Pattern) -> Pattern:
+        """A pattern of a match, whose variables are visited."""
+        match pattern:
+            case PatternVar():
+                var = self.visit(pattern.var)
+                return pattern if var is pattern.var else PatternVar(var)
+            case PatternConstructor() | PatternTuple():
+                inner = [self.visit_pattern(part) for part in pattern.patterns]
+                if _same(inner, pattern.patterns):
+                    return pattern
+                if isinstance(pattern, PatternTuple):
+                    return PatternTuple(inner)
+                return PatternConstructor(pattern.constructor, inner)
+            case _:
+                return pattern
+
+
+def _same(new: Any, old: Any) -> bool:
+    return all(a is b for a, b in zip(new, old, strict=True))
+
+
+def post_order_visit(expr: RelayExpr, fvisit: Callable[[Node], object]) -> None:
+    """Calls `fvisit` on every node once, each after what it is made of."""
+    from .analysis import post_order_visit as visit
+
+    visit(expr, fvisit)

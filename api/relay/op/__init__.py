@@ -1,0 +1,91 @@
+"""`mirstack.relay.op`: a function for each operator, by its name in Relay text (`op.add`, `op.nn.dense`), and `op.get`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from types import ModuleType
+from typing import Any
+
+from ....dialects.relay.operator import all_operators, get_operator
+from ...ir.op import Op, get
+
+__all__ = ["Op", "find", "get", "names"]
+
+# Where TVM's function is called otherwise than the operator.
+_ALIASES = {
+    "nn.contrib_conv2d_nchwc": "nn.contrib_conv2d_NCHWc",
+    "nn.contrib_depthwise_conv2d_nchwc": "nn.contrib_depthwise_conv2d_NCHWc",
+}
+
+
+class OperatorNamespace(ModuleType):
+    """`relay.nn`, `relay.image`, …: the operators whose names begin with a word."""
+
+    def __init__(self, prefix: str, inner: ModuleType | None = None):
+        super().__init__(f"mirstack.relay.{prefix.rstrip('.')}", f"The operators `{prefix}…`, as functions.")
+        self._prefix = prefix
+        if inner is not None:
+            # TVM has quantized operators in `relay.qnn.op`.
+            self.op = inner
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        found = find(f"{self._prefix}{name}")
+        if found is None:
+            raise AttributeError(f"Relay has no operator '{self._prefix}{name}'")
+        setattr(self, name, found)
+        return found
+
+    def __dir__(self) -> list[str]:
+        return names(self._prefix)
+
+
+def find(name: str, *, relay: bool = False) -> Any:
+    """The function of an operator, or what holds those that begin with the name and a dot; None where there is neither.
+
+    `relay`: for `mirstack.relay` itself, where `relay.op` is this package.
+    """
+    if name.startswith("_"):
+        return None
+    from .composite import FUNCTIONS
+
+    if name in FUNCTIONS:
+        return FUNCTIONS[name]
+    if not name.count(".") and name in _namespaces():
+        prefix = f"{name}."
+        return OperatorNamespace(prefix, OperatorNamespace(prefix) if relay and name == "qnn" else None)
+    operator = get_operator(_ALIASES.get(name, name))
+    if operator is None:
+        return None
+    from .make import make_function
+
+    return make_function(operator)
+
+
+@cache
+def _namespaces() -> frozenset[str]:
+    return frozenset(name.partition(".")[0] for name in all_operators() if "." in name)
+
+
+def names(prefix: str) -> list[str]:
+    """The names of the operators' functions behind a prefix (`nn.`), without it; for none those without a dot, and the
+    words that others begin with."""
+    from .composite import FUNCTIONS
+
+    every: Sequence[str] = [*all_operators(), *FUNCTIONS, *_ALIASES]
+    rest = {name[len(prefix) :] for name in every if name.startswith(prefix)}
+    return sorted({name.partition(".")[0] for name in rest})
+
+
+def __getattr__(name: str) -> Any:
+    found = find(name)
+    if found is None:
+        raise AttributeError(f"module 'mirstack.relay.op' has no attribute '{name}'")
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *names("")})

@@ -1,0 +1,176 @@
+"""Functions of TVM's Python that make calls of several operators, or more than a table can say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ....dialects.relay.operator import get_operator
+from ...ir.op import Op
+from ..expr import Call, Constant, RelayExpr, Tuple, TupleWrapper, const
+from .make import make_call
+
+
+def _call(name: str, *args: RelayExpr, **attrs: Any) -> Call:
+    return Call(Op.get(name), args, attrs or None)
+
+
+def _make(op_name: str, **given: Any) -> Any:
+    operator = get_operator(op_name)
+    assert operator is not None
+    return make_call(operator, given)
+
+
+def arange(start: Any, stop: Any = None, step: Any = None, dtype: str = "float32") -> Call:
+    """The numbers from `start` up to, not including, `stop`, `step` apart; of one argument, from 0 up to it."""
+    if stop is None:
+        start, stop = 0, start
+    step = 1 if step is None else step
+    parts = [value if isinstance(value, RelayExpr) else const(value, dtype) for value in (start, stop, step)]
+    return _call("arange", *parts, dtype=dtype)
+
+
+def full(fill_value: RelayExpr, shape: Any = (), dtype: str = "") -> Call:
+    """A tensor of `shape` whose elements are a scalar."""
+    return _make("full", fill_value=fill_value, shape=_shape(shape), dtype=dtype)
+
+
+def zeros(shape: Any, dtype: str) -> Call:
+    """A tensor of zeros."""
+    return _make("zeros", shape=_shape(shape), dtype=dtype)
+
+
+def ones(shape: Any, dtype: str) -> Call:
+    """A tensor of ones."""
+    return _make("ones", shape=_shape(shape), dtype=dtype)
+
+
+def _shape(shape: Any) -> Any:
+    return (int(shape),) if hasattr(shape, "__index__") else shape
+
+
+def dropout(data: RelayExpr, rate: float = 0.5) -> RelayExpr:
+    """Elements set to zero at random when a network is trained; the data itself afterwards."""
+    return dropout_raw(data, rate)[0]
+
+
+def dropout_raw(data: RelayExpr, rate: float = 0.5) -> TupleWrapper:
+    """As `dropout`, with the mask as a second result."""
+    return TupleWrapper(_call("nn.dropout", data, rate=rate), 2)
+
+
+def variance(
+    data: RelayExpr,
+    axis: Any = None,
+    keepdims: bool = False,
+    exclude: bool = False,
+    unbiased: bool = False,
+    with_mean: RelayExpr | None = None,
+) -> Call:
+    """The variance along axes, around `with_mean` where it is given."""
+    if with_mean is None:
+        with_mean = _make("mean", data=data, axis=axis, keepdims=True, exclude=exclude)
+    return _make(
+        "variance",
+        data=data,
+        with_mean=with_mean,
+        axis=axis,
+        keepdims=keepdims,
+        exclude=exclude,
+        unbiased=unbiased,
+    )
+
+
+def std(
+    data: RelayExpr, axis: Any = None, keepdims: bool = False, exclude: bool = False, unbiased: bool = False
+) -> Call:
+    """The standard deviation along axes."""
+    return _call("sqrt", variance(data, axis, keepdims, exclude, unbiased))
+
+
+def mean_variance(
+    data: RelayExpr, axis: Any = None, keepdims: bool = False, exclude: bool = False, unbiased: bool = False
+) -> TupleWrapper:
+    """The mean and the variance along axes."""
+    mean = _make("mean", data=data, axis=axis, keepdims=True, exclude=exclude)
+    spread = variance(data, axis, keepdims, exclude, unbiased, mean)
+    if not keepdims:
+        mean = _make("squeeze", data=mean, axis=axis)
+    return TupleWrapper(Tuple([mean, spread]), 2)
+
+
+def mean_std(data: RelayExpr, axis: Any = None, keepdims: bool = False, exclude: bool = False) -> TupleWrapper:
+    """The mean and the standard deviation along axes."""
+    both = mean_variance(data, axis, keepdims, exclude)
+    return TupleWrapper(Tuple([both[0], _call("sqrt", both[1])]), 2)
+
+
+def logsumexp(data: RelayExpr, axis: Any = None, keepdims: bool = False) -> RelayExpr:
+    """The logarithm of the sum of exponentials along axes, without overflow."""
+    highest = _make("max", data=data, axis=axis, keepdims=True, exclude=False)
+    total = _make("sum", data=_call("exp", data - highest), axis=axis, keepdims=True, exclude=False)
+    result = _call("log", total) + highest
+    return result if keepdims else _make("squeeze", data=result, axis=axis)
+
+
+def matrix_set_diag(data: RelayExpr, diagonal: RelayExpr, k: Any = 0, align: str = "RIGHT_LEFT") -> Call:
+    """The data with other diagonals, from the first to the second of `k`; `align` says where short ones are put."""
+    first, last = (k, k) if hasattr(k, "__index__") else (k[0], k[-1])
+    over, under = align.split("_")
+    return _call(
+        "matrix_set_diag",
+        data,
+        diagonal,
+        k1=int(first),
+        k2=int(last),
+        super_diag_right_align=over == "RIGHT",
+        sub_diag_right_align=under == "RIGHT",
+    )
+
+
+def stft(
+    data: RelayExpr,
+    n_fft: int,
+    hop_length: int | None = None,
+    win_length: int | None = None,
+    window: RelayExpr | None = None,
+    normalized: bool = False,
+    onesided: bool = True,
+) -> Call:
+    """The short-time Fourier transform of signals."""
+    hop_length = n_fft // 4 if hop_length is None else hop_length
+    win_length = n_fft if win_length is None else win_length
+    window = const(np.ones(n_fft, "int32")) if window is None else window
+    return _call(
+        "stft",
+        data,
+        window,
+        n_fft=n_fft,
+        hop_length=hop_length,
+        win_length=win_length,
+        normalized=normalized,
+        onesided=onesided,
+    )
+
+
+def threefry_key(seed: int) -> Constant:
+    """A key of the random operators, of a seed of 64 bits."""
+    words = np.zeros(10, "uint64")
+    words[7] = seed
+    words[8] = 1 << 63
+    return const(words)
+
+
+FUNCTIONS: dict[str, Any] = {
+    **{
+        f.__name__: f
+        for f in (
+            arange, full, logsumexp, matrix_set_diag, mean_std, mean_variance, ones, std, stft, variance, zeros,
+        )
+    },
+    "nn.dropout": dropout,
+    "nn.dropout_raw": dropout_raw,
+    "random.threefry_key": threefry_key,
+}  # fmt: skip
+"""By the names under which `mirstack.relay` has them."""

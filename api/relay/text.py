@@ -1,0 +1,34 @@
+"""Relay text in Python: reading and writing."""
+
+from __future__ import annotations
+
+from ..compile import parse as parse_module
+from ..ir.module import IRModule
+from .expr import RelayExpr
+
+
+def parse(source: str, source_name: str = "from_string", init_module: IRModule | None = None) -> IRModule:
+    """The module of a text in any of `.mir`'s formats, typed. The functions of `init_module` are there, too.
+
+    Raises MirError with everything that is wrong in the text.
+    """
+    module = IRModule.of_op(parse_module(source, source_name))
+    if init_module is None:
+        return module
+    result = IRModule.of_op(init_module.copy_op())
+    result.update(module)
+    return result
+
+
+fromtext = parse
+
+
+def parse_expr(source: str) -> RelayExpr:
+    """The expression that a text such as `add(1f, 2f)` or `fn (%x: float32) { … }` writes."""
+    module = parse(f"def @main() {{\n{source}\n}}", "from_string")
+    return module["main"].body
+
+
+def astext(expr: RelayExpr | IRModule, unified: bool = True) -> str:
+    """The text of an expression or a module."""
+    return expr.astext()

@@ -1,0 +1,244 @@
+"""Types of Relay in Python, with TVM's names, and how they stand for the dialect's types."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import IntEnum
+from typing import TypeAlias, cast
+
+from xdsl.dialects.builtin import DYNAMIC_INDEX
+from xdsl.dialects.builtin import TensorType as TensorTypeAttr
+from xdsl.dialects.builtin import TupleType as TupleTypeAttr
+from xdsl.ir import Attribute
+
+from ...dialects.relay import types as dialect
+from ...dialects.relay.text import type_text
+from ...dialects.tir.types import dtype_to_type, type_to_dtype
+from ...support.diagnostics import Diagnostic, MirError
+from ..ir.node import Node
+
+
+class Any:
+    """A dimension that is known only when the program runs, `?` in the text."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Any)
+
+    def __hash__(self) -> int:
+        return hash(Any)
+
+    def __repr__(self) -> str:
+        return "?"
+
+
+Dim: TypeAlias = "int | Any"
+
+
+class TypeKind(IntEnum):
+    """What a type variable stands for; only types are used."""
+
+    Type = 0
+    ShapeVar = 1
+    BaseType = 2
+    Constraint = 4
+    AdtHandle = 5
+    TypeData = 6
+
+
+class Type(Node):
+    """A type; equal to one of the same form."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Type) and to_attribute(self) == to_attribute(other)
+
+    def __hash__(self) -> int:
+        return hash(to_attribute(self))
+
+    def __repr__(self) -> str:
+        return type_text(to_attribute(self))
+
+
+class TensorType(Type):
+    """`TensorType((1, 64), "float32")`. Dimensions are integers or `Any()`."""
+
+    __slots__ = ("dtype", "shape")
+
+    def __init__(self, shape: Sequence[object], dtype: str = "float32"):
+        self.span = None
+        self.shape: tuple[Dim, ...] = tuple(_dim(dim) for dim in shape)
+        self.dtype = dtype
+        dtype_to_type(dtype)
+
+    @property
+    def concrete_shape(self) -> tuple[int, ...]:
+        """The shape, of a type whose dimensions are all known. Raises TypeError for another."""
+        if any(isinstance(dim, Any) for dim in self.shape):
+            raise TypeError(f"the shape of {self} is not known before the program runs")
+        return tuple(cast("int", dim) for dim in self.shape)
+
+
+class TupleType(Type):
+    """`TupleType([TensorType(()), …])`."""
+
+    __slots__ = ("fields",)
+
+    def __init__(self, fields: Sequence[Type]):
+        self.span = None
+        self.fields = tuple(fields)
+
+
+class TypeVar(Type):
+    """A type parameter of a function or of a data type; equal only to itself."""
+
+    __slots__ = ("kind", "name_hint")
+
+    def __init__(self, name_hint: str, kind: TypeKind = TypeKind.Type):
+        self.span = None
+        self.name_hint = name_hint
+        self.kind = kind
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __hash__(self) -> int:
+        return id(self)
+
+
+class GlobalTypeVar(Type):
+    """The name of a data type."""
+
+    __slots__ = ("kind", "name_hint")
+
+    def __init__(self, name_hint: str, kind: TypeKind = TypeKind.AdtHandle):
+        self.span = None
+        self.name_hint = name_hint
+        self.kind = kind
+
+    def __call__(self, *args: Type) -> TypeCall:
+        return TypeCall(self, args)
+
+
+class TypeCall(Type):
+    """`TypeCall(List, [A])`: a data type of these arguments."""
+
+    __slots__ = ("args", "func")
+
+    def __init__(self, func: GlobalTypeVar, args: Sequence[Type]):
+        self.span = None
+        self.func = func
+        self.args = tuple(args)
+
+
+class FuncType(Type):
+    """`FuncType([TensorType((2,))], TensorType(()))`: the type of a function."""
+
+    __slots__ = ("arg_types", "ret_type", "type_constraints", "type_params")
+
+    def __init__(
+        self,
+        arg_types: Sequence[Type],
+        ret_type: Type,
+        type_params: Sequence[TypeVar] | None = None,
+        type_constraints: Sequence[object] | None = None,
+    ):
+        self.span = None
+        self.arg_types = tuple(arg_types)
+        self.ret_type = ret_type
+        self.type_params = tuple(type_params or ())
+        self.type_constraints = tuple(type_constraints or ())
+
+
+class RefType(Type):
+    """The type of a mutable cell."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Type):
+        self.span = None
+        self.value = value
+
+
+RelayRefType = RefType
+
+
+class IncompleteType(Type):
+    """A type that is to be found."""
+
+    __slots__ = ("kind",)
+
+    def __init__(self, kind: TypeKind = TypeKind.Type):
+        self.span = None
+        self.kind = kind
+
+
+def scalar_type(dtype: str) -> TensorType:
+    """The type of a scalar."""
+    return TensorType((), dtype)
+
+
+def _dim(dim: object) -> Dim:
+    if isinstance(dim, Any):
+        return dim
+    value = getattr(dim, "value", dim)  # an IntImm holds its number
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise MirError(Diagnostic(f"a dimension is an integer or relay.Any(), not {dim!r}"))
+    number = cast("int", value).__index__()
+    if number < 0:
+        raise MirError(Diagnostic(f"a dimension is not negative, as {number} is"))
+    return number
+
+
+def to_attribute(type: Type | None, names: dict[TypeVar, str] | None = None) -> Attribute:
+    """The dialect's type; `names` says how type variables are called where it is not by their hints."""
+    match type:
+        case None | IncompleteType():
+            return dialect.UNKNOWN
+        case TensorType():
+            shape = [DYNAMIC_INDEX if isinstance(dim, Any) else dim for dim in type.shape]
+            return TensorTypeAttr(dtype_to_type(type.dtype), shape)
+        case TupleType():
+            return dialect.tuple_of([to_attribute(field, names) for field in type.fields])
+        case TypeVar():
+            return dialect.TypeVarType.get((names or {}).get(type, type.name_hint))
+        case GlobalTypeVar():
+            return dialect.AdtType.get(type.name_hint)
+        case TypeCall():
+            return dialect.AdtType.get(type.func.name_hint, [to_attribute(arg, names) for arg in type.args])
+        case FuncType():
+            inputs = [to_attribute(arg, names) for arg in type.arg_types]
+            parameters = [(names or {}).get(p, p.name_hint) for p in type.type_params]
+            return dialect.FuncType.get(inputs, to_attribute(type.ret_type, names), parameters)
+        case RefType():
+            return dialect.RefType(to_attribute(type.value, names))
+        case _:
+            raise MirError(Diagnostic(f"a type is wanted, not {type!r}"))
+
+
+def from_attribute(attribute: Attribute, variables: dict[str, TypeVar] | None = None) -> Type:
+    """The inverse of `to_attribute`; `variables` are the type parameters in sight, which grow by those met."""
+    known = {} if variables is None else variables
+    match attribute:
+        case TensorTypeAttr():
+            shape = [Any() if dim == DYNAMIC_INDEX else dim for dim in attribute.get_shape()]
+            return TensorType(shape, type_to_dtype(attribute.element_type))
+        case TupleTypeAttr():
+            return TupleType([from_attribute(field, known) for field in attribute.types.data])
+        case dialect.TypeVarType():
+            name = attribute.var_name.data
+            return known.setdefault(name, TypeVar(name))
+        case dialect.AdtType():
+            args = [from_attribute(arg, known) for arg in attribute.arguments.data]
+            return TypeCall(GlobalTypeVar(attribute.type_name.data), args)
+        case dialect.FuncType():
+            own = {p.data: TypeVar(p.data) for p in attribute.type_params.data}
+            inner = {**known, **own}
+            inputs = [from_attribute(i, inner) for i in attribute.inputs.data]
+            return FuncType(inputs, from_attribute(attribute.output, inner), list(own.values()))
+        case dialect.RefType():
+            return RefType(from_attribute(attribute.value_type, known))
+        case _:
+            return IncompleteType()

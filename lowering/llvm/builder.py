@@ -294,6 +294,17 @@ class Builder:
         properties: dict[str, Attribute] = {"elem_type": element, "alignment": IntegerAttr(alignment, i64)}
         return self.hoist(llvm.AllocaOp.create(operands=[size], result_types=(PTR,), properties=properties))
 
+    def pointer_slot(self, alignment: int) -> tuple[SSAValue, SSAValue]:
+        """Room on the stack for a pointer, null on entry to the function; and null."""
+        room = self.alloca(PTR, 1, alignment)
+        null = self.hoist(llvm.ZeroOp.create(result_types=(PTR,)))
+        store = llvm.StoreOp(null, room, alignment)
+        store.location = self.location
+        assert self._last_hoisted is not None
+        self.entry.insert_op_after(store, self._last_hoisted)
+        self._last_hoisted = store
+        return room, null
+
 
 def dense_vector(type_: VectorType[Attribute], numbers: Sequence[int | float]) -> DenseIntOrFPElementsAttr:
     """The constant vector of these numbers; one stands for all lanes."""

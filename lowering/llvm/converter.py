@@ -26,7 +26,8 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ...support.diagnostics import error_at, source_position
-from .builder import Builder, Index
+from .builder import PTR, Builder, Index
+from .heap_memory import HeapMemory
 from .memref_value import MemRefValue
 from .types import TypeConverter, is_memref
 
@@ -112,6 +113,7 @@ class Converter(Builder):
         self.blocks: dict[Block, Block] = {}
         self.signature: Signature | None = None
         self.failure: Block | None = None
+        self.heap = HeapMemory()
         self.joins: dict[Operation, Block] = {}
         self.argument_attrs: ArrayAttr[DictionaryAttr] | None = None
         self.function_name = ""
@@ -320,13 +322,17 @@ class Converter(Builder):
         """The function's block that returns the status that it is given."""
         if self.failure is None:
             self.failure = Block(arg_types=[i32])
+        self.heap.exits += 1
         return self.failure
 
     def end_function(self) -> None:
         """Adds the failure block, if anything jumps there."""
         if self.failure is not None:
             assert self.signature is not None
+            slots = self.heap.variables(self)
             self.enter(self.failure)
+            if slots:
+                self.heap.free_all(self, slots, self.declare("free", (PTR,), None))
             self.return_values([self.poison(type_) for type_ in self.signature.results], self.failure.args[0])
 
     def return_values(self, results: Sequence[SSAValue], status: SSAValue | None) -> None:

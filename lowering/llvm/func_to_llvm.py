@@ -30,6 +30,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from ...support.diagnostics import error_at
 from ...support.walk import walk_ops
 from .converter import Converter, HandlerTable, Signature
+from .heap_memory import HeapMemory
 from .memref_value import from_bare_pointer
 from .types import TypeConverter, byte_size, in_memory, is_memref
 
@@ -169,7 +170,7 @@ def convert_func(c: Converter, op: func.FuncOp) -> None:
     new.add_region(Region(entry))
     c.start_function(entry)
     c.values, c.memrefs, c.blocks = {}, {}, {}
-    c.signature, c.failure = signature, None
+    c.signature, c.failure, c.heap = signature, None, HeapMemory()
     c.argument_attrs, c.function_name, c.in_parallel = arg_attrs, name, False
     first = op.body.blocks[0]
     for source, converted in zip(first.args, entry.args, strict=True):

@@ -234,6 +234,7 @@ def convert_alloc(c: Converter, op: memref.AllocOp) -> None:
     name = c.declare("aligned_alloc", (i64, i64), PTR)
     base = c.call(name, (c.i64(alignment), rounded), PTR)
     assert base is not None
+    c.heap.take(base)
     # xDSL's icmp takes integers only.
     address = c.emit(llvm.PtrToIntOp, (base,), i64)
     c.fail_unless(c.icmp("ne", address, c.i64(0)), "out of memory")
@@ -243,7 +244,9 @@ def convert_alloc(c: Converter, op: memref.AllocOp) -> None:
 @TABLE.on(memref.DeallocOp)
 def convert_dealloc(c: Converter, op: memref.DeallocOp) -> None:
     """Gives memory back."""
-    c.call(c.declare("free", (PTR,), None), (c.memref(op.memref).base,), None)
+    base = c.memref(op.memref).base
+    c.call(c.declare("free", (PTR,), None), (base,), None)
+    c.heap.give_back(base, c.block.last_op)
 
 
 @TABLE.on(memref.GlobalOp)

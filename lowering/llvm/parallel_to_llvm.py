@@ -29,6 +29,7 @@ from ...support.walk import walk_ops
 from .builder import NO_WRAP_SIGNED, WRAPS, Index
 from .converter import Converter, HandlerTable, Signature
 from .func_to_llvm import FAILING_OPS
+from .heap_memory import HeapMemory
 from .memref_value import MemRefValue
 from .scf_to_llvm import LOOP_ANNOTATION, MUST_PROGRESS
 from .types import PTR, byte_size
@@ -197,6 +198,7 @@ class ParallelBody:
         c.start_function(entry)
         c.values, c.memrefs, c.blocks = {}, {}, {}
         c.signature, c.failure = Signature(tuple(entry.arg_types), (), True, True), None
+        c.heap = HeapMemory()
         c.argument_attrs = function.properties["arg_attrs"]  # pyright: ignore[reportAttributeAccessIssue]
         c.function_name, c.in_parallel = self.name, True
         self.bind_captures(c, entry)

@@ -1,0 +1,62 @@
+"""Memory from the heap and failed checks: a function that ends early gives back what it has taken.
+
+Each piece of memory that the function frees itself has a variable on the stack, null while nothing is taken. Where a check
+fails all of them are freed (`free` of null does nothing). LLVM makes phis of the variables.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from xdsl.dialects import llvm
+from xdsl.ir import Operation, SSAValue
+
+from .builder import PTR, Builder
+
+_ALIGNMENT = 8
+
+
+@dataclass
+class HeapMemory:
+    """What one function takes from the heap."""
+
+    freed: dict[SSAValue, list[Operation]] = field(default_factory=dict[SSAValue, list[Operation]])
+    """Each piece of memory, with the calls of `free` that give it back."""
+    exits: int = 0
+    """Checks that the function makes, those of its allocations among them."""
+
+    def take(self, memory: SSAValue) -> None:
+        """Notes memory that a call has just given."""
+        self.freed[memory] = []
+
+    def give_back(self, memory: SSAValue, call: Operation | None) -> None:
+        """Notes the `call` that frees `memory`; memory from elsewhere is not the function's to free on failure."""
+        if call is not None and memory in self.freed:
+            self.freed[memory].append(call)
+
+    def variables(self, builder: Builder) -> list[SSAValue]:
+        """The stack's variables to be freed where a check fails; stores to them are added beside allocations and frees.
+
+        None where the only check is an allocation's own.
+        """
+        slots: list[SSAValue] = []
+        for memory, frees in self.freed.items() if self.exits > 1 else ():
+            if not frees:
+                continue
+            slot, null = builder.pointer_slot(_ALIGNMENT)
+            slots.append(slot)
+            _behind(memory.owner, llvm.StoreOp(memory, slot, _ALIGNMENT))
+            for call in frees:
+                _behind(call, llvm.StoreOp(null, slot, _ALIGNMENT))
+        return slots
+
+    def free_all(self, builder: Builder, slots: list[SSAValue], free: str) -> None:
+        """Frees what the variables hold, at the end of the builder's block."""
+        for slot in slots:
+            builder.call(free, (builder.load(slot, PTR, _ALIGNMENT),), None)
+
+
+def _behind(place: object, store: llvm.StoreOp) -> None:
+    assert isinstance(place, Operation) and place.parent is not None
+    store.location = place.location
+    place.parent.insert_op_after(store, place)

@@ -23,7 +23,6 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.dialects.utils import FastMathFlag
 from xdsl.ir import Attribute, Block, Operation, SSAValue
-from xdsl.utils.hints import isa
 
 from ...dialects import vector_ext
 from .values import Index, Ramp
@@ -62,6 +61,7 @@ class Emitter:
         self.block = entry
         self.location: LocationAttr = UNKNOWN_LOC
         self._constants: dict[tuple[Attribute, Attribute], SSAValue] = {}
+        self._integers: dict[tuple[int, Attribute], SSAValue] = {}
         self._last_constant: Operation | None = None
 
     def add(self, op: OpT) -> OpT:
@@ -113,7 +113,15 @@ class Emitter:
 
     def number(self, value: int | float, type_: Attribute) -> SSAValue:
         """`value` in every lane of `type_`, integers modulo the width."""
-        if isa(type_, VectorType[Attribute]):
+        if not isinstance(value, int):  # 0.0 and -0.0 are one key
+            return self._number(value, type_)
+        known = self._integers.get((value, type_))
+        if known is None:
+            known = self._integers[value, type_] = self._number(value, type_)
+        return known
+
+    def _number(self, value: int | float, type_: Attribute) -> SSAValue:
+        if isinstance(type_, VectorType):
             element = type_.element_type
             data = [_wrapped(int(value), element)] if isinstance(element, IntegerType | IndexType) else [float(value)]
             return self.constant_attr(dense(type_, data), type_)
@@ -237,7 +245,7 @@ class Emitter:
 
     def cast_index(self, value: SSAValue, type_: Attribute, signed: bool = True) -> SSAValue:
         """An integer to `index` or back, scalar or vector."""
-        if isa(type_, VectorType[Attribute]):
+        if isinstance(type_, VectorType):
             return self.add(vector_ext.CastOp("index_cast" if signed else "index_castui", value, type_)).result
         if not signed and isinstance(value.type, IntegerType) and value.type.width.data < 64:
             value = self.emit(arith.ExtUIOp, (value,), i64)

@@ -47,6 +47,22 @@ _annotation(
     source=ARXIV.format("1604.06174"),
 )
 _annotation(
+    "annotation.cast_hint",
+    "The value may be held in another dtype.",
+    attr("dtype", None, "str", printed=True),
+    source=TVM.format("annotation.stop_fusion"),
+)
+_annotation(
+    "annotation.bitpack_start",
+    "Here the part whose tensors are packed begins.",
+    source=TVM.format("annotation.stop_fusion"),
+)
+_annotation(
+    "annotation.bitpack_end",
+    "Here the part whose tensors are packed ends.",
+    source=TVM.format("annotation.stop_fusion"),
+)
+_annotation(
     "annotation.compiler_begin",
     "Here the part for an external compiler begins.",
     _COMPILER,

@@ -28,3 +28,15 @@ case(
     ),
     lambda a, storage, offset, shape: np.frombuffer(bytes(range(8, 20)), np.float32),
 )
+case("annotation.bitpack_start annotation.bitpack_end", use(array(dtypes=ALL)), lambda a, x: x)
+case("annotation.cast_hint", use(array(), dtype="float16"), lambda a, x: x)
+case(
+    "vm.shape_of",
+    use(array(), dtype=st.sampled_from(("int32", "int64"))),
+    lambda a, x: np.array(list(x.shape), a.dtype),
+)
+case(
+    "vm.reshape_tensor",
+    use(array((2, 3)), st.just(np.array([3, 2], np.int64)), newshape=st.just((3, 2))),
+    lambda a, x, shape: np.array([[x[0, 0], x[0, 1]], [x[0, 2], x[1, 0]], [x[1, 1], x[1, 2]]]),
+)

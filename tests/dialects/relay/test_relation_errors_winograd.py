@@ -1,0 +1,29 @@
+"""What Winograd convolutions and the virtual machine's operators say of uses that do not fit."""
+
+from __future__ import annotations
+
+import pytest
+from test_relation_errors import test_message as check_message
+
+CONV = "nn.contrib_conv2d_winograd_without_weight_transform"
+
+ERRORS = [
+    ("nn.contrib_conv2d_winograd_weight_transform", {"tile_size": 4}, "2,2,1,1", "nn.contrib_conv2d_winograd_weight_transform: tile_size=4 and a kernel of [1, 1] have no transform"),
+    ("nn.contrib_conv2d_winograd_weight_transform", {"tile_size": 4}, "2,2,-1,3", "'weight' (Tensor[(2, 2, ?, 3), float32]) must have a kernel of known size"),
+    (CONV, {"tile_size": 2, "data_layout": "NHWC"}, "1,2,5,5 4,4,2,2", f"{CONV}: data_layout and out_layout must be NCHW"),
+    (CONV, {"tile_size": 2, "strides": (2, 2)}, "1,2,5,5 4,4,2,2", f"{CONV}: strides, dilation and groups must be 1"),
+    (CONV, {"tile_size": 2}, "1,2,5,5 4,4,2,2", f"{CONV}: channels and kernel_size must be given; the weight does not tell them"),
+    (CONV, {"tile_size": 2, "channels": 2, "kernel_size": (3, 3)}, "1,2,5,5 4,4,2,3", "argument weight is Tensor[(4, 4, 2, 3), float32], not Tensor[(4, 4, 2, 2), float32]"),
+    (CONV, {"tile_size": 2, "channels": 2, "kernel_size": (3, 3)}, "1,2,2,5 4,4,2,2", f"{CONV}: the window is larger than 'data' (Tensor[(1, 2, 2, 5), float32]) with its padding"),
+    ("vm.reshape_tensor", {"newshape": (3, 2)}, "2,3 3:int64", "vm.reshape_tensor: 'shape' (Tensor[(3), int64]) must have a number for each of the 2 dimensions of newshape"),
+    ("vm.reshape_tensor", {"newshape": (4, 2)}, "2,3 2:int64", "vm.reshape_tensor: 'data' (Tensor[(2, 3), float32]) has 6 elements, newshape=[4, 2] has 8"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "attrs", "types", "message"), ERRORS)
+def test_winograd(name: str, attrs: dict[str, object], types: str, message: str) -> None:
+    if "-1" in types:
+        from xdsl.dialects.builtin import DYNAMIC_INDEX
+
+        types = types.replace("-1", str(DYNAMIC_INDEX))
+    check_message(name, attrs, types, message)

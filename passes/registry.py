@@ -49,6 +49,7 @@ PASSES: tuple[Entry, ...] = (
     Entry("fast-math", "relay/fast_math.mir", "exp, tanh, erf and softmax by their fast approximations"),
     Entry("div-to-mul", "relay/div_to_mul.mir", "division by a constant to multiplication by its inverse"),
     Entry("simplify-inference", "relay/simplify_inference.mir", "normalizations and dropout to what inference computes"),
+    Entry("simplify-expr", "relay/simplify_expr.mir", "algebra: identities, constants, reshapes, transposes, casts"),
     Entry("canonicalize-ops", "relay/canonicalize_ops.mir", "bias_add to expand_dims and a broadcasting add"),
     Entry("flatten-atrous-conv", "relay/flatten_atrous_conv.mir", "space_to_batch, conv, batch_to_space to one dilated conv"),
     Entry("fold-explicit-padding", "relay/fold_explicit_padding.mir", "padding by zeros into convolutions and pooling"),
@@ -61,6 +62,7 @@ PASSES: tuple[Entry, ...] = (
         "passes.relay.dynamic_to_static:DynamicToStatic",
         "give operators of computed shape their shape where it is known",
     ),
+    Entry("fold-constant", "passes.relay.fold_constant:FoldConstant", "compute what depends on constants alone"),
     Entry("fuse-ops", "passes.relay.fuse_ops:FuseOps", "group operators into Primitive functions, one kernel each"),
     Entry(
         "remove-unused-functions",
@@ -105,6 +107,11 @@ PASSES: tuple[Entry, ...] = (
         "first-order-gradient",
         "passes.relay.first_order_gradient:FirstOrderGradient",
         "make each function give the gradients of its parameters, too",
+    ),
+    Entry(
+        "partial-evaluate",
+        "passes.relay.partial_evaluate:PartialEvaluate",
+        "compute what is known of values, and follow calls of known functions",
     ),
     # TIR.
     Entry("verify-tir", "passes.tir.verify_tir:VerifyTIR", "check the rules that span a whole prim_func"),

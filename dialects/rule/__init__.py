@@ -7,6 +7,7 @@ pattern op gives is "the value that was matched here", what a build op gives is 
 
 from xdsl.ir import Dialect
 
+from . import relay_functions as relay_functions
 from .functions import FUNCTIONS, Function, named_function
 from .ops import (
     AnyOp,

@@ -58,7 +58,7 @@ def _syntax_error(source: Source, tokens: Tokens, failed: int, parser: Parser) -
     expected = {kind for state in parser.settling() for kind in parser.table.expected(state)}
     open_at = _open_bracket(tokens.kinds, failed)
     ends_side = kind in ("FATARROW", "WHERE") and open_at is not None and tokens.kinds[open_at] != "LBRACE"
-    if ends_side or kind in _CLOSE and (open_at is None or tokens.kinds[open_at] != _CLOSE[kind]):
+    if ends_side or (kind in _CLOSE and (open_at is None or tokens.kinds[open_at] != _CLOSE[kind])):
         if open_at is None:
             return error_at(location, f"this '{word}' closes nothing", "remove it, or open the bracket before")
         return error_at(

@@ -28,6 +28,7 @@ LINEAR = [
     "eta-expand{expand-constructor=true expand-global-var=true}",
     "split-args{max-function-args=3}",
     "first-order-gradient",
+    "partial-evaluate",
 ]
 
 ONCE = ("first-order-gradient",)

@@ -149,6 +149,7 @@ class _DynamicOutput:
 
     def __init__(self, shape: tuple[int, ...], dtype: np.dtype[np.generic]):
         self.shape, self.dtype = shape, dtype
+        self._last = _Output((0,), dtype)
 
     def take(self) -> Array:
         """A place for the address."""
@@ -159,7 +160,11 @@ class _DynamicOutput:
         count = 1 + self.shape.count(DYNAMIC_INDEX)
         data, *sizes = (ctypes.c_uint64 * count).from_address(int(place[0]))
         extents = iter(sizes)
-        result = np.empty([next(extents) if e == DYNAMIC_INDEX else e for e in self.shape], self.dtype)
+        shape = tuple(next(extents) if e == DYNAMIC_INDEX else e for e in self.shape)
+        last = self._last
+        if last.shape != shape:
+            last = self._last = _Output(shape, self.dtype)
+        result = last.take()
         ctypes.memmove(address_of(result), data, result.nbytes)
         return result
 

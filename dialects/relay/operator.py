@@ -32,7 +32,7 @@ from ...support.words import counted
 from .types import UNKNOWN
 
 if TYPE_CHECKING:
-    from ..te.builder import Tensor
+    from ..te.builder import Expr, Tensor
     from .gradient import Gradient
     from .operators.sizes import ResultShapes
 
@@ -247,6 +247,18 @@ Meaning: TypeAlias = """(
 
 
 @dataclass(frozen=True)
+class Large:
+    """Another compute, which pays where a size that is known only at run time is `least` or more.
+
+    `size` gives that size from the input tensors, None where the compute does not serve them.
+    """
+
+    least: int
+    size: Callable[[Sequence[Tensor]], int | Expr | None]
+    compute: Compute
+
+
+@dataclass(frozen=True)
 class Operator:
     """One operator of Relay, whole.
 
@@ -254,7 +266,7 @@ class Operator:
     (attributes, arrays…) to an array or a tuple of arrays, a tuple argument being passed as a tuple of arrays.
     `compute` is None for the few operators that are no tensor expressions. Where the shape of a result depends on what
     the inputs hold, or something must hold of sizes known only at run time, `extents` says so (TVM's FShapeFunc); else the
-    shapes are those of what `compute` gives. `stateful` operators are neither merged nor
+    shapes are those of what `compute` gives. `large` is another compute for large sizes of run time. `stateful` operators are neither merged nor
     dropped nor reordered; the arguments of `commutative` ones may be exchanged. `source` points to the definition's documentation.
     """
 
@@ -265,6 +277,7 @@ class Operator:
     numpy: Meaning
     compute: Compute | None = None
     extents: Extents | None = None
+    large: Large | None = None
     attributes: tuple[AttrSpec, ...] = ()
     doc: str = ""
     source: str = ""

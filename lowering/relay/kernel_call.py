@@ -12,9 +12,9 @@ from xdsl.ir import SSAValue
 from ...dialects.relay import ir as relay
 from ...dialects.relay.text import global_text
 from ..tir.signature import BufferParam, KernelSignature
-from .extents import Extent, Sizing
+from .extents import Extent, Predicate, Sizing
 from .leaves import WORD, BoxLeaf, DynamicTensorLeaf, TensorLeaf, leaves_of
-from .shape_function import Check, ShapeFunction
+from .shape_function import Check, ShapeFunction, Variant
 
 if TYPE_CHECKING:
     from .function_lowering import FunctionLowering
@@ -57,6 +57,7 @@ def call_kernel(f: FunctionLowering, op: relay.CallTirOp) -> None:
     shown = global_text(kernel.name) if kernel.shape is None else kernel.shape.operator
     symbols = _input_symbols(sizing, params, inputs, shown, op)
     computed = [] if kernel.shape is None else _computed(f, kernel.shape, inputs, symbols, op)
+    variant = None if kernel.shape is None else kernel.shape.variant
     results: list[SSAValue] = []
     data: list[SSAValue] = []
     for k, (leaf, param) in enumerate(zip(leaves, params[len(inputs) :], strict=True)):
@@ -76,8 +77,24 @@ def call_kernel(f: FunctionLowering, op: relay.CallTirOp) -> None:
         data.append(target)
         results.append(target if isinstance(leaf, TensorLeaf) else sizing.descriptor(leaf, target, shape))
     sizes = [sizing.value(symbols[name]) for name in kernel.signature.symbols]
-    _call(f, kernel, [*(t.data for t in inputs), *data, *sizes])
+    arguments = [*(t.data for t in inputs), *data, *sizes]
+    if variant is None:
+        _call(f, kernel, arguments)
+    else:
+        _choose(f, kernel, variant, sizing.value(symbols[variant.symbol]), arguments)
     f.values[op.result] = results
+
+
+def _choose(f: FunctionLowering, kernel: Kernel, variant: Variant, size: SSAValue, arguments: Sequence[SSAValue]) -> None:
+    """Calls the kernel, or its variant for large sizes."""
+    emit = f.emit
+    large, small, done = emit.new_block(), emit.new_block(), emit.new_block()
+    emit.branch_if(emit.compare(size, emit.int(variant.least), Predicate("uge")), large, small)
+    for start, chosen in ((large, f.unit.kernels[variant.name]), (small, kernel)):
+        emit.block = start
+        _call(f, chosen, arguments)
+        emit.branch(done)
+    emit.block = done
 
 
 def _tensors(f: FunctionLowering, sizing: Sizing, value: SSAValue) -> list[_Tensor]:
@@ -115,6 +132,8 @@ def _computed(
     op: relay.CallTirOp,
 ) -> list[Extent]:
     """Calls the shape function and makes its checks; the sizes of the results."""
+    if shape.name is None:
+        return []
     sizing = Sizing(f)
     kernel = f.unit.kernels[shape.name]
     signature = kernel.signature

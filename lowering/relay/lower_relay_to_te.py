@@ -52,10 +52,7 @@ class _Kernels:
             name = self.by_structure[key] = self._fresh_name(function)
             from .te_kernel import te_kernel
 
-            kernel = te_kernel(function, name)
-            self.module.body.block.add_ops(
-                [kernel.function] if kernel.shape is None else [kernel.function, kernel.shape]
-            )
+            self.module.body.block.add_ops(te_kernel(function, name))
         return name
 
     def _fresh_name(self, function: relay.FnOp) -> str:

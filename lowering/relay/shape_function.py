@@ -5,17 +5,17 @@ come from the inputs; those of its results, and the two sides of every check tha
 by the shape function `NAME_shape` (TVM's FShapeFunc), which takes the kernel's inputs and writes one int64 for each.
 
 The kernel's attribute `mirstack.shape` says so as data: `function` names the shape function, `operator` what the messages
-call the kernel, and `checks` lists what is compared. The numbers come in this order: each size of the results that no input
+call the kernel, and `checks` lists what is compared; `variant` names a kernel for large sizes. The numbers come in this order: each size of the results that no input
 gives, as it first occurs in their shapes; then the two sides of each check.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast, get_args
 
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, StringAttr, i64
 from xdsl.ir import Attribute, Operation
 
 from ...dialects.relay.operators.sizes import ResultShapes, Rule
@@ -37,19 +37,34 @@ class Check:
 
 
 @dataclass(frozen=True)
-class ShapeFunction:
-    """The attribute `mirstack.shape`."""
+class Variant:
+    """A kernel that takes the place of another where its size `symbol` is `least` or more."""
 
     name: str
+    symbol: str
+    least: int
+
+
+@dataclass(frozen=True)
+class ShapeFunction:
+    """The attribute `mirstack.shape`. `name` is None where there is nothing to compute before the kernel runs."""
+
+    name: str | None
     operator: str
     checks: tuple[Check, ...]
+    variant: Variant | None = None
 
     def to_attr(self) -> DictionaryAttr:
         """As a builtin attribute."""
         checks = [ArrayAttr([StringAttr(c.rule), StringAttr(c.message)]) for c in self.checks]
-        return DictionaryAttr(
-            {"function": StringAttr(self.name), "operator": StringAttr(self.operator), "checks": ArrayAttr(checks)}
-        )
+        entries: dict[str, Attribute] = {"operator": StringAttr(self.operator), "checks": ArrayAttr(checks)}
+        if self.name is not None:
+            entries["function"] = StringAttr(self.name)
+        if self.variant is not None:
+            entries["variant"] = StringAttr(self.variant.name)
+            entries["symbol"] = StringAttr(self.variant.symbol)
+            entries["least"] = IntegerAttr(self.variant.least, i64)
+        return DictionaryAttr(entries)
 
     @staticmethod
     def of(op: Operation) -> ShapeFunction | None:
@@ -67,15 +82,22 @@ class ShapeFunction:
             parts = [p.data for p in item.data if isinstance(p, StringAttr)] if isinstance(item, ArrayAttr) else []
             if len(parts) == 2 and parts[0] in get_args(Rule):
                 checks.append(Check(cast("Rule", parts[0]), parts[1]))
-        if not isinstance(name, StringAttr) or not isinstance(operator, StringAttr):
-            raise error_at(op, f"{SHAPE} needs 'function' and 'operator', two strings")
-        return ShapeFunction(name.data, operator.data, tuple(checks))
+        if not isinstance(operator, StringAttr):
+            raise error_at(op, f"{SHAPE} needs 'operator', a string")
+        variant, symbol, least = (data.get(key) for key in ("variant", "symbol", "least"))
+        chosen: Variant | None = None
+        if isinstance(variant, StringAttr) and isinstance(symbol, StringAttr) and isinstance(least, IntegerAttr):
+            chosen = Variant(variant.data, symbol.data, least.value.data)
+        return ShapeFunction(
+            name.data if isinstance(name, StringAttr) else None, operator.data, tuple(checks), chosen
+        )
 
 
 class Sizes:
     """The symbolic sizes of one kernel while its TE function is made."""
 
-    def __init__(self) -> None:
+    def __init__(self, taken: Container[str] = ()) -> None:
+        self._taken = taken
         self.checks: list[tuple[Check, Expr, Expr]] = []
         self._inputs: set[Expr] = set()
         self._values: dict[Expr, Expr] = {}
@@ -83,9 +105,13 @@ class Sizes:
 
     def input_size(self) -> Var:
         """The size of a further `?` of an input."""
-        size = te.size_var(f"n{len(self._inputs)}")
+        size = te.size_var(self._name("n", len(self._inputs)))
         self._inputs.add(size)
         return size
+
+    def is_input(self, size: object) -> bool:
+        """Whether a size is that of an input's `?`."""
+        return isinstance(size, Var) and size in self._inputs
 
     def define(self, operator: str, tensors: Sequence[Tensor], results: ResultShapes) -> None:
         """The free sizes in the tensors' shapes are what `results` says, and what that requires is checked."""
@@ -119,7 +145,14 @@ class Sizes:
             _set_dims(tensor, tuple(dims))
         for number, size in enumerate(self._values):
             assert isinstance(size, Var)
-            size.name = f"m{number}"
+            size.name = self._name("m", number)
+
+    def _name(self, letter: str, number: int) -> str:
+        """A name that no parameter has."""
+        name = f"{letter}{number}"
+        while name in self._taken:
+            name += "_"
+        return name
 
     def shape_function(self, name: str, inputs: Sequence[Tensor], results: Sequence[Tensor]) -> FuncOp | None:
         """The TE function that computes the results' sizes and both sides of the checks; None where there are none."""

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, DictionaryAttr, TensorType, TupleType
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects.relay import ir as relay
 from ...dialects.relay.infer.open_checks import Place, open_checks
@@ -24,7 +24,7 @@ from ...support.diagnostics import error_at
 from ..tir.signature import SHAPE
 from .leaves import leaves_of
 from .reads import check_reads
-from .shape_function import ShapeFunction, Sizes
+from .shape_function import ShapeFunction, Sizes, Variant
 
 
 class Number(Tensor):
@@ -39,67 +39,120 @@ class Number(Tensor):
         return self.number
 
 
-@dataclass(frozen=True)
-class Kernel:
-    """The `te.func` of a Primitive function: its inputs' leaves, then its outputs' leaves as parameters. `shape` is its
-    shape function, where it needs one."""
+def te_kernel(function: relay.FnOp, name: str) -> list[te_ops.FuncOp]:
+    """The kernel called `name` of a Primitive function, and what belongs to it.
 
-    function: te_ops.FuncOp
-    shape: te_ops.FuncOp | None
-
-
-def te_kernel(function: relay.FnOp, name: str) -> Kernel:
-    """The kernel called `name` of a Primitive function. Raises MirError for an operator that is no tensor expression."""
-    values: dict[SSAValue, Sequence[Tensor]] = {}
-    inputs: list[Tensor] = []
-    sizes = Sizes()
-    for param, param_name in zip(function.params, function.param_names.data, strict=True):
-        leaves_of(param.type, param)  # what native code cannot hold is refused here, at the parameter
-        leaves = tensor_leaves(param.type)
-        tensors = [
-            te.placeholder(
-                _shape(leaf, sizes),
-                type_to_dtype(leaf.element_type),
-                param_name.data + (f"_{k}" if len(leaves) > 1 else ""),
-            )
-            for k, leaf in enumerate(leaves)
-        ]
-        inputs += tensors
-        values[param] = tensors
-    outputs: Sequence[Tensor] = ()
-    for op in function.body.block.ops:
-        with te.location_scope(op.location):
-            match op:
-                case OperatorOp():
-                    values[op.result] = _operator(op, values, sizes)
-                case relay.ConstantOp():
-                    values[op.result] = [_scalar(op)]
-                case relay.TupleOp():
-                    values[op.result] = [tensor for field in op.fields for tensor in values[field]]
-                case relay.TupleGetItemOp():
-                    values[op.result] = _projection(op, values)
-                case relay.LetOp():
-                    values[op.result] = values[op.value]
-                case _:
-                    assert isinstance(op, relay.ReturnOp)
-                    outputs = values[op.value]
+    The first `te.func` has the inputs' leaves, then the outputs' leaves as parameters; it may be followed by its variant
+    for large sizes and by its shape function. Raises MirError for an operator that is no tensor expression.
+    """
+    kernel = _Kernel(function)
+    operators = [op.OPERATOR.name for op in function.body.block.ops if isinstance(op, OperatorOp)]
+    shown = operators[0] if len(operators) == 1 else name
     with te.location_scope(function.location):
-        distinct: list[Tensor] = []
-        for tensor in outputs:
-            known = any(tensor is other for other in (*inputs, *distinct)) or isinstance(tensor, Number)
-            distinct.append(te.compute(tensor.shape, tensor, name="identity") if known else tensor)
-        sizes.name_results(distinct)
-        lowered = te.func(name, [*inputs, *distinct])
-        shape = sizes.shape_function(f"{name}_shape", inputs, distinct)
-    lowered.location = function.location
+        result = [te.func(name, kernel.params)]
+        shape = kernel.sizes.shape_function(f"{name}_shape", kernel.inputs, kernel.results)
+        variant: Variant | None = None
+        if kernel.large is not None:
+            variant = Variant(f"{name}_large", kernel.large.symbol, kernel.large.least)
+            result.append(te.func(variant.name, _Kernel(function, large=True).params))
     if shape is not None:
-        shape.location = function.location
-        operators = [op.OPERATOR.name for op in function.body.block.ops if isinstance(op, OperatorOp)]
-        described = ShapeFunction(
-            shape.sym_name.data, operators[0] if len(operators) == 1 else name, tuple(c for c, *_ in sizes.checks)
-        )
-        lowered.attrs = DictionaryAttr({**lowered.attrs.data, SHAPE: described.to_attr()})
-    return Kernel(lowered, shape)
+        result.append(shape)
+    for each in result:
+        each.location = function.location
+    if shape is not None or variant is not None:
+        shape_name = None if shape is None else shape.sym_name.data
+        described = ShapeFunction(shape_name, shown, tuple(c for c, *_ in kernel.sizes.checks), variant)
+        result[0].attrs = DictionaryAttr({**result[0].attrs.data, SHAPE: described.to_attr()})
+    return result
+
+
+@dataclass(frozen=True)
+class _Large:
+    """That a kernel's operator has a compute for large sizes: for `least` or more of the size `symbol`."""
+
+    symbol: str
+    least: int
+
+
+class _Kernel:
+    """The tensors of a Primitive function, by its operators' computes, or with `large` those for large sizes."""
+
+    def __init__(self, function: relay.FnOp, large: bool = False):
+        self.use_large = large
+        self.large: _Large | None = None
+        self.values: dict[SSAValue, Sequence[Tensor]] = {}
+        self.inputs: list[Tensor] = []
+        self.results: list[Tensor] = []
+        self.sizes = Sizes({n.data for n in function.param_names.data})
+        for param, name in zip(function.params, function.param_names.data, strict=True):
+            leaves_of(param.type, param)  # what native code cannot hold is refused here, at the parameter
+            leaves = tensor_leaves(param.type)
+            names = [name.data + (f"_{k}" if len(leaves) > 1 else "") for k in range(len(leaves))]
+            tensors = [
+                te.placeholder(self._shape(leaf), type_to_dtype(leaf.element_type), leaf_name)
+                for leaf, leaf_name in zip(leaves, names, strict=True)
+            ]
+            self.inputs += tensors
+            self.values[param] = tensors
+        for op in function.body.block.ops:
+            with te.location_scope(op.location):
+                self._visit(op)
+
+    @property
+    def params(self) -> list[Tensor]:
+        """The parameters of the TE function."""
+        return [*self.inputs, *self.results]
+
+    def _shape(self, type: TensorType[Attribute]) -> tuple[int | Expr, ...]:
+        return tuple(self.sizes.input_size() if extent == DYNAMIC_INDEX else extent for extent in type.get_shape())
+
+    def _visit(self, op: Operation) -> None:
+        values = self.values
+        match op:
+            case OperatorOp():
+                values[op.result] = self._operator(op)
+            case relay.ConstantOp():
+                values[op.result] = [_scalar(op)]
+            case relay.TupleOp():
+                values[op.result] = [tensor for field in op.fields for tensor in values[field]]
+            case relay.TupleGetItemOp():
+                values[op.result] = _projection(op, values)
+            case relay.LetOp():
+                values[op.result] = values[op.value]
+            case _:
+                assert isinstance(op, relay.ReturnOp)
+                for tensor in values[op.value]:
+                    known = isinstance(tensor, Number) or any(tensor is other for other in self.params)
+                    self.results.append(te.compute(tensor.shape, tensor, name="identity") if known else tensor)
+                self.sizes.name_results(self.results)
+
+    def _operator(self, op: OperatorOp) -> Sequence[Tensor]:
+        operator, attrs = op.OPERATOR, op.attrs()
+        compute = operator.compute
+        if compute is None:
+            raise error_at(
+                op,
+                f"{operator.name} has no tensor expression, so it cannot be compiled",
+                "run it with `--target interp`",
+            )
+        arguments = [tensor for argument in op.args for tensor in self.values[argument]]
+        if operator.large is not None and self.sizes.is_input(size := operator.large.size(arguments)):
+            assert isinstance(size, te.Var)
+            self.large = _Large(size.name, operator.large.least)
+            if self.use_large:
+                compute = operator.large.compute
+
+        def size_of(side: Place | int) -> int | Expr:
+            return arguments[side.leaf].dims[side.axis] if isinstance(side, Place) else side
+
+        for check in open_checks(op):
+            rule = "stretch" if check.stretches else "equal"
+            self.sizes.check(rule, size_of(check.left), size_of(check.right), check.message)
+        results = compute(attrs, arguments, op.result.type)
+        if operator.extents is not None and not all(map(_is_static, (*arguments, *results))):
+            self.sizes.define(operator.name, results, operator.extents(attrs, arguments, op.result.type))
+        check_reads(operator.name, _names(op, self.values), results, self.sizes)
+        return results
 
 
 def tensor_leaves(type: Attribute) -> list[TensorType[Attribute]]:
@@ -111,33 +164,6 @@ def tensor_leaves(type: Attribute) -> list[TensorType[Attribute]]:
             return [leaf for field in type.types.data for leaf in tensor_leaves(field)]
         case _:
             raise error_at(None, f"a kernel takes tensors, not {type}")
-
-
-def _shape(type: TensorType[Attribute], sizes: Sizes) -> tuple[int | Expr, ...]:
-    return tuple(sizes.input_size() if extent == DYNAMIC_INDEX else extent for extent in type.get_shape())
-
-
-def _operator(op: OperatorOp, values: dict[SSAValue, Sequence[Tensor]], sizes: Sizes) -> Sequence[Tensor]:
-    operator = op.OPERATOR
-    if operator.compute is None:
-        raise error_at(
-            op,
-            f"{operator.name} has no tensor expression, so it cannot be compiled",
-            "run it with `--target interp`",
-        )
-    arguments = [tensor for argument in op.args for tensor in values[argument]]
-
-    def size_of(side: Place | int) -> int | Expr:
-        return arguments[side.leaf].dims[side.axis] if isinstance(side, Place) else side
-
-    for check in open_checks(op):
-        sizes.check("stretch" if check.stretches else "equal", size_of(check.left), size_of(check.right), check.message)
-    attrs = op.attrs()
-    results = operator.compute(attrs, arguments, op.result.type)
-    if operator.extents is not None and not all(map(_is_static, (*arguments, *results))):
-        sizes.define(operator.name, results, operator.extents(attrs, arguments, op.result.type))
-    check_reads(operator.name, _names(op, values), results, sizes)
-    return results
 
 
 def _names(op: OperatorOp, values: dict[SSAValue, Sequence[Tensor]]) -> dict[Tensor, str]:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from xdsl.ir import Attribute
 
-from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
-from .computes import Dim, is_one
+from ..operator import Attrs, Large, Operator, OpPattern, Relation, attr, register
+from .computes import Dim, broadcast_dims, constant, is_one
 from .meanings import Array, matmul, numpy_type
 from .relations import (
     ANY,
@@ -79,11 +79,37 @@ def _te_matmul(x: Tensor, w: Tensor, dtype: str | None, transpose_a: bool, trans
     return te.compute((*outer, units), body, name=f"T_matmul_{'NT'[transpose_a]}{'NT'[transpose_b]}")
 
 
+ROWS = 8
+"""Rows of an unknown number that are computed together."""
+
+
+def _by_blocks(attrs: Attrs, xs: Sequence[Tensor], out: Attribute) -> Sequence[Tensor]:
+    """`nn.dense` of an unknown number of rows, in blocks of ROWS; those past the end repeat the last row."""
+    x, w = xs
+    rows, inner = x.dims
+    blocks = te.floordiv(rows + (ROWS - 1), ROWS)
+
+    def padded(b: Expr, i: Expr, k: Expr) -> Expr:
+        return x(te.min(b * ROWS + i, rows - 1), k)
+
+    def crop(i: Expr, j: Expr) -> Expr:
+        return whole(te.floordiv(i, ROWS), te.floormod(i, ROWS), j)
+
+    blocked = te.compute((blocks, ROWS, inner), padded, name="T_matmul_rows")
+    whole = _te_matmul(blocked, w, attrs.out_dtype, False, True)
+    return [te.compute((rows, whole.shape[-1]), crop, name="T_matmul_crop")]
+
+
+def _rows(xs: Sequence[Tensor]) -> Dim | None:
+    return xs[0].shape[0] if len(xs[0].shape) == 2 else None
+
+
 register(
     Operator(
         "nn.dense", ("data", "weight"), lambda rel: matmul_relation(rel, False, True), OpPattern.OUT_ELEMWISE_FUSABLE,
         numpy=lambda attrs, x, w: _matmul_numpy(x, w, attrs.out_dtype, False, True),
         compute=lambda attrs, xs, out: [_te_matmul(xs[0], xs[1], attrs.out_dtype, False, True)],
+        large=Large(2 * ROWS, _rows, _by_blocks),
         attributes=(UNITS, OUT_DTYPE),
         doc="data · weightᵀ over the last axes: data (…, k), weight (units, k), result (…, units).",
         source=TVM_NN.format("dense"),
@@ -140,18 +166,21 @@ def _te_batch_matmul(attrs: Attrs, x: Tensor, y: Tensor) -> Tensor:
     k = te.reduce_axis((0, x.shape[inner]), name="k")
 
     def body(b: Expr, i: Expr, j: Expr) -> Expr:
-        p, q = (_batch_index(t.shape[0], b, batch) for t in (x, y))
+        p, q = (_batch_index(b, t.shape[0], batch) for t in (x, y))
         left = x(p, k, i) if attrs.transpose_a else x(p, i, k)
         right = y(q, j, k) if attrs.transpose_b else y(q, k, j)
         return te.sum(left.astype(dtype) * right.astype(dtype), axis=k)
 
-    batch = y.shape[0] if is_one(x.shape[0]) else x.shape[0]
+    (batch,) = broadcast_dims([x.shape[:1], y.shape[:1]])
     name = f"T_batch_matmul_{'NT'[attrs.transpose_a]}{'NT'[attrs.transpose_b]}"
     return te.compute((batch, x.shape[rows], y.shape[columns]), body, name=name)
 
 
-def _batch_index(own: Dim, index: Expr, batch: Dim) -> Any:
-    return 0 if is_one(own) and not is_one(batch) else index
+def _batch_index(b: Expr, own: Dim, batch: Dim) -> Any:
+    """The matrix of a batch of `own` that stands for b of `batch`: `own` is 1 or as many."""
+    if own is batch or is_one(batch) or constant(own) not in (None, 1):
+        return b
+    return 0 if is_one(own) else te.min(b, own - 1)
 
 
 register(

@@ -404,12 +404,16 @@ def _clipped(ends: Ends, domain: Ends, analyzer: Analyzer) -> Ends:
     return low, high
 
 
+FROM_DTYPE = 1 << 30
+"""A bound from here on says only of what dtype a symbolic size is: a loop must not run so far."""
+
+
 def _const_count(ends: Ends, analyzer: Analyzer) -> Expr:
     """How many values a range has: a number where there is an upper bound of it."""
     count = analyzer.simplify(ends[1] - ends[0] + 1)
     if count.value is None:
         bound = analyzer.const_int_bound(count)
-        if 0 < bound.max_value < 1 << 62:
+        if 0 < bound.max_value < FROM_DTYPE:
             return Expr((), bound.max_value)
     return count
 

@@ -12,7 +12,7 @@ from xdsl.rewriter import Rewriter
 
 from ....dialects import tir
 from ....dialects.tir.analysis import INF, Analyzer, Expr, symbol
-from ....dialects.tir.analysis.expr import Atom, as_expr, substitute
+from ....dialects.tir.analysis.expr import Atom, as_expr, free_vars, substitute
 from ....dialects.tir.buffer import AccessOp
 from ....support.words import counted
 from ...tir.rewriting import builder_before, erase_if_dead, set_indices
@@ -49,18 +49,20 @@ def transform_layout(
     name = tir.buffer_name(target)
     type_ = target.type
     assert isinstance(type_, tir.BufferType)
-    shape = type_.static_shape
-    if shape is None:
-        raise refuse(block, f"transform_layout: buffer '{name}' has a symbolic shape", "give it numbers")
     owner = target.owner
     if isinstance(owner, tir.BufferOp) and (owner.stride_dims.data or owner.source is not None):
         raise refuse(block, f"transform_layout: buffer '{name}' has strides, or lies in another buffer's memory")
-    symbols, results = _evaluate(block, index_map, len(shape))
+    symbols, results = _evaluate(block, index_map, type_.rank)
+    whole = _kept_whole(block, name, type_, symbols, results)
+    extents = {s: d.value.data for s, d in zip(symbols, type_.shape.data, strict=True) if isinstance(d, IntegerAttr)}
+    shape = list(extents.values())
     analyzer = Analyzer()
-    for variable, extent in zip(symbols, shape, strict=True):
+    for variable, extent in extents.items():
         analyzer.bind(variable, 0, extent)
     new_shape: list[int] = []
     for k, e in enumerate(results):
+        if e in whole:
+            continue
         bound = analyzer.const_int_bound(e)
         if bound.min_value != 0 or bound.max_value >= INF:
             raise refuse(
@@ -70,7 +72,9 @@ def transform_layout(
             )
         new_shape.append(bound.max_value + 1)
     if not assume_injective_transform:
-        found = analyzer.detect_iter_map(results, {s: (0, e) for s, e in zip(symbols, shape, strict=True)})
+        found = analyzer.detect_iter_map(
+            [e for e in results if e not in whole], {s: (0, e) for s, e in extents.items()}
+        )
         if not found or prod(new_shape) < prod(shape):
             reason = found.errors[0] if not found else "two elements would share a place"
             raise refuse(
@@ -83,7 +87,8 @@ def transform_layout(
             "pad the buffer to a multiple first (pad_einsum)",
         )
     accesses = _accesses(target)
-    dims = [IntegerAttr(e, _dim_type(type_)) for e in new_shape]
+    known = iter(new_shape)
+    dims = [tir.types.DYNAMIC if e in whole else IntegerAttr(next(known), _dim_type(type_)) for e in results]
     new_type = tir.BufferType(ArrayAttr(dims), type_.dtype, type_.scope)
     _retyped(target, new_type)
     touched: dict[tir.BlockOp, None] = {}
@@ -91,6 +96,22 @@ def transform_layout(
         _follow(access, symbols, results, touched)
     for each in touched:
         declare_access(each)
+
+
+def _kept_whole(
+    block: tir.BlockOp, name: str, type_: tir.BufferType, symbols: Sequence[Expr], results: Sequence[Expr]
+) -> list[Expr]:
+    """The variables of the dimensions whose extents are symbolic. Each must be an index of the new layout by itself, in
+    the old order."""
+    kept = [s for s, dim in zip(symbols, type_.shape.data, strict=True) if not isinstance(dim, IntegerAttr)]
+    atoms = {s.atom for s in kept}
+    if [e for e in results if any(v in atoms for v in free_vars(e))] != kept:
+        raise refuse(
+            block,
+            f"transform_layout: buffer '{name}' has a symbolic shape",
+            "a dimension of symbolic extent must be one of the new indices by itself, in the old order",
+        )
+    return kept
 
 
 def _chosen(block: tir.BlockOp, buffer: str | tuple[str, int]) -> SSAValue:
@@ -120,7 +141,7 @@ def _evaluate(block: tir.BlockOp, index_map: IndexMap, rank: int) -> tuple[list[
 
 
 def _dim_type(type_: tir.BufferType) -> tir.types.IntegerType:
-    first = type_.shape.data[0] if type_.shape.data else None
+    first = next((d for d in type_.shape.data if isinstance(d, IntegerAttr)), None)
     found = getattr(first, "type", None)
     return found if isinstance(found, tir.types.IntegerType) else tir.types.I32
 

@@ -42,7 +42,7 @@ class Contraction:
 
 def match_contraction(shape: Shape) -> Contraction | None:
     """The block as a contraction; None when it is none, or one that vectors do not help."""
-    if not shape.reduction or len(shape.stores) != 1 or any(e is None for e in shape.extents):
+    if not shape.reduction or len(shape.stores) != 1 or any(shape.extent(v) is None for v in shape.reduction):
         return None
     store = shape.stores[0]
     factors = _factors(store)
@@ -93,7 +93,7 @@ def _oriented(shape: Shape, store: tir.StoreOp, a: Load, b: Load) -> tuple[bool,
     analyzer = Analyzer()
     own = [v for v in shape.spatial if v in b.axes and v not in a.axes]
     plain = {index.atom for index in b.indices}
-    columns = [v for v in own if analyzer.expr(v).atom in plain]
+    columns = [v for v in own if analyzer.expr(v).atom in plain and shape.extent(v) is not None]
     if not columns or not any(v in a.axes and v in b.axes for v in shape.reduction):
         return None
     order = {v: k for k, v in enumerate(store.indices)}

@@ -107,18 +107,16 @@ def shape_of(block: tir.BlockOp) -> Shape | None:
     loops = loops_above(block)
     if block.predicate is not None or len(loops) != len(block.bindings) or block.annotations.data:
         return None
+    analyzer = Analyzer()
     for loop, binding, low, extent in zip(loops, block.bindings, block.dom_mins, block.dom_extents, strict=True):
         plain = loop.loop_var is binding and loop.kind.data == "serial" and not loop.annotations.data
         if not plain or const_int(loop.min) != 0 or const_int(low) != 0:
             return None
-        if loop.extent is not extent and const_int(loop.extent) != const_int(extent):
-            return None
-        if const_int(extent) is None and loop.extent is not extent:
+        if loop.extent is not extent and analyzer.expr(loop.extent) != analyzer.expr(extent):
             return None
     kinds = tuple(k.data for k in block.iter_types.data)
     if any(kind not in ("S", "R") for kind in kinds):
         return None
-    analyzer = Analyzer()
     axes = {analyzer.expr(v).atom: v for v in block.iter_vars}
     loads: list[Load] = []
     stores: list[tir.StoreOp] = []

@@ -128,6 +128,24 @@ def _compute(rank: int) -> Any:
         rc = te.reduce_axis((0, per_group), name="dc")
         kernels = {a: te.reduce_axis((0, weights[a]), name=f"d{a.lower()}") for a in axes}
 
+        # The data with its elements `strides` apart and zeros between and around: a convolution of it is what is wanted,
+        # and one that the schedules of convolutions know.
+        spread = {**sizes, **{a: result[a] + (weights[a] - 1) * attrs.dilation[n] for n, a in enumerate(axes)}}
+
+        def element(*i: Any) -> Any:
+            at = data_layout.logical_indices(i)
+            inside: list[Any] = []
+            for n, a in enumerate(axes):
+                reached = at[a] + (before[n] - (weights[a] - 1) * attrs.dilation[n])
+                place = te.floordiv(reached, attrs.strides[n])
+                inside += [place >= 0, place < sizes[a]]
+                if attrs.strides[n] != 1:
+                    inside.append(te.floormod(reached, attrs.strides[n]) == 0)
+                at = {**at, a: place}
+            return te.if_then_else(te.all(*inside), x(*data_layout.indices(at)), te.const(0, x.dtype))
+
+        data = te.compute(data_layout.physical(spread), element, name="data_dilate_pad")
+
         def body(*i: Any) -> Any:
             at = out_layout.logical_indices(i)
             channel = rc if attrs.groups == 1 else te.floordiv(at["C"], weights["O"]) * per_group + rc
@@ -136,17 +154,9 @@ def _compute(rank: int) -> Any:
                 "O": at["C"] if attrs.groups == 1 else te.floormod(at["C"], weights["O"]),
             }
             data_at: dict[str, Any] = {"N": at["N"], "C": channel}
-            inside: list[Any] = []
             for n, a in enumerate(axes):
-                # The data element that this kernel place spreads to here, if there is one.
-                reached = at[a] + before[n] - kernels[a] * attrs.dilation[n]
-                place = te.floordiv(reached, attrs.strides[n])
-                inside += [place >= 0, place < sizes[a]]
-                if attrs.strides[n] != 1:
-                    inside.append(te.floormod(reached, attrs.strides[n]) == 0)
-                data_at[a] = place
-            left = te.if_then_else(te.all(*inside), x(*data_layout.indices(data_at)), te.const(0, x.dtype))
-            right = w(*kernel_layout.indices({**filter_at, **kernels}))
+                data_at[a] = at[a] + (weights[a] - 1 - kernels[a]) * attrs.dilation[n]
+            left, right = data(*data_layout.indices(data_at)), w(*kernel_layout.indices({**filter_at, **kernels}))
             return te.sum(left.astype(dtype) * right.astype(dtype), axis=[rc, *kernels.values()])
 
         return [te.compute(out_layout.physical(result), body, name=f"conv{rank}d_transpose")]

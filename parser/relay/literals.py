@@ -112,6 +112,11 @@ class ConstantTexts:
                 return None
         return None
 
+    @property
+    def has_metadata(self) -> bool:
+        """Whether some constant needs the metadata section."""
+        return bool(self._arrays)
+
     def metadata(self) -> str:
         """The metadata section, or nothing when no constant needs it."""
         if not self._arrays:

@@ -96,7 +96,10 @@ class _ModulePrinter:
     def framed(self, text: str, header: bool, metadata: bool) -> str:
         """The text between the head and the metadata, as far as they are wanted."""
         head = f"{self.head()}\n" if header else ""
-        section = self.constants.metadata() if metadata else ""
+        if not metadata:
+            # TVM leaves a line for the metadata section that is not shown.
+            return f"{head}{text}\n" + ("\n" if self.constants.has_metadata else "")
+        section = self.constants.metadata()
         return f"{head}{text}\n" + (f"\n{section}\n" if section else "")
 
     def _number(self) -> None:

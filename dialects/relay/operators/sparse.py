@@ -103,7 +103,7 @@ def _te_fill(xs: Sequence[Tensor], out: Attribute) -> list[Tensor]:
     assert isinstance(out, TupleType)
     shapes = [result_shape(field) for field in out.types.data]
     # The number of places and that of values are one.
-    shapes[1][0] = shapes[0][0]
+    total = shapes[1][0] = shapes[0][0]
     value = te.compute((1,), lambda *i: (default(*i) if default.shape else default()).astype("int64"), name="T_default")
     size = te.compute((1,), lambda *i: shape(*i).astype("int64"), name="T_rows")
 
@@ -113,13 +113,16 @@ def _te_fill(xs: Sequence[Tensor], out: Attribute) -> list[Tensor]:
         ib.emit([cursor.vstore(0, te.const(0, "int64")), cursor.vstore(1, te.const(0, "int64"))])
 
         def add(row: Expr, source: Expr | None) -> None:
-            ib.emit(every.vstore((cursor[0], 0), row))
-            with ib.for_range(1, rank, "k") as k:
-                more = te.const(0, "int64") if source is None else place[source, k].astype("int64")
-                ib.emit(every.vstore((cursor[0], k), more))
-            ib.emit(filled.vstore(cursor[0], filler[0] if source is None else held[source].astype("int64")))
-            ib.emit(empty.vstore(row, te.const(int(source is None), "int64")))
-            ib.emit(cursor.vstore(0, cursor[0] + te.const(1, "int64")))
+            # Rows out of order, or beyond the tensor, must not lead out of memory.
+            inside = te.all(cursor[0] < te.convert(total).astype("int64"), row >= te.const(0, "int64"), row < rows[0])
+            with ib.if_scope(inside):
+                ib.emit(every.vstore((cursor[0], 0), row))
+                with ib.for_range(1, rank, "k") as k:
+                    more = te.const(0, "int64") if source is None else place[source, k].astype("int64")
+                    ib.emit(every.vstore((cursor[0], k), more))
+                ib.emit(filled.vstore(cursor[0], filler[0] if source is None else held[source].astype("int64")))
+                ib.emit(empty.vstore(row, te.const(int(source is None), "int64")))
+                ib.emit(cursor.vstore(0, cursor[0] + te.const(1, "int64")))
 
         def add_rows(end: Expr) -> None:
             """Rows without a place from the first not yet seen."""

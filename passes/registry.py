@@ -148,6 +148,11 @@ PASSES: tuple[Entry, ...] = (
     Entry("vectorize-loop", "passes.tir.vectorize_loop:VectorizeLoop", "vectorized loops to ramps and vectors"),
     # From level to level.
     Entry(
+        "static-memory-plan",
+        "lowering.relay.static_memory_plan:StaticMemoryPlan",
+        "report how each function's tensors share memory",
+    ),
+    Entry(
         "lower-relay-to-te", "lowering.relay.lower_relay_to_te:LowerRelayToTE", "Primitive functions to TE functions"
     ),
     Entry(

@@ -66,6 +66,8 @@ class Frame:
     offsets: dict[Place, int] = field(default_factory=dict[Place, int])
     copied: set[Place] = field(default_factory=set[Place])
     """Results of branches that are copied into memory of their own."""
+    lifetimes: dict[Place, Lifetime] = field(default_factory=dict[Place, Lifetime])
+    """Of the tensors in `offsets`: their bytes, and from which step of the function to which they are needed."""
     plan: MemoryPlan = field(default_factory=lambda: MemoryPlan((), 0, 0))
 
 
@@ -152,6 +154,7 @@ class _Lifetimes:
             self._visit(op)
         ends = [self.time if k in self.forever else end for k, end in enumerate(self.end)]
         lifetimes = [Lifetime(*item) for item in zip(self.sizes, self.start, ends, strict=True)]
+        self.frame.lifetimes = dict(zip(self.places, lifetimes, strict=True))
         self.frame.plan = plan_memory(lifetimes)
         self.frame.offsets = dict(zip(self.places, self.frame.plan.offsets, strict=True))
 

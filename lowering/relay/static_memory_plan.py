@@ -1,0 +1,84 @@
+"""`static-memory-plan`: tells how the tensors of each function share memory. The module stays as it is.
+
+The plan is the one that native code uses (`frame.py`), made on a copy of the module as far as kernels: for each function, the
+tensors that it keeps in its frame, their bytes, those of the frame they share, and the lower bound, the most bytes that are
+needed at any one time.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+from xdsl.passes import ModulePass
+
+from ...dialects.relay import ir as relay
+from ...dialects.relay.text import global_text
+from ...passes.relay.dynamic_to_static import DynamicToStatic
+from ...passes.relay.fuse_ops import FuseOps, is_kernel
+from ...passes.relay.monomorphize import Monomorphize
+from ...support.diagnostics import source_position
+from ...support.walk import walk_ops
+from ...support.words import counted
+from .frame import Frame, plan_frame
+from .memory_plan import align
+
+
+@dataclass(frozen=True)
+class StaticMemoryPlan(ModulePass):
+    """Report on standard error how each Relay function's tensors share memory: bytes, reuse, lower bound."""
+
+    name = "static-memory-plan"
+
+    tensors: bool = False
+    """Also list each tensor: its offset and bytes, from when to when it is needed, where it is computed."""
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for line in memory_report(op, tensors=self.tensors):
+            print(f"// {line}", file=sys.stderr)
+
+
+def memory_report(module: ModuleOp, *, tensors: bool = False) -> Iterator[str]:
+    """The lines of the report, function by function; sizes in bytes, offsets from the start of the function's frame."""
+    copy = module.clone()
+    for module_pass in (Monomorphize(), DynamicToStatic(), FuseOps()):
+        module_pass.apply(Context(), copy)
+    has_refs = any(isinstance(op, relay.RefOp) for op in walk_ops(copy))
+    for function in copy.ops:
+        if not isinstance(function, relay.FuncOp):
+            continue
+        name = global_text(function.sym_name.data)
+        for inner in walk_ops(function):
+            if isinstance(inner, relay.FuncOp):
+                yield from _describe(name, plan_frame(inner.body.block, refs=has_refs), tensors)
+            elif isinstance(inner, relay.FnOp) and not is_kernel(inner):
+                frame = plan_frame(inner.body.block, refs=has_refs)
+                yield from _describe(f"the local function at {_place(inner)} in {name}", frame, tensors)
+
+
+def _describe(name: str, frame: Frame, tensors: bool) -> Iterator[str]:
+    total = sum(align(lifetime.size) for lifetime in frame.lifetimes.values())
+    size = frame.plan.size if frame.lifetimes else 0
+    saved = f", {100 * (total - size) // total} % saved by reuse" if total else ""
+    yield (
+        f"{name}: {counted(len(frame.lifetimes), 'tensor')} of {counted(total, 'byte')} in {counted(size, 'byte')}{saved};"
+        f" lower bound {frame.plan.lower_bound}; {len(frame.outputs)} written to the result directly"
+    )
+    if tensors:
+        for place, lifetime in sorted(
+            frame.lifetimes.items(), key=lambda item: (item[1].start, frame.offsets[item[0]])
+        ):
+            offset = frame.offsets[place]
+            yield (
+                f"  bytes {offset} to {offset + lifetime.size}, steps {lifetime.start} to {lifetime.end}:"
+                f" computed at {_place(place[0])}"
+            )
+
+
+def _place(op: Operation) -> str:
+    position = source_position(op.location)
+    return "an unknown place" if position is None else ":".join(map(str, position))

@@ -51,6 +51,11 @@ PASSES: tuple[Entry, ...] = (
     Entry("simplify-inference", "relay/simplify_inference.mir", "normalizations and dropout to what inference computes"),
     Entry("simplify-expr", "relay/simplify_expr.mir", "algebra: identities, constants, reshapes, transposes, casts"),
     Entry("canonicalize-ops", "relay/canonicalize_ops.mir", "bias_add to expand_dims and a broadcasting add"),
+    Entry(
+        "canonicalize-cast",
+        "passes.relay.canonicalize_cast:CanonicalizeCast",
+        "a widening cast of several users once for each, to be fused with it",
+    ),
     Entry("flatten-atrous-conv", "relay/flatten_atrous_conv.mir", "space_to_batch, conv, batch_to_space to one dilated conv"),
     Entry("fold-explicit-padding", "relay/fold_explicit_padding.mir", "padding by zeros into convolutions and pooling"),
     Entry("infer-type", "passes.relay.infer_type:InferType", "find the type of every Relay value"),

@@ -133,6 +133,7 @@ def split_items(text: str, file: str, first_line: int, report: Callable[[MirErro
 # Between items: blanks, comments of every format (`#[` begins an attribute of Relay), imports of TVM's Python.
 _GAP = re.compile(r"(?:\s+|//[^\n]*|#(?!\[)[^\n]*|(?:from|import)[ \t][^\n]*)+")
 _BLOCK_COMMENT = re.compile(r"/\*|\*/")
+_PYTHON_STATEMENT = re.compile(r"(?:for|while|if|elif|else|with|return|assert|pass|lambda|print|del|try)\b(?![ \t]*=)")
 _DECORATOR = re.compile(r"@[ \t]*([A-Za-z_][\w.]*)")
 _WORD = re.compile(r"[A-Za-z_][\w.]*")
 _ATTRIBUTE = re.compile(r"#\[\s*([A-Za-z_]\w*)")
@@ -271,6 +272,9 @@ class _Splitter:
                     continue
                 if not headed and header and depth == 0:
                     headed = True
+                elif headed and depth == 0 and _PYTHON_STATEMENT.match(self.text, pos):
+                    # No item begins so: it is a body that was not indented, which the item's format complains about.
+                    continue
                 elif depth == 0 or _RELAY_STOP.match(self.text, pos - 1):
                     self.add(DECORATORS[decorator], decorator, start, pos)
                     return

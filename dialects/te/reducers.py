@@ -46,6 +46,8 @@ class CommReducer:
         axes = items_of(axis)
         if axes is not None:
             return self._reduce(expr, axes, where, init)
+        if isinstance(axis, IterVar) and self.kind in ("sum", "prod"):
+            raise fail(f"'{axis.name}' is no axis to reduce over", "make one with k = te.reduce_axis((0, n))")
         values = [v for v in (axis, where, init, *args) if v is not None]
         if not values and self.kind in ("all", "any"):
             return ar.as_condition(expr, f"an operand of te.{self.name}")

@@ -202,6 +202,19 @@ KNOWN = DTYPE_FIRST | DTYPE_LAST | BOOLEAN | HANDLES | SAME_DTYPE | SECOND_DTYPE
 """Every intrinsic that the text may name behind `T.` without its dtype being given (`T.tir.…` names any other)."""
 
 
+def intrinsic_arity(name: str) -> int | None:
+    """How many arguments `T.name(…)` takes, a dtype that is named first or last not counted; None where it is not fixed."""
+    if name in UNARY_MATH or name in FLOAT_TESTS:
+        return 1
+    return 2 if name in BINARY_MATH or name in BITWISE else _ARITIES.get(name)
+
+
+_ARITIES = {
+    "bitwise_not": 1, "popcount": 1, "clz": 1, "likely": 1, "reinterpret": 1, "isnullptr": 1, "ceildiv": 2, "fma": 3,
+    "q_multiply_shift": 4, "q_multiply_shift_per_axis": 7,
+}  # fmt: skip
+
+
 def intrinsic_type(name: str, arguments: Sequence[Attribute]) -> Attribute:
     """The dtype of `T.name(…)` with arguments of these types, where the text does not give it; NoneType for void."""
     if name in HANDLES:

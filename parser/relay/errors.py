@@ -75,6 +75,15 @@ _TENSOR = (
     "a tensor's type is written Tensor[(2, 3), float32]",
     "its shape stands in parentheses (numbers, or ? for what is known at run time), then comes its dtype",
 )
+# Words of Python, and what to write in Relay.
+_PYTHON = {
+    "return": "a block's last line is its value, without semicolon",
+    **dict.fromkeys(["for", "while"], "what is repeated is a function that calls itself"),
+    **dict.fromkeys(["import", "from"], "a file holds all that it uses"),
+    "lambda": "a function is written fn (%x) { … }",
+    "elif": "write else if (%c) { … } else { … }",
+    **dict.fromkeys(["and", "or", "not"], "write logical_and(%a, %b), logical_or(%a, %b), logical_not(%a)"),
+}
 # Tokens that begin an argument, a parameter, a field.
 _BEGINNINGS = frozenset(
     ["LOCAL", "GRAPH", "NUMBER", "NAME", "GLOBAL", "KEY", "META", "TRUE", "FALSE", "STRING", "TENSOR", "SCALAR", "FN"]
@@ -113,6 +122,10 @@ def explain(parser: Parser, position: int) -> Complaint:
     for place in range(max(position - 3, 0), min(position + 1, len(tokens.kinds))):
         if tokens.texts[place] in ("Tensor", "tensor"):
             return Complaint(place, False, *_split(_TENSOR))
+    for place in (position - 1, position):
+        word = tokens.texts[place] if 0 <= place < len(tokens.texts) else ""
+        if word in _PYTHON:
+            return Complaint(place, False, f"Relay has no '{word}'", (_PYTHON[word],))
     states = parser.settling()
     known = _known_errors(parser.table).get((states[-1], kind))
     if known is not None:

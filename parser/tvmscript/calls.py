@@ -34,7 +34,7 @@ from ...dialects.tir.expr import (
     OrOp,
     SubOp,
 )
-from ...dialects.tir.intrinsics import BINARY_MATH, BITWISE, DTYPE_FIRST, DTYPE_LAST, KNOWN
+from ...dialects.tir.intrinsics import BINARY_MATH, BITWISE, DTYPE_FIRST, DTYPE_LAST, KNOWN, intrinsic_arity
 from ...dialects.tir.operators import Value
 from ...dialects.tir.types import (
     BufferType,
@@ -43,6 +43,7 @@ from ...dialects.tir.types import (
     lanes_of,
     with_lanes,
 )
+from ...support.words import counted
 from .constructs import READERS, Constructs
 from .tree import Call, Expr, Member, Token
 from .tree import Sequence as Items
@@ -198,7 +199,10 @@ class Calls(Constructs):
             if not positional:
                 self.fail(node, "T.call_intrin takes a dtype, a name and arguments")
             name = self.string(positional.pop(0), "the name of an intrinsic").removeprefix("tir.")
-        if (name in BINARY_MATH or name in BITWISE) and len(positional) == 2:
+        arity = intrinsic_arity(name)
+        if arity is not None and len(positional) != arity:
+            self.fail(node, f"T.{name} takes {counted(arity, 'argument')}, not {len(positional)}")
+        if name in BINARY_MATH or name in BITWISE:
             arguments = self.two_arguments(node, positional[0], positional[1])
         else:
             arguments = [self.call_argument(a) for a in positional]

@@ -104,6 +104,16 @@ class Scope(ExprBuilder):
         except MirError as error:
             self.context.report(error)
 
+    @contextmanager
+    def poisoning(self, name: str) -> Generator[None]:
+        """After an error inside, nothing more is said of `name`."""
+        try:
+            yield
+        except MirError:
+            self.names.pop(name, None)
+            self.poisoned.add(name)
+            raise
+
     # Names
 
     def define(self, name: str, entry: Entry) -> None:

@@ -150,7 +150,7 @@ class FunctionReader(Control):
                     later.append((len(names) - 1, name, annotation))
         # Shapes may name any scalar parameter, those behind the buffer too.
         for place, name, annotation in later:
-            with self.recovering():
+            with self.recovering(), self.poisoning(str(name)):
                 spec = self.annotation(annotation)
                 assert spec is not None
                 if spec.simple():
@@ -297,7 +297,7 @@ class FunctionReader(Control):
             self.fail(
                 statement.token, "'return' gives a value", "a function without a result ends with its last statement"
             )
-        value = self.scalar(statement.value)
+        value = self.value(self.number_of(statement.value))
         self.location = self.at(statement.token)
         self.evaluate(self.intrinsic("ret", [value]))
 

@@ -9,16 +9,35 @@ from xdsl.ir import Operation
 
 from ...support.diagnostics import error_at
 from ...support.words import counted
+from ..relay.operator import from_attribute
 from .functions import FUNCTIONS, LAZY
-from .ops import AnyOp, ComputeOp, MatchOp, ReplaceOp, RewriteOp, RulesetOp
+from .levels import LEVELS, level_of
+from .ops import (
+    AnyOp,
+    AttrOp,
+    BuildOp,
+    ComputeOp,
+    DataOp,
+    LiteralOp,
+    MatchOp,
+    ReplaceOp,
+    RewriteOp,
+    RulesetOp,
+    WhereOp,
+)
+from .types import RUN, VALUE
 
 
 def verify_rewrite(rule: RewriteOp) -> None:
     """Raises MirError for a rule that no program could be rewritten with.
 
-    The pattern's roots must be ops, each connected to the first by a captured value; each function must exist and get
-    as many arguments as it takes; each value of the replacement comes from the rule itself.
+    The pattern's roots must be ops, each connected to the first by a captured value; a pattern is made of patterns;
+    ops and functions must exist and get as many arguments as they take; conditions are of what the pattern captures.
     """
+    if rule.level.data not in LEVELS:
+        raise error_at(
+            rule, f"there is no dialect '{rule.level.data}' to rewrite", f"a rule is for one of {', '.join(LEVELS)}"
+        )
     last = rule.body.block.last_op
     if not isinstance(last, ReplaceOp):
         raise error_at(rule, f"rule @{rule.sym_name.data} ends without a replacement", "write lhs => rhs")
@@ -33,9 +52,76 @@ def verify_rewrite(rule: RewriteOp) -> None:
         if not isinstance(root.owner, MatchOp):
             raise error_at(root, "a rule's left side must be an op", "a bare capture would match every value there is")
     for op in rule.body.block.ops:
-        if isinstance(op, ComputeOp):
-            _verify_function(op)
+        match op:
+            case ComputeOp():
+                _verify_function(op)
+            case MatchOp():
+                _verify_match(op)
+            case BuildOp():
+                _verify_build(op)
+            case LiteralOp():
+                if not isinstance(from_attribute(op.value), int | float):
+                    raise error_at(op, "a literal of a pattern is a number, True or False")
+            case WhereOp():
+                _verify_condition(op)
+            case _:
+                if not op.name.startswith("rule."):
+                    raise error_at(op, f"a rule holds ops of its own dialect, not '{op.name}'")
     _verify_connected(rule, roots)
+
+
+def _verify_match(op: MatchOp) -> None:
+    if not op.names.data:
+        raise error_at(op, "a pattern names the op that it matches, or several")
+    for arg in op.args:
+        if not isinstance(arg.owner, AnyOp | LiteralOp | MatchOp) or arg.type not in (VALUE, RUN):
+            raise error_at(op, "a pattern is made of patterns", "what a rule makes or computes cannot be matched")
+    for attr in op.attrs:
+        if not isinstance(attr.owner, AttrOp | DataOp):
+            raise error_at(op, "an attribute's pattern is a literal or a capture", "compare what is computed by a condition")
+    _verify_call(op, [name.data for name in op.names.data])
+
+
+def _verify_build(op: BuildOp) -> None:
+    if (op.callee is None) == (op.op is None):
+        raise error_at(op, "a new op is either named, or one that the pattern captured")
+    for arg in op.args:
+        if arg.type not in (VALUE, RUN):
+            raise error_at(op, "a new op's arguments are values", "attributes are given by name")
+    _verify_call(op, [] if op.callee is None else [op.callee.data])
+
+
+def _verify_call(op: MatchOp | BuildOp, names: Sequence[str]) -> None:
+    attributes = [name.data for name in op.attr_names.data]
+    if len(attributes) != len(op.attrs):
+        raise error_at(op, f"{counted(len(attributes), 'attribute name')} for {counted(len(op.attrs), 'attribute')}")
+    count = None if any(arg.type == RUN for arg in op.args) else len(op.args)
+    for name in names:
+        level = level_of(name)
+        if level.resolve(name.removeprefix("relay.") if level.name == "relay" else name) is None:
+            raise error_at(op, f"there is no op '{name}'")
+        problem = level.problem(name, count, attributes)
+        if problem is not None:
+            raise error_at(op, problem)
+
+
+def _verify_condition(op: WhereOp) -> None:
+    """Conditions are decided before anything is made."""
+    pending, seen = [op.condition], set[object]()
+    while pending:
+        value = pending.pop()
+        if value in seen:
+            continue
+        seen.add(value)
+        match value.owner:
+            case ComputeOp() as compute:
+                pending += compute.args
+            case AnyOp() | LiteralOp() | MatchOp() | AttrOp() | DataOp():
+                pass
+            case _:
+                raise error_at(
+                    op, "a condition of what is not there yet", "conditions are of what the pattern captures"
+                )
 
 
 def _verify_function(op: ComputeOp) -> None:

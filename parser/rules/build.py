@@ -13,28 +13,12 @@ from xdsl.rewriter import InsertPoint
 from ...dialects import rule
 from ...dialects.relay.operator import AttrValue, to_attribute
 from ...dialects.rule.functions import FUNCTIONS, LAZY
-from ...dialects.rule.levels import Level, named_level
+from ...dialects.rule.levels import LEVELS, Level, named_level
 from ...support.diagnostics import MirError, error_at
 from ..source import Source
 from . import tree
 
 _MEMBERS = ("shape", "dtype", "rank", "size", "type")
-_LEVELS = (
-    "relay",
-    "tir",
-    "te",
-    "arith",
-    "math",
-    "index",
-    "scf",
-    "memref",
-    "vector",
-    "tensor",
-    "linalg",
-    "llvm",
-    "cf",
-    "func",
-)
 
 
 def build_item(source: Source, item: tree.Rewrite | tree.Ruleset) -> Operation:
@@ -60,11 +44,11 @@ class _Rule:
 
     def __init__(self, source: Source, item: tree.Rewrite, level: str):
         self.source, self.item = source, item
-        if level not in _LEVELS:
+        if level not in LEVELS:
             raise error_at(
                 source.location(item.at),
                 f"there is no dialect '{level}' to rewrite",
-                f"a rule is for one of {', '.join(_LEVELS)}",
+                f"a rule is for one of {', '.join(LEVELS)}",
             )
         self.level: Level = named_level(level)
         self.deciding = False
@@ -227,7 +211,7 @@ class _Rule:
         found = self.level.resolve(name)
         if found is None:
             first = name.partition(".")[0]
-            if "." in name and first in _LEVELS and first != self.level.name:
+            if "." in name and first in LEVELS and first != self.level.name:
                 found = named_level(first).resolve(name)
         if found is None:
             close = self.level.close_to(name)

@@ -6,6 +6,11 @@ from functools import cache
 
 from .level import Level
 
+LEVELS = (
+    "relay", "tir", "te", "arith", "math", "index", "scf", "memref", "vector", "tensor", "linalg", "llvm", "cf", "func",
+)  # fmt: skip
+"""The dialects that rules may be for."""
+
 
 @cache
 def level_of(op_name: str) -> Level:
@@ -25,4 +30,4 @@ def named_level(name: str) -> Level:
     return OtherLevel(name)
 
 
-__all__ = ["Level", "level_of", "named_level"]
+__all__ = ["LEVELS", "Level", "level_of", "named_level"]

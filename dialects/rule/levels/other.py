@@ -88,10 +88,8 @@ class OtherLevel:
         return None
 
     def attribute(self, op: Operation, name: str) -> Any:
-        found = op.properties.get(name) or op.attributes.get(name)
-        if found is None:
-            raise KeyError(name)
-        return _value(found)
+        # Not `or`: an IntegerAttr of 0 is false.
+        return _value(op.properties[name] if name in op.properties else op.attributes[name])
 
     def attributes(self, op: Operation) -> Mapping[str, Any]:
         return {**op.attributes, **op.properties}
@@ -100,7 +98,7 @@ class OtherLevel:
         owner = value.owner
         if not isinstance(owner, Operation) or not owner.has_trait(ConstantLike):
             return None
-        return _value(owner.properties.get("value") or owner.attributes.get("value"))
+        return _value(owner.properties["value"] if "value" in owner.properties else owner.attributes.get("value"))
 
     def make_constant(self, value: Any, dtype: str | None, like: Attribute) -> Operation:
         from ...tir.types import dtype_to_type

@@ -194,7 +194,7 @@ def _argwhere_relation(rel: Relation) -> None:
 register(
     Operator(
         "argwhere", ("condition",), _argwhere_relation, OpPattern.OPAQUE,
-        numpy=lambda attrs, x: np.argwhere(x).astype(np.int32).reshape(-1, x.ndim),
+        numpy=lambda attrs, x: np.argwhere(x).astype(np.int32),
         compute=lambda attrs, xs, out: [te_argwhere(xs[0], out)],
         extents=lambda attrs, xs, out: argwhere_extents(xs[0]),
         doc="The index vectors of the elements that are true, in row-major order.",

@@ -42,7 +42,8 @@ class Reader:
         self.metadata = metadata
         self.tokens = Tokens()
         self.texts: list[str] = []
-        self.type_names: dict[str, int] = {}
+        # The type of memory.alloc_storage is there without a declaration, so that its text reads back.
+        self.type_names: dict[str, int] = {"Storage": 0}
         """Data types of the file, with the number of their parameters."""
         self._type_vars: list[str] = []
         self._tensor_types: dict[str, Attribute] = {}

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import operator
+
 import pytest
 from mirstack.dialects import te as ops
 from mirstack.dialects import tir
@@ -215,6 +217,14 @@ REFUSED = {
         "f", [A, te.compute((4,), lambda i: te.sum(A[K], axis=K) + 1)]
     ),
     "axis 'k' is used here, but not reduced over": lambda: te.func("f", [A, te.compute((4,), lambda i: A[K])]),
+    "tensor 'A' has no len\\(\\); its extents are A.shape": lambda: len(A),
+    "tensor 'A' cannot be iterated over; index it": lambda: iter(A),
+    "tensor 'A' is read by element; a slice is no index": lambda: A[0:2],
+    "the range of reduce_axis 'r' has dtype float32; a range is of int32 or int64": lambda: te.reduce_axis((0, 2.5), "r"),
+    "the function of a compute takes plain arguments only, one for each axis": lambda: te.compute((4,), lambda i=0: A[i]),
+    "the float32 constant 2.5 is no integer": lambda: operator.index(te.const(2.5)),
+    "1.5 cannot be a constant of dtype int8": lambda: te.const(1.5, "int8"),
+    "a shift of int32 by 40 is undefined": lambda: te.var("n") << 40,
     "a set cannot be an attribute": lambda: te.func("f", [A], {"key": {1}}),
 }  # fmt: skip
 

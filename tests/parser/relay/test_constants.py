@@ -290,3 +290,9 @@ def test_suggestions(tmp_path: Path) -> None:
     for outside in ("/etc/a.npz", "../a.npz", "sub/../../a.npz"):
         with pytest.raises(MirError, match="is not beside this file"):
             parse_mir(f'#[constants = "{outside}"]\ndef @main() {{ 1 }}', directory=str(tmp_path))
+
+
+def test_a_side_file_needs_a_folder() -> None:
+    text = '#[constants = "a.npz"]\ndef @main(%x: float32) { add(%x, meta[relay.Constant][a]) }'
+    with pytest.raises(MirError, match="the side file 'a.npz' cannot be looked up: this text is in no folder"):
+        parse_mir(text)

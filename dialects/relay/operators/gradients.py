@@ -363,8 +363,15 @@ def _conv2d(use: Backward) -> Sequence[Term]:
     }  # fmt: skip
     left = [data.shape[2 + n] - size for n, size in enumerate(sizes)]
     to_data = use.gradient.of("nn.conv2d_transpose", weight, output_padding=left, **common)
+    # Its kernel_layout is the data's, its out_layout the weight's.
     to_weight = use.gradient.of(
-        "nn.conv2d_backward_weight", data, channels=weight.shape[0], kernel_size=list(kernel), **common
+        "nn.conv2d_backward_weight",
+        data,
+        channels=weight.shape[0],
+        kernel_size=list(kernel),
+        kernel_layout="NCHW",
+        out_layout="OIHW",
+        **common,
     )
     return [to_data, to_weight]
 

@@ -157,9 +157,10 @@ def _weight_relation(rel: Relation) -> None:
     check_window(rel, 2, "strides", "dilation", "kernel_size")
     if attrs.kernel_size is None:
         raise rel.fail(f"{name}: kernel_size must be given, as two positive numbers")
-    source = checked_layout(rel, "data_layout", "NCHW")
-    target = checked_layout(rel, "out_layout", "NCHW", source.text)
-    kernel = checked_layout(rel, "kernel_layout", "OIHW")
+    # The names are those of a convolution's attributes; what they say is of gradient, data and weight, in this order.
+    target = checked_layout(rel, "data_layout", "NCHW")
+    source = checked_layout(rel, "kernel_layout", "NCHW")
+    kernel = checked_layout(rel, "out_layout", "OIHW", "OIHW")
     gradient, data = logical_sizes(rel, 0, target), logical_sizes(rel, 1, source)
     same_dtype(rel, 0, 1)
     channels, groups = data["C"], attrs.groups
@@ -182,7 +183,7 @@ def _weight_relation(rel: Relation) -> None:
 
 
 def _weight(attrs: Attrs, gradient: Array, x: Array) -> Array:
-    source, target = layout(attrs.data_layout), layout(attrs.out_layout or attrs.data_layout)
+    target, source = layout(attrs.data_layout), layout(attrs.kernel_layout)
     data, given = source.to_logical(x, "NCHW"), target.to_logical(gradient, "NCHW")
     dtype = numpy_type(attrs.out_dtype or gradient.dtype.name)
     wide = np.promote_types(dtype, np.float32)
@@ -199,12 +200,12 @@ def _weight(attrs: Attrs, gradient: Array, x: Array) -> Array:
         )
         for g in range(groups)
     ]
-    return layout(attrs.kernel_layout).from_logical(np.concatenate(parts).astype(dtype), "OIHW")
+    return layout(attrs.out_layout or "OIHW").from_logical(np.concatenate(parts).astype(dtype), "OIHW")
 
 
 def _te_weight(attrs: Attrs, gradient: Tensor, x: Tensor) -> Tensor:
-    source, target = layout(attrs.data_layout), layout(attrs.out_layout or attrs.data_layout)
-    kernel = layout(attrs.kernel_layout)
+    target, source = layout(attrs.data_layout), layout(attrs.kernel_layout)
+    kernel = layout(attrs.out_layout or "OIHW")
     dtype = attrs.out_dtype or gradient.dtype
     inputs, outputs = source.logical(x.shape), target.logical(gradient.shape)
     before, after = spatial_padding(attrs.padding, 2) or ((), ())
@@ -239,7 +240,7 @@ register(
         numpy=_weight,
         compute=lambda attrs, xs, out: [_te_weight(attrs, *xs)],
         attributes=conv_attributes(2),
-        doc="The gradient of `nn.conv2d` to its weight; `out_layout` is that of the gradient given.",
+        doc="The gradient of `nn.conv2d` to its weight: `data_layout` is the gradient's, `kernel_layout` the data's, `out_layout` the weight's.",
         source=DOCUMENTATION,
     )
 )  # fmt: skip

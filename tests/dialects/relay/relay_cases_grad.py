@@ -155,7 +155,7 @@ def _weights(draw: Any) -> Any:
     attrs: dict[str, Any] = {
         "strides": (draw(st.integers(1, 2)), 1), "padding": draw(st.sampled_from(((0, 0), (1, 1), (0, 1, 1, 0)))),
         "dilation": (1, draw(st.integers(1, 2))), "groups": groups, "channels": 4, "kernel_size": (2, 2),
-        "data_layout": layouts[0], "kernel_layout": layouts[1],
+        "data_layout": layouts[0], "kernel_layout": layouts[0], "out_layout": layouts[1],
     }  # fmt: skip
     (top, left), (bottom, right) = padding_of(attrs["padding"], 2)
     rows = (5 + top + bottom - 2) // attrs["strides"][0] + 1
@@ -165,7 +165,7 @@ def _weights(draw: Any) -> Any:
 
 
 def _weight_reference(a: Any, gradient: np.ndarray, x: np.ndarray) -> np.ndarray:
-    given, data = unpack(gradient, "NCHW", a.data_layout), unpack(x, "NCHW", a.data_layout)
+    given, data = unpack(gradient, "NCHW", a.data_layout), unpack(x, "NCHW", a.kernel_layout)
     (top, left), (bottom, right) = padding_of(a.padding, 2)
     data = np.pad(data, ((0, 0), (0, 0), (top, bottom), (left, right)))
     inner, outer = data.shape[1] // a.groups, given.shape[1] // a.groups
@@ -174,7 +174,7 @@ def _weight_reference(a: Any, gradient: np.ndarray, x: np.ndarray) -> np.ndarray
         for i, j in product(*map(range, given.shape[2:])):
             pixel = data[:, o // outer * inner + k, i * a.strides[0] + p, j * a.strides[1] + q * a.dilation[1]]
             result[o, k, p, q] += float(np.dot(pixel.astype(np.float64), given[:, o, i, j]))
-    return pack(result.astype(np.float32), "OIHW", a.kernel_layout)
+    return pack(result.astype(np.float32), "OIHW", a.out_layout)
 
 
 case("nn.conv2d_backward_weight", _weights(), _weight_reference)

@@ -118,6 +118,11 @@ PASSES: tuple[Entry, ...] = (
         "passes.relay.partial_evaluate:PartialEvaluate",
         "compute what is known of values, and follow calls of known functions",
     ),
+    Entry(
+        "defunctionalization",
+        "passes.relay.defunctionalization:Defunctionalization",
+        "make data of functions that are values",
+    ),
     # TIR.
     Entry("verify-tir", "passes.tir.verify_tir:VerifyTIR", "check the rules that span a whole prim_func"),
     Entry("lower-init-block", "passes.tir.lower_init_block:LowerInitBlock", "T.init to a branch on the reduction axes"),

@@ -11,14 +11,23 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...dialects.relay import ir
 from .attributes import has_flag, is_primitive
 from .generics import type_variables
-from .rewriting import free_values, fresh_name, functions_of, inner_first, place_leaves, replace, returned, symbol_names
+from .rewriting import (
+    free_values,
+    fresh_name,
+    functions_of,
+    inner_first,
+    replace,
+    returned,
+    symbol_names,
+    take_leaves_in,
+)
 
 CLOSURE = "Closure"
 """The attribute of a global function that only makes a local one."""
@@ -53,34 +62,12 @@ class _Lifting:
 
     def run(self, before: ir.FuncOp) -> None:
         """Puts the global function before another, and its use in the place of the local one."""
-        self._take_leaves_in()
+        take_leaves_in(self.function)
         captured = free_values(self.function)
         if captured:
             self._lift_closure(captured, before)
         else:
             self._lift(before)
-
-    def _take_leaves_in(self) -> None:
-        """Constants and names of functions are not captured, but written where they are used."""
-        values: dict[SSAValue, SSAValue] = {}
-        body = self.function.body.block
-        for value in free_values(self.function):
-            if isinstance(value.owner, ir.LEAVES):
-                copy = value.owner.clone()
-                first = body.first_op
-                assert first is not None
-                Rewriter.insert_op(copy, InsertPoint.before(first))
-                values[value] = copy.results[0]
-        if not values:
-            return
-        for op in inner_first(self.function):
-            if any(operand in values for operand in op.operands):
-                op.operands = [values.get(operand, operand) for operand in op.operands]
-                place_leaves(op)
-        for value in values:
-            if value.first_use is None and isinstance(value.owner, Operation):
-                value.owner.detach()
-                value.owner.erase()
 
     def _lift(self, before: ir.FuncOp) -> None:
         """A function of nothing but its parameters: calls of it become calls of the global one."""

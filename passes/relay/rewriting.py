@@ -139,3 +139,26 @@ def inner_first(root: Operation) -> list[Operation]:
             (inner, False) for r in reversed(op.regions) for b in reversed(r.blocks) for inner in reversed(b.ops)
         ]
     return order
+
+
+def take_leaves_in(function: ir.FnOp) -> None:
+    """Gives a local function copies of its own of the constants and names of functions that it uses from outside."""
+    values: dict[SSAValue, SSAValue] = {}
+    body = function.body.block
+    for value in free_values(function):
+        if isinstance(value.owner, ir.LEAVES):
+            copy = value.owner.clone()
+            first = body.first_op
+            assert first is not None
+            Rewriter.insert_op(copy, InsertPoint.before(first))
+            values[value] = copy.results[0]
+    if not values:
+        return
+    for op in inner_first(function):
+        if any(operand in values for operand in op.operands):
+            op.operands = [values.get(operand, operand) for operand in op.operands]
+            place_leaves(op)
+    for value in values:
+        if value.first_use is None and isinstance(value.owner, Operation):
+            value.owner.detach()
+            value.owner.erase()

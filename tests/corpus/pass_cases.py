@@ -73,12 +73,13 @@ class Counts:
         return Counts(dict(histogram), constants, len(functions), sorted(groups))
 
     @staticmethod
-    def recorded(record: dict[str, Any], module: ModuleOp) -> Counts:
+    def recorded(record: dict[str, Any], module: ModuleOp | None) -> Counts:
         """What the json says. Its number of constants counts shared ones once, which the text does not tell: `module`,
-        read from the text, gives that of their uses."""
+        read from the text where it can be, gives that of their uses."""
         histogram = {name: n for name, n in record["hist"].items() if name != "<const>"}
         groups = sorted(sorted(group) for group in record["groups"])
-        return Counts(histogram, Counts.of(module).constants, record["functions"], groups)
+        constants = record["hist"].get("<const>", 0) if module is None else Counts.of(module).constants
+        return Counts(histogram, constants, record["functions"], groups)
 
     def difference(self, other: Counts) -> str | None:
         """In words: what TVM has (`self`), and what is here."""
@@ -103,6 +104,10 @@ _DIRECT_ARGS: dict[str, dict[str, Any]] = {
     **{f"FoldConstant/direct_{n}": {"fold_qnn": True} for n in ("012", "014")},
     **{f"FuseOps/direct_{n}": {"fuse_opt_level": 0} for n in ("002", "007", "013", "015")},
 }
+
+
+# Their text after has constructors called 0 and 2.
+UNREADABLE = ("Defunctionalization/002",)
 
 
 class PassCase(Case):
@@ -169,6 +174,8 @@ class PassCase(Case):
 
     def expected_counts(self) -> Counts:
         """TVM's, after the pass: the json's, or those of the text where the json has none."""
+        if self.id in UNREADABLE:
+            return Counts.recorded(self.info["after"], None)
         module = self.read(".out.relay")
         return Counts.recorded(self.info["after"], module) if "after" in self.info else Counts.of(module)
 

@@ -7,6 +7,7 @@ from mirstack.dialects.relay.ir import CallGlobalOp, GlobalRefOp
 from mirstack.dialects.relay.types import UNKNOWN, FuncType, RefType, TypeVarType
 from mirstack.parser import parse_mir
 from mirstack.passes.relay import inline
+from mirstack.passes.relay.defunctionalization import Defunctionalization
 from mirstack.passes.relay.eta_expand import EtaExpand
 from mirstack.passes.relay.generics import type_arguments, type_variables
 from mirstack.support.diagnostics import MirError
@@ -53,3 +54,23 @@ def test_type_arguments() -> None:
 def test_type_variables() -> None:
     a, b = TypeVarType.get("A"), TypeVarType.get("B")
     assert type_variables([RefType(b), FuncType.get([a], b, ["A"]), F32, a]) == ["B", "A"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "type Box { Hold(fn (float32) -> float32), }\ndef @f(%x: float32) { %x }\n"
+            "def @main(%x: float32) { match (Hold(@f)) { Hold(%g) => { %g(%x) }, } }",
+            "functions.mir:1:6: error: the data type Box has a field that is a function",
+        ),
+        (
+            "def @f(%x: float32) { %x }\ndef @main() { @f }",
+            "functions.mir:2:1: error: @main takes or gives a function",
+        ),
+    ],
+)
+def test_defunctionalization(text: str, message: str) -> None:
+    with pytest.raises(MirError) as error:
+        Defunctionalization().apply(Context(), parse_mir(text, "functions.mir"))
+    assert message in str(error.value)

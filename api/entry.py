@@ -67,18 +67,24 @@ def relay_params(entry: Operation) -> list[Param]:
     return params
 
 
-def result_tensors(type: Attribute) -> list[TensorType[Attribute]]:
+def result_tensors(type: Attribute, entry: Operation | None = None) -> list[TensorType[Attribute]]:
     """The tensors of a Relay entry's result, depth first. Raises MirError for a result that holds anything else."""
     match type:
         case TensorType():
             return [type]
         case TupleType():
-            return [leaf for field in type.types.data for leaf in result_tensors(field)]
+            return [leaf for field in type.types.data for leaf in result_tensors(field, entry)]
         case _:
-            from ..dialects.relay.text import type_text
+            from ..dialects.relay.text import is_known, type_text
 
+            if not is_known(type):
+                raise error_at(
+                    entry,
+                    "the type of what the entry returns is not known",
+                    "write it: def @main(…) -> Tensor[(2, 3), float32]; a function that only calls itself never returns",
+                )
             raise error_at(
-                None,
+                entry,
                 f"the entry returns {type_text(type)}, which Python cannot take",
                 "return a tensor or a tuple of tensors",
             )

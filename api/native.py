@@ -33,7 +33,7 @@ def compile_native(
 
     if kind == "relay":
         params, result = relay_params(entry), entry.properties["ret_type"]
-        result_tensors(result)
+        result_tensors(result, entry)
 
         def keep_result(step: ModulePass, module: ModuleOp) -> None:
             # A shape that the program computes from what is known is part of the result's type from here on.

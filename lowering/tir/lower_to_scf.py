@@ -213,6 +213,12 @@ def lower_function(function: tir.PrimFuncOp, parameters: Parameters, globals_: M
     f.lower_ops(function.body.block.ops)
     f.location = function.location
     f.release()
+    if outputs and f.returned is None:
+        raise error_at(
+            function,
+            f"function '{function.sym_name.data}' is to return a value, but ends without one",
+            "end it with return x, or leave out the '->' of its header",
+        )
     f.add(func.ReturnOp(*([] if f.returned is None else [f.returned])))
     return op
 

@@ -6,7 +6,9 @@
 - Times differ from run to run: every number before a unit of time or of speed, and every number with four decimals (the
   seconds of `--timing`), is compared as `<time>`, with blanks around it of any width.
 - A line `…` stands for any number of lines.
-- A block behind a line `<!-- file: NAME -->` is written to the file NAME first.
+- A block behind a line `<!-- file: NAME -->` is written to the file NAME first; behind `<!-- append: NAME -->` it is added
+  to the end of that file.
+- A document that says `<!-- runs in a copy of this project -->` is run in one, which the commands then use as the package.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from __future__ import annotations
 import difflib
 import os
 import re
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -25,7 +28,8 @@ ROOT = Path(__file__).parent.parent
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
 
 BLOCK = re.compile(
-    r"(?:<!-- file: (?P<file>\S+) -->\n+)?^```(?P<kind>\S*)[^\n]*\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL
+    r"(?:<!-- (?P<how>file|append): (?P<file>\S+) -->\n+)?^```(?P<kind>\S*)[^\n]*\n(?P<body>.*?)^```$",
+    re.MULTILINE | re.DOTALL,
 )
 # A time with its unit, which a slow machine changes too; a rate or a ratio without; any number of four decimals.
 TIME = re.compile(
@@ -44,13 +48,28 @@ class Command:
     output: str
 
 
-def steps(document: str) -> list[Command | tuple[str, str]]:
-    """The commands of a document, and (name, text) of the files that it writes, in order."""
-    found: list[Command | tuple[str, str]] = []
+@dataclass(frozen=True)
+class Write:
+    """A file that the document writes, or adds to."""
+
+    file: str
+    text: str
+    append: bool = False
+
+    def run(self, folder: Path):
+        """Writes the file below `folder`."""
+        path = folder / self.file
+        before = path.read_text(encoding="utf-8") if self.append else ""
+        path.write_text(before + self.text, encoding="utf-8")
+
+
+def steps(document: str) -> list[Command | Write]:
+    """The commands of a document and the files that it writes, in order."""
+    found: list[Command | Write] = []
     for block in BLOCK.finditer(document):
         line = document.count("\n", 0, block.start("body")) + 1
         if block["file"]:
-            found.append((block["file"], block["body"]))
+            found.append(Write(block["file"], block["body"], block["how"] == "append"))
         elif block["kind"] == "console":
             found += _commands(block["body"], line)
     return found
@@ -88,20 +107,36 @@ def agrees(expected: list[str], got: list[str]) -> bool:
     return any(agrees(tail, got[i:]) for i in range(first, len(got) + 1))
 
 
+IN_A_COPY = "<!-- runs in a copy of this project -->"
+LEFT_OUT = shutil.ignore_patterns(
+    ".*", "__pycache__", "build", "Output", "*.egg-info", "*.npz", "*.safetensors", "models"
+)
+
+
+def copy_of_project(parent: Path) -> Path:
+    """A copy of the sources, tests and documents, under the package's name in `parent`."""
+    return Path(shutil.copytree(ROOT, parent / "mirstack", ignore=LEFT_OUT))
+
+
 @pytest.mark.parametrize("document", DOCUMENTS, ids=[str(d.relative_to(ROOT)) for d in DOCUMENTS])
 def test_document(document: Path, tmp_path: Path):
-    if (ROOT / "examples").is_dir():
-        (tmp_path / "examples").symlink_to(ROOT / "examples")
+    text = document.read_text(encoding="utf-8")
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     environment = {**os.environ, "PATH": path, "COLUMNS": "100"}
-    for step in steps(document.read_text(encoding="utf-8")):
-        if not isinstance(step, Command):
-            (tmp_path / step[0]).write_text(step[1], encoding="utf-8")
+    folder = tmp_path
+    if IN_A_COPY in text:
+        folder = copy_of_project(tmp_path)
+        environment["PYTHONPATH"] = str(tmp_path)
+    elif (ROOT / "examples").is_dir():
+        (folder / "examples").symlink_to(ROOT / "examples")
+    for step in steps(text):
+        if isinstance(step, Write):
+            step.run(folder)
             continue
         ran = subprocess.run(
             step.text,
             shell=True,
-            cwd=tmp_path,
+            cwd=folder,
             env=environment,
             text=True,
             stdout=subprocess.PIPE,
@@ -130,9 +165,17 @@ two
 """
 
 
+def test_append(tmp_path: Path):
+    write = Write("a.txt", "two\n", append=True)
+    assert steps("<!-- append: a.txt -->\n```text\ntwo\n```\n") == [write]
+    (tmp_path / "a.txt").write_text("one\n")
+    write.run(tmp_path)
+    assert (tmp_path / "a.txt").read_text() == "one\ntwo\n"
+
+
 def test_steps():
     assert steps(EXAMPLE) == [
-        ("hello.txt", "hello\n"),
+        Write("hello.txt", "hello\n"),
         Command(8, "cat hello.txt", "hello"),
         Command(10, "echo one;\necho two", "one\ntwo\n"),
     ]

@@ -13,7 +13,7 @@ from .computes import elementwise, unflatten
 from .elemwise import unary
 from .meanings import Array, along, larger
 from .reduce import te_reduce
-from .relations import axis_of, rank_at_least, shape_of, size_of, tensor_type, tuple_type
+from .relations import axis_of, identity, rank_at_least, shape_of, size_of, tensor_type, tuple_type
 from .sources import ARXIV, ONNX, TVM_NN
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def _leaky_relu(attrs: Attrs, x: Array) -> Array:
 
 register(
     Operator(
-        "nn.leaky_relu", ("data",), lambda rel: rel.set_result(rel.tensor(0)), OpPattern.ELEMWISE,
+        "nn.leaky_relu", ("data",), identity, OpPattern.ELEMWISE,
         numpy=_leaky_relu,
         compute=lambda attrs, xs, out: [
             elementwise(lambda x: te.Select(x > te.const(0, x.dtype), x, x * te.const(attrs.alpha, x.dtype)), xs[0])

@@ -11,6 +11,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from hypothesis import strategies as st
 from mirstack.dialects.array import numpy_dtype
+from mirstack.dialects.relay.operator import REQUIRED, Operator, OpPattern, all_operators
+from mirstack.dialects.relay.operators.relations import broadcast, compare, identity
 
 FLOATS = ("float32", "float64", "float16", "bfloat16")
 INTS = ("int8", "int16", "int32", "int64", "uint8")
@@ -55,9 +57,29 @@ def case(
 
 
 def load_cases() -> None:
-    """Registers the cases of every `relay_cases_*.py`."""
+    """Registers the cases of every `relay_cases_*.py`, and for operators without one those that follow from the entry."""
     for file in sorted(Path(__file__).parent.glob("relay_cases_*.py")):
         importlib.import_module(file.stem)
+    for name, operator in all_operators().items():
+        if name not in CASES and is_simple(operator):
+            case(name, simple_uses(operator), None)
+
+
+def is_simple(operator: Operator) -> bool:
+    """Whether any tensors are fit arguments: of one that works by element, on arguments of one dtype that broadcast.
+
+    Its numpy meaning and its compute say the same in two ways, so that each is the other's reference."""
+    return (
+        operator.relation in (identity, broadcast, compare)
+        and operator.pattern in (OpPattern.ELEMWISE, OpPattern.BROADCAST)
+        and all(spec.default is not REQUIRED for spec in operator.attributes)
+    )
+
+
+def simple_uses(operator: Operator) -> st.SearchStrategy[Use]:
+    """Uses of a simple operator with its attributes' defaults; of floats alone where an attribute is one."""
+    dtypes = FLOATS if any(spec.kind == "float" for spec in operator.attributes) else NUMBERS
+    return st.tuples(st.just({}), broadcastable(len(operator.arguments), dtypes))
 
 
 shapes = st.lists(st.integers(1, 4), min_size=0, max_size=4).map(tuple)

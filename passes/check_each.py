@@ -36,12 +36,14 @@ class CheckEach(Instrument):
     seed: int = 0
     stream: TextIO = field(default_factory=lambda: sys.stderr)
     results: Results | None = None
+    module: ModuleOp | None = None  # What gave the results.
 
     def run_before_pass(self, mod: ModuleOp, info: PassInfo) -> None:
-        if self.results is None:
+        if self.results is None or self.module is not mod:
             self.results = self._interpret(mod, f"before {info}")
 
     def run_after_pass(self, mod: ModuleOp, info: PassInfo) -> None:
+        self.module = mod
         before, self.results = self.results, self._interpret(mod, f"after {info}")
         if before is None or self.results is None:
             return

@@ -123,6 +123,7 @@ class DumpIR(Instrument):
     show: PrintModule = print_module
     count: int = 0
     before: list[str] | None = None
+    module: ModuleOp | None = None  # What was shown last.
 
     def enter_pass_ctx(self) -> None:
         self.before = None
@@ -135,11 +136,12 @@ class DumpIR(Instrument):
                         path.unlink()
 
     def run_before_pass(self, mod: ModuleOp, info: PassInfo) -> None:
-        if self.before is None:
+        if self.before is None or self.module is not mod:
             self.before = self._write("input", self.show(mod))
 
     def run_after_pass(self, mod: ModuleOp, info: PassInfo) -> None:
         self.count += 1
+        self.module = mod
         before = self.before or []
         name = re.sub(r"[^A-Za-z0-9._-]+", "_", str(info).partition("{")[0])
         self.before = self._write(name, self.show(mod))

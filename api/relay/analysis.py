@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
+from ...passes.pass_info import EXPLAINED, camel_case, explanation
+from ...support.diagnostics import Diagnostic, MirError
+from ...support.trace import listening
 from ..ir.module import IRModule
 from ..ir.node import Node
 from ..ir.op import Op
 from . import ty
 from .expr import Call, Constant, Function, RelayExpr, Tuple, Var
 from .graph import binders, parts, post_order
+
+if TYPE_CHECKING:
+    from ..ir.transform import Pass
 
 
 def post_order_visit(expr: RelayExpr, fvisit: Callable[[Node], object]) -> None:
@@ -148,7 +155,6 @@ def check_kind(t: ty.Type, mod: IRModule | None = None) -> ty.TypeKind:
 
 def well_formed(expr: RelayExpr | IRModule) -> bool:
     """Whether each variable is bound once, around all its uses."""
-    from ...support.diagnostics import MirError
     from .export import export_function
 
     functions = expr.functions.values() if isinstance(expr, IRModule) else [expr]
@@ -209,6 +215,23 @@ _MACS: dict[str, Callable[[Call], int]] = {
 }
 
 
+def explain(mod: IRModule, module_pass: Pass) -> list[Diagnostic]:
+    """What a pass would leave alone in the module and why, each with its places: for `FuseOps`, neighbours not fused.
+
+    Raises MirError for a pass that tells nothing.
+    """
+    remarks: list[Diagnostic] = []
+    topics = {camel_case(name): explanation(name) for name in EXPLAINED}
+    topic = topics.get(module_pass.info.name)
+    if topic is None:
+        raise MirError(
+            Diagnostic(f"{module_pass.info.name} does not tell what it leaves alone; {', '.join(topics)} does")
+        )
+    with listening([topic], remarks.append):
+        module_pass(mod)
+    return remarks
+
+
 def alpha_equal(lhs: RelayExpr | ty.Type, rhs: RelayExpr | ty.Type) -> bool:
     """Whether two expressions differ in the names of bound variables at most."""
     from ..ir.structural import structural_equal
@@ -218,6 +241,6 @@ def alpha_equal(lhs: RelayExpr | ty.Type, rhs: RelayExpr | ty.Type) -> bool:
 
 __all__ = [
     "all_constants", "all_ops", "all_type_vars", "all_vars", "alpha_equal", "bound_type_vars", "bound_vars",
-    "check_constant", "check_kind", "count_layers", "free_type_vars", "free_vars", "get_total_mac_number",
+    "check_constant", "check_kind", "count_layers", "explain", "free_type_vars", "free_vars", "get_total_mac_number",
     "list_fake_quantized_op_freqs", "list_op_freqs", "post_order_visit", "well_formed",
 ]  # fmt: skip

@@ -130,17 +130,19 @@ class _Folder:
             if isinstance(value, np.ndarray):
                 self.known[op.result] = value
             return
-        if not op.args or op.OPERATOR.stateful or name.startswith(_ANNOTATIONS):
+        if not op.operands or op.OPERATOR.stateful or name.startswith(_ANNOTATIONS):
             return
         if name.startswith("qnn.") and not self.fold_qnn:
             return
         if name in ("shape_of", "ndarray_size"):
             value = self._shape(op)
             if value is not None:
-                self._fold(op, value, type_text(op.args[0].type))
+                if self.trace is not None:
+                    self.trace(op, f"{name}({type_text(op.operands[0].type)}) is {_show(value)}")
+                self._fold(op, value)
                 return
         arguments: list[Value] = []
-        for arg in op.args:
+        for arg in op.operands:
             value = self.known.get(arg)
             if value is None:
                 return
@@ -148,7 +150,9 @@ class _Folder:
         if not self._is_too_large(op, arguments):
             result = _evaluate(op, arguments)
             if result is not None:
-                self._fold(op, result, ", ".join(map(_show, arguments)))
+                if self.trace is not None:
+                    self.trace(op, f"{name}({', '.join(map(_show, arguments))}) is {_show(result)}")
+                self._fold(op, result)
 
     def _shape(self, op: OperatorOp) -> NDArray[Any] | None:
         """The shape or the number of elements of a tensor whose type says it."""
@@ -165,9 +169,7 @@ class _Folder:
         made = 8 * prod(type.get_shape()) if isinstance(type, TensorType) else 0
         return made > max(LARGEST, taken)
 
-    def _fold(self, op: OperatorOp, value: Value, arguments: str) -> None:
-        if self.trace is not None:
-            self.trace(op, f"{op.OPERATOR.name}({arguments}) is {_show(value)}")
+    def _fold(self, op: OperatorOp, value: Value) -> None:
         made = self._constant(op, value)
         if made.type != op.result.type:
             self.types_changed = True
@@ -178,7 +180,11 @@ class _Folder:
         if isinstance(value, tuple):
             made: ir.TupleOp | ir.ConstantOp = ir.TupleOp([self._constant(op, field) for field in value])
         else:
-            made = ir.ConstantOp(ArrayValueAttr.of(value), TensorType(dtype_to_type(value.dtype.name), value.shape))
+            # An array's type is most often the one that inference found; `create` spares the checks of a constructor.
+            type = op.results[0].type
+            if not fits(value, type) or not is_static(type):
+                type = TensorType(dtype_to_type(value.dtype.name), value.shape)
+            made = ir.ConstantOp.create(properties={"value": ArrayValueAttr.of(value)}, result_types=(type,))
             self.shared[made] = None
         made.location = op.location
         Rewriter.insert_op(made, InsertPoint.before(op))
@@ -268,6 +274,11 @@ def _move_out(block: Block, before: Operation) -> tuple[Operation | None, SSAVal
         Rewriter.insert_op(op, InsertPoint.before(before))
         first = first or op
     return first, end.value
+
+
+def is_static(type: Attribute) -> bool:
+    """Whether a type is that of a tensor of known dimensions."""
+    return isinstance(type, TensorType) and DYNAMIC_INDEX not in type.get_shape()
 
 
 def _evaluate(op: OperatorOp, arguments: list[Value]) -> Value | None:

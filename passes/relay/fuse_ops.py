@@ -20,6 +20,9 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from ...dialects.relay.ir import CallOp, ConstantOp, FnOp, FuncOp, LetOp, ReturnOp, TupleGetItemOp, TupleOp
 from ...dialects.relay.operator import OperatorOp, OpPattern, is_operator
 from ...dialects.relay.types import FuncType
+from ...support.trace import Tracer, tracer
+from ..pass_info import explanation
+from .fusion_rules import Refusal, Rule, tell
 from .post_dominators import PostDominatorTree
 from .rewriting import replace
 
@@ -42,10 +45,11 @@ class FuseOps(ModulePass):
     """The most operators that one function may hold."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        trace = tracer(explanation(self.name))
         for function in op.ops:
             if isinstance(function, FuncOp):
                 for block in _blocks(function.body):
-                    _fuse_block(block, self.fuse_opt_level, self.max_depth)
+                    _fuse_block(block, self.fuse_opt_level, self.max_depth, trace)
 
 
 def is_kernel(function: FnOp) -> bool:
@@ -207,6 +211,8 @@ class _Partition:
         self.groups = [_Group(pattern) for pattern in graph.patterns]
         self.tree = PostDominatorTree(graph.successors, graph.leaves, OpPattern.OPAQUE)
         self.max_depth = max_depth
+        # Why a node was not fused, the last reason counts; None where nobody asks.
+        self.refusals: dict[int, Refusal] | None = None
 
     def run(self, opt_level: int) -> None:
         if opt_level >= 1:
@@ -229,20 +235,63 @@ class _Partition:
             into_tuple = sink_group.pattern == OpPattern.TUPLE and sink_root.pattern <= OpPattern.INJECTIVE
             if kind <= OpPattern.INJECTIVE and into_tuple:
                 # The tuple itself is of the sink's group by now, so that its root's kind is what is checked.
-                self._fuse_if(node, sink, lambda k, _: k <= OpPattern.INJECTIVE)
+                self._fuse_if(node, sink, lambda k, _: k <= OpPattern.INJECTIVE, Rule.AFTER_INJECTIVE)
             return
         if sink_group.pattern == OpPattern.TUPLE:
+            self._refuse(node, Rule.TUPLE, sink)
             return
         if kind == OpPattern.OUT_ELEMWISE_FUSABLE:
+            rule = Rule.AFTER_OUT_ELEMWISE
             if phase == 0 and edge == OpPattern.ELEMWISE:
-                self._fuse_if(node, sink, lambda k, _: k <= OpPattern.BROADCAST)
+                self._fuse_if(node, sink, lambda k, _: k <= OpPattern.BROADCAST, rule)
+            elif phase == 0:
+                self._refuse(node, rule, sink)
         elif kind <= OpPattern.BROADCAST:
             if edge <= OpPattern.INJECTIVE or edge == OpPattern.COMM_REDUCE:
-                self._fuse_if(node, sink, _after_broadcast)
-        elif kind in (OpPattern.INJECTIVE, OpPattern.TUPLE) and phase == 1:
-            self._fuse_if(node, sink, lambda k, _: k <= OpPattern.INJECTIVE)
+                self._fuse_if(node, sink, _after_broadcast, Rule.AFTER_BROADCAST)
+            else:
+                self._refuse(node, Rule.AFTER_BROADCAST, sink)
+        elif kind in (OpPattern.INJECTIVE, OpPattern.TUPLE):
+            if phase == 1:
+                self._fuse_if(node, sink, lambda k, _: k <= OpPattern.INJECTIVE, Rule.AFTER_INJECTIVE)
+        else:
+            self._refuse(node, Rule.AFTER_REDUCTION, sink)
 
-    def _fuse_if(self, node: int, sink: int, allowed: Callable[[OpPattern, bool], bool]) -> None:
+    def _refuse(self, node: int, rule: Rule, at: int) -> None:
+        if self.refusals is not None:
+            self.refusals[node] = Refusal(rule, self.graph.ops[at])
+
+    def explain(self, trace: Tracer, opt_level: int) -> None:
+        """Tells of each two neighbours that stayed apart which rule kept them so."""
+        graph = self.graph
+        for node, op in enumerate(graph.ops):
+            if isinstance(op, ConstantOp | LetOp | ReturnOp) or not isinstance(
+                op, OperatorOp | TupleOp | TupleGetItemOp
+            ):
+                continue
+            for user in dict.fromkeys(successor for successor, _ in graph.successors[node]):
+                other = graph.ops[user]
+                if not isinstance(other, OperatorOp | TupleOp | TupleGetItemOp):
+                    continue
+                if self.groups[node].root() is not self.groups[user].root():
+                    refusal = self._reason(node, user, opt_level)
+                    kind = graph.patterns[graph.index[refusal.at]] if refusal.at is not None else OpPattern.OPAQUE
+                    tell(trace, op, other, refusal, kind)
+
+    def _reason(self, node: int, user: int, opt_level: int) -> Refusal:
+        """Why a node is not in the group of one that uses it."""
+        graph = self.graph
+        if opt_level < 1:
+            return Refusal(Rule.LEVEL)
+        for end in (node, user):
+            if graph.patterns[end] == OpPattern.OPAQUE:
+                return Refusal(Rule.OPAQUE, graph.ops[end])
+        if self.tree.parent[node] is None:
+            return Refusal(Rule.ESCAPES if graph.leaves[node] else Rule.NO_MEETING)
+        found = (self.refusals or {}).get(node)
+        return Refusal(Rule.NO_MEETING) if found is None else found
+
+    def _fuse_if(self, node: int, sink: int, allowed: Callable[[OpPattern, bool], bool], rule: Rule) -> None:
         """Merges everything on the paths from `node` to `sink` when `allowed(kind, is sink)` holds on all of them."""
         between: set[int] = set()
         pending = [successor for successor, _ in self.graph.successors[node]]
@@ -252,12 +301,14 @@ class _Partition:
                 continue
             between.add(current)
             if not allowed(self.groups[current].root().pattern, current == sink):
+                self._refuse(node, rule, current)
                 return
             if current != sink:
                 pending += [successor for successor, _ in self.graph.successors[current]]
         target = self.groups[sink]
         joined = {self.groups[current].root() for current in (node, *between)}
         if sum(group.size for group in joined) > self.max_depth:
+            self._refuse(node, Rule.DEPTH, sink)
             return
         for current in (node, *between):
             self.groups[current].merge_into(target)
@@ -270,10 +321,14 @@ def _after_broadcast(kind: OpPattern, is_sink: bool) -> bool:
     return kind <= OpPattern.INJECTIVE
 
 
-def _fuse_block(block: Block, opt_level: int, max_depth: int) -> None:
+def _fuse_block(block: Block, opt_level: int, max_depth: int, trace: Tracer | None) -> None:
     graph = _Graph(block)
     partition = _Partition(graph, max_depth)
+    if trace is not None:
+        partition.refusals = {}
     partition.run(opt_level)
+    if trace is not None:
+        partition.explain(trace, opt_level)
     members: dict[_Group, list[Operation]] = {}
     for number, op in enumerate(graph.ops):
         if isinstance(op, OperatorOp) and is_operator(op, "annotation.stop_fusion"):

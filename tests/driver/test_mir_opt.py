@@ -254,3 +254,33 @@ def test_start_up_imports_little(ten: Path):
     )
     ran = subprocess.run([sys.executable, "-c", program, str(ten), "-p", "cse,dce"], capture_output=True, text=True)
     assert ran.stdout.splitlines()[-1] == "[]"
+
+
+def test_trace_and_explain(mir_opt, tmp_path: Path):
+    file = tmp_path / "x.mir"
+    file.write_text("def @main(%x: Tensor[(2, 2), float32]) {\n  %0 = add(1f, 2f);\n  sum(add(%x, %0))\n}\n")
+    ran = mir_opt(file, "-p", "fold-constant", "--trace", "fold-constant")
+    assert ran.code == 0
+    assert f"{file}:2:8: remark: fold-constant: add(1.0, 2.0) is 3.0\n  %0 = add(1f, 2f);\n" in ran.err
+    assert mir_opt(file, "-p", "fuse-ops", "--explain", "fuse-ops").err == ""
+    assert "--trace: no pass 'fold' tells what it does" in mir_opt(file, "-p", "fuse-ops", "--trace", "fold").err
+    ran = mir_opt(file, "-p", "infer-type", "--explain", "fuse-ops")
+    assert ran.code == 2
+    assert "--explain fuse-ops: the pass is not among those that run (-p fuse-ops)" in ran.err
+
+
+def test_dump_ir(mir_opt, ten: Path, tmp_path: Path):
+    folder = tmp_path / "dump"
+    assert mir_opt(ten, "-p", "cse,dce", "--dump-ir", folder).code == 0
+    names = sorted(path.name for path in folder.iterdir())
+    assert names == ["000_input.mir", "001_cse.diff", "001_cse.mir", "002_dce.diff", "002_dce.mir"]
+    assert (folder / "002_dce.diff").read_text() == ""
+    assert "cannot be written" in mir_opt(ten, "-p", "cse", "--dump-ir", ten).err
+
+
+def test_print_before_all(mir_opt, ten: Path):
+    ran = mir_opt(ten, "-p", "cse,dce", "--print-ir-before-all")
+    assert [line for line in ran.err.splitlines() if line.startswith("// -----")] == [
+        "// ----- IR before cse -----",
+        "// ----- IR before dce -----",
+    ]

@@ -56,6 +56,21 @@ PASSES: tuple[Entry, ...] = (
         "passes.relay.canonicalize_cast:CanonicalizeCast",
         "a widening cast of several users once for each, to be fused with it",
     ),
+    Entry(
+        "combine-parallel-conv2d",
+        "passes.relay.combine_parallel_conv2d:CombineParallelConv2D",
+        "convolutions of one input as one of all their channels",
+    ),
+    Entry(
+        "combine-parallel-dense",
+        "passes.relay.combine_parallel_dense:CombineParallelDense",
+        "dense layers of one input as one batched product or one layer",
+    ),
+    Entry(
+        "combine-parallel-batch-matmul",
+        "passes.relay.combine_parallel_batch_matmul:CombineParallelBatchMatmul",
+        "batched products of one left side as one",
+    ),
     Entry("flatten-atrous-conv", "relay/flatten_atrous_conv.mir", "space_to_batch, conv, batch_to_space to one dilated conv"),
     Entry("fold-explicit-padding", "relay/fold_explicit_padding.mir", "padding by zeros into convolutions and pooling"),
     Entry("infer-type", "passes.relay.infer_type:InferType", "find the type of every Relay value"),

@@ -101,6 +101,7 @@ _DIRECT_ARGS: dict[str, dict[str, Any]] = {
     "CombineParallelBatchMatmul": {"min_num_branches": 2},
     "CombineParallelConv2D": {"min_num_branches": 2},
     "CombineParallelDense": {"min_num_branches": 2, "to_batch": False},
+    **{f"CombineParallelDense/direct_{n}": {"min_num_branches": 2, "to_batch": True} for n in ("000", "002")},
     **{f"FoldConstant/direct_{n}": {"fold_qnn": True} for n in ("012", "014")},
     **{f"FuseOps/direct_{n}": {"fuse_opt_level": 0} for n in ("002", "007", "013", "015")},
 }

@@ -38,11 +38,18 @@ def indices_must_be_integers(rel: Relation, index: int) -> None:
 
 
 def within(index: Expr, size: Any, mode: str) -> Expr:
-    """An index brought into [0, size): clipped, wrapped around, or left as it is ("fast")."""
+    """An index brought into [0, size): wrapped around, or clipped. With "fast" it lies there, or the result is any."""
     index = index.astype("int32") if index.dtype not in ("int32", "int64") else index
     if mode == "wrap":
         return te.floormod(index, size)
-    return te.max(te.min(index, size - 1), 0) if mode == "clip" else index
+    # What a program says must not lead out of memory, "fast" or not.
+    return te.max(te.min(index, size - 1), 0)
+
+
+def from_end(index: Expr, size: Any) -> Expr:
+    """An index of which negative ones count from the end, kept in [0, size)."""
+    index = index.astype("int32") if index.dtype not in ("int32", "int64") else index
+    return within(te.Select(index < 0, index + size, index), size, "clip")
 
 
 def _take_relation(rel: Relation) -> None:
@@ -140,7 +147,7 @@ def same_but_axis(rel: Relation, a: int, b: int, x: Sequence[int], y: Sequence[i
 def _te_gather(attrs: Attrs, x: Tensor, indices: Tensor) -> Tensor:
     axis: int = attrs.axis % len(x.shape)
     return te.compute(
-        indices.shape, lambda *i: x(*i[:axis], within(indices(*i), 0, "fast"), *i[axis + 1 :]), name="T_gather"
+        indices.shape, lambda *i: x(*i[:axis], from_end(indices(*i), x.shape[axis]), *i[axis + 1 :]), name="T_gather"
     )
 
 
@@ -186,7 +193,7 @@ def _te_gather_nd(attrs: Attrs, x: Tensor, indices: Tensor) -> Tensor:
     depth: int = attrs.index_rank if not isinstance(indices.shape[0], int) else indices.shape[0]
 
     def body(*i: Expr) -> Any:
-        at = [within(indices(k, *i[:count]), 0, "fast") for k in range(depth)]
+        at = [from_end(indices(k, *i[:count]), x.shape[batch + k]) for k in range(depth)]
         return x(*i[:batch], *at, *i[count:])
 
     return te.compute([*indices.shape[1:], *x.shape[depth + batch :]], body, name="T_gather_nd")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
+from .indexing import from_end
 from .meanings import Array
 from .relations import (
     ANY,
@@ -123,12 +124,14 @@ def _te_nll(attrs: Attrs, x: Tensor, targets: Tensor, weights: Tensor) -> list[T
 
     def weight(*i: Any) -> Expr:
         target = targets(*i)
-        return te.if_then_else(target.equal(attrs.ignore_index), zero, weights(target))
+        kept = from_end(target, weights.shape[0])
+        return te.if_then_else(target.equal(attrs.ignore_index), zero, weights(kept))
 
     def loss(*i: Any) -> Expr:
         target = targets(*i)
-        chosen = x(*i[:1], target, *i[1:])
-        return te.if_then_else(target.equal(attrs.ignore_index), zero, zero - chosen * weights(target))
+        kept = from_end(target, weights.shape[0])
+        loss = zero - x(*i[:1], kept, *i[1:]) * weights(kept)
+        return te.if_then_else(target.equal(attrs.ignore_index), zero, loss)
 
     each = te.compute(shape, loss, name="T_nll")
     if attrs.reduction == "none":

@@ -10,7 +10,7 @@ from xdsl.ir import Attribute
 
 from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
 from .computes import broadcast_dims, broadcast_index
-from .indexing import indices_must_be_integers
+from .indexing import from_end, indices_must_be_integers
 from .meanings import Array
 from .relations import (
     ANY,
@@ -247,9 +247,7 @@ def _te_adv_index(xs: Sequence[Tensor]) -> Tensor:
     def body(*i: Expr) -> Expr:
         at: list[Expr] = []
         for axis, x in enumerate(indices):
-            place = broadcast_index(x, i[: len(places)], places)
-            place = place if place.dtype in ("int32", "int64") else place.astype("int32")
-            at.append(te.Select(place < 0, place + data.shape[axis], place))
+            at.append(from_end(broadcast_index(x, i[: len(places)], places), data.shape[axis]))
         return data(*at, *i[len(places) :])
 
     return te.compute([*places, *data.shape[len(indices) :]], body, name="T_adv_index")

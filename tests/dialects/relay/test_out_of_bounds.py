@@ -1,0 +1,55 @@
+"""Indices that lie outside a tensor: native code reads and writes no memory that is not its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mirstack
+import numpy as np
+import pytest
+
+FAR = 900_000_000
+MATRIX = np.arange(6, dtype=np.float32).reshape(3, 2)
+ONES = np.ones(2, np.float32)
+
+
+def ints(*values: int) -> np.ndarray:
+    return np.array(values, np.int32)
+
+
+USES: list[tuple[str, list[np.ndarray], list[float]]] = [
+    ("gather_nd(%x0, %x1)", [MATRIX, ints(-FAR, FAR).reshape(2, 1)], [1]),
+    ("gather(%x0, %x1, axis=0)", [MATRIX, ints(FAR, 0).reshape(1, 2)], [4, 1]),
+    ('take(%x0, %x1, axis=0, mode="fast")', [MATRIX, ints(FAR)], [4, 5]),
+    ("adv_index((%x0, %x1))", [MATRIX, ints(0, FAR)], [0, 1, 4, 5]),
+    ("nn.nll_loss(%x0, %x1, %x2, ignore_index=-1)", [MATRIX[:2], ints(0, FAR), ONES], [-1.5]),
+    ("nn.sparse_dense(%x0, %x1, %x2, %x3)", [MATRIX, ONES, ints(0, FAR), ints(0, 1, FAR)], [0, 1, 2, 3, 4, 5]),
+    ("nn.sparse_add(%x0, %x1, %x2, %x3)", [MATRIX, ONES, ints(0, FAR), ints(0, 1, FAR, FAR)], [1, 1, 2, 4, 4, 5]),
+    ("vision.roi_pool(%x0, %x1, pooled_size=[1, 1], spatial_scale=1f)", [MATRIX.reshape(1, 1, 3, 2), np.array([[FAR, 0, 0, 9, 9]], np.float32)], [5]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("use", "arrays", "wanted"), USES, ids=[use.split("(")[0] for use, *_ in USES])
+def test_places_are_kept_inside(use: str, arrays: list[np.ndarray], wanted: list[float]) -> None:
+    np.testing.assert_array_equal(np.asarray(run(use, arrays)).reshape(-1), wanted)
+
+
+def test_rows_out_of_order_do_not_run_over() -> None:
+    places = np.array([[FAR, 0], [0, 0], [-FAR, 0]], np.int64)
+    arrays = [places, np.array([1, 2, 3], np.int64), np.array([2, 2], np.int64), np.array(7, np.int64)]
+    every, values, empty = run("sparse_fill_empty_rows(%x0, %x1, %x2, %x3)", arrays)
+    assert every.shape[1] == 2 and len(values) == len(every) and len(empty) == 2
+
+
+def test_more_valid_boxes_than_there_are() -> None:
+    boxes = np.array([[[0, 0.9, 0, 0, 1, 1], [0, 0.8, 2, 2, 3, 3]]], np.float32)
+    arrays = [boxes, ints(FAR), ints(0, 1).reshape(1, 2), np.array(-1, np.int32), np.array(0.5, np.float32)]
+    places, count = run("vision.non_max_suppression(%x0, %x1, %x2, %x3, %x4)", arrays)
+    np.testing.assert_array_equal(places, [[0, 1]])
+    np.testing.assert_array_equal(count, [[2]])
+
+
+def run(use: str, arrays: list[np.ndarray]) -> Any:
+    """A use of an operator, compiled."""
+    types = [f"%x{n}: Tensor[({', '.join(map(str, a.shape))}), {a.dtype.name}]" if a.ndim else f"%x{n}: {a.dtype.name}" for n, a in enumerate(arrays)]  # fmt: skip
+    return mirstack.compile(mirstack.parse(f"def @main({', '.join(types)}) {{ {use} }}"), "cpu")(*arrays)

@@ -107,7 +107,7 @@ def is_tested(message: Message) -> bool:
 
 
 # Messages that had no test when this was written. The numbers may only fall: a new message comes with its test.
-UNTESTED = {"dialects/relay": 72, "dialects/te": 18, "dialects/tir": 30, "parser": 14}
+UNTESTED = {"dialects/te": 18, "dialects/tir": 30, "parser": 14}
 
 
 @pytest.mark.parametrize("package", PACKAGES)

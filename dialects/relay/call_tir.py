@@ -36,13 +36,11 @@ def call_tir(op: CallTirOp, callee: Operation, args: Sequence[Any], module: Modu
     types = [TensorType(dtype_to_type(a.dtype.name), list(a.shape)) for a in args]
     result = call_tir_type(op, callee, types)
     wanted = list(result.types.data) if isinstance(result, TupleType) else [result]
-    match callee:
-        case PrimFuncOp():
-            outputs = _run_tir(callee, args, [_empty(op, name, t) for t in wanted], module)
-        case TeFuncOp():
-            outputs = _run_te(callee, args)
-        case _:
-            raise error_at(op, f"{name} is no TIR or TE function")
+    if isinstance(callee, PrimFuncOp):
+        outputs = _run_tir(callee, args, [_empty(op, name, t) for t in wanted], module)
+    else:
+        assert isinstance(callee, TeFuncOp)  # call_tir_type refuses what is neither.
+        outputs = _run_te(callee, args)
     return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
 

@@ -137,6 +137,7 @@ ERRORS = [
     ("split", {"indices_or_sections": (2, 1)}, "3", "split: the positions [2, 1] must ascend from 0 to 3, the size of axis 0"),
     ("repeat", {"repeats": 0}, "3", "repeat: repeats=0 must be positive"),
     ("broadcast_to", {"shape": (2,)}, "2,2", "broadcast_to: 'data' (Tensor[(2, 2), float32]) has more dimensions than the shape (2,)"),
+    ("vision.all_class_non_max_suppression", {}, "1,5,4 1,3,6 :int64 S S", "vision.all_class_non_max_suppression: 'boxes' (Tensor[(1, 5, 4), float32]) and 'scores' (Tensor[(1, 3, 6), float32]) differ in the number of boxes"),
 ]  # fmt: skip
 
 

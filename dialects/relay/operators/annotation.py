@@ -50,17 +50,17 @@ _annotation(
     "annotation.cast_hint",
     "The value may be held in another dtype.",
     attr("dtype", None, "str", printed=True),
-    source=TVM.format("annotation.stop_fusion"),
+    source=ARXIV.format("1807.04188"),
 )
 _annotation(
     "annotation.bitpack_start",
     "Here the part whose tensors are packed begins.",
-    source=TVM.format("annotation.stop_fusion"),
+    source=ARXIV.format("1807.04188"),
 )
 _annotation(
     "annotation.bitpack_end",
     "Here the part whose tensors are packed ends.",
-    source=TVM.format("annotation.stop_fusion"),
+    source=ARXIV.format("1807.04188"),
 )
 _annotation(
     "annotation.compiler_begin",

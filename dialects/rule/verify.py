@@ -38,6 +38,8 @@ def verify_rewrite(rule: RewriteOp) -> None:
         raise error_at(
             rule, f"there is no dialect '{rule.level.data}' to rewrite", f"a rule is for one of {', '.join(LEVELS)}"
         )
+    if rule.benefit.value.data < 0:
+        raise error_at(rule, "a benefit is 0 or more")
     last = rule.body.block.last_op
     if not isinstance(last, ReplaceOp):
         raise error_at(rule, f"rule @{rule.sym_name.data} ends without a replacement", "write lhs => rhs")
@@ -78,7 +80,9 @@ def _verify_match(op: MatchOp) -> None:
             raise error_at(op, "a pattern is made of patterns", "what a rule makes or computes cannot be matched")
     for attr in op.attrs:
         if not isinstance(attr.owner, AttrOp | DataOp):
-            raise error_at(op, "an attribute's pattern is a literal or a capture", "compare what is computed by a condition")
+            raise error_at(
+                op, "an attribute's pattern is a literal or a capture", "compare what is computed by a condition"
+            )
     _verify_call(op, [name.data for name in op.names.data])
 
 

@@ -285,10 +285,18 @@ class _Builder:
     def on_tuple_more(self, open: int, value: tree.Node, _1: int, rest: list[tree.Node], _2: int) -> tree.Node:
         return tree.Tuple(self._at(open), (value, *rest))
 
+    def on_tuple_more_comma(
+        self, open: int, value: tree.Node, _1: int, rest: list[tree.Node], _2: int, _3: int
+    ) -> tree.Node:
+        return tree.Tuple(self._at(open), (value, *rest))
+
     def on_list_empty(self, open: int, _: int) -> tree.Node:
         return tree.Tuple(self._at(open), (), brackets=True)
 
     def on_list_(self, open: int, items: list[tree.Node], _: int) -> tree.Node:
+        return tree.Tuple(self._at(open), items, brackets=True)
+
+    def on_list_comma(self, open: int, items: list[tree.Node], _1: int, _2: int) -> tree.Node:
         return tree.Tuple(self._at(open), items, brackets=True)
 
     # Calls.

@@ -13,6 +13,12 @@
 }) : () -> ()
 
 // -----
+// expected-error@+1 {{a benefit is 0 or more}}
+"rule.rewrite"() <{sym_name = "a", benefit = -1 : i64}> ({
+  "rule.replace"() <{operandSegmentSizes = array<i32: 0, 0>}> : () -> ()
+}) : () -> ()
+
+// -----
 "rule.set"() <{sym_name = "a"}> ({
   // expected-error@+1 {{a ruleset holds rules, not 'rule.any'}}
   %x = "rule.any"() : () -> !rule.value

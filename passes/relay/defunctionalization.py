@@ -26,7 +26,7 @@ from ...support.diagnostics import error_at
 from ...support.walk import walk_ops
 from .attributes import is_primitive
 from .monomorphize import Monomorphize
-from .rewriting import free_values, fresh_name, functions_of, place_leaves, replace, symbol_names, take_leaves_in
+from .rewriting import FreshNames, free_values, functions_of, place_leaves, replace, take_leaves_in
 
 
 @dataclass(frozen=True)
@@ -106,10 +106,7 @@ class _Program:
     def __init__(self, module: ModuleOp):
         self.module = module
         self.functions: Mapping[str, ir.FuncOp] = functions_of(module)
-        self.taken = symbol_names(module)
-        for op in module.ops:
-            if isinstance(op, ir.TypeDataOp):
-                self.taken.update(op.constructors())
+        self.new = FreshNames(module)
         self.kinds: dict[FuncType, _Kind] = {}
         self.by_name: dict[str, _Kind] = {}
         self.copies: dict[str, str] = {}
@@ -149,7 +146,7 @@ class _Program:
     def _kind(self, type: FuncType) -> _Kind:
         kind = self.kinds.get(type)
         if kind is None:
-            name, apply = fresh_name("DefuncFuncType", self.taken), fresh_name("applyFuncType", self.taken)
+            name, apply = self.new.fresh("DefuncFuncType"), self.new.fresh("applyFuncType")
             kind = self.kinds[type] = self.by_name[name] = _Kind(type, name, apply)
             kind.block = Block(arg_types=[AdtType.get(name), *map(self._data, type.inputs.data)])
         return kind
@@ -199,7 +196,7 @@ class _Program:
         if name not in self.copies:
             copy = function.clone()
             copy.location = function.location
-            copy.properties["sym_name"] = StringAttr(fresh_name(f"{name}FuncType", self.taken))
+            copy.properties["sym_name"] = StringAttr(self.new.fresh(f"{name}FuncType"))
             self.copies[name] = copy.sym_name.data
             Rewriter.insert_op(copy, InsertPoint.after(function))
             self.pending.append(copy)
@@ -291,7 +288,7 @@ class _Program:
         kind = self._kind(op.result.type)
         take_leaves_in(op)
         captured = free_values(op)
-        name = fresh_name("Closure", self.taken)
+        name = self.new.fresh("Closure")
         block = self._body(kind, captured)
         kind.constructors[name] = [argument.type for argument in block.args]
         kind.bodies[name] = Region(block)
@@ -315,7 +312,7 @@ class _Program:
         kind, callee = self._kind(op.result.type), op.symbol.root_reference.data
         name = self.names.get((kind.type, f"@{callee}"))
         if name is None:
-            name = self.names[kind.type, f"@{callee}"] = fresh_name(_identifier(f"Function_{callee}"), self.taken)
+            name = self.names[kind.type, f"@{callee}"] = self.new.fresh(_identifier(f"Function_{callee}"))
             call = ir.CallGlobalOp(self._callee(callee), list(kind.block.args[1:]), self._data(kind.type.output))
             self._end(self._clause(kind, name), [call], call, op)
         self._made(op, kind, name)
@@ -325,7 +322,7 @@ class _Program:
         kind, key = self._kind(op.result.type), op.constructor.data
         name = self.names.get((kind.type, key))
         if name is None:
-            name = self.names[kind.type, key] = fresh_name(_identifier(f"Constructor_{key}"), self.taken)
+            name = self.names[kind.type, key] = self.new.fresh(_identifier(f"Constructor_{key}"))
             arguments, type = list(kind.block.args[1:]), self._data(kind.type.output)
             made = ir.ConstructOp(op.type_name.data, key, arguments, type)
             self._end(self._clause(kind, name), [made], made, op)

@@ -7,6 +7,8 @@ function, too. What nothing names any more is dropped.
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -22,7 +24,7 @@ from ...support.walk import walk_ops
 from .attributes import has_flag, is_primitive
 from .call_graph import called_by, components
 from .generics import substitute_types, type_arguments
-from .rewriting import copy_body, functions_of, place_leaves, replace
+from .rewriting import copy_body, functions_of, move_body, place_leaves, replace
 
 MOST_OPS = 1_000_000
 """A module does not grow by more ops than this: a chain of functions that call the next one twice doubles at each step."""
@@ -37,14 +39,16 @@ class Inline(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         functions = functions_of(op)
         marked = {name for name, function in functions.items() if has_flag(function, "Inline")}
-        inliner = _Inliner({})
+        inliner = _Inliner(functions)
         order = list(components(functions))
         for component in order:
-            # Callees come first, so that what is put in a place has nothing left to be inlined.
-            for name in component.names:
-                inliner.run(functions[name])
-            if not component.is_recursive and component.names[0] in marked:
+            # Callees come first, so that what is copied has nothing left to be inlined.
+            is_inlined = not component.is_recursive and component.names[0] in marked
+            if is_inlined:
                 inliner.add(functions[component.names[0]])
+            for name in component.names:
+                if name not in inliner.moved:
+                    inliner.run(functions[name])
         self._drop(op, set(inliner.functions) - {"main"})
 
     def _drop(self, module: ModuleOp, names: set[str]) -> None:
@@ -58,35 +62,45 @@ class Inline(ModulePass):
 
 
 class _Inliner:
-    def __init__(self, functions: dict[str, ir.FuncOp]):
-        self.functions = functions
-        self._sizes: dict[str, int] = {}
+    def __init__(self, functions: Mapping[str, ir.FuncOp]):
+        self.functions: dict[str, ir.FuncOp] = {}
+        self.moved: set[str] = set()
+        """Functions with one call and no other use: their bodies go there, and are gone through there."""
+        references = [op for function in functions.values() for op in _references(function)]
+        self._uses = Counter(map(_referred, references))
+        self._calls = Counter(_referred(op) for op in references if isinstance(op, ir.CallGlobalOp))
         self._copied = 0
 
     def add(self, function: ir.FuncOp) -> None:
         """From now on this function is inlined."""
-        self.functions[function.sym_name.data] = function
-        self._sizes[function.sym_name.data] = sum(1 for _ in walk_ops(function))
+        name = function.sym_name.data
+        self.functions[name] = function
+        if self._uses[name] == self._calls[name] == 1 and name != "main" and not _stays_whole(function):
+            self.moved.add(name)
 
     def run(self, function: ir.FuncOp) -> None:
         """Inlines in a function."""
-        for op in list(walk_ops(function)):
-            match op:
-                case ir.CallGlobalOp():
-                    callee = self.functions.get(op.callee.root_reference.data)
-                    if callee is not None:
-                        self._inline(op, callee)
-                case ir.GlobalRefOp():
-                    callee = self.functions.get(op.symbol.root_reference.data)
-                    if callee is not None:
-                        self._count(op, callee)
-                        replace(op, _local_copy(callee, op, op.result.type).result)
-                case _:
-                    pass
+        pending = [iter(list(_references(function)))]
+        while pending:
+            op = next(pending[-1], None)
+            if op is None:
+                pending.pop()
+                continue
+            callee = self.functions.get(_referred(op))
+            if callee is None or callee is function:
+                continue
+            if isinstance(op, ir.GlobalRefOp):
+                self._count(op, callee)
+                replace(op, _local_copy(callee, op, op.result.type).result)
+            elif _stays_whole(callee):
+                self._count(op, callee)
+                _call_local_copy(op, callee)
+            else:
+                pending.append(iter(list(_references(*self._inline(op, callee)))))
 
     def _count(self, op: Operation, callee: ir.FuncOp) -> None:
         name = callee.sym_name.data
-        self._copied += self._sizes[name]
+        self._copied += sum(1 for _ in walk_ops(callee))
         if self._copied > MOST_OPS:
             raise error_at(
                 op,
@@ -94,28 +108,60 @@ class _Inliner:
                 "functions that call others more than once grow with each step; take Inline=1 from one of them",
             )
 
-    def _inline(self, call: ir.CallGlobalOp, callee: ir.FuncOp) -> None:
-        self._count(call, callee)
-        if is_primitive(callee) or "Compiler" in callee.attrs.data:
-            function = _local_copy(callee, call, FuncType.get([a.type for a in call.arguments], call.result.type))
-            made = ir.CallOp(function, list(call.arguments), call.result.type)
-            made.location = call.location
-            Rewriter.insert_op(made, InsertPoint.before(call))
-            replace(call, made.result)
-            return
+    def _inline(self, call: ir.CallGlobalOp, callee: ir.FuncOp) -> list[Operation]:
+        """Puts the body in the place of a call; gives the ops that are still to be gone through."""
         types = type_arguments(callee.function_type(), [a.type for a in call.arguments], call.result.type, call)
+        moved = callee.sym_name.data in self.moved
         before = call.prev_op
-        value = copy_body(callee.body.block, call.arguments, call)
-        copied: list[Operation] = []
-        op = call.parent_block().first_op if before is None else before.next_op  # type: ignore[union-attr]
-        while op is not None and op is not call:
-            copied.append(op)
-            op = op.next_op
-        substitute_types(copied, types)
+        if moved:
+            value = move_body(callee.body.block, call.arguments, call)
+        else:
+            self._count(call, callee)
+            value = copy_body(callee.body.block, call.arguments, call)
+        ops = _ops_between(before, call)
+        substitute_types(ops, types)
         users = [use.operation for use in call.result.uses]
         replace(call, value)
         for user in users:
             place_leaves(user)
+        return ops if moved else []
+
+
+def _stays_whole(function: ir.FuncOp) -> bool:
+    """Whether the function is one piece: a kernel, or what another compiler takes."""
+    return is_primitive(function) or "Compiler" in function.attrs.data
+
+
+def _ops_between(before: Operation | None, end: Operation) -> list[Operation]:
+    """The ops of a block behind `before` (or its start) and before `end`."""
+    found: list[Operation] = []
+    op = end.prev_op
+    while op is not None and op is not before:
+        found.append(op)
+        op = op.prev_op
+    found.reverse()
+    return found
+
+
+def _references(*roots: Operation) -> Iterator[ir.CallGlobalOp | ir.GlobalRefOp]:
+    """The ops inside that call or name global functions."""
+    for root in roots:
+        for op in walk_ops(root):
+            if isinstance(op, ir.CallGlobalOp | ir.GlobalRefOp):
+                yield op
+
+
+def _referred(op: ir.CallGlobalOp | ir.GlobalRefOp) -> str:
+    """The function that it calls or names."""
+    return (op.callee if isinstance(op, ir.CallGlobalOp) else op.symbol).root_reference.data
+
+
+def _call_local_copy(call: ir.CallGlobalOp, callee: ir.FuncOp) -> None:
+    function = _local_copy(callee, call, FuncType.get([a.type for a in call.arguments], call.result.type))
+    made = ir.CallOp(function, list(call.arguments), call.result.type)
+    made.location = call.location
+    Rewriter.insert_op(made, InsertPoint.before(call))
+    replace(call, made.result)
 
 
 def _local_copy(function: ir.FuncOp, before: Operation, type: Attribute) -> ir.FnOp:

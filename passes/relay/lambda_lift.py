@@ -19,13 +19,12 @@ from ...dialects.relay import ir
 from .attributes import has_flag, is_primitive
 from .generics import type_variables
 from .rewriting import (
+    FreshNames,
     free_values,
-    fresh_name,
     functions_of,
     inner_first,
     replace,
     returned,
-    symbol_names,
     take_leaves_in,
 )
 
@@ -40,13 +39,13 @@ class LambdaLift(ModulePass):
     name = "lambda-lift"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        taken = symbol_names(op)
+        names = FreshNames(op)
         for function in functions_of(op).values():
             if is_primitive(function):
                 continue
             for inner in inner_first(function):
                 if isinstance(inner, ir.FnOp) and not is_primitive(inner) and not _is_lifted(function, inner):
-                    _Lifting(op, inner, fresh_name("lifted_name", taken)).run(before=function)
+                    _Lifting(op, inner, names.fresh("lifted_name")).run(before=function)
 
 
 def _is_lifted(function: ir.FuncOp, inner: ir.FnOp) -> bool:

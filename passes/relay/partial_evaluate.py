@@ -49,8 +49,8 @@ from .rewriting import free_values, functions_of, place_leaves, returned
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-MOST_OPS = 200_000
-"""When this many ops have come out, calls stay calls."""
+GROWTH, LEAST_BUDGET = 20, 10_000
+"""When a module's size times this, and this many ops more, have come out, calls stay calls."""
 
 MOST_ELEMENTS = 1 << 22
 """Larger constants are not computed."""
@@ -71,9 +71,10 @@ class PartialEvaluate(ModulePass):
 def _evaluate_module(module: ModuleOp) -> None:
     functions = functions_of(module)
     bodies: dict[str, Region] = {}
+    budget = _Budget(LEAST_BUDGET + GROWTH * sum(1 for _ in walk_ops(module)))
     for name, function in functions.items():
         if not is_primitive(function):
-            bodies[name] = _Evaluator(functions).function(function)
+            bodies[name] = _Evaluator(functions, budget).function(function)
     # All are evaluated on what they call as it was.
     for name, body in bodies.items():
         function = functions[name]
@@ -88,16 +89,23 @@ def _evaluate_module(module: ModuleOp) -> None:
             place_leaves(op)
 
 
+@dataclass
+class _Budget:
+    """How many ops may still come out before calls are followed no further."""
+
+    ops: int
+
+
 class _Evaluator:
     """Evaluates one global function; what remains goes to `block`."""
 
-    def __init__(self, functions: Mapping[str, ir.FuncOp]):
+    def __init__(self, functions: Mapping[str, ir.FuncOp], budget: _Budget):
         self.functions = functions
+        self._budget = budget
         self.block = Block()
         self.store: dict[StaticRef, Partial] = {}
         self._fuel: dict[Operation, Fuel] = {}
         self._numbers = count()
-        self._emitted = 0
         self._rules: dict[type[Operation], Callable[[Any, Environment, Types], Partial]] = {
             ir.ConstantOp: self._constant,
             ir.LetOp: lambda op, environment, types: environment[op.value],
@@ -147,7 +155,7 @@ class _Evaluator:
         let = ir.LetOp(f"x_{next(self._numbers)}" if name is None else name, op.results[0])
         op.location = let.location = like.location
         self.block.add_ops([op, let])
-        self._emitted += 1
+        self._budget.ops -= 1
         return Partial(let.result, static)
 
     def _put(self, op: Operation, like: Operation) -> SSAValue:
@@ -323,7 +331,7 @@ class _Evaluator:
         """The value of a call of a known function; None where the call has to stay."""
         function = static.function
         before, now = self._fuel.get(function), fuel_of(arguments)
-        if not makes_progress(before, now) or self._emitted > MOST_OPS:
+        if not makes_progress(before, now) or self._budget.ops < 0:
             return None
         if "Compiler" in function.attrs.data:
             return None

@@ -18,20 +18,28 @@ def functions_of(module: ModuleOp) -> dict[str, ir.FuncOp]:
     return {op.sym_name.data: op for op in module.ops if isinstance(op, ir.FuncOp)}
 
 
-def symbol_names(module: ModuleOp) -> set[str]:
-    """The names that are taken at the top level."""
-    names = (op.properties.get("sym_name") for op in module.ops)
-    return {name.data for name in names if isinstance(name, StringAttr)}
+class FreshNames:
+    """Names for new functions and types of a module, each given once."""
 
+    def __init__(self, module: ModuleOp):
+        names = (op.properties.get("sym_name") for op in module.ops)
+        self._taken = {name.data for name in names if isinstance(name, StringAttr)}
+        for op in module.ops:
+            if isinstance(op, ir.TypeDataOp):
+                self._taken.update(op.constructors())
+        self._next: dict[str, int] = {}
 
-def fresh_name(base: str, taken: set[str]) -> str:
-    """`base`, or `base_1`, … that is not taken; it is from now on."""
-    name, number = base, 0
-    while name in taken:
-        number += 1
-        name = f"{base}_{number}"
-    taken.add(name)
-    return name
+    def fresh(self, base: str) -> str:
+        """`base`, or `base_1`, `base_2`, … that is not taken."""
+        name, number = base, self._next.get(base, 0)
+        while number or name in self._taken:
+            name = f"{base}_{number}" if number else base
+            if name not in self._taken:
+                break
+            number += 1
+        self._next[base] = number + 1
+        self._taken.add(name)
+        return name
 
 
 def blocks_of(function: ir.FuncOp | ir.FnOp) -> Iterator[Block]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import time
+from collections.abc import Callable
 
 import pytest
 from mirstack.driver.pipeline import read_pipeline
@@ -29,6 +30,7 @@ LINEAR = [
     "split-args{max-function-args=3}",
     "first-order-gradient",
     "partial-evaluate",
+    "defunctionalization",
 ]
 
 ONCE = ("first-order-gradient",)
@@ -68,6 +70,25 @@ def chain(length: int) -> str:
     return f"def @main(%x: Tensor[(2), float32]) {{ {' '.join(lines)} %{length - 1} }}"
 
 
+def closures(length: int) -> str:
+    """Local functions that capture what the one before gave."""
+    lines = [
+        f"let %f{i} = fn (%y: Tensor[(2), float32]) {{ add(%y, %v{i - 1}) }}; let %v{i} = %f{i}(%v{i - 1});"
+        for i in range(1, length)
+    ]
+    return f"def @main(%x: Tensor[(2), float32]) {{ let %v0 = exp(%x); {' '.join(lines)} %v{length - 1} }}"
+
+
+def calls(length: int) -> str:
+    """Functions of which each calls the one before."""
+    lines = [
+        f"def @f{i}(%x: Tensor[(2), float32], Inline=1) -> Tensor[(2), float32] {{ exp(@f{i - 1}(%x)) }}"
+        for i in range(1, length)
+    ]
+    first = "def @f0(%x: Tensor[(2), float32], Inline=1) -> Tensor[(2), float32] { exp(%x) }"
+    return "\n".join([first, *lines, f"def @main(%x: Tensor[(2), float32]) {{ @f{length - 1}(%x) }}"])
+
+
 def run(pipeline: str, module: ModuleOp) -> None:
     for module_pass in read_pipeline(pipeline, pass_factories()):
         module_pass.apply(Context(), module)
@@ -87,10 +108,18 @@ def seconds(pipeline: str, text: str) -> float:
     return min(times)
 
 
-@pytest.mark.parametrize("pipeline", LINEAR)
-def test_linear(pipeline: str) -> None:
+@pytest.mark.parametrize(
+    ("pipeline", "program"),
+    [
+        *((pipeline, chain) for pipeline in LINEAR),
+        *((pipeline, closures) for pipeline in ("lambda-lift", "defunctionalization", "partial-evaluate")),
+        *((pipeline, calls) for pipeline in ("inline", "dead-code-elimination", "remove-unused-functions")),
+    ],
+)
+def test_linear(pipeline: str, program: Callable[[int], str]) -> None:
     """Eight times the ops take about eight times as long; a square would take sixty-four."""
-    assert seconds(pipeline, chain(4000)) < 20 * max(seconds(pipeline, chain(500)), 0.002)
+    large, small = (2000, 250) if program is chain else (800, 100)
+    assert seconds(pipeline, program(large)) < 20 * max(seconds(pipeline, program(small)), 0.002)
 
 
 @pytest.mark.parametrize("pipeline", IDEMPOTENT)

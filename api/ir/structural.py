@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import zip_longest
 from typing import TypeAlias, cast
 
 from ...dialects.relay.operator import AttrValue
@@ -32,11 +33,8 @@ def structural_equal(lhs: object, rhs: object, map_free_vars: bool = False) -> b
     """
     if lhs is rhs:
         return True
-    left, right = _tokens(lhs, map_free_vars), _tokens(rhs, map_free_vars)
-    for a, b in zip(left, right, strict=False):
-        if a != b:
-            return False
-    return next(left, None) is None and next(right, None) is None
+    # One that ends before the other has None in place of a token.
+    return all(a == b for a, b in zip_longest(_tokens(lhs, map_free_vars), _tokens(rhs, map_free_vars)))
 
 
 def assert_structural_equal(lhs: object, rhs: object, map_free_vars: bool = False) -> None:

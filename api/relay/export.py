@@ -12,7 +12,7 @@ from ...dialects.relay import ir, patterns
 from ...dialects.relay.operator import AttrValue, operator_class, to_attribute
 from ...dialects.relay.types import UNKNOWN
 from ...dialects.tir.types import dtype_to_type
-from ...support.diagnostics import location_of
+from ...support.diagnostics import MirError, location_of
 from ...support.garbage import no_collection
 from ..ir.node import Node
 from ..ir.op import CALL_TIR, Op, OpEntry, plain
@@ -369,3 +369,20 @@ def _pattern(pattern: adt.Pattern, exporter: _Exporter) -> Attribute:
             return patterns.TuplePattern.get([_pattern(field, exporter) for field in pattern.patterns])
         case _:
             return patterns.WildcardPattern()
+
+
+def node_types(root: expr.RelayExpr) -> dict[Node, Attribute]:
+    """The types that inference finds for the nodes of an expression. Raises MirError where they do not fit together."""
+    from ...dialects.relay.infer.inference import infer_ops
+    from ...dialects.relay.text import is_known
+    from .analysis import free_vars
+
+    function = root if isinstance(root, expr.Function) else expr.Function(free_vars(root), root)
+    exporter = _Exporter(function)
+    body = exporter.function_body(function)
+    names = [param.name_hint for param in function.params]
+    errors = infer_ops([ir.FuncOp("main", names, [], body=body)], {})
+    if errors:
+        raise MirError(errors)
+    values = {**exporter.values, **{variable: value for variable, (value, _) in exporter.bound.items()}}
+    return {node: value.type for node, value in values.items() if is_known(value.type)}

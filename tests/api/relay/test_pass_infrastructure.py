@@ -142,7 +142,7 @@ def test_passes_of_functions() -> None:
             return relay.Function(func.params, body)
 
     twice: Any = Twice(2)
-    assert isinstance(twice, transform.FunctionPass) and twice.times == 2
+    assert twice.times == 2 and isinstance(twice, transform.FunctionPass)
     assert relay.analysis.list_op_freqs(twice(program()))["sqrt"] == 2
     with pytest.raises(ValueError, match="from which optimization level"):
         transform.module_pass(lambda mod, ctx: mod)

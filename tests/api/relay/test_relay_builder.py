@@ -37,7 +37,7 @@ def test_untyped_and_typed_text() -> None:
         "def @main(%x: Tensor[(1, 3), float32] /* ty=Tensor[(1, 3), float32] */) {\n"
         "  %0 = multiply(meta[relay.Constant][0] /* ty=Tensor[(3), float32] */, 2f /* ty=float32 */);\n"
         "  add(%x, %0)\n"
-        "}\n"
+        "}\n\n"
     )
     typed = transform.InferType()(module)
     assert "-> Tensor[(1, 3), float32] {" in str(typed)
@@ -113,6 +113,8 @@ def test_structural_equality() -> None:
     assert structural_hash(square("x", True)) == structural_hash(square("y", True))
     assert not structural_equal(square("x", True), square("x", False))
     x, y = relay.var("x"), relay.var("y")
+    assert not structural_equal(relay.exp(x), relay.exp(relay.exp(x)))
+    assert not structural_equal(relay.exp(relay.exp(x)), relay.exp(x))
     assert not structural_equal(x + x, y + y)
     assert structural_equal(x + x, y + y, map_free_vars=True)
     assert not structural_equal(x + y, y + y, map_free_vars=True)

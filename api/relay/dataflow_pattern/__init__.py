@@ -1,0 +1,50 @@
+"""Patterns of expressions, with TVM's names: `is_op("nn.relu")(is_op("nn.dense")(wildcard(), wildcard()))`.
+
+`patterns` holds what a pattern is, `matcher` when it fits, `rewriting` what is done where it does.
+"""
+
+from __future__ import annotations
+
+from .patterns import (
+    AltPattern,
+    AttrPattern,
+    CallPattern,
+    ConstantPattern,
+    DataTypePattern,
+    DFPattern,
+    DominatorPattern,
+    ExprPattern,
+    FunctionPattern,
+    IfPattern,
+    LetPattern,
+    ShapePattern,
+    TupleGetItemPattern,
+    TuplePattern,
+    TypePattern,
+    VarPattern,
+    WildcardPattern,
+    dominates,
+    has_attr,
+    has_dtype,
+    has_shape,
+    has_type,
+    is_constant,
+    is_expr,
+    is_if,
+    is_let,
+    is_op,
+    is_tuple,
+    is_tuple_get_item,
+    is_var,
+    match,
+    wildcard,
+)
+from .rewriting import DFPatternCallback, partition, rewrite
+
+__all__ = [
+    "AltPattern", "AttrPattern", "CallPattern", "ConstantPattern", "DFPattern", "DFPatternCallback", "DataTypePattern",
+    "DominatorPattern", "ExprPattern", "FunctionPattern", "IfPattern", "LetPattern", "ShapePattern", "TupleGetItemPattern",
+    "TuplePattern", "TypePattern", "VarPattern", "WildcardPattern", "dominates", "has_attr", "has_dtype", "has_shape",
+    "has_type", "is_constant", "is_expr", "is_if", "is_let", "is_op", "is_tuple", "is_tuple_get_item", "is_var", "match",
+    "partition", "rewrite", "wildcard",
+]  # fmt: skip

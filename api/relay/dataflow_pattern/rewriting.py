@@ -1,0 +1,276 @@
+"""What is done where a pattern fits: rewriting by a function of one's own, and putting matches into functions.
+
+A match may not overlap another, and what it holds besides its root must not be needed outside of it, so that nothing is
+computed twice. Matches nearer to the result come first. As in TVM's PatternGrouper.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ....support.deep import in_deep_stack
+from ....support.diagnostics import Diagnostic, MirError
+from ...ir.node import Node
+from ...ir.op import Op
+from ..expr import Call, Constant, Function, RelayExpr, Var
+from ..graph import parts, post_order, rebuild
+from .matcher import Graph, Matcher
+from .patterns import (
+    AltPattern,
+    CallPattern,
+    ConstantPattern,
+    DFPattern,
+    DominatorPattern,
+    ExprPattern,
+    TuplePattern,
+    all_patterns,
+)
+
+MOST_ROUNDS = 100
+"""Rewriting that goes on for more rounds than this is taken to go on for ever."""
+
+NAME = "PartitionedFromPattern"
+
+
+class DFPatternCallback:
+    """A rewrite: derive a class, set `pattern` in its `__init__`, and give what replaces a match from `callback`.
+
+    `require_type`: expressions have types when they are matched. `rewrite_once`: a single round.
+    """
+
+    def __init__(self, require_type: bool = False, rewrite_once: bool = False):
+        self.pattern: DFPattern | None = None
+        self.require_type = require_type
+        self.rewrite_once = rewrite_once
+
+    def rewrite(self, expr: RelayExpr) -> RelayExpr:
+        """The expression, rewritten by this."""
+        return rewrite(self, expr)
+
+    def callback(self, pre: RelayExpr, post: RelayExpr, node_map: Mapping[DFPattern, Sequence[Any]]) -> RelayExpr:
+        """What replaces a match: `pre` before and `post` after what it is made of was rewritten; `node_map` holds the
+        rewritten expressions of each node of the pattern."""
+        raise TypeError(f"{type(self).__name__} needs a method callback(pre, post, node_map)")
+
+
+def rewrite(
+    callbacks: DFPatternCallback | Sequence[DFPatternCallback], expr: RelayExpr, mod: object = None
+) -> RelayExpr:
+    """The expression, rewritten until nothing changes.
+
+    Raises:
+        MirError: when that does not come to an end.
+    """
+    rules = [callbacks] if isinstance(callbacks, DFPatternCallback) else list(callbacks)
+    return in_deep_stack(lambda: _rewrite(rules, expr))
+
+
+def _rewrite(rules: Sequence[DFPatternCallback], expr: RelayExpr) -> RelayExpr:
+    from ...ir.structural import structural_equal
+
+    once = all(rule.rewrite_once for rule in rules)
+    for _ in range(MOST_ROUNDS):
+        last = expr
+        for rule in rules:
+            if rule.pattern is None:
+                raise TypeError(f"{type(rule).__name__} sets no pattern")
+            expr = _round(rule, rule.pattern, _typed(expr) if rule.require_type else expr)
+        if once or expr is last or structural_equal(expr, last):
+            return expr
+    names = ", ".join(type(rule).__name__ for rule in rules)
+    raise MirError(
+        Diagnostic(f"rewriting by {names} did not come to an end in {MOST_ROUNDS} rounds").with_note(
+            "a rule's result must not match again, or be smaller each time"
+        )
+    )
+
+
+def _typed(expr: RelayExpr) -> RelayExpr:
+    """The expression with the types that inference finds."""
+    from ..export import node_types
+
+    for node, type in node_types(expr).items():
+        if isinstance(node, RelayExpr) and node.known_type is None:
+            node.known_type = type
+    return expr
+
+
+@dataclass(eq=False)
+class _Group:
+    """A match: its root, what it holds, what goes into it from outside, and what each node of the pattern was."""
+
+    root: Node
+    members: set[Node]
+    inputs: list[Node]
+    matched: dict[DFPattern, list[Node]]
+
+
+def _groups(pattern: DFPattern, root: RelayExpr) -> dict[Node, _Group]:
+    """The matches in an expression by their roots."""
+    graph = Graph(root)
+    matcher = Matcher(root, graph)
+    taken: set[Node] = set()
+    found: dict[Node, _Group] = {}
+    inside = _partitioned(graph)
+    every = list(all_patterns(pattern))
+    for node in reversed(graph.nodes):
+        if node in taken or node in inside or isinstance(node, Op):
+            continue
+        if matcher.match(pattern, node):
+            group = _group(node, every, {p: list(m) for p, m in matcher.matched.items()}, graph)
+            if group is not None and taken.isdisjoint(group.members):
+                taken |= group.members
+                found[node] = group
+    return found
+
+
+def _partitioned(graph: Graph) -> set[Node]:
+    """What lies in functions that `partition` made before."""
+    functions = [node for node in graph.nodes if isinstance(node, Function) and NAME in node.attrs]
+    return {inner for function in functions for inner in post_order(function.body)}
+
+
+def _group(root: Node, every: Sequence[DFPattern], matched: dict[DFPattern, list[Node]], graph: Graph) -> _Group | None:
+    """The match as a group; None when something in it is needed outside."""
+    loose = {
+        node
+        for pattern in every
+        if isinstance(pattern, DominatorPattern)
+        for part in (pattern.parent, pattern.path)
+        for node in matched.get(part, ())
+    }
+    inputs: dict[Node, None] = {}
+
+    def add_inputs(nodes: Sequence[Node], pattern: DFPattern) -> None:
+        for node in nodes:
+            if node not in loose and not isinstance(node, Op | Function) and not _stays(node, pattern):
+                inputs[node] = None
+
+    for pattern in every:
+        nodes = matched.get(pattern, [])
+        if isinstance(pattern, TuplePattern) and pattern.fields is None:
+            for node in nodes:
+                add_inputs(parts(node), pattern)
+        elif isinstance(pattern, CallPattern) and pattern.args is None:
+            for node in nodes:
+                add_inputs(node.args if isinstance(node, Call) else (), pattern)
+        elif not pattern.inputs():
+            add_inputs(nodes, pattern)
+    inputs.pop(root, None)
+    members: set[Node] = set()
+    used: dict[Node, None] = {}
+    pending = [root]
+    while pending:
+        node = pending.pop()
+        if node in members:
+            continue
+        if node in inputs:
+            used[node] = None
+            continue
+        members.add(node)
+        pending += reversed(parts(node))
+    for node in members:
+        shared = node is not root and not isinstance(node, Constant | Var)
+        if shared and any(user not in members for user in graph.users[node]):
+            return None
+    return _Group(root, {m for m in members if not isinstance(m, Constant | Var)}, list(used), matched)
+
+
+def _stays(node: Node, pattern: DFPattern) -> bool:
+    """Whether a constant that the pattern asks for is part of the match, rather than an input of it."""
+    if not isinstance(node, Constant):
+        return False
+    pending = [pattern]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, ConstantPattern) or (isinstance(part, ExprPattern) and isinstance(part.expr, Constant)):
+            return True
+        if isinstance(part, AltPattern):
+            pending += part.inputs()
+    return False
+
+
+def _round(rule: DFPatternCallback, pattern: DFPattern, root: RelayExpr) -> RelayExpr:
+    """Rewrites each match once."""
+    groups = _groups(pattern, root)
+    if not groups:
+        return root
+
+    def replace(node: RelayExpr, post: RelayExpr, new: Callable[[Node], Node]) -> RelayExpr:
+        node_map = {p: [new(node) for node in nodes] for p, nodes in groups[node].matched.items()}
+        result = rule.callback(node, post, node_map)
+        if not isinstance(result, RelayExpr):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f"the callback of {type(rule).__name__} must return an expression, not {result!r}")
+        return result
+
+    return _rebuilt(root, groups, replace)
+
+
+def _rebuilt(
+    root: RelayExpr,
+    groups: Mapping[Node, _Group],
+    replace: Callable[[RelayExpr, RelayExpr, Callable[[Node], Node]], RelayExpr],
+) -> RelayExpr:
+    new: dict[Node, Node] = {}
+
+    def of(node: Node) -> Node:
+        return new.get(node, node)
+
+    for node in post_order(root):
+        if not isinstance(node, RelayExpr):
+            continue
+        post = rebuild(node, of)
+        new[node] = replace(node, post, of) if node in groups else post
+    result = new[root]
+    assert isinstance(result, RelayExpr)
+    return result
+
+
+def partition(
+    pattern: DFPattern,
+    expr: RelayExpr,
+    attrs: Mapping[str, object] | None = None,
+    check: Callable[[Any], bool] = lambda _: True,
+) -> RelayExpr:
+    """The expression with each match that `check` accepts (given its root) put into a function, which is called in its
+    place. The function has the attributes, and `PartitionedFromPattern`, which names the operators in it."""
+    found = in_deep_stack(lambda: _groups(pattern, expr))
+    groups = {root: group for root, group in found.items() if check(root)}
+    if not groups:
+        return expr
+    numbers = {root: index for index, root in enumerate(groups)}
+
+    def outline(node: RelayExpr, _: RelayExpr, new: Callable[[Node], Node]) -> RelayExpr:
+        group = groups[node]
+        variables = {
+            value: Var(f"FunctionVar_{numbers[node]}_{n}", span=value.span) for n, value in enumerate(group.inputs)
+        }
+        body, name = _body(group, variables)
+        function = Function(list(variables.values()), body, None, None, {**(attrs or {}), NAME: name}, node.span)
+        return Call(function, [new(value) for value in group.inputs], span=node.span)  # type: ignore[list-item]
+
+    return _rebuilt(expr, groups, outline)
+
+
+def _body(group: _Group, variables: Mapping[Node, Var]) -> tuple[RelayExpr, str]:
+    """What a match computes, of variables in place of its inputs; and its name, after its operators."""
+    new: dict[Node, Node] = dict(variables)
+    names: list[str] = []
+    pending: list[tuple[Node, bool]] = [(group.root, False)]
+    while pending:
+        node, opened = pending.pop()
+        if opened:
+            assert isinstance(node, RelayExpr)
+            new[node] = rebuild(node, lambda part: new.get(part, part))
+            if isinstance(node, Call) and isinstance(node.op, Op):
+                names.append(f"{node.op.name}_")
+            elif not isinstance(node, Call | Constant | Var):
+                names.append(f"{type(node).__name__}_")
+        elif node not in new and isinstance(node, RelayExpr):
+            pending.append((node, True))
+            pending += [(part, False) for part in reversed(parts(node))]
+    result = new[group.root]
+    assert isinstance(result, RelayExpr)
+    return result, "".join(names)

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, SymbolRefAttr, TupleType
+from xdsl.dialects.builtin import ArrayAttr, LocationAttr, ModuleOp, StringAttr, SymbolRefAttr, TupleType
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
@@ -36,7 +36,7 @@ class Defunctionalization(ModulePass):
     name = "defunctionalization"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        if not any(_is_value(inner) for inner in walk_ops(op)):
+        if not _uses_functions_as_values(op):
             return
         Monomorphize().apply(ctx, op)
         for inner in op.ops:
@@ -50,6 +50,13 @@ class Defunctionalization(ModulePass):
         if main is not None and _holds_function(main.function_type(), whole=False):
             raise error_at(main, "@main takes or gives a function", "a program's inputs and results must be data")
         _Program(op).run()
+
+
+def _uses_functions_as_values(module: ModuleOp) -> bool:
+    return any(
+        _is_value(op) or (isinstance(op, ir.CallOp) and not isinstance(op.callee.owner, ir.FnOp))
+        for op in walk_ops(module)
+    )
 
 
 def _is_value(op: Operation) -> bool:
@@ -344,7 +351,7 @@ class _Program:
 
     def _data_type(self, kind: _Kind) -> ir.TypeDataOp:
         made = ir.TypeDataOp(kind.data_type, [], kind.constructors)
-        made.location = self.module.location
+        made.location = self._first_location(kind)
         return made
 
     def _apply_function(self, kind: _Kind) -> ir.FuncOp:
@@ -355,13 +362,23 @@ class _Program:
             )
             for name, fields in kind.constructors.items()
         ]
-        match = ir.MatchOp(kind.block.args[0], patterns, list(kind.bodies.values()), type)
-        end = ir.ReturnOp(match)
-        kind.block.add_ops([match, end])
+        value: Operation
+        if patterns:
+            value = ir.MatchOp(kind.block.args[0], patterns, list(kind.bodies.values()), type)
+        else:
+            # There is no such function: nothing comes here.
+            value = ir.CallGlobalOp(kind.apply, kind.block.args, type)
+        end = ir.ReturnOp(value)
+        kind.block.add_ops([value, end])
         names = ["f", *(f"x{n}" for n in range(len(kind.block.args) - 1))]
         function = ir.FuncOp(kind.apply, names, [], ret_type=type, body=Region(kind.block))
-        first = next(iter(kind.bodies.values())).block.first_op
-        assert first is not None
-        for op in (match, end, function):
-            op.location = first.location
+        for op in (value, end, function):
+            op.location = self._first_location(kind)
         return function
+
+    def _first_location(self, kind: _Kind) -> LocationAttr:
+        """Where the first function stands that became data of this kind."""
+        for body in kind.bodies.values():
+            if body.block.first_op is not None:
+                return body.block.first_op.location
+        return next(iter(self.functions.values())).location

@@ -9,14 +9,13 @@ from typing import Any
 
 import mirstack
 import numpy as np
-from mirstack.dialects.array import ArrayValueAttr
 from mirstack.dialects.relay import ir
 from mirstack.dialects.relay.infer import infer_types
 from mirstack.dialects.relay.operator import Operator, operator_class
 from relay_cases import Case, flat
-from relay_typing import infer, type_of
-from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp, TensorType, TupleType
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from relay_typing import type_of
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation, Region, SSAValue
 
 
 @dataclass(frozen=True)
@@ -42,7 +41,7 @@ def interpret(operator: Operator, use: Drawn) -> Any:
 def compiled(operator: Operator, uses: Sequence[Drawn], opt_level: int) -> list[Any]:
     """What native code gives for each use, all compiled as one module."""
     module = module_of(operator, uses)
-    arrays = [np.asarray(a) for use in uses for a, known in zip(use.arguments, _known(operator, use), strict=True) if not known for a in flat(a)]  # fmt: skip
+    arrays = [array for use in uses for array in flat(use.arguments)]
     return list(mirstack.compile(module, "cpu", entry="main", opt_level=opt_level, threads=1)(*arrays))
 
 
@@ -53,10 +52,8 @@ def module_of(operator: Operator, uses: Sequence[Drawn]) -> ModuleOp:
     results: list[Operation] = []
     for number, use in enumerate(uses):
         block = Block()
-        types = [type_of(a) for a, known in zip(use.arguments, _known(operator, use), strict=True) if not known]
-        for type in types:
-            for leaf in _leaves(type):
-                block.insert_arg(leaf, len(block.args))
+        for array in flat(use.arguments):
+            block.insert_arg(type_of(array), len(block.args))
         call_with = [main.insert_arg(arg.type, len(main.args)) for arg in block.args]
         _fill(block, operator, use)
         names = [f"x{n}" for n in range(len(block.args))]
@@ -72,33 +69,11 @@ def module_of(operator: Operator, uses: Sequence[Drawn]) -> ModuleOp:
 def _fill(block: Block, operator: Operator, use: Drawn) -> None:
     given = iter(block.args)
     operands: list[SSAValue | Operation] = []
-    for argument, known in zip(use.arguments, _known(operator, use), strict=True):
-        if known:
-            block.add_op(constant := ir.ConstantOp(ArrayValueAttr.of(np.asarray(argument)), type_of(argument)))
-            operands.append(constant)
-        elif isinstance(argument, (tuple, list)):
+    for argument in use.arguments:
+        if isinstance(argument, (tuple, list)):
             block.add_op(fields := ir.TupleOp([next(given) for _ in argument]))
             operands.append(fields)
         else:
             operands.append(next(given))
     block.add_op(op := operator_class(operator)(operands, use.attrs))
     block.add_op(ir.ReturnOp(op))
-
-
-def _known(operator: Operator, use: Drawn) -> list[bool]:
-    """Which arguments are constants of the program: the integers from which the result's shape follows."""
-    types = [type_of(a) for a in use.arguments]
-    if not any(DYNAMIC_INDEX in t.get_shape() for t in _leaves(infer(operator, use.attrs, types))):
-        return [False] * len(types)
-    data = sum(name in ("data", "fill_value") for name in operator.arguments[:1])
-    return [n >= data for n in range(len(types))]
-
-
-def _leaves(type: Attribute) -> list[TensorType[Attribute]]:
-    match type:
-        case TensorType():
-            return [type]
-        case TupleType():
-            return [leaf for field in type.types.data for leaf in _leaves(field)]
-        case _:
-            return []

@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.traits import is_side_effect_free
 
+from ...dialects.tir.analysis.block_regions import block_regions, copy_tree
 from ...dialects.tir.buffer import NO_ATTRS
 from ...dialects.tir.expr import LetOp, VarOp
 from ...dialects.tir.operators import Const, Value, as_const
@@ -17,7 +18,6 @@ from ...support.diagnostics import MirError
 from ...support.words import counted
 from .buffers import Buffers
 from .expressions import hint, segments
-from .regions import block_regions, copy_tree
 from .tree import Assign, Call, Expr, Expression, Mapping, Sequence, Stmt, Token, With
 
 _AXES = {

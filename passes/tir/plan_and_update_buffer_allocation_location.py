@@ -15,6 +15,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
 from ...dialects import tir
+from ...dialects.tir.analysis.block_regions import infer_regions
 from ...dialects.tir.stmt import RegionsOp
 from .rewriting import block_of_ops, ops_of
 
@@ -88,8 +89,8 @@ def _using_ops(buffer: SSAValue) -> list[Operation]:
     return uses
 
 
-def plan(alloc: tir.AllocBufferOp, memo: dict[Operation, list[Block]]) -> None:
-    """Moves one allocation to where it belongs."""
+def plan(alloc: tir.AllocBufferOp, memo: dict[Operation, list[Block]]) -> tir.BlockOp | None:
+    """Moves one allocation to where it belongs; the block that was made to hold it, if one was."""
     home = alloc.parent
     common: list[Block] | None = None
     for op in _using_ops(alloc.result):
@@ -104,17 +105,18 @@ def plan(alloc: tir.AllocBufferOp, memo: dict[Operation, list[Block]]) -> None:
                 shared += 1
             common = common[:shared]
     if not common or home not in common:
-        return
+        return None
     target = common[-1]
     if target is home:
-        return
+        return None
+    made: tir.BlockOp | None = None
     owner = target.parent_op()
     if isinstance(owner, tir.ForOp):
         # A loop's body holds allocations through a block of its own.
         first = target.first_op
         holder = first if isinstance(first, tir.BlockOp) and first is target.last_op and not first.iter_vars else None
         if holder is None:
-            holder = tir.BlockOp("", [], [], [], [], [], body=block_of_ops(target.ops))
+            holder = made = tir.BlockOp("", [], [], [], [], [], body=block_of_ops(target.ops))
             holder.location = owner.location
             target.add_op(holder)
         target = holder.body.block
@@ -127,6 +129,7 @@ def plan(alloc: tir.AllocBufferOp, memo: dict[Operation, list[Block]]) -> None:
         target.add_op(alloc)
     else:
         target.insert_op_before(alloc, point.insert_before)
+    return made
 
 
 @dataclass(frozen=True)
@@ -138,5 +141,7 @@ class PlanAndUpdateBufferAllocationLocation(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Plans every allocation of the module."""
         memo: dict[Operation, list[Block]] = {}
-        for alloc in ops_of(op, tir.AllocBufferOp):
-            plan(alloc, memo)
+        made = [plan(alloc, memo) for alloc in ops_of(op, tir.AllocBufferOp)]
+        for block in made:
+            if block is not None:
+                infer_regions(block)

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import IntegerType, StringAttr
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 
-from ...dialects.tir.buffer import (
+from ....support.diagnostics import error_at
+from ..buffer import (
     AllocateOp,
     AllocBufferOp,
     BufferGetOp,
@@ -25,7 +26,7 @@ from ...dialects.tir.buffer import (
     StoreOp,
     buffer_name,
 )
-from ...dialects.tir.expr import (
+from ..expr import (
     AddOp,
     BinaryOp,
     CallOp,
@@ -41,10 +42,9 @@ from ...dialects.tir.expr import (
     SubOp,
     VarOp,
 )
-from ...dialects.tir.operators import Const, ExprBuilder, Value, as_const
-from ...dialects.tir.stmt import BlockOp, ForOp, InitOp, ReadsOp, WritesOp
-from ...dialects.tir.types import I32, BufferType
-from ...support.diagnostics import error_at
+from ..operators import Const, ExprBuilder, Value, as_const
+from ..stmt import BlockOp, ForOp, InitOp, ReadsOp, WritesOp
+from ..types import I32, BufferType
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -202,6 +202,24 @@ def block_regions(builder: ExprBuilder, block: BlockOp, body: Iterable[Operation
     if analysis.has_init:
         reads = [box for box in reads if box.buffer not in analysis.writes]
     return reads, writes
+
+
+def infer_regions(block: BlockOp) -> None:
+    """Writes at the head of an attached block without reads and writes what its body accesses.
+
+    Raises MirError as `block_regions` does.
+    """
+    body = block.body.block
+    builder = ExprBuilder()
+    builder.location = block.location
+    reads, writes = block_regions(builder, block, body.ops)
+    for op, boxes in ((ReadsOp, reads), (WritesOp, writes)):
+        builder.ops.append(op.create(operands=[box.build(builder) for box in boxes], location=block.location))
+    first = body.first_op
+    if first is None:
+        body.add_ops(builder.ops)
+    else:
+        body.insert_ops_before(builder.ops, first)
 
 
 class _Analysis:

@@ -18,6 +18,7 @@ from .executable import Executable
 
 if TYPE_CHECKING:
     from ..lowering.pipeline import Observer
+    from .ir.module import IRModule
 
 TargetName = Literal["cpu", "interp"]
 
@@ -66,7 +67,7 @@ def load(path: str | PathLike[str]) -> ModuleOp:
 
 
 def compile(
-    source: str | PathLike[str] | ModuleOp,
+    source: str | PathLike[str] | ModuleOp | IRModule,
     target: TargetName = "cpu",
     *,
     entry: str | None = None,
@@ -75,7 +76,7 @@ def compile(
     cpu: str | None = None,
     observers: tuple[Observer, ...] = (),
 ) -> Executable:
-    """Compiles an entry of a `.mir` file or of a module, which stays as it is.
+    """Compiles an entry of a `.mir` file or of a module (of xDSL's or an `IRModule`), which stays as it is.
 
     `target` is "cpu" for native code or "interp" for the interpreters. `entry` names the function; by default the only
     one, else `main`. `threads` bounds the threads of parallel loops (all cores by default), `opt_level` is 0 to 3, `cpu`
@@ -90,7 +91,8 @@ def compile(
         raise ValueError(f"threads must be at least 1, not {threads}")
 
     def work() -> Executable:
-        module = source.clone() if isinstance(source, ModuleOp) else load(source)
+        whole = source if isinstance(source, ModuleOp | str | PathLike) else source.op
+        module = whole.clone() if isinstance(whole, ModuleOp) else load(whole)
         if target == "interp":
             from .interpret import InterpretedExecutable
 

@@ -7,7 +7,8 @@ Names are imported from the modules of this package when they are first used: ex
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+from typing import Any as AnyValue  # `Any` is the dimension of that name here.
 
 if TYPE_CHECKING:
     from .adt import (
@@ -99,6 +100,9 @@ if TYPE_CHECKING:
     from .text import parse as parse
     from .text import parse_expr as parse_expr
     from .ty import (
+        Any as Any,
+    )
+    from .ty import (
         FuncType as FuncType,
     )
     from .ty import (
@@ -152,7 +156,7 @@ _PUBLIC: dict[str, str] = {
 }  # fmt: skip
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> AnyValue:
     if name in _MODULES:
         return import_module(f"{__name__}.{name}")
     if name == "Span":
@@ -161,7 +165,7 @@ def __getattr__(name: str) -> Any:
         return Span
     module = _PUBLIC.get(name)
     if module is not None:
-        found: Any = getattr(import_module(f"{__name__}.{module}"), name)
+        found: AnyValue = getattr(import_module(f"{__name__}.{module}"), name)
     else:
         from .op import find
 

@@ -371,8 +371,11 @@ def _pattern(pattern: adt.Pattern, exporter: _Exporter) -> Attribute:
             return patterns.WildcardPattern()
 
 
-def node_types(root: expr.RelayExpr) -> dict[Node, Attribute]:
-    """The types that inference finds for the nodes of an expression. Raises MirError where they do not fit together."""
+def node_types(root: expr.RelayExpr, functions: Sequence[Operation] = ()) -> dict[Node, Attribute]:
+    """The types that inference finds for the nodes of an expression, which may call these functions of a module.
+
+    Raises MirError where they do not fit together.
+    """
     from ...dialects.relay.infer.inference import infer_ops
     from ...dialects.relay.text import is_known
     from .analysis import free_vars
@@ -381,7 +384,8 @@ def node_types(root: expr.RelayExpr) -> dict[Node, Attribute]:
     exporter = _Exporter(function)
     body = exporter.function_body(function)
     names = [param.name_hint for param in function.params]
-    errors = infer_ops([ir.FuncOp("main", names, [], body=body)], {})
+    symbols = {op.sym_name.data: op for op in functions if isinstance(op, ir.FuncOp | ir.TypeDataOp)}
+    errors = infer_ops([ir.FuncOp("", names, [], body=body)], symbols)
     if errors:
         raise MirError(errors)
     values = {**exporter.values, **{variable: value for variable, (value, _) in exporter.bound.items()}}

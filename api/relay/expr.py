@@ -353,7 +353,10 @@ def const(value: object, dtype: str | None = None, span: Span | None = None) -> 
     if dtype is None and isinstance(value, (int, float, list, tuple)):
         dtype = {"int64": "int32", "float64": "float32"}.get(array.dtype.name)
     if dtype is not None:
-        array = array.astype(numpy_dtype(dtype))
+        given = array
+        array = given.astype(numpy_dtype(dtype))
+        if given.dtype.kind in "iu" and array.dtype.kind in "iu" and not np.array_equal(given, array):
+            raise ValueError(f"{value!r} does not fit {dtype}; give const a wider dtype")
     return Constant(cast("NDArray[np.generic]", array), span)
 
 

@@ -10,8 +10,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from xdsl.ir import Operation
+
 from ....support.deep import in_deep_stack
 from ....support.diagnostics import Diagnostic, MirError
+from ...ir.module import IRModule
 from ...ir.node import Node
 from ...ir.op import Op
 from ..expr import Call, Constant, Function, RelayExpr, Var
@@ -56,18 +59,19 @@ class DFPatternCallback:
 
 
 def rewrite(
-    callbacks: DFPatternCallback | Sequence[DFPatternCallback], expr: RelayExpr, mod: object = None
+    callbacks: DFPatternCallback | Sequence[DFPatternCallback], expr: RelayExpr, mod: IRModule | None = None
 ) -> RelayExpr:
-    """The expression, rewritten until nothing changes.
+    """The expression, rewritten until nothing changes; `mod` holds the functions that it calls, for their types.
 
     Raises:
         MirError: when that does not come to an end.
     """
     rules = [callbacks] if isinstance(callbacks, DFPatternCallback) else list(callbacks)
-    return in_deep_stack(lambda: _rewrite(rules, expr))
+    functions = () if mod is None else tuple(mod.op.ops)
+    return in_deep_stack(lambda: _rewrite(rules, expr, functions))
 
 
-def _rewrite(rules: Sequence[DFPatternCallback], expr: RelayExpr) -> RelayExpr:
+def _rewrite(rules: Sequence[DFPatternCallback], expr: RelayExpr, functions: Sequence[Operation]) -> RelayExpr:
     from ...ir.structural import structural_equal
 
     once = all(rule.rewrite_once for rule in rules)
@@ -76,7 +80,7 @@ def _rewrite(rules: Sequence[DFPatternCallback], expr: RelayExpr) -> RelayExpr:
         for rule in rules:
             if rule.pattern is None:
                 raise TypeError(f"{type(rule).__name__} sets no pattern")
-            expr = _round(rule, rule.pattern, _typed(expr) if rule.require_type else expr)
+            expr = _round(rule, rule.pattern, _typed(expr, functions) if rule.require_type else expr)
         if once or expr is last or structural_equal(expr, last):
             return expr
     names = ", ".join(type(rule).__name__ for rule in rules)
@@ -87,11 +91,11 @@ def _rewrite(rules: Sequence[DFPatternCallback], expr: RelayExpr) -> RelayExpr:
     )
 
 
-def _typed(expr: RelayExpr) -> RelayExpr:
+def _typed(expr: RelayExpr, functions: Sequence[Operation]) -> RelayExpr:
     """The expression with the types that inference finds."""
     from ..export import node_types
 
-    for node, type in node_types(expr).items():
+    for node, type in node_types(expr, functions).items():
         if isinstance(node, RelayExpr) and node.known_type is None:
             node.known_type = type
     return expr

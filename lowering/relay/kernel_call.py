@@ -85,7 +85,9 @@ def call_kernel(f: FunctionLowering, op: relay.CallTirOp) -> None:
     f.values[op.result] = results
 
 
-def _choose(f: FunctionLowering, kernel: Kernel, variant: Variant, size: SSAValue, arguments: Sequence[SSAValue]) -> None:
+def _choose(
+    f: FunctionLowering, kernel: Kernel, variant: Variant, size: SSAValue, arguments: Sequence[SSAValue]
+) -> None:
     """Calls the kernel, or its variant for large sizes."""
     emit = f.emit
     large, small, done = emit.new_block(), emit.new_block(), emit.new_block()

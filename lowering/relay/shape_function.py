@@ -88,9 +88,7 @@ class ShapeFunction:
         chosen: Variant | None = None
         if isinstance(variant, StringAttr) and isinstance(symbol, StringAttr) and isinstance(least, IntegerAttr):
             chosen = Variant(variant.data, symbol.data, least.value.data)
-        return ShapeFunction(
-            name.data if isinstance(name, StringAttr) else None, operator.data, tuple(checks), chosen
-        )
+        return ShapeFunction(name.data if isinstance(name, StringAttr) else None, operator.data, tuple(checks), chosen)
 
 
 class Sizes:

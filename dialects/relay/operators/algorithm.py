@@ -15,7 +15,6 @@ from .meanings import Array, arange_along, is_float, numpy_type
 from .relations import (
     ANY,
     axis_of,
-    can_stretch,
     dtype_attr,
     identity,
     known_dim,
@@ -117,7 +116,8 @@ def te_topk(attrs: Attrs, x: Tensor) -> list[Tensor]:
 
 
 def _topk_extents(attrs: Attrs, xs: Sequence[Tensor], out: Attribute) -> ResultShapes:
-    size: Any = xs[0].shape[attrs.axis]
+    axis: int = attrs.axis
+    size = xs[0].shape[axis]
     count = 1 if attrs.k is None else max(attrs.k, 0)
     message = f"k is {{size}}, but dimension {attrs.axis % xs[0].ndim} of 'data' is {{size}}"
     return ResultShapes([t.shape for t in te_topk(attrs, xs[0])], [Requirement("within", count, size, message)])
@@ -348,7 +348,7 @@ def _einsum_relation(rel: Relation) -> None:
     for letters, field in zip(parsed[0], fields, strict=True):
         for letter, dim in zip(letters, shape_of(field), strict=True):
             before = sizes.get(letter, 1)
-            if before != 1 and dim != 1 and not can_stretch(before, dim):
+            if before != 1 and dim != 1 and not same_dim(before, dim):
                 raise rel.fail(f"einsum: {rel.attrs.equation!r}: the index {letter} is {before} and {dim}", argument=0)
             sizes[letter] = dim if before == 1 else before if dim == 1 else known_dim(before, dim)
     rel.set_result(tensor_type([sizes[c] for c in parsed[1]], fields[0].element_type))

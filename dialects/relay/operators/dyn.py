@@ -27,14 +27,14 @@ else:
     from ._lazy import np
 
 
-def length_of(rel: Relation, index: int) -> int:
-    """How many numbers the argument `index`, a vector, holds. Fails when that is not known: it is a rank."""
+def length_of(rel: Relation, index: int, why: str = "which is the result's rank") -> int:
+    """How many numbers the argument `index`, a vector, holds. Fails when that is not known."""
     type = rank_must_be(rel, index, 1)
     indices_must_be_integers(rel, index)
     count = shape_of(type)[0]
     if count == ANY:
         raise rel.fail(
-            f"{rel.operator.name}: {show_argument(rel, index)} must have a known length, which is the result's rank",
+            f"{rel.operator.name}: {show_argument(rel, index)} must have a known length, {why}",
             argument=index,
         )
     return count
@@ -214,7 +214,7 @@ _register(
 def _slice_relation(rel: Relation) -> None:
     data = rel.tensor(0)
     for index in (1, 2, 3):
-        rank_must_be(rel, index, 1)
+        length_of(rel, index, "which says how many axes are sliced")
     rel.set_result(unknown(data.get_num_dims(), data.element_type))
 
 
@@ -241,7 +241,8 @@ _register(
 
 def _pad_relation(rel: Relation) -> None:
     data = rel.tensor(0)
-    rank_must_be(rel, 1, 2)
+    widths = rank_must_be(rel, 1, 2)
+    rel.set_argument(1, tensor_type([data.get_num_dims(), 2], widths.element_type))
     rank_must_be(rel, 2, 0)
     if rel.attrs.pad_mode not in ("constant", "edge", "reflect"):
         raise rel.fail(f"dyn.nn.pad: pad_mode={rel.attrs.pad_mode!r} must be one of constant, edge, reflect")
@@ -266,7 +267,7 @@ _register(
 def _resize_relation(rel: Relation) -> None:
     of = checked_layout(rel, "layout", "NCHW")
     check_resize(rel)
-    rank_must_be(rel, 1, 1)
+    rel.set_argument(1, tensor_type([2], rank_must_be(rel, 1, 1).element_type))
     rel.tensor(2)
     sizes = logical_sizes(rel, 0, of) | {"H": ANY, "W": ANY}
     rel.set_result(laid_out(rel, sizes, of, dtype_attr(rel, "out_dtype", rel.tensor(0).element_type)))

@@ -18,7 +18,7 @@ from xdsl.ir import Attribute
 
 from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
 from .meanings import Array
-from .relations import ANY, rank_must_be, shape_of, tensor_type
+from .relations import ANY, rank_must_be, same_dim, shape_of, tensor_type
 from .sources import TVM
 
 if TYPE_CHECKING:
@@ -99,6 +99,8 @@ class Layout:
 
 
 def _times(*factors: Any) -> Any:
+    if len(factors) == 1:
+        return factors[0]
     if any(isinstance(f, int) and f == ANY for f in factors):
         return ANY
     result = factors[0]
@@ -150,7 +152,7 @@ def logical_sizes(rel: Relation, index: int, of: Layout) -> dict[str, int]:
     """The size of each axis of argument `index`, a tensor of that layout. Fails when the rank or a block does not fit."""
     type = rank_must_be(rel, index, len(of.dims))
     for (letter, block), dim in zip(of.dims, shape_of(type), strict=True):
-        if block is not None and dim not in (block, ANY):
+        if block is not None and not same_dim(dim, block):
             raise rel.fail(
                 f"{rel.operator.name}: argument '{rel.operator.arguments[index]}' has {dim} where its layout {of.text}"
                 f" has a block of {block} of axis {letter}",

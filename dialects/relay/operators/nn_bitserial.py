@@ -185,7 +185,7 @@ def _dense_relation(rel: Relation) -> None:
     rows, inner = shape_of(data)
     shape = shape_of(weight)
     packed = len(shape) == 3
-    own = shape[-1] * width if packed and shape[-1] != ANY else shape[-1]
+    own = shape[-1] if not packed else ANY if shape[-1] == ANY else shape[-1] * width
     if not same_dim(own, inner) or (packed and not same_dim(shape[1], attrs.weight_bits)):
         raise rel.fail(f"{rel.operator.name}: {show_argument(rel, 1)} does not fit {show_argument(rel, 0)}", argument=1)
     if inner != ANY and inner % width:

@@ -114,7 +114,10 @@ def _conv_relation(rank: int, *, packed: bool = False) -> Any:
                 # Channels may lie along O alone, or along O and I; either makes `channels`.
                 wanted |= {"O": ANY, "I": ANY}
             else:
-                wanted |= {"O": channels, "I": ANY if in_channels == ANY else in_channels // groups}
+                wanted |= {
+                    "O": channels,
+                    "I": in_channels if groups == 1 else ANY if in_channels == ANY else in_channels // groups,
+                }
             dtype = data.element_type if known is None else rel.tensor(1).element_type
             rel.set_argument(1, laid_out(rel, wanted, kernel_layout, dtype))
         else:

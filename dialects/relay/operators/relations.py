@@ -87,6 +87,9 @@ def add_dims(*dims: int) -> int:
 
 def multiply_dims(*dims: int) -> int:
     """The product, `?` when one is."""
+    others = [dim for dim in dims if dim != 1]
+    if len(others) == 1:
+        return others[0]
     return ANY if ANY in dims else prod(dims)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from xdsl.dialects.builtin import TensorType
@@ -12,12 +13,16 @@ from . import computes_scatter as computes
 from .indexing import indices_must_be_integers, same_but_axis
 from .meanings import Array, arange_along
 from .relations import ANY, axis_of, rank_must_be, same_dim, shape_of, show_argument, tensor_type
+from .sizes import Requirement, ResultShapes
 from .sources import TVM
 
 if TYPE_CHECKING:
     import numpy as np
+
+    from ...te import builder as te
+    from ...te.builder import Tensor
 else:
-    from ._lazy import np
+    from ._lazy import np, te
 
 UPDATES = ("update", "add", "mul", "min", "max", "mean")
 
@@ -186,7 +191,24 @@ def _set_diag_relation(rel: Relation) -> None:
             f" {show_argument(rel, 0)}",
             argument=1,
         )
+    wanted = (*shape_of(data)[:-2], *([] if count == 1 else [count]))
+    if not all(map(same_dim, shape_of(diagonal), wanted)):
+        raise rel.fail(
+            f"matrix_set_diag: {show_argument(rel, 1)} and {show_argument(rel, 0)} must be as many matrices, with {count}"
+            " diagonals of each",
+            argument=1,
+        )
     rel.set_result(data)
+
+
+def _set_diag_extents(attrs: Attrs, xs: Sequence[Tensor], out: Attribute) -> ResultShapes:
+    x, diagonal = xs
+    rows, columns = x.dims[-2:]
+    longest = te.min(rows + min(attrs.k2, 0), columns - max(attrs.k1, 0))
+    message = "the longest diagonal of 'input' has {size} elements, but 'diagonal' has room for {size}"
+    return ResultShapes(
+        [x.shape], [Requirement("within", te.min(longest, te.min(rows, columns)), diagonal.shape[-1], message)]
+    )
 
 
 def _set_diag(attrs: Attrs, x: Array, diagonal: Array) -> Array:
@@ -208,6 +230,7 @@ register(
         "matrix_set_diag", ("input", "diagonal"), _set_diag_relation, OpPattern.INJECTIVE,
         numpy=_set_diag,
         compute=lambda attrs, xs, out: [computes.te_set_diag(attrs, *xs)],
+        extents=_set_diag_extents,
         attributes=(
             attr("k1", 0), attr("k2", 0), attr("super_diag_right_align", True), attr("sub_diag_right_align", False),
         ),

@@ -30,7 +30,7 @@ from .relations import (
     tensor_type,
     tuple_type,
 )
-from .sizes import Requirement, ResultShapes
+from .sizes import Requirement, ResultShapes, stretches_to
 from .sources import NUMPY, TVM
 
 if TYPE_CHECKING:
@@ -396,6 +396,7 @@ register(
         "broadcast_to", ("data",), _broadcast_to_relation, OpPattern.BROADCAST,
         numpy=lambda attrs, x: np.broadcast_to(x, attrs.shape).copy(),
         compute=lambda attrs, xs, out: [te_stretch(xs[0], attrs.shape)],
+        extents=lambda attrs, xs, out: ResultShapes([attrs.shape], stretches_to(xs[0], attrs.shape)),
         attributes=SHAPE_AND_DTYPE,
         doc="The tensor stretched to `shape`.",
         source=NUMPY.format("broadcast_to"),
@@ -407,6 +408,7 @@ register(
         "broadcast_to_like", ("data", "broadcast_type"), like_second, OpPattern.BROADCAST,
         numpy=lambda attrs, x, like: np.broadcast_to(x, like.shape).astype(like.dtype),
         compute=lambda attrs, xs, out: [te_stretch(xs[0], xs[1].shape)],
+        extents=lambda attrs, xs, out: ResultShapes([xs[1].shape], stretches_to(xs[0], xs[1].shape)),
         doc="The first tensor stretched to the shape of the second.",
         source=TVM.format("broadcast_to_like"),
     )

@@ -91,8 +91,7 @@ def compile(
         raise ValueError(f"threads must be at least 1, not {threads}")
 
     def work() -> Executable:
-        whole = source if isinstance(source, ModuleOp | str | PathLike) else source.op
-        module = whole.clone() if isinstance(whole, ModuleOp) else load(whole)
+        module = _module_of(source)
         if target == "interp":
             from .interpret import InterpretedExecutable
 
@@ -108,6 +107,19 @@ def compile(
         return compile_native(module, find_entry(module, name), entry_kind(function), options, observers)
 
     return in_deep_stack(work)
+
+
+def _module_of(source: str | PathLike[str] | ModuleOp | IRModule) -> ModuleOp:
+    """A module of one's own: read from a file, or a copy."""
+    if isinstance(source, ModuleOp):
+        return source.clone()
+    if isinstance(source, str | PathLike):
+        return load(source)
+    from ..passes.relay.infer_type import ensure_types
+
+    module = source.copy_op()
+    ensure_types(module)
+    return module
 
 
 def preload() -> None:

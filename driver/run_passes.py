@@ -31,6 +31,10 @@ def run_passes(
     try:
         for module_pass in passes:
             info = pass_info(module_pass.name, str(module_pass))
+            if "InferType" in info.required and any(op.name == "relay.func" for op in module.ops):
+                from ..passes.relay.infer_type import ensure_types
+
+                ensure_types(module)
             run_watched(info, module, instruments, partial(_apply, module_pass, context, module))
     finally:
         for instrument in instruments:

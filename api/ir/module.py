@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -201,29 +201,3 @@ class IRModule:
         if not all(isinstance(op, ir.FuncOp | ir.TypeDataOp) for op in self._op.ops):
             return self.script()
         return in_deep_stack(lambda: module_text(self._op, header=header, metadata=metadata))
-
-
-def has_unknown_types(module: ModuleOp) -> bool:
-    """Whether inference has yet to run: some value of a Relay function has no known type."""
-    from ...dialects.relay.text import is_known
-    from ...support.walk import walk_ops
-
-    known: set[object] = set()
-
-    def is_typed(types: Iterable[object]) -> bool:
-        for type in types:
-            if type not in known:
-                if not is_known(type):  # type: ignore[arg-type]
-                    return False
-                known.add(type)
-        return True
-
-    for function in module.ops:
-        if not isinstance(function, ir.FuncOp):
-            continue
-        if not is_typed([*(p.type for p in function.params), function.ret_type]):
-            return True
-        for op in walk_ops(function):
-            if op.results and not is_typed([op.results[0].type]):
-                return True
-    return False

@@ -16,13 +16,14 @@ from xdsl.passes import ModulePass as XdslPass
 
 from ...passes.instruments import Instrument
 from ...passes.pass_info import EXPLAINED, TRACED, PassInfo, camel_case, explanation
+from ...passes.relay.infer_type import ensure_types
 from ...support.deep import in_deep_stack
 from ...support.diagnostics import Diagnostic, MirError
 from ...support.garbage import no_collection
 from ...support.trace import listening, to_stderr
 from ..relay.expr import Function
 from .instrument import PassInstrument
-from .module import IRModule, has_unknown_types
+from .module import IRModule
 
 # What a context can be told, with what it means.
 CONFIG: dict[str, str] = {
@@ -194,10 +195,8 @@ class NamedPass(Pass):
         module_pass = self.configured(context)
 
         def work() -> None:
-            if self.info.name != "InferType" and has_unknown_types(op):
-                from ...dialects.relay.infer import infer_types
-
-                infer_types(op)
+            if self.info.name != "InferType":
+                ensure_types(op)
             module_pass.apply(Context(), op)
 
         with no_collection(), listening(context.topics(), to_stderr):

@@ -218,3 +218,9 @@ def test_bind() -> None:
     bound: Any = relay.bind(f, {"x": relay.const(np.ones(2, "float32"))})
     assert [p.name_hint for p in bound.params] == ["y"]
     assert bound.body.args[1] is y
+
+
+def test_modules_compile_untyped() -> None:
+    x = relay.var("x", shape=(2,))
+    run = mirstack.compile(mirstack.IRModule.from_expr(relay.exp(x)), target="interp")
+    np.testing.assert_allclose(np.asarray(run(np.zeros(2, "float32"))), [1, 1])

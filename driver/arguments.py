@@ -137,6 +137,11 @@ def _add_passes(parser: argparse.ArgumentParser) -> None:
         help="tell why these passes left alone what they did (fuse-ops: neighbours that are not fused)",
     )
     parser.add_argument(
+        "--rule-stats",
+        action="store_true",
+        help="print how often each rewrite rule was tried and applied, and its seconds, to standard error",
+    )
+    parser.add_argument(
         "--timing",
         "--time-passes",
         action="store_true",

@@ -166,7 +166,7 @@ class MirOptMain(xDSLOptMain):
                     from ..api.compile import check_functions
 
                     check_functions(module)
-            with self._listening():
+            with self._listening(), self._counting():
                 run_passes(self.passes, self.ctx, module, self._instruments(timing))
             if self.passes and not (self.args.disable_verify or self.args.verify_each):
                 with timing.stage("verify"):
@@ -231,6 +231,20 @@ class MirOptMain(xDSLOptMain):
         """While inside, what `--trace` and `--explain` ask for is told on standard error."""
         with listening(self.args.trace, to_stderr), listening(map(explanation, self.args.explain), to_stderr):
             yield
+
+    @contextmanager
+    def _counting(self) -> Generator[None]:
+        """With `--rule-stats`, tells afterwards what the rules did that ran inside."""
+        if not self.args.rule_stats:
+            yield
+            return
+        from ..passes.rules import counting, stats_table
+
+        with counting() as stats:
+            try:
+                yield
+            finally:
+                print(stats_table(stats), file=sys.stderr)
 
     def _check_topics(self) -> None:
         """Refuses `--trace` and `--explain` of passes that tell nothing, or that `-p` does not run."""

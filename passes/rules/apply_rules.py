@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -12,7 +11,7 @@ from xdsl.passes import ModulePass
 from ...dialects.rule import RewriteOp, RulesetOp
 from ...support.diagnostics import error_at
 from .library import load_rules, select_rules
-from .rewriter import RuleIndex, RuleStats, apply_rules
+from .rewriter import RuleIndex, apply_rules
 
 
 @dataclass(frozen=True)
@@ -27,9 +26,6 @@ class ApplyRules(ModulePass):
     set: str | None = None
     mode: str = "fixpoint"
 
-    stats: ClassVar[dict[str, RuleStats] | None] = None
-    """Where counts and times go, by rule; None, which is quicker, unless someone asks."""
-
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Raises MirError for what is wrong in the rules, and as `apply_rules` does."""
         if self.mode not in ("fixpoint", "once"):
@@ -41,4 +37,4 @@ class ApplyRules(ModulePass):
             infer_types(op)
         for item in list(op.ops):
             if not isinstance(item, RewriteOp | RulesetOp):
-                apply_rules(item, rules, once=self.mode == "once", stats=self.stats)
+                apply_rules(item, rules, once=self.mode == "once")

@@ -23,6 +23,9 @@ from . import steps
 from .steps import Reader, Slots, Step
 from .values import evaluate, plain, same_attr, same_value, truth
 
+CONSTANT = "<constant>"
+"""Stands for every op that is a constant."""
+
 
 @dataclass(frozen=True)
 class Match:
@@ -41,6 +44,8 @@ class Program:
     name: str
     benefit: int
     root_names: tuple[str, ...]
+    operand_names: tuple[frozenset[str], ...]
+    """For each operand of the first root that must be an op, which ops it may be; CONSTANT for any constant."""
     depth: int
     first: Step
     size: int
@@ -112,6 +117,7 @@ class _Compiler:
             self.rule.sym_name.data,
             self.rule.benefit.value.data,
             tuple(name.data for name in first.names.data),
+            tuple(_operand_names(arg) for arg in first.args if not isinstance(arg.owner, ir.AnyOp)),
             max(_depth(root) for root in roots),
             run,
             self.size,
@@ -337,6 +343,10 @@ def _at_rule(op: Operation, make: Callable[[], Operation]) -> Operation:
 
 def _owner_name(value: SSAValue) -> str:
     return value.owner.name if isinstance(value.owner, Operation) else "relay.param"
+
+
+def _operand_names(value: SSAValue) -> frozenset[str]:
+    return frozenset([CONSTANT]) if isinstance(value.owner, ir.LiteralOp) else _names(value)
 
 
 def _names(value: SSAValue) -> frozenset[str]:

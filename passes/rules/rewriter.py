@@ -20,25 +20,22 @@ from ...dialects.rule.functions import NoMatch
 from ...support.diagnostics import Diagnostic, MirError
 from ...support.locations import fuse_locations
 from ...support.walk import walk_ops
-from .program import Match, Program, compile_rule
-
-
-@dataclass
-class RuleStats:
-    """What one rule did: how often it was tried, how often it applied, and the time both took, in seconds."""
-
-    tries: int = 0
-    hits: int = 0
-    seconds: float = 0.0
+from .program import CONSTANT, Match, Program, compile_rule
+from .stats import RuleStats, current_stats
 
 
 @dataclass(frozen=True)
 class RuleIndex:
-    """Compiled rules by the name of the op with which they begin, in the order in which they are tried."""
+    """Compiled rules by the name of the op with which they begin, in the order in which they are tried.
+
+    Of many rules with the same root, those come into question whose operands can be the ops that they are; this is
+    worked out once for each set of operands that occurs.
+    """
 
     programs: tuple[Program, ...]
     by_root: dict[str, tuple[Program, ...]] = field(init=False)
     depth: int = field(init=False)
+    known: dict[tuple[str, frozenset[str]], tuple[Program, ...]] = field(init=False)
 
     @staticmethod
     def of(rules: Iterable[RewriteOp]) -> RuleIndex:
@@ -54,21 +51,43 @@ class RuleIndex:
         ordered = {name: tuple(sorted(some, key=lambda p: -p.benefit)) for name, some in found.items()}
         object.__setattr__(self, "by_root", ordered)
         object.__setattr__(self, "depth", max((program.depth for program in self.programs), default=0))
+        object.__setattr__(self, "known", {})
+
+    def candidates(self, op: Operation) -> tuple[Program, ...]:
+        """The rules that may match at an op, by its name and the ops that its operands are, in order."""
+        programs = self.by_root.get(op.name, ())
+        if len(programs) < 2:
+            return programs
+        operands: set[str] = set()
+        for operand in op.operands:
+            owner = operand.owner
+            if isinstance(owner, Operation):
+                operands.add(owner.name)
+                if owner.has_trait(ConstantLike):
+                    operands.add(CONSTANT)
+        key = op.name, frozenset(operands)
+        found = self.known.get(key)
+        if found is None:
+            found = tuple(
+                program
+                for program in programs
+                if not any(names.isdisjoint(operands) for names in program.operand_names)
+            )
+            self.known[key] = found
+        return found
 
 
-def apply_rules(
-    root: Operation, rules: RuleIndex, *, once: bool = False, stats: dict[str, RuleStats] | None = None
-) -> bool:
+def apply_rules(root: Operation, rules: RuleIndex, *, once: bool = False) -> bool:
     """Rewrites everything inside `root`, in place; whether anything changed.
 
     Every value must be typed. With `once`, what a rule made is not rewritten again. Linear in the size of the program
-    plus the number of rewrites.
+    plus the number of rewrites. Inside of `stats.counting`, tries, hits and times are counted.
 
     Raises:
         MirError: where a replacement does not fit or has another type than what it replaces, a condition cannot be
             computed, or the rules go on for ever.
     """
-    driver = _Driver(root, rules, once, stats)
+    driver = _Driver(root, rules, once, current_stats())
     driver.run()
     return driver.changed
 
@@ -77,6 +96,9 @@ class _Driver:
     def __init__(self, root: Operation, rules: RuleIndex, once: bool, stats: dict[str, RuleStats] | None):
         self.root, self.rules, self.once, self.stats = root, rules, once, stats
         self.changed = False
+        if stats is not None:
+            for program in rules.programs:
+                stats.setdefault(program.name, RuleStats())
         # A stack without repeats: the op on top is next.
         self.pending: dict[Operation, None] = {}
         # How many rewrites in a row led to an op, and by which rules: a chain that grows longer than the program loops.
@@ -99,7 +121,7 @@ class _Driver:
 
     def visit(self, op: Operation) -> bool:
         """Applies the first rule that matches at an op."""
-        for program in self.rules.by_root[op.name]:
+        for program in self.rules.candidates(op):
             if self.stats is None:
                 if self.attempt(program, op):
                     return True

@@ -11,7 +11,7 @@ from xdsl.passes import ModulePass
 
 from ...dialects.rule import RewriteOp, RulesetOp
 from .library import shipped_rules
-from .rewriter import RuleStats, apply_rules
+from .rewriter import apply_rules
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,6 @@ class RulePass(ModulePass):
     name = "rule-pass"
     file: ClassVar[str]
     rules: ClassVar[str | None] = None
-    stats: ClassVar[dict[str, RuleStats] | None] = None
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Raises MirError where the program's types cannot be inferred."""
@@ -31,7 +30,7 @@ class RulePass(ModulePass):
         index = shipped_rules(self.file, self.rules)
         for item in list(op.ops):
             if not isinstance(item, RewriteOp | RulesetOp):
-                apply_rules(item, index, stats=RulePass.stats)
+                apply_rules(item, index)
 
 
 def rule_pass(name: str, file: str) -> type[RulePass]:

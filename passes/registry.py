@@ -48,7 +48,9 @@ PASSES: tuple[Entry, ...] = (
     # Relay.
     Entry("fast-math", "relay/fast_math.mir", "exp, tanh, erf and softmax by their fast approximations"),
     Entry("div-to-mul", "relay/div_to_mul.mir", "division by a constant to multiplication by its inverse"),
-    Entry("simplify-inference", "relay/simplify_inference.mir", "normalizations and dropout to what inference computes"),
+    Entry(
+        "simplify-inference", "relay/simplify_inference.mir", "normalizations and dropout to what inference computes"
+    ),
     Entry("simplify-expr", "relay/simplify_expr.mir", "algebra: identities, constants, reshapes, transposes, casts"),
     Entry("canonicalize-ops", "relay/canonicalize_ops.mir", "bias_add to expand_dims and a broadcasting add"),
     Entry(
@@ -71,7 +73,11 @@ PASSES: tuple[Entry, ...] = (
         "passes.relay.combine_parallel_batch_matmul:CombineParallelBatchMatmul",
         "batched products of one left side as one",
     ),
-    Entry("flatten-atrous-conv", "relay/flatten_atrous_conv.mir", "space_to_batch, conv, batch_to_space to one dilated conv"),
+    Entry(
+        "flatten-atrous-conv",
+        "relay/flatten_atrous_conv.mir",
+        "space_to_batch, conv, batch_to_space to one dilated conv",
+    ),
     Entry("fold-explicit-padding", "relay/fold_explicit_padding.mir", "padding by zeros into convolutions and pooling"),
     Entry("infer-type", "passes.relay.infer_type:InferType", "find the type of every Relay value"),
     Entry(
@@ -138,6 +144,11 @@ PASSES: tuple[Entry, ...] = (
         "passes.relay.defunctionalization:Defunctionalization",
         "make data of functions that are values",
     ),
+    Entry(
+        "to-mixed-precision",
+        "passes.relay.to_mixed_precision:ToMixedPrecision",
+        "compute in float16 or bfloat16 where that is fast and safe",
+    ),
     # TIR.
     Entry("verify-tir", "passes.tir.verify_tir:VerifyTIR", "check the rules that span a whole prim_func"),
     Entry("lower-init-block", "passes.tir.lower_init_block:LowerInitBlock", "T.init to a branch on the reduction axes"),
@@ -188,7 +199,9 @@ PASSES: tuple[Entry, ...] = (
         "lowering.relay.lower_relay_to_llvm:LowerRelayToLLVM",
         "main to an LLVM function over one arena",
     ),
-    Entry("mangle-symbols", "lowering.mangle_symbols:MangleSymbols", "functions called as the C library's get other names"),
+    Entry(
+        "mangle-symbols", "lowering.mangle_symbols:MangleSymbols", "functions called as the C library's get other names"
+    ),
     Entry(
         "lower-tir-to-scf", "lowering.tir.lower_to_scf:LowerTIRToSCF", "TIR without blocks to func, scf, memref, vector"
     ),

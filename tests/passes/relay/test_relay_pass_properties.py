@@ -31,6 +31,7 @@ LINEAR = [
     "first-order-gradient",
     "partial-evaluate",
     "defunctionalization",
+    "to-mixed-precision{missing-op-mode=2}",
 ]
 
 ONCE = ("first-order-gradient",)

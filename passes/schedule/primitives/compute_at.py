@@ -404,8 +404,8 @@ def _clipped(ends: Ends, domain: Ends, analyzer: Analyzer) -> Ends:
     return low, high
 
 
-FROM_DTYPE = 1 << 30
-"""A bound from here on says only of what dtype a symbolic size is: a loop must not run so far."""
+FROM_DTYPE = 1 << 16
+"""A bound from here on may say only of what dtype a symbolic size is, or a part of one: a loop must not run so far."""
 
 
 def _const_count(ends: Ends, analyzer: Analyzer) -> Expr:

@@ -283,3 +283,10 @@ def @main(%x: Tensor[(?, 4), float32]) { call_tir(@twice, nn.relu(%x)) }"""
     x = floats(3, 4)
     executable = mirstack.compile(mirstack.parse(HEAD + text, "d.mir"), entry="main")
     np.testing.assert_array_equal(executable(x), np.repeat(np.maximum(x, 0), 2, 0))
+
+
+def test_parts_of_an_unknown_size_are_no_bounds_of_loops() -> None:
+    # A third of an int32 is no number of turns.
+    text = """def @main(%x: Tensor[(?, ?, ?), float32]) { nn.adaptive_avg_pool1d(%x, output_size=[3], layout="NWC") }"""
+    check(text, floats(1, 4, 2))
+    check(text, floats(2, 7, 1))

@@ -129,6 +129,7 @@ ERRORS = [
     ("scatter_nd", {}, "3,4 1,2:int32 2,3", "scatter_nd: 'updates' (Tensor[(2, 3), float32]) must have the shape (2, 4)"),
     ("sparse_to_dense", {"output_shape": (3, 4)}, "2,2,2:int32 2 S", "sparse_to_dense: 'sparse_indices' (Tensor[(2, 2, 2), int32]) must have rank 0, 1 or 2"),
     ("strided_set", {}, "4,5 2 2:int64 2:int64 2:int64", "strided_set: 'data' (Tensor[(4, 5), float32]) and 'v' (Tensor[(2), float32]) must have the same rank and dtype"),
+    ("matrix_set_diag", {"k1": 0, "k2": 1}, "2,3,3 4,2,3", "matrix_set_diag: 'diagonal' (Tensor[(4, 2, 3), float32]) and 'input' (Tensor[(2, 3, 3), float32]) must be as many matrices, with 2 diagonals of each"),
     ("matrix_set_diag", {"k1": 0, "k2": 1}, "3,3 3", "matrix_set_diag: 'diagonal' (Tensor[(3), float32]) must hold the diagonals k1=0 to k2=1 of 'input' (Tensor[(3, 3), float32])"),
     ("strided_slice", {"begin": (0,), "end": (1,), "slice_mode": "x"}, "3", "strided_slice: slice_mode must be 'end' or 'size', not 'x'"),
     ("strided_slice", {"begin": (0,), "end": (1,), "strides": (0,)}, "3", "strided_slice: strides=[0]: a stride must not be 0"),

@@ -12,7 +12,8 @@ from xdsl.passes import ModulePass
 
 from ...dialects.relay.infer import infer_types
 from ...dialects.relay.operator import OperatorOp
-from .combine_parallel import Combiner, Maker, dtype_of, shape_of, slices
+from .building import Maker, dtype_of, shape_of
+from .combine_parallel import Combiner, slices
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,12 @@ import argparse
 import gc
 import sys
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass, PassPipeline
@@ -19,15 +19,7 @@ from xdsl.targets import get_all_targets
 from xdsl.utils.exceptions import ShrinkException
 from xdsl.xdsl_opt_main import xDSLOptMain
 
-from ..passes.instruments import (
-    DumpIR,
-    Instrument,
-    PrintAfterAll,
-    PrintAfterChange,
-    PrintBeforeAll,
-    Timing,
-    VerifyEach,
-)
+from ..passes.instruments import Instrument, Timing, VerifyEach
 from ..passes.pass_info import EXPLAINED, TRACED, explanation
 from ..passes.registry import list_passes, pass_factories
 from ..support.deep import in_deep_stack
@@ -42,6 +34,9 @@ from .run_passes import run_passes, verify_result
 from .sources import Chunk, Source, read_source
 from .targets import TARGETS, Machine, MlirStyle, has_mir_text, print_asm, print_llvm, print_mir, print_mlir
 
+if TYPE_CHECKING:
+    from ..passes.print_ir import DumpIR
+
 # The target that is not named: the format of the input.
 AS_INPUT = "as-input"
 
@@ -52,7 +47,7 @@ class MirOptMain(xDSLOptMain):
     passes: tuple[ModulePass, ...]
     front_end: str
     exit_code: int = OK
-    dump: DumpIR
+    dump: DumpIR | None = None
 
     def register_all_dialects(self) -> None:
         register_dialects(self.ctx)
@@ -80,8 +75,6 @@ class MirOptMain(xDSLOptMain):
         self.passes = read_pipeline(self.args.passes, self.available_passes)
         self.pipeline = PassPipeline(self.passes)
         self._check_topics()
-        if self.args.dump_ir is not None:
-            self.dump = DumpIR(self.args.dump_ir, refresh=True, show=partial(self._show, elide=False))
 
     def run(self) -> None:
         """Carries out the command line; `exit_code` tells how it went."""
@@ -209,15 +202,7 @@ class MirOptMain(xDSLOptMain):
         instruments: list[Instrument] = []
         if self.args.timing:
             instruments.append(timing)
-        if self.args.print_ir_before_all:
-            instruments.append(PrintBeforeAll(self._show))
-        if self.args.print_ir_after_all:
-            instruments.append(PrintAfterAll(self._show))
-        if self.args.print_ir_after_change:
-            instruments.append(PrintAfterChange(self._show))
-        if self.args.dump_ir is not None:
-            instruments.append(self.dump)
-            self.dump.refresh = self.dump.count == 0
+        instruments += self._printing()
         if self.args.verify_each:
             instruments.append(VerifyEach())
         if self.args.check_each:
@@ -225,6 +210,30 @@ class MirOptMain(xDSLOptMain):
 
             instruments.append(CheckEach(interpret, self.args.inputs))
         return instruments
+
+    def _printing(self) -> Iterator[Instrument]:
+        """The instruments that show the module."""
+        args = self.args
+        if not (
+            args.print_ir_before_all
+            or args.print_ir_after_all
+            or args.print_ir_after_change
+            or args.dump_ir is not None
+        ):
+            return
+        from ..passes.print_ir import DumpIR, PrintAfterAll, PrintAfterChange, PrintBeforeAll
+
+        if args.print_ir_before_all:
+            yield PrintBeforeAll(self._show)
+        if args.print_ir_after_all:
+            yield PrintAfterAll(self._show)
+        if args.print_ir_after_change:
+            yield PrintAfterChange(self._show)
+        if args.dump_ir is not None:
+            # The parts of a file that is split go on in one folder.
+            count = 0 if self.dump is None else self.dump.count
+            self.dump = DumpIR(args.dump_ir, self.dump is None, partial(self._show, elide=False), count)
+            yield self.dump
 
     @contextmanager
     def _listening(self) -> Generator[None]:

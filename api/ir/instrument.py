@@ -10,17 +10,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...passes.check_each import CheckEach as _CheckEach
-from ...passes.instruments import (
-    DumpIR,
-    Instrument,
-    PrintAfterAll,
-    PrintAfterChange,
-    PrintBeforeAll,
-    Timing,
-    VerifyEach,
-    print_module,
-)
+from ...passes.instruments import Instrument, Timing, VerifyEach, print_module
 from ...passes.pass_info import PassInfo
+from ...passes.print_ir import DumpIR, PrintAfterAll, PrintAfterChange, PrintBeforeAll
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp

@@ -39,13 +39,6 @@ class Defunctionalization(ModulePass):
         if not _uses_functions_as_values(op):
             return
         Monomorphize().apply(ctx, op)
-        for inner in op.ops:
-            if isinstance(inner, ir.TypeDataOp) and any(map(_holds_function, _field_types(inner))):
-                raise error_at(
-                    inner,
-                    f"the data type {inner.sym_name.data} has a field that is a function",
-                    "defunctionalization takes functions in parameters, results, tuples, references and generic fields",
-                )
         main = functions_of(op).get("main")
         if main is not None and _holds_function(main.function_type(), whole=False):
             raise error_at(main, "@main takes or gives a function", "a program's inputs and results must be data")
@@ -114,6 +107,8 @@ class _Program:
         self.module = module
         self.functions: Mapping[str, ir.FuncOp] = functions_of(module)
         self.new = FreshNames(module)
+        data_types = [op for op in module.ops if isinstance(op, ir.TypeDataOp)]
+        self.with_functions = {op.sym_name.data: op for op in data_types if any(map(_holds_function, _field_types(op)))}
         self.kinds: dict[FuncType, _Kind] = {}
         self.by_name: dict[str, _Kind] = {}
         self.copies: dict[str, str] = {}
@@ -144,6 +139,13 @@ class _Program:
             case TupleType():
                 return tuple_of([self._data(t) for t in type.types.data])
             case AdtType():
+                declared = self.with_functions.get(type.type_name.data)
+                if declared is not None:
+                    raise error_at(
+                        declared,
+                        f"the data type {type.type_name.data} has a field that is a function",
+                        "defunctionalization takes functions in parameters, results, tuples, references and generic fields",
+                    )
                 return AdtType.get(type.type_name.data, [self._data(t) for t in type.arguments.data])
             case RefType():
                 return RefType(self._data(type.value_type))

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from ...dialects.relay import ir
 from ...support.walk import walk_ops
 from .attributes import is_primitive
-from .rewriting import copy_body, move_body, place_leaves, replace
+from .rewriting import copy_body, move_body, place_leaves, replace_values
 
 
 @dataclass(frozen=True)
@@ -21,22 +22,38 @@ class DefuseOps(ModulePass):
     name = "defuse-ops"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for call in [inner for inner in walk_ops(op) if isinstance(inner, ir.CallOp)]:
-            function = call.callee.owner
-            if isinstance(function, ir.FnOp) and is_primitive(function) and function.self_name is None:
-                _defuse(call, function)
+        values: dict[SSAValue, SSAValue] = {}
+        calls = [inner for inner in walk_ops(op) if isinstance(inner, ir.CallOp) and _kernel(inner) is not None]
+        for call in calls:
+            value = _defuse(call)
+            values[call.result] = values.get(value, value)
+        users = {use.operation for call in calls for use in call.result.uses}
+        replace_values(op, values)
+        for call in reversed(calls):
+            function = _kernel(call)
+            _erase(call)
+            if function is not None and function.result.first_use is None:
+                _erase(function)
+        for user in users:
+            place_leaves(user)
 
 
-def _defuse(call: ir.CallOp, function: ir.FnOp) -> None:
-    body = function.body.block
-    if function.result.has_one_use():
-        value = move_body(body, call.arguments, call)
-    else:
-        value = copy_body(body, call.arguments, call)
-    user = call.result.get_user_of_unique_use()
-    replace(call, value)
-    if user is not None:
-        place_leaves(user)
-    if function.result.first_use is None:
-        function.detach()
-        function.erase(safe_erase=False)
+def _kernel(call: ir.CallOp) -> ir.FnOp | None:
+    """The kernel that is called."""
+    function = call.callee.owner
+    if isinstance(function, ir.FnOp) and is_primitive(function) and function.self_name is None:
+        return function
+    return None
+
+
+def _defuse(call: ir.CallOp) -> SSAValue:
+    """Puts the kernel's ops before the call; gives the value of the call."""
+    function = _kernel(call)
+    assert function is not None
+    put = move_body if function.result.has_one_use() else copy_body
+    return put(function.body.block, call.arguments, call)
+
+
+def _erase(op: Operation) -> None:
+    op.detach()
+    op.erase(safe_erase=False)

@@ -303,6 +303,10 @@ class _Partition:
             if not allowed(self.groups[current].root().pattern, current == sink):
                 self._refuse(node, rule, current)
                 return
+            if len(between) >= self.max_depth:
+                # Too many already; to look at the rest would make the pass quadratic.
+                self._refuse(node, Rule.DEPTH, sink)
+                return
             if current != sink:
                 pending += [successor for successor, _ in self.graph.successors[current]]
         target = self.groups[sink]

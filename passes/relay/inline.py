@@ -70,6 +70,7 @@ class _Inliner:
         self._uses = Counter(map(_referred, references))
         self._calls = Counter(_referred(op) for op in references if isinstance(op, ir.CallGlobalOp))
         self._copied = 0
+        self._users: set[Operation] = set()
 
     def add(self, function: ir.FuncOp) -> None:
         """From now on this function is inlined."""
@@ -97,6 +98,11 @@ class _Inliner:
                 _call_local_copy(op, callee)
             else:
                 pending.append(iter(list(_references(*self._inline(op, callee)))))
+        # A call may have become a constant, which is written where it is used.
+        for user in self._users:
+            if user.parent is not None:
+                place_leaves(user)
+        self._users.clear()
 
     def _count(self, op: Operation, callee: ir.FuncOp) -> None:
         name = callee.sym_name.data
@@ -120,10 +126,8 @@ class _Inliner:
             value = copy_body(callee.body.block, call.arguments, call)
         ops = _ops_between(before, call)
         substitute_types(ops, types)
-        users = [use.operation for use in call.result.uses]
+        self._users |= {use.operation for use in call.result.uses}
         replace(call, value)
-        for user in users:
-            place_leaves(user)
         return ops if moved else []
 
 

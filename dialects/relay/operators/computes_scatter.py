@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from ....support.diagnostics import error_at
 from ..operator import Attrs
 from .computes import Dim, constant, is_one
 from .computes_sort import loops
@@ -14,6 +15,18 @@ if TYPE_CHECKING:
     from ...te.builder import Buffer, Expr, Tensor
 else:
     from ._lazy import te
+
+
+def known_length(x: Tensor, axis: int) -> int:
+    """A dimension that says how many axes are indexed. Raises MirError where it is known only at run time."""
+    length = constant(x.shape[axis])
+    if length is None:
+        raise error_at(
+            te.current_location(),
+            f"dimension {axis} of '{x.name}' is known only at run time, but says how many axes are indexed",
+            "give that dimension a number",
+        )
+    return length
 
 
 def _combined(mode: str, old: Expr, new: Expr) -> Expr:
@@ -85,7 +98,7 @@ def te_scatter_elements(attrs: Attrs, x: Tensor, indices: Tensor, updates: Tenso
 
 def te_scatter_nd(attrs: Attrs, x: Tensor, indices: Tensor, updates: Tensor) -> Tensor:
     """`scatter_nd`."""
-    depth = constant(indices.shape[0]) or 0
+    depth = known_length(indices, 0)
     rank = len(indices.shape) - 1
 
     def place(at: Sequence[Expr], ins: Sequence[Buffer]) -> tuple[list[Expr], Expr]:
@@ -98,7 +111,7 @@ def te_scatter_nd(attrs: Attrs, x: Tensor, indices: Tensor, updates: Tensor) -> 
 def te_sparse_to_dense(shape: Sequence[Dim], indices: Tensor, values: Tensor, default: Tensor) -> Tensor:
     """`sparse_to_dense`, of a scalar index, of a vector of them, or of rows of index vectors."""
     rank = len(indices.shape)
-    depth = (constant(indices.shape[1]) or 0) if rank == 2 else 1
+    depth = known_length(indices, 1) if rank == 2 else 1
     filled = te.compute(shape, lambda *i: default().astype(values.dtype), name="T_full")
     over = [*indices.shape[: min(rank, 1)], *shape[depth:]]
 
@@ -138,7 +151,7 @@ def te_slice_of(begin: Expr | None, end: Expr | None, step: Expr, size: Dim) -> 
 
 def _number(x: Tensor, place: int) -> Expr | None:
     """An element of a vector as int64; None where it is shorter."""
-    return x(place).astype("int64") if place < (constant(x.shape[0]) or 0) else None
+    return x(place).astype("int64") if place < known_length(x, 0) else None
 
 
 def te_strided_set(x: Tensor, values: Tensor, begin: Tensor, end: Tensor, strides: Tensor) -> Tensor:
@@ -167,7 +180,7 @@ def te_strided_slice(
 ) -> Tensor:
     """The slice begin:end:strides (`bounds`) of run time, whose shape is known; with `sizes` the ends are sizes."""
     begin, end, strides = bounds
-    sliced = range(constant(begin.shape[0]) or 0) if axes is None else [a % len(x.shape) for a in axes]
+    sliced = range(known_length(begin, 0)) if axes is None else [a % len(x.shape) for a in axes]
     place_of = {axis: place for place, axis in enumerate(sliced)}
 
     def place(axis: int, index: Expr) -> Expr:

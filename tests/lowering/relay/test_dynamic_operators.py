@@ -271,3 +271,11 @@ def test_a_static_dimension_beside_an_open_one_is_checked() -> None:
     native, _ = both("def @main(%x: Tensor[(?, 4), float32]) { exp(%x) }", 3)
     with pytest.raises(ValueError, match=r"'x' must have shape \(\?, 4\), not \(2, 5\)"):
         native(floats(2, 5))
+
+
+def test_how_many_axes_are_indexed_must_be_known() -> None:
+    text = """def @main(%i: Tensor[(?, ?), int32], %v: Tensor[(?), float32]) {
+  sparse_to_dense(%i, %v, 0f, output_shape=[3, 4])
+}"""
+    with pytest.raises(MirError, match="dimension 1 of 'p0' is known only at run time, but says how many axes"):
+        both(text, 3)

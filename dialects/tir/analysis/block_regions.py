@@ -168,7 +168,8 @@ class Box:
             if span.exact is not None:
                 low: Value = copy_tree(span.exact, builder, self.inside)
                 extent: Value = Const(1, low.type)
-            elif span.low is None or span.high is None:
+            elif span.low is None or span.high is None or _is_dtype_bound(span.low, span.high):
+                # Nothing is known, or no more than what the dtype of a symbolic size says.
                 size = sizes[dim]
                 extent = size
                 low = Const(0, size.type)
@@ -498,3 +499,8 @@ def _floormod(low: Linear, high: Linear, count: int) -> _Span:
             form = _point(FloorModOp, rest, Linear(count))
             return _Span(form, form)
     return _Span(Linear(0), Linear(count - 1))
+
+
+def _is_dtype_bound(low: Linear, high: Linear) -> bool:
+    """Whether the range is that of all int32 numbers, shifted: the bound of a size that nothing else is known of."""
+    return max(abs(low.constant), abs(high.constant - low.constant) + 1) >= (1 << 31) - 1

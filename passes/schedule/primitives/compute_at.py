@@ -347,6 +347,9 @@ def _rebuild(
         ends = domains.get(axis, domain)
         ends = _clipped(ends, domain, analyzer)
         count = _const_count(ends, analyzer)
+        if count.value is None and abs(count.const) >= FROM_DTYPE:
+            # What is known comes from a dtype: the whole domain is less.
+            ends, count = domain, extent
         if count.value == 1 and not preserve_unit_loops:
             starts.append((ends[0], None))
         else:

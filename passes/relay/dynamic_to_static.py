@@ -123,12 +123,12 @@ class _Work:
                 if op.value.array.size <= MOST_ELEMENTS:
                     self.known[op.result] = op.value.array
             case LetOp():
-                if _is_open(op.result.type):
+                if is_open(op.result.type):
                     Rewriter.replace_value_with_new_type(op.result, op.value.type)
                 if op.value in self.known:
                     self.known[op.result] = self.known[op.value]
             case TupleOp():
-                if _is_open(op.result.type):
+                if is_open(op.result.type):
                     Rewriter.replace_value_with_new_type(op.result, tuple_type(f.type for f in op.fields))
                 fields = tuple(value for f in op.fields if (value := self._array(f)) is not None)
                 if len(fields) == len(op.fields):
@@ -147,7 +147,7 @@ class _Work:
 
     def _tuple_get_item(self, op: TupleGetItemOp) -> None:
         type, index = op.tuple_value.type, op.index.value.data
-        if _is_open(op.result.type) and isinstance(type, TupleType):
+        if is_open(op.result.type) and isinstance(type, TupleType):
             Rewriter.replace_value_with_new_type(op.result, type.types.data[index])
         known = self.known.get(op.tuple_value)
         if isinstance(known, tuple):
@@ -162,7 +162,7 @@ class _Work:
         static = None if rule is None else self._made_static(op, rule)
         if static is not None:
             op = static
-        elif _is_open(op.result.type):
+        elif is_open(op.result.type):
             Rewriter.replace_value_with_new_type(op.result, _result_type(op, op.OPERATOR, op.attrs(), op.args))
         self._evaluate(op)
 
@@ -194,12 +194,12 @@ class _Work:
 
     def _evaluate(self, op: OperatorOp) -> None:
         """Notes the op's value where it follows from what is known."""
-        if _is_open(op.result.type) or _size(op.result.type) > MOST_ELEMENTS:
+        if is_open(op.result.type) or _size(op.result.type) > MOST_ELEMENTS:
             return
         operator = op.OPERATOR
         if operator.name in ("shape_of", "ndarray_size"):
             source = op.args[0].type
-            if not isinstance(source, TensorType) or _is_open(source):
+            if not isinstance(source, TensorType) or is_open(source):
                 return
             import numpy as np
 
@@ -269,7 +269,7 @@ def _size(type: Attribute) -> int:
     return sum(prod(part.get_shape()) if isinstance(part, TensorType) else MOST_ELEMENTS + 1 for part in parts)
 
 
-def _is_open(type: Attribute) -> bool:
+def is_open(type: Attribute) -> bool:
     """Whether a tensor of the type has a dimension that is not known."""
     match type:
         case TensorType():

@@ -21,6 +21,7 @@ from xdsl.passes import ModulePass
 
 from ...dialects.array import ArrayValueAttr
 from ...dialects.relay import ir
+from ...dialects.relay.infer import infer_types
 from ...dialects.relay.operator import OperatorOp
 from ...dialects.relay.substitution import substitute
 from ...dialects.relay.types import FuncType
@@ -28,6 +29,7 @@ from ...dialects.tir.types import dtype_to_type
 from ...support.deep import in_deep_stack
 from ...support.walk import walk_ops
 from .attributes import is_primitive
+from .dynamic_to_static import is_open
 from .generics import substitute_types, type_arguments
 from .partial_values import (
     Environment,
@@ -87,6 +89,9 @@ def _evaluate_module(module: ModuleOp) -> None:
                 op.erase()
         for op in list(walk_ops(function)):
             place_leaves(op)
+    # What is computed has its own size where the program before had one that is known only when it runs.
+    if any(is_open(result.type) for op in walk_ops(module) for result in op.results):
+        infer_types(module, fresh=True)
 
 
 @dataclass

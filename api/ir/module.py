@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -25,8 +26,8 @@ class IRModule:
 
     def __init__(
         self,
-        functions: Mapping[GlobalVar | str, Function] | None = None,
-        type_definitions: Mapping[GlobalTypeVar | str, adt.TypeData] | None = None,
+        functions: Mapping[Any, Function] | None = None,
+        type_definitions: Mapping[Any, adt.TypeData] | None = None,
     ):
         self._op = ModuleOp([])
         self._symbols = Symbols()
@@ -50,8 +51,8 @@ class IRModule:
     @staticmethod
     def from_expr(
         expr: RelayExpr,
-        functions: Mapping[GlobalVar | str, Function] | None = None,
-        type_defs: Mapping[GlobalTypeVar | str, adt.TypeData] | None = None,
+        functions: Mapping[Any, Function] | None = None,
+        type_defs: Mapping[Any, adt.TypeData] | None = None,
     ) -> IRModule:
         """A module whose `main` is the function, or a function of the expression's free variables."""
         from ..relay.analysis import free_vars
@@ -107,7 +108,7 @@ class IRModule:
             old.erase()
         self._functions[name] = func
 
-    def update(self, other: IRModule | Mapping[GlobalVar | str, Function]) -> None:
+    def update(self, other: IRModule | Mapping[Any, Function]) -> None:
         """Takes over the functions and data types of another module."""
         if isinstance(other, IRModule):
             for name, data in other._symbols.types.items():

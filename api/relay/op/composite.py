@@ -129,6 +129,13 @@ def matrix_set_diag(data: RelayExpr, diagonal: RelayExpr, k: Any = 0, align: str
     )
 
 
+def strided_set(data: RelayExpr, v: RelayExpr, begin: Any, end: Any, strides: Any = None) -> Call:
+    """The data with `v` in the place of a slice, from `begin` up to, not including, `end`; by default each element of it."""
+    if strides is None:
+        strides = [1] * len(begin) if isinstance(begin, (list, tuple)) else [1]
+    return _make("strided_set", data=data, v=v, begin=begin, end=end, strides=strides)
+
+
 def stft(
     data: RelayExpr,
     n_fft: int,
@@ -166,7 +173,7 @@ FUNCTIONS: dict[str, Any] = {
     **{
         f.__name__: f
         for f in (
-            arange, full, logsumexp, matrix_set_diag, mean_std, mean_variance, ones, std, stft, variance, zeros,
+            arange, full, logsumexp, matrix_set_diag, mean_std, mean_variance, ones, std, stft, strided_set, variance, zeros,
         )
     },
     "nn.dropout": dropout,

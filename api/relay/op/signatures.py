@@ -40,7 +40,6 @@ SIGNATURES: dict[str, str] = {
     "slice_like": "data, shape_like@slice_like, axes",
     "sparse_to_dense": "sparse_indices, output_shape, sparse_values, default_value=0",
     "stack": "data, axis!",
-    "strided_set": "data, v, begin, end, strides=None",
     "strided_slice": "data, begin, end, strides, axes, slice_mode",
     "topk": "data, k=1, axis, ret_type, is_ascend, dtype='int32'",
     "unique": "data, is_sorted@sorted, return_counts",

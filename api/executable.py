@@ -12,6 +12,8 @@ from ..dialects.array import numpy_dtype
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from .entry import Arguments
+
 Array: TypeAlias = "NDArray[Any]"
 Kind = Literal["relay", "te", "tir"]
 
@@ -45,6 +47,9 @@ class Executable(ABC):
     name: str
     kind: Kind
     params: Sequence[Param]
+    """What is taken: the tensors, those of a tuple `t` as `t.0`, `t.1`, …"""
+    _arguments: Arguments | None = None
+    """How tensors make up the arguments of a call, where some are tuples."""
 
     @abstractmethod
     def __call__(self, *args: Any) -> Any: ...
@@ -64,7 +69,8 @@ class Executable(ABC):
         if self.kind == "relay":
             if missing:
                 raise ValueError(f"{self.name} needs a value for {', '.join(missing)}")
-            result = self(*(inputs[name] for name in names))
+            values = [inputs[name] for name in names]
+            result = self(*(values if self._arguments is None else self._arguments.nested(values)))
             return {f"out{k}": array for k, array in enumerate(flatten(result))}
         values = {**self._zeros(missing, inputs), **inputs}
         self(*(values[name] for name in names))

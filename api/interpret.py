@@ -14,7 +14,7 @@ from ..dialects import te, tir
 from ..dialects.array import numpy_dtype
 from ..support.deep import in_deep_stack
 from ..support.words import counted
-from .entry import entry_kind, find_entry, name_of, relay_params
+from .entry import Arguments, entry_kind, find_entry, name_of, relay_params
 from .executable import Array, Executable, Param, as_array, check_array
 
 
@@ -26,8 +26,11 @@ class InterpretedExecutable(Executable):
         self.kind = entry_kind(entry)
         self._module, self._entry = module, entry
         self.params = relay_params(entry) if self.kind == "relay" else kernel_params(entry)
+        self._arguments = Arguments.of(entry) if self.kind == "relay" else None
 
     def __call__(self, *args: Any) -> Any:
+        if self._arguments is not None:
+            args = tuple(self._arguments.flat(args))
         if len(args) != len(self.params):
             names = ", ".join(param.name for param in self.params)
             raise TypeError(f"{self.name} takes {counted(len(self.params), 'argument')} ({names}), not {len(args)}")
@@ -35,8 +38,7 @@ class InterpretedExecutable(Executable):
         for value, param in zip(args, self.params, strict=True):
             if not param.is_scalar:
                 value = as_array(value, param)
-                if "?" not in param.shape:
-                    check_array(value, param, writable=param.is_output)
+                check_array(value, param, writable=param.is_output)
             values[param.name] = value
         return in_deep_stack(lambda: self._interpret(values))
 
@@ -44,7 +46,8 @@ class InterpretedExecutable(Executable):
         if self.kind == "relay":
             from ..dialects.relay.interpreter import interpret
 
-            return interpret(self._module, self.name, list(values.values()))
+            assert self._arguments is not None
+            return interpret(self._module, self.name, self._arguments.nested(list(values.values())))
         if isinstance(self._entry, te.FuncOp):
             from ..dialects.te.interpreter import interpret_te_func
 

@@ -13,7 +13,7 @@ from xdsl.passes import ModulePass
 from ..dialects import te
 from ..lowering.mangle_symbols import linked_name
 from ..lowering.pipeline import Observer, Options, lower_module
-from .entry import find_entry, relay_params, result_tensors
+from .entry import Arguments, find_entry, relay_params, result_tensors
 from .executable import Executable, Kind
 from .threads import thread_count
 
@@ -32,7 +32,7 @@ def compile_native(
     from .native_relay import RelayExecutable
 
     if kind == "relay":
-        params, result = relay_params(entry), entry.properties["ret_type"]
+        params, arguments, result = relay_params(entry), Arguments.of(entry), entry.properties["ret_type"]
         result_tensors(result, entry)
 
         def keep_result(step: ModulePass, module: ModuleOp) -> None:
@@ -44,7 +44,7 @@ def compile_native(
         lower_module(module, options, (keep_result, *observers))
         text = translate(module)
         threads = thread_count(text, options.threads)
-        return RelayExecutable(options, params, result, module, load_code(text, options), threads)
+        return RelayExecutable(options, params, arguments, result, module, load_code(text, options), threads)
     signatures: dict[str, KernelSignature] = {}
 
     def keep_signatures(step: ModulePass, module: ModuleOp) -> None:

@@ -24,7 +24,7 @@ from ..lowering.relay.lower_relay_to_llvm import CONSTANTS, ENTRY, FINISH, MEMOR
 from ..lowering.relay.memory_plan import ALIGNMENT
 from ..support.diagnostics import MirError
 from ..support.words import counted
-from .entry import rebuild, result_tensors
+from .entry import Arguments, rebuild, result_tensors
 from .executable import Array, Executable, Param, as_array, check_array
 from .native import messages_of
 from .stack import stack_limit
@@ -48,6 +48,7 @@ class RelayExecutable(Executable):
         self,
         options: Options,
         params: Sequence[Param],
+        arguments: Arguments,
         result: Attribute,
         module: ModuleOp,
         code: CompiledModule,
@@ -55,6 +56,7 @@ class RelayExecutable(Executable):
     ):
         self.name = options.entry
         self.params = params
+        self._arguments = arguments if arguments.has_tuples else None
         self._code = code
         self._threads = threads
         # A prototype of its own, so that no other use of the address can change how it is called.
@@ -78,6 +80,8 @@ class RelayExecutable(Executable):
 
     def __call__(self, *args: Any) -> Any:
         inputs = self._inputs
+        if self._arguments is not None:
+            args = tuple(self._arguments.flat(args))
         if len(args) != len(inputs):
             names = ", ".join(param.name for param in self.params)
             raise TypeError(f"{self.name} takes {counted(len(inputs), 'argument')} ({names}), not {len(args)}")

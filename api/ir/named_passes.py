@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cache
 from typing import Any, cast, get_type_hints
@@ -69,10 +69,37 @@ def _fuse_ops(context: PassContext) -> dict[str, Any]:
     return follow if depth is None else {**follow, "max_depth": int(depth)}
 
 
+def _to_mixed_precision(context: PassContext) -> dict[str, Any]:
+    keep = context.config.get("relay.ToMixedPrecision.keep_orig_output_dtype")
+    return {} if keep is None else {"keep_orig_output_dtype": bool(keep)}
+
+
 # Options that follow the context, as in TVM.
-_FOLLOW: dict[str, Callable[[PassContext], dict[str, Any]]] = {"FuseOps": _fuse_ops}
+_FOLLOW: dict[str, Callable[[PassContext], dict[str, Any]]] = {
+    "FuseOps": _fuse_ops,
+    "ToMixedPrecision": _to_mixed_precision,
+}
+
+
+def _layouts(desired: Any) -> Any:
+    """`{"nn.conv2d": ["NHWC", "default"]}` as the option has it: `nn.conv2d:NHWC,default`."""
+    if not isinstance(desired, Mapping):
+        return desired
+    layouts = cast("Mapping[str, Sequence[str]]", desired)
+    return ";".join(f"{operator}:{','.join(names)}" for operator, names in layouts.items())
+
+
+# Options that TVM calls otherwise, and what becomes of their values.
+_RENAMED: dict[tuple[str, str], tuple[str, Callable[[Any], Any]]] = {
+    ("ConvertLayout", "layouts"): ("desired_layouts", _layouts),
+}
 # Values by which TVM says that an option is not given.
 _UNSET: dict[tuple[str, str], object] = {("FuseOps", "fuse_opt_level"): -1}
+
+
+def _as_option(value: Any) -> Any:
+    """Options are hashable: lists become tuples."""
+    return tuple(cast("list[Any]", value)) if isinstance(value, list) else value
 
 
 def _constructor(entry: Entry, name: str) -> PassConstructor:
@@ -80,6 +107,7 @@ def _constructor(entry: Entry, name: str) -> PassConstructor:
     hints = get_type_hints(pass_class)
     fields = [field for field in dataclasses.fields(pass_class) if field.init and field.name != "name"]
     parameters: list[inspect.Parameter] = []
+    targets: dict[str, tuple[str, Callable[[Any], Any]]] = {}
     for field in fields:
         default = inspect.Parameter.empty
         if field.default is not dataclasses.MISSING:
@@ -87,16 +115,18 @@ def _constructor(entry: Entry, name: str) -> PassConstructor:
         elif field.default_factory is not dataclasses.MISSING:
             default = field.default_factory()
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-        parameters.append(inspect.Parameter(field.name, kind, default=default, annotation=hints[field.name]))
+        shown, convert = _RENAMED.get((name, field.name), (field.name, _as_option))
+        targets[shown] = (field.name, convert)
+        parameters.append(inspect.Parameter(shown, kind, default=default, annotation=hints[field.name]))
     signature = inspect.Signature(parameters, return_annotation=NamedPass)
 
     def make(*args: Any, **kwargs: Any) -> NamedPass:
-        given = dict(signature.bind(*args, **kwargs).arguments)
-        for option, value in list(given.items()):
-            if _UNSET.get((name, option), given) == value:
-                del given[option]
-            elif isinstance(value, list):
-                given[option] = tuple(cast("list[Any]", value))
+        given: dict[str, Any] = {}
+        for shown, value in signature.bind(*args, **kwargs).arguments.items():
+            option, convert = targets[shown]
+            # None, or a value that TVM has for it, says that an option is not given.
+            if value is not None and _UNSET.get((name, option), given) != value:
+                given[option] = convert(value)
         return _Configured(pass_class, given, entry)
 
     make.__name__ = make.__qualname__ = name

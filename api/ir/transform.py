@@ -28,6 +28,7 @@ from .module import IRModule
 # What a context can be told, with what it means.
 CONFIG: dict[str, str] = {
     "relay.FuseOps.max_depth": "the most operators that FuseOps puts into one function",
+    "relay.ToMixedPrecision.keep_orig_output_dtype": "whether ToMixedPrecision casts results back to what they were",
     "mirstack.trace": "names of passes that tell what they do, to standard error: ['FoldConstant']",
     "mirstack.explain": "names of passes that tell what they left alone and why: ['FuseOps']",
 }

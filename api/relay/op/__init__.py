@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 from types import ModuleType
-from typing import Any
+from typing import Any, ClassVar
 
 from ....dialects.relay.operator import all_operators, get_operator
 from ...ir.op import Op, get
@@ -22,12 +22,9 @@ _ALIASES = {
 class OperatorNamespace(ModuleType):
     """`relay.nn`, `relay.image`, …: the operators whose names begin with a word."""
 
-    def __init__(self, prefix: str, inner: ModuleType | None = None):
+    def __init__(self, prefix: str):
         super().__init__(f"mirstack.relay.{prefix.rstrip('.')}", f"The operators `{prefix}…`, as functions.")
         self._prefix = prefix
-        if inner is not None:
-            # TVM has quantized operators in `relay.qnn.op`.
-            self.op = inner
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -40,6 +37,26 @@ class OperatorNamespace(ModuleType):
 
     def __dir__(self) -> list[str]:
         return names(self._prefix)
+
+
+class QnnPasses(ModuleType):
+    """`relay.qnn.transform`: the passes on quantized operators."""
+
+    _NAMES: ClassVar = {"CanonicalizeOps": "QnnCanonicalizeOps", "Legalize": "QnnLegalize"}
+
+    def __init__(self) -> None:
+        super().__init__("mirstack.relay.qnn.transform", "Passes on quantized operators.")
+
+    def __getattr__(self, name: str) -> Any:
+        from ...ir.named_passes import pass_constructor
+
+        found = pass_constructor(self._NAMES.get(name, ""))
+        if found is None:
+            raise AttributeError(f"module 'mirstack.relay.qnn.transform' has no pass '{name}'")
+        return found
+
+    def __dir__(self) -> list[str]:
+        return sorted(self._NAMES)
 
 
 def find(name: str, *, relay: bool = False) -> Any:
@@ -55,7 +72,11 @@ def find(name: str, *, relay: bool = False) -> Any:
         return FUNCTIONS[name]
     if not name.count(".") and name in _namespaces():
         prefix = f"{name}."
-        return OperatorNamespace(prefix, OperatorNamespace(prefix) if relay and name == "qnn" else None)
+        namespace = OperatorNamespace(prefix)
+        if relay and name == "qnn":
+            # TVM has the quantized operators in `relay.qnn.op`, and passes on them beside it.
+            namespace.__dict__.update(op=OperatorNamespace(prefix), transform=QnnPasses())
+        return namespace
     operator = get_operator(_ALIASES.get(name, name))
     if operator is None:
         return None

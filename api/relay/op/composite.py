@@ -132,7 +132,7 @@ def matrix_set_diag(data: RelayExpr, diagonal: RelayExpr, k: Any = 0, align: str
 def strided_set(data: RelayExpr, v: RelayExpr, begin: Any, end: Any, strides: Any = None) -> Call:
     """The data with `v` in the place of a slice, from `begin` up to, not including, `end`; by default each element of it."""
     if strides is None:
-        strides = [1] * len(begin) if isinstance(begin, (list, tuple)) else [1]
+        strides = [1] * (1 if isinstance(begin, RelayExpr) else len(begin))
     return _make("strided_set", data=data, v=v, begin=begin, end=end, strides=strides)
 
 

@@ -118,6 +118,23 @@ def test_settings() -> None:
     assert "mirstack.trace" in transform.PassContext.list_configs()
 
 
+def test_options_as_tvm_calls_them() -> None:
+    layouts = {"nn.conv2d": ["NHWC", "default"], "nn.max_pool2d": ["NHWC"]}
+    text = str(transform.ConvertLayout(desired_layouts=layouts).module_pass)
+    assert "nn.conv2d:NHWC,default;nn.max_pool2d:NHWC" in text
+    assert (
+        transform.ConvertLayout(layouts).info
+        == transform.ConvertLayout("nn.conv2d:NHWC,default;nn.max_pool2d:NHWC").info
+    )
+    kept = str(transform.RemoveUnusedFunctions(["main", "f"]).info)
+    assert kept.startswith("remove-unused-functions{entry_functions=")
+    assert transform.RemoveUnusedFunctions(None).info == transform.RemoveUnusedFunctions().info
+    with pytest.raises(TypeError, match="unexpected keyword argument 'level'"):
+        transform.FuseOps(level=1)
+    with pytest.raises(AttributeError, match="has no pass 'Nothing'"):
+        relay.qnn.transform.Nothing  # noqa: B018
+
+
 def test_passes_of_functions() -> None:
     @transform.module_pass(opt_level=2)
     def rename(mod: mirstack.IRModule, ctx: transform.PassContext) -> mirstack.IRModule:

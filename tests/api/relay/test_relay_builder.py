@@ -94,13 +94,13 @@ def test_data_types_and_matches() -> None:
 def test_a_long_chain() -> None:
     x = relay.var("x", shape=(2,))
     y: relay.Expr = x
-    for _ in range(100_000):
+    for _ in range(30_000):
         y = relay.add(y, x)
     module = mirstack.IRModule.from_expr(y)
     back = mirstack.IRModule.of_op(module.op)["main"]
     assert structural_equal(back, module["main"])
     assert structural_hash(back) == structural_hash(module["main"])
-    assert relay.analysis.list_op_freqs(module) == {"add": 100_000}
+    assert relay.analysis.list_op_freqs(module) == {"add": 30_000}
 
 
 def test_structural_equality() -> None:

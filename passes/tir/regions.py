@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
 
-from ...dialects.tir.analysis import INF, Analyzer, Atom, Expr, Kind
+from ...dialects.tir.analysis import Analyzer, Atom, Expr, Kind
 from ...dialects.tir.analysis.expr import floordiv, free_vars, maximum, minimum
 
 Ends = tuple[Expr, Expr]
+
+FROM_DTYPE = (1 << 31) - (1 << 16)
+"""A bound from here on says only of what dtype a symbolic size is."""
 
 
 def relax(e: Expr, inner: AbstractSet[Atom], analyzer: Analyzer) -> Ends | None:
@@ -50,8 +53,12 @@ def _relax_atom(atom: Atom, inner: AbstractSet[Atom], analyzer: Analyzer) -> End
             if analyzer.can_prove_equal(first, last):
                 start = first.scaled(divisor)
                 return analyzer.simplify(ends[0] - start), analyzer.simplify(ends[1] - start)
+    if (ends := analyzer.known(atom).ends) is not None and (ends[0].terms or ends[1].terms):
+        # A loop over a symbolic size: its ends, in terms of what is fixed.
+        first, last = relax(ends[0], inner, analyzer), relax(ends[1], inner, analyzer)
+        return None if first is None or last is None else (first[0], last[1])
     bound = analyzer.const_int_bound(Expr(((atom, 1),), 0))
-    if bound.min_value <= -INF or bound.max_value >= INF:
+    if bound.min_value <= -FROM_DTYPE or bound.max_value >= FROM_DTYPE:
         return None
     return Expr((), bound.min_value), Expr((), bound.max_value)
 

@@ -26,7 +26,7 @@ from ...support.diagnostics import error_at
 from ...support.walk import walk_ops
 from .attributes import is_primitive
 from .monomorphize import Monomorphize
-from .rewriting import FreshNames, free_values, functions_of, place_leaves, replace, take_leaves_in
+from .rewriting import FreshNames, ensure_types, free_values, functions_of, place_leaves, replace, take_leaves_in
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,7 @@ class Defunctionalization(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if not _uses_functions_as_values(op):
             return
+        ensure_types(op)
         Monomorphize().apply(ctx, op)
         main = functions_of(op).get("main")
         if main is not None and _holds_function(main.function_type(), whole=False):

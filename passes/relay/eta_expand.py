@@ -15,9 +15,8 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...dialects.relay import ir
 from ...dialects.relay.types import FuncType
-from ...support.diagnostics import error_at
 from ...support.walk import walk_ops
-from .rewriting import replace
+from .rewriting import ensure_types, replace
 
 
 @dataclass(frozen=True)
@@ -32,6 +31,7 @@ class EtaExpand(ModulePass):
     """Expand global functions, `@f`."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        ensure_types(op)
         for inner in list(walk_ops(op)):
             match inner:
                 case ir.ConstructorRefOp() if self.expand_constructor:
@@ -47,8 +47,7 @@ def _expand(op: ir.ConstructorRefOp | ir.GlobalRefOp) -> None:
     if not values:
         return  # `(@f)(%x)` is a call already.
     type = op.result.type
-    if not isinstance(type, FuncType):
-        raise error_at(op, "the type of this function is not known", "run infer-type before eta-expand")
+    assert isinstance(type, FuncType)  # As every name of a function is typed.
     body = Block(arg_types=type.inputs.data)
     call: ir.ConstructOp | ir.CallGlobalOp
     if isinstance(op, ir.ConstructorRefOp):

@@ -26,7 +26,7 @@ from ...support.diagnostics import error_at
 from ..common.dce import erase_dead_ops
 from .attributes import is_primitive
 from .purity import CallEffects
-from .rewriting import erase_lets, functions_of, place_leaves, replace_values
+from .rewriting import ensure_types, erase_lets, functions_of, place_leaves, replace_values
 
 _DIFFERENTIATED = (OperatorOp, ir.ConstantOp, ir.LetOp, ir.TupleOp, ir.TupleGetItemOp)
 
@@ -38,6 +38,7 @@ class FirstOrderGradient(ModulePass):
     name = "first-order-gradient"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        ensure_types(op)
         erase_dead_ops(op, CallEffects)
         functions = [function for function in functions_of(op).values() if not is_primitive(function)]
         for function in functions:

@@ -24,7 +24,7 @@ from ...support.trace import Tracer, tracer
 from ..pass_info import explanation
 from .fusion_rules import Refusal, Rule, tell
 from .post_dominators import PostDominatorTree
-from .rewriting import replace
+from .rewriting import ensure_types, replace
 
 # Scalars of these types are written into the fused function; others would only lengthen its text.
 _INLINE_CONSTANTS = ("bool", "int32", "int64", "float32", "float64")
@@ -46,6 +46,7 @@ class FuseOps(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         trace = tracer(explanation(self.name))
+        ensure_types(op)
         for function in op.ops:
             if isinstance(function, FuncOp):
                 for block in _blocks(function.body):

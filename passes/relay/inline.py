@@ -24,7 +24,7 @@ from ...support.walk import walk_ops
 from .attributes import has_flag, is_primitive
 from .call_graph import called_by, components
 from .generics import substitute_types, type_arguments
-from .rewriting import copy_body, functions_of, move_body, place_leaves, replace
+from .rewriting import copy_body, ensure_types, functions_of, move_body, place_leaves, replace
 
 MOST_OPS = 1_000_000
 """A module does not grow by more ops than this: a chain of functions that call the next one twice doubles at each step."""
@@ -37,6 +37,7 @@ class Inline(ModulePass):
     name = "inline"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        ensure_types(op)
         functions = functions_of(op)
         marked = {name for name, function in functions.items() if has_flag(function, "Inline")}
         inliner = _Inliner(functions)

@@ -20,6 +20,7 @@ from .attributes import has_flag, is_primitive
 from .generics import type_variables
 from .rewriting import (
     FreshNames,
+    ensure_types,
     free_values,
     functions_of,
     inner_first,
@@ -39,6 +40,7 @@ class LambdaLift(ModulePass):
     name = "lambda-lift"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        ensure_types(op)
         names = FreshNames(op)
         for function in functions_of(op).values():
             if is_primitive(function):

@@ -46,7 +46,7 @@ from .partial_values import (
     makes_progress,
     match_partial,
 )
-from .rewriting import free_values, functions_of, place_leaves, returned
+from .rewriting import ensure_types, free_values, functions_of, place_leaves, returned
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -67,6 +67,7 @@ class PartialEvaluate(ModulePass):
     name = "partial-evaluate"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        ensure_types(op)
         in_deep_stack(lambda: _evaluate_module(op))
 
 

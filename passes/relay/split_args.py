@@ -20,7 +20,7 @@ from ...dialects.relay.infer import infer_types
 from ...dialects.relay.operator import OperatorOp, get_operator, is_operator, operator_class
 from ...support.diagnostics import error_at
 from ...support.walk import walk_ops
-from .rewriting import replace
+from .rewriting import ensure_types, replace
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,7 @@ class SplitArgs(ModulePass):
             raise error_at(op, f"max-function-args must be 0 or more, not {self.max_function_args}")
         if self.max_function_args == 0:
             return
+        ensure_types(op)
         changed = False
         for inner in [i for i in walk_ops(op) if isinstance(i, OperatorOp) and is_operator(i, "concatenate")]:
             if isinstance(inner.args[0].owner, ir.TupleOp):

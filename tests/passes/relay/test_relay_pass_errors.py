@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from mirstack.dialects.relay.ir import CallGlobalOp, GlobalRefOp
-from mirstack.dialects.relay.types import UNKNOWN, FuncType, RefType, TypeVarType
+from mirstack.dialects.relay.ir import CallGlobalOp
+from mirstack.dialects.relay.types import FuncType, RefType, TypeVarType
 from mirstack.parser import parse_mir
 from mirstack.passes.relay import inline
 from mirstack.passes.relay.defunctionalization import Defunctionalization
-from mirstack.passes.relay.eta_expand import EtaExpand
 from mirstack.passes.relay.generics import type_arguments, type_variables
 from mirstack.support.diagnostics import MirError
-from mirstack.support.walk import walk_ops
 from xdsl.context import Context
 from xdsl.dialects.builtin import TensorType, f32
 
@@ -30,16 +28,6 @@ def test_inline_bounds_growth(monkeypatch: pytest.MonkeyPatch) -> None:
     ) as error:
         inline.Inline().apply(Context(), module)
     assert "take Inline=1 from one of them" in str(error.value)
-
-
-def test_eta_expand_needs_types() -> None:
-    module = parse_mir("def @f(%x: float32) { exp(%x) } def @g() { (@f, 1f) }", "eta.mir")
-    ref = next(op for op in walk_ops(module) if isinstance(op, GlobalRefOp))
-    ref.result._type = UNKNOWN  # pyright: ignore[reportPrivateUsage]
-    with pytest.raises(
-        MirError, match="the type of this function is not known\nnote: run infer-type before eta-expand"
-    ):
-        EtaExpand(expand_global_var=True).apply(Context(), module)
 
 
 def test_type_arguments() -> None:

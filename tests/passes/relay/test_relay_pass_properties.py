@@ -7,6 +7,9 @@ import time
 from collections.abc import Callable
 
 import pytest
+from mirstack.dialects.relay.infer import infer_types
+from mirstack.dialects.relay.ir import ConstantOp, FnOp, FuncOp, RefWriteOp
+from mirstack.dialects.relay.types import UNKNOWN
 from mirstack.driver.pipeline import read_pipeline
 from mirstack.parser import parse_mir, print_mir
 from mirstack.passes.registry import pass_factories
@@ -32,6 +35,7 @@ LINEAR = [
     "partial-evaluate",
     "defunctionalization",
     "to-mixed-precision{missing-op-mode=2}",
+    "fake-quantization-to-integer{use-qat=true}",
 ]
 
 ONCE = ("first-order-gradient",)
@@ -130,6 +134,22 @@ def test_idempotent(pipeline: str) -> None:
     once = print_mir(module)
     run(pipeline, module)
     assert print_mir(module) == once
+
+
+@pytest.mark.parametrize("pipeline", LINEAR)
+def test_types_are_found(pipeline: str) -> None:
+    """A module whose values have no types yet gives what one gives that has them."""
+    text = chain(20) if pipeline in ONCE else MIXED
+    typed, untyped = parse_mir(text), parse_mir(text)
+    for op in walk_ops(untyped):
+        for result in () if isinstance(op, ConstantOp | RefWriteOp) else op.results:
+            result._type = UNKNOWN  # pyright: ignore[reportPrivateUsage]
+        if isinstance(op, FuncOp | FnOp):
+            op.properties["ret_type"] = UNKNOWN
+    for module in (typed, untyped):
+        run(pipeline, module)
+        infer_types(module)
+    assert print_mir(untyped) == print_mir(typed)
 
 
 @pytest.mark.parametrize("pipeline", IDEMPOTENT)

@@ -149,6 +149,11 @@ PASSES: tuple[Entry, ...] = (
         "passes.relay.to_mixed_precision:ToMixedPrecision",
         "compute in float16 or bfloat16 where that is fast and safe",
     ),
+    Entry(
+        "fake-quantization-to-integer",
+        "passes.relay.fake_quantization_to_integer:FakeQuantizationToInteger",
+        "do what is between dequantization and quantization in integers",
+    ),
     # TIR.
     Entry("verify-tir", "passes.tir.verify_tir:VerifyTIR", "check the rules that span a whole prim_func"),
     Entry("lower-init-block", "passes.tir.lower_init_block:LowerInitBlock", "T.init to a branch on the reduction axes"),

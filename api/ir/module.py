@@ -13,7 +13,7 @@ from ...support.diagnostics import Diagnostic, MirError
 from ...support.garbage import no_collection
 from ..relay import adt
 from ..relay.export import export_function, export_type
-from ..relay.expr import Function, GlobalVar, RelayExpr
+from ..relay.expr import Function, GlobalVar, RelayExpr, as_expr
 from ..relay.restore import Symbols, restore_function, restore_type
 from ..relay.ty import GlobalTypeVar
 
@@ -58,6 +58,7 @@ class IRModule:
         from ..relay.analysis import free_vars
 
         module = IRModule(functions, type_defs)
+        expr = as_expr(expr)
         function = expr if isinstance(expr, Function) else Function(free_vars(expr), expr, span=expr.span)
         name = function.attrs.get("global_symbol", "main")
         module.update_func(str(name), function)

@@ -166,7 +166,7 @@ class Call(RelayExpr):
     ):
         self._place(span)
         self.op: Any = op
-        self.args: tuple[Any, ...] = tuple(_expression(arg) for arg in args)
+        self.args: tuple[Any, ...] = tuple(as_expr(arg) for arg in args)
         self.type_args = tuple(type_args or ())
         self.attrs: Attrs | None = None
         operator: OpEntry | None = getattr(op, "operator", None)
@@ -183,7 +183,7 @@ class Tuple(RelayExpr):
 
     def __init__(self, fields: Sequence[RelayExpr], span: Span | None = None):
         self._place(span)
-        self.fields: tuple[Any, ...] = tuple(_expression(field) for field in fields)
+        self.fields: tuple[Any, ...] = tuple(as_expr(field) for field in fields)
 
     def __getitem__(self, index: int) -> RelayExpr:
         return self.fields[index]
@@ -199,7 +199,7 @@ class TupleGetItem(RelayExpr):
 
     def __init__(self, tuple_value: RelayExpr, index: int, span: Span | None = None):
         self._place(span)
-        self.tuple_value = _expression(tuple_value)
+        self.tuple_value = as_expr(tuple_value)
         self.index = index
 
 
@@ -211,8 +211,8 @@ class Let(RelayExpr):
     def __init__(self, variable: Var, value: RelayExpr, body: RelayExpr, span: Span | None = None):
         self._place(span)
         self.var = variable
-        self.value = _expression(value)
-        self.body = _expression(body)
+        self.value = as_expr(value)
+        self.body = as_expr(body)
 
 
 class If(RelayExpr):
@@ -222,9 +222,9 @@ class If(RelayExpr):
 
     def __init__(self, cond: RelayExpr, true_branch: RelayExpr, false_branch: RelayExpr, span: Span | None = None):
         self._place(span)
-        self.cond = _expression(cond)
-        self.true_branch = _expression(true_branch)
-        self.false_branch = _expression(false_branch)
+        self.cond = as_expr(cond)
+        self.true_branch = as_expr(true_branch)
+        self.false_branch = as_expr(false_branch)
 
 
 class RefCreate(RelayExpr):
@@ -234,7 +234,7 @@ class RefCreate(RelayExpr):
 
     def __init__(self, value: RelayExpr, span: Span | None = None):
         self._place(span)
-        self.value = _expression(value)
+        self.value = as_expr(value)
 
 
 class RefRead(RelayExpr):
@@ -244,7 +244,7 @@ class RefRead(RelayExpr):
 
     def __init__(self, ref: RelayExpr, span: Span | None = None):
         self._place(span)
-        self.ref = _expression(ref)
+        self.ref = as_expr(ref)
 
 
 class RefWrite(RelayExpr):
@@ -254,8 +254,8 @@ class RefWrite(RelayExpr):
 
     def __init__(self, ref: RelayExpr, value: RelayExpr, span: Span | None = None):
         self._place(span)
-        self.ref = _expression(ref)
-        self.value = _expression(value)
+        self.ref = as_expr(ref)
+        self.value = as_expr(value)
 
 
 class Function(RelayExpr):
@@ -277,7 +277,7 @@ class Function(RelayExpr):
         for param in self.params:
             if not isinstance(cast("object", param), Var):
                 raise TypeError(f"a parameter of a function is a relay.Var, not {param!r}")
-        self.body = _expression(body)
+        self.body = as_expr(body)
         self.ret_type = ret_type
         self.type_params = tuple(type_params or ())
         self.attrs = Attrs(dict(attrs)) if attrs else NO_ATTRS
@@ -374,7 +374,7 @@ def bind(expr: RelayExpr, binds: Mapping[Any, RelayExpr]) -> RelayExpr:
     return substitute(expr, binds)
 
 
-def _expression(value: object) -> Any:
+def as_expr(value: object) -> Any:
     """The value as an expression. Raises TypeError for what is none."""
     if isinstance(value, TupleWrapper):
         return value.tuple_value
@@ -404,5 +404,5 @@ def place_error(node: Node, message: str, *notes: str) -> Exception:
 
 __all__ = [
     "Call", "Constant", "Expr", "FuncType", "Function", "GlobalVar", "If", "Let", "RefCreate", "RefRead", "RefWrite",
-    "RelayExpr", "Tuple", "TupleGetItem", "TupleWrapper", "Var", "bind", "const", "var",
+    "RelayExpr", "Tuple", "TupleGetItem", "TupleWrapper", "Var", "as_expr", "bind", "const", "var",
 ]  # fmt: skip

@@ -17,7 +17,7 @@ from ....support.diagnostics import Diagnostic, MirError
 from ...ir.module import IRModule
 from ...ir.node import Node
 from ...ir.op import Op
-from ..expr import Call, Constant, Function, RelayExpr, Var
+from ..expr import Call, Constant, Function, RelayExpr, Var, as_expr
 from ..graph import parts, post_order, rebuild
 from .matcher import Graph, Matcher
 from .patterns import (
@@ -204,10 +204,7 @@ def _round(rule: DFPatternCallback, pattern: DFPattern, root: RelayExpr) -> Rela
 
     def replace(node: RelayExpr, post: RelayExpr, new: Callable[[Node], Node]) -> RelayExpr:
         node_map = {p: [new(node) for node in nodes] for p, nodes in groups[node].matched.items()}
-        result = rule.callback(node, post, node_map)
-        if not isinstance(result, RelayExpr):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise TypeError(f"the callback of {type(rule).__name__} must return an expression, not {result!r}")
-        return result
+        return as_expr(rule.callback(node, post, node_map))
 
     return _rebuilt(root, groups, replace)
 

@@ -142,6 +142,11 @@ def _add_passes(parser: argparse.ArgumentParser) -> None:
         help="print how often each rewrite rule was tried and applied, and its seconds, to standard error",
     )
     parser.add_argument(
+        "--check-rules",
+        action="store_true",
+        help="check the rewrite rules of FILE instead of running passes: types, meaning, an end, none swallowed",
+    )
+    parser.add_argument(
         "--timing",
         "--time-passes",
         action="store_true",

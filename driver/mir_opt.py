@@ -25,6 +25,7 @@ from ..passes.registry import list_passes, pass_factories
 from ..support.deep import in_deep_stack
 from ..support.diagnostics import Diagnostic, MirError, Sources, render_all
 from ..support.trace import listening, to_stderr
+from ..support.words import counted
 from .arguments import add_arguments
 from .errors import INVALID, OK, InternalError, UsageError, did_you_mean, guarded
 from .expected import compare
@@ -159,6 +160,8 @@ class MirOptMain(xDSLOptMain):
                     from ..api.compile import check_functions
 
                     check_functions(module)
+            if self.args.check_rules:
+                return self._check_rules(module)
             with self._listening(), self._counting():
                 run_passes(self.passes, self.ctx, module, self._instruments(timing))
             if self.passes and not (self.args.disable_verify or self.args.verify_each):
@@ -174,6 +177,13 @@ class MirOptMain(xDSLOptMain):
         finally:
             if self.args.timing:
                 print(timing.report(), file=sys.stderr)
+
+    def _check_rules(self, module: ModuleOp) -> tuple[str | None, list[Diagnostic]]:
+        """What `--check-rules` prints: one line, or all that is wrong with the rules of a module."""
+        from ..passes.rules.check import check_module
+
+        count, problems = check_module(module)
+        return (None, problems) if problems else (f"{counted(count, 'rule')} checked\n", [])
 
     def _parse(self, source: Source, chunk: Chunk) -> ModuleOp:
         try:

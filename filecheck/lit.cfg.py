@@ -2,6 +2,7 @@
 
 # The file is executed by lit with `config` and `lit_config` in scope.
 # pyright: reportUndefinedVariable=false
+import importlib.util
 import os
 import sys
 
@@ -24,3 +25,5 @@ if "PYTHONPATH" in os.environ:
 if "MIRSTACK_CORPUS" in os.environ:
     config.environment["MIRSTACK_CORPUS"] = os.environ["MIRSTACK_CORPUS"]  # noqa: F821
     config.available_features.add("corpus")  # noqa: F821
+if importlib.util.find_spec("z3"):
+    config.available_features.add("z3")  # noqa: F821

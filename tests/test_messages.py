@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-PACKAGES = ("dialects/relay", "dialects/te", "dialects/tir", "parser")
+PACKAGES = ("dialects/relay", "dialects/te", "dialects/tir", "dialects/rule", "parser", "passes/rules")
 RAISERS = frozenset(
     ["ConstantError", "Diagnostic", "LexError", "VerifyException", "error", "error_at", "fail", "refuse"]
 )

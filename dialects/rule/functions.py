@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeVar
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType, VectorType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, AnyFloat, TensorType, VectorType
 from xdsl.ir import Attribute, Block, SSAValue
 from xdsl.traits import ConstantLike
 
@@ -228,6 +228,12 @@ def size(value: SSAValue) -> int:
 def dtype(value: SSAValue) -> str:
     """the element type of a tensor, or a scalar's type, as a string; `%x.dtype`"""
     return dtype_name(element_of(value.type))
+
+
+@named_function(arity=1, wants_values=True)
+def is_float(value: SSAValue) -> bool:
+    """whether a value's elements are floating-point numbers"""
+    return isinstance(element_of(value.type), AnyFloat)
 
 
 @named_function(name="type", arity=1, wants_values=True)

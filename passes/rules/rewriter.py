@@ -92,6 +92,13 @@ def apply_rules(root: Operation, rules: RuleIndex, *, once: bool = False) -> boo
     return driver.changed
 
 
+def apply_at(op: Operation, program: Program) -> bool:
+    """Applies one rule once, with its first root at `op`; whether it applied. Raises MirError as `apply_rules` does."""
+    driver = _Driver(op, RuleIndex((program,)), True, current_stats())
+    driver.longest = 1
+    return driver.attempt(program, op)
+
+
 class _Driver:
     def __init__(self, root: Operation, rules: RuleIndex, once: bool, stats: dict[str, RuleStats] | None):
         self.root, self.rules, self.once, self.stats = root, rules, once, stats

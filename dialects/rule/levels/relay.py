@@ -10,6 +10,7 @@ from typing import Any, cast
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from ....support.diagnostics import MirError
 from ...array import ArrayValueAttr, numpy_dtype
 from ...relay import (
     ConstantOp,
@@ -106,7 +107,11 @@ class RelayLevel:
                 given = {name: _plain(value) for name, value in attributes.items()}
                 op = operator_class(operator)(args, given)
                 op.location = like.owner.location if isinstance(like.owner, Operation) else op.location
-                infer_result(op)
+                try:
+                    infer_result(op)
+                except MirError:
+                    op.erase()  # It must not count as a use of its arguments.
+                    raise
                 return op
 
     def fold(self, op: Operation, args: Sequence[Any]) -> Any:

@@ -1,0 +1,81 @@
+"""`mir-opt --check-rules`: is each rule true, do they come to an end, does none hide another?
+
+`equal` runs both sides of Relay rules on programs that `generate` makes of the pattern; `integers` proves rules of integer
+arithmetic; `terminate` looks for measures that the rules decrease; `swallowed` compares patterns, as `terms`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import ModuleOp
+
+from ....dialects.rule import RewriteOp
+from ....support.diagnostics import Diagnostic, MirError, error_at
+from ..library import select_rules
+from .equal import check_meaning, examples_of
+from .swallowed import check_swallowed
+from .terminate import check_termination
+
+__all__ = ["check_module", "check_rules"]
+
+
+def check_module(module: ModuleOp) -> tuple[int, list[Diagnostic]]:
+    """How many rules a module has, and all that is wrong with them. Its functions are examples that rules may apply to.
+
+    Raises MirError where there is no rule.
+    """
+    rules = select_rules(module)
+    return len(rules), check_rules(rules, examples_of(module))
+
+
+def check_rules(rules: Sequence[RewriteOp], examples: Sequence[ModuleOp] = ()) -> list[Diagnostic]:
+    """All that is wrong with verified rules that are applied together; `examples` are typed programs to try them on too."""
+    import numpy as np
+
+    with np.errstate(all="ignore"):
+        return _check_rules(rules, examples)
+
+
+def _check_rules(rules: Sequence[RewriteOp], examples: Sequence[ModuleOp]) -> list[Diagnostic]:
+    found: list[Diagnostic] = []
+    for rule in rules:
+        if rule.level.data == "relay":
+            problem = check_meaning(rule, examples)
+            found += [] if problem is None else [problem]
+        else:
+            found += _check_integers(rule)
+    found += check_termination(rules, lambda cycle: _loops(cycle, examples))
+    return found + check_swallowed(rules)
+
+
+def _check_integers(rule: RewriteOp) -> list[Diagnostic]:
+    from .integers import prove
+
+    try:
+        problem = prove(rule)
+    except ImportError:
+        raise error_at(
+            rule, f"rule @{rule.sym_name.data} is proven by z3, which is not installed", "pip install 'mirstack[z3]'"
+        ) from None
+    return [] if problem is None else [problem]
+
+
+def _loops(cycle: Sequence[RewriteOp], examples: Sequence[ModuleOp]) -> bool:
+    """Whether rules with conditions go on for ever on some program of the form of one of them."""
+    if any(rule.level.data != "relay" for rule in cycle):
+        return True
+    from ..rewriter import RuleIndex, apply_rules
+    from .generate import instances
+
+    index = RuleIndex.of(cycle)
+    programs = [module.clone() for module in examples]
+    programs += [made.module for rule in cycle for made in instances(rule, 40) if made is not None]
+    for program in programs:
+        try:
+            for function in program.ops:
+                apply_rules(function, index)
+        except MirError as error:
+            if "do not come to an end" in error.diagnostics[0].message:
+                return True
+    return False

@@ -1,0 +1,66 @@
+"""Rules that never apply because an earlier one takes all that they match."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from xdsl.ir import SSAValue
+
+from ....dialects import rule as ir
+from ....support.diagnostics import Diagnostic
+from .terms import roots, subsumes
+
+
+def check_swallowed(rules: Sequence[ir.RewriteOp]) -> list[Diagnostic]:
+    """A diagnostic for each rule that is tried after one whose pattern is as general and whose conditions are as weak."""
+    found: list[Diagnostic] = []
+    ordered = sorted(rules, key=lambda rule: -rule.benefit.value.data)
+    by_root: dict[str, list[ir.RewriteOp]] = {}
+    for rule in ordered:
+        first = roots(rule)[0].owner
+        assert isinstance(first, ir.MatchOp)
+        names = [name.data for name in first.names.data]
+        earlier = next((e for e in by_root.get(names[0], []) if _swallows(e, rule)), None)
+        if earlier is not None:
+            found.append(
+                Diagnostic(
+                    f"rule @{rule.sym_name.data} never applies: @{earlier.sym_name.data} comes first wherever it matches",
+                    rule.location,
+                )
+                .with_note("this rule is as general", earlier.location)
+                .with_note("give the special rule a greater benefit(…), or write it first")
+            )
+        for name in names:
+            by_root.setdefault(name, []).append(rule)
+    return found
+
+
+def _swallows(general: ir.RewriteOp, special: ir.RewriteOp) -> bool:
+    theirs, ours = roots(special), roots(general)
+    if len(ours) != 1 or len(theirs) != 1 or _may_decline(general):
+        return False
+    bound: dict[SSAValue, Any] = {}
+    if not subsumes(ours[0], theirs[0], bound):
+        return False
+    known = {_key(op.condition, {}) for op in special.body.block.ops if isinstance(op, ir.WhereOp)}
+    return all(_key(op.condition, bound) in known for op in general.body.block.ops if isinstance(op, ir.WhereOp))
+
+
+def _may_decline(rule: ir.RewriteOp) -> bool:
+    """Whether a rule may do nothing though its conditions hold: a fold of what is not constant, a bind without a value."""
+    return any(
+        isinstance(op, ir.FoldOp) or (isinstance(op, ir.ComputeOp) and op.capture is not None)
+        for op in rule.body.block.ops
+    )
+
+
+def _key(value: SSAValue, bound: Mapping[SSAValue, Any]) -> Any:
+    """A condition as something to compare: equal for conditions that say the same of the same captures."""
+    match value.owner:
+        case ir.ComputeOp() as op:
+            return (op.function.data, *(_key(arg, bound) for arg in op.args))
+        case ir.DataOp() as op:
+            return op.value
+        case _:
+            return bound.get(value, value)

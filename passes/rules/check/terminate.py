@@ -1,0 +1,204 @@
+"""Whether rules come to an end: by measures that they decrease, or because no chain of them leads back to its start.
+
+Rules are removed from the set while there is a measure that all of them decrease or keep and some decrease (as in the
+rule-removal method for term rewriting; Lankford 1979, Geser 1990 for relative termination). Measures are sums over a program's ops:
+
+- how many ops there are of some kinds (what a rule makes against the root that it replaces), and
+- the size of the program unfolded to a tree, in which an op of some kind counts double whatever is below it, so that a
+  rule which moves such an op inward decreases it.
+
+What is left must have no cycle of rules that enable each other: what one makes can be what the next one matches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from xdsl.ir import SSAValue
+
+from ....dialects import rule as ir
+from ....support.diagnostics import Diagnostic
+from .terms import made_by, may_be, op_names, patterns, results, roots
+
+Polynomial = dict[SSAValue | None, int]
+"""Captures with their factors; None for the number alone."""
+
+MAX_FACTOR = 1 << 20
+
+
+def check_termination(
+    rules: Sequence[ir.RewriteOp], loops: Callable[[Sequence[ir.RewriteOp]], bool] | None = None
+) -> list[Diagnostic]:
+    """A diagnostic for each cycle of rules.
+
+    Where rules of a cycle have conditions, which may break it, `loops` (if given) decides by trying.
+    """
+    left = _undecided(list(rules))
+    edges = {rule: [other for other in left if _enables(rule, other)] for rule in left}
+    found: list[Diagnostic] = []
+    while True:
+        cycle = _cycle(edges)
+        if cycle is None:
+            return found
+        conditional = any(isinstance(op, ir.WhereOp) for rule in cycle for op in rule.body.block.ops)
+        conditional = conditional or any(op.attr_names.data for rule in cycle for op in patterns(rule))
+        if not conditional or loops is None or loops(cycle):
+            found.append(_report(cycle))
+            for rule in cycle:
+                edges.pop(rule, None)
+        else:
+            # The conditions break this cycle; others may go through its rules.
+            edges[cycle[-1]].remove(cycle[0])
+
+
+def _report(cycle: Sequence[ir.RewriteOp]) -> Diagnostic:
+    names = " → ".join(f"@{rule.sym_name.data}" for rule in [*cycle, cycle[0]])
+    if len(cycle) == 1:
+        message = f"rule @{cycle[0].sym_name.data} does not come to an end: it applies to what it makes"
+    else:
+        message = f"rules do not come to an end: {names}"
+    diagnostic = Diagnostic(message, cycle[0].location)
+    for rule in cycle[1:]:
+        diagnostic = diagnostic.with_note(f"@{rule.sym_name.data} undoes or continues it", rule.location)
+    return diagnostic.with_note(
+        "let a condition tell what is done, or leave out the direction that makes programs larger"
+    )
+
+
+def _undecided(rules: list[ir.RewriteOp]) -> list[ir.RewriteOp]:
+    """The rules for which no measure was found."""
+    names = sorted({name for rule in rules for op in patterns(rule) for name in op_names(op)})
+    while rules:
+        for measure in _measures(rules, names):
+            changes = {rule: measure(rule) for rule in rules}
+            if all(change is not None for change in changes.values()) and any(changes.values()):
+                rules = [rule for rule in rules if not changes[rule]]
+                break
+        else:
+            return rules
+    return rules
+
+
+Measure = Callable[[ir.RewriteOp], bool | None]
+"""Whether a rule decreases it; None if it may increase it."""
+
+
+def _measures(rules: Sequence[ir.RewriteOp], names: Sequence[str]) -> Iterator[Measure]:
+    yield lambda rule: _tree_change(rule, {}, {})
+    yield _layered(rules)
+    for name in names:
+        yield lambda rule, name=name: _node_change(rule, {name: 1})
+    for name in names:
+        yield lambda rule, name=name: _tree_change(rule, {}, {name: 2})
+
+
+def _layered(rules: Sequence[ir.RewriteOp]) -> Measure:
+    """Ops weigh more than all that rules make of them, as far as they are not made of themselves."""
+    made: dict[str, set[str]] = {}
+    for rule in rules:
+        new = {name for value in made_by(rule) if isinstance(value.owner, ir.BuildOp) for name in op_names(value.owner)}
+        for root in roots(rule):
+            if isinstance(root.owner, ir.MatchOp):
+                for name in op_names(root.owner):
+                    made.setdefault(name, set()).update(new)
+    weights: dict[str, int] = {}
+    most = 1 + max((len(list(made_by(rule))) for rule in rules), default=0)
+    # A name's layer: one above all that it becomes; those on a cycle never get one.
+    changed = True
+    while changed:
+        changed = False
+        for name in {*made, *(n for ns in made.values() for n in ns)}:
+            if name not in weights and all(n in weights for n in made.get(name, ())):
+                weights[name] = 1 + most * max((weights[n] for n in made.get(name, ())), default=0)
+                changed = True
+    heaviest = most * max(weights.values(), default=1) + 1
+    return lambda rule: _node_change(rule, weights, heaviest)
+
+
+def _node_change(rule: ir.RewriteOp, weights: Mapping[str, int], other: int = 0) -> bool | None:
+    """By the ops that a rule makes against the roots, which alone are sure to go."""
+    gone = sum(
+        min(weights.get(n, other) for n in op_names(r.owner)) for r in roots(rule) if isinstance(r.owner, ir.MatchOp)
+    )
+    new = sum(
+        max(weights.get(name, other) for name in op_names(value.owner))
+        for value in made_by(rule)
+        if isinstance(value.owner, ir.BuildOp)
+    )
+    return None if new > gone else new < gone
+
+
+def _tree_change(rule: ir.RewriteOp, weights: Mapping[str, int], factors: Mapping[str, int]) -> bool | None:
+    strict = True
+    for root, result in zip(roots(rule), results(rule), strict=True):
+        old = _polynomial(root, weights, factors, {})
+        for made in _alternatives(result):
+            new = _polynomial(made, weights, factors, {})
+            change = {key: old.get(key, 0) - new.get(key, 0) for key in {**old, **new}}
+            # The least change is where each capture is a single op, of size 1.
+            least = sum(change.values())
+            if least < 0 or any(change[key] < 0 for key in change if key is not None) or max(new.values()) > MAX_FACTOR:
+                return None
+            strict = strict and least > 0
+    return strict
+
+
+def _alternatives(value: SSAValue) -> list[SSAValue]:
+    op = value.owner
+    return [*_alternatives(op.on_true), *_alternatives(op.on_false)] if isinstance(op, ir.SelectOp) else [value]
+
+
+def _polynomial(
+    value: SSAValue, weights: Mapping[str, int], factors: Mapping[str, int], known: dict[SSAValue, Polynomial]
+) -> Polynomial:
+    """The size of the tree below a value: each op weighs 1 at least, and counts what is below it by its factor."""
+    if value in known:
+        return known[value]
+    op = value.owner
+    if isinstance(op, ir.SelectOp):
+        a, b = (_polynomial(v, weights, factors, known) for v in (op.on_true, op.on_false))
+        result: Polynomial = {key: max(a.get(key, 0), b.get(key, 0)) for key in {**a, **b}}
+    elif isinstance(op, ir.MatchOp | ir.BuildOp):
+        names = op_names(op)
+        bound = min if isinstance(op, ir.MatchOp) else max
+        factor = bound([factors.get(name, 1) for name in names], default=1)
+        result = {None: bound([weights.get(name, 1) for name in names], default=1)}
+        for arg in op.args:
+            for key, number in _polynomial(arg, weights, factors, known).items():
+                result[key] = min(result.get(key, 0) + factor * number, MAX_FACTOR + 1)
+    elif isinstance(op, ir.AnyOp):
+        result = {value: 1}
+    else:
+        result = {None: 1}
+    known[value] = result
+    return result
+
+
+def _enables(rule: ir.RewriteOp, other: ir.RewriteOp) -> bool:
+    """Whether what `rule` makes can be part of what `other` matches."""
+    for pattern in patterns(other):
+        inner = pattern.result not in roots(other)
+        for made in made_by(rule):
+            if may_be(made, pattern.result):
+                return True
+        if inner and any(may_be(result, pattern.result) for result in results(rule)):
+            return True
+    return False
+
+
+def _cycle(edges: Mapping[ir.RewriteOp, Sequence[ir.RewriteOp]]) -> list[ir.RewriteOp] | None:
+    """A shortest cycle from some rule back to itself."""
+    for start in edges:
+        before: dict[ir.RewriteOp, ir.RewriteOp] = {}
+        queue = [start]
+        for rule in queue:
+            for target in edges[rule]:
+                if target is start:
+                    path = [rule]
+                    while path[-1] is not start:
+                        path.append(before[path[-1]])
+                    return path[::-1]
+                if target in edges and target not in before:
+                    before[target] = rule
+                    queue.append(target)
+    return None

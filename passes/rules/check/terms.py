@@ -1,0 +1,152 @@
+"""Rules as terms: which pattern is more general than another, which can meet what a rule makes, and how much ops weigh."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from xdsl.ir import SSAValue
+
+from ....dialects import rule as ir
+from ....dialects.relay.operator import from_attribute
+from ....dialects.rule.levels import level_of
+
+
+def patterns(rule: ir.RewriteOp) -> list[ir.MatchOp]:
+    """The ops of a rule's pattern, outermost last."""
+    return [op for op in rule.body.block.ops if isinstance(op, ir.MatchOp)]
+
+
+def roots(rule: ir.RewriteOp) -> list[SSAValue]:
+    """The values that a rule replaces."""
+    last = rule.body.block.last_op
+    assert isinstance(last, ir.ReplaceOp)
+    return list(last.roots)
+
+
+def results(rule: ir.RewriteOp) -> list[SSAValue]:
+    """What takes the roots' places."""
+    last = rule.body.block.last_op
+    assert isinstance(last, ir.ReplaceOp)
+    return list(last.values)
+
+
+def op_names(op: ir.MatchOp | ir.BuildOp) -> tuple[str, ...]:
+    """Which ops a pattern or a replacement can be."""
+    if isinstance(op, ir.MatchOp):
+        return tuple(name.data for name in op.names.data)
+    if op.callee is not None:
+        return (op.callee.data,)
+    assert op.op is not None
+    captured = op.op.owner
+    return op_names(captured) if isinstance(captured, ir.MatchOp) else ()
+
+
+def subsumes(general: SSAValue, special: SSAValue, bound: dict[SSAValue, Any]) -> bool:
+    """Whether every value of the form `special` is of the form `general`; `bound` says what captures then are.
+
+    Says False where it cannot tell.
+    """
+    if general in bound:
+        return bound[general] == special
+    bound[general] = special
+    match general.owner, special.owner:
+        case ir.AnyOp(), other:
+            return (general.type == ir.RUN) == (special.type == ir.RUN) and isinstance(
+                other, ir.AnyOp | ir.LiteralOp | ir.MatchOp
+            )
+        case ir.LiteralOp() as a, ir.LiteralOp() as b:
+            return bool(from_attribute(a.value) == from_attribute(b.value))
+        case ir.MatchOp() as a, ir.MatchOp() as b:
+            return _subsumes_op(a, b, bound)
+        case _:
+            return False
+
+
+def _subsumes_op(a: ir.MatchOp, b: ir.MatchOp, bound: dict[SSAValue, Any]) -> bool:
+    if not set(op_names(b)) <= set(op_names(a)) or len(a.args) != len(b.args):
+        return False
+    theirs = dict(zip((name.data for name in b.attr_names.data), b.attrs, strict=True))
+    for name, attr in zip((name.data for name in a.attr_names.data), a.attrs, strict=True):
+        other = theirs.get(name)
+        if isinstance(attr.owner, ir.DataOp):
+            if other is None or not isinstance(other.owner, ir.DataOp) or other.owner.value != attr.owner.value:
+                return False
+        elif attr in bound:
+            if bound[attr] != other:
+                return False
+        else:
+            # Whatever it is there: named by the other rule, or not.
+            bound[attr] = other if other is not None else (b, name)
+    orders = [list(b.args)]
+    if len(a.args) == 2 and all(level_of(name).is_commutative(name) for name in op_names(a)):
+        orders.append(list(b.args)[::-1])
+    for order in orders:
+        trial = dict(bound)
+        if all(subsumes(x, y, trial) for x, y in zip(a.args, order, strict=True)):
+            bound.update(trial)
+            return True
+    return False
+
+
+def may_be(made: SSAValue, pattern: SSAValue) -> bool:
+    """Whether what a rule makes can be of the form of a pattern, whatever its captures and conditions are."""
+    if isinstance(pattern.owner, ir.AnyOp) or pattern.type == ir.RUN or made.type == ir.RUN:
+        return True
+    match made.owner:
+        case ir.AnyOp():
+            return True
+        case ir.SelectOp() as op:
+            return may_be(op.on_true, pattern) or may_be(op.on_false, pattern)
+        case ir.ConstantOp() | ir.FoldOp() | ir.LiteralOp():
+            return isinstance(pattern.owner, ir.LiteralOp) and not _other_number(made, pattern)
+        case (ir.BuildOp() | ir.MatchOp()) as op if isinstance(pattern.owner, ir.MatchOp):
+            return _op_may_be(op, pattern.owner)
+        case _:
+            return False
+
+
+def _other_number(made: SSAValue, pattern: SSAValue) -> bool:
+    if isinstance(made.owner, ir.LiteralOp) and isinstance(pattern.owner, ir.LiteralOp):
+        return from_attribute(made.owner.value) != from_attribute(pattern.owner.value)
+    if isinstance(made.owner, ir.ConstantOp) and isinstance(pattern.owner, ir.LiteralOp):
+        value = made.owner.value.owner
+        return isinstance(value, ir.DataOp) and from_attribute(value.value) != from_attribute(pattern.owner.value)
+    return False
+
+
+def _op_may_be(made: ir.BuildOp | ir.MatchOp, pattern: ir.MatchOp) -> bool:
+    if not set(op_names(made)) & set(op_names(pattern)):
+        return False
+    given: Mapping[str, SSAValue] = dict(zip((n.data for n in made.attr_names.data), made.attrs, strict=True))
+    for name, attr in zip((n.data for n in pattern.attr_names.data), pattern.attrs, strict=True):
+        other = given.get(name)
+        literals = isinstance(attr.owner, ir.DataOp) and other is not None and isinstance(other.owner, ir.DataOp)
+        if literals and attr.owner.value != other.owner.value:  # pyright: ignore
+            return False
+    if any(arg.type == ir.RUN for arg in [*made.args, *pattern.args]):
+        return True
+    if len(made.args) != len(pattern.args):
+        return False
+    orders = [list(made.args)]
+    if len(pattern.args) == 2 and all(level_of(name).is_commutative(name) for name in op_names(pattern)):
+        orders.append(list(made.args)[::-1])
+    return any(all(may_be(x, y) for x, y in zip(order, pattern.args, strict=True)) for order in orders)
+
+
+def made_by(rule: ir.RewriteOp) -> Iterator[SSAValue]:
+    """The new ops of a rule that stay in the program: those of a fold do not."""
+    pending, seen = results(rule), set[SSAValue]()
+    while pending:
+        value = pending.pop()
+        if value in seen:
+            continue
+        seen.add(value)
+        match value.owner:
+            case ir.BuildOp() as op:
+                yield value
+                pending += op.args
+            case ir.SelectOp() as op:
+                pending += [op.on_true, op.on_false]
+            case _:
+                pass

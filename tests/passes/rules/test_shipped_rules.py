@@ -1,0 +1,29 @@
+"""Every rule that ships is true, and the rules of each file come to an end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from mirstack.dialects.rule import rewrites_of
+from mirstack.parser import parse_mir
+from mirstack.passes.rules.check import check_rules
+from mirstack.passes.rules.check.equal import examples_of
+from mirstack.passes.rules.library import load_rules
+from mirstack.support.deep import in_deep_stack
+from mirstack.support.diagnostics import Sources, render_all
+
+ROOT = Path(__file__).parent.parent.parent.parent
+EXAMPLES = Path(__file__).parent / "examples"
+"""Programs for rules to which no generated one fits."""
+
+FILES = sorted((ROOT / "passes").glob("**/*.mir"))
+
+
+@pytest.mark.parametrize("file", FILES, ids=[file.stem for file in FILES])
+def test_check_rules(file: Path):
+    example = EXAMPLES / file.name
+    examples = in_deep_stack(lambda: examples_of(parse_mir(example.read_text()))) if example.exists() else []
+    with Sources().reading() as sources:
+        problems = check_rules(rewrites_of(load_rules(file)), examples)
+        assert not problems, render_all(problems, sources)

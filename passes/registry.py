@@ -78,6 +78,16 @@ PASSES: tuple[Entry, ...] = (
         "relay/flatten_atrous_conv.mir",
         "space_to_batch, conv, batch_to_space to one dilated conv",
     ),
+    Entry(
+        "forward-fold-scale-axis",
+        "passes.relay.forward_fold_scale_axis:ForwardFoldScaleAxis",
+        "scales of channels into the weights of the layers behind them",
+    ),
+    Entry(
+        "backward-fold-scale-axis",
+        "passes.relay.backward_fold_scale_axis:BackwardFoldScaleAxis",
+        "scales of channels into the weights of the layers in front of them",
+    ),
     Entry("fold-explicit-padding", "relay/fold_explicit_padding.mir", "padding by zeros into convolutions and pooling"),
     Entry("infer-type", "passes.relay.infer_type:InferType", "find the type of every Relay value"),
     Entry(

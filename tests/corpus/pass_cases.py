@@ -28,6 +28,7 @@ from mirstack.passes.relay.attributes import is_primitive
 from mirstack.support.diagnostics import MirError
 from mirstack.support.walk import walk_ops
 from reference import Case
+from relay_reference import NOT_THE_PROGRAM
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
@@ -187,7 +188,8 @@ class PassCase(Case):
 
     def compare_outputs(self, before: ModuleOp, after: ModuleOp) -> None:
         """Interprets: `after` gives what the corpus records; where nothing is recorded, what `before` gives."""
-        if self.executable and self.info.get("out_matches", True) is not False:
+        recorded = self.executable and self.info.get("out_matches", True) is not False
+        if recorded and self.id not in NOT_THE_PROGRAM:
             outputs = flatten(interpret(after, "main", self.inputs()))
             half = any(o.dtype.name in ("float16", "bfloat16") for o in outputs) or "float16" in self.text
             scale = max((float(np.nanmax(np.abs(o.astype(np.float64)), initial=0.0)) for o in outputs), default=0.0)
@@ -202,6 +204,9 @@ class PassCase(Case):
         results = interpret_random(after, 0)
         if self.folder == "FirstOrderGradient":  # Gives the gradients behind what the program gave before.
             results = {name: results[name] for name in expected}
+        if self.folder.endswith("FoldScaleAxis"):  # What rounding differs is large where terms cancel.
+            assert _narrow_difference(expected, results, "float32") is None
+            return
         if self.folder == "ToMixedPrecision":
             assert _narrow_difference(expected, results, self.args["mixed_precision_type"]) is None
             return
@@ -216,7 +221,7 @@ def _narrow_difference(expected: dict[str, np.ndarray], results: dict[str, np.nd
     """Where results computed in `dtype` differ by more than a few of its roundings, relative to the largest element."""
     for name, old in expected.items():
         scale = float(np.nanmax(np.abs(old.astype(np.float64)), initial=0.0))
-        tolerance = {"float16": 5e-3, "bfloat16": 4e-2}[dtype]
+        tolerance = {"float32": 2e-6, "float16": 5e-3, "bfloat16": 4e-2}[dtype]
         difference = array_difference(old, results[name].astype(old.dtype), tolerance, tolerance * scale)
         if difference is not None:
             return name + difference

@@ -73,6 +73,7 @@ PASSES: tuple[Entry, ...] = (
         "passes.relay.combine_parallel_batch_matmul:CombineParallelBatchMatmul",
         "batched products of one left side as one",
     ),
+    Entry("convert-layout", "passes.relay.convert_layout:ConvertLayout", "operators in the layouts that are asked for"),
     Entry(
         "flatten-atrous-conv",
         "relay/flatten_atrous_conv.mir",

@@ -34,6 +34,7 @@ from .types import UNKNOWN
 if TYPE_CHECKING:
     from ..te.builder import Expr, Tensor
     from .gradient import Gradient
+    from .layouts import LayoutRule
     from .operators.sizes import ResultShapes
 
 AttrValue: TypeAlias = "int | float | bool | str | Sequence[AttrValue] | Mapping[str, AttrValue] | None"
@@ -290,6 +291,13 @@ class Operator:
         from .operators.gradients import GRADIENTS
 
         return GRADIENTS.get(self.name)
+
+    @cached_property
+    def layouts(self) -> LayoutRule | None:
+        """How layouts go through the operator; None for one that takes its arguments as they were written."""
+        from .operators.layouts import LAYOUTS
+
+        return LAYOUTS.get(self.name)
 
     @cached_property
     def specs(self) -> Mapping[str, AttrSpec]:

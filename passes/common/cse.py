@@ -51,11 +51,9 @@ class Equality:
         return len(op.operands) == 2 and _is_commutative(type(op))
 
 
-def merge_equal_ops(root: Operation, equality: Equality | None = None) -> bool:
-    """Applies the pass inside `root`, which is kept itself; whether an op was merged."""
-    merger = _Merger(root, equality or Equality())
-    merger.run(root)
-    return bool(merger.erased)
+def merge_equal_ops(root: Operation, equality: Equality | None = None) -> None:
+    """Applies the pass inside `root`, which is kept itself."""
+    _Merger(root, equality or Equality()).run(root)
 
 
 # What makes two ops equal, as far as a hash table is concerned; regions are compared on top.
@@ -192,7 +190,7 @@ class _Merger:
         if self.equality.commutes(op):
             operands = frozenset(map(self.equality.operand_key, op.operands))
         regions = self.region_keys[op] if op.regions else 0
-        return (_shallow_key(op), operands, epoch, regions)
+        return (shallow_key(op), operands, epoch, regions)
 
     def _finish(self) -> None:
         for candidate in self.candidates:
@@ -230,7 +228,8 @@ def _is_commutative(op_class: type[Operation]) -> bool:
     return op_class.has_trait(Commutative, value_if_unregistered=False)
 
 
-def _shallow_key(op: Operation) -> Hashable:
+def shallow_key(op: Operation) -> Hashable:
+    """What an op is, but for its operands and regions."""
     name = op.op_name.data if isinstance(op, UnregisteredOp) else type(op)
     attributes = tuple(sorted(op.attributes.items(), key=_first)) if op.attributes else ()
     properties = tuple(sorted(op.properties.items(), key=_first)) if op.properties else ()
@@ -265,7 +264,7 @@ def _region_key(region: Region, keys: dict[Operation, int]) -> int:
         parts.append(tuple(arg.type for arg in block.args))
         for op in block.ops:
             operands = tuple(number.get(operand, -1) for operand in op.operands)
-            parts.append((_shallow_key(op), operands, keys[op] if op.regions else 0))
+            parts.append((shallow_key(op), operands, keys[op] if op.regions else 0))
             for result in op.results:
                 number[result] = len(number)
     return hash(tuple(parts))

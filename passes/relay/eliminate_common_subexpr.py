@@ -1,8 +1,9 @@
 """`eliminate-common-subexpr`: an operator applied to the same arguments as before gives way to what it gave before.
 
-As TVM's pass of this name: uses of operators and projections of tuples are merged, in local functions and branches with those
-around them; equal scalars are the same argument, and arguments in another order are others. Stateful operators and those without arguments stay. (`cse`, which knows
-any dialect, also merges constants, tuples, functions and branches.)
+As TVM's pass of this name: uses of operators and projections of tuples are merged, in local functions and branches with
+those around them, and what every branch computes is computed before the branches. Equal scalars are the same argument,
+arguments in another order are others; stateful operators and those without arguments stay. (`cse`, which knows any dialect,
+also merges constants, tuples, functions and branches.)
 """
 
 from __future__ import annotations
@@ -12,13 +13,16 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...dialects.relay import ir
 from ...dialects.relay.operator import OperatorOp
+from ...support.locations import fuse_locations
 from ...support.walk import walk_ops
-from ..common.cse import Equality, merge_equal_ops
+from ..common.cse import Equality, merge_equal_ops, shallow_key
+from .rewriting import inner_first, place_leaves, replace
 
 
 @dataclass(frozen=True)
@@ -28,12 +32,61 @@ class EliminateCommonSubexpr(ModulePass):
     name = "eliminate-common-subexpr"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for inner in inner_first(op):
+            if isinstance(inner, ir.IfOp | ir.MatchOp):
+                _hoist_common(inner)
         scalars = [inner for inner in walk_ops(op) if isinstance(inner, ir.ConstantOp)]
-        if merge_equal_ops(op, _TvmEquality()):
-            for scalar in scalars:
-                if scalar.result.first_use is None:
-                    scalar.detach()
-                    scalar.erase()
+        merge_equal_ops(op, _TvmEquality())
+        for scalar in scalars:
+            if scalar.result.first_use is None:
+                scalar.detach()
+                scalar.erase()
+
+
+def _hoist_common(branching: ir.IfOp | ir.MatchOp) -> None:
+    """Moves what every branch computes to before them, so that what follows can take it from there, too."""
+    blocks = [region.block for region in branching.regions]
+    inside = set(blocks)
+    numbers: dict[Hashable, int] = {}
+    found = [_numbered(block, inside, numbers) for block in blocks]
+    common = [key for key in found[0] if all(key in others for others in found[1:])]
+    for key in common:
+        kept, *others = [ops[key] for ops in found]
+        for operand in kept.operands:
+            if isinstance(operand.owner, ir.ConstantOp) and operand.owner.parent in inside:
+                copy = operand.owner.clone()
+                Rewriter.insert_op(copy, InsertPoint.before(branching))
+                kept.operands[list(kept.operands).index(operand)] = copy.result
+        kept.detach()
+        Rewriter.insert_op(kept, InsertPoint.before(branching))
+        kept.location = fuse_locations(op.location for op in (kept, *others))
+        for op in others:
+            replace(op, kept.results[0])
+        place_leaves(kept)
+
+
+def _numbered(block: Block, inside: set[Block], numbers: dict[Hashable, int]) -> dict[int, Operation]:
+    """The ops of a branch that could stand before it, by numbers that are the same for equal ones in other branches."""
+    of_value: dict[SSAValue, int] = {}
+    found: dict[int, Operation] = {}
+    equality = _TvmEquality()
+    for op in block.ops:
+        if not equality.may_merge(op) or (isinstance(op, OperatorOp) and op.OPERATOR.stateful):
+            continue
+        operands: list[Hashable] = []
+        for operand in op.operands:
+            home = operand.owner if isinstance(operand.owner, Block) else operand.owner.parent
+            if operand in of_value:
+                operands.append(of_value[operand])
+            elif home not in inside or _is_scalar(operand):
+                operands.append(("outside", equality.operand_key(operand)))
+            else:
+                break
+        if len(operands) == len(op.operands):
+            number = numbers.setdefault((shallow_key(op), *operands), len(numbers))
+            of_value[op.results[0]] = number
+            found.setdefault(number, op)
+    return found
 
 
 class _TvmEquality(Equality):
@@ -45,6 +98,9 @@ class _TvmEquality(Equality):
 
     def operand_key(self, operand: SSAValue) -> Hashable:
         owner = operand.owner
-        if isinstance(owner, ir.ConstantOp) and not owner.value.data.shape:
-            return owner.value
-        return id(operand)
+        return owner.value if isinstance(owner, ir.ConstantOp) and _is_scalar(operand) else id(operand)
+
+
+def _is_scalar(value: SSAValue) -> bool:
+    """Whether the value is a constant of rank 0."""
+    return isinstance(value.owner, ir.ConstantOp) and not value.owner.value.data.shape

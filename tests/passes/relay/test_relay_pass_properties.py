@@ -36,7 +36,6 @@ LINEAR = [
     "defunctionalization",
     "to-mixed-precision{missing-op-mode=2}",
     "fake-quantization-to-integer{use-qat=true}",
-    "fake-quantization-to-integer{use-qat=true}",
 ]
 
 ONCE = ("first-order-gradient",)
@@ -95,6 +94,14 @@ def calls(length: int) -> str:
     return "\n".join([first, *lines, f"def @main(%x: Tensor[(2), float32]) {{ @f{length - 1}(%x) }}"])
 
 
+def branches(length: int) -> str:
+    """Ifs one behind the other, whose branches have operators in common."""
+    lines = [
+        f"%{i} = if (%c) {{ add(exp(%{i - 1}), 1f) }} else {{ multiply(exp(%{i - 1}), 2f) }};" for i in range(1, length)
+    ]
+    return f"def @main(%c: bool, %x: Tensor[(2), float32]) {{ %0 = exp(%x); {' '.join(lines)} %{length - 1} }}"
+
+
 def run(pipeline: str, module: ModuleOp) -> None:
     for module_pass in read_pipeline(pipeline, pass_factories()):
         module_pass.apply(Context(), module)
@@ -118,6 +125,7 @@ def seconds(pipeline: str, text: str) -> float:
     ("pipeline", "program"),
     [
         *((pipeline, chain) for pipeline in LINEAR),
+        *((pipeline, branches) for pipeline in ("eliminate-common-subexpr", "to-basic-block-normal-form")),
         *((pipeline, closures) for pipeline in ("lambda-lift", "defunctionalization", "partial-evaluate")),
         *((pipeline, calls) for pipeline in ("inline", "dead-code-elimination", "remove-unused-functions")),
     ],

@@ -14,13 +14,14 @@ if TYPE_CHECKING:
     from .api import ir as ir
     from .api import nd as nd
     from .api import relay as relay
+    from .api import rules as rules
     from .api import tir as tir
     from .api import transform as transform
     from .api.compile import Executable, compile, load, parse, preload
     from .api.ir.module import IRModule
 
 # Modules of `api` that can also be imported as `mirstack.NAME`.
-_MODULES = ("ir", "nd", "relay", "tir", "transform")
+_MODULES = ("ir", "nd", "relay", "rules", "tir", "transform")
 
 # Where each public name lives: "module" for a module itself, "module:name" for something in it.
 _PUBLIC = {
@@ -34,7 +35,7 @@ _PUBLIC = {
 }
 
 __all__ = [
-    "Executable", "IRModule", "compile", "ir", "load", "nd", "parse", "preload", "relay", "tir", "transform",
+    "Executable", "IRModule", "compile", "ir", "load", "nd", "parse", "preload", "relay", "rules", "tir", "transform",
 ]  # fmt: skip
 
 

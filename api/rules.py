@@ -1,0 +1,370 @@
+"""Rewrite rules in Python: expressions on operators, which become the same IR as the text of a `.mir` file.
+
+    from mirstack import rules
+
+    x, y, z = rules.values("x y z")
+    m = rules.op.multiply(x, y)
+    fma = rules.rewrite("fma", rules.op.add(m, z), rules.op.ewise_fma(x, y, z), where=[rules.one_use(m)])
+    module = rules.apply(module, [fma])
+
+Every function that a rule's text may call is here by its name (`rules.one_use`, `rules.compose`); Python's operators mean on
+values what they mean in the text, `&`, `|` and `~` being `and`, `or` and `not`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeAlias, cast
+
+from xdsl.dialects.builtin import LocationAttr, ModuleOp
+from xdsl.ir import Block, Operation, Region
+
+from ..dialects import rule as ir
+from ..dialects.rule.functions import FUNCTIONS, named_function
+from ..parser.rules import tree
+from ..parser.rules.build import build_item
+from ..support.diagnostics import file_loc
+from ..support.verify import verify
+from .ir.module import IRModule
+
+__all__ = [
+    "Expr", "any_value", "apply", "attr", "const", "fold", "function", "ifelse", "let", "one_of", "op", "rest", "rewrite",
+    "ruleset", "run", "tuple_of", "values",
+]  # fmt: skip
+
+Argument: TypeAlias = "Expr | int | float | bool | str | None | Sequence[Argument]"
+
+
+class Expr:
+    """An expression of a rule: a captured value or attribute, an op applied to some, a condition."""
+
+    __slots__ = ("_capture", "_make")
+    __hash__ = object.__hash__
+
+    def __init__(self, make: Callable[[_Names], tree.Node], capture: str | None = None):
+        self._make, self._capture = make, capture
+
+    def named(self, name: str) -> Expr:
+        """The same op of a pattern, captured as `%name`; without it, an op that is used again gets a name of its own."""
+        return Expr(self._make, name)
+
+    def isin(self, items: Argument) -> Expr:
+        """`self in items`"""
+        return _operation("contains", items, self)
+
+    def __getattr__(self, name: str) -> Expr:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return Expr(lambda names: tree.Member(0, names.node(self), name))
+
+    def __getitem__(self, index: Any) -> Expr:
+        if isinstance(index, slice):
+            return _operation("slice", self, index.start, index.stop)
+        return _operation("getitem", self, index)
+
+    def field(self, index: int) -> Expr:
+        """A field of a tuple: `%t.0`."""
+        return Expr(lambda names: tree.Field(0, names.node(self), index))
+
+    def __add__(self, other: Argument) -> Expr:
+        return _operation("add", self, other)
+
+    def __radd__(self, other: Argument) -> Expr:
+        return _operation("add", other, self)
+
+    def __sub__(self, other: Argument) -> Expr:
+        return _operation("sub", self, other)
+
+    def __rsub__(self, other: Argument) -> Expr:
+        return _operation("sub", other, self)
+
+    def __mul__(self, other: Argument) -> Expr:
+        return _operation("mul", self, other)
+
+    def __rmul__(self, other: Argument) -> Expr:
+        return _operation("mul", other, self)
+
+    def __truediv__(self, other: Argument) -> Expr:
+        return _operation("truediv", self, other)
+
+    def __rtruediv__(self, other: Argument) -> Expr:
+        return _operation("truediv", other, self)
+
+    def __mod__(self, other: Argument) -> Expr:
+        return _operation("mod", self, other)
+
+    def __neg__(self) -> Expr:
+        return _operation("neg", self)
+
+    def __lt__(self, other: Argument) -> Expr:
+        return _operation("lt", self, other)
+
+    def __le__(self, other: Argument) -> Expr:
+        return _operation("le", self, other)
+
+    def __gt__(self, other: Argument) -> Expr:
+        return _operation("gt", self, other)
+
+    def __ge__(self, other: Argument) -> Expr:
+        return _operation("ge", self, other)
+
+    def __eq__(self, other: object) -> Expr:  # type: ignore[override]
+        return _operation("eq", self, cast("Argument", other))
+
+    def __ne__(self, other: object) -> Expr:  # type: ignore[override]
+        return _operation("ne", self, cast("Argument", other))
+
+    def __and__(self, other: Argument) -> Expr:
+        return _operation("and_", self, other)
+
+    def __or__(self, other: Argument) -> Expr:
+        return _operation("or_", self, other)
+
+    def __invert__(self) -> Expr:
+        return _operation("not_", self)
+
+    def __bool__(self) -> bool:
+        raise TypeError(
+            "a rule's condition is known only when the rule is applied: write &, | and ~ for and, or and not"
+        )
+
+    def __iter__(self) -> Any:
+        raise TypeError("how long a captured value is, is known only when the rule is applied")
+
+
+class _Let(Expr):
+    """`%s = …` or `$s = …` of a where clause."""
+
+    __slots__ = ("bind",)
+
+    def __init__(self, name: str, value: Expr, is_attribute: bool):
+        if is_attribute:
+            super().__init__(lambda names: tree.Attr(0, name))
+            self.bind: Callable[[_Names], tree.Node | tree.Bind] = lambda names: tree.Bind(0, name, names.node(value))
+        else:
+            super().__init__(lambda names: tree.Local(0, name))
+            self.bind = lambda names: tree.Named(0, name, names.node(value))
+
+
+class _Names:
+    """What is known of a rule's expressions while it is made: those of the pattern are referred to by name behind it."""
+
+    def __init__(self) -> None:
+        self.in_pattern = True
+        self.captures: dict[int, str] = {}
+        self.used: set[int] = set()
+        self.pattern_ops: dict[int, Expr] = {}
+
+    def node(self, value: Argument) -> tree.Node:
+        """The syntax tree of an expression or a Python value."""
+        if not isinstance(value, Expr):
+            if isinstance(value, Sequence) and not isinstance(value, str):
+                return tree.Tuple(0, [self.node(item) for item in value], brackets=True)
+            return tree.Literal(0, value)
+        key = id(value)
+        if not self.in_pattern and key in self.pattern_ops:
+            self.used.add(key)
+            return tree.Local(0, self.captures[key])
+        node = value._make(self)  # pyright: ignore[reportPrivateUsage]
+        is_op = isinstance(node, tree.Call | tree.Tuple | tree.Field | tree.Operation)
+        if not self.in_pattern or not is_op:
+            return node
+        own = value._capture  # pyright: ignore[reportPrivateUsage]
+        if key not in self.captures:
+            self.captures[key] = own or f"v{len(self.captures)}"
+            self.pattern_ops[key] = value
+        if own is None and key not in self.used:
+            return node
+        return tree.Named(0, self.captures[key], node)
+
+
+def _operation(function: str, *args: Argument) -> Expr:
+    return Expr(lambda names: tree.Operation(0, function, tuple(names.node(arg) for arg in args)))
+
+
+def values(names: str) -> Any:
+    """Captures `%x`, one for each of the names, which blanks separate; a tuple of them unless it is one."""
+    found = tuple(Expr(lambda _, name=name: tree.Local(0, name)) for name in names.split())
+    return found[0] if len(found) == 1 else found
+
+
+def run(name: str) -> Expr:
+    """`%xs...`: any number of neighbouring operands."""
+    return Expr(lambda _: tree.Run(0, name))
+
+
+def any_value() -> Expr:
+    """`_`: any value."""
+    return Expr(lambda _: tree.Wildcard(0))
+
+
+def attr(name: str) -> Expr:
+    """`$a`: an attribute of the pattern."""
+    return Expr(lambda _: tree.Attr(0, name))
+
+
+class _Rest:
+    def __init__(self, name: str):
+        self.name = name
+
+
+def rest(name: str) -> _Rest:
+    """`**$rest`: the attributes that are not named; the last argument of an op."""
+    return _Rest(name)
+
+
+def tuple_of(*fields: Argument) -> Expr:
+    """`(a, b)`: a tuple of values."""
+    return Expr(lambda names: tree.Tuple(0, [names.node(field) for field in fields]))
+
+
+def let(name: str, value: Argument, *, attribute: bool = False) -> Expr:
+    """`%name = value` among the conditions (`$name` for an attribute): list it in `where`, and use it behind."""
+    if not isinstance(value, Expr):
+        return _Let(name, Expr(lambda names: names.node(value)), attribute)
+    return _Let(name, value, attribute)
+
+
+def fold(value: Argument) -> Expr:
+    """The value computed while rewriting; the rule applies only where it is constant."""
+    return _call(tree.Callee(0, ("fold",)), (value,), {})
+
+
+def const(value: Argument, dtype: Argument | None = None) -> Expr:
+    """A number or an array as a constant of the program."""
+    return _call(tree.Callee(0, ("const",)), (value,) if dtype is None else (value, dtype), {})
+
+
+def ifelse(condition: Argument, on_true: Argument, on_false: Argument) -> Expr:
+    """`on_true if condition else on_false`, of values or attributes."""
+    return _operation("ifelse", condition, on_true, on_false)
+
+
+def _call(callee: tree.Callee, args: Sequence[Argument | _Rest], attributes: dict[str, Argument]) -> Expr:
+    others = [arg for arg in args if isinstance(arg, _Rest)]
+    operands = [arg for arg in args if not isinstance(arg, _Rest)]
+
+    def make(names: _Names) -> tree.Node:
+        nodes = [names.node(arg) for arg in operands]
+        keywords = [(0, name, names.node(value)) for name, value in attributes.items()]
+        return tree.Call(0, callee, nodes, keywords, (0, others[0].name) if others else None)
+
+    return Expr(make)
+
+
+class _Op:
+    """An op by its name: `op.nn.dense`, `op.arith.addi`; called, it is applied."""
+
+    def __init__(self, names: Sequence[str] = (), capture: str | None = None):
+        self._names, self._capture = names, capture
+
+    def __getattr__(self, name: str) -> _Op:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return _Op([f"{self._names[0]}.{name}" if self._names else name])
+
+    def __call__(self, *args: Argument | _Rest, **attributes: Argument) -> Expr:
+        return _call(tree.Callee(0, tuple(self._names), self._capture), args, attributes)
+
+
+op = _Op()
+"""Every op: `op.add(x, y)`, `op.nn.dense(x, w, units=rules.attr("units"))`."""
+
+
+def one_of(*names: str, capture: str | None = None) -> _Op:
+    """One of several ops; without names, that which a pattern captured: `one_of(capture="op")(x)`."""
+    return _Op(names, capture)
+
+
+class _Caller:
+    """Where in Python a rule was made; stands for a source text."""
+
+    def __init__(self, location: LocationAttr):
+        self._location = location
+
+    def location(self, at: int) -> LocationAttr:
+        """The same for every part of the rule."""
+        return self._location
+
+
+def rewrite(
+    name: str,
+    lhs: Expr | Sequence[Expr],
+    rhs: Argument | tuple[Argument, ...],
+    *,
+    where: Iterable[Argument] = (),
+    benefit: int = 1,
+    level: str = "relay",
+) -> ir.RewriteOp:
+    """The rule `rewrite @name benefit(n) for level { lhs => rhs where … }`, verified; several roots as lists.
+
+    Raises MirError, at the line that calls this, for what is wrong in it.
+    """
+    frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+    roots = [lhs] if isinstance(lhs, Expr) else list(lhs)
+    made = list(rhs) if isinstance(rhs, list | tuple) and len(roots) > 1 else [cast("Argument", rhs)]
+    names = _Names()
+    for root in roots:
+        names.node(root)
+    # Behind the pattern it is known which of its ops are used again; then it is made once more, with their names.
+    conditions = list(where)
+    names.in_pattern = False
+    nodes = [each.bind(names) if isinstance(each, _Let) else names.node(each) for each in conditions]
+    results = [names.node(each) for each in made]
+    names.in_pattern = True
+    patterns = [names.node(root) for root in roots]
+    item = tree.Rewrite(0, name, tree.Header(benefit, level), patterns, results, nodes)
+    source = cast("Any", _Caller(file_loc(frame.f_code.co_filename, frame.f_lineno, 1)))
+    found = build_item(source, item)
+    assert isinstance(found, ir.RewriteOp)
+    verify(ModuleOp([found]))
+    found.detach()
+    return found
+
+
+def ruleset(name: str, rules: Iterable[ir.RewriteOp], include: Sequence[str] = ()) -> ir.RulesetOp:
+    """The set `ruleset @name { include … rules }`."""
+    block = Block()
+    block.add_ops([rule.clone() if rule.parent is not None else rule for rule in rules])
+    return ir.RulesetOp(name, Region(block), include)
+
+
+def apply(
+    module: IRModule,
+    rules: Iterable[ir.RewriteOp | ir.RulesetOp] | ModuleOp,
+    *,
+    name: str | None = None,
+    once: bool = False,
+) -> IRModule:
+    """A copy of a module rewritten by rules until none applies (`once`: what they make is left as it is).
+
+    Args:
+        rules: rules and sets, or a module of them as `mirstack.parse` gives; `name` chooses one set or rule among them.
+
+    Raises:
+        MirError: where types cannot be inferred, a replacement does not fit, or the rules go on for ever.
+    """
+    from ..dialects.relay.infer import infer_types
+    from ..passes.rules import RuleIndex, apply_rules
+    from ..passes.rules.library import select_rules
+
+    table = rules if isinstance(rules, ModuleOp) else ModuleOp([cast("Operation", rule.clone()) for rule in rules])
+    index = RuleIndex.of(select_rules(table, name))
+    copy = module.op.clone()
+    infer_types(copy)
+    for item in list(copy.ops):
+        if not isinstance(item, ir.RewriteOp | ir.RulesetOp):
+            apply_rules(item, index, once=once)
+    return IRModule.of_op(copy)
+
+
+def function(name: str | None = None, *, arity: int | None, wants_values: bool = False) -> Any:
+    """Decorator: makes a Python function callable in rules by its name. Raises ValueError where the name is taken."""
+    return named_function(name, arity=arity, wants_values=wants_values)
+
+
+def __getattr__(name: str) -> Callable[..., Expr]:
+    if name not in FUNCTIONS:
+        raise AttributeError(f"module 'mirstack.rules' has no function '{name}'")
+    return lambda *args: _call(tree.Callee(0, (name,)), args, {})

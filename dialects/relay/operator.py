@@ -2,7 +2,8 @@
 
 An entry says everything about an operator in one place: arguments, attributes with TVM's names and defaults, type
 relation, fusion kind, numpy meaning and TE compute. The entries stand in `operators/`, by topic, and register
-themselves with `register`; `get_operator` imports the topic that holds a name on demand.
+themselves with `register`; `get_operator` imports the topic that holds a name on demand. Gradients, which are written
+with other operators, stand in `operators/gradients.py`.
 """
 
 from __future__ import annotations

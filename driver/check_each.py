@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from xdsl.dialects.builtin import ModuleOp
 
 from ..passes.check_each import CheckEach, array_difference, first_difference
+from ..support.diagnostics import Diagnostic, MirError
+from .errors import UsageError
 
 if TYPE_CHECKING:
     from ..passes.check_each import Results
@@ -26,4 +28,8 @@ def interpret(module: ModuleOp, seed: int) -> Results:
     from .run_inputs import draw, size_names
 
     executable = compile(module, target="interp")
-    return executable.run(draw(executable.params, dict.fromkeys(size_names(executable.params), SIZE), seed))
+    try:
+        inputs = draw(executable.params, dict.fromkeys(size_names(executable.params), SIZE), seed)
+    except UsageError as error:
+        raise MirError(Diagnostic(str(error))) from None  # A size that nobody tells.
+    return executable.run(inputs)

@@ -57,7 +57,11 @@ class CheckEach(Instrument):
 
     def _interpret(self, module: ModuleOp, when: str) -> Results | None:
         try:
-            return self.run(module, self.seed)
+            results = self.run(module, self.seed)
+            for name, value in results.items():
+                if not hasattr(value, "dtype"):
+                    raise MirError(Diagnostic(f"{name} is {value!r}, which is no tensor"))
+            return results
         except MirError as error:
             print(f"// not checked {when}: {error.diagnostics[0].message}", file=self.stream)
             return None

@@ -284,3 +284,18 @@ def test_print_before_all(mir_opt, ten: Path):
         "// ----- IR before cse -----",
         "// ----- IR before dce -----",
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("def @main(%x: Tensor[(?), float32]) { exp(%x) }", "size ? of parameter x cannot be computed here"),
+        ("def @f(%x: float32) { %x }\ndef @main() { @f }", "out0 is @f, which is no tensor"),
+    ],
+)
+def test_check_each_says_what_it_cannot_run(mir_opt, tmp_path: Path, text: str, reason: str):
+    file = tmp_path / "x.mir"
+    file.write_text(text)
+    ran = mir_opt(file, "-p", "infer-type", "--check-each")
+    assert ran.code == 0
+    assert f"// not checked before infer-type: {reason}" in ran.err

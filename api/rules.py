@@ -33,7 +33,7 @@ __all__ = [
     "ruleset", "run", "tuple_of", "values",
 ]  # fmt: skip
 
-Argument: TypeAlias = "Expr | int | float | bool | str | None | Sequence[Argument]"
+Argument: TypeAlias = "Expr | int | float | bool | str | Sequence[Argument] | None"
 
 
 class Expr:
@@ -110,10 +110,10 @@ class Expr:
         return _operation("ge", self, other)
 
     def __eq__(self, other: object) -> Expr:  # type: ignore[override]
-        return _operation("eq", self, cast("Argument", other))
+        return _operation("eq", self, cast(Any, other))
 
     def __ne__(self, other: object) -> Expr:  # type: ignore[override]
-        return _operation("ne", self, cast("Argument", other))
+        return _operation("ne", self, cast(Any, other))
 
     def __and__(self, other: Argument) -> Expr:
         return _operation("and_", self, other)

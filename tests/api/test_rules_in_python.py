@@ -117,7 +117,7 @@ def test_errors_point_at_python():
         rules.rewrite("bad", rules.op.expp(x), x)
     assert "test_rules_in_python.py:" in str(caught.value)
     assert "there is no op 'expp' in relay" in str(caught.value)
-    with pytest.raises(TypeError, match="write &, | and ~ for and, or and not"):
+    with pytest.raises(TypeError, match=r"write &, \| and ~ for and, or and not"):
         bool(x > 1 and x < 2)
     with pytest.raises(AttributeError, match="no function 'one_uses'"):
         rules.one_uses  # noqa: B018  # pyright: ignore

@@ -165,6 +165,16 @@ PASSES: tuple[Entry, ...] = (
         "passes.relay.fake_quantization_to_integer:FakeQuantizationToInteger",
         "do what is between dequantization and quantization in integers",
     ),
+    Entry(
+        "qnn-canonicalize-ops",
+        "passes.relay.qnn_canonicalize_ops:QnnCanonicalizeOps",
+        "quantized operators to plain ones on the integers",
+    ),
+    Entry(
+        "qnn-legalize",
+        "passes.relay.qnn_canonicalize_ops:QnnLegalize",
+        "quantized convolutions and dense layers to plain ones on 16 bits",
+    ),
     # TIR.
     Entry("verify-tir", "passes.tir.verify_tir:VerifyTIR", "check the rules that span a whole prim_func"),
     Entry("lower-init-block", "passes.tir.lower_init_block:LowerInitBlock", "T.init to a branch on the reduction axes"),

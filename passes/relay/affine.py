@@ -5,15 +5,17 @@ A real number is (integer - zero point) * scale; TVM's TensorAffineType and Tupl
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...dialects.relay import ir
 from ...dialects.relay.emit import Emitter
+from ...dialects.relay.leaves import place_leaves
 from ...dialects.tir.types import type_to_dtype
 
 if TYPE_CHECKING:
@@ -99,3 +101,19 @@ def requantize(make: Emitter, value: SSAValue, old: AffineType, new: AffineType,
 def quantize(make: Emitter, value: SSAValue, type: AffineType, axis: int = -1) -> SSAValue:
     """A floating-point `value` as integers of `type`."""
     return make.call("qnn.quantize", value, type.scale, type.zero_point, out_dtype=type.dtype, axis=axis)
+
+
+def give_each_user_its_own(constants: Iterable[ir.ConstantOp]) -> None:
+    """Copies constants of several users, and puts each in front of its user, where text writes it; erases those of none."""
+    for constant in constants:
+        for use in list(constant.result.uses)[1:]:
+            copy = constant.clone()
+            copy.location = constant.location
+            Rewriter.insert_op(copy, InsertPoint.before(use.operation))
+            use.operation.operands[use.index] = copy.result
+        use = constant.result.first_use
+        if use is not None:
+            place_leaves(use.operation)
+        else:
+            constant.detach()
+            constant.erase()

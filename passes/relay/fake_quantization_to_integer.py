@@ -7,14 +7,13 @@ operators of dequantized arguments that were left are done in integers one by on
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...dialects.relay import ir
 from ...dialects.relay.emit import Emitter
@@ -22,9 +21,9 @@ from ...dialects.relay.infer import infer_types
 from ...dialects.relay.operator import OperatorOp, get_operator, is_operator
 from ...support.diagnostics import Diagnostic, MirError, error_at
 from ...support.walk import walk_ops
-from .affine import Affine, AffineType, dtype_of
+from .affine import Affine, AffineType, dtype_of, give_each_user_its_own
 from .fake_quantization import ALONE, OPTIONAL_RULES, RULES, NotQuantizable, Rule, Site, requantized
-from .rewriting import place_leaves, replace
+from .rewriting import replace
 
 
 @dataclass(frozen=True)
@@ -56,7 +55,7 @@ class FakeQuantizationToInteger(ModulePass):
             for inner in [inner for inner in walk_ops(op) if isinstance(inner, OperatorOp)]:
                 if inner.OPERATOR.name in ALONE and inner.parent is not None:
                     rewriter.alone(inner)
-        _give_each_user_its_own(rewriter.constants)
+        give_each_user_its_own(rewriter.constants)
 
 
 class _Rewriter:
@@ -236,22 +235,6 @@ class _Rewriter:
 
     def refusal(self, quantize: Operation, op: Operation, message: str) -> MirError:
         return MirError([Diagnostic(message, op.location), *_region_note(quantize)])
-
-
-def _give_each_user_its_own(constants: Iterable[ir.ConstantOp]) -> None:
-    """Copies constants of several users, and puts each in front of its user, where text writes it; erases those of none."""
-    for constant in constants:
-        for use in list(constant.result.uses)[1:]:
-            copy = constant.clone()
-            copy.location = constant.location
-            Rewriter.insert_op(copy, InsertPoint.before(use.operation))
-            use.operation.operands[use.index] = copy.result
-        use = constant.result.first_use
-        if use is not None:
-            place_leaves(use.operation)
-        else:
-            constant.detach()
-            constant.erase()
 
 
 def _region_note(quantize: Operation) -> list[Diagnostic]:

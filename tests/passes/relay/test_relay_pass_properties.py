@@ -36,6 +36,7 @@ LINEAR = [
     "defunctionalization",
     "to-mixed-precision{missing-op-mode=2}",
     "fake-quantization-to-integer{use-qat=true}",
+    "qnn-canonicalize-ops",
 ]
 
 ONCE = ("first-order-gradient",)

@@ -1,0 +1,291 @@
+"""`qnn-canonicalize-ops`: quantized operators by plain ones on the integers; `qnn-legalize`: their products on 16 bits.
+
+As TVM's CanonicalizeOps and Legalize of QNN. Each operator has a lowering in `LOWERINGS`. One that needs scales that are no
+constants, or tensors in blocks, stays as it is. The integers that come out are those that the operator gives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import SSAValue
+from xdsl.passes import ModulePass
+
+from ...dialects.relay import ir
+from ...dialects.relay.emit import Emitter
+from ...dialects.relay.infer import infer_types
+from ...dialects.relay.operator import OperatorOp
+from ...dialects.rule.relay_functions import highest, lowest
+from ...support.walk import walk_ops
+from .affine import dtype_of, give_each_user_its_own, rank_of, scalar_of
+from .qnn_products import centered_product, lower_batch_matmul, lower_conv2d, lower_conv2d_transpose, lower_dense
+from .qnn_requantize import (
+    Parameters,
+    Rounding,
+    along_axis,
+    can_requantize,
+    is_scalar,
+    lower_requantize,
+    same_scalar,
+    saturated,
+)
+from .rewriting import replace
+
+Lowering: TypeAlias = "Callable[[OperatorOp, Emitter], SSAValue | None]"
+"""Makes plain operators in the place of one; None where that cannot be done."""
+
+_DEFAULT = Rounding()
+
+
+def _dequantized(make: Emitter, x: SSAValue, source: Parameters) -> SSAValue:
+    rank = rank_of(x)
+    zero, scale = (along_axis(make, value, source.axis, rank) for value in (source.zero_point, source.scale))
+    centered = make.call("subtract", make.call("cast", x, dtype="int32"), zero)
+    return make.call("multiply", make.call("cast", centered, dtype="float32"), scale)
+
+
+def _quantized(make: Emitter, x: SSAValue, target: Parameters, dtype: str) -> SSAValue:
+    rank, real = rank_of(x), dtype_of(x)
+    scale, zero = (along_axis(make, value, target.axis, rank) for value in (target.scale, target.zero_point))
+    if real != "float32":
+        scale = make.call("cast", scale, dtype=real)
+    rounded = make.call("round", make.call("divide", x, scale))
+    shifted = make.call("add", rounded, make.call("cast", zero, dtype=real))
+    if dtype == "int32" and real == "float32":
+        # The greatest int32 is no float32.
+        return make.call("cast", make.call("clip", shifted, a_min=-2147483648.0, a_max=2147483520.0), dtype=dtype)
+    return make.call(
+        "cast", make.call("clip", shifted, a_min=float(lowest(dtype)), a_max=float(highest(dtype))), dtype=dtype
+    )
+
+
+def _dequantize(op: OperatorOp, make: Emitter) -> SSAValue | None:
+    attrs = op.attrs()
+    result = _dequantized(make, op.args[0], Parameters(op.args[1], op.args[2], attrs.axis))
+    dtype = attrs.out_dtype or "float32"
+    return result if dtype == "float32" else make.call("cast", result, dtype=dtype)
+
+
+def _quantize(op: OperatorOp, make: Emitter) -> SSAValue | None:
+    attrs = op.attrs()
+    target = Parameters(op.args[1], op.args[2], attrs.axis)
+    return _quantized(make, op.args[0], target, attrs.out_dtype or "int8")
+
+
+def _requantize(op: OperatorOp, make: Emitter) -> SSAValue | None:
+    attrs = op.attrs()
+    source = Parameters(op.args[1], op.args[2], attrs.axis)
+    target = Parameters(op.args[3], op.args[4])
+    if not can_requantize(source, target):
+        return None
+    how = Rounding.of(attrs.rounding, attrs.compute_dtype)
+    return lower_requantize(make, op.args[0], source, target, dtype_of(op.result), how)
+
+
+def _sides(op: OperatorOp) -> tuple[Parameters, Parameters, Parameters]:
+    """The parameters of both sides and of the result of a binary operator."""
+    attrs = op.attrs()
+    left = Parameters(op.args[2], op.args[3], attrs.lhs_axis)
+    return left, Parameters(op.args[4], op.args[5], attrs.rhs_axis), Parameters(op.args[6], op.args[7])
+
+
+def _in_common(make: Emitter, x: SSAValue, source: Parameters, target: Parameters) -> SSAValue:
+    """`x` in the numbers of the result, as int32."""
+    if same_scalar(source.scale, target.scale) and same_scalar(source.zero_point, target.zero_point):
+        return make.call("cast", x, dtype="int32")
+    return lower_requantize(make, x, source, target, "int32", _DEFAULT)
+
+
+def _sum(name: str, undo: str) -> Lowering:
+    """The sum or the difference: one zero point too many, or too few, is put right by `undo`."""
+
+    def lower(op: OperatorOp, make: Emitter) -> SSAValue | None:
+        left, right, target = _sides(op)
+        if not can_requantize(left, target) or not can_requantize(right, target):
+            return None
+        sides = (_in_common(make, op.args[0], left, target), _in_common(make, op.args[1], right, target))
+        result = make.call(name, *sides)
+        if not is_scalar(target.zero_point, 0):
+            result = make.call(undo, result, target.zero_point)
+        return saturated(make, result, dtype_of(op.result))
+
+    return lower
+
+
+def _multiply(op: OperatorOp, make: Emitter) -> SSAValue | None:
+    import numpy as np
+
+    left, right, target = _sides(op)
+    scales = (scalar_of(left.scale), scalar_of(right.scale))
+    if None in scales or not can_requantize(left, target):
+        return None
+    sides: list[SSAValue] = []
+    for value, source in ((op.args[0], left), (op.args[1], right)):
+        wide = make.call("cast", value, dtype="int32")
+        if not is_scalar(source.zero_point, 0):
+            wide = make.call("subtract", wide, along_axis(make, source.zero_point, source.axis, rank_of(value)))
+        sides.append(wide)
+    scale = make.constant(np.float32(scales[0] or 0) * np.float32(scales[1] or 0), "float32")
+    source = Parameters(scale, make.constant(0, "int32"))
+    return lower_requantize(make, make.call("multiply", *sides), source, target, dtype_of(op.result), _DEFAULT)
+
+
+def _concatenate(op: OperatorOp, make: Emitter) -> SSAValue | None:
+    joined, scales, zero_points = (value.owner for value in op.args[:3])
+    if (
+        not isinstance(joined, ir.TupleOp)
+        or not isinstance(scales, ir.TupleOp)
+        or not isinstance(zero_points, ir.TupleOp)
+    ):
+        return None
+    target = Parameters(op.args[3], op.args[4])
+    sources = [Parameters(scale, zero) for scale, zero in zip(scales.fields, zero_points.fields, strict=True)]
+    if not all(can_requantize(source, target) for source in sources):
+        return None
+    parts: list[SSAValue] = []
+    for value, source in zip(joined.fields, sources, strict=True):
+        if same_scalar(source.scale, target.scale) and same_scalar(source.zero_point, target.zero_point):
+            parts.append(value)
+        else:
+            parts.append(lower_requantize(make, value, source, target, dtype_of(value), _DEFAULT))
+    return make.call("concatenate", make.tuple(parts), **op.given())
+
+
+def _avg_pool2d(op: OperatorOp, make: Emitter) -> SSAValue | None:
+    source, target = Parameters(op.args[1], op.args[2]), Parameters(op.args[3], op.args[4])
+    if not can_requantize(source, target):
+        return None
+    mean = make.call("nn.avg_pool2d", make.call("cast", op.args[0], dtype="int32"), **op.given())
+    return lower_requantize(make, mean, source, target, dtype_of(op.result), _DEFAULT)
+
+
+def _function(name: str, undefined: bool = False) -> Lowering:
+    """A function of real numbers; what is `undefined` for some counts as 0 there."""
+
+    def lower(op: OperatorOp, make: Emitter) -> SSAValue | None:
+        real = make.call(name, _dequantized(make, op.args[0], Parameters(op.args[1], op.args[2])))
+        if undefined:
+            real = make.call("where", make.call("isnan", real), make.constant(0, "float32"), real)
+        return _quantized(make, real, Parameters(op.args[3], op.args[4]), dtype_of(op.result))
+
+    return lower
+
+
+def _hardswish(op: OperatorOp, make: Emitter) -> SSAValue | None:
+    real = _dequantized(make, op.args[0], Parameters(op.args[1], op.args[2]))
+    gate = make.call("clip", make.call("add", real, make.constant(3, "float32")), a_min=0.0, a_max=6.0)
+    result = make.call("divide", make.call("multiply", real, gate), make.constant(6, "float32"))
+    return _quantized(make, result, Parameters(op.args[3], op.args[4]), dtype_of(op.result))
+
+
+def _leaky_relu(op: OperatorOp, make: Emitter) -> SSAValue | None:
+    import numpy as np
+
+    from ...dialects.relay.operators.qnn import multiplier_and_shift
+
+    source, target = Parameters(op.args[1], op.args[2]), Parameters(op.args[3], op.args[4])
+    if not can_requantize(source, target):
+        return None
+    moved = lower_requantize(make, op.args[0], source, target, "int32", _DEFAULT)
+
+    def times(value: SSAValue, factor: float) -> SSAValue:
+        multiplier, shift = multiplier_and_shift(np.asarray(factor))
+        return make.call("fixed_point_multiply", value, multiplier=int(multiplier.item()), shift=int(shift.item()))
+
+    alpha: float = op.attrs().alpha
+    small = make.call("add", times(moved, alpha), times(target.zero_point, 1 - alpha))
+    negative = make.call("less", make.call("cast", op.args[0], dtype="int32"), source.zero_point)
+    return saturated(make, make.call("where", negative, small, moved), dtype_of(op.result))
+
+
+LOWERINGS: Mapping[str, Lowering] = {
+    "qnn.quantize": _quantize,
+    "qnn.dequantize": _dequantize,
+    "qnn.requantize": _requantize,
+    "qnn.add": _sum("add", "subtract"),
+    "qnn.subtract": _sum("subtract", "add"),
+    "qnn.mul": _multiply,
+    "qnn.concatenate": _concatenate,
+    "qnn.dense": lower_dense,
+    "qnn.batch_matmul": lower_batch_matmul,
+    "qnn.conv2d": lower_conv2d,
+    "qnn.conv2d_transpose": lower_conv2d_transpose,
+    "qnn.avg_pool2d": _avg_pool2d,
+    "qnn.leaky_relu": _leaky_relu,
+    "qnn.hardswish": _hardswish,
+    **{f"qnn.{name}": _function(name) for name in ("exp", "erf", "sigmoid", "tanh", "abs")},
+    **{f"qnn.{name}": _function(name, undefined=True) for name in ("sqrt", "rsqrt", "log")},
+}
+"""The lowering of each quantized operator that has one."""
+
+
+def _legalize_conv(name: str) -> Lowering:
+    def lower(op: OperatorOp, make: Emitter) -> SSAValue | None:
+        layout: str = op.attrs().kernel_layout
+        return centered_product(op, make, name, layout.index("O"), "int16") if layout.isupper() else None
+
+    return lower
+
+
+LEGALIZATIONS: Mapping[str, Lowering] = {
+    "qnn.dense": lambda op, make: centered_product(op, make, "nn.dense", 0, "int16"),
+    "qnn.conv2d": _legalize_conv("nn.conv2d"),
+}
+"""How products are computed where 8 bits are no faster than 16."""
+
+
+def _apply(module: ModuleOp, lowerings: Mapping[str, Lowering]) -> None:
+    infer_types(module)
+    constants: dict[ir.ConstantOp, None] = {}
+    for op in [inner for inner in walk_ops(module) if isinstance(inner, OperatorOp)]:
+        lowering = lowerings.get(op.OPERATOR.name)
+        if lowering is None:
+            continue
+        mark = op.prev_op
+        value = lowering(op, Emitter(op))
+        made = op.prev_op
+        while made is not None and made is not mark:
+            if isinstance(made, ir.ConstantOp):
+                constants[made] = None
+            for operand in made.operands:
+                if isinstance(operand.owner, ir.ConstantOp):
+                    constants[operand.owner] = None
+            made = made.prev_op
+        if value is None:
+            continue
+        operands = list(op.operands)
+        replace(op, value)
+        for operand in operands:
+            if isinstance(operand.owner, ir.ConstantOp):
+                constants[operand.owner] = None
+            elif isinstance(operand.owner, ir.TupleOp) and operand.first_use is None:
+                for field in operand.owner.fields:
+                    if isinstance(field.owner, ir.ConstantOp):
+                        constants[field.owner] = None
+                operand.owner.detach()
+                operand.owner.erase()
+    give_each_user_its_own(constants)
+
+
+@dataclass(frozen=True)
+class QnnCanonicalizeOps(ModulePass):
+    """Lower quantized operators to plain ones."""
+
+    name = "qnn-canonicalize-ops"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        _apply(op, LOWERINGS)
+
+
+@dataclass(frozen=True)
+class QnnLegalize(ModulePass):
+    """Lower quantized convolutions and dense layers to plain ones on 16 bits, for targets without products of 8 bits."""
+
+    name = "qnn-legalize"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        _apply(op, LEGALIZATIONS)

@@ -1,0 +1,237 @@
+"""Products of quantized tensors in plain operators: `qnn.dense`, `qnn.batch_matmul`, `qnn.conv2d`, `qnn.conv2d_transpose`.
+
+As TVM's canonicalizations: the sum of (a - z) * (w - y) is the plain product of the integers, less y times sums of a, less z
+times sums of w, plus z * y for each term. Terms with a zero point of 0 fall away, so that the product stays on 8 bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType
+from xdsl.ir import SSAValue
+
+from ...dialects.relay.emit import Emitter
+from ...dialects.relay.operator import AttrValue, OperatorOp
+from .affine import rank_of, scalar_of
+from .qnn_requantize import is_scalar
+
+Term = Callable[[], SSAValue]
+
+
+def _shape(value: SSAValue) -> tuple[int, ...]:
+    assert isinstance(value.type, TensorType)
+    return tuple(value.type.get_shape())
+
+
+def _is_zero_point(value: SSAValue) -> bool:
+    """Whether a zero point is one known number."""
+    return rank_of(value) == 0 and scalar_of(value) is not None
+
+
+def _times(make: Emitter, zero_point: SSAValue, sums: SSAValue) -> SSAValue:
+    return sums if is_scalar(zero_point, 1) else make.call("multiply", zero_point, sums)
+
+
+def _combine(
+    make: Emitter, zero_points: tuple[SSAValue, SSAValue], product: SSAValue, of_data: Term, of_weight: Term, count: int
+) -> SSAValue:
+    """The product less the terms of the zero points (of the data, of the weight); each sum has `count` terms."""
+    data, weight = zero_points
+    known = _is_zero_point(data) and _is_zero_point(weight)
+    if known and is_scalar(data, 0) and is_scalar(weight, 0):
+        return product
+    if known and is_scalar(data, 0):
+        return make.call("subtract", product, of_data())
+    if known and is_scalar(weight, 0):
+        return make.call("subtract", product, of_weight())
+    both = (scalar_of(data) or 0) * (scalar_of(weight) or 0) * count
+    if known:
+        constant = make.constant(both, "int32")
+    else:
+        constant = make.call("multiply", make.constant(count, "int32"), make.call("multiply", data, weight))
+    rest = make.call("subtract", product, of_data())
+    return make.call("add", rest, make.call("subtract", constant, of_weight()))
+
+
+def _sum(make: Emitter, x: SSAValue, axes: list[int], keepdims: bool) -> SSAValue:
+    return make.call("sum", make.call("cast", x, dtype="int32"), axis=axes, keepdims=keepdims)
+
+
+def centered_product(op: OperatorOp, make: Emitter, name: str, axis: int, dtype: str = "int32") -> SSAValue:
+    """The operator `name` of both tensors less their zero points, that of the weight along `axis`, in a wider dtype."""
+    data, weight, data_zero, weight_zero = op.args[:4]
+    x = make.call("subtract", make.call("cast", data, dtype=dtype), make.call("cast", data_zero, dtype=dtype))
+    w = make.call("cast", weight, dtype=dtype)
+    zero = make.call("cast", weight_zero, dtype=dtype)
+    if rank_of(weight_zero) == 0 or _shape(weight_zero) == (1,):
+        w = make.call("subtract", w, zero)
+    else:
+        w = make.call("nn.bias_add", w, make.call("negative", zero), axis=axis)
+    return make.call(name, x, w, **{"out_dtype": "int32", **op.given()})
+
+
+def lower_dense(op: OperatorOp, make: Emitter) -> SSAValue | None:
+    """`qnn.dense` by `nn.dense`."""
+    data, weight, data_zero, weight_zero = op.args[:4]
+    units, count = _shape(weight)
+    if rank_of(data) != 2 or count == DYNAMIC_INDEX or units == DYNAMIC_INDEX or not _in_int32(op):
+        return centered_product(op, make, "nn.dense", 0)
+    product = make.call("nn.dense", data, weight, **{"out_dtype": "int32", **op.given()})
+
+    def of_data() -> SSAValue:
+        sums = _sum(make, data, [1], True)
+        if not _is_zero_point(weight_zero):
+            sums = make.call("repeat", sums, repeats=units, axis=1)
+        return make.call("multiply", weight_zero, sums)
+
+    def of_weight() -> SSAValue:
+        return make.call("multiply", data_zero, _sum(make, weight, [1], False))
+
+    return _combine(make, (data_zero, weight_zero), product, of_data, of_weight, count)
+
+
+def lower_batch_matmul(op: OperatorOp, make: Emitter) -> SSAValue | None:
+    """`qnn.batch_matmul` by `nn.batch_matmul`."""
+    x, y, x_zero, y_zero = op.args[:4]
+    attrs = op.attrs()
+    count, columns = _shape(x)[2], _shape(y)[1]
+    plain = attrs.transpose_b and not attrs.transpose_a and rank_of(x_zero) == 0 and rank_of(y_zero) == 0
+    if not plain or DYNAMIC_INDEX in (count, columns) or not _in_int32(op):
+        return centered_product(op, make, "nn.batch_matmul", 1 if attrs.transpose_b else 2)
+    product = make.call("nn.batch_matmul", x, y, **{"out_dtype": "int32", **op.given()})
+
+    def of_data() -> SSAValue:
+        return make.call("multiply", y_zero, _sum(make, x, [2], True))
+
+    def of_weight() -> SSAValue:
+        sums = make.call("multiply", x_zero, _sum(make, y, [2], True))
+        return make.call("reshape", sums, newshape=[0, 1, columns])
+
+    return _combine(make, (x_zero, y_zero), product, of_data, of_weight, count)
+
+
+def lower_conv2d_transpose(op: OperatorOp, make: Emitter) -> SSAValue | None:
+    """`qnn.conv2d_transpose` by `nn.conv2d_transpose` of int32."""
+    layout: str = op.attrs().kernel_layout
+    axis = layout.find("O" if layout.isupper() else "?")
+    return None if axis < 0 else centered_product(op, make, "nn.conv2d_transpose", axis)
+
+
+def lower_conv2d(op: OperatorOp, make: Emitter) -> SSAValue | None:
+    """`qnn.conv2d` by `nn.conv2d`, on 8 bits where it is over all channels or over each one; None for layouts in blocks."""
+    attrs = op.attrs()
+    layout: str = attrs.kernel_layout
+    if not attrs.data_layout.isupper() or not layout.isupper():
+        return None
+    weight_zero = op.args[3]
+    depthwise: bool = attrs.groups != 1 and attrs.channels == attrs.groups
+    dilated = tuple(attrs.dilation) != (1, 1) and not is_scalar(weight_zero, 0)
+    repeated = depthwise and not _is_zero_point(weight_zero) and _shape(op.args[1])[layout.index("I")] != 1
+    static = DYNAMIC_INDEX not in (*_shape(op.args[1]), _shape(op.args[0])[attrs.data_layout.index("C")])
+    if repeated and rank_of(weight_zero) == 1:
+        return None
+    if (
+        dilated
+        or repeated
+        or (attrs.groups != 1 and not depthwise)
+        or not static
+        or not _in_int32(op)
+        or attrs.out_layout
+    ):
+        return _convolution_in_int32(op, make)
+    return _Convolution(op, make, depthwise).lowered()
+
+
+def _in_int32(op: OperatorOp) -> bool:
+    return op.attrs().out_dtype in (None, "", "int32")
+
+
+def _convolution_in_int32(op: OperatorOp, make: Emitter) -> SSAValue:
+    data, weight, data_zero, weight_zero = op.args[:4]
+    axis = op.attrs().kernel_layout.index("O")
+    if not (_is_zero_point(data_zero) and _is_zero_point(weight_zero)):
+        flat = make.call("reshape", weight_zero, newshape=[-1])
+        behind = 3 - axis
+        weight_zero = make.call("expand_dims", flat, axis=1, num_newaxis=behind) if behind else flat
+    sides: list[SSAValue] = []
+    for value, zero in ((data, data_zero), (weight, weight_zero)):
+        wide = make.call("cast", value, dtype="int32")
+        if not is_scalar(zero, 0):
+            wide = make.call("subtract", wide, make.call("cast", zero, dtype="int32"))
+        sides.append(wide)
+    return make.call("nn.conv2d", *sides, **{"out_dtype": "int32", **op.given()})
+
+
+class _Convolution:
+    """One `qnn.conv2d` with all that its terms need."""
+
+    def __init__(self, op: OperatorOp, make: Emitter, depthwise: bool):
+        self.op, self.make, self.depthwise = op, make, depthwise
+        self.attrs = op.attrs()
+        self.data, self.weight, self.data_zero, self.weight_zero = op.args[:4]
+        self.channel_axis: int = self.attrs.data_layout.index("C")
+        extents = dict(zip(self.attrs.kernel_layout, _shape(self.weight), strict=True))
+        self.window = (extents["H"], extents["W"])
+        self.out_channels, self.multiplier = extents["O"], extents["I"]
+
+    def lowered(self) -> SSAValue:
+        make = self.make
+        if not (_is_zero_point(self.data_zero) and _is_zero_point(self.weight_zero)):
+            flat = make.call("reshape", self.weight_zero, newshape=[-1])
+            behind = 3 - self.channel_axis
+            self.weight_zero = make.call("expand_dims", flat, axis=1, num_newaxis=behind) if behind else flat
+        channels = _shape(self.data)[self.channel_axis]
+        self.data = self.padded()
+        given: dict[str, AttrValue] = {"out_dtype": "int32", **self.op.given(), "padding": (0, 0, 0, 0)}
+        product = make.call("nn.conv2d", self.data, self.weight, **given)
+        height, width = self.window
+        count = height * width * (1 if self.depthwise else channels)
+        zero_points = (self.data_zero, self.weight_zero)
+        return _combine(make, zero_points, product, self.of_data, self.of_weight, count)
+
+    def padded(self) -> SSAValue:
+        """The data with its padding: zero points, which stand for 0."""
+        padding = tuple(self.attrs.padding)
+        top, left, bottom, right = padding * (4 // len(padding))
+        if not any((top, left, bottom, right)):
+            return self.data
+        widths = {"H": (top, bottom), "W": (left, right)}
+        pad_width = [widths.get(axis, (0, 0)) for axis in self.attrs.data_layout]
+        return self.make.call("nn.pad", self.data, self.data_zero, pad_width=pad_width)
+
+    def of_data(self) -> SSAValue:
+        """The weight's zero point times the sum of each window of the data."""
+        make = self.make
+        sums = make.call("cast", self.data, dtype="int32")
+        if not self.depthwise:
+            sums = make.call("sum", sums, axis=[self.channel_axis], keepdims=True)
+        size = self.window[0] * self.window[1]
+        if size != 1:
+            # A pool gives means: of that many times as much they are the sums.
+            sums = make.call("multiply", sums, make.constant(size, "int32"))
+        if size != 1 or tuple(self.attrs.strides) != (1, 1):
+            sums = make.call(
+                "nn.avg_pool2d", sums, pool_size=self.window, strides=self.attrs.strides, dilation=self.attrs.dilation,
+                padding=(0, 0), layout=self.attrs.data_layout,
+            )  # fmt: skip
+        zero = self.weight_zero
+        if self.depthwise:
+            if not _is_zero_point(zero):
+                zero = make.call("repeat", zero, repeats=1, axis=0)
+            sums = _times(make, zero, sums)
+            if self.multiplier != 1:
+                sums = make.call("repeat", sums, repeats=self.multiplier, axis=self.channel_axis)
+            return sums
+        if not _is_zero_point(zero):
+            sums = make.call("repeat", sums, repeats=self.out_channels, axis=self.channel_axis)
+        return _times(make, zero, sums)
+
+    def of_weight(self) -> SSAValue:
+        """The data's zero point times the sum of each channel's weight."""
+        kept = "OI" if self.depthwise else "O"
+        axes = [i for i, axis in enumerate(self.attrs.kernel_layout) if axis not in kept]
+        sums = _sum(self.make, self.weight, axes, False)
+        shape = [1, 1, 1, 1]
+        shape[self.channel_axis] = self.out_channels * (self.multiplier if self.depthwise else 1)
+        return _times(self.make, self.data_zero, self.make.call("reshape", sums, newshape=shape))

@@ -1,0 +1,209 @@
+"""`qnn-canonicalize-ops` and `qnn-legalize`: plain operators that give the very integers, and what stays as it is."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from mirstack.dialects.array import ArrayValueAttr
+from mirstack.dialects.relay.interpreter import flatten, interpret
+from mirstack.dialects.relay.ir import ConstantOp, FuncOp
+from mirstack.dialects.relay.operator import all_operators
+from mirstack.dialects.tir.types import type_to_dtype
+from mirstack.parser import parse_mir, print_mir
+from mirstack.passes.relay.qnn_canonicalize_ops import LEGALIZATIONS, LOWERINGS, QnnCanonicalizeOps, QnnLegalize
+from mirstack.support.verify import find_errors
+from xdsl.context import Context
+from xdsl.dialects.builtin import TensorType
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint, Rewriter
+
+PARAMETERS = (
+    "%x: Tensor[(2, 3, 4), int8]", "%y: Tensor[(2, 3, 4), int8]", "%u: Tensor[(2, 3, 4), uint8]",
+    "%i: Tensor[(2, 3, 4), int32]", "%f: Tensor[(2, 3, 4), float32]", "%h: Tensor[(2, 3, 4), float16]",
+    "%image: Tensor[(2, 4, 6, 6), uint8]", "%kernel: Tensor[(4, 4, 3, 3), int8]", "%each: Tensor[(4, 1, 3, 3), int8]",
+    "%nhwc: Tensor[(2, 6, 6, 4), int8]", "%hwio: Tensor[(3, 3, 4, 5), int8]",
+    "%fours: Tensor[(4), int32]", "%matrix: Tensor[(2, 4), uint8]", "%weight: Tensor[(5, 4), int8]", "%zero: int32",
+    "%scales: Tensor[(3), float32]", "%zeros: Tensor[(3), int32]",
+)  # fmt: skip
+
+
+def program(expression: str) -> str:
+    """A `main` that gives `expression`, with the parameters that it names."""
+    named = re.findall(r"%\w+", expression)
+    used = [p for p in PARAMETERS if p.partition(":")[0] in named]
+    return f"def @main({', '.join(used)}) {{ {expression} }}"
+
+
+def after(text: str, which: type[ModulePass] = QnnCanonicalizeOps) -> str:
+    """The program after the pass; it must verify, round-trip and be as it is after the pass once more."""
+    module = parse_mir(text)
+    which().apply(Context(), module)
+    assert find_errors(module) == []
+    printed = print_mir(module)
+    assert print_mir(parse_mir(printed)) == printed
+    which().apply(Context(), module)
+    assert print_mir(module) == printed
+    return printed
+
+
+def outputs(text: str) -> list[np.ndarray]:
+    """What `main` gives of random inputs."""
+    rng = np.random.default_rng(0)
+    module = parse_mir(text)
+    main = next(op for op in module.ops if isinstance(op, FuncOp))
+    inputs: list[np.ndarray] = []
+    for param in main.params:
+        assert isinstance(param.type, TensorType)
+        dtype, shape = type_to_dtype(param.type.element_type), param.type.get_shape()
+        values = (
+            rng.normal(0, 20, shape) if "float" in dtype else np.asarray(rng.integers(-128, 128, shape) if shape else 7)
+        )
+        inputs.append(
+            np.asarray(np.abs(values) + 0.1 if "scales" in text and dtype == "float32" else values).astype(dtype)
+        )
+    return [np.asarray(o) for o in flatten(interpret(module, "main", inputs))]
+
+
+EXACT = [
+    "qnn.quantize(%f, 0.3f, 2)",
+    'qnn.quantize(%f, 0.3f, 2, out_dtype="uint8")',
+    'qnn.quantize(%f, 0.3f, 2, out_dtype="int32")',
+    "qnn.quantize(%h, 0.5f, 2)",
+    "qnn.quantize(%f, %scales, %zeros, axis=1)",
+    "qnn.dequantize(%x, 0.3f, 2)",
+    "qnn.dequantize(%u, %scales, %zeros, axis=1)",
+    'qnn.dequantize(%x, 0.5f, 2, out_dtype="float16")',
+    "qnn.requantize(%i, 0.3f, 5, 0.7f, 2)",
+    "qnn.requantize(%i, 0.3f, 0, 0.3f, 0)",
+    "qnn.requantize(%x, 0.3f, 0, 0.1f, 0)",
+    'qnn.requantize(%x, 3f, 1, 0.1f, -3, out_dtype="int32")',
+    'qnn.requantize(%x, 0.3f, 5, 0.7f, 2, rounding="TONEAREST")',
+    'qnn.requantize(%x, 3f, 5, 0.7f, 2, rounding="TONEAREST", out_dtype="uint8")',
+    'qnn.requantize(%x, 0.25f, 5, 0.5f, 2, compute_dtype="float32")',
+    'qnn.requantize(%x, 0.25f, 5, 0.5f, 2, compute_dtype="float64", rounding="TONEAREST")',
+    'qnn.requantize(%x, 0.5f, 5, 0.5f, 2, compute_dtype="float32", rounding="TONEAREST")',
+    "qnn.requantize(%x, 0.3f, %zeros, 0.7f, 2, axis=1)",
+    "qnn.add(%x, %y, 0.3f, 2, 0.4f, 3, 0.5f, 1)",
+    "qnn.add(%x, %y, 0.5f, 0, 0.5f, 0, 0.5f, 0)",
+    "qnn.subtract(%x, %y, 0.3f, 2, 0.4f, 3, 0.5f, 1)",
+    "qnn.subtract(%u, %u, 0.3f, 2, 0.4f, 3, 0.5f, 0)",
+    "qnn.mul(%x, %y, 0.3f, 2, 0.4f, 0, 0.5f, 1)",
+    "qnn.concatenate((%x, %y), (0.5f, 0.3f), (1, 2), 0.5f, 1, axis=1)",
+    "qnn.dense(%matrix, %weight, 0, 0, 1f, 1f, units=5)",
+    "qnn.dense(%matrix, %weight, 3, 0, 1f, 1f, units=5)",
+    "qnn.dense(%matrix, %weight, 0, 2, 1f, 1f, units=5)",
+    "qnn.dense(%matrix, %weight, 3, 2, 1f, 1f, units=5)",
+    "qnn.dense(%matrix, %weight, %zero, 2, 1f, 1f, units=5)",
+    "qnn.batch_matmul(%x, %y, 0, 0, 1f, 1f, transpose_b=True)",
+    "qnn.batch_matmul(%x, %y, 0, 4, 1f, 1f, transpose_b=True)",
+    "qnn.batch_matmul(%x, %y, 3, 0, 1f, 1f, transpose_b=True)",
+    "qnn.batch_matmul(%x, %y, 3, 4, 1f, 1f, transpose_b=True)",
+    "qnn.batch_matmul(%x, %y, %zero, 4, 1f, 1f, transpose_b=True)",
+    "qnn.batch_matmul(%x, %y, 3, 4, 1f, 1f, transpose_a=True, transpose_b=False)",
+    "qnn.conv2d(%image, %kernel, 0, 0, 1f, 1f, kernel_size=[3, 3])",
+    "qnn.conv2d(%image, %kernel, 3, 0, 1f, 1f, kernel_size=[3, 3], padding=[1, 1, 1, 1])",
+    "qnn.conv2d(%image, %kernel, 1, 2, 1f, 1f, kernel_size=[3, 3], padding=[1, 0, 2, 1], strides=[2, 2])",
+    "qnn.conv2d(%image, %kernel, 3, 2, 1f, 1f, kernel_size=[3, 3], dilation=[2, 2])",
+    "qnn.conv2d(%image, %kernel, 3, 0, 1f, 1f, kernel_size=[3, 3], dilation=[2, 2])",
+    "qnn.conv2d(%image, %kernel, %zero, 2, 1f, 1f, kernel_size=[3, 3], padding=[1, 1])",
+    "qnn.conv2d(%image, %kernel, %zero, %fours, 1f, 1f, kernel_size=[3, 3])",
+    "qnn.conv2d(%image, %kernel, %zero, %fours, 1f, 1f, kernel_size=[3, 3], dilation=[2, 2])",
+    "qnn.conv2d(%image, %each, 3, 2, 1f, 1f, kernel_size=[3, 3], groups=4, channels=4, padding=[1, 1])",
+    "qnn.conv2d(%image, %each, 3, %fours, 1f, 1f, kernel_size=[3, 3], groups=4, channels=4)",
+    "qnn.conv2d(%image, %each, 3, 2, 1f, 1f, kernel_size=[3, 3], groups=4)",
+    "qnn.conv2d(%image, %each, %zero, %zero, 1f, 1f, kernel_size=[3, 3], groups=4, channels=4)",
+    'qnn.conv2d(%nhwc, %hwio, 3, 2, 1f, 1f, kernel_size=[3, 3], data_layout="NHWC", kernel_layout="HWIO")',
+    "qnn.conv2d_transpose(%image, %kernel, 3, 2, 1f, 1f, kernel_size=[3, 3], channels=4)",
+    "qnn.avg_pool2d(%image, 0.3f, 2, 0.5f, 3, pool_size=[2, 2], strides=[2, 2])",
+    "qnn.leaky_relu(%x, 0.3f, 2, 0.5f, 3, alpha=0.2f)",
+    "qnn.hardswish(%x, 0.1f, 2, 0.05f, 3)",
+    "qnn.exp(%x, 0.01f, 2, 0.05f, 3)",
+    "qnn.sqrt(%x, 0.1f, 2, 0.05f, 3)",
+    "qnn.rsqrt(%x, 0.1f, 2, 0.05f, 3)",
+    "qnn.log(%u, 0.1f, 2, 0.05f, 3)",
+    "qnn.erf(%x, 0.1f, 2, 0.01f, 3)",
+    "qnn.sigmoid(%x, 0.1f, 2, 0.01f, 3)",
+    "qnn.tanh(%x, 0.1f, 2, 0.01f, 3)",
+    "qnn.abs(%x, 0.1f, 2, 0.2f, 3)",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("expression", EXACT)
+def test_the_same_integers(expression: str) -> None:
+    text = program(expression)
+    done = after(text)
+    assert "qnn." not in done
+    for old, new in zip(outputs(text), outputs(done), strict=True):
+        assert old.dtype == new.dtype
+        np.testing.assert_array_equal(new, old, err_msg=done)
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    ["", ', rounding="TONEAREST"', ', compute_dtype="float64"', ', compute_dtype="float64", rounding="TONEAREST"'],
+)
+def test_a_scale_for_each_channel(attributes: str) -> None:
+    """Constants along an axis: `fixed_point_multiply_per_axis`, or the same in int64 or floats."""
+    text = program(f"qnn.requantize(%x, %scales, %zeros, 0.4f, 2, axis=1{attributes})")
+    module = parse_mir(text)
+    main = next(op for op in module.ops if isinstance(op, FuncOp))
+    scales = ConstantOp(ArrayValueAttr.of(np.array([0.5, 0.3, 2.0], np.float32)), main.params[1].type)
+    first = main.body.block.first_op
+    assert first is not None
+    scales.location = first.location
+    Rewriter.insert_op(scales, InsertPoint.before(first))
+    main.params[1].replace_all_uses_with(scales.result)
+    inputs = [
+        np.arange(-12, 12, dtype=np.int8).reshape(2, 3, 4) * 10,
+        np.zeros(3, np.float32),
+        np.array([0, 3, -2], np.int32),
+    ]
+    before = flatten(interpret(module, "main", inputs))[0]
+    QnnCanonicalizeOps().apply(Context(), module)
+    assert find_errors(module) == []
+    assert "qnn." not in print_mir(module) and ("per_axis" in print_mir(module)) == (not attributes)
+    np.testing.assert_array_equal(flatten(interpret(module, "main", inputs))[0], before)
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "qnn.requantize(%x, %scales, %zeros, 0.5f, 0, axis=1)",
+        "qnn.softmax(%x, 0.1f, 0, 0.01f, -128)",
+        "qnn.concatenate((%x, %y), (take(%scales, 0), 0.3f), (1, 2), 0.5f, 1, axis=1)",
+        "qnn.add(%x, %y, take(%scales, 0), 2, 0.4f, 3, 0.5f, 1)",
+        "qnn.mul(%x, %y, take(%scales, 0), 2, 0.4f, 3, 0.5f, 1)",
+        "qnn.leaky_relu(%x, take(%scales, 0), 2, 0.5f, 3)",
+        "qnn.avg_pool2d(%image, take(%scales, 0), 2, 0.5f, 3, pool_size=[2, 2])",
+    ],
+)
+def test_left_alone(expression: str) -> None:
+    """Scales of run time have no fixed-point form."""
+    text = program(expression)
+    assert after(text) == print_mir(parse_mir(text))
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "qnn.dense(%matrix, %weight, 3, 2, 1f, 1f, units=5)",
+        "qnn.conv2d(%image, %kernel, 3, 2, 1f, 1f, kernel_size=[3, 3], padding=[1, 1])",
+        'qnn.conv2d(%nhwc, %hwio, 3, 2, 1f, 1f, kernel_size=[3, 3], data_layout="NHWC", kernel_layout="HWIO")',
+    ],
+)
+def test_legalized(expression: str) -> None:
+    text = program(expression)
+    done = after(text, QnnLegalize)
+    assert "qnn." not in done and 'dtype="int16"' in done
+    np.testing.assert_array_equal(outputs(done)[0], outputs(text)[0])
+
+
+def test_the_tables_name_operators() -> None:
+    operators = all_operators()
+    assert {*LOWERINGS, *LEGALIZATIONS} <= set(operators)
+    quantized = {name for name in operators if name.startswith("qnn.")}
+    assert quantized - set(LOWERINGS) == {
+        "qnn.softmax", "qnn.contrib_dense_pack", "qnn.simulated_quantize", "qnn.simulated_dequantize",
+    }  # fmt: skip

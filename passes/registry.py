@@ -100,6 +100,11 @@ PASSES: tuple[Entry, ...] = (
         "give operators of computed shape their shape where it is known",
     ),
     Entry("fold-constant", "passes.relay.fold_constant:FoldConstant", "compute what depends on constants alone"),
+    Entry(
+        "merge-composite",
+        "passes.relay.merge_composite:MergeComposite",
+        "what the left sides of rules match as functions, one kernel each",
+    ),
     Entry("fuse-ops", "passes.relay.fuse_ops:FuseOps", "group operators into Primitive functions, one kernel each"),
     Entry(
         "remove-unused-functions",

@@ -14,6 +14,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from ...dialects.relay.infer import infer_types
 from ...dialects.relay.operator import OperatorOp
 from . import fold_scale_axis as fold
+from .attributes import open_ops
 from .building import Maker
 from .fold_scale_axis import Message
 from .rewriting import place_leaves
@@ -33,7 +34,7 @@ class BackwardFoldScaleAxis(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         infer_types(op)
-        _Backward().run(list(fold.open_ops(op)))
+        _Backward().run(list(open_ops(op)))
 
 
 class _Backward:

@@ -9,18 +9,16 @@ Only floating-point tensors are scaled: an integer product may wrap and a quotie
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from xdsl.dialects.builtin import DYNAMIC_INDEX, AnyFloat, ModuleOp, TensorType
-from xdsl.ir import Operation, SSAValue
+from xdsl.dialects.builtin import DYNAMIC_INDEX, AnyFloat, TensorType
+from xdsl.ir import SSAValue
 
 from ...dialects.relay import ir
 from ...dialects.relay.operator import OperatorOp
 from ...dialects.relay.operators.layout import Layout, parse_layout
-from ...support.walk import walk_ops
-from .attributes import is_primitive
 from .building import Maker, dtype_of
 from .rewriting import replace as replace_by
 
@@ -206,15 +204,3 @@ def scale_weight(make: Maker, layer: OperatorOp, scale: SSAValue, axes: Sequence
     """The layer's weight times a scale along its dimensions `axes`."""
     weight = layer.args[1]
     return make("multiply", weight, spread(make, scale, weight, axes))
-
-
-def open_ops(module: ModuleOp) -> Iterator[Operation]:
-    """Every op of the module that is not inside a kernel, in program order."""
-    closed: set[Operation | None] = set()
-    for op in walk_ops(module):
-        if op.parent_op() in closed:
-            closed.add(op)
-        else:
-            if isinstance(op, ir.FuncOp | ir.FnOp) and is_primitive(op):
-                closed.add(op)
-            yield op

@@ -13,6 +13,7 @@ from xdsl.passes import ModulePass
 from ...dialects.relay.infer import infer_types
 from ...dialects.relay.operator import OperatorOp
 from . import fold_scale_axis as fold
+from .attributes import open_ops
 from .building import Maker
 from .fold_scale_axis import Message
 
@@ -31,7 +32,7 @@ class ForwardFoldScaleAxis(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         infer_types(op)
-        _Forward().run(list(fold.open_ops(op)))
+        _Forward().run(list(open_ops(op)))
 
 
 @dataclass(frozen=True)

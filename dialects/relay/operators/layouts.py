@@ -24,6 +24,7 @@ from ..layouts import (
 )
 from ..operator import AttrValue
 from .layout import layout, parse_layout
+from .nn_conv import weight_layout
 
 LAYOUTS: dict[str, LayoutRule] = {}
 
@@ -381,10 +382,10 @@ def _slice_like(use: LayoutUse) -> Layouts | None:
     "qnn.conv2d_transpose", "image.dilation2d",
 )  # fmt: skip
 def _convolution(use: LayoutUse) -> Layouts | None:
-    data, kernel = layout(use.attrs.data_layout), layout(use.attrs.kernel_layout)
+    data, kernel = layout(use.attrs.data_layout), weight_layout(use.attrs, use.shape(1) or ())
     out = layout(use.attrs.get("out_layout") or use.attrs.data_layout)
     if "deformable_groups" in use.attrs:
-        return Layouts([data, data, kernel], [out])
+        return Layouts([data, data, layout(use.attrs.kernel_layout)], [out])
     return Layouts([data, kernel, *[CHANNELS] * (len(use.types) - 2)], [out])
 
 

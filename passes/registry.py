@@ -73,6 +73,8 @@ PASSES: tuple[Entry, ...] = (
         "passes.relay.combine_parallel_batch_matmul:CombineParallelBatchMatmul",
         "batched products of one left side as one",
     ),
+    Entry("alter-op-layout", "passes.relay.alter_op_layout:AlterOpLayout", "blocks as wide as the target's vectors"),
+    Entry("legalize", "relay/legalize.mir", "operators in the one form that the target's kernels are written for"),
     Entry("convert-layout", "passes.relay.convert_layout:ConvertLayout", "operators in the layouts that are asked for"),
     Entry(
         "flatten-atrous-conv",

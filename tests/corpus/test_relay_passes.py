@@ -18,6 +18,7 @@ ACCEPTED: dict[str, str] = {
     "CombineParallelDense/min2_batch1_err1": "a bias keeps its layers apart from the batch; TVM stacks it along a wrong axis and fails",
     "PartialEvaluate/err1": "two branches share a value; TVM fails on it in a check of its own",
     "ConvertLayout/nchw_err1": "it is in blocks already and stays so; TVM divides the places of its split by the block again",
+    "Legalize/vnni_err2": "channels need no padding to vectors here; TVM pads them and wants every size for that",
     "FirstOrderGradient/err2": "a let is only a name here; TVM fails on it in a check of its own",
 }
 
@@ -26,10 +27,6 @@ OUTPUTS_CHANGE: dict[str, str] = {
     "ForwardFoldScaleAxis/023": "TVM folds a scale through a bias",
 }
 
-# Passes of the corpus that are not in the registry yet. Entries go as passes come; none may be added.
-MISSING = {
-    "legalize",
-}  # fmt: skip
 
 FOLDERS = sorted(path for path in corpus_dir("relay_passes").iterdir() if path.is_dir())
 CASES = load_cases(FOLDERS)
@@ -46,7 +43,7 @@ def case_id(case: PassCase) -> str:
 def test_every_pass_is_there() -> None:
     missing = {name for case in CASES for name in case.pass_names} - REGISTERED
     print(f"{len(RUN)} of {len(CASES)} cases run; missing: {', '.join(sorted(missing)) or 'none'}")
-    assert missing <= MISSING
+    assert not missing
 
 
 def test_names() -> None:

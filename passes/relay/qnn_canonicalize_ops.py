@@ -202,6 +202,34 @@ def _leaky_relu(op: OperatorOp, make: Emitter) -> SSAValue | None:
     return saturated(make, make.call("where", negative, small, moved), dtype_of(op.result))
 
 
+def _softmax(op: OperatorOp, make: Emitter) -> SSAValue | None:
+    """In integers, as https://arxiv.org/abs/2207.01405: powers of two, the fraction of the exponent taken as linear."""
+    import numpy as np
+
+    target, scale, axis = Parameters(op.args[3], op.args[4]), scalar_of(op.args[1]), op.attrs().axis
+    share_of = Parameters(make.constant(1 / 128, "float32"), make.constant(0, "int32"))
+    if scale is None or not can_requantize(share_of, target):
+        return None
+    one = make.constant(max(int(np.floor(np.float32(1) / np.float32(scale) + np.float32(0.5))), 1), "int32")
+
+    def shifted(value: SSAValue, bits: int) -> SSAValue:
+        return make.call("right_shift", value, make.constant(bits, "int32"))
+
+    centered = make.call("subtract", make.call("cast", op.args[0], dtype="int32"), op.args[2])
+    centered = make.call("subtract", centered, make.call("max", centered, axis=[axis], keepdims=True))
+    # The exponent to the base 2: times log2(e), about 1 + 1/2 - 1/16.
+    power = make.call("subtract", make.call("add", centered, shifted(centered, 1)), shifted(centered, 4))
+    whole = make.call("clip", make.call("floor_divide", make.call("negative", power), one), a_min=0.0, a_max=20.0)
+    rest = make.call("add", shifted(make.call("add", power, make.call("multiply", whole, one)), 1), one)
+    most = make.call("max", whole, axis=[axis], keepdims=True)
+    parts = make.call("left_shift", rest, make.call("subtract", most, whole))
+    total = make.call("sum", parts, axis=[axis], keepdims=True)
+    total = make.call("maximum", total, make.constant(1, "int32"))
+    unit = make.call("floor_divide", make.constant(1 << 30, "int32"), total)
+    share = shifted(make.call("multiply", unit, parts), 23)
+    return lower_requantize(make, share, share_of, target, dtype_of(op.result), _DEFAULT)
+
+
 LOWERINGS: Mapping[str, Lowering] = {
     "qnn.quantize": _quantize,
     "qnn.dequantize": _dequantize,
@@ -217,6 +245,7 @@ LOWERINGS: Mapping[str, Lowering] = {
     "qnn.avg_pool2d": _avg_pool2d,
     "qnn.leaky_relu": _leaky_relu,
     "qnn.hardswish": _hardswish,
+    "qnn.softmax": _softmax,
     **{f"qnn.{name}": _function(name) for name in ("exp", "erf", "sigmoid", "tanh", "abs")},
     **{f"qnn.{name}": _function(name, undefined=True) for name in ("sqrt", "rsqrt", "log")},
 }

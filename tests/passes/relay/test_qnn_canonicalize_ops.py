@@ -118,6 +118,8 @@ EXACT = [
     "qnn.conv2d_transpose(%image, %kernel, 3, 2, 1f, 1f, kernel_size=[3, 3], channels=4)",
     "qnn.avg_pool2d(%image, 0.3f, 2, 0.5f, 3, pool_size=[2, 2], strides=[2, 2])",
     "qnn.leaky_relu(%x, 0.3f, 2, 0.5f, 3, alpha=0.2f)",
+    "qnn.softmax(%x, 0.1f, 3, 0.01f, -128)",
+    "qnn.softmax(%u, 0.9f, 3, 0.004f, 0, axis=1)",
     "qnn.hardswish(%x, 0.1f, 2, 0.05f, 3)",
     "qnn.exp(%x, 0.01f, 2, 0.05f, 3)",
     "qnn.sqrt(%x, 0.1f, 2, 0.05f, 3)",
@@ -171,7 +173,7 @@ def test_a_scale_for_each_channel(attributes: str) -> None:
     "expression",
     [
         "qnn.requantize(%x, %scales, %zeros, 0.5f, 0, axis=1)",
-        "qnn.softmax(%x, 0.1f, 0, 0.01f, -128)",
+        "qnn.softmax(%x, take(%scales, 0), 0, 0.01f, -128)",
         "qnn.concatenate((%x, %y), (take(%scales, 0), 0.3f), (1, 2), 0.5f, 1, axis=1)",
         "qnn.add(%x, %y, take(%scales, 0), 2, 0.4f, 3, 0.5f, 1)",
         "qnn.mul(%x, %y, take(%scales, 0), 2, 0.4f, 3, 0.5f, 1)",
@@ -205,5 +207,5 @@ def test_the_tables_name_operators() -> None:
     assert {*LOWERINGS, *LEGALIZATIONS} <= set(operators)
     quantized = {name for name in operators if name.startswith("qnn.")}
     assert quantized - set(LOWERINGS) == {
-        "qnn.softmax", "qnn.contrib_dense_pack", "qnn.simulated_quantize", "qnn.simulated_dequantize",
+        "qnn.contrib_dense_pack", "qnn.simulated_quantize", "qnn.simulated_dequantize",
     }  # fmt: skip

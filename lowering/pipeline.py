@@ -38,9 +38,16 @@ def lowering_passes(options: Options) -> Iterator[ModulePass]:
     At level 0 nothing is fused and nothing scheduled: every operator is a plain loop nest.
     """
     optimize = options.opt_level > 0
-    # Relay: one function for each type, shapes where they are known, operators grouped into kernels.
+    # Relay: one function for each type, shapes where they are known.
     yield make("monomorphize")
     yield make("dynamic-to-static")
+    if options.opt_level >= 2:
+        # What inference does not need goes, what is constant is computed, what is computed twice is computed once.
+        yield make("simplify-inference")
+        yield make("fold-constant")
+        yield make("simplify-expr")
+        yield make("eliminate-common-subexpr")
+    # Operators grouped into kernels.
     yield make("fuse-ops", fuse_opt_level=2 if optimize else 0)
     # Kernels to TE; the functions around them stay Relay until their kernels are LLVM functions.
     yield make("lower-relay-to-te")
@@ -50,6 +57,8 @@ def lowering_passes(options: Options) -> Iterator[ModulePass]:
         yield make("default-schedule", cpu=options.cpu or "", threads=options.threads or 0)
     # Reductions of which it is not known that there is something to reduce.
     yield make("decompose-open-reductions")
+    # Functions of symbolic sizes touch nothing outside of their buffers.
+    yield make("check-open-bounds")
     # Blocks to loops and branches, buffers to what is needed of them, vectorized loops to vectors.
     yield make("lower-init-block")
     yield make("plan-and-update-buffer-allocation-location")

@@ -13,11 +13,11 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from ...dialects.relay.infer import infer_types
 from ...dialects.relay.operator import OperatorOp, OpPattern, is_operator
 from ...dialects.te.expr import bits_of
 from ...dialects.tir.types import type_to_dtype
 from ...support.walk import walk_ops
+from .infer_type import ensure_types
 
 
 @dataclass(frozen=True)
@@ -27,8 +27,9 @@ class CanonicalizeCast(ModulePass):
     name = "canonicalize-cast"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        infer_types(op)
-        for cast in [inner for inner in walk_ops(op) if is_operator(inner, "cast")]:
+        ensure_types(op)
+        # Users first: a cast of a cast that is split has as many users.
+        for cast in [inner for inner in walk_ops(op) if is_operator(inner, "cast")][::-1]:
             if isinstance(cast, OperatorOp) and _widens(cast):
                 _split(cast)
 

@@ -10,10 +10,10 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
-from ...dialects.relay.infer import infer_types
 from ...dialects.relay.operator import OperatorOp
 from .building import Maker, dtype_of, shape_of
 from .combine_parallel import Combiner, slices
+from .infer_type import ensure_types
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class CombineParallelBatchMatmul(ModulePass):
     min_num_branches: int = 3
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        infer_types(op)
+        ensure_types(op)
         _BatchMatmul().combine(op, self.min_num_branches)
 
 

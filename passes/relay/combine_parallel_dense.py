@@ -10,10 +10,10 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
-from ...dialects.relay.infer import infer_types
 from ...dialects.relay.operator import OperatorOp
 from .building import Maker, dtype_of, shape_of
 from .combine_parallel import Combiner, slices
+from .infer_type import ensure_types
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class CombineParallelDense(ModulePass):
     to_batch: bool = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        infer_types(op)
+        ensure_types(op)
         (_ToBatch() if self.to_batch else _ToDense()).combine(op, self.min_num_branches)
 
 

@@ -25,8 +25,9 @@ from ...dialects.relay.types import AdtType, FuncType, RefType, tuple_of
 from ...support.diagnostics import error_at
 from ...support.walk import walk_ops
 from .attributes import is_primitive
+from .infer_type import ensure_types
 from .monomorphize import Monomorphize
-from .rewriting import FreshNames, ensure_types, free_values, functions_of, place_leaves, replace, take_leaves_in
+from .rewriting import FreshNames, free_values, functions_of, place_leaves, replace, take_leaves_in
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,8 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from ...dialects.relay import ir
 from ...dialects.relay.types import FuncType
 from ...support.walk import walk_ops
-from .rewriting import ensure_types, replace
+from .infer_type import ensure_types
+from .rewriting import replace
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,9 @@ from ...dialects.tir.types import type_to_dtype
 from ...support.diagnostics import error_at
 from ..common.dce import erase_dead_ops
 from .attributes import is_primitive
+from .infer_type import ensure_types
 from .purity import CallEffects
-from .rewriting import ensure_types, erase_lets, functions_of, place_leaves, replace_values
+from .rewriting import erase_lets, functions_of, place_leaves, replace_values
 
 _DIFFERENTIATED = (OperatorOp, ir.ConstantOp, ir.LetOp, ir.TupleOp, ir.TupleGetItemOp)
 

@@ -23,8 +23,9 @@ from ...dialects.relay.types import FuncType
 from ...support.trace import Tracer, tracer
 from ..pass_info import explanation
 from .fusion_rules import Refusal, Rule, tell
+from .infer_type import ensure_types
 from .post_dominators import PostDominatorTree
-from .rewriting import ensure_types, replace
+from .rewriting import replace
 
 # Scalars of these types are written into the fused function; others would only lengthen its text.
 _INLINE_CONSTANTS = ("bool", "int32", "int64", "float32", "float64")

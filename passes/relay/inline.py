@@ -24,7 +24,8 @@ from ...support.walk import walk_ops
 from .attributes import has_flag, is_primitive
 from .call_graph import called_by, components
 from .generics import substitute_types, type_arguments
-from .rewriting import copy_body, ensure_types, functions_of, move_body, place_leaves, replace
+from .infer_type import ensure_types
+from .rewriting import copy_body, functions_of, move_body, place_leaves, replace
 
 MOST_OPS = 1_000_000
 """A module does not grow by more ops than this: a chain of functions that call the next one twice doubles at each step."""

@@ -18,9 +18,9 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from ...dialects.relay import ir
 from .attributes import has_flag, is_primitive
 from .generics import type_variables
+from .infer_type import ensure_types
 from .rewriting import (
     FreshNames,
-    ensure_types,
     free_values,
     functions_of,
     inner_first,

@@ -31,6 +31,7 @@ from ...support.walk import walk_ops
 from .attributes import is_primitive
 from .dynamic_to_static import is_open
 from .generics import substitute_types, type_arguments
+from .infer_type import ensure_types
 from .partial_values import (
     Environment,
     Fuel,
@@ -46,7 +47,7 @@ from .partial_values import (
     makes_progress,
     match_partial,
 )
-from .rewriting import ensure_types, free_values, functions_of, place_leaves, returned
+from .rewriting import free_values, functions_of, place_leaves, returned
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping, Sequence
 
-from xdsl.dialects.builtin import ModuleOp, StringAttr, TensorType
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...dialects.relay import ir
-from ...dialects.relay.infer import infer_types
 from ...dialects.relay.leaves import place_leaves as place_leaves
-from ...dialects.relay.text import is_known
 from ...support.walk import walk_ops
 
 
@@ -42,20 +40,6 @@ class FreshNames:
         self._next[base] = number + 1
         self._taken.add(name)
         return name
-
-
-def ensure_types(module: ModuleOp) -> None:
-    """Infers types where a value of the module has none. Raises MirError where they do not fit."""
-    known: set[Attribute] = set()
-    for op in walk_ops(module):
-        for result in op.results:
-            type = result.type
-            if isinstance(type, TensorType) or type in known:
-                continue
-            if not is_known(type):
-                infer_types(module)
-                return
-            known.add(type)
 
 
 def blocks_of(function: ir.FuncOp | ir.FnOp) -> Iterator[Block]:

@@ -20,7 +20,8 @@ from ...dialects.relay.infer import infer_types
 from ...dialects.relay.operator import OperatorOp, get_operator, is_operator, operator_class
 from ...support.diagnostics import error_at
 from ...support.walk import walk_ops
-from .rewriting import ensure_types, replace
+from .infer_type import ensure_types
+from .rewriting import replace
 
 
 @dataclass(frozen=True)

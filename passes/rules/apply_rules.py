@@ -18,7 +18,8 @@ from .rewriter import RuleIndex, apply_rules
 class ApplyRules(ModulePass):
     """Rewrite by the rules of `file` (of the module itself where none is given), of the set or rule `set` alone if named.
 
-    `mode` is `fixpoint` (until nothing matches) or `once` (what a rule made is left as it is).
+    `mode` is `fixpoint` (until nothing matches), `once` (what a rule made is left as it is) or `saturate` (every form is
+    kept, and the cheapest one taken).
     """
 
     name = "apply-rules"
@@ -28,13 +29,21 @@ class ApplyRules(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Raises MirError for what is wrong in the rules, and as `apply_rules` does."""
-        if self.mode not in ("fixpoint", "once"):
-            raise error_at(None, f"apply-rules: there is no mode '{self.mode}'", "it is fixpoint or once")
+        if self.mode not in ("fixpoint", "once", "saturate"):
+            raise error_at(None, f"apply-rules: there is no mode '{self.mode}'", "it is fixpoint, once or saturate")
         rules = RuleIndex.of(select_rules(op if self.file is None else load_rules(self.file), self.set))
         if any("relay" in name for name in rules.by_root):
-            from ...dialects.relay.infer import infer_types
+            from ..relay.infer_type import ensure_types
 
-            infer_types(op)
+            ensure_types(op)
+        if self.mode == "saturate":
+            from ...dialects.relay import FuncOp
+            from .saturate import saturate
+
+            for item in list(op.ops):
+                if isinstance(item, FuncOp):
+                    saturate(item, [program.rule for program in rules.programs])
+            return
         for item in list(op.ops):
             if not isinstance(item, RewriteOp | RulesetOp):
                 apply_rules(item, rules, once=self.mode == "once")

@@ -24,9 +24,9 @@ class RulePass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Raises MirError where the program's types cannot be inferred."""
-        from ...dialects.relay.infer import infer_types
+        from ..relay.infer_type import ensure_types
 
-        infer_types(op)
+        ensure_types(op)
         index = shipped_rules(self.file, self.rules)
         for item in list(op.ops):
             if not isinstance(item, RewriteOp | RulesetOp):

@@ -60,7 +60,7 @@ class Expr:
 
     def __getitem__(self, index: Any) -> Expr:
         if isinstance(index, slice):
-            return _operation("slice", self, index.start, index.stop)
+            return _operation("slice", self, cast("Any", index).start, cast("Any", index).stop)
         return _operation("getitem", self, index)
 
     def field(self, index: int) -> Expr:
@@ -109,11 +109,11 @@ class Expr:
     def __ge__(self, other: Argument) -> Expr:
         return _operation("ge", self, other)
 
-    def __eq__(self, other: object) -> Expr:  # type: ignore[override]
-        return _operation("eq", self, cast(Any, other))
+    def __eq__(self, other: Any) -> Expr:  # type: ignore[override]
+        return _operation("eq", self, other)
 
-    def __ne__(self, other: object) -> Expr:  # type: ignore[override]
-        return _operation("ne", self, cast(Any, other))
+    def __ne__(self, other: Any) -> Expr:  # type: ignore[override]
+        return _operation("ne", self, other)
 
     def __and__(self, other: Argument) -> Expr:
         return _operation("and_", self, other)

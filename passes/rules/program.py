@@ -20,7 +20,7 @@ from ...dialects.rule.functions import FUNCTIONS, NoMatch
 from ...dialects.rule.levels import Level, level_of
 from ...support.diagnostics import MirError, error_at
 from . import steps
-from .steps import Reader, Slots, Step
+from .steps import Classes, Reader, Slots, Step
 from .values import evaluate, plain, same_attr, same_value, truth
 
 CONSTANT = "<constant>"
@@ -73,14 +73,19 @@ def _found(slots: Slots, roots: Sequence[int], matched: Sequence[int]) -> Match:
     return Match(tuple(slots[slot].owner for slot in roots), tuple(slots[slot].owner for slot in matched), slots)
 
 
-def compile_rule(rule: ir.RewriteOp, accepts: Callable[[Match], bool] | None = None) -> Program:
-    """The program of a verified rule. A match that `accepts` refuses is none: another way to match is looked for."""
-    return _Compiler(rule).compile(accepts)
+def compile_rule(
+    rule: ir.RewriteOp, accepts: Callable[[Match], bool] | None = None, classes: Classes | None = None
+) -> Program:
+    """The program of a verified rule. A match that `accepts` refuses is none: another way to match is looked for.
+
+    With `classes`, a value inside of the pattern may be any of those that are equal to it.
+    """
+    return _Compiler(rule, classes).compile(accepts)
 
 
 class _Compiler:
-    def __init__(self, rule: ir.RewriteOp):
-        self.rule = rule
+    def __init__(self, rule: ir.RewriteOp, classes: Classes | None):
+        self.rule, self.classes = rule, classes
         self.slots: dict[SSAValue, int] = {}
         self.size = 0
         self.bound: set[SSAValue] = set()
@@ -142,7 +147,11 @@ class _Compiler:
         """Steps that match the value in slot `source` against a pattern."""
         slot = self.slots[pattern]
         if pattern in self.bound:
-            self.steps.append(lambda k: lambda slots: same_value(slots[slot], slots[source]) and k(slots))
+            classes = self.classes
+            if classes is not None and pattern.type == ir.VALUE:
+                self.steps.append(lambda k: steps.same_class(slot, source, classes, k))
+            else:
+                self.steps.append(lambda k: lambda slots: same_value(slots[slot], slots[source]) and k(slots))
             return
         self.bound.add(pattern)
         match pattern.owner:
@@ -151,7 +160,14 @@ class _Compiler:
                     self.steps.append(lambda k: steps.copy(slot, source, k))
             case ir.LiteralOp() as op:
                 wanted = cast("float", from_attribute(op.value))
-                self.steps.append(lambda k: steps.literal(slot, source, wanted, k))
+                classes = self.classes
+                self.steps.append(
+                    lambda k: (
+                        steps.literal(slot, source, wanted, k)
+                        if classes is None
+                        else steps.some_literal(slot, source, wanted, classes, k)
+                    )
+                )
             case ir.MatchOp() as op:
                 self.match_op(op, slot, source)
             case _:
@@ -159,7 +175,11 @@ class _Compiler:
 
     def match_op(self, op: ir.MatchOp, slot: int, source: int) -> None:
         names = frozenset(name.data for name in op.names.data)
-        self.steps.append(lambda k: steps.defined_by(slot, source, names, k))
+        classes = self.classes
+        if classes is None or slot == source:
+            self.steps.append(lambda k: steps.defined_by(slot, source, names, k))
+        else:
+            self.steps.append(lambda k: steps.some_defined_by(slot, source, names, classes, k))
         level = level_of(op.names.data[0].data)
         for name, attr in zip(op.attr_names.data, op.attrs, strict=True):
             self.match_attribute(level, slot, name.data, attr)
@@ -246,6 +266,8 @@ class _Compiler:
         if name == "ifelse":
             condition, a, b = readers
             return lambda slots: a(slots) if truth(condition(slots), op) else b(slots)
+        if name == "one_use" and self.classes is not None:
+            return lambda slots: True  # Where both forms are kept, costs decide.
         function = FUNCTIONS[name]
         call, as_values = function.call, function.wants_values
 

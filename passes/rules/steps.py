@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from xdsl.ir import Operation, SSAValue
 
@@ -44,6 +44,49 @@ def defined_by(slot: int, source: int, names: frozenset[str], k: Step) -> Step:
             return False
         slots[slot] = value
         return k(slots)
+
+    return step
+
+
+class Classes(Protocol):
+    """Values that are known to be equal: matching looks through them all (see `saturate`)."""
+
+    def find(self, value: SSAValue) -> SSAValue:
+        """The same value for all that are equal."""
+        ...
+
+    def members(self, value: SSAValue) -> Sequence[SSAValue]:
+        """All values that are equal to one."""
+        ...
+
+
+def same_class(slot: int, source: int, classes: Classes, k: Step) -> Step:
+    def step(slots: Slots) -> bool:
+        return classes.find(slots[slot]) is classes.find(slots[source]) and k(slots)
+
+    return step
+
+
+def some_literal(slot: int, source: int, wanted: float, classes: Classes, k: Step) -> Step:
+    def step(slots: Slots) -> bool:
+        for value in classes.members(slots[source]):
+            if is_filled_with(value, wanted):
+                slots[slot] = value
+                return k(slots)
+        return False
+
+    return step
+
+
+def some_defined_by(slot: int, source: int, names: frozenset[str], classes: Classes, k: Step) -> Step:
+    def step(slots: Slots) -> bool:
+        for value in classes.members(slots[source]):
+            owner = value.owner
+            if isinstance(owner, Operation) and owner.name in names:
+                slots[slot] = value
+                if k(slots):
+                    return True
+        return False
 
     return step
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from time import perf_counter
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, StringAttr
@@ -24,6 +25,7 @@ from ...support.diagnostics import error_at
 from ...support.locations import fuse_locations
 from ..rules.library import load_rules, select_rules
 from ..rules.program import Match, Program, compile_rule
+from ..rules.stats import RuleStats, current_stats
 from .attributes import open_ops
 from .fuse_ops import outline
 
@@ -53,11 +55,19 @@ class MergeComposite(ModulePass):
             by_name.setdefault(each.name, []).append(each)
         merged = set[Operation]()
         for pattern in patterns:
-            for name in pattern.root_names:
-                for root in by_name.get(name, ()):
-                    match = None if root in merged else pattern.match(root)
+            started = perf_counter()
+            stats = RuleStats()
+            for root in (root for name in pattern.root_names for root in by_name.get(name, ())):
+                if root not in merged:
+                    stats.tries += 1
+                    match = pattern.match(root)
                     if match is not None:
+                        stats.hits += 1
                         merged.update(_merge(pattern.name, match))
+            stats.seconds = perf_counter() - started
+            counted = current_stats()
+            if counted is not None:
+                counted[pattern.name] = stats
 
 
 def _pattern(rule: RewriteOp) -> Program:

@@ -14,6 +14,7 @@ from mirstack.dialects.relay.ir import FnOp
 from mirstack.parser import parse_mir, print_mir
 from mirstack.passes.relay.fuse_ops import FuseOps
 from mirstack.passes.relay.merge_composite import MergeComposite
+from mirstack.passes.rules.stats import counting
 from mirstack.support.diagnostics import MirError
 from mirstack.support.verify import find_errors
 from mirstack.support.walk import walk_ops
@@ -69,6 +70,12 @@ def test_a_rule_of_any_right_side(patterns: str) -> None:
     module = parse_mir(text)
     MergeComposite(file=patterns, set="ewise_fma").apply(Context(), module)
     assert composites(module) == ["ewise_fma"]
+
+
+def test_hits_are_counted(patterns: str) -> None:
+    with counting() as stats:
+        MergeComposite(file=patterns, set="layers").apply(Context(), parse_mir(MLP))
+    assert {name: (each.tries, each.hits) for name, each in stats.items()} == {"dense_add": (2, 2), "fma": (0, 0)}
 
 
 def test_twice_is_as_once(patterns: str) -> None:

@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import LocationAttr, TensorType
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...support.diagnostics import error_at
 from . import ir
-from .infer.relation import Use
-from .infer.unify import Unifier
-from .operator import AttrValue, OperatorOp, get_operator, operator_class
+from .infer.result import infer_result
+from .operator import AttrValue, get_operator, operator_class
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -42,7 +41,7 @@ class Emitter:
             raise error_at(self.location, f"there is no operator {name}")
         op = operator_class(operator)(arguments, attributes)
         op.location = self.location
-        infer_operator(op)
+        infer_result(op)
         return self.insert(op)
 
     def constant(self, value: ArrayLike, dtype: str) -> SSAValue:
@@ -66,21 +65,3 @@ class Emitter:
     def let(self, name: str, value: SSAValue) -> SSAValue:
         """The value under a name."""
         return self.insert(ir.LetOp(name, value))
-
-
-class _Known:
-    """The types of a use whose operands are typed."""
-
-    def __init__(self) -> None:
-        self.unifier = Unifier()
-
-    def type_of(self, value: SSAValue) -> Attribute:
-        return value.type
-
-    def set_result(self, op: OperatorOp, type: Attribute) -> None:
-        op.result._type = self.unifier.close(type)  # pyright: ignore[reportPrivateUsage]
-
-
-def infer_operator(op: OperatorOp) -> None:
-    """Types the result of an operator whose operands are typed. Raises MirError where they do not fit."""
-    op.OPERATOR.relation(Use(op, op.attrs(), _Known()))

@@ -4,6 +4,9 @@ A convolution in NCHW becomes one in NCHW{n}c, its channels in blocks of at most
 `nn.contrib_depthwise_conv2d_NCHWc`); a dense layer gets its weight in blocks of a vector of units (`nn.contrib_dense_pack`).
 The blocks run on through the operators behind (see `layout.py`); transforms of constant weights are what `fold-constant`
 computes.
+
+The lowering to native code packs plain convolutions and dense layers by itself and does not ask for this pass: it gives
+programs the form that TVM's have, for kernels that are written for it.
 """
 
 from __future__ import annotations

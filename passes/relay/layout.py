@@ -137,13 +137,19 @@ class LayoutRewriter(ABC):
         old_type = op.result.type
         altered = change is not None or any(arg.known is not None and _is_altered(arg.known) for arg in args)
         if altered or any(a is not b for a, b in zip(operands, op.args, strict=True)):
-            made = operator_class(operator)(operands, {**given, **after.attrs})
-            made.location = op.location
-            infer_result(made)
-            Maker(op).insert(made)
-            replace(op, made.result)
-            place_leaves(made)
-            op = made
+            if change is None and not after.attrs:
+                for index, operand in enumerate(operands):
+                    if op.operands[index] is not operand:
+                        op.operands[index] = operand
+                infer_result(op)
+            else:
+                made = operator_class(operator)(operands, {**given, **after.attrs})
+                made.location = op.location
+                infer_result(made)
+                Maker(op).insert(made)
+                replace(op, made.result)
+                op = made
+            place_leaves(op)
         types = old_type.types.data if isinstance(old_type, TupleType) else [old_type]
         known = [Known(*it) for it in zip(before.outputs, after.outputs, types, strict=True)]
         self.state[op.result] = known[0] if old_type is types[0] else [*known]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, LocationAttr, TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
@@ -21,6 +21,14 @@ class Maker:
 
     before: Operation
     sources: Sequence[Operation] = field(default=())
+    _location: tuple[Sequence[Operation], LocationAttr] | None = field(default=None, init=False)
+
+    @property
+    def location(self) -> LocationAttr:
+        """The places of all sources, joined once however many operators stand for them."""
+        if self._location is None or self._location[0] is not self.sources:
+            self._location = self.sources, fuse_locations(source.location for source in self.sources)
+        return self._location[1]
 
     def __call__(self, name: str, *args: SSAValue, **attrs: AttrValue) -> SSAValue:
         operator = get_operator(name)
@@ -32,7 +40,7 @@ class Maker:
         return self.put(type(op)(list(args), {**op.given(), **attrs}))
 
     def put(self, op: OperatorOp) -> SSAValue:
-        op.location = fuse_locations(source.location for source in self.sources)
+        op.location = self.location
         infer_result(op)
         return self.insert(op)
 
@@ -42,12 +50,12 @@ class Maker:
 
     def tuple(self, values: Sequence[SSAValue]) -> SSAValue:
         op = ir.TupleOp(values)
-        op.location = fuse_locations(source.location for source in self.sources)
+        op.location = self.location
         return self.insert(op)
 
     def field(self, value: SSAValue, index: int) -> SSAValue:
         op = ir.TupleGetItemOp(value, index)
-        op.location = fuse_locations(source.location for source in self.sources)
+        op.location = self.location
         return self.insert(op)
 
 

@@ -214,6 +214,11 @@ PASSES: tuple[Entry, ...] = (
         "passes.tir.decompose_open_reductions:DecomposeOpenReductions",
         "reductions over what may be no elements store their first value apart",
     ),
+    Entry(
+        "check-open-bounds",
+        "passes.tir.check_open_bounds:CheckOpenBounds",
+        "accesses that are not provably inside of a buffer of symbolic size are checked at run time",
+    ),
     Entry("vectorize-loop", "passes.tir.vectorize_loop:VectorizeLoop", "vectorized loops to ramps and vectors"),
     # From level to level.
     Entry(

@@ -18,14 +18,17 @@ from typing import cast, get_args
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, StringAttr, i64
 from xdsl.ir import Attribute, Operation
 
+from ...dialects import tir
 from ...dialects.relay.operators.sizes import ResultShapes, Rule
 from ...dialects.te import builder as te
 from ...dialects.te.builder import Expr, Tensor, Var
+from ...dialects.te.expr import Apply
 from ...dialects.te.extern import ExternOp
 from ...dialects.te.ops import FuncOp
 from ...dialects.te.tensor import ComputeOp
 from ...support.diagnostics import error_at
 from ..tir.signature import SHAPE
+from .known_sizes import sizes_attr
 
 
 @dataclass(frozen=True)
@@ -129,6 +132,14 @@ class Sizes:
         if not any(c.rule in (rule, "equal") and (a, b) == (one, other) for c, one, other in self.checks):
             self.checks.append((Check(rule, message), a, b))
 
+    def check_broadcast(self, operator: str, result: Tensor) -> None:
+        """Where a dimension of a result is that of three or more that broadcast, each of them must fit it."""
+        for axis, dim in enumerate(result.dims):
+            sizes = _broadcast(dim)
+            for size in sizes if len(sizes) > 2 else ():
+                message = f"{operator}: {{size}} does not broadcast to {{size}}, dimension {axis} of the result"
+                self.check("expand", size, dim, message)
+
     def name_results(self, results: Sequence[Tensor]) -> None:
         """Gives every dimension of a result that is neither a number nor an input's size a variable of its own: a caller
         passes it."""
@@ -152,6 +163,11 @@ class Sizes:
             name += "_"
         return name
 
+    def known(self) -> ArrayAttr[Attribute]:
+        """What holds of the kernel's sizes when it runs, as `mirstack.sizes`."""
+        relations = [(c.rule, left, right) for c, left, right in self.checks]
+        return sizes_attr(relations, self._values, {*self._inputs, *self._values})
+
     def shape_function(self, name: str, inputs: Sequence[Tensor], results: Sequence[Tensor]) -> FuncOp | None:
         """The TE function that computes the results' sizes and both sides of the checks; None where there are none."""
         wanted = [d for d in dict.fromkeys(d for t in results for d in t.dims) if d in self._values]
@@ -172,6 +188,15 @@ def fits(rule: Rule, left: int, right: int) -> bool:
             return left in (right, 1)
         case "within":
             return left <= right
+
+
+def _broadcast(dim: Expr) -> list[Expr]:
+    """The sizes that a dimension is the broadcast of: Select(a == 1, b, a) is that of a and b."""
+    if isinstance(dim, Apply) and dim.op is tir.SelectOp:
+        condition, other, size = dim.args
+        if isinstance(condition, Apply) and condition.op is tir.EqOp and condition.args[0] is size:
+            return [*_broadcast(size), *_broadcast(other)]
+    return [dim]
 
 
 def _number(value: Expr, name: str) -> Tensor:

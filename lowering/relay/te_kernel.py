@@ -19,6 +19,7 @@ from ...dialects.te import builder as te
 from ...dialects.te import ops as te_ops
 from ...dialects.te.builder import Tensor
 from ...dialects.te.expr import Const, Expr, ExprLike
+from ...dialects.tir.size_relations import SIZES
 from ...dialects.tir.types import type_to_dtype
 from ...support.diagnostics import error_at
 from ..tir.signature import SHAPE
@@ -49,12 +50,12 @@ def te_kernel(function: relay.FnOp, name: str) -> list[te_ops.FuncOp]:
     operators = [op.OPERATOR.name for op in function.body.block.ops if isinstance(op, OperatorOp)]
     shown = operators[0] if len(operators) == 1 else name
     with te.location_scope(function.location):
-        result = [te.func(name, kernel.params)]
+        result = [kernel.function(name)]
         shape = kernel.sizes.shape_function(f"{name}_shape", kernel.inputs, kernel.results)
         variant: Variant | None = None
         if kernel.large is not None:
             variant = Variant(f"{name}_large", kernel.large.symbol, kernel.large.least)
-            result.append(te.func(variant.name, _Kernel(function, large=True).params))
+            result.append(_Kernel(function, large=True).function(variant.name))
     if shape is not None:
         result.append(shape)
     for each in result:
@@ -102,6 +103,14 @@ class _Kernel:
     def params(self) -> list[Tensor]:
         """The parameters of the TE function."""
         return [*self.inputs, *self.results]
+
+    def function(self, name: str) -> te_ops.FuncOp:
+        """The TE function, which says what is known of its sizes."""
+        function = te.func(name, self.params)
+        known = self.sizes.known()
+        if known.data:
+            function.attrs = DictionaryAttr({**function.attrs.data, SIZES: known})
+        return function
 
     def _shape(self, type: TensorType[Attribute]) -> tuple[int | Expr, ...]:
         return tuple(self.sizes.input_size() if extent == DYNAMIC_INDEX else extent for extent in type.get_shape())
@@ -151,6 +160,8 @@ class _Kernel:
         results = compute(attrs, arguments, op.result.type)
         if operator.extents is not None and not all(map(_is_static, (*arguments, *results))):
             self.sizes.define(operator.name, results, operator.extents(attrs, arguments, op.result.type))
+        for tensor in results:
+            self.sizes.check_broadcast(operator.name, tensor)
         check_reads(operator.name, _names(op, self.values), results, self.sizes)
         return results
 

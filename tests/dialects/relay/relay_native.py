@@ -3,7 +3,7 @@ runs many."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,9 +12,10 @@ import numpy as np
 from mirstack.dialects.relay import ir
 from mirstack.dialects.relay.infer import infer_types
 from mirstack.dialects.relay.operator import Operator, operator_class
+from mirstack.dialects.relay.operators.relations import tensor_type
 from relay_cases import Case, flat
 from relay_typing import type_of
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 
@@ -45,15 +46,21 @@ def compiled(operator: Operator, uses: Sequence[Drawn], opt_level: int) -> list[
     return list(mirstack.compile(module, "cpu", entry="main", opt_level=opt_level, threads=1)(*arrays))
 
 
-def module_of(operator: Operator, uses: Sequence[Drawn]) -> ModuleOp:
-    """A module whose entry `main` gives the tuple of the results of all uses."""
+def module_of(
+    operator: Operator, uses: Sequence[Drawn], is_open: Callable[[np.ndarray], bool] | None = None
+) -> ModuleOp:
+    """A module whose entry `main` gives the tuple of the results of all uses. Every dimension of a tensor that `is_open`
+    says so of is `?`."""
     functions: list[Operation] = []
     main = Block()
     results: list[Operation] = []
     for number, use in enumerate(uses):
         block = Block()
         for array in flat(use.arguments):
-            block.insert_arg(type_of(array), len(block.args))
+            type = type_of(array)
+            if is_open is not None and is_open(array):
+                type = tensor_type([DYNAMIC_INDEX] * array.ndim, array.dtype.name)
+            block.insert_arg(type, len(block.args))
         call_with = [main.insert_arg(arg.type, len(main.args)) for arg in block.args]
         _fill(block, operator, use)
         names = [f"x{n}" for n in range(len(block.args))]

@@ -1,0 +1,72 @@
+"""What is known of a kernel's symbolic sizes before it runs, as data: the attribute `mirstack.sizes` of a prim_func.
+
+Each relation is `[rule, left, right]`: the two are equal ("equal"), the first is not above the second ("within"), or it is 1
+or equal to the second ("expand"). A size
+is an integer, the name of a symbolic variable of the function, or `[op, operand, …]` with the name of a tir op of
+`OPERATIONS`. Whoever calls the function makes sure of the relations; `check-open-bounds` builds on them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, StringAttr
+from xdsl.ir import Attribute
+
+from .analysis import Expr
+from .analysis import expr as x
+
+SIZES = "mirstack.sizes"
+
+RULES = ("equal", "within", "expand")
+
+OPERATIONS: dict[str, Callable[..., Expr]] = {
+    "tir.add": Expr.__add__,
+    "tir.sub": Expr.__sub__,
+    "tir.mul": Expr.__mul__,
+    "tir.floordiv": x.floordiv,
+    "tir.floormod": x.floormod,
+    "tir.div": x.truncdiv,
+    "tir.mod": x.truncmod,
+    "tir.min": x.minimum,
+    "tir.max": x.maximum,
+    "tir.eq": x.eq,
+    "tir.ne": x.ne,
+    "tir.lt": x.lt,
+    "tir.le": x.le,
+    "tir.gt": x.gt,
+    "tir.ge": x.ge,
+    "tir.and": x.logical_and,
+    "tir.or": x.logical_or,
+    "tir.not": x.logical_not,
+    "tir.select": x.select,
+}
+
+
+def relations(attr: Attribute | None, variables: Mapping[str, Expr]) -> Iterable[tuple[str, Expr, Expr]]:
+    """The relations (rule, left, right); one that is not well-formed, or names what is no variable, says nothing."""
+    for item in attr.data if isinstance(attr, ArrayAttr) else ():
+        parts = item.data if isinstance(item, ArrayAttr) else ()
+        if len(parts) == 3 and isinstance(parts[0], StringAttr) and parts[0].data in RULES:
+            left, right = (_size(part, variables) for part in parts[1:])
+            if left is not None and right is not None:
+                yield parts[0].data, left, right
+
+
+def _size(attr: Attribute, variables: Mapping[str, Expr]) -> Expr | None:
+    match attr:
+        case IntegerAttr():
+            return x.as_expr(attr.value.data)
+        case StringAttr():
+            return variables.get(attr.data)
+        case ArrayAttr() if attr.data and isinstance(name := attr.data[0], StringAttr) and name.data in OPERATIONS:
+            operands = [_size(operand, variables) for operand in attr.data[1:]]
+            known = [operand for operand in operands if operand is not None]
+            if len(known) != len(operands) or len(known) != _ARITY.get(name.data, 2):
+                return None
+            return OPERATIONS[name.data](*known)
+        case _:
+            return None
+
+
+_ARITY = {"tir.not": 1, "tir.select": 3}

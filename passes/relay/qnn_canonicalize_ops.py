@@ -267,7 +267,7 @@ LEGALIZATIONS: Mapping[str, Lowering] = {
 """How products are computed where 8 bits are no faster than 16."""
 
 
-def _apply(module: ModuleOp, lowerings: Mapping[str, Lowering]) -> None:
+def lower_quantized(module: ModuleOp, lowerings: Mapping[str, Lowering]) -> None:
     infer_types(module)
     constants: dict[ir.ConstantOp, None] = {}
     for op in [inner for inner in walk_ops(module) if isinstance(inner, OperatorOp)]:
@@ -307,14 +307,4 @@ class QnnCanonicalizeOps(ModulePass):
     name = "qnn-canonicalize-ops"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        _apply(op, LOWERINGS)
-
-
-@dataclass(frozen=True)
-class QnnLegalize(ModulePass):
-    """Lower quantized convolutions and dense layers to plain ones on 16 bits, for targets without products of 8 bits."""
-
-    name = "qnn-legalize"
-
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        _apply(op, LEGALIZATIONS)
+        lower_quantized(op, LOWERINGS)

@@ -146,3 +146,11 @@ def test_a_shape_that_follows_from_what_is_known_is_compiled() -> None:
     }"""
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
     np.testing.assert_array_equal(mirstack.compile(mirstack.parse(text), "cpu")(x), np.tile(x, (2, 3)))
+
+
+def test_the_number_of_axes_that_are_indexed_is_known():
+    module = mirstack.parse(
+        "def @main(%x: Tensor[(4, 5), float32], %i: Tensor[(?), int64]) { strided_set(%x, %x, %i, %i, %i) }"
+    )
+    with pytest.raises(MirError, match="dimension 0 of 'p2' is known only at run time, but says how many axes are indexed"):
+        mirstack.compile(module)

@@ -1,0 +1,82 @@
+"""Every Relay pass on every executable Relay program of the corpus: what it computes stays, it is valid, and prints as it reads."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import pytest
+from meaning import difference, run
+from mirstack.parser import parse_mir, print_mir
+from mirstack.support.diagnostics import MirError
+from mirstack.support.verify import find_errors
+from reference import Case, cases, corpus_dir
+from relay_pipelines import PIPELINES, Pipeline, mark_known
+from relay_reference import pass_cases, pass_id
+from xdsl.dialects.builtin import ModuleOp
+
+CASES = {
+    **{case.name: case for case in cases(corpus_dir("relay"), ".relay") if case.executable},
+    **{pass_id(case): case for case in pass_cases() if case.text_suffix == ".in.relay"},
+}
+SAMPLE = 30
+"""Of how many programs one is run by default."""
+
+REFUSES = {
+    "first-order-gradient": ("has no gradient", "takes functions of operators and tuples only"),
+    "defunctionalization": ("has a field that is a function", "takes or gives a function"),
+}
+"""Passes that refuse some programs, and how their messages say it."""
+
+
+@cache
+def program(name: str) -> tuple[ModuleOp, str, list[Any], list[Any]]:
+    """The program, its text as it is printed, its inputs and its results."""
+    case: Case = CASES[name]
+    module = parse_mir(case.text, case.name, directory=str(case.json_path.parent))
+    inputs = case.inputs()
+    return module, print_mir(module), inputs, run(module, inputs)
+
+
+def problem(name: str, pipeline: Pipeline) -> str | None:
+    """What a pass does wrong to a program."""
+    before, text, inputs, wanted = program(name)
+    module = before.clone()
+    try:
+        pipeline.run(module)
+    except MirError as error:
+        message = error.diagnostics[0].message
+        return None if any(part in message for part in REFUSES.get(pipeline.name, ())) else f"refuses: {message}"
+    if (printed := print_mir(module)) == text:
+        return None
+    if errors := find_errors(module):
+        return f"is not valid: {errors[0].message}"
+    if print_mir(parse_mir(printed)) != printed:
+        return "prints otherwise once read"
+    got = run(module, inputs)
+    if pipeline.name == "first-order-gradient":
+        got = got[: len(wanted)]
+    return difference(before, inputs, wanted, got, pipeline.rounding)
+
+
+def problems(names: list[str], pipeline: Pipeline) -> str:
+    found: list[str] = []
+    for name in names:
+        try:
+            wrong = problem(name, pipeline)
+        except MirError as error:
+            wrong = f"then refused: {error.diagnostics[0].message}"
+        if wrong is not None:
+            found.append(f"{name}: {pipeline.text} {wrong}")
+    return "\n".join(found)
+
+
+@pytest.mark.parametrize("pipeline", mark_known(PIPELINES), ids=lambda pipeline: pipeline.text)
+def test_pass(pipeline: Pipeline) -> None:
+    assert not (found := problems(sorted(CASES)[::SAMPLE], pipeline)), found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("pipeline", mark_known(PIPELINES), ids=lambda pipeline: pipeline.text)
+def test_pass_on_all(pipeline: Pipeline) -> None:
+    assert not (found := problems(sorted(CASES), pipeline)), found

@@ -1,0 +1,94 @@
+"""Every Relay pass with the options that it is tested with, and what is asked of it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from meaning import Rounding
+from mirstack.driver.pipeline import read_pipeline
+from mirstack.passes.registry import PASSES, pass_factories
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+
+NEEDS_MORE = {"merge-composite": "has patterns only from Python or a file of rules"}
+"""Passes that are tested elsewhere, with the reason."""
+
+KNOWN_FAILURES = {"to-mixed-precision": "narrows arguments of quantized operators and of reinterpret"}
+"""Passes that do not hold what is tested, with the reason. Entries go; none may be added."""
+
+RELAY = [
+    entry.name for entry in PASSES if re.match(r"passes\.relay\.|relay/", entry.where) and entry.name not in NEEDS_MORE
+]
+
+ROUNDED = Rounding()
+"""Sums in another order, and formulas that are equal to each other in the reals."""
+
+ROUNDINGS: dict[str, Rounding] = {
+    **dict.fromkeys(
+        (
+            "alter-op-layout", "backward-fold-scale-axis", "combine-parallel-batch-matmul", "combine-parallel-conv2d",
+            "combine-parallel-dense", "convert-layout", "div-to-mul", "flatten-atrous-conv", "fold-explicit-padding",
+            "fake-quantization-to-integer", "forward-fold-scale-axis", "legalize", "qnn-canonicalize-ops", "qnn-legalize", "simplify-expr", "simplify-inference",
+        ),
+        ROUNDED,
+    ),
+    # The approximations are off by some 1e-5 of the value (tanh and erf by as much absolutely).
+    "fast-math": Rounding(unit=3e-5, absolute=1e-6),
+    # Half an ulp of float16 and, below its normal numbers, half its smallest one; it overflows beyond 65504.
+    "to-mixed-precision": Rounding(unit=2.0**-11, absolute=2.0**-25, largest=30_000.0),
+}  # fmt: skip
+"""What a pass may do to floats. Every other pass gives the very same bits."""
+
+OPTIONS: dict[str, tuple[str, ...]] = {
+    "combine-parallel-batch-matmul": ("{min-num-branches=2}",),
+    "combine-parallel-conv2d": ("{min-num-branches=2}",),
+    "combine-parallel-dense": ("{min-num-branches=2}", "{min-num-branches=2 to-batch=false}"),
+    "convert-layout": ('{layouts="nn.conv2d:NHWC,default"}', '{layouts="nn.conv2d:NCHW2c,default;nn.max_pool2d:NHWC"}'),
+    "dead-code-elimination": ("", "{inline-once=true}"),
+    "eta-expand": ("{expand-constructor=true expand-global-var=true}",),
+    "fold-constant": ("", "{fold-qnn=true}"),
+    "fuse-ops": ("", "{fuse-opt-level=0}", "{fuse-opt-level=1}", "{max-depth=3}"),
+    "infer-type": ("", "{fresh=true}"),
+    "split-args": ("{max-function-args=3}",),
+    "to-mixed-precision": ("{keep-orig-output-dtype=true}",),
+}
+"""The options that a pass is run with, one pipeline for each; by default none."""
+
+NOT_IDEMPOTENT = {
+    "first-order-gradient": "differentiates what it gave, gradients included",
+}
+"""Passes of which twice is more than once, with the reason."""
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """What is given to `-p`, and what it may do to floats."""
+
+    text: str
+    rounding: Rounding | None
+
+    @property
+    def name(self) -> str:
+        """The name of the pass, of one that stands alone."""
+        return self.text.partition("{")[0]
+
+    def run(self, module: ModuleOp) -> None:
+        for module_pass in read_pipeline(self.text, pass_factories()):
+            module_pass.apply(Context(), module)
+
+
+def mark_known(pipelines: list[Pipeline]) -> list[Any]:
+    """The pipelines as parameters of tests; those of known failures are expected to fail."""
+    return [
+        pytest.param(p, marks=pytest.mark.xfail(reason=KNOWN_FAILURES[p.name])) if p.name in KNOWN_FAILURES else p
+        for p in pipelines
+    ]
+
+
+PIPELINES = [
+    *(Pipeline(name + options, ROUNDINGS.get(name)) for name in RELAY for options in OPTIONS.get(name, ("",))),
+    Pipeline("fuse-ops,defuse-ops", None),
+]

@@ -163,9 +163,9 @@ class Sizes:
             name += "_"
         return name
 
-    def known(self) -> ArrayAttr[Attribute]:
-        """What holds of the kernel's sizes when it runs, as `mirstack.sizes`."""
-        relations = [(c.rule, left, right) for c, left, right in self.checks]
+    def known(self, more: Sequence[tuple[Rule, Expr, Expr]] = ()) -> ArrayAttr[Attribute]:
+        """What holds of the kernel's sizes when it runs, as `mirstack.sizes`; `more` holds besides."""
+        relations = [*((c.rule, left, right) for c, left, right in self.checks), *more]
         return sizes_attr(relations, self._values, {*self._inputs, *self._values})
 
     def shape_function(self, name: str, inputs: Sequence[Tensor], results: Sequence[Tensor]) -> FuncOp | None:

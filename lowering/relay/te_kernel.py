@@ -71,8 +71,13 @@ def te_kernel(function: relay.FnOp, name: str) -> list[te_ops.FuncOp]:
 class _Large:
     """That a kernel's operator has a compute for large sizes: for `least` or more of the size `symbol`."""
 
-    symbol: str
+    size: te.Var
     least: int
+
+    @property
+    def symbol(self) -> str:
+        """The size's name."""
+        return self.size.name
 
 
 class _Kernel:
@@ -107,7 +112,8 @@ class _Kernel:
     def function(self, name: str) -> te_ops.FuncOp:
         """The TE function, which says what is known of its sizes."""
         function = te.func(name, self.params)
-        known = self.sizes.known()
+        large = self.large if self.use_large else None
+        known = self.sizes.known([] if large is None else [("within", te.const(large.least), large.size)])
         if known.data:
             function.attrs = DictionaryAttr({**function.attrs.data, SIZES: known})
         return function
@@ -147,7 +153,7 @@ class _Kernel:
         arguments = [tensor for argument in op.args for tensor in self.values[argument]]
         if operator.large is not None and self.sizes.is_input(size := operator.large.size(arguments)):
             assert isinstance(size, te.Var)
-            self.large = _Large(size.name, operator.large.least)
+            self.large = _Large(size, operator.large.least)
             if self.use_large:
                 compute = operator.large.compute
 

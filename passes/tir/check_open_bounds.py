@@ -20,7 +20,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from ...dialects import tir
-from ...dialects.tir.analysis import Analyzer, Expr, Kind
+from ...dialects.tir.analysis import Analyzer, Expr, Kind, Scope
 from ...dialects.tir.analysis.expr import ZERO, as_expr, eq, ge, gt, le, logical_not, lt, ne
 from ...dialects.tir.buffer import AccessOp, buffer_name
 from ...dialects.tir.size_relations import SIZES, relations
@@ -124,7 +124,17 @@ class _Checks:
 
     def is_inside(self, at: Expr, size: Expr) -> bool:
         """Whether 0 <= at < size for sure."""
-        return self.is_not_negative(at) and self.is_below(at, size)
+        if self.is_not_negative(at) and self.is_below(at, size):
+            return True
+        for known, target in self.expanding:
+            if known == size:
+                cases = (self.analyzer.constraint(eq(size, other)) for other in (ONE, target))
+                return all(self._is_inside_where(case, at, size) for case in cases)
+        return False
+
+    def _is_inside_where(self, case: Scope, at: Expr, size: Expr) -> bool:
+        with case:
+            return self.is_not_negative(at) and self.is_below(at, size)
 
     def is_not_negative(self, at: Expr) -> bool:
         """Whether 0 <= at."""

@@ -7,7 +7,8 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
-from .computes import constant, unflatten
+from .computes import unflatten
+from .computes_scatter import known_length
 from .meanings import Array, along, arange_along, numpy_type
 from .relations import (
     ANY,
@@ -353,7 +354,7 @@ def _unravel(attrs: Attrs, indices: Array, shape: Array) -> Array:
 
 
 def _te_unravel(indices: Tensor, shape: Tensor) -> Tensor:
-    rank = constant(shape.shape[0]) or 0
+    rank = known_length(shape, 0)
 
     def body(axis: Expr, *i: Expr) -> Expr:
         # A size of 0 has no element; it must not divide.

@@ -13,6 +13,7 @@ from .computes import constant, is_one
 from .layout import Layout, checked_layout, laid_out, layout, logical_sizes
 from .meanings import Array, matmul, numpy_type
 from .relations import ANY, dtype_attr, multiply_dims, same_dim, shape_of, show_argument
+from .sizes import Requirement, ResultShapes, result_shape
 from .sources import TVM_NN
 
 if TYPE_CHECKING:
@@ -128,6 +129,11 @@ def _conv_relation(rank: int, *, packed: bool = False) -> Any:
                 raise rel.fail(
                     f"{name}: {show_argument(rel, 1)} takes {wanted['I']} channels in each of {groups} groups, but"
                     f" {show_argument(rel, 0)} has {in_channels} channels",
+                    argument=1,
+                )
+            if not depthwise and wanted["O"] != ANY and wanted["O"] % groups:
+                raise rel.fail(
+                    f"{name}: groups={groups} does not divide the {wanted['O']} filters of {show_argument(rel, 1)}",
                     argument=1,
                 )
             for axis, size in zip(axes, attrs.kernel_size or (), strict=False):
@@ -268,6 +274,28 @@ def _te_conv(rank: int) -> Any:
     return compute
 
 
+def _conv_extents(attrs: Attrs, xs: Sequence[Tensor], out: Any) -> ResultShapes:
+    """The channels of groups fit; which the type relation compares where they are known."""
+    sizes = layout(attrs.data_layout).logical(xs[0].shape)
+    weights = weight_layout(attrs, xs[1].shape).logical(xs[1].shape)
+    shapes = [result_shape(out)]
+    if attrs.groups == 1 or is_depthwise(attrs.groups, constant(sizes["C"]) or ANY, constant(weights["O"]) or ANY):
+        return ResultShapes(shapes)
+    taken, left = weights["I"] * attrs.groups, weights["O"] % attrs.groups
+    groups = f"{attrs.groups} groups"
+    return ResultShapes(
+        shapes,
+        [
+            Requirement(
+                "equal", sizes["C"], taken, f"'data' has {{size}} channels, but {groups} of 'weight' take {{size}}"
+            ),
+            Requirement(
+                "equal", left, 0, f"the filters of 'weight' leave {{size}} when they are divided into {groups}"
+            ),
+        ],
+    )
+
+
 def conv_attributes(rank: int, *extra: AttrSpec, kernel_layout: str | None = None) -> tuple[AttrSpec, ...]:
     """The attributes of a convolution of `rank` spatial axes, as TVM names and defaults them."""
     axes = SPATIAL[rank]
@@ -290,7 +318,8 @@ def _register_conv(name: str, rank: int, doc: str, relation: Any = None, *, sour
     register(
         Operator(
             name, ("data", "weight"), relation or CONV_RELATION[rank], OpPattern.OUT_ELEMWISE_FUSABLE,
-            numpy=_numpy_conv(rank), compute=_te_conv(rank), attributes=conv_attributes(rank), doc=doc, source=source,
+            numpy=_numpy_conv(rank), compute=_te_conv(rank), extents=_conv_extents, attributes=conv_attributes(rank),
+            doc=doc, source=source,
         )
     )  # fmt: skip
 

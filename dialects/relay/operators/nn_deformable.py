@@ -10,7 +10,7 @@ from .layout import checked_layout, laid_out, layout, logical_sizes
 from .meanings import Array, arange_along, matmul, numpy_type
 from .nn_conv import check_window, conv_attributes, spatial_padding, window_count, windows
 from .nn_pool import lowest
-from .relations import ANY, dtype_attr, multiply_dims, show_argument
+from .relations import ANY, dtype_attr, multiply_dims, same_dim, show_argument
 from .sources import ARXIV, TVM_IMAGE
 
 if TYPE_CHECKING:
@@ -162,6 +162,12 @@ def _dilation_relation(rel: Relation) -> None:
     data_layout = checked_layout(rel, "data_layout", "NCHW")
     kernel_layout = checked_layout(rel, "kernel_layout", "IHW")
     sizes, weight = logical_sizes(rel, 0, data_layout), logical_sizes(rel, 1, kernel_layout)
+    if not same_dim(weight["I"], sizes["C"]):
+        raise rel.fail(
+            f"image.dilation2d: {show_argument(rel, 1)} has {weight['I']} channels, but {show_argument(rel, 0)} has"
+            f" {sizes['C']}",
+            argument=1,
+        )
     before, after = spatial_padding(attrs.padding, 2) or ((), ())
     for n, axis in enumerate("HW"):
         sizes[axis] = window_count(sizes[axis], before[n], after[n], weight[axis], attrs.strides[n], attrs.dilations[n])

@@ -156,7 +156,26 @@ def test_unique(order: str, values: list[float]) -> None:
     check(text, np.array(values, np.float32))
 
 
+GROUPED = """def @main(%x: Tensor[(?, ?, ?, ?), float32], %w: Tensor[(?, ?, ?, ?), float32]) {
+  nn.conv2d(%x, %w, groups=2, channels=None, kernel_size=None)
+}"""
+
 ERRORS = [
+    (
+        GROUPED,
+        [floats(1, 5, 3, 3), floats(4, 2, 1, 1)],
+        "nn.conv2d: 'data' has 5 channels, but 2 groups of 'weight' take 4",
+    ),
+    (
+        GROUPED,
+        [floats(1, 4, 3, 3), floats(3, 2, 1, 1)],
+        "nn.conv2d: the filters of 'weight' leave 1 when they are divided into 2 groups",
+    ),
+    (
+        f"def @main({MATRIX}, %y: Tensor[(?, ?), float32], %z: Tensor[(?, ?), float32]) {{ where(greater(%x, 0f), %y, %z) }}",
+        [floats(2, 4), floats(3, 4), floats(1, 4)],
+        "where: 3 does not broadcast to 2, dimension 0 of the result",
+    ),
     (
         f"def @main({MATRIX}, %w: Tensor[(5, 8), float32]) {{ nn.dense(%x, %w, units=5) }}",
         [floats(3, 4), floats(5, 8)],

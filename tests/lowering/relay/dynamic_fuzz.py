@@ -97,7 +97,11 @@ def faults(operator: Operator, use: Drawn, opt_level: int) -> Iterator[str | Non
         wanted = meaning(operator, varied)
         try:
             got = flat(executable(*flat(varied.arguments)))
-        except (MirError, ValueError) as error:
+        except ValueError:
+            # A dimension of the entry that had to be known.
+            yield None
+            continue
+        except MirError as error:
             yield None if wanted is None else f"{what}: refused: {error}"
             continue
         if wanted is None:

@@ -203,12 +203,12 @@ DTYPE = st.sampled_from(ALL)
 case(
     "zeros",
     use(shape=SHAPE, dtype=DTYPE),
-    lambda a: np.ones(a.shape, numpy_dtype(a.dtype)) * np.zeros((), numpy_dtype(a.dtype)),
+    lambda a: np.broadcast_to(np.zeros((), numpy_dtype(a.dtype)), a.shape),
 )
 case(
     "ones",
     use(shape=SHAPE, dtype=DTYPE),
-    lambda a: np.zeros(a.shape, numpy_dtype(a.dtype)) + np.ones((), numpy_dtype(a.dtype)),
+    lambda a: np.broadcast_to(np.ones((), numpy_dtype(a.dtype)), a.shape),
 )
 case("full", use(array(()), shape=SHAPE), lambda a, v: np.broadcast_to(v, a.shape))
 case("shape_of", use(array(), dtype=st.sampled_from(("int32", "int64"))), lambda a, x: np.array(x.shape, a.dtype))

@@ -179,7 +179,7 @@ PASSES: tuple[Entry, ...] = (
     ),
     Entry(
         "qnn-legalize",
-        "passes.relay.qnn_canonicalize_ops:QnnLegalize",
+        "passes.relay.qnn_legalize:QnnLegalize",
         "quantized convolutions and dense layers to plain ones on 16 bits",
     ),
     # TIR.

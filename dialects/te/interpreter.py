@@ -52,7 +52,7 @@ def interpret_te_func(function: FuncOp, args: Mapping[str, Any]) -> dict[str, Ar
 
     `args` maps each input's name (`function.param_names()`) to an array of its shape and dtype, or to a number for a
     scalar. An output's name may be given too: its array is not read, its shape helps to bind symbolic sizes. Raises MirError
-    for arguments that do not fit, a read out of bounds, a division by zero, or an extern that only machine code can run.
+    for arguments that do not fit, a read out of bounds, or an extern that only machine code can run.
     """
     return in_deep_stack(lambda: _Run(function).run(args))
 

@@ -93,11 +93,10 @@ class Points:
                 return _number(op.value.value.data, op.result.type, op)
             case tir.BinaryOp():
                 a, b = known[op.lhs], known[op.rhs]
-                if isinstance(op, tir.DivOp | tir.ModOp | tir.FloorDivOp | tir.FloorModOp) and b.dtype.kind in "iu":
-                    b = self._divisor(op, b)
-                    if not b.ndim and not a.ndim:
-                        a, b = a[None], b[None]
-                        return binary_function(op)(a, b)[0]
+                divides = isinstance(op, tir.DivOp | tir.ModOp | tir.FloorDivOp | tir.FloorModOp)
+                if divides and b.dtype.kind in "iu" and not b.ndim and not a.ndim:
+                    a, b = a[None], b[None]
+                    return binary_function(op)(a, b)[0]
                 return binary_function(op)(a, b)
             case tir.NotOp():
                 return np.logical_not(known[op.value])
@@ -117,14 +116,6 @@ class Points:
                 return self._call(op)
             case _:
                 raise error_at(op, f"'{op.name}' cannot be interpreted in a tensor expression")
-
-    def _divisor(self, op: Operation, divisor: Array) -> Array:
-        zero = divisor == 0
-        if not zero.any():
-            return divisor
-        if self.mask is None or (zero & self.mask).any():
-            raise error_at(op, "integer division by zero")
-        return np.where(zero, divisor.dtype.type(1), divisor)
 
     def indices(
         self, op: Operation, shape: tuple[int, ...], values: Sequence[SSAValue], name: str

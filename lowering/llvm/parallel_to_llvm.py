@@ -26,6 +26,7 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 
 from ...support.diagnostics import error_at
 from ...support.walk import walk_ops
+from .arith_to_llvm import divide
 from .builder import NO_WRAP_SIGNED, WRAPS, Index
 from .converter import Converter, HandlerTable, Signature
 from .func_to_llvm import FAILING_OPS
@@ -133,7 +134,8 @@ def iteration_count(c: Converter, lower: Index, upper: Index, step: Index) -> In
     if isinstance(distance, int) and isinstance(step, int):
         return -(-distance // step)
     up = c.emit(llvm.SubOp, (c.i64(c.add(distance, step)), c.i64(1)), i64, WRAPS)
-    return c.emit(llvm.SDivOp, (up, c.i64(step)), i64)
+    # Of a step of 0 there are no iterations.
+    return divide(c, llvm.SDivOp, up, c.i64(step), None)
 
 
 def field_address(c: Converter, base: SSAValue, struct: llvm.LLVMStructType, slot: int) -> SSAValue:

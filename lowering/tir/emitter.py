@@ -215,7 +215,15 @@ class Emitter:
         rest = self.index_sub(a, self.index_mul(quotient, b))
         if isinstance(b.value, int) and b.value > 0:
             return Index(rest.value, 0, b.value - 1)
-        return rest
+        return Index(self.zero_over_zero(self.ssa(b), self.ssa(rest)))
+
+    def zero_over_zero(self, divisor: SSAValue, remainder: SSAValue) -> SSAValue:
+        """a - (a // b) * b, as 0 where b is 0: it would be a, for a // 0 = 0."""
+        owner = divisor.owner
+        if isinstance(owner, arith.ConstantOp) and isinstance(owner.value, IntegerAttr) and owner.value.value.data:
+            return remainder
+        zero = self.number(0, divisor.type)
+        return self.select(self.compare("eq", divisor, zero), zero, remainder)
 
     def index_truncdiv(self, a: Index, b: Index) -> Index:
         if a.is_natural and b.is_natural:

@@ -185,7 +185,7 @@ def arithmetic(
     elif kind is tir.FloorModOp:
         quotient = f.emit(arith.FloorDivSIOp, (lhs, rhs), converted)
         back = f.emit(arith.MuliOp, (quotient, rhs), converted, NO_FLAGS)
-        return f.emit(arith.SubiOp, (lhs, back), converted, NO_FLAGS)
+        return f.zero_over_zero(rhs, f.emit(arith.SubiOp, (lhs, back), converted, NO_FLAGS))
     else:
         target = SIGNED_OPS[kind]
     return f.emit(target, (lhs, rhs), converted, NO_FLAGS if target in WRAPPING else None)

@@ -10,8 +10,8 @@ Accesses of whole vectors (ramps) are left alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -71,7 +71,20 @@ class _Checks:
         self.shown = shown
         self.expanding = expanding
         """Sizes that are 1 or equal to another."""
+        self.extents: list[Expr] = []
+        """How often the loops and block axes around an op run where they depend on sizes: at least once."""
         self.count = 0
+
+    @contextmanager
+    def bind(self, variable: SSAValue, low: SSAValue, extent: SSAValue) -> Generator[None]:
+        """Inside, a loop's or axis' variable has its range, which is not empty."""
+        size = self.analyzer.expr(extent)
+        known = len(self.extents)
+        if size.terms:
+            self.extents.append(size)
+        with self.analyzer.bind(variable, low, extent):
+            yield
+        del self.extents[known:]
 
     def block(self, block: Block) -> None:
         """What a check has found is known behind it, to the end of the region."""
@@ -85,12 +98,12 @@ class _Checks:
             case tir.LoadOp() | tir.StoreOp():
                 self.access(op, scopes)
             case tir.ForOp():
-                with self.analyzer.bind(op.loop_var, op.min, op.extent):
+                with self.bind(op.loop_var, op.min, op.extent):
                     self.block(op.body.block)
             case tir.BlockOp():
                 with ExitStack() as axes:
                     for axis, low, extent in zip(op.iter_vars, op.dom_mins, op.dom_extents, strict=True):
-                        axes.enter_context(self.analyzer.bind(axis, low, extent))
+                        axes.enter_context(self.bind(axis, low, extent))
                     if op.predicate is not None:
                         axes.enter_context(self.analyzer.constraint(op.predicate))
                     self.block(op.body.block)
@@ -173,17 +186,28 @@ class _Checks:
                 scopes.enter_context(self.analyzer.constraint(eq(size, target)))
 
     def is_proven(self, at: Expr, size: Expr | None) -> bool:
-        """Whether 0 <= at, or at < size: a // d is where a < size * d, a % d where d <= size. A divisor that is not negative
-        is positive, for nothing is divided by 0."""
+        """Whether 0 <= at, or at < size: a // d is where 0 <= a < size * d, a % d where d <= size. Divided by
+        0 both are 0, which is not below a size of 0."""
         atom = at.atom
         if atom is not None and atom.kind in DIVISIONS and self.analyzer.can_prove(ge(atom.operands[1], ZERO)):
             dividend, divisor = atom.operands
             if atom.kind is Kind.FLOORMOD:
-                if size is None or self.analyzer.can_prove(le(divisor, size)):
+                if size is None:
                     return True
-            elif self.is_not_negative(dividend) if size is None else self.is_below(dividend, size * divisor):
+                if self.analyzer.can_prove(le(divisor, size)) and (
+                    self.analyzer.can_prove(gt(size, ZERO)) or self.is_positive(divisor)
+                ):
+                    return True
+            elif self.is_not_negative(dividend) and (size is None or self.is_below(dividend, size * divisor)):
                 return True
         return self.analyzer.can_prove(ge(at, ZERO) if size is None else lt(at, size))
+
+    def is_positive(self, divisor: Expr) -> bool:
+        """Whether 0 < divisor, given that it is not negative: were it 0, a loop around would have no iterations."""
+        if self.analyzer.can_prove(gt(divisor, ZERO)):
+            return True
+        with self.analyzer.constraint(eq(divisor, ZERO)):
+            return any(self.analyzer.can_prove(le(extent, ZERO)) for extent in self.extents)
 
     def add(self, op: AccessOp, number: int, index: SSAValue | None, extent: SSAValue | int) -> None:
         """A check before the access: 0 <= index < extent, or, without an index, 0 < extent."""

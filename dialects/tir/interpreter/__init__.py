@@ -40,7 +40,7 @@ def interpret_prim_func(func: PrimFuncOp, args: Mapping[str, Any], module: Modul
 
     `args` maps the name of each parameter (or, for a handle, of the buffer that it is matched as) to an array of the
     buffer's shape and dtype, or to a number. bfloat16 and float8 are those of ml_dtypes. Raises MirError for arguments that
-    do not fit, an access out of bounds, a failed assertion, a division by zero, or what the interpreter cannot run.
+    do not fit, an access out of bounds, a failed assertion, or what the interpreter cannot run.
     """
     values = [_argument(func, number, args) for number in range(len(func.params))]
     functions = Functions(module)

@@ -209,7 +209,9 @@ class _IntegerCalls:
         return _q_multiply_shift_per_axis(a, b, left, right, q, flags, self.dtype)
 
     def ceil_quotient(self, a: Any, b: Any) -> Any:
-        return -(-a // b)
+        if _any_array(a, b):
+            return a // b + (a % b != 0)
+        return self.wrap(-(-a // b)) if b else 0
 
     def power(self, a: Any, b: Any) -> Any:
         return np.power(a, b) if _any_array(a, b) else self.wrap(a**b if b >= 0 else 0)

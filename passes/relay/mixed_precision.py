@@ -13,11 +13,12 @@ from ...dialects.relay.operator import OperatorOp
 
 
 class Category(Enum):
-    """When an operator runs in the narrow type; TVM's MIXED_PRECISION_ALWAYS, _FOLLOW, _NEVER."""
+    """When an operator runs in the narrow type; TVM's MIXED_PRECISION_ALWAYS, _FOLLOW, _NEVER, and a stricter never."""
 
     ALWAYS = "always: its arguments are cast to the narrow type"
     FOLLOW = "where its arguments have the narrow type, or can have it at no cost"
     NEVER = "never: its arguments are cast to float32"
+    KEEP = "its arguments have the types that they had, which its relation or its meaning fixes"
 
 
 _NAMES: Mapping[Category, str] = {
@@ -38,6 +39,14 @@ _NAMES: Mapping[Category, str] = {
         exp power erf nn.softmax nn.cross_entropy nn.cross_entropy_with_logits nn.l2_normalize nn.layer_norm
         sum mean variance nn.global_avg_pool2d nn.adaptive_avg_pool1d nn.adaptive_avg_pool2d nn.adaptive_avg_pool3d
         arange
+    """,
+    # Scales of quantization are of float32; random numbers have the dtype of their limits, which `out_dtype` names; bits are
+    # read as another dtype of the same width.
+    Category.KEEP: """
+        qnn.abs qnn.add qnn.avg_pool2d qnn.batch_matmul qnn.concatenate qnn.contrib_dense_pack qnn.conv2d
+        qnn.conv2d_transpose qnn.dense qnn.dequantize qnn.erf qnn.exp qnn.hardswish qnn.leaky_relu qnn.log qnn.mul
+        qnn.quantize qnn.requantize qnn.rsqrt qnn.sigmoid qnn.simulated_dequantize qnn.simulated_quantize qnn.softmax
+        qnn.sqrt qnn.subtract qnn.tanh random.multinomial random.normal random.uniform reinterpret
     """,
 }
 

@@ -144,23 +144,26 @@ class _Rewriter:
     # Operators -----------------------------------------------------------------------------------------------------
 
     def operator(self, op: OperatorOp) -> None:
-        if op.OPERATOR.name == "cast" and op.attrs().dtype == self.dtype:
-            return  # It is one of those that this pass makes.
+        if op.OPERATOR.name == "cast":
+            return  # It takes any dtype and gives its own; casts before it would grow in number with each run.
         category = category_of(op, self.dtype) or Category.FOLLOW
         if category is Category.FOLLOW:
             category = Category.ALWAYS if all(map(self.can_follow, op.args)) else Category.NEVER
         narrow = category is Category.ALWAYS
         wanted = self.dtype if narrow else "float32"
         arguments = list(op.args)
-        op.operands = [self.cast_all(value, wanted, op) for value in arguments]
+        if category is Category.KEEP:
+            self.restore_operands(op)
+        else:
+            op.operands = [self.cast_all(value, wanted, op) for value in arguments]
         for value in arguments:
             if isinstance(value.owner, ir.TupleOp) and value.first_use is None:
                 value.owner.detach()
                 value.owner.erase()
-        name = result_attribute(op) if narrow else None
-        if name is not None and op.attrs()[name] in (None, "", "float16", "bfloat16", "float32", "float64"):
-            op.attributes[name] = to_attribute(self.dtype)
         before = op.result.type
+        name = result_attribute(op) if narrow and _float_dtype(before) else None
+        if name is not None:
+            op.attributes[name] = to_attribute(self.dtype)
         infer_result(op)
         if op.result.type != before:
             self.types.setdefault(op.result, before)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any
 
-import pytest
 from meaning import Rounding
 from mirstack.driver.pipeline import read_pipeline
 from mirstack.passes.registry import PASSES, pass_factories
@@ -15,9 +13,6 @@ from xdsl.dialects.builtin import ModuleOp
 
 NEEDS_MORE = {"merge-composite": "has patterns only from Python or a file of rules"}
 """Passes that are tested elsewhere, with the reason."""
-
-KNOWN_FAILURES = {"to-mixed-precision": "narrows arguments of quantized operators and of reinterpret"}
-"""Passes that do not hold what is tested, with the reason. Entries go; none may be added."""
 
 RELAY = [
     entry.name for entry in PASSES if re.match(r"passes\.relay\.|relay/", entry.where) and entry.name not in NEEDS_MORE
@@ -78,14 +73,6 @@ class Pipeline:
     def run(self, module: ModuleOp) -> None:
         for module_pass in read_pipeline(self.text, pass_factories()):
             module_pass.apply(Context(), module)
-
-
-def mark_known(pipelines: list[Pipeline]) -> list[Any]:
-    """The pipelines as parameters of tests; those of known failures are expected to fail."""
-    return [
-        pytest.param(p, marks=pytest.mark.xfail(reason=KNOWN_FAILURES[p.name])) if p.name in KNOWN_FAILURES else p
-        for p in pipelines
-    ]
 
 
 PIPELINES = [

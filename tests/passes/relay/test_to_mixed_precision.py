@@ -17,7 +17,9 @@ ONES = 'def @main(%x: Tensor[(2), float32]) { (ones(shape=[2], dtype="float32"),
 def test_the_table_names_operators() -> None:
     operators = all_operators()
     assert {*CATEGORIES, *CREATED} <= set(operators)
-    assert {CATEGORIES[name] for name in ("nn.dense", "nn.relu", "exp")} == set(Category)
+    assert {CATEGORIES[name] for name in ("nn.dense", "nn.relu", "exp", "reinterpret")} == set(Category)
+    quantized = {name for name in operators if name.startswith("qnn.")}
+    assert {CATEGORIES.get(name) for name in quantized} == {Category.KEEP}
 
 
 @pytest.mark.parametrize(

@@ -51,3 +51,21 @@ func.func @scale(%x: memref<?xf32>, %n: index, %s: f32) attributes {mirstack.noa
   }) {mirstack.grain = 16 : i64} : (index, index, index) -> ()
   func.return
 }
+
+// Of a step that may be 0 the count of iterations is 0, not a trap.
+// CHECK-LABEL: llvm.func @stepped(
+// CHECK:         [[IS_ZERO:%[0-9]+]] = llvm.icmp "eq" %step, {{.*}} : i64
+// CHECK:         [[SAFE:%[0-9]+]] = llvm.select {{.*}}, {{.*}}, %step : i1, i64
+// CHECK-NEXT:    llvm.sdiv {{.*}}, [[SAFE]] : i64
+// CHECK:         llvm.select [[IS_ZERO]], {{.*}} : i1, i64
+// CHECK:         llvm.call @mirstack_parallel_for
+func.func @stepped(%x: memref<?xf32>, %n: index, %step: index) {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant 0.0 : f32
+  "scf.parallel"(%c0, %n, %step) <{operandSegmentSizes = array<i32: 1, 1, 1, 0>}> ({
+  ^bb0(%i: index):
+    memref.store %zero, %x[%i] : memref<?xf32>
+    "scf.reduce"() : () -> ()
+  }) : (index, index, index) -> ()
+  func.return
+}

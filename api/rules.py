@@ -346,8 +346,8 @@ def apply(
         MirError: where types cannot be inferred, a replacement does not fit, or the rules go on for ever.
     """
     from ..dialects.relay.infer import infer_types
-    from ..passes.rules import RuleIndex, apply_rules
     from ..passes.rules.library import select_rules
+    from ..passes.rules.rewriter import RuleIndex, apply_rules
 
     table = rules if isinstance(rules, ModuleOp) else ModuleOp([cast("Operation", rule.clone()) for rule in rules])
     index = RuleIndex.of(select_rules(table, name))

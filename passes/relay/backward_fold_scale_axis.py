@@ -11,12 +11,12 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from ...dialects.relay.infer import infer_types
 from ...dialects.relay.operator import OperatorOp
 from . import fold_scale_axis as fold
 from .attributes import open_ops
 from .building import Maker
 from .fold_scale_axis import Message
+from .infer_type import ensure_types
 from .rewriting import place_leaves
 
 
@@ -33,7 +33,7 @@ class BackwardFoldScaleAxis(ModulePass):
     name = "backward-fold-scale-axis"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        infer_types(op)
+        ensure_types(op)
         _Backward().run(list(open_ops(op)))
 
 

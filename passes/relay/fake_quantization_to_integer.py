@@ -17,12 +17,12 @@ from xdsl.passes import ModulePass
 
 from ...dialects.relay import ir
 from ...dialects.relay.emit import Emitter
-from ...dialects.relay.infer import infer_types
 from ...dialects.relay.operator import OperatorOp, get_operator, is_operator
 from ...support.diagnostics import Diagnostic, MirError, error_at
 from ...support.walk import walk_ops
 from .affine import Affine, AffineType, dtype_of, give_each_user_its_own
 from .fake_quantization import ALONE, OPTIONAL_RULES, RULES, NotQuantizable, Rule, Site, requantized
+from .infer_type import ensure_types
 from .rewriting import replace
 
 
@@ -45,7 +45,7 @@ class FakeQuantizationToInteger(ModulePass):
         for name in self.optional_qnn_ops:
             if get_operator(name) is None:
                 raise error_at(op, f"optional-qnn-ops: there is no operator {name}")
-        infer_types(op)
+        ensure_types(op)
         rules = {**RULES, **{n: rule for n, rule in OPTIONAL_RULES.items() if n in self.optional_qnn_ops}}
         rewriter = _Rewriter(rules, self.hard_fail)
         for quantize in [inner for inner in walk_ops(op) if is_operator(inner, "qnn.quantize")]:

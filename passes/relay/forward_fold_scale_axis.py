@@ -10,12 +10,12 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from ...dialects.relay.infer import infer_types
 from ...dialects.relay.operator import OperatorOp
 from . import fold_scale_axis as fold
 from .attributes import open_ops
 from .building import Maker
 from .fold_scale_axis import Message
+from .infer_type import ensure_types
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class ForwardFoldScaleAxis(ModulePass):
     name = "forward-fold-scale-axis"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        infer_types(op)
+        ensure_types(op)
         _Forward().run(list(open_ops(op)))
 
 

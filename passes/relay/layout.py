@@ -18,7 +18,6 @@ from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...dialects.relay import ir
-from ...dialects.relay.infer import infer_types
 from ...dialects.relay.infer.result import infer_result
 from ...dialects.relay.layouts import SCALAR, Layouts, LayoutUse, expanded, is_transform
 from ...dialects.relay.operator import AttrValue, Operator, OperatorOp, get_operator, operator_class
@@ -26,6 +25,7 @@ from ...dialects.relay.operators.layout import Layout
 from ...dialects.relay.types import TupleType, tuple_of
 from ...support.walk import walk_ops
 from .combine_parallel import Maker
+from .infer_type import ensure_types
 from .rewriting import place_leaves, replace
 
 
@@ -72,7 +72,7 @@ class LayoutRewriter(ABC):
 
     def run(self, module: ModuleOp) -> None:
         """Rewrites every function of a module, which it types."""
-        infer_types(module)
+        ensure_types(module)
         ops = list(walk_ops(module))
         for op in ops:
             match op:

@@ -18,7 +18,6 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...dialects.relay import ir
-from ...dialects.relay.infer import infer_types
 from ...dialects.relay.operator import OperatorOp
 from ...dialects.rule import RewriteOp
 from ...support.diagnostics import error_at
@@ -28,6 +27,7 @@ from ..rules.program import Match, Program, compile_rule
 from ..rules.stats import RuleStats, current_stats
 from .attributes import open_ops
 from .fuse_ops import outline
+from .infer_type import ensure_types
 
 _MEMBERS = (OperatorOp, ir.TupleOp, ir.TupleGetItemOp, ir.ConstantOp)
 
@@ -49,7 +49,7 @@ class MergeComposite(ModulePass):
         """Raises MirError for what is wrong in the rules, and for rules of several roots or of other dialects."""
         rules = select_rules(op if self.file is None else load_rules(self.file), self.set)
         patterns = [_pattern(rule) for rule in sorted(rules, key=lambda rule: -rule.benefit.value.data)]
-        infer_types(op)
+        ensure_types(op)
         by_name: dict[str, list[Operation]] = {}
         for each in reversed(list(open_ops(op))):
             by_name.setdefault(each.name, []).append(each)

@@ -17,11 +17,11 @@ from xdsl.passes import ModulePass
 
 from ...dialects.relay import ir
 from ...dialects.relay.emit import Emitter
-from ...dialects.relay.infer import infer_types
 from ...dialects.relay.operator import OperatorOp
 from ...dialects.rule.relay_functions import highest, lowest
 from ...support.walk import walk_ops
 from .affine import dtype_of, give_each_user_its_own, rank_of, scalar_of
+from .infer_type import ensure_types
 from .qnn_products import centered_product, lower_batch_matmul, lower_conv2d, lower_conv2d_transpose, lower_dense
 from .qnn_requantize import (
     Parameters,
@@ -268,7 +268,7 @@ LEGALIZATIONS: Mapping[str, Lowering] = {
 
 
 def lower_quantized(module: ModuleOp, lowerings: Mapping[str, Lowering]) -> None:
-    infer_types(module)
+    ensure_types(module)
     constants: dict[ir.ConstantOp, None] = {}
     for op in [inner for inner in walk_ops(module) if isinstance(inner, OperatorOp)]:
         lowering = lowerings.get(op.OPERATOR.name)

@@ -178,6 +178,8 @@ class _Maker:
         roots = [self.values[root] for root in replace.roots]
         for leaf in list(self.block.args):
             if leaf in self.constants and leaf.type != UNKNOWN:
+                if not isinstance(leaf.type, TensorType) or min(leaf.type.get_shape(), default=0) < 0:
+                    return None
                 made = self.constant(cast("TensorType[Any]", leaf.type), self.constants[leaf])
                 Rewriter.insert_op(made, _start(self.block))
                 leaf.replace_all_uses_with(made.result)

@@ -45,6 +45,11 @@ PASSES: tuple[Entry, ...] = (
     Entry("cse", "passes.common.cse:CommonSubexpressionElimination", "merge ops that compute the same"),
     Entry("dce", "passes.common.dce:DeadCodeElimination", "erase what nothing observable depends on"),
     Entry("apply-rules", "passes.rules.apply_rules:ApplyRules", "rewrite by declared rules"),
+    Entry(
+        "convert-rules-to-pdl",
+        "passes.rules.convert_rules_to_pdl:ConvertRulesToPDL",
+        "rules as patterns of MLIR's PDL dialect",
+    ),
     # Relay.
     Entry("fast-math", "relay/fast_math.mir", "exp, tanh, erf and softmax by their fast approximations"),
     Entry("div-to-mul", "relay/div_to_mul.mir", "division by a constant to multiplication by its inverse"),

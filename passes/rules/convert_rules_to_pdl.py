@@ -26,7 +26,7 @@ from ...support.diagnostics import MirError
 from .library import load_rules, select_rules
 from .pdl_pattern import Choice, PatternWriter, refuse
 
-_MOST_CHOICES = 1024
+_MOST_CHOICES = 256
 _MOST_BENEFIT = 2**15 - 1
 
 

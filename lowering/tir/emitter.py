@@ -220,8 +220,16 @@ class Emitter:
     def zero_over_zero(self, divisor: SSAValue, remainder: SSAValue) -> SSAValue:
         """a - (a // b) * b, as 0 where b is 0: it would be a, for a // 0 = 0."""
         owner = divisor.owner
-        if isinstance(owner, arith.ConstantOp) and isinstance(owner.value, IntegerAttr) and owner.value.value.data:
-            return remainder
+        if isinstance(owner, Operation) and owner.name == "vector.broadcast":
+            owner = owner.operands[0].owner
+        if isinstance(owner, arith.ConstantOp):
+            match owner.value:
+                case IntegerAttr() as number if number.value.data:
+                    return remainder
+                case DenseIntOrFPElementsAttr() as lanes if all(lanes.get_values()):
+                    return remainder
+                case _:
+                    pass
         zero = self.number(0, divisor.type)
         return self.select(self.compare("eq", divisor, zero), zero, remainder)
 

@@ -11,7 +11,7 @@ from mirstack.parser import parse_mir, print_mir
 from mirstack.support.diagnostics import MirError
 from mirstack.support.verify import find_errors
 from reference import Case, cases, corpus_dir
-from relay_pipelines import PIPELINES, Pipeline, mark_known
+from relay_pipelines import PIPELINES, Pipeline
 from relay_reference import pass_cases, pass_id
 from xdsl.dialects.builtin import ModuleOp
 
@@ -71,12 +71,12 @@ def problems(names: list[str], pipeline: Pipeline) -> str:
     return "\n".join(found)
 
 
-@pytest.mark.parametrize("pipeline", mark_known(PIPELINES), ids=lambda pipeline: pipeline.text)
+@pytest.mark.parametrize("pipeline", PIPELINES, ids=lambda pipeline: pipeline.text)
 def test_pass(pipeline: Pipeline) -> None:
     assert not (found := problems(sorted(CASES)[::SAMPLE], pipeline)), found
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("pipeline", mark_known(PIPELINES), ids=lambda pipeline: pipeline.text)
+@pytest.mark.parametrize("pipeline", PIPELINES, ids=lambda pipeline: pipeline.text)
 def test_pass_on_all(pipeline: Pipeline) -> None:
     assert not (found := problems(sorted(CASES), pipeline)), found

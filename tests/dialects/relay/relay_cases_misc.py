@@ -28,6 +28,17 @@ case(
     ),
     lambda a, storage, offset, shape: np.frombuffer(bytes(range(8, 20)), np.float32),
 )
+case(
+    "memory.alloc_tensor",
+    use(
+        st.just(np.arange(64, dtype=np.uint8)),
+        st.just(np.array(8, np.int64)),
+        st.just(np.array([], np.int64)),
+        assert_shape=st.just(()),
+        dtype="float32",
+    ),
+    lambda a, storage, offset, shape: np.frombuffer(bytes(range(8, 12)), np.float32).reshape(()),
+)
 case("annotation.bitpack_start annotation.bitpack_end", use(array(dtypes=ALL)), lambda a, x: x)
 case("annotation.cast_hint", use(array(), dtype="float16"), lambda a, x: x)
 case(

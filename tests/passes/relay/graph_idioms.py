@@ -164,6 +164,18 @@ def _quantized(b: Builder, x: Known) -> None:
     b.use("qnn.quantize", {"out_dtype": "int8"}, b.use("reshape", {"newshape": (-1,)}, y), scale, zero)
 
 
+def memory(b: Builder) -> None:
+    """A tensor in memory of its own, which is given back once the tensor has been read."""
+    shape = b.rng.choice(((3,), (2, 4), ()))
+    size = b.constant(np.array(64, np.int64))
+    dims = b.constant(np.array(shape, np.int64))
+    storage = b.bare("memory.alloc_storage", {}, size, dims, size)
+    offset = b.constant(np.array(b.rng.choice((0, 8)), np.int64))
+    tensor = b.bare("memory.alloc_tensor", {"assert_shape": shape, "dtype": "float32"}, storage, offset, dims)
+    b.use(b.rng.choice(("exp", "negative", "copy")), {}, tensor)
+    b.bare("memory.kill", {}, tensor)
+
+
 IDIOMS: tuple[Callable[[Builder, Known], None], ...] = (
     _arithmetic, _arithmetic, _casts, _shapes, _layouts, _square, _functions, _convolutions, _pooling, _dense_layers,
     _products, _atrous, _quantized,

@@ -17,7 +17,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from graph_idioms import IDIOMS
+from graph_idioms import IDIOMS, memory
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from mirstack.dialects.array import ArrayValueAttr
@@ -25,10 +25,11 @@ from mirstack.dialects.relay import ir
 from mirstack.dialects.relay.infer import infer_types
 from mirstack.dialects.relay.infer.result import infer_result
 from mirstack.dialects.relay.interpreter import interpret
-from mirstack.dialects.relay.operator import Operator, OpPattern, all_operators, operator_class
+from mirstack.dialects.relay.operator import Operator, OperatorOp, OpPattern, all_operators, operator_class
 from mirstack.dialects.relay.types import FuncType
 from mirstack.support.diagnostics import MirError
 from mirstack.support.verify import find_errors
+from mirstack.support.walk import walk_ops
 from relay_cases import CASES, flat, load_cases
 from relay_typing import type_of
 from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerAttr, ModuleOp, TensorType, TupleType, i64
@@ -36,9 +37,6 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 USES = 12
 """How many samples are drawn of an operator, to choose its uses from."""
-
-NOT_VALUES = ("memory.",)
-"""How the names of operators begin whose results are no tensors, or memory that nothing has written."""
 
 FAVOURITES = (
     "add", "subtract", "multiply", "divide", "cast", "reshape", "transpose", "expand_dims", "squeeze", "concatenate",
@@ -107,8 +105,8 @@ def _plain(argument: Any) -> Any:
 
 @cache
 def deck() -> tuple[str, ...]:
-    """Every operator whose results are tensors, in a mixed order."""
-    names = [name for name in sorted(all_operators()) if not name.startswith(NOT_VALUES)]
+    """Every operator, in a mixed order."""
+    names = sorted(all_operators())
     random.Random(0).shuffle(names)
     return tuple(names)
 
@@ -146,7 +144,6 @@ class Builder:
     inputs: list[np.ndarray] = field(default_factory=list)
     scope: list[Known] = field(default_factory=list)
     functions: list[ir.FuncOp] = field(default_factory=list)
-    used: set[str] = field(default_factory=set)
     done: list[tuple[Operation, tuple[Any, ...]]] = field(default_factory=list)
     main: Block = field(default_factory=Block)
     names: int = 0
@@ -174,7 +171,8 @@ class Builder:
         infer_types(module)
         errors = find_errors(module)
         assert not errors, (self.seed, errors[0])
-        return Graph(self.seed, module, self.inputs, frozenset(self.used))
+        operators = frozenset(op.OPERATOR.name for op in walk_ops(module) if isinstance(op, OperatorOp))
+        return Graph(self.seed, module, self.inputs, operators)
 
     def outputs(self) -> SSAValue:
         """One to four values, the last one among them."""
@@ -204,10 +202,11 @@ class Builder:
 
     def operator(self, name: str) -> None:
         """A use of an operator; its arguments are earlier results where that is fit."""
+        if name.startswith("memory."):
+            return memory(self)
         operator = all_operators()[name]
         attrs, arguments = self.rng.choice(uses_of(name))
         drawn = compute(operator, attrs, arguments)
-        self.used.add(name)
         if self.rng.random() < 0.85 and not name.startswith(("vision.", "random.")):
             operands = [self.joined(a, lambda x: self.replaced(operator, x)) for a in arguments]
             op = self.try_operator(operator, attrs, operands, finite=is_finite(drawn))
@@ -323,15 +322,19 @@ class Builder:
         return self.use("reshape", {"newshape": shape}, known) if len(shape) > 1 else known
 
     def use(self, name: str, attrs: dict[str, Any], *operands: Known) -> Known:
-        operator = all_operators()[name]
-        self.used.add(name)
-        op = operator_class(operator)([o.ssa for o in operands], attrs)
-        self.block.add_op(op)
-        infer_result(op)
-        known = Known(op.result, compute(operator, attrs, [o.value for o in operands]))
+        known = self.bare(name, attrs, *operands)
+        assert isinstance(op := known.ssa.owner, Operation)
         self.done.append((op, tuple(o.value for o in operands)))
         self.scope.append(known)
         return known
+
+    def bare(self, name: str, attrs: dict[str, Any], *operands: Known) -> Known:
+        """The use of an operator whose result nothing else is to use."""
+        operator = all_operators()[name]
+        op = operator_class(operator)([o.ssa for o in operands], attrs)
+        self.block.add_op(op)
+        infer_result(op)
+        return Known(op.result, compute(operator, attrs, [o.value for o in operands]))
 
     def twin(self) -> None:
         """An operator that was used before once more, on the same arguments or with other weights beside the first one."""

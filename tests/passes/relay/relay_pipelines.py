@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
+from pathlib import Path
 
 from meaning import Rounding
 from mirstack.driver.pipeline import read_pipeline
@@ -11,12 +11,13 @@ from mirstack.passes.registry import PASSES, pass_factories
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
-NEEDS_MORE = {"merge-composite": "has patterns only from Python or a file of rules"}
-"""Passes that are tested elsewhere, with the reason."""
+RELAY = [entry.name for entry in PASSES if entry.where.startswith(("passes.relay.", "relay/"))]
 
-RELAY = [
-    entry.name for entry in PASSES if re.match(r"passes\.relay\.|relay/", entry.where) and entry.name not in NEEDS_MORE
-]
+OTHERS = ("cse", "dce", "static-memory-plan")
+"""Passes on any dialect, and one that only reports."""
+
+COMPOSITES = Path(__file__).with_name("composites.mir")
+"""Patterns for `merge-composite`."""
 
 ROUNDED = Rounding()
 """Sums in another order, and formulas that are equal to each other in the reals."""
@@ -47,6 +48,7 @@ OPTIONS: dict[str, tuple[str, ...]] = {
     "fold-constant": ("", "{fold-qnn=true}"),
     "fuse-ops": ("", "{fuse-opt-level=0}", "{fuse-opt-level=1}", "{max-depth=3}"),
     "infer-type": ("", "{fresh=true}"),
+    "merge-composite": (f'{{file="{COMPOSITES}"}}',),
     "split-args": ("{max-function-args=3}",),
     "to-mixed-precision": ("{keep-orig-output-dtype=true}",),
 }
@@ -65,6 +67,10 @@ class Pipeline:
     text: str
     rounding: Rounding | None
 
+    def __str__(self) -> str:
+        """As `text`, without folders."""
+        return self.text.replace(f"{COMPOSITES.parent}/", "")
+
     @property
     def name(self) -> str:
         """The name of the pass, of one that stands alone."""
@@ -76,6 +82,10 @@ class Pipeline:
 
 
 PIPELINES = [
-    *(Pipeline(name + options, ROUNDINGS.get(name)) for name in RELAY for options in OPTIONS.get(name, ("",))),
+    *(
+        Pipeline(name + options, ROUNDINGS.get(name))
+        for name in (*RELAY, *OTHERS)
+        for options in OPTIONS.get(name, ("",))
+    ),
     Pipeline("fuse-ops,defuse-ops", None),
 ]

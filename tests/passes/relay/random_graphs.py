@@ -323,7 +323,8 @@ class Builder:
 
     def use(self, name: str, attrs: dict[str, Any], *operands: Known) -> Known:
         known = self.bare(name, attrs, *operands)
-        assert isinstance(op := known.ssa.owner, Operation)
+        op = known.ssa.owner
+        assert isinstance(op, Operation)
         self.done.append((op, tuple(o.value for o in operands)))
         self.scope.append(known)
         return known

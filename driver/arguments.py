@@ -127,7 +127,7 @@ def _add_passes(parser: argparse.ArgumentParser) -> None:
         type=_names,
         default=(),
         metavar="PASS,…",
-        help="tell what these passes do, op by op with the source line, to standard error (fold-constant)",
+        help="tell what these passes do, op by op with the source line and, of rules, the rule, to standard error",
     )
     parser.add_argument(
         "--explain",

@@ -20,7 +20,7 @@ from xdsl.utils.exceptions import ShrinkException
 from xdsl.xdsl_opt_main import xDSLOptMain
 
 from ..passes.instruments import Instrument, Timing, VerifyEach
-from ..passes.pass_info import EXPLAINED, TRACED, explanation
+from ..passes.pass_info import EXPLAINED, explanation
 from ..passes.registry import list_passes, pass_factories
 from ..support.deep import in_deep_stack
 from ..support.diagnostics import Diagnostic, MirError, Sources, render_all
@@ -266,19 +266,24 @@ class MirOptMain(xDSLOptMain):
                 print(stats_table(stats), file=sys.stderr)
 
     def _check_topics(self) -> None:
-        """Refuses `--trace` and `--explain` of passes that tell nothing, or that `-p` does not run."""
-        names = [module_pass.name for module_pass in self.passes]
-        for option, topics, known in (
-            ("--trace", self.args.trace, TRACED),
-            ("--explain", self.args.explain, EXPLAINED),
-        ):
+        """Refuses `--trace` and `--explain` of what is no pass, tells nothing, or is not run by `-p`."""
+        running = dict.fromkeys(module_pass.name for module_pass in self.passes)
+        known = self.available_passes
+        for topic in self.args.trace:
+            if topic not in known:
+                raise UsageError(
+                    f"--trace: there is no pass '{topic}'{did_you_mean(topic, known)}"
+                    f" (those that run are {', '.join(running) or 'none'}; --list-passes names all)"
+                )
+        for topic in self.args.explain:
+            if topic not in EXPLAINED:
+                raise UsageError(
+                    f"--explain: no pass '{topic}' tells what it leaves alone{did_you_mean(topic, EXPLAINED)}"
+                    f" (known are {', '.join(EXPLAINED)})"
+                )
+        for option, topics in (("--trace", self.args.trace), ("--explain", self.args.explain)):
             for topic in topics:
-                if topic not in known:
-                    raise UsageError(
-                        f"{option}: no pass '{topic}' tells what it does{did_you_mean(topic, known)}"
-                        f" (known are {', '.join(known)})"
-                    )
-                if topic not in names:
+                if topic not in running:
                     raise UsageError(f"{option} {topic}: the pass is not among those that run (-p {topic})")
 
     def _write_file(self, text: str) -> None:

@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import DiagnosticException, ShrinkException
 
+from ..passes.changes import telling_changes
 from ..passes.instruments import Instrument, run_watched
 from ..passes.pass_info import pass_info
 from ..support.diagnostics import Diagnostic, MirError
@@ -43,7 +44,8 @@ def run_passes(
 
 def _apply(module_pass: ModulePass, context: Context, module: ModuleOp) -> None:
     try:
-        module_pass.apply(context, module)
+        with telling_changes(module_pass, module):
+            module_pass.apply(context, module)
     except (MirError, ShrinkException, MemoryError):
         raise
     except DiagnosticException as error:

@@ -91,9 +91,6 @@ def pass_info(name: str, label: str = "") -> PassInfo:
     return PassInfo(_LEVELS.get(name, 0), camel_case(name), required, label or name)
 
 
-TRACED: tuple[str, ...] = ("fold-constant",)
-"""Passes that tell what they do to whoever listens (`support.trace`), under their name."""
-
 EXPLAINED: tuple[str, ...] = ("fuse-ops",)
 """Passes that tell what they did not do and why, under `explanation(name)`."""
 

@@ -14,8 +14,10 @@ from typing import Any, cast, overload
 from xdsl.context import Context
 from xdsl.passes import ModulePass as XdslPass
 
+from ...passes.changes import telling_changes
 from ...passes.instruments import Instrument
-from ...passes.pass_info import EXPLAINED, TRACED, PassInfo, camel_case, explanation
+from ...passes.pass_info import EXPLAINED, PassInfo, camel_case, explanation
+from ...passes.registry import PASSES
 from ...passes.relay.infer_type import ensure_types
 from ...support.deep import in_deep_stack
 from ...support.diagnostics import Diagnostic, MirError
@@ -59,8 +61,8 @@ class PassContext:
                 near = get_close_matches(key, list(CONFIG), n=1)
                 hint = f"; did you mean '{near[0]}'?" if near else ""
                 raise MirError(Diagnostic(f"a pass context has no setting '{key}'{hint}"))
-        self._traced = _topics(self.config.get("mirstack.trace", ()), TRACED)
-        self._explained = _topics(self.config.get("mirstack.explain", ()), EXPLAINED)
+        self._traced = _topics("mirstack.trace", self.config.get("mirstack.trace", ()), _registered())
+        self._explained = _topics("mirstack.explain", self.config.get("mirstack.explain", ()), EXPLAINED)
         self._tokens: list[Token[PassContext | None]] = []
 
     @staticmethod
@@ -122,12 +124,20 @@ def _names(what: str, names: Iterable[str] | None) -> frozenset[str]:
     return frozenset(camel_case(name) if name[:1].islower() and "." not in name else name for name in given)
 
 
-def _topics(names: Iterable[str], known: Sequence[str]) -> list[str]:
+def _registered() -> list[str]:
+    return [entry.name for entry in PASSES]
+
+
+def _topics(setting: str, names: Iterable[str], known: Sequence[str]) -> list[str]:
+    """The names of `-p` of passes called so or as in TVM. Raises MirError for one that is not known."""
     by_name = {**{name: name for name in known}, **{camel_case(name): name for name in known}}
     given = [names] if isinstance(names, str) else list(names)
     for name in given:
         if name not in by_name:
-            raise MirError(Diagnostic(f"no pass '{name}' tells what it does; those that do are {', '.join(known)}"))
+            near = get_close_matches(name, by_name, n=1)
+            hint = f"; did you mean '{near[0]}'?" if near else ""
+            message = f"{setting}: there is no pass '{name}' to tell something{hint}"
+            raise MirError(Diagnostic(message).with_note(f"it names some of {', '.join(map(camel_case, known))}"))
     return [by_name[name] for name in given]
 
 
@@ -198,7 +208,8 @@ class NamedPass(Pass):
         def work() -> None:
             if self.info.name != "InferType":
                 ensure_types(op)
-            module_pass.apply(Context(), op)
+            with telling_changes(module_pass, op):
+                module_pass.apply(Context(), op)
 
         with no_collection(), listening(context.topics(), to_stderr):
             in_deep_stack(work)
@@ -232,7 +243,7 @@ class FunctionPass(Pass):
 
     def transform(self, mod: IRModule, context: PassContext, *, owned: bool) -> IRModule:
         changed: dict[str, Function] = {}
-        for variable, function in mod.functions.items():
+        for variable, function in mod.relay_functions.items():
             if int(function.attrs.get("SkipOptimization", 0)):
                 continue
             new = self.pass_func(function, mod, context)

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 from functools import cache
+from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, UnregisteredOp
@@ -15,7 +16,9 @@ from xdsl.traits import Commutative, IsolatedFromAbove, IsTerminator, SymbolOpIn
 
 from ...support.dominance import GRAPH_REGION_OPS, dominator_tree
 from ...support.locations import fuse_locations
+from ...support.trace import Tracer, tracer
 from ...support.walk import post_order
+from ..changes import op_name
 from .effects import Effect, Effects
 
 
@@ -30,9 +33,10 @@ class CommonSubexpressionElimination(ModulePass):
     """
 
     name = "cse"
+    tells: ClassVar[bool] = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        merge_equal_ops(op)
+        merge_equal_ops(op, trace=tracer(self.name))
 
 
 class Equality:
@@ -51,9 +55,9 @@ class Equality:
         return len(op.operands) == 2 and _is_commutative(type(op))
 
 
-def merge_equal_ops(root: Operation, equality: Equality | None = None) -> None:
-    """Applies the pass inside `root`, which is kept itself."""
-    _Merger(root, equality or Equality()).run(root)
+def merge_equal_ops(root: Operation, equality: Equality | None = None, trace: Tracer | None = None) -> None:
+    """Applies the pass inside `root`, which is kept itself; `trace` is told which op gives way to which."""
+    _Merger(root, equality or Equality(), trace).run(root)
 
 
 # What makes two ops equal, as far as a hash table is concerned; regions are compared on top.
@@ -97,9 +101,10 @@ class _Resume:
 
 
 class _Merger:
-    def __init__(self, root: Operation, equality: Equality):
+    def __init__(self, root: Operation, equality: Equality, trace: Tracer | None):
         self.effects = Effects(root)
         self.equality = equality
+        self.trace = trace
         self.known: dict[Key, _Candidate] = {}
         self.replacement: dict[SSAValue, SSAValue] = {}
         self.erased: list[Operation] = []
@@ -183,6 +188,8 @@ class _Merger:
                 if new.name_hint is None:
                     new.name_hint = old.name_hint
             known.merged.append(op)
+            if self.trace is not None:
+                self.trace(op, f"{op_name(op)} gives way to an equal one", ("which is here", known.op))
             self.erased.append(op)
 
     def _key(self, op: Operation, epoch: int) -> Key:
@@ -205,6 +212,8 @@ class _Merger:
         # What was unused where it was met may have been put in the place of what comes later: ask only now.
         for candidate in reversed(self.candidates):
             if _is_unused(candidate.op):
+                if self.trace is not None and candidate.op.parent is not None:
+                    self.trace(candidate.op, f"{op_name(candidate.op)} goes: nothing uses what it gives")
                 _erase(candidate.op)
 
 

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, OpResult
 from xdsl.passes import ModulePass
-from xdsl.traits import IsTerminator
+from xdsl.traits import ConstantLike, IsTerminator
 
 from ...support.dominance import reverse_post_order
+from ...support.trace import Tracer, tracer
 from ...support.walk import walk_ops
+from ..changes import op_name
 from .effects import Effects
 
 
@@ -25,17 +28,26 @@ class DeadCodeElimination(ModulePass):
     """
 
     name = "dce"
+    tells: ClassVar[bool] = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        erase_dead_ops(op)
+        erase_dead_ops(op, trace=tracer(self.name))
 
 
-def erase_dead_ops(root: Operation, effects: Callable[[Operation], Effects] = Effects) -> None:
-    """Applies the pass inside `root`, which is kept itself. `effects` finds what the ops inside do besides giving results."""
+def erase_dead_ops(
+    root: Operation, effects: Callable[[Operation], Effects] = Effects, trace: Tracer | None = None
+) -> None:
+    """Applies the pass inside `root`, which is kept itself. `effects` finds what the ops inside do besides giving results,
+    `trace` is told what goes."""
     _erase_unreachable_blocks(root)
     live = _live_ops(root, effects(root))
     # Users come behind what they use, so that from the back an op is erased when its uses are gone.
-    for op in reversed(_outermost_dead(root, live)):
+    dead = _outermost_dead(root, live)
+    if trace is not None:
+        for op in dead:
+            if not op.has_trait(ConstantLike):
+                trace(op, f"{op_name(op)} goes: nothing needs what it gives")
+    for op in reversed(dead):
         op.detach()
         op.erase(safe_erase=False)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -12,6 +13,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...dialects.relay.operator import OperatorOp
+from ...support.trace import Tracer, tracer
 from . import fold_scale_axis as fold
 from .attributes import open_ops
 from .building import Maker
@@ -31,14 +33,16 @@ class BackwardFoldScaleAxis(ModulePass):
     """
 
     name = "backward-fold-scale-axis"
+    tells: ClassVar[bool] = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         ensure_types(op)
-        _Backward().run(list(open_ops(op)))
+        _Backward(tracer(self.name)).run(list(open_ops(op)))
 
 
 class _Backward:
-    def __init__(self) -> None:
+    def __init__(self, trace: Tracer | None) -> None:
+        self.trace = trace
         self.messages: dict[SSAValue, Message] = {}
         """What scale of a value can be folded into what computes it."""
 
@@ -132,6 +136,7 @@ class _Backward:
         layer = fold.output_layer(op)
         if layer is not None:
             args[1] = fold.scale_weight(make, op, scale, layer.weight_axes)
+            fold.tell_folded(self.trace, multiply, op)
         elif op.OPERATOR.name == "nn.bias_add":
             args[1] = make("multiply", args[1], fold.own(make, scale))
         elif op.OPERATOR.name in fold.SUMS and len(carriers) == 1:

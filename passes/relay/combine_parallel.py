@@ -16,7 +16,9 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.traits import is_side_effect_free
 
 from ...dialects.relay.operator import OperatorOp, OpPattern
+from ...support.trace import Tracer
 from ...support.walk import walk_ops
+from ..changes import op_name
 from .building import Maker, shape_of
 
 Branch: TypeAlias = list[OperatorOp]
@@ -30,6 +32,7 @@ class Combiner(ABC):
     def __init__(self) -> None:
         self.axes: dict[OperatorOp, int] = {}
         """The axis along which branches are joined, of each operator's result."""
+        self.trace: Tracer | None = None
 
     @abstractmethod
     def key(self, op: OperatorOp) -> Hashable | None:
@@ -56,8 +59,9 @@ class Combiner(ABC):
     def parts(self, make: Maker, value: SSAValue, ends: Sequence[OperatorOp]) -> Iterator[SSAValue]:
         """What each branch's last operator gave, of the combined value."""
 
-    def combine(self, root: Operation, min_num_branches: int) -> None:
+    def combine(self, root: Operation, min_num_branches: int, trace: Tracer | None) -> None:
         """Combines within every block inside `root`. Every value must be typed."""
+        self.trace = trace
         for op in [root, *walk_ops(root)]:
             for region in op.regions:
                 for block in region.blocks:
@@ -96,6 +100,10 @@ class Combiner(ABC):
             op.detach()
             Rewriter.insert_op(op, InsertPoint.before(first))
             order[op] = order[first]
+        if self.trace is not None:
+            behind = "".join(f", {op_name(op)}" for op in branches[0][1:depth])
+            notes = [("with the one here", head) for head in heads[1:]]
+            self.trace(heads[0], f"{len(heads)} branches become one: {self.operator}{behind}", *notes)
         make = Maker(first, heads)
         value = self.combined(make, heads)
         for level in range(1, depth):

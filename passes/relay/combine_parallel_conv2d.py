@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -11,6 +12,7 @@ from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
 from ...dialects.relay.operator import OperatorOp
+from ...support.trace import tracer
 from .building import Maker, dtype_of, shape_of
 from .combine_parallel import Combiner, slices
 from .infer_type import ensure_types
@@ -21,12 +23,13 @@ class CombineParallelConv2D(ModulePass):
     """Combine at least min-num-branches convolutions of one input, and what follows them alike."""
 
     name = "combine-parallel-conv2d"
+    tells: ClassVar[bool] = True
 
     min_num_branches: int = 3
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         ensure_types(op)
-        _Conv2D().combine(op, self.min_num_branches)
+        _Conv2D().combine(op, self.min_num_branches, tracer(self.name))
 
 
 class _Conv2D(Combiner):

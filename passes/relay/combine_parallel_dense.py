@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -11,6 +12,7 @@ from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
 from ...dialects.relay.operator import OperatorOp
+from ...support.trace import tracer
 from .building import Maker, dtype_of, shape_of
 from .combine_parallel import Combiner, slices
 from .infer_type import ensure_types
@@ -24,13 +26,14 @@ class CombineParallelDense(ModulePass):
     """
 
     name = "combine-parallel-dense"
+    tells: ClassVar[bool] = True
 
     min_num_branches: int = 3
     to_batch: bool = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         ensure_types(op)
-        (_ToBatch() if self.to_batch else _ToDense()).combine(op, self.min_num_branches)
+        (_ToBatch() if self.to_batch else _ToDense()).combine(op, self.min_num_branches, tracer(self.name))
 
 
 class _ToDense(Combiner):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -15,6 +16,8 @@ from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 
 from ...dialects.relay import ir
+from ...dialects.relay.text import local_text
+from ...support.trace import Tracer, tracer
 from ...support.walk import walk_ops
 from ..common.dce import erase_dead_ops
 from .purity import CallEffects
@@ -26,6 +29,7 @@ class DeadCodeElimination(ModulePass):
     """Erase what nothing observable depends on, in Relay functions."""
 
     name = "dead-code-elimination"
+    tells: ClassVar[bool] = True
 
     inline_once: bool = False
     """Also take the `let` from what is used once, outside of local functions (which may run more than once)."""
@@ -33,12 +37,13 @@ class DeadCodeElimination(ModulePass):
     """Erase calls whatever the functions that they reach do."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        erase_dead_ops(op, lambda root: CallEffects(root, ignore_impurity=self.ignore_impurity))
+        trace = tracer(self.name)
+        erase_dead_ops(op, lambda root: CallEffects(root, ignore_impurity=self.ignore_impurity), trace)
         if self.inline_once:
-            inline_single_uses(op)
+            inline_single_uses(op, trace)
 
 
-def inline_single_uses(module: ModuleOp) -> None:
+def inline_single_uses(module: ModuleOp, trace: Tracer | None = None) -> None:
     """Erases each `let` whose variable is used once, by the function that binds it."""
     home: dict[Block | None, Operation] = {}
     lets: list[ir.LetOp] = []
@@ -47,7 +52,11 @@ def inline_single_uses(module: ModuleOp) -> None:
         home |= {block: function for region in op.regions for block in region.blocks}
         if isinstance(op, ir.LetOp) and not binds_recursion(op):
             lets.append(op)
-    erase_lets(module, [let for let in lets if _is_used_once(let, home)])
+    single = [let for let in lets if _is_used_once(let, home)]
+    if trace is not None:
+        for let in single:
+            trace(let, f"{local_text(let.var_name.data)} is used once: its let goes")
+    erase_lets(module, single)
 
 
 def _is_used_once(let: ir.LetOp, home: Mapping[Block | None, Operation]) -> bool:

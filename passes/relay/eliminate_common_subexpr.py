@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
+from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -20,7 +21,9 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from ...dialects.relay import ir
 from ...dialects.relay.operator import OperatorOp
 from ...support.locations import fuse_locations
+from ...support.trace import Tracer, tracer
 from ...support.walk import walk_ops
+from ..changes import op_name
 from ..common.cse import Equality, merge_equal_ops, shallow_key
 from .rewriting import inner_first, place_leaves, replace
 
@@ -30,20 +33,22 @@ class EliminateCommonSubexpr(ModulePass):
     """Merge operators with equal attributes and the same arguments."""
 
     name = "eliminate-common-subexpr"
+    tells: ClassVar[bool] = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        trace = tracer(self.name)
         for inner in inner_first(op):
             if isinstance(inner, ir.IfOp | ir.MatchOp):
-                _hoist_common(inner)
+                _hoist_common(inner, trace)
         scalars = [inner for inner in walk_ops(op) if isinstance(inner, ir.ConstantOp)]
-        merge_equal_ops(op, _TvmEquality())
+        merge_equal_ops(op, _TvmEquality(), trace)
         for scalar in scalars:
             if scalar.result.first_use is None:
                 scalar.detach()
                 scalar.erase()
 
 
-def _hoist_common(branching: ir.IfOp | ir.MatchOp) -> None:
+def _hoist_common(branching: ir.IfOp | ir.MatchOp, trace: Tracer | None) -> None:
     """Moves what every branch computes to before them, so that what follows can take it from there, too."""
     blocks = [region.block for region in branching.regions]
     inside = set(blocks)
@@ -52,6 +57,9 @@ def _hoist_common(branching: ir.IfOp | ir.MatchOp) -> None:
     common = [key for key in found[0] if all(key in others for others in found[1:])]
     for key in common:
         kept, *others = [ops[key] for ops in found]
+        if trace is not None:
+            notes = [("as here", op) for op in others]
+            trace(kept, f"{op_name(kept)} is computed in every branch: it moves in front of them", *notes)
         for operand in kept.operands:
             if isinstance(operand.owner, ir.ConstantOp) and operand.owner.parent in inside:
                 copy = operand.owner.clone()

@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
-from typing import Any, TypeAlias, TypeGuard, cast
+from typing import Any, ClassVar, TypeAlias, TypeGuard, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,6 +51,7 @@ class FoldConstant(ModulePass):
     """Compute what depends on constants alone."""
 
     name = "fold-constant"
+    tells: ClassVar[bool] = True
 
     fold_qnn: bool = False
     """Also fold quantized operators."""

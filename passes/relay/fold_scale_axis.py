@@ -19,6 +19,8 @@ from xdsl.ir import SSAValue
 from ...dialects.relay import ir
 from ...dialects.relay.operator import OperatorOp
 from ...dialects.relay.operators.layout import Layout, parse_layout
+from ...support.trace import Tracer
+from ..changes import op_name
 from .building import Maker, dtype_of
 from .rewriting import replace as replace_by
 
@@ -198,6 +200,12 @@ def leave_out(multiply: OperatorOp, value: SSAValue) -> None:
         if isinstance(scale.owner, ir.ConstantOp) and scale.first_use is None:
             scale.owner.detach()
             scale.owner.erase()
+
+
+def tell_folded(trace: Tracer | None, multiply: OperatorOp, layer: OperatorOp) -> None:
+    """Tells that a layer's weight takes the scale of a multiplication."""
+    if trace is not None:
+        trace(multiply, f"the scale goes into the weight of {op_name(layer)}", ("which is here", layer))
 
 
 def scale_weight(make: Maker, layer: OperatorOp, scale: SSAValue, axes: Sequence[int]) -> SSAValue:

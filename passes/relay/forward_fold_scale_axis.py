@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -11,6 +12,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from ...dialects.relay.operator import OperatorOp
+from ...support.trace import Tracer, tracer
 from . import fold_scale_axis as fold
 from .attributes import open_ops
 from .building import Maker
@@ -29,10 +31,11 @@ class ForwardFoldScaleAxis(ModulePass):
     """
 
     name = "forward-fold-scale-axis"
+    tells: ClassVar[bool] = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         ensure_types(op)
-        _Forward().run(list(open_ops(op)))
+        _Forward(tracer(self.name)).run(list(open_ops(op)))
 
 
 @dataclass(frozen=True)
@@ -46,7 +49,8 @@ class _Scaled:
 
 
 class _Forward:
-    def __init__(self) -> None:
+    def __init__(self, trace: Tracer | None) -> None:
+        self.trace = trace
         self.messages: dict[SSAValue, Message | None] = {}
         """What the users of a value can fold; None where one of them cannot."""
         self.scaled: dict[SSAValue, _Scaled] = {}
@@ -108,6 +112,7 @@ class _Forward:
         layer = fold.input_layer(op)
         if layer is not None:
             args[1] = fold.scale_weight(make, op, scaled.scale, layer.weight_axes)
+            fold.tell_folded(self.trace, scaled.by, op)
         else:
             self.scaled[op.result] = _Scaled(op.result, scaled.scale, scaled.axes, scaled.by)
             if op.OPERATOR.name in fold.SUMS:

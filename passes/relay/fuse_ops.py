@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerAttr, ModuleOp, TensorType, TupleType
@@ -22,7 +23,7 @@ from ...dialects.relay.operator import OperatorOp, OpPattern, is_operator
 from ...dialects.relay.types import FuncType
 from ...support.trace import Tracer, tracer
 from ..pass_info import explanation
-from .fusion_rules import Refusal, Rule, tell
+from .fusion_rules import Refusal, Rule, name_of, tell
 from .infer_type import ensure_types
 from .post_dominators import PostDominatorTree
 from .rewriting import replace
@@ -39,6 +40,7 @@ class FuseOps(ModulePass):
     """Group operators into Primitive functions, one kernel each."""
 
     name = "fuse-ops"
+    tells: ClassVar[bool] = True
 
     fuse_opt_level: int = 2
     """0: every operator alone; 1 and 2: fuse, through tuples too."""
@@ -46,12 +48,12 @@ class FuseOps(ModulePass):
     """The most operators that one function may hold."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        trace = tracer(explanation(self.name))
+        trace, refusals = tracer(self.name), tracer(explanation(self.name))
         ensure_types(op)
         for function in op.ops:
             if isinstance(function, FuncOp):
                 for block in _blocks(function.body):
-                    _fuse_block(block, self.fuse_opt_level, self.max_depth, trace)
+                    _fuse_block(block, self.fuse_opt_level, self.max_depth, trace, refusals)
 
 
 def is_kernel(function: FnOp) -> bool:
@@ -327,14 +329,14 @@ def _after_broadcast(kind: OpPattern, is_sink: bool) -> bool:
     return kind <= OpPattern.INJECTIVE
 
 
-def _fuse_block(block: Block, opt_level: int, max_depth: int, trace: Tracer | None) -> None:
+def _fuse_block(block: Block, opt_level: int, max_depth: int, trace: Tracer | None, refusals: Tracer | None) -> None:
     graph = _Graph(block)
     partition = _Partition(graph, max_depth)
-    if trace is not None:
+    if refusals is not None:
         partition.refusals = {}
     partition.run(opt_level)
-    if trace is not None:
-        partition.explain(trace, opt_level)
+    if refusals is not None:
+        partition.explain(refusals, opt_level)
     members: dict[_Group, list[Operation]] = {}
     for number, op in enumerate(graph.ops):
         if isinstance(op, OperatorOp) and is_operator(op, "annotation.stop_fusion"):
@@ -344,7 +346,18 @@ def _fuse_block(block: Block, opt_level: int, max_depth: int, trace: Tracer | No
             members.setdefault(partition.groups[number].root(), []).append(op)
     for ops in members.values():
         if isinstance(ops[-1], OperatorOp) or (len(ops) > 1 and any(isinstance(op, OperatorOp) for op in ops)):
+            if trace is not None:
+                _tell_kernel(trace, ops)
             outline(ops)
+
+
+def _tell_kernel(trace: Tracer, ops: list[Operation]) -> None:
+    first, *others = [op for op in ops if not isinstance(op, ConstantOp)]
+    if not others:
+        trace(first, f"{name_of(first)} is a kernel of its own")
+    else:
+        names = ", ".join(map(name_of, (first, *others)))
+        trace(first, f"one kernel: {names}", *((f"with {name_of(op)} here", op) for op in others))
 
 
 def outline(ops: list[Operation]) -> CallOp:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -20,7 +21,9 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from ...dialects.relay import ir
 from ...dialects.relay.types import FuncType
 from ...support.diagnostics import error_at
+from ...support.trace import Tracer, tracer
 from ...support.walk import walk_ops
+from ..changes import op_name
 from .attributes import has_flag, is_primitive
 from .call_graph import called_by, components
 from .generics import substitute_types, type_arguments
@@ -36,12 +39,13 @@ class Inline(ModulePass):
     """Put the bodies of functions marked Inline=1 in the place of their calls."""
 
     name = "inline"
+    tells: ClassVar[bool] = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         ensure_types(op)
         functions = functions_of(op)
         marked = {name for name, function in functions.items() if has_flag(function, "Inline")}
-        inliner = _Inliner(functions)
+        inliner = _Inliner(functions, tracer(self.name))
         order = list(components(functions))
         for component in order:
             # Callees come first, so that what is copied has nothing left to be inlined.
@@ -51,20 +55,23 @@ class Inline(ModulePass):
             for name in component.names:
                 if name not in inliner.moved:
                     inliner.run(functions[name])
-        self._drop(op, set(inliner.functions) - {"main"})
+        self._drop(op, set(inliner.functions) - {"main"}, inliner.trace)
 
-    def _drop(self, module: ModuleOp, names: set[str]) -> None:
+    def _drop(self, module: ModuleOp, names: set[str], trace: Tracer | None) -> None:
         for function in functions_of(module).values():
             if function.sym_name.data not in names:
                 names.difference_update(called_by(function))
         for name, function in functions_of(module).items():
             if name in names:
+                if trace is not None:
+                    trace(function, f"{op_name(function)} goes: nothing names it any more")
                 function.detach()
                 function.erase()
 
 
 class _Inliner:
-    def __init__(self, functions: Mapping[str, ir.FuncOp]):
+    def __init__(self, functions: Mapping[str, ir.FuncOp], trace: Tracer | None):
+        self.trace = trace
         self.functions: dict[str, ir.FuncOp] = {}
         self.moved: set[str] = set()
         """Functions with one call and no other use: their bodies go there, and are gone through there."""
@@ -92,6 +99,8 @@ class _Inliner:
             callee = self.functions.get(_referred(op))
             if callee is None or callee is function:
                 continue
+            if self.trace is not None:
+                self.trace(op, f"{op_name(callee)} is inlined", ("its definition", callee))
             if isinstance(op, ir.GlobalRefOp):
                 self._count(op, callee)
                 replace(op, _local_copy(callee, op, op.result.type).result)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from time import perf_counter
+from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, StringAttr
@@ -22,6 +23,8 @@ from ...dialects.relay.operator import OperatorOp
 from ...dialects.rule import RewriteOp
 from ...support.diagnostics import error_at
 from ...support.locations import fuse_locations
+from ...support.trace import tracer
+from ..changes import tell_rewrite
 from ..rules.library import load_rules, select_rules
 from ..rules.program import Match, Program, compile_rule
 from ..rules.stats import RuleStats, current_stats
@@ -42,6 +45,7 @@ class MergeComposite(ModulePass):
     """
 
     name = "merge-composite"
+    tells: ClassVar[bool] = True
     file: str | None = None
     set: str | None = None
 
@@ -54,6 +58,7 @@ class MergeComposite(ModulePass):
         for each in reversed(list(open_ops(op))):
             by_name.setdefault(each.name, []).append(each)
         merged = set[Operation]()
+        trace = tracer(self.name)
         for pattern in patterns:
             started = perf_counter()
             stats = RuleStats()
@@ -63,6 +68,9 @@ class MergeComposite(ModulePass):
                     match = pattern.match(root)
                     if match is not None:
                         stats.hits += 1
+                        if trace is not None:
+                            note = "the pattern", pattern.rule.location
+                            tell_rewrite(trace, f"@{pattern.name}: ", [*match.matched, root], "one function", note)
                         merged.update(_merge(pattern.name, match))
             stats.seconds = perf_counter() - started
             counted = current_stats()

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import AnyFloat, ModuleOp, TensorType, TupleType
@@ -25,8 +26,10 @@ from ...dialects.relay.types import FuncType, tuple_of
 from ...dialects.tir.types import type_to_dtype
 from ...support.deep import in_deep_stack
 from ...support.diagnostics import error_at, warn_at
+from ...support.trace import Tracer, tracer
 from ...support.walk import walk_ops
 from ...support.words import counted
+from ..changes import op_name
 from .mixed_precision import Category, category_of, result_attribute
 from .rewriting import returned
 
@@ -38,6 +41,7 @@ class ToMixedPrecision(ModulePass):
     """Compute in a narrow floating-point type where that is fast and safe."""
 
     name = "to-mixed-precision"
+    tells: ClassVar[bool] = True
 
     mixed_precision_type: str = "float16"
     """float16 or bfloat16."""
@@ -58,7 +62,7 @@ class ToMixedPrecision(ModulePass):
         infer_types(op)
         missing = [inner for inner in walk_ops(op) if self._is_missing(inner)]
         self._report(missing)
-        rewriter = _Rewriter(op, self.mixed_precision_type, self.keep_orig_output_dtype)
+        rewriter = _Rewriter(op, self.mixed_precision_type, self.keep_orig_output_dtype, tracer(self.name))
         in_deep_stack(rewriter.run)
 
     def _is_missing(self, op: Operation) -> bool:
@@ -79,8 +83,18 @@ class ToMixedPrecision(ModulePass):
             warn_at(op, message, "it follows its arguments; missing-op-mode=2 says nothing")
 
 
+_REASONS = {
+    (Category.ALWAYS, True): "it is among those that gain most",
+    (Category.NEVER, False): "it loses digits or overflows in a narrow type",
+    (Category.FOLLOW, True): "its arguments have that type, or can have it at no cost",
+    (Category.FOLLOW, False): "an argument is not of the narrow type",
+}
+"""Why an operator of a category runs in the narrow type or does not."""
+
+
 class _Rewriter:
-    def __init__(self, module: ModuleOp, dtype: str, keep_results: bool):
+    def __init__(self, module: ModuleOp, dtype: str, keep_results: bool, trace: Tracer | None):
+        self.trace = trace
         self.module, self.dtype, self.keep_results = module, dtype, keep_results
         self.casts: dict[tuple[SSAValue, str], SSAValue] = {}
         self.types: dict[SSAValue, Attribute] = {}
@@ -146,7 +160,7 @@ class _Rewriter:
     def operator(self, op: OperatorOp) -> None:
         if op.OPERATOR.name == "cast":
             return  # It takes any dtype and gives its own; casts before it would grow in number with each run.
-        category = category_of(op, self.dtype) or Category.FOLLOW
+        own = category = category_of(op, self.dtype) or Category.FOLLOW
         if category is Category.FOLLOW:
             category = Category.ALWAYS if all(map(self.can_follow, op.args)) else Category.NEVER
         narrow = category is Category.ALWAYS
@@ -160,6 +174,8 @@ class _Rewriter:
             if isinstance(value.owner, ir.TupleOp) and value.first_use is None:
                 value.owner.detach()
                 value.owner.erase()
+        if self.trace is not None and own is not Category.KEEP:
+            self.trace(op, f"{op_name(op)} runs in {wanted}: {_REASONS[own, narrow]}")
         before = op.result.type
         name = result_attribute(op) if narrow and _float_dtype(before) else None
         if name is not None:

@@ -263,7 +263,16 @@ def test_trace_and_explain(mir_opt, tmp_path: Path):
     assert ran.code == 0
     assert f"{file}:2:8: remark: fold-constant: add(1.0, 2.0) is 3.0\n  %0 = add(1f, 2f);\n" in ran.err
     assert mir_opt(file, "-p", "fuse-ops", "--explain", "fuse-ops").err == ""
-    assert "--trace: no pass 'fold' tells what it does" in mir_opt(file, "-p", "fuse-ops", "--trace", "fold").err
+    ran = mir_opt(file, "-p", "simplify-expr,fuse-ops", "--trace", "fuse-ops")
+    assert f"{file}:2:8: remark: fuse-ops: one kernel: add, add, sum\n  %0 = add(1f, 2f);\n" in ran.err
+    ran = mir_opt(file, "-p", "fuse-ops,cse", "--trace", "fuse-op")
+    assert ran.code == 2
+    assert ran.err.rstrip() == (
+        "mir-opt: error: --trace: there is no pass 'fuse-op'; did you mean 'fuse-ops'?"
+        " (those that run are fuse-ops, cse; --list-passes names all)"
+    )
+    ran = mir_opt(file, "-p", "cse", "--explain", "cse")
+    assert "--explain: no pass 'cse' tells what it leaves alone (known are fuse-ops)" in ran.err
     ran = mir_opt(file, "-p", "infer-type", "--explain", "fuse-ops")
     assert ran.code == 2
     assert "--explain fuse-ops: the pass is not among those that run (-p fuse-ops)" in ran.err

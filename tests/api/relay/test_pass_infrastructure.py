@@ -111,8 +111,13 @@ def test_settings() -> None:
     assert str(transform.FuseOps(fuse_opt_level=-1)(program())).count("Primitive=1") == 1
     with pytest.raises(MirError, match=r"no setting 'relay.FuseOps.depth'; did you mean 'relay.FuseOps.max_depth'"):
         transform.PassContext(config={"relay.FuseOps.depth": 1})
-    with pytest.raises(MirError, match="no pass 'Fold' tells what it does; those that do are fold-constant"):
-        transform.PassContext(config={"mirstack.trace": ["Fold"]})
+    with pytest.raises(
+        MirError, match="trace: there is no pass 'FuseOp' to tell something; did you mean 'FuseOps'"
+    ) as error:
+        transform.PassContext(config={"mirstack.trace": ["FuseOp"]})
+    assert "it names some of CommonSubexpressionElimination, DeadOpElimination, ApplyRules" in str(error.value)
+    with pytest.raises(MirError, match=r"mirstack\.explain: there is no pass 'cse' to tell something"):
+        transform.PassContext(config={"mirstack.explain": "cse"})
     with pytest.raises(TypeError, match="disabled_pass holds names of passes, not 1"):
         transform.PassContext(disabled_pass=[1])  # type: ignore[list-item]
     assert "mirstack.trace" in transform.PassContext.list_configs()
@@ -256,6 +261,9 @@ def test_trace(capsys: pytest.CaptureFixture[str]) -> None:
     assert f"{__file__}:" in told and "remark: fold-constant: add(1.0, 2.0) is 3.0" in told
     transform.FoldConstant()(program())
     assert capsys.readouterr().err == ""
+    with transform.PassContext(config={"mirstack.trace": "to-a-normal-form"}):
+        transform.ToANormalForm()(program())
+    assert "remark: to-a-normal-form: new: 5 let" in capsys.readouterr().err
 
 
 def test_explain(capsys: pytest.CaptureFixture[str]) -> None:

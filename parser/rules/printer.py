@@ -100,23 +100,58 @@ class _Printer:
                 yield self.expression(op.condition, 0)
             elif isinstance(op, rule.ComputeOp | _MADE) and op.result in self.names:
                 name = self.names.pop(op.result)
-                text = self.expression(op.result, 0) if isinstance(op, rule.ComputeOp) else self.made(op.result)
+                text = self.expression(op.result, 0) if isinstance(op, rule.ComputeOp) else self.made(op.result)[0]
                 self.names[op.result] = name
                 yield f"{'$' if isinstance(op, rule.ComputeOp) else '%'}{name} = {text}"
 
     # Patterns and replacements.
 
-    def value(self, value: SSAValue) -> str:
+    def value(self, value: SSAValue, outer: int = 0) -> str:
+        """A pattern or a replacement, in parentheses where it binds less tightly than `outer`."""
         name = self.names.get(value)
         if isinstance(value.owner, rule.AnyOp):
             return "_" if name is None else f"%{name}..." if value.type == rule.RUN else f"%{name}"
         if name is not None and (value in self.shown or isinstance(value.owner, _MADE)):
             return f"%{name}"
         self.shown.add(value)
-        text = self.made(value)
-        return text if name is None else f"%{name} = {text}"
+        text, own = self.made(value)
+        if name is not None:
+            text, own = f"%{name} = {text}", 0
+        return f"({text})" if own < outer else text
 
-    def made(self, value: SSAValue) -> str:
+    def made(self, value: SSAValue) -> tuple[str, int]:
+        """The text of an op of a side, and how tightly it binds."""
+        op = value.owner
+        if isinstance(op, rule.SelectOp):
+            a, b = self.value(op.on_true, 1), self.value(op.on_false)
+            return f"{a} if {self.expression(op.condition, 1)} else {b}", 0
+        if isinstance(op, rule.MatchOp | rule.BuildOp):
+            infix = self.infix(op)
+            if infix is not None:
+                return infix
+        text = self.primary(value)
+        return text, 7 if text.startswith("-") else 9
+
+    def infix(self, op: rule.MatchOp | rule.BuildOp) -> tuple[str, int] | None:
+        """An op as the operator that the text has for it, where that is all there is to say."""
+        if isinstance(op, rule.MatchOp):
+            names = [name.data for name in op.names.data]
+            plain = len(names) == 1 and op.op_name_capture is None and op.rest_name is None
+        else:
+            names = [] if op.callee is None else [op.callee.data]
+            plain = len(names) == 1 and op.rest is None
+        function = self.level.operator(names[0]) if plain and not op.attr_names.data else None
+        if function is None or any(arg.type == rule.RUN for arg in op.args):
+            return None
+        own = _LEVELS[function]
+        if function == "not_":
+            return f"not {self.value(op.args[0], own)}", own
+        sign = _SIGNS.get(function, function.rstrip("_"))
+        # Comparisons do not chain.
+        left = self.value(op.args[0], own + 1 if own == 4 else own)
+        return f"{left} {sign} {self.value(op.args[1], own + 1)}", own
+
+    def primary(self, value: SSAValue) -> str:
         op = value.owner
         match op:
             case rule.LiteralOp():
@@ -143,15 +178,8 @@ class _Printer:
                 return f"const({self.expression(op.value, 0)}{dtype})"
             case rule.FoldOp():
                 return f"fold({self.value(op.value)})"
-            case rule.SelectOp():
-                a, b = (self.alternative(value) for value in (op.on_true, op.on_false))
-                return f"{a} if {self.expression(op.condition, 1)} else {b}"
             case _:
                 return "_"
-
-    def alternative(self, value: SSAValue) -> str:
-        nested = isinstance(value.owner, rule.SelectOp) and value not in self.names
-        return f"({self.value(value)})" if nested else self.value(value)
 
     def call(self, name: str, args: Sequence[SSAValue], op: rule.MatchOp | rule.BuildOp, rest: str | None) -> str:
         if name == "relay.tuple":
@@ -160,8 +188,7 @@ class _Printer:
         if name == "relay.tuple_get_item":
             index = op.attrs[0].owner
             if isinstance(index, rule.DataOp):
-                inner = self.value(args[0])
-                return f"{f'({inner})' if ' = ' in inner else inner}.{from_attribute(index.value)}"
+                return f"{self.value(args[0], 8)}.{from_attribute(index.value)}"
         return f"{self.spelled(name)}({self.arguments(args, op, rest)})"
 
     def spelled(self, name: str) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass
+from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -10,6 +12,8 @@ from xdsl.passes import ModulePass
 
 from ...dialects.rule import RewriteOp, RulesetOp
 from ...support.diagnostics import error_at
+from ...support.trace import tracer
+from ..changes import comparing
 from .library import load_rules, select_rules
 from .rewriter import RuleIndex, apply_rules
 
@@ -23,6 +27,7 @@ class ApplyRules(ModulePass):
     """
 
     name = "apply-rules"
+    tells: ClassVar[bool] = True
     file: str | None = None
     set: str | None = None
     mode: str = "fixpoint"
@@ -31,6 +36,7 @@ class ApplyRules(ModulePass):
         """Raises MirError for what is wrong in the rules, and as `apply_rules` does."""
         if self.mode not in ("fixpoint", "once", "saturate"):
             raise error_at(None, f"apply-rules: there is no mode '{self.mode}'", "it is fixpoint, once or saturate")
+        trace = tracer(self.name)
         rules = RuleIndex.of(select_rules(op if self.file is None else load_rules(self.file), self.set))
         if any("relay" in name for name in rules.by_root):
             from ..relay.infer_type import ensure_types
@@ -40,10 +46,11 @@ class ApplyRules(ModulePass):
             from ...dialects.relay import FuncOp
             from .saturate import saturate
 
-            for item in list(op.ops):
-                if isinstance(item, FuncOp):
-                    saturate(item, [program.rule for program in rules.programs])
+            with nullcontext() if trace is None else comparing(trace, op):
+                for item in list(op.ops):
+                    if isinstance(item, FuncOp):
+                        saturate(item, [each.rule for each in rules.rules])
             return
         for item in list(op.ops):
             if not isinstance(item, RewriteOp | RulesetOp):
-                apply_rules(item, rules, once=self.mode == "once")
+                apply_rules(item, rules, once=self.mode == "once", trace=trace)

@@ -1,18 +1,14 @@
-"""Rule files: those of the user, and those that ship with the passes."""
+"""Rule files."""
 
 from __future__ import annotations
 
-from functools import cache
 from pathlib import Path
 
 from xdsl.dialects.builtin import ModuleOp
 
 from ...dialects.rule import RewriteOp, rewrites_of
-from ...support.diagnostics import MirError, Sources, error_at
+from ...support.diagnostics import Sources, error_at
 from ...support.verify import verify
-from .rewriter import RuleIndex
-
-_PASSES = Path(__file__).parent.parent
 
 
 def load_rules(path: str | Path) -> ModuleOp:
@@ -36,12 +32,3 @@ def select_rules(module: ModuleOp, name: str | None = None) -> list[RewriteOp]:
     if not found:
         raise error_at(None, "there are no rules to apply", "a rule is: rewrite @name { lhs => rhs where condition }")
     return found
-
-
-@cache
-def shipped_rules(file: str, name: str | None = None) -> RuleIndex:
-    """The rules of a file beside the passes, such as "relay/simplify_expr.mir"; those of one set if it is named."""
-    try:
-        return RuleIndex.of(select_rules(load_rules(_PASSES / file), name))
-    except MirError as error:
-        raise RuntimeError(f"the rule file {file} that ships with mirstack is damaged") from error

@@ -23,9 +23,6 @@ from . import steps
 from .steps import Classes, Reader, Slots, Step
 from .values import evaluate, plain, same_attr, same_value, truth
 
-CONSTANT = "<constant>"
-"""Stands for every op that is a constant."""
-
 
 @dataclass(frozen=True)
 class Match:
@@ -38,15 +35,11 @@ class Match:
 
 @dataclass(frozen=True)
 class Program:
-    """A rule as it runs. `root_names` are the ops at which a match may begin; `depth` is the pattern's height."""
+    """A rule as it runs. `root_names` are the ops at which a match may begin."""
 
     rule: ir.RewriteOp
     name: str
-    benefit: int
     root_names: tuple[str, ...]
-    operand_names: tuple[frozenset[str], ...]
-    """For each operand of the first root that must be an op, which ops it may be; CONSTANT for any constant."""
-    depth: int
     first: Step
     size: int
     roots: tuple[int, ...]
@@ -124,10 +117,7 @@ class _Compiler:
         return Program(
             self.rule,
             self.rule.sym_name.data,
-            self.rule.benefit.value.data,
             tuple(name.data for name in first.names.data),
-            tuple(_operand_names(arg) for arg in first.args if not isinstance(arg.owner, ir.AnyOp)),
-            max(_depth(root) for root in roots),
             run,
             self.size,
             root_slots,
@@ -371,18 +361,9 @@ def _owner_name(value: SSAValue) -> str:
     return value.owner.name if isinstance(value.owner, Operation) else "relay.param"
 
 
-def _operand_names(value: SSAValue) -> frozenset[str]:
-    return frozenset([CONSTANT]) if isinstance(value.owner, ir.LiteralOp) else _names(value)
-
-
 def _names(value: SSAValue) -> frozenset[str]:
     assert isinstance(value.owner, ir.MatchOp)
     return frozenset(name.data for name in value.owner.names.data)
-
-
-def _depth(value: SSAValue) -> int:
-    owner = value.owner
-    return 1 + max((_depth(arg) for arg in owner.args), default=0) if isinstance(owner, ir.MatchOp) else 0
 
 
 def _path_to_bound(root: SSAValue, bound: set[SSAValue]) -> list[SSAValue] | None:

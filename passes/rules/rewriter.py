@@ -19,45 +19,46 @@ from ...dialects.rule import RewriteOp
 from ...dialects.rule.functions import NoMatch
 from ...support.diagnostics import Diagnostic, MirError
 from ...support.locations import fuse_locations
+from ...support.trace import Tracer
 from ...support.walk import walk_ops
-from .program import CONSTANT, Match, Program, compile_rule
+from ..changes import op_names, tell_rewrite, value_name
+from .head import CONSTANT, Candidate
+from .program import Match, Program
 from .stats import RuleStats, current_stats
 
 
 @dataclass(frozen=True)
 class RuleIndex:
-    """Compiled rules by the name of the op with which they begin, in the order in which they are tried.
+    """Rules by the name of the op with which they begin, in the order in which they are tried.
 
     Of many rules with the same root, those come into question whose operands can be the ops that they are; this is
-    worked out once for each set of operands that occurs.
+    worked out once for each set of operands that occurs. Only what comes into question is compiled.
     """
 
-    programs: tuple[Program, ...]
-    by_root: dict[str, tuple[Program, ...]] = field(init=False)
+    rules: tuple[Candidate, ...]
+    by_root: dict[str, tuple[Candidate, ...]] = field(init=False)
     depth: int = field(init=False)
     known: dict[tuple[str, frozenset[str]], tuple[Program, ...]] = field(init=False)
 
     @staticmethod
     def of(rules: Iterable[RewriteOp]) -> RuleIndex:
-        """Compiles verified rules."""
-        return RuleIndex(tuple(compile_rule(rule) for rule in rules))
+        """Takes verified rules."""
+        return RuleIndex(tuple(map(Candidate.of, rules)))
 
     def __post_init__(self) -> None:
-        found: dict[str, list[Program]] = {}
-        for program in self.programs:
-            for name in program.root_names:
-                found.setdefault(name, []).append(program)
+        found: dict[str, list[Candidate]] = {}
+        for rule in self.rules:
+            for name in rule.head.root_names:
+                found.setdefault(name, []).append(rule)
         # Sorting is stable: of equal benefit, the rule that was written first.
-        ordered = {name: tuple(sorted(some, key=lambda p: -p.benefit)) for name, some in found.items()}
+        ordered = {name: tuple(sorted(some, key=lambda rule: -rule.head.benefit)) for name, some in found.items()}
         object.__setattr__(self, "by_root", ordered)
-        object.__setattr__(self, "depth", max((program.depth for program in self.programs), default=0))
+        object.__setattr__(self, "depth", max((rule.head.depth for rule in self.rules), default=0))
         object.__setattr__(self, "known", {})
 
     def candidates(self, op: Operation) -> tuple[Program, ...]:
         """The rules that may match at an op, by its name and the ops that its operands are, in order."""
-        programs = self.by_root.get(op.name, ())
-        if len(programs) < 2:
-            return programs
+        rules = self.by_root.get(op.name, ())
         operands: set[str] = set()
         for operand in op.operands:
             owner = operand.owner
@@ -69,43 +70,50 @@ class RuleIndex:
         found = self.known.get(key)
         if found is None:
             found = tuple(
-                program
-                for program in programs
-                if not any(names.isdisjoint(operands) for names in program.operand_names)
+                rule.program
+                for rule in rules
+                if not any(names.isdisjoint(operands) for names in rule.head.operand_names)
             )
             self.known[key] = found
         return found
 
 
-def apply_rules(root: Operation, rules: RuleIndex, *, once: bool = False) -> bool:
+def apply_rules(root: Operation, rules: RuleIndex, *, once: bool = False, trace: Tracer | None = None) -> bool:
     """Rewrites everything inside `root`, in place; whether anything changed.
 
     Every value must be typed. With `once`, what a rule made is not rewritten again. Linear in the size of the program
-    plus the number of rewrites. Inside of `stats.counting`, tries, hits and times are counted.
+    plus the number of rewrites. Inside of `stats.counting`, tries, hits and times are counted; `trace` is told of each hit.
 
     Raises:
         MirError: where a replacement does not fit or has another type than what it replaces, a condition cannot be
             computed, or the rules go on for ever.
     """
-    driver = _Driver(root, rules, once, current_stats())
+    driver = _Driver(root, rules, once, current_stats(), trace)
     driver.run()
     return driver.changed
 
 
 def apply_at(op: Operation, program: Program) -> bool:
     """Applies one rule once, with its first root at `op`; whether it applied. Raises MirError as `apply_rules` does."""
-    driver = _Driver(op, RuleIndex((program,)), True, current_stats())
+    driver = _Driver(op, RuleIndex((Candidate.of(program.rule),)), True, current_stats())
     driver.longest = 1
     return driver.attempt(program, op)
 
 
 class _Driver:
-    def __init__(self, root: Operation, rules: RuleIndex, once: bool, stats: dict[str, RuleStats] | None):
-        self.root, self.rules, self.once, self.stats = root, rules, once, stats
+    def __init__(
+        self,
+        root: Operation,
+        rules: RuleIndex,
+        once: bool,
+        stats: dict[str, RuleStats] | None,
+        trace: Tracer | None = None,
+    ):
+        self.root, self.rules, self.once, self.stats, self.trace = root, rules, once, stats, trace
         self.changed = False
         if stats is not None:
-            for program in rules.programs:
-                stats.setdefault(program.name, RuleStats())
+            for rule in rules.rules:
+                stats.setdefault(rule.head.name, RuleStats())
         # A stack without repeats: the op on top is next.
         self.pending: dict[Operation, None] = {}
         # How many rewrites in a row led to an op, and by which rules: a chain that grows longer than the program loops.
@@ -170,6 +178,10 @@ class _Driver:
         if anchor is None:
             _discard(made)
             return False
+        if self.trace is not None:
+            new = op_names(made) or ", ".join(map(value_name, values))
+            note = "the rule", program.rule.location
+            tell_rewrite(self.trace, f"@{program.name}: ", [*roots, *match.matched], new, note)
         self.put(program, match, made, anchor)
         for root, value in zip(roots, values, strict=True):
             old = root.results[0]

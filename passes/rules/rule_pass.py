@@ -10,27 +10,28 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from ...dialects.rule import RewriteOp, RulesetOp
-from .library import shipped_rules
+from ...support.trace import tracer
 from .rewriter import apply_rules
+from .shipped import shipped_rules
 
 
 @dataclass(frozen=True)
 class RulePass(ModulePass):
-    """Rewrites Relay by the rules of `file`, or by its set `rules` alone, until none applies."""
+    """Rewrites Relay by the rules of `file` until none applies."""
 
     name = "rule-pass"
+    tells: ClassVar[bool] = True
     file: ClassVar[str]
-    rules: ClassVar[str | None] = None
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Raises MirError where the program's types cannot be inferred."""
         from ..relay.infer_type import ensure_types
 
         ensure_types(op)
-        index = shipped_rules(self.file, self.rules)
+        index = shipped_rules(self.file)
         for item in list(op.ops):
             if not isinstance(item, RewriteOp | RulesetOp):
-                apply_rules(item, index)
+                apply_rules(item, index, trace=tracer(self.name))
 
 
 def rule_pass(name: str, file: str) -> type[RulePass]:

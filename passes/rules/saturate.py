@@ -141,7 +141,7 @@ def saturate(function: FuncOp, rules: Iterable[RewriteOp]) -> bool:
         if value is not op.results[0]:
             graph.union(value, op.results[0])
     by_root: dict[str, list[Program]] = {}
-    for program in sorted(programs, key=lambda p: -p.benefit):
+    for program in sorted(programs, key=lambda p: -p.rule.benefit.value.data):
         for name in program.root_names:
             by_root.setdefault(name, []).append(program)
     made: list[Operation] = []

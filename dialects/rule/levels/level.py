@@ -29,6 +29,10 @@ class Level(Protocol):
         """The op that an infix operator stands for, by the name of its function: `add`, `lt`, `and_`, …"""
         ...
 
+    def operator(self, op_name: str) -> str | None:
+        """The function whose infix operator a rule's text writes for an op; None for an op that is written as a call."""
+        ...
+
     def is_commutative(self, op_name: str) -> bool:
         """Whether the two operands of an op may be exchanged."""
         ...

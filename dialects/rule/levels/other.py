@@ -21,6 +21,7 @@ _INFIX = {
         "ge": "ge", "eq": "eq", "ne": "ne", "and_": "and", "or_": "or", "not_": "not",
     }
 }  # fmt: skip
+_OPERATORS = {f"{level}.{op}": function for level, infix in _INFIX.items() for function, op in infix.items()}
 
 
 @cache
@@ -67,6 +68,9 @@ class OtherLevel:
     def infix(self, function: str) -> str | None:
         name = _INFIX.get(self.name, {}).get(function)
         return None if name is None else f"{self.name}.{name}"
+
+    def operator(self, op_name: str) -> str | None:
+        return _OPERATORS.get(op_name)
 
     def is_commutative(self, op_name: str) -> bool:
         return self.classes[op_name].has_trait(Commutative)

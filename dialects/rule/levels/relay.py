@@ -56,6 +56,9 @@ class RelayLevel:
         name = _INFIX.get(function)
         return None if name is None else f"relay.{name}"
 
+    def operator(self, op_name: str) -> str | None:
+        return None  # As in Relay's own text.
+
     @cache  # noqa: B019 (there is one object of this class)
     def is_commutative(self, op_name: str) -> bool:
         operator = get_operator(op_name.removeprefix("relay."))

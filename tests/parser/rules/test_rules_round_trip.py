@@ -127,3 +127,30 @@ def test_round_trip(text: str):
     mlir = Parser(CONTEXT, str(module)).parse_module()
     assert mlir.is_structurally_equivalent(module)
     assert print_mir(mlir) == printed
+
+
+@cache
+def tir_sides(depth: int, leaves: tuple[str, ...]) -> st.SearchStrategy[str]:
+    """TIR expressions in parentheses throughout."""
+    leaf = st.sampled_from(leaves)
+    if not depth:
+        return leaf
+    inner = tir_sides(depth - 1, leaves)
+    infix = st.sampled_from(["+", "-", "*", "/", "%", "<", "<=", ">", ">=", "==", "!=", "and", "or"])
+    return st.one_of(
+        leaf,
+        st.builds("({} {} {})".format, inner, infix, inner),
+        st.builds("(not {})".format, inner),
+        st.builds("floordiv({}, {})".format, inner, inner),
+    )
+
+
+@given(tir_sides(4, ("%x", "%y", "2", "-1", "_")), tir_sides(4, ("%x", "%z", "-3", "(%x if 1 < 2 else %z)")))
+@settings(max_examples=150, deadline=None)
+def test_operators_of_tir_keep_their_grouping(lhs: str, rhs: str):
+    module = parse_mir(f"rewrite @r for tir {{ (%x + %z) * {lhs} => {rhs} }}", "rule.mir")
+    printed = print_mir(module)
+    again = parse_mir(printed, "again.mir")
+    assert again.is_structurally_equivalent(module)
+    assert print_mir(again) == printed
+    assert "add(" not in printed and "not_(" not in printed

@@ -15,27 +15,33 @@ if TYPE_CHECKING:
     from .api import nd as nd
     from .api import relay as relay
     from .api import rules as rules
+    from .api import script as script
     from .api import tir as tir
     from .api import transform as transform
+    from .api.build import build
     from .api.compile import Executable, compile, load, parse, preload
     from .api.ir.module import IRModule
+    from .api.nd import cpu
 
 # Modules of `api` that can also be imported as `mirstack.NAME`.
-_MODULES = ("ir", "nd", "relay", "rules", "tir", "transform")
+_MODULES = ("ir", "nd", "relay", "rules", "script", "tir", "transform")
 
 # Where each public name lives: "module" for a module itself, "module:name" for something in it.
 _PUBLIC = {
     **{name: f"api.{name}" for name in _MODULES},
     "Executable": "api.compile:Executable",
     "IRModule": "api.ir.module:IRModule",
+    "build": "api.build:build",
     "compile": "api.compile:compile",
+    "cpu": "api.nd:cpu",
     "load": "api.compile:load",
     "parse": "api.compile:parse",
     "preload": "api.compile:preload",
 }
 
 __all__ = [
-    "Executable", "IRModule", "compile", "ir", "load", "nd", "parse", "preload", "relay", "rules", "tir", "transform",
+    "Executable", "IRModule", "build", "compile", "cpu", "ir", "load", "nd", "parse", "preload", "relay", "rules", "script",
+    "tir", "transform",
 ]  # fmt: skip
 
 

@@ -1,11 +1,31 @@
-"""Arrays under TVM's names: `nd.array(…)` holds a numpy array on the CPU."""
+"""Arrays under TVM's names: `nd.array(…)` holds a numpy array on the CPU, which compiled functions write in place."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray as NumpyArray
+
+from ..dialects.array import numpy_dtype
+
+
+@dataclass(frozen=True)
+class Device:
+    """Where an array is: TVM's name and number of a device. There is the CPU."""
+
+    type: str = "cpu"
+    index: int = 0
+
+    def __repr__(self) -> str:
+        return f"{self.type}({self.index})"
+
+
+def cpu(dev_id: int = 0) -> Device:
+    """The CPU."""
+    return Device("cpu", dev_id)
 
 
 class NDArray:
@@ -26,22 +46,61 @@ class NDArray:
         """The name of the dtype."""
         return self._array.dtype.name
 
+    @property
+    def device(self) -> Device:
+        """Where it is."""
+        return Device()
+
+    @property
+    def storage(self) -> NumpyArray[Any]:
+        """The array itself, as compiled functions take it."""
+        return self._array
+
     def numpy(self) -> NumpyArray[Any]:
         """The array as numpy's."""
         return self._array.copy()
 
     asnumpy = numpy
 
+    def copyfrom(self, source_array: object) -> NDArray:
+        """Takes over the elements of another array. Raises ValueError for one of another shape."""
+        other = as_numpy(source_array)
+        if other.shape != self.shape:
+            raise ValueError(f"an array of shape {self.shape} cannot hold one of shape {other.shape}")
+        self._array[...] = other
+        return self
+
+    def copyto(self, target: NDArray | Device) -> NDArray:
+        """Copies the elements to another array, or to a new one."""
+        return array(self._array) if isinstance(target, Device) else target.copyfrom(self)
+
+    def __getitem__(self, item: Any) -> Any:
+        return self._array[item]
+
+    def __setitem__(self, item: Any, value: Any) -> None:
+        self._array[item] = as_numpy(value)
+
+    def __len__(self) -> int:
+        return len(self._array)
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NumpyArray[Any]:
         return self._array.copy() if dtype is None else self._array.astype(dtype)
+
+    def __str__(self) -> str:
+        return str(self._array)
 
     def __repr__(self) -> str:
         return f"NDArray({self._array!r})"
 
 
-def array(value: object) -> NDArray:
-    """An array of a numpy array, a list or a number."""
-    return NDArray(np.array(value))
+def array(arr: object, device: Device | None = None) -> NDArray:
+    """An array of a numpy array, a list or a number. Raises TypeError for what holds no numbers."""
+    return NDArray(np.ascontiguousarray(as_numpy(arr)))
+
+
+def empty(shape: int | Sequence[int], dtype: str = "float32", device: Device | None = None) -> NDArray:
+    """An array of zeros, to be written to."""
+    return NDArray(np.zeros(shape, numpy_dtype(dtype)))
 
 
 def as_numpy(value: object) -> NumpyArray[Any]:
@@ -50,3 +109,8 @@ def as_numpy(value: object) -> NumpyArray[Any]:
     if result.dtype.kind in "OUSMmc":
         raise TypeError(f"a tensor is of numbers, not of {value!r}")
     return result
+
+
+def storage_of(value: object) -> Any:
+    """What compiled functions take in the place of an argument: of an NDArray its memory, else the value itself."""
+    return cast("Any", value.storage if isinstance(value, NDArray) else value)

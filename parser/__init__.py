@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import ModuleOp
@@ -23,22 +25,36 @@ if TYPE_CHECKING:
 __all__ = ["parse_mir", "print_mir"]
 
 
-def parse_mir(text: str, name: str = "<input>", *, first_line: int = 1, directory: str | None = None) -> ModuleOp:
+def parse_mir(
+    text: str,
+    name: str = "<input>",
+    *,
+    first_line: int = 1,
+    directory: str | None = None,
+    indent: int = 0,
+    captured: Mapping[str, object] | None = None,
+) -> ModuleOp:
     """The module that a `.mir` text describes, its ops in the order of the items.
 
-    `name` is the file in locations, `first_line` the number of the text's first line (a later part of a split file).
-    `directory` is where side files are looked up; None refuses them. Raises MirError with every error found.
+    `name` is the file in locations, `first_line` the number of the text's first line (a later part of a split file), and
+    `indent` how many columns further right it stands there.
+    `directory` is where side files are looked up; None refuses them. `captured` are Python values of names that TVMScript
+    may use without defining them. Raises MirError with every error found.
     """
     sources = Sources(dict(Sources.current().texts))
-    sources.add(name, text, first_line)
+    sources.add(name, textwrap.indent(text, " " * indent), first_line)
     with sources.reading(), no_collection():
-        return in_deep_stack(lambda: _parse(text, name, first_line, directory))
+        return in_deep_stack(lambda: _parse(text, name, first_line, directory, indent, captured or {}))
 
 
-def _parse(text: str, name: str, first_line: int, directory: str | None) -> ModuleOp:
+def _parse(
+    text: str, name: str, first_line: int, directory: str | None, indent: int, captured: Mapping[str, object]
+) -> ModuleOp:
     module = ModuleOp([])
-    context = ParseContext(name, module, directory)
+    context = ParseContext(name, module, directory, captured=captured)
     items = split_items(text, name, first_line, context.report)
+    if indent:
+        items = [replace(item, indent=indent) for item in items]
     by_format: dict[str, list[int]] = {}
     for index, item in enumerate(items):
         by_format.setdefault(item.format, []).append(index)

@@ -21,7 +21,7 @@ when the first item (or op) of the format is met, that keeps to this interface:
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NoReturn, Protocol
 
@@ -40,10 +40,12 @@ class Item:
     text: str
     file: str
     line: int
+    indent: int = 0
+    """How much further right the text stands in its file."""
 
     def location(self, line: int = 1, column: int = 1) -> LocationAttr:
         """The place of line `line` (from 1), column `column` of `text`."""
-        return file_loc(self.file, self.line + line - 1, column)
+        return file_loc(self.file, self.line + line - 1, column + self.indent)
 
 
 @dataclass
@@ -57,6 +59,8 @@ class ParseContext:
     """Where side files are looked up; None forbids them."""
     symbols: dict[str, Operation] = field(default_factory=dict[str, Operation])
     """Top-level ops with a `sym_name` that were parsed so far."""
+    captured: Mapping[str, object] = field(default_factory=dict[str, object])
+    """What names stand for that the text does not define: the variables around a Python function that is read as text."""
     errors: list[Diagnostic] = field(default_factory=list[Diagnostic])
 
     def report(self, error: MirError | Diagnostic) -> None:

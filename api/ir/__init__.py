@@ -12,6 +12,7 @@ _PUBLIC: dict[str, str] = {
     "Node": "node",
     "Span": "node",
     "Op": "op",
+    "PrimFunc": "prim_func",
     "assert_structural_equal": "structural",
     "structural_equal": "structural",
     "structural_hash": "structural",

@@ -8,6 +8,7 @@ from typing import Any
 from xdsl.dialects.builtin import ModuleOp
 
 from ...dialects.relay import ir
+from ...dialects.tir.stmt import PrimFuncOp
 from ...support.deep import in_deep_stack
 from ...support.diagnostics import Diagnostic, MirError
 from ...support.garbage import no_collection
@@ -16,6 +17,7 @@ from ..relay.export import export_function, export_type
 from ..relay.expr import Function, GlobalVar, RelayExpr, as_expr
 from ..relay.restore import Symbols, restore_function, restore_type
 from ..relay.ty import GlobalTypeVar
+from .prim_func import PrimFunc
 
 
 class IRModule:
@@ -26,7 +28,7 @@ class IRModule:
 
     def __init__(
         self,
-        functions: Mapping[Any, Function] | None = None,
+        functions: Mapping[Any, Function | PrimFunc] | None = None,
         type_definitions: Mapping[Any, adt.TypeData] | None = None,
     ):
         self._op = ModuleOp([])
@@ -51,7 +53,7 @@ class IRModule:
     @staticmethod
     def from_expr(
         expr: RelayExpr,
-        functions: Mapping[Any, Function] | None = None,
+        functions: Mapping[Any, Function | PrimFunc] | None = None,
         type_defs: Mapping[Any, adt.TypeData] | None = None,
     ) -> IRModule:
         """A module whose `main` is the function, or a function of the expression's free variables."""
@@ -76,30 +78,34 @@ class IRModule:
 
     # Functions -----------------------------------------------------------------------------------------------------
 
-    def __getitem__(self, var: GlobalVar | GlobalTypeVar | str) -> Function:
-        """The function of that name. Raises MirError where there is none."""
+    def __getitem__(self, var: GlobalVar | GlobalTypeVar | str) -> Any:
+        """The function of that name: a `relay.Function` or a `tir.PrimFunc`. Raises MirError where there is none."""
         name = var if isinstance(var, str) else var.name_hint
+        return self.relay_function(name) if name not in (found := self._prim_func_ops()) else PrimFunc(found[name])
+
+    def relay_function(self, name: str) -> Function:
+        """The Relay function of that name. Raises MirError where there is none."""
         found = self._functions.get(name)
         if found is None:
-            op = self._function_ops().get(name)
+            op = self._relay_ops().get(name)
             if op is None:
                 known = ", ".join(f"@{other}" for other in self._function_ops()) or "none"
-                raise MirError(Diagnostic(f"the module has no Relay function @{name}; it has {known}"))
+                raise MirError(Diagnostic(f"the module has no function @{name}; it has {known}"))
             found = self._functions[name] = restore_function(op, self._symbols)
         return found
 
-    def __setitem__(self, var: GlobalVar | str, func: Function) -> None:
+    def __setitem__(self, var: GlobalVar | str, func: Function | PrimFunc) -> None:
         self.update_func(var, func)
 
     def __contains__(self, var: GlobalVar | str) -> bool:
         return (var if isinstance(var, str) else var.name_hint) in self._function_ops()
 
-    def update_func(self, var: GlobalVar | str, func: Function) -> None:
+    def update_func(self, var: GlobalVar | str, func: Function | PrimFunc) -> None:
         """Puts a function under a name, instead of what was there."""
         name = var if isinstance(var, str) else var.name_hint
         if isinstance(var, GlobalVar):
             self._symbols.functions[name] = var
-        new = export_function(name, func)
+        new = func.in_module(name) if isinstance(func, PrimFunc) else export_function(name, func)
         old = self._function_ops().get(name)
         if old is None:
             self._op.body.block.add_op(new)
@@ -107,9 +113,11 @@ class IRModule:
             self._op.body.block.insert_op_before(new, old)
             old.detach()
             old.erase()
-        self._functions[name] = func
+        self._functions.pop(name, None)
+        if isinstance(func, Function):
+            self._functions[name] = func
 
-    def update(self, other: IRModule | Mapping[Any, Function]) -> None:
+    def update(self, other: IRModule | Mapping[Any, Function | PrimFunc]) -> None:
         """Takes over the functions and data types of another module."""
         if isinstance(other, IRModule):
             for name, data in other._symbols.types.items():
@@ -132,15 +140,26 @@ class IRModule:
         else:
             self._op.body.block.insert_op_before(op, first)
 
-    def _function_ops(self) -> dict[str, ir.FuncOp]:
+    def _function_ops(self) -> dict[str, ir.FuncOp | PrimFuncOp]:
+        return {op.sym_name.data: op for op in self._op.ops if isinstance(op, ir.FuncOp | PrimFuncOp)}
+
+    def _relay_ops(self) -> dict[str, ir.FuncOp]:
         return {op.sym_name.data: op for op in self._op.ops if isinstance(op, ir.FuncOp)}
 
+    def _prim_func_ops(self) -> dict[str, PrimFuncOp]:
+        return {op.sym_name.data: op for op in self._op.ops if isinstance(op, PrimFuncOp)}
+
     @property
-    def functions(self) -> dict[GlobalVar, Function]:
-        """The Relay functions by global variable."""
+    def functions(self) -> dict[GlobalVar, Function | PrimFunc]:
+        """The functions of Relay and TIR by global variable."""
         return {self._symbols.function(name): self[name] for name in self._function_ops()}
 
-    def functions_items(self) -> list[tuple[GlobalVar, Function]]:
+    @property
+    def relay_functions(self) -> dict[GlobalVar, Function]:
+        """The Relay functions by global variable."""
+        return {self._symbols.function(name): self.relay_function(name) for name in self._relay_ops()}
+
+    def functions_items(self) -> list[tuple[GlobalVar, Function | PrimFunc]]:
         """The functions with their names."""
         return list(self.functions.items())
 
@@ -151,7 +170,7 @@ class IRModule:
     def get_global_var(self, name: str) -> GlobalVar:
         """The variable of a function. Raises MirError where there is none of that name."""
         if name not in self._function_ops():
-            raise MirError(Diagnostic(f"the module has no Relay function @{name}"))
+            raise MirError(Diagnostic(f"the module has no function @{name}"))
         return self._symbols.function(name)
 
     # Data types ----------------------------------------------------------------------------------------------------
@@ -188,7 +207,11 @@ class IRModule:
         """The module as text, all its levels."""
         from ...parser import print_mir
 
-        return print_mir(self._op)
+        return print_mir(self._op).rstrip("\n")
+
+    def show(self) -> None:
+        """Prints `script()`."""
+        print(self.script())
 
     def __str__(self) -> str:
         return self._text(header=False, metadata=False)

@@ -19,8 +19,9 @@ from ..relay.graph import parts
 from .module import IRModule
 from .node import Node
 from .op import Op, plain
+from .prim_func import PrimFunc
 
-Comparable: TypeAlias = "Node | IRModule | Sequence[Comparable] | Mapping[str, Comparable] | AttrValue"
+Comparable: TypeAlias = "Node | IRModule | PrimFunc | Sequence[Comparable] | Mapping[str, Comparable] | AttrValue"
 """What can be compared: expressions, types, modules, attributes, lists of them."""
 
 Token: TypeAlias = "tuple[object, ...]"
@@ -56,10 +57,14 @@ def _tokens(value: object, map_free_vars: bool) -> Iterator[Token]:
         case IRModule():
             for variable, function in sorted(value.functions.items(), key=lambda item: item[0].name_hint):
                 yield ("function", variable.name_hint)
-                yield from _Writer(map_free_vars).node(function)
+                yield from _tokens(function, map_free_vars)
             for header, data in sorted(value.type_definitions.items(), key=lambda item: item[0].name_hint):
                 fields = [(c.name_hint, [str(field) for field in c.inputs]) for c in data.constructors]
                 yield ("type", header.name_hint, len(data.type_vars), repr(fields))
+        case PrimFunc():
+            from ...parser.tvmscript.alpha import alpha_text
+
+            yield ("prim_func", alpha_text(value.op))
         case ty.Type():
             yield _Writer(map_free_vars).type(value)
         case Node():

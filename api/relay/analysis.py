@@ -109,7 +109,7 @@ def all_type_vars(expr: RelayExpr | ty.Type, mod: IRModule | None = None) -> lis
 def list_op_freqs(mod: IRModule) -> dict[str, int]:
     """How often each operator is called in a module's functions, by name."""
     counts: Counter[str] = Counter()
-    for function in mod.functions.values():
+    for function in mod.relay_functions.values():
         for node in post_order(function):
             if isinstance(node, Call) and isinstance(node.op, Op):
                 counts[node.op.name] += 1
@@ -119,7 +119,7 @@ def list_op_freqs(mod: IRModule) -> dict[str, int]:
 def list_fake_quantized_op_freqs(mod: IRModule) -> dict[str, int]:
     """How often operators stand between a dequantize and a quantize, by name: those that integers could compute."""
     counts: Counter[str] = Counter()
-    for function in mod.functions.values():
+    for function in mod.relay_functions.values():
         users: dict[Node, bool] = {}
         for node in post_order(function):
             if not isinstance(node, Call) or not isinstance(node.op, Op):
@@ -157,7 +157,7 @@ def well_formed(expr: RelayExpr | IRModule) -> bool:
     """Whether each variable is bound once, around all its uses."""
     from .export import export_function
 
-    functions = expr.functions.values() if isinstance(expr, IRModule) else [expr]
+    functions = expr.relay_functions.values() if isinstance(expr, IRModule) else [expr]
     try:
         for function in functions:
             whole = function if isinstance(function, Function) else Function(free_vars(function), function)

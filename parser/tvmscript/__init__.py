@@ -40,6 +40,10 @@ class TVMScript:
                 context.report(error)
                 trees.append(None)
                 continue
+            if context.captured:
+                from .captured import with_captured
+
+                tree = with_captured(tree, context.captured)
             trees.append(tree)
             reader = FunctionReader(item, context, functions)
             for name, function, module in _functions(tree):

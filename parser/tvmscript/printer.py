@@ -54,10 +54,10 @@ _TAB = "    "
 
 
 class FunctionPrinter(DefinitionPrinter):
-    """Prints one function."""
+    """Prints one function, its values named by `names`."""
 
-    def __init__(self, op: PrimFuncOp, callees: dict[str, str]):
-        super().__init__(Names(), Plan(op.body.block), callees)
+    def __init__(self, op: PrimFuncOp, callees: dict[str, str], names: Names | None = None):
+        super().__init__(names or Names(), Plan(op.body.block), callees)
         self.function = op
         self.lines: list[str] = []
         self.indent = ""

@@ -83,7 +83,7 @@ class Scope(ExprBuilder):
     def place(self, offset: int) -> LocationAttr:
         """The location of an offset in the item's text."""
         line = bisect_right(self._lines, offset) - 1
-        column = offset - self._lines[line] + 1
+        column = offset - self._lines[line] + 1 + self.item.indent
         numbers = self._numbers
         row = line + self.item.line
         if (first := numbers.get(row)) is None:

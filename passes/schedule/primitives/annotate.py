@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import cast
-
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FloatAttr, IntegerAttr, StringAttr, f32
-from xdsl.ir import Attribute, Operation
+from xdsl.dialects.builtin import DictionaryAttr
+from xdsl.ir import Operation
 
 from ....dialects import tir
-from ....dialects.tir.types import I1, I32
+from ....dialects.tir.attribute_values import attribute_of
 from ..errors import describe, refuse
 from ..primitive import primitive
 from ..state import State
@@ -26,7 +24,12 @@ def annotate(state: State, block_or_loop: Operation, ann_key: str, ann_val: obje
         raise refuse(
             target, f"annotate: {describe(target)} has an annotation '{ann_key}' already", "unannotate it first"
         )
-    known[ann_key] = attribute_of(ann_val, target)
+    try:
+        known[ann_key] = attribute_of(ann_val)
+    except TypeError as error:
+        raise refuse(
+            target, f"annotate: {error}", "an annotation is made of numbers, strings, lists and dictionaries"
+        ) from None
     # In the order of their names, as TVM keeps them.
     target.properties["annotations"] = DictionaryAttr(dict(sorted(known.items())))
 
@@ -47,28 +50,3 @@ def _annotated(op: Operation, name: str) -> tir.ForOp | tir.BlockOp:
     if not isinstance(op, tir.ForOp | tir.BlockOp):
         raise refuse(op, f"{name}: {describe(op)} carries no annotations", "give a loop or a block")
     return op
-
-
-def attribute_of(value: object, where: Operation) -> Attribute:  # pyright: ignore[reportReturnType]
-    """A Python value as the attribute that the text's literal becomes."""
-    match value:  # pyright: ignore[reportMatchNotExhaustive]
-        case Attribute():
-            return value
-        case bool():
-            return IntegerAttr(int(value), I1)
-        case int():
-            return IntegerAttr(value, I32)
-        case float():
-            return FloatAttr(value, f32)
-        case str():
-            return StringAttr(value)
-        case list() | tuple():
-            return ArrayAttr([attribute_of(v, where) for v in cast("list[object]", value)])
-        case dict():
-            return DictionaryAttr(
-                {str(k): attribute_of(v, where) for k, v in cast("dict[object, object]", value).items()}
-            )
-        case _:
-            raise refuse(
-                where, f"annotate: {value!r} is no value for an annotation", "use numbers, strings, lists and dicts"
-            )

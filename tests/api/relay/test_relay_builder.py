@@ -188,7 +188,7 @@ def test_variables_out_of_place() -> None:
         mirstack.IRModule.from_expr(relay.Function([x, x], x))
     with pytest.raises(MirError, match="the operator exp is no value"):
         mirstack.IRModule.from_expr(relay.Tuple([relay.op.get("exp")]))
-    with pytest.raises(MirError, match="the module has no Relay function @f; it has @main"):
+    with pytest.raises(MirError, match="the module has no function @f; it has @main"):
         mirstack.IRModule.from_expr(x)["f"]
     with pytest.raises(MirError, match="a dimension is not negative"):
         relay.TensorType((-1,))

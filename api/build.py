@@ -1,0 +1,185 @@
+"""`mirstack.build`: the functions of a module as native code, called by name on arrays that they write in place."""
+
+from __future__ import annotations
+
+import shlex
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..support.diagnostics import Diagnostic, MirError
+from .compile import compile
+from .entry import functions_of
+from .executable import Executable
+from .ir.module import IRModule
+from .ir.prim_func import PrimFunc
+from .nd import Device, storage_of
+
+_NATIVE = ("llvm", "cpu", "c")
+
+
+@dataclass(frozen=True)
+class Target:
+    """What code is made for, as TVM writes it: `llvm`, `llvm -mcpu=haswell`. `cpu` None is this processor."""
+
+    kind: str = "llvm"
+    cpu: str | None = None
+
+    @staticmethod
+    def of(target: str | Target | None) -> Target:
+        """The target that a text names. Raises MirError for one that there is not."""
+        if isinstance(target, Target):
+            return target
+        kind, *options = shlex.split(target or "llvm") or ["llvm"]
+        if kind not in _NATIVE and kind != "interp":
+            raise MirError(
+                Diagnostic(f"there is no target '{kind}'").with_note(
+                    "there are llvm (with -mcpu=NAME), and interp for the interpreters"
+                )
+            )
+        cpu = None
+        for option in options:
+            name, _, value = option.partition("=")
+            if name != "-mcpu":
+                raise MirError(
+                    Diagnostic(f"the target '{kind}' has no option '{name}'").with_note("it takes -mcpu=NAME")
+                )
+            cpu = value
+        return Target(kind, cpu)
+
+
+class Module:
+    """Compiled functions. `module["f"](…)` calls one on arrays (`nd.array`, numpy), `module(…)` the only one, or `main`."""
+
+    def __init__(self, functions: dict[str, PackedFunc], entry: str | None):
+        self._functions = functions
+        self._entry = entry
+
+    @property
+    def entry_func(self) -> PackedFunc:
+        """The function that a call of the module calls. Raises MirError when several could be meant."""
+        if self._entry is None:
+            raise MirError(Diagnostic("the module has several functions and no main").with_note(self._known()))
+        return self._functions[self._entry]
+
+    def __call__(self, *args: Any) -> Any:
+        return self.entry_func(*args)
+
+    def __getitem__(self, name: str) -> PackedFunc:
+        """The function of that name. Raises MirError where there is none."""
+        found = self._functions.get(name)
+        if found is None:
+            raise MirError(Diagnostic(f"the module has no function '{name}'").with_note(self._known()))
+        return found
+
+    get_function = __getitem__
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._functions
+
+    def _known(self) -> str:
+        return f"it has {', '.join(self._functions)}"
+
+    def time_evaluator(
+        self, func_name: str, dev: Device | None = None, number: int = 10, repeat: int = 1, min_repeat_ms: int = 0
+    ) -> Callable[..., BenchmarkResult]:
+        """A function that calls `func_name` on its arguments `number` times, `repeat` times over, and gives the seconds a
+        call took on average in each; `number` grows until the calls take `min_repeat_ms`."""
+        function = self[func_name]
+
+        def evaluate(*args: Any) -> BenchmarkResult:
+            function(*args)
+            results: list[float] = []
+            calls = number
+            while len(results) < repeat:
+                start = time.perf_counter()
+                for _ in range(calls):
+                    function(*args)
+                taken = time.perf_counter() - start
+                if taken * 1e3 < min_repeat_ms:
+                    calls *= 2
+                    continue
+                results.append(taken / calls)
+            return BenchmarkResult(results)
+
+        return evaluate
+
+
+class PackedFunc:
+    """A compiled function. TIR and TE functions write their outputs into the arrays that they are given."""
+
+    def __init__(self, executable: Executable):
+        self.executable = executable
+
+    def __call__(self, *args: Any) -> Any:
+        return self.executable(*map(storage_of, args))
+
+    def __repr__(self) -> str:
+        params = ", ".join(param.name for param in self.executable.params)
+        return f"PackedFunc({self.executable.name}({params}))"
+
+
+@dataclass(frozen=True)
+class BenchmarkResult:
+    """Seconds per call, one for each repetition."""
+
+    results: Sequence[float]
+
+    @property
+    def mean(self) -> float:
+        """The average."""
+        return sum(self.results) / len(self.results)
+
+    @property
+    def median(self) -> float:
+        """The middle one, of two the upper."""
+        return sorted(self.results)[len(self.results) // 2]
+
+    @property
+    def min(self) -> float:
+        """The least."""
+        return min(self.results)
+
+    @property
+    def max(self) -> float:
+        """The greatest."""
+        return max(self.results)
+
+
+def build(
+    inputs: IRModule | PrimFunc,
+    target: str | Target | None = None,
+    *,
+    threads: int | None = None,
+    opt_level: int = 3,
+) -> Module:
+    """Compiles every function of an IRModule, or a PrimFunc.
+
+    Private functions are there only for the others to call. Raises MirError for what cannot be compiled.
+    """
+    chosen = Target.of(target)
+    if isinstance(inputs, PrimFunc):
+        inputs = IRModule({inputs.name: inputs})
+    module = inputs.copy_op()
+    functions = {
+        symbol: PackedFunc(
+            compile(
+                module,
+                "interp" if chosen.kind == "interp" else "cpu",
+                entry=symbol,
+                threads=threads,
+                opt_level=opt_level,
+                cpu=chosen.cpu,
+            )
+        )
+        for symbol, op in functions_of(module).items()
+        if "sym_visibility" not in op.properties
+    }
+    if not functions:
+        raise MirError(Diagnostic("the module has no function to build"))
+    only = next(iter(functions)) if len(functions) == 1 else None
+    return Module(functions, "main" if "main" in functions else only)
+
+
+__all__ = ["BenchmarkResult", "Module", "PackedFunc", "Target", "build"]

@@ -1,0 +1,161 @@
+"""From a decorated Python function or class to IR: its source, the variables around it, and the parser."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import textwrap
+from collections.abc import Callable, Mapping
+from types import FrameType, FunctionType
+from typing import Any, TypeVar, overload
+
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+
+from ...dialects.tir.stmt import PrimFuncOp
+from ...support.deep import in_deep_stack
+from ...support.diagnostics import Diagnostic, MirError, Sources
+from ...support.verify import verify
+from ..ir.module import IRModule
+from ..ir.prim_func import CLASS, CLASS_NAME, PrimFunc
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+@overload
+def prim_func(func: FunctionType, /) -> PrimFunc: ...
+@overload
+def prim_func(*, private: bool = False, check_well_formed: bool = True) -> Callable[[FunctionType], PrimFunc]: ...
+def prim_func(func: FunctionType | None = None, *, private: bool = False, check_well_formed: bool = True) -> Any:
+    """`@T.prim_func`: the function's source as a `tir.PrimFunc`. Inside of a class `@I.ir_module` reads it.
+
+    `private` is what the decorator says in the source. Raises MirError for what is wrong in the text, located in the file.
+    """
+    if func is None:
+        return prim_func
+    if not inspect.isfunction(func):
+        raise TypeError(f"@T.prim_func decorates a function, not {func!r}")
+    if _is_in_class(func):
+        return func
+    text, file, line = _source(func)
+    module = _read(text, file, line, _around(func, inspect.currentframe()))
+    return PrimFunc(_only_function(module, func.__name__))
+
+
+def ir_module(mod: type, /, *, check_well_formed: bool = True) -> IRModule:
+    """`@I.ir_module`: the prim_funcs of a class as an IRModule. Raises MirError for what is wrong in the text."""
+    if not inspect.isclass(mod):
+        raise TypeError(f"@I.ir_module decorates a class, not {mod!r}")
+    text, file, line = _source(mod)
+    captured: dict[str, object] = {}
+    for member in vars(mod).values():
+        if inspect.isfunction(member):
+            captured |= _around(member, inspect.currentframe())
+    return _module(_read(text, file, line, captured))
+
+
+def from_source(program: str, extra_vars: Mapping[str, object] | None = None) -> IRModule | PrimFunc:
+    """A text's module, or its function where it is a single `@T.prim_func` in no class; `extra_vars` are captured variables.
+
+    Raises MirError for what is wrong in the text.
+    """
+    module = _read(textwrap.dedent(program).strip("\n"), "<script>", 1, extra_vars or {})
+    ops = list(module.ops)
+    if len(ops) == 1 and isinstance(ops[0], PrimFuncOp) and CLASS not in ops[0].attributes:
+        return PrimFunc(ops[0])
+    return _module(module)
+
+
+def _module(module: ModuleOp) -> IRModule:
+    for op in module.ops:
+        if isinstance(op, PrimFuncOp):
+            op.attributes[CLASS] = StringAttr(CLASS_NAME)
+    return IRModule.of_op(module)
+
+
+def _read(text: str, file: str, line: int, captured: Mapping[str, object]) -> ModuleOp:
+    from ...dialects.tir.verify import check_module
+    from ...parser import parse_mir
+
+    sources = Sources()
+    sources.add(file, text, line)
+    indent = len(text) - len(text.lstrip(" "))
+
+    def parsed() -> ModuleOp:
+        module = parse_mir(textwrap.dedent(text), file, first_line=line, indent=indent, captured=captured)
+        verify(module)
+        check_module(module)
+        return module
+
+    with sources.reading():
+        return in_deep_stack(parsed)
+
+
+def _only_function(module: ModuleOp, name: str) -> PrimFuncOp:
+    for op in module.ops:
+        if isinstance(op, PrimFuncOp):
+            return op
+    raise MirError(Diagnostic(f"the source of '{name}' holds no prim_func"))
+
+
+def _is_in_class(function: FunctionType) -> bool:
+    """Whether a function is defined directly in a class."""
+    outer, _, _ = function.__qualname__.rpartition(".")
+    return outer != "" and not outer.endswith("<locals>")
+
+
+def _source(what: FunctionType | type) -> tuple[str, str, int]:
+    """(text, file, number of the first line) of a definition with its decorators.
+
+    Raises MirError where there is no file to read it from.
+    """
+    try:
+        file = inspect.getsourcefile(what) or inspect.getfile(what)
+        if isinstance(what, FunctionType):
+            lines, first = inspect.getsourcelines(what)
+        else:
+            lines, first = _class_lines(what)
+    except (OSError, TypeError):
+        raise MirError(
+            Diagnostic(f"the source of '{what.__name__}' cannot be read").with_note(
+                "a script is read from its file: put it in one, or give the text to mirstack.script.from_source"
+            )
+        ) from None
+    return "".join(lines), file, first
+
+
+def _class_lines(cls: type) -> tuple[list[str], int]:
+    """The lines of a class, found by the place of its first function: several classes of a file may have one name."""
+    inside = next((member for member in vars(cls).values() if inspect.isfunction(member)), None)
+    if inside is None:
+        return inspect.getsourcelines(cls)
+    lines, _ = inspect.findsource(inside)
+    place = inside.__code__.co_firstlineno
+    best: ast.ClassDef | None = None
+    for node in ast.walk(ast.parse("".join(lines))):
+        # Of nested classes the innermost comes last.
+        if isinstance(node, ast.ClassDef) and node.lineno <= place <= (node.end_lineno or node.lineno):
+            best = node
+    if best is None:
+        raise OSError
+    first = min([best.lineno, *(decorator.lineno for decorator in best.decorator_list)])
+    return lines[first - 1 : best.end_lineno], first
+
+
+def _around(function: FunctionType, frame: FrameType | None) -> dict[str, object]:
+    """The variables that the function sees: its module's, those of the functions around, and what it closes over."""
+    outer: list[Mapping[str, object]] = []
+    while frame is not None:
+        if frame.f_globals is function.__globals__:
+            outer.append(frame.f_locals)
+        frame = frame.f_back
+    found: dict[str, object] = dict(function.__globals__)
+    for variables in reversed(outer):
+        found |= variables
+    closed = inspect.getclosurevars(function).nonlocals
+    # Most of what is around are modules and functions, which no script can use.
+    return {
+        name: value for name, value in {**found, **closed}.items() if not callable(value) or isinstance(value, type)
+    }
+
+
+__all__ = ["from_source", "ir_module", "prim_func"]

@@ -1,0 +1,17 @@
+"""`T`: the words of TVMScript. Only the decorators do something in Python; the others are for the annotations of parameters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .source import prim_func
+from .words import Word
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("__"):
+        raise AttributeError(f"module 'mirstack.script.tir' has no attribute '{name}'")
+    return Word(f"T.{name}")
+
+
+__all__ = ["prim_func"]

@@ -1,0 +1,53 @@
+"""Python values as the attributes that annotations are made of, and back."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FloatAttr, IntegerAttr, IntegerType, StringAttr, f32
+from xdsl.ir import Attribute
+
+from .types import I1, I32
+
+
+def attribute_of(value: object) -> Attribute:
+    """A Python value as the attribute that its literal becomes in text: integers are int32, floats float32.
+
+    Raises TypeError for what is no number, string, list or dictionary, nor an attribute already.
+    """
+    match value:
+        case Attribute():
+            return value
+        case bool():
+            return IntegerAttr(int(value), I1)
+        case int():
+            return IntegerAttr(value, I32)
+        case float():
+            return FloatAttr(value, f32)
+        case str():
+            return StringAttr(value)
+        case list() | tuple():
+            return ArrayAttr([attribute_of(v) for v in cast("list[object]", value)])
+        case dict():
+            return DictionaryAttr({str(k): attribute_of(v) for k, v in cast("dict[object, object]", value).items()})
+        case _:
+            raise TypeError(f"{value!r} is no number, string, list or dictionary")
+
+
+def value_of(attribute: Attribute) -> Any:
+    """The Python value of an attribute; of what is none of those that `attribute_of` makes, the attribute itself."""
+    match attribute:
+        case IntegerAttr() if attribute.type == IntegerType(1):
+            return bool(attribute.value.data)
+        case IntegerAttr():
+            return attribute.value.data
+        case FloatAttr():
+            return attribute.value.data
+        case StringAttr():
+            return attribute.data
+        case ArrayAttr():
+            return [value_of(item) for item in attribute.data]
+        case DictionaryAttr():
+            return {key: value_of(item) for key, item in attribute.data.items()}
+        case _:
+            return attribute

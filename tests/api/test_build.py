@@ -1,0 +1,78 @@
+"""`mirstack.build` and `mirstack.nd`: functions by name, arrays in place, targets."""
+
+from __future__ import annotations
+
+import mirstack
+import numpy as np
+import pytest
+from mirstack.api.build import Target
+from mirstack.api.script import from_source
+from mirstack.support.diagnostics import MirError
+
+TEXT = """
+@I.ir_module
+class Module:
+    @T.prim_func
+    def add_one(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
+        for i in range(4):
+            B[i] = A[i] + 1.0
+    @T.prim_func
+    def double(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
+        for i in range(4):
+            B[i] = A[i] * 2.0
+"""
+
+
+@pytest.mark.parametrize("target", ["llvm", "interp", "llvm -mcpu=haswell", None])
+def test_functions_by_name(target: str | None) -> None:
+    module = mirstack.build(from_source(TEXT), target=target)
+    a, b = mirstack.nd.array(np.arange(4, dtype="float32")), mirstack.nd.empty((4,))
+    module["add_one"](a, b)
+    assert b.numpy().tolist() == [1, 2, 3, 4]
+    module["double"](a, b)
+    assert b.numpy().tolist() == [0, 2, 4, 6]
+    assert "double" in module and repr(module["double"]) == "PackedFunc(double(A, B))"
+
+
+def test_which_function_a_call_calls() -> None:
+    module = mirstack.build(from_source(TEXT))
+    with pytest.raises(MirError, match="the module has several functions and no main\nnote: it has add_one, double"):
+        module()
+    with pytest.raises(MirError, match="the module has no function 'triple'\nnote: it has add_one, double"):
+        module["triple"]
+
+
+def test_nothing_to_build() -> None:
+    with pytest.raises(MirError, match="the module has no function to build"):
+        mirstack.build(mirstack.IRModule())
+
+
+def test_targets() -> None:
+    assert Target.of("llvm -mcpu=haswell") == Target("llvm", "haswell")
+    with pytest.raises(MirError, match="there is no target 'cuda'\nnote: there are llvm"):
+        mirstack.build(from_source(TEXT), target="cuda")
+    with pytest.raises(MirError, match="the target 'llvm' has no option '-libs'\nnote: it takes -mcpu=NAME"):
+        Target.of("llvm -libs=x")
+
+
+def test_time_evaluator() -> None:
+    module = mirstack.build(from_source(TEXT))
+    a, b = mirstack.nd.array(np.zeros(4, "float32")), mirstack.nd.empty((4,))
+    result = module.time_evaluator("add_one", mirstack.cpu(), number=2, repeat=3)(a, b)
+    assert len(result.results) == 3 and result.min <= result.median <= result.max
+    assert result.min <= result.mean <= result.max
+
+
+def test_arrays() -> None:
+    array = mirstack.nd.array([[1.0, 2.0], [3.0, 4.0]])
+    assert str(array) == "[[1. 2.]\n [3. 4.]]" and array.shape == (2, 2) and len(array) == 2
+    assert array.dtype == "float64" and repr(array.device) == "cpu(0)"
+    array[0] = [5.0, 6.0]
+    assert array[0].tolist() == [5, 6]
+    other = mirstack.nd.empty((2, 2), "float64").copyfrom(array)
+    assert np.array_equal(other.asnumpy(), array.numpy())
+    assert np.array_equal(array.copyto(mirstack.cpu()).numpy(), array.numpy())
+    with pytest.raises(ValueError, match=r"an array of shape \(2, 2\) cannot hold one of shape \(3,\)"):
+        array.copyfrom([1, 2, 3])
+    with pytest.raises(TypeError, match="a tensor is of numbers"):
+        mirstack.nd.array(["a"])

@@ -33,6 +33,7 @@ _LEVELS: dict[str, int] = {
     "partial-evaluate": 1,
     "inline": 1,
     "lambda-lift": 1,
+    "remove-unused-functions": 1,
     "defunctionalization": 1,
     "eta-expand": 1,
     "split-args": 1,
@@ -58,10 +59,11 @@ _REQUIRED: dict[str, tuple[str, ...]] = {
         "canonicalize-ops", "canonicalize-cast", "combine-parallel-conv2d", "combine-parallel-dense",
         "combine-parallel-batch-matmul", "forward-fold-scale-axis", "backward-fold-scale-axis", "flatten-atrous-conv",
         "fold-explicit-padding", "alter-op-layout", "convert-layout", "legalize", "qnn-canonicalize-ops", "qnn-legalize",
-        "fake-quantization-to-integer", "defunctionalization", "dynamic-to-static", "dead-code-elimination",
-        "to-mixed-precision", "merge-composite", "first-order-gradient", "split-args", "div-to-mul", "monomorphize",
-        "lower-relay-to-te",
+        "dead-code-elimination", "split-args", "monomorphize", "lower-relay-to-te",
     )
+} | {
+    "div-to-mul": ("infer-type", "fold-constant"),
+    "fake-quantization-to-integer": ("infer-type", "div-to-mul"),
 }  # fmt: skip
 
 

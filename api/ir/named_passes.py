@@ -47,7 +47,7 @@ def pass_constructor(name: str) -> PassConstructor | None:
     return None if entry is None else _constructor(entry, name)
 
 
-class _Configured(NamedPass):
+class ConfiguredPass(NamedPass):
     """A pass some of whose options follow the context where they were not given."""
 
     def __init__(self, pass_class: type[XdslPass], given: dict[str, Any], entry: Entry):
@@ -93,8 +93,12 @@ def _layouts(desired: Any) -> Any:
 _RENAMED: dict[tuple[str, str], tuple[str, Callable[[Any], Any]]] = {
     ("ConvertLayout", "layouts"): ("desired_layouts", _layouts),
 }
-# Values by which TVM says that an option is not given.
-_UNSET: dict[tuple[str, str], object] = {("FuseOps", "fuse_opt_level"): -1}
+# Values by which TVM says that an option is not given; the defaults that are shown.
+_UNSET: dict[tuple[str, str], object] = {
+    ("FuseOps", "fuse_opt_level"): -1,
+    ("FakeQuantizationToInteger", "optional_qnn_ops"): None,
+    ("RemoveUnusedFunctions", "entry_functions"): None,
+}
 
 
 def _as_option(value: Any) -> Any:
@@ -114,6 +118,7 @@ def _constructor(entry: Entry, name: str) -> PassConstructor:
             default = field.default
         elif field.default_factory is not dataclasses.MISSING:
             default = field.default_factory()
+        default = _UNSET.get((name, field.name), default)
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
         shown, convert = _RENAMED.get((name, field.name), (field.name, _as_option))
         targets[shown] = (field.name, convert)
@@ -127,7 +132,7 @@ def _constructor(entry: Entry, name: str) -> PassConstructor:
             # None, or a value that TVM has for it, says that an option is not given.
             if value is not None and _UNSET.get((name, option), given) != value:
                 given[option] = convert(value)
-        return _Configured(pass_class, given, entry)
+        return ConfiguredPass(pass_class, given, entry)
 
     make.__name__ = make.__qualname__ = name
     make.__doc__ = (

@@ -27,12 +27,15 @@ from ..relay.expr import Function
 from .instrument import PassInstrument
 from .module import IRModule
 
-# What a context can be told, with what it means.
-CONFIG: dict[str, str] = {
-    "relay.FuseOps.max_depth": "the most operators that FuseOps puts into one function",
-    "relay.ToMixedPrecision.keep_orig_output_dtype": "whether ToMixedPrecision casts results back to what they were",
-    "mirstack.trace": "names of passes that tell what they do, to standard error: ['FoldConstant']",
-    "mirstack.explain": "names of passes that tell what they left alone and why: ['FuseOps']",
+# What a context can be told, with its type and what it means.
+CONFIG: dict[str, tuple[str, str]] = {
+    "relay.FuseOps.max_depth": ("int", "the most operators that FuseOps puts into one function"),
+    "relay.ToMixedPrecision.keep_orig_output_dtype": (
+        "bool",
+        "whether ToMixedPrecision casts results back to what they were",
+    ),
+    "mirstack.trace": ("list[str]", "names of passes that tell what they do, to standard error: ['FoldConstant']"),
+    "mirstack.explain": ("list[str]", "names of passes that tell what they left alone and why: ['FuseOps']"),
 }
 
 
@@ -72,8 +75,8 @@ class PassContext:
 
     @staticmethod
     def list_configs() -> dict[str, dict[str, str]]:
-        """The settings that `config` may hold, with what they mean."""
-        return {name: {"doc": doc} for name, doc in CONFIG.items()}
+        """The settings that `config` may hold, with their types and what they mean."""
+        return {name: {"type": type, "doc": doc} for name, (type, doc) in CONFIG.items()}
 
     def __enter__(self) -> PassContext:
         entered: list[PassInstrument | Instrument] = []
@@ -268,6 +271,7 @@ class Sequential(Pass):
         opt_level: int = 0,
         name: str = "sequential",
         required: Sequence[str] | None = None,
+        traceable: bool = False,
     ):
         self.passes = list(passes or ())
         for part in self.passes:

@@ -29,6 +29,6 @@ def parse_expr(source: str) -> RelayExpr:
     return module["main"].body
 
 
-def astext(expr: RelayExpr | IRModule, unified: bool = True) -> str:
-    """The text of an expression or a module."""
-    return expr.astext()
+def astext(obj: RelayExpr | IRModule, show_meta_data: bool = True) -> str:
+    """The text of an expression or a module, with the constants that it refers to unless `show_meta_data` is False."""
+    return obj.astext(show_meta_data)

@@ -1,20 +1,25 @@
-"""`mirstack.relay.transform`: the passes on Relay by TVM's names, and `function_pass`."""
+"""`mirstack.relay.transform`: the passes on Relay by TVM's names, `function_pass`, and what TVM has beside them as functions
+of expressions."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ...passes.pass_info import PassInfo
+from ...support.diagnostics import Diagnostic, MirError
 from ..ir.module import IRModule
-from ..ir.named_passes import PassConstructor, pass_constructor, pass_names
-from ..ir.transform import FunctionPass, PassContext, Sequential, function_pass
+from ..ir.named_passes import PassConstructor, make_pass, pass_constructor, pass_names
+from ..ir.transform import FunctionPass, ModulePass, Pass, PassContext, Sequential, function_pass
+from .analysis import free_vars
+from .common_subexpr import Skip, merge_equal
 from .dataflow_pattern import DFPattern, partition
-from .expr import Function, RelayExpr
+from .expr import Function, GlobalVar, RelayExpr, Var
+from .recast import recast
+from .substitute import substitute
+from .ty import TensorType, Type
 
-__all__ = ["FunctionPass", "MergeComposite", "PassContext", "Sequential", "function_pass"]
-
-_FOLDERS = ("passes.relay.", "passes.rules.", "passes.common.", "lowering.relay.")
+_FOLDERS = ("passes.relay.", "passes.rules.", "passes.common.", "lowering.relay.", "relay/")
 
 
 PatternEntry = tuple[str, DFPattern] | tuple[str, DFPattern, Callable[[Any], bool]]
@@ -34,7 +39,166 @@ def MergeComposite(pattern_table: Sequence[PatternEntry]) -> FunctionPass:
         assert isinstance(result, Function)
         return result
 
-    return FunctionPass(merge, PassInfo(0, "MergeComposite", ("InferType",)))
+    return FunctionPass(merge, PassInfo(0, "MergeComposite"))
+
+
+def FoldScaleAxis() -> Sequential:
+    """Scales of channels into weights: backward, which meets the usual normalization behind a convolution, then forward."""
+    return Sequential([make_pass("BackwardFoldScaleAxis"), make_pass("ForwardFoldScaleAxis")], name="FoldScaleAxis")
+
+
+def BatchingOps() -> Sequential:
+    """Convolutions, dense layers and batched products of one input, each kind as one; they run from level 4 on."""
+    kinds = ("CombineParallelConv2D", "CombineParallelDense", "CombineParallelBatchMatmul")
+    return Sequential([make_pass(kind) for kind in kinds], name="BatchingOps")
+
+
+def EliminateCommonSubexpr(fskip: Skip | None = None) -> Pass:
+    """A pass that merges operators with equal attributes and the same arguments, but those for which `fskip` is true."""
+    if fskip is None:
+        return make_pass("EliminateCommonSubexpr")
+
+    def merge(function: Function, mod: IRModule, ctx: PassContext) -> Function:
+        return merge_equal(function, fskip)
+
+    return FunctionPass(merge, PassInfo(3, "EliminateCommonSubexpr", ("InferType",)))
+
+
+_LEGALIZATIONS = {
+    "FTVMLegalize": "Legalize",
+    "FTVMQnnLegalize": "QnnLegalize",
+    "FTVMQnnCanonicalize": "QnnCanonicalizeOps",
+}
+
+
+def Legalize(legalize_map_attr_name: str = "FTVMLegalize") -> Pass:
+    """The pass that brings operators into the form that kernels are written for.
+
+    The name is that under which TVM's operators have their rules: `FTVMLegalize`, and for quantized operators
+    `FTVMQnnLegalize` and `FTVMQnnCanonicalize`. Raises MirError for another one.
+    """
+    name = _LEGALIZATIONS.get(legalize_map_attr_name)
+    if name is None:
+        message = f"no operator has rules under the name '{legalize_map_attr_name}'"
+        raise MirError(Diagnostic(message).with_note(f"there are rules under {', '.join(_LEGALIZATIONS)}"))
+    return make_pass(name)
+
+
+def Defunctionalization(func: Function, mod: IRModule) -> Function:
+    """A function without functions as values, which become data. Their types, and the functions that apply them, are added
+    to `mod`, whose functions it may call. (As a pass on modules: `mirstack.transform.Defunctionalization()`.)"""
+    name = _unused_name(mod)
+    work = IRModule.of_op(mod.copy_op())
+    work[name] = func
+    work = make_pass("Defunctionalization")(work)
+    result = work.relay_function(name)
+    for data in work.type_definitions.values():
+        if data.header.name_hint not in {known.name_hint for known in mod.get_global_type_vars()}:
+            mod.add_type_def(data)
+    mod.update({var: function for var, function in work.functions.items() if var.name_hint != name})
+    return result
+
+
+def gradient(expr: Function | GlobalVar, mod: IRModule | None = None, mode: str = "higher_order") -> Function:
+    """The function that gives `expr`'s result and, in a tuple, the gradients of its parameters.
+
+    `mode`: "first_order" takes functions of operators and tuples alone, and no module. "higher_order" also takes local
+    functions, references, and calls of functions of `mod`: what is known of them is computed first (`PartialEvaluate`), which
+    has to leave operators and tuples. The result holds neither in both cases.
+
+    Raises:
+        MirError: for an operator without a gradient, and for control flow that depends on what tensors hold.
+    """
+    if mode not in ("first_order", "higher_order"):
+        raise MirError(Diagnostic(f"gradient has no mode '{mode}'").with_note('it is "first_order" or "higher_order"'))
+    if mode == "first_order" and mod is not None:
+        note = "FirstOrderGradient() is the pass on modules"
+        raise MirError(Diagnostic("gradient in mode first_order takes no module").with_note(note))
+    if isinstance(expr, GlobalVar):
+        if mod is None:
+            note = "gradient(expr, mod) takes the module"
+            raise MirError(Diagnostic(f"@{expr.name_hint} is a name of a function in a module").with_note(note))
+        expr = mod.relay_function(expr.name_hint)
+    passes = ["InferType"]
+    if mode == "higher_order":
+        passes += ["PartialEvaluate", "DeadCodeElimination", "ToGraphNormalForm"]
+    name = "main" if mod is None else _unused_name(mod)
+    work = IRModule() if mod is None else IRModule.of_op(mod.copy_op())
+    work[name] = expr
+    for each in passes:
+        work = make_pass(each)(work)
+    # The other functions are not asked for.
+    return make_pass("FirstOrderGradient")(IRModule({name: work.relay_function(name)})).relay_function(name)
+
+
+def InferTypeLocal(expr: RelayExpr) -> Type:
+    """The type of an expression whose free variables say theirs. Raises MirError where it cannot be inferred."""
+    function = IRModule.from_expr(Function(free_vars(expr), expr))
+    return make_pass("InferType")(function)["main"].body.checked_type
+
+
+def FoldConstantExpr(expr: RelayExpr, mod: IRModule, fold_qnn: bool = False) -> RelayExpr:
+    """`FoldConstant` of one expression, which may call functions of `mod`."""
+    fold = pass_constructor("FoldConstant")
+    assert fold is not None
+    return _on_expression(expr, fold(fold_qnn), mod)
+
+
+def ToANormalFormExpr(e: RelayExpr) -> RelayExpr:
+    """`ToANormalForm` of one expression."""
+    return _on_expression(e, make_pass("ToANormalForm"), IRModule())
+
+
+def AnnotateSpans() -> ModulePass:
+    """A pass that gives every expression its place in the module's text."""
+    from .text import parse
+
+    return ModulePass(lambda mod, ctx: parse(mod.astext(), "GeneratedSource"), PassInfo(0, "AnnotateSpans"))
+
+
+@function_pass(opt_level=1)
+class ChangeBatch:
+    """Gives functions another batch size: `data` says of parameters which dimension is the batch."""
+
+    def __init__(self, data: Mapping[Var, int], batch_size: int = 16):
+        self.data, self.batch_size = dict(data), batch_size
+
+    def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
+        """A copy of the function with these parameters resized. Raises MirError for one that is no tensor of that rank."""
+        new: dict[Var, Var] = {param: self._resized(param) for param in func.params if param in self.data}
+        params = [new.get(param, param) for param in func.params]
+        return Function(params, substitute(func.body, new), None, func.type_params, func.attrs)
+
+    def _resized(self, param: Var) -> Var:
+        type, dimension = param.type_annotation, self.data[param]
+        if not isinstance(type, TensorType) or not -len(type.shape) <= dimension < len(type.shape):
+            raise MirError(Diagnostic(f"%{param.name_hint} has no dimension {dimension} to be a batch", param.location))
+        shape = list(type.shape)
+        shape[dimension] = self.batch_size
+        return Var(param.name_hint, TensorType(shape, type.dtype), param.span)
+
+
+def _unused_name(mod: IRModule) -> str:
+    names = {var.name_hint for var in mod.get_global_vars()}
+    return next(name for number in range(len(names) + 1) if (name := f"expression_{number}") not in names)
+
+
+def _on_expression(expr: RelayExpr, each: Pass, mod: IRModule) -> RelayExpr:
+    """An expression after a pass on a module that holds it beside the functions of `mod`."""
+    name = _unused_name(mod)
+    variables = free_vars(expr)
+    whole = expr if isinstance(expr, Function) and not variables else Function(variables, expr)
+    work = IRModule.of_op(mod.copy_op())
+    work[name] = whole
+    result = each(work).relay_function(name)
+    return result if whole is expr else substitute(result.body, dict(zip(result.params, variables, strict=True)))
+
+
+__all__ = [
+    "AnnotateSpans", "BatchingOps", "ChangeBatch", "Defunctionalization", "EliminateCommonSubexpr", "FoldConstantExpr",
+    "FoldScaleAxis", "FunctionPass", "InferTypeLocal", "Legalize", "MergeComposite", "ModulePass", "PassContext", "Sequential",
+    "ToANormalFormExpr", "function_pass", "gradient", "recast",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> PassConstructor:
@@ -46,4 +210,4 @@ def __getattr__(name: str) -> PassConstructor:
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, *pass_names(_FOLDERS)])
+    return sorted({*__all__, *pass_names(_FOLDERS)})

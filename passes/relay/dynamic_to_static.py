@@ -23,6 +23,7 @@ from ...dialects.relay.operator import Attrs, AttrValue, Operator, OperatorOp, g
 from ...dialects.relay.operators.relations import tensor_type, tuple_type
 from ...support.diagnostics import error_at
 from ...support.walk import walk_ops
+from .infer_type import ensure_types
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -96,6 +97,7 @@ class DynamicToStatic(ModulePass):
         functions = [function for function in op.ops if isinstance(function, FuncOp)]
         if not any(_is_dynamic(inner) for function in functions for inner in walk_ops(function)):
             return
+        ensure_types(op)
         work = _Work()
         for function in functions:
             for inner in list(walk_ops(function)):

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class DFPattern:
     """A pattern. One that stands in several places of a larger one must be the same expression in all of them.
 
-    `p(a, b)` is a call, `p | q` either, `p + q` and the like calls of operators.
+    `p(a, b)` is a call, `p(None)` one of any arguments, `p | q` either, `p + q` and the like calls of operators.
     """
 
     __slots__ = ()
@@ -25,8 +25,13 @@ class DFPattern:
         """The patterns that this one is made of."""
         return ()
 
-    def __call__(self, *args: DFPattern) -> CallPattern:
-        return CallPattern(self, args)
+    def __call__(self, *args: DFPattern | None) -> CallPattern:
+        given = [arg for arg in args if arg is not None]
+        if args == (None,):
+            return CallPattern(self, None)
+        if len(given) < len(args):
+            raise TypeError("None stands for any arguments, and then it is the only one: p(None)")
+        return CallPattern(self, given)
 
     def __or__(self, other: DFPattern) -> AltPattern:
         return AltPattern(self, other)
@@ -176,13 +181,13 @@ class TuplePattern(DFPattern):
 
 
 class TupleGetItemPattern(DFPattern):
-    """A field of a tuple, of any index when that is -1."""
+    """A field of a tuple, of any index when that is None."""
 
     __slots__ = ("index", "tuple")
 
-    def __init__(self, tuple_value: DFPattern, index: int = -1):
+    def __init__(self, tuple_value: DFPattern, index: int | None = None):
         self.tuple = tuple_value
-        self.index = index
+        self.index = -1 if index is None else index
 
     def inputs(self) -> Sequence[DFPattern]:
         return (self.tuple,)
@@ -308,7 +313,7 @@ def is_tuple(fields: Sequence[DFPattern] | None) -> TuplePattern:
 
 def is_tuple_get_item(tuple_value: DFPattern, index: int | None = None) -> TupleGetItemPattern:
     """A field of such a tuple, of any index when that is None."""
-    return TupleGetItemPattern(tuple_value, -1 if index is None else index)
+    return TupleGetItemPattern(tuple_value, index)
 
 
 def is_if(cond: DFPattern, true_branch: DFPattern, false_branch: DFPattern) -> IfPattern:

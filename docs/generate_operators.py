@@ -20,7 +20,8 @@ INTRODUCTION = f"""\
 
 Each line is an entry of the operator table: how the operator is written, with its attributes' defaults (`axis=…` has to be
 given; `*data` is a tuple of tensors), what it computes, and the document that defines it. *Fusion* is TVM's kind, by which
-`fuse-ops` groups operators into kernels; operators that are not *native* run in the interpreter only.
+`fuse-ops` groups operators into kernels; operators that are not *native* run in the interpreter only; those with a *gradient*
+can be differentiated.
 [Adding an operator](add-an-operator.md) takes one entry.
 """
 
@@ -90,8 +91,8 @@ def section_of(operator: Operator) -> str:
 def section(title: str, operators: list[Operator]) -> Iterator[str]:
     """A heading and a table."""
     yield f"## {title}\n"
-    yield "| operator | meaning | fusion | native | source |"
-    yield "| --- | --- | --- | --- | --- |"
+    yield "| operator | meaning | fusion | native | gradient | source |"
+    yield "| --- | --- | --- | --- | --- | --- |"
     for operator in operators:
         host = urlsplit(operator.source).hostname or ""
         yield (
@@ -102,6 +103,7 @@ def section(title: str, operators: list[Operator]) -> Iterator[str]:
                     operator.doc.replace("|", "\\|"),
                     FUSION[operator.pattern],
                     "no" if operator.compute is None else "yes",
+                    "no" if operator.gradient is None else "yes",
                     f"[{PUBLISHERS.get(host, host)}]({operator.source})",
                 )
             )

@@ -61,7 +61,8 @@ def _check(function: ir.FuncOp) -> None:
                 "inline, partial-evaluate or to-graph-normal-form may take it away",
             )
         if op in needed and isinstance(op, OperatorOp) and op.OPERATOR.gradient is None:
-            raise error_at(op, f"{op.OPERATOR.name} has no gradient")
+            note = "the result depends on it; docs/operators.md lists the operators that have one"
+            raise error_at(op, f"{op.OPERATOR.name} has no gradient", note)
     for value in (*function.params, *(result for op in needed for result in op.results)):
         if not _is_data(value.type):
             raise error_at(value, f"only tensors and tuples of them have gradients, not {type_text(value.type)}")

@@ -70,6 +70,11 @@ _FILES: dict[str, str] = {
     "decompose_reduction": "decompose_reduction",
     "transform_layout": "transform_layout",
     "pad_einsum": "pad_einsum",
+    "add_unit_loop": "add_unit_loop",
+    "reorder_block_iter_var": "reorder_block_iter_var",
+    "storage_align": "storage_align",
+    "set_axis_separator": "set_axis_separator",
+    "unsafe_set_dtype": "unsafe_set_dtype",
 }
 
 

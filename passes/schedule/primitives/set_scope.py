@@ -25,6 +25,18 @@ def read_buffer(block: tir.BlockOp, index: int | str, name: str) -> SSAValue:
     return _pick(block, [r.buffer for r in read_regions(block)], index, name, "reads")
 
 
+def chosen_buffer(block: tir.BlockOp, buffer: str | tuple[str, int], name: str) -> SSAValue:
+    """The buffer of that name that a block writes or reads, or number k of its reads or writes: ("read", k), ("write", k)."""
+    if isinstance(buffer, str):
+        names = [tir.buffer_name(region.buffer) for region in write_regions(block)]
+        choose = written_buffer if buffer in names else read_buffer
+        return choose(block, buffer, name)
+    kind, index = buffer
+    if kind not in ("read", "write"):
+        raise refuse(block, f"{name}: a buffer is chosen as ('read', k) or ('write', k), not ('{kind}', …)")
+    return (read_buffer if kind == "read" else written_buffer)(block, index, name)
+
+
 def _pick(block: tir.BlockOp, buffers: list[SSAValue], index: int | str, name: str, verb: str) -> SSAValue:
     called = block.block_name.data
     known = ", ".join(f"{k}: '{tir.buffer_name(b)}'" for k, b in enumerate(buffers)) or "nothing"

@@ -21,11 +21,22 @@ from ..blocks import analyzer_for, bind_axes
 from ..errors import refuse
 from ..primitive import primitive
 from ..state import State
-from ..structure import all_loops_above, buffers_written
+from ..structure import all_loops_above, function_of
 from .loops import require_block
-from .set_scope import read_buffer, retype, written_buffer
+from .set_axis_separator import separate
+from .set_scope import chosen_buffer, retype
 
-IndexMap = Callable[..., Sequence[Expr | int]]
+IndexMap = Callable[..., Sequence[object]]
+
+
+class AxisSeparator:
+    """What stands between the indices of a map where a group of dimensions ends (`IndexMap.AXIS_SEPARATOR`)."""
+
+    def __repr__(self) -> str:
+        return "AXIS_SEPARATOR"
+
+
+AXIS_SEPARATOR = AxisSeparator()
 
 
 @primitive
@@ -43,16 +54,21 @@ def transform_layout(
     B[vi, vj] = …                       →      B[vi // 16, vj, vi % 16] = …
 
     sch.transform_layout(block, "B", lambda i, j: [i // 16, j, i % 16])
+
+    `IndexMap.AXIS_SEPARATOR` between indices cuts the dimensions into groups, as set_axis_separator does.
     """
     block = require_block(block, "transform_layout")
-    target = _chosen(block, buffer)
+    target = chosen_buffer(block, buffer, "transform_layout")
     name = tir.buffer_name(target)
     type_ = target.type
     assert isinstance(type_, tir.BufferType)
     owner = target.owner
     if isinstance(owner, tir.BufferOp) and (owner.stride_dims.data or owner.source is not None):
         raise refuse(block, f"transform_layout: buffer '{name}' has strides, or lies in another buffer's memory")
-    symbols, results = _evaluate(block, index_map, type_.rank)
+    symbols, results, separators = _evaluate(block, index_map, type_.rank)
+    if results == symbols:
+        separate(function_of(block), target, separators)
+        return
     whole = _kept_whole(block, name, type_, symbols, results)
     extents = {s: d.value.data for s, d in zip(symbols, type_.shape.data, strict=True) if isinstance(d, IntegerAttr)}
     shape = list(extents.values())
@@ -90,12 +106,14 @@ def transform_layout(
     known = iter(new_shape)
     dims = [tir.types.DYNAMIC if e in whole else IntegerAttr(next(known), _dim_type(type_)) for e in results]
     new_type = tir.BufferType(ArrayAttr(dims), type_.dtype, type_.scope)
-    _retyped(target, new_type)
+    target = _retyped(target, new_type)
     touched: dict[tir.BlockOp, None] = {}
     for access in accesses:
         _follow(access, symbols, results, touched)
     for each in touched:
         declare_access(each)
+    if separators:
+        separate(function_of(block), target, separators)
 
 
 def _kept_whole(
@@ -114,19 +132,8 @@ def _kept_whole(
     return kept
 
 
-def _chosen(block: tir.BlockOp, buffer: str | tuple[str, int]) -> SSAValue:
-    if isinstance(buffer, str):
-        names = [tir.buffer_name(b) for b in buffers_written(block)]
-        choose = written_buffer if buffer in names else read_buffer
-        return choose(block, buffer, "transform_layout")
-    kind, index = buffer
-    if kind not in ("read", "write"):
-        raise refuse(block, f"transform_layout: a buffer is chosen as ('read', k) or ('write', k), not ('{kind}', …)")
-    return (read_buffer if kind == "read" else written_buffer)(block, index, "transform_layout")
-
-
-def _evaluate(block: tir.BlockOp, index_map: IndexMap, rank: int) -> tuple[list[Expr], list[Expr]]:
-    """The variables of a map and what it makes of them."""
+def _evaluate(block: tir.BlockOp, index_map: IndexMap, rank: int) -> tuple[list[Expr], list[Expr], list[int]]:
+    """The variables of a map, what it makes of them, and before which of these a separator stands."""
     parameters = inspect.signature(index_map).parameters.values()
     open_ended = any(p.kind is p.VAR_POSITIONAL for p in parameters)
     if not open_ended and len(parameters) != rank:
@@ -136,8 +143,16 @@ def _evaluate(block: tir.BlockOp, index_map: IndexMap, rank: int) -> tuple[list[
         )
     names = [p.name for p in parameters if p.kind is not p.VAR_POSITIONAL]
     symbols = [symbol(names[k] if k < len(names) else f"i{k}") for k in range(rank)]
-    result = index_map(*symbols)
-    return symbols, [as_expr(e) for e in result]
+    results: list[Expr] = []
+    separators: list[int] = []
+    for item in index_map(*symbols):
+        if isinstance(item, AxisSeparator):
+            separators.append(len(results))
+        elif isinstance(item, Expr | int):
+            results.append(as_expr(item))
+        else:
+            raise refuse(block, f"transform_layout: the map gives {item!r}, which is no index")
+    return symbols, results, separators
 
 
 def _dim_type(type_: tir.BufferType) -> tir.types.IntegerType:

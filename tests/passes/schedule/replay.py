@@ -14,8 +14,16 @@ from mirstack.dialects.tir.interpreter import interpret_prim_func
 from mirstack.parser import parse_mir, print_mir
 from mirstack.passes.schedule import Schedule, ScheduleError
 from mirstack.passes.schedule.primitive import names
+from mirstack.passes.schedule.primitives.transform_layout import AXIS_SEPARATOR
 from mirstack.support.diagnostics import MirError
 from xdsl.dialects.builtin import ModuleOp
+
+
+class IndexMap:
+    """As the recorded calls name it."""
+
+    AXIS_SEPARATOR = AXIS_SEPARATOR
+
 
 KEYWORDS = frozenset(
     ["for", "in", "if", "else", "with", "as", "def", "and", "or", "not", "class", "while", "True", "False", "None"]
@@ -112,6 +120,10 @@ BLOCKS_BY_NAME = [
     "get_consumers",
     "get_child_blocks",
     "annotate",
+    "set_axis_separator",
+    "storage_align",
+    "unsafe_set_dtype",
+    "reorder_block_iter_var",
 ]
 
 
@@ -124,7 +136,7 @@ def _value(node: ast.expr, values: dict[str, Any]) -> Any:
         case ast.Subscript():
             return _value(node.value, values)[_value(node.slice, values)]
         case ast.Lambda():
-            return eval(compile(ast.Expression(node), "<map>", "eval"), {"__builtins__": {}})
+            return eval(compile(ast.Expression(node), "<map>", "eval"), {"__builtins__": {}, "IndexMap": IndexMap})
         case _:
             return ast.literal_eval(node)
 

@@ -1,0 +1,66 @@
+"""storage_align: the stride of a dimension of a buffer, so that rows begin in different banks or cache lines."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr
+from xdsl.ir import Attribute
+
+from ....dialects import tir
+from ....dialects.tir.types import I32
+from ....support.words import counted
+from ..errors import refuse
+from ..primitive import primitive
+from ..state import State
+from ..structure import write_regions
+from .loops import require_block
+from .set_scope import written_buffer
+
+BUFFER_DIM_ALIGN = "buffer_dim_align"
+"""TVM's annotation: a list of [write region, dimension, factor, offset]."""
+
+
+@primitive
+def storage_align(
+    state: State, block: tir.BlockOp, buffer_index: int | str, axis: int, factor: int, offset: int
+) -> None:
+    """Asks that the stride of dimension `axis` of a buffer that the block writes be k * factor + offset, for the least k.
+
+    with T.block("B"):          with T.block("B"):
+        …                   →       T.block_attr({"buffer_dim_align": [[0, 0, 128, 127]]})
+                                    …
+
+    The buffer must be one that the function allocates; its layout follows when allocations are compacted. Asked again for
+    the same dimension, the last word counts.
+    """
+    block = require_block(block, "storage_align")
+    buffer = written_buffer(block, buffer_index, "storage_align")
+    name, type_ = tir.buffer_name(buffer), buffer.type
+    assert isinstance(type_, tir.BufferType)
+    if type(factor) is not int or factor <= 0:
+        raise refuse(block, f"storage_align: the factor {factor!r} is no positive number")
+    if type(offset) is not int:
+        raise refuse(block, f"storage_align: the offset {offset!r} is no number")
+    if type(axis) is not int or not -type_.rank <= axis < type_.rank:
+        raise refuse(
+            block,
+            f"storage_align: buffer '{name}' has no dimension {axis!r}",
+            f"it has {counted(type_.rank, 'dimension')}, 0 to {type_.rank - 1}",
+        )
+    if not isinstance(buffer.owner, tir.AllocBufferOp):
+        raise refuse(
+            block,
+            f"storage_align: buffer '{name}' is no allocation of this function, so its strides are its caller's",
+            "cache_write it first",
+        )
+    place = [region.buffer for region in write_regions(block)].index(buffer)
+    asked = IntegerAttr(place, I32), IntegerAttr(axis % type_.rank, I32)
+    known = block.annotations.data.get(BUFFER_DIM_ALIGN)
+    kept: list[Attribute] = []
+    if isinstance(known, ArrayAttr):
+        kept = [item for item in known.data if not (isinstance(item, ArrayAttr) and item.data[:2] == asked)]
+    added = ArrayAttr[Attribute]([*asked, IntegerAttr(factor, I32), IntegerAttr(offset, I32)])
+    annotations = {**block.annotations.data, BUFFER_DIM_ALIGN: ArrayAttr([*kept, added])}
+    block.properties["annotations"] = DictionaryAttr(dict(sorted(annotations.items())))
+
+
+__all__ = ["storage_align"]

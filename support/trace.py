@@ -6,6 +6,7 @@ off. What it tells are remarks: a place in the source, a sentence, notes with pl
 
 from __future__ import annotations
 
+import linecache
 import sys
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import LocationAttr
 from xdsl.ir import Operation, SSAValue
 
-from .diagnostics import Diagnostic, Sources, location_of, render
+from .diagnostics import Diagnostic, Sources, location_of, render, source_position
 
 Sink = Callable[[Diagnostic], None]
 """What takes the remarks."""
@@ -62,8 +63,13 @@ def listening(topics: Iterable[str], sink: Sink) -> Generator[None]:
 
 
 def to_stderr(remark: Diagnostic) -> None:
-    """Prints a remark with its source line to standard error."""
-    print(render(remark, Sources.current()), file=sys.stderr)
+    """Prints a remark with its source line to standard error; the file is read where nobody keeps its text."""
+    sources = Sources(dict(Sources.current().texts))
+    for diagnostic in (remark, *remark.notes):
+        position = source_position(diagnostic.location)
+        if position is not None and position[0] not in sources.texts:
+            sources.add(position[0], "".join(linecache.getlines(position[0])))
+    print(render(remark, sources), file=sys.stderr)
 
 
 _NONE: dict[str, tuple[Sink, ...]] = {}

@@ -249,12 +249,12 @@ class _Partition:
             if phase == 0 and edge == OpPattern.ELEMWISE:
                 self._fuse_if(node, sink, lambda k, _: k <= OpPattern.BROADCAST, rule)
             elif phase == 0:
-                self._refuse(node, rule, sink)
+                self._refuse_way(node, rule, sink, OpPattern.ELEMWISE)
         elif kind <= OpPattern.BROADCAST:
             if edge <= OpPattern.INJECTIVE or edge == OpPattern.COMM_REDUCE:
                 self._fuse_if(node, sink, _after_broadcast, Rule.AFTER_BROADCAST)
             else:
-                self._refuse(node, Rule.AFTER_BROADCAST, sink)
+                self._refuse_way(node, Rule.AFTER_BROADCAST, sink, OpPattern.COMM_REDUCE)
         elif kind in (OpPattern.INJECTIVE, OpPattern.TUPLE):
             if phase == 1:
                 self._fuse_if(node, sink, lambda k, _: k <= OpPattern.INJECTIVE, Rule.AFTER_INJECTIVE)
@@ -264,6 +264,22 @@ class _Partition:
     def _refuse(self, node: int, rule: Rule, at: int) -> None:
         if self.refusals is not None:
             self.refusals[node] = Refusal(rule, self.graph.ops[at])
+
+    def _refuse_way(self, node: int, rule: Rule, sink: int, most: OpPattern) -> None:
+        """Refuses a node because of a use on its ways to `sink` of a kind above `most`."""
+        if self.refusals is None:
+            return
+        seen: set[int] = set()
+        pending = [node]
+        while pending and len(seen) < self.max_depth:
+            for successor, kind in self.graph.successors[pending.pop()]:
+                if kind > most:
+                    self._refuse(node, rule, successor)
+                    return
+                if successor != sink and successor not in seen:
+                    seen.add(successor)
+                    pending.append(successor)
+        self._refuse(node, rule, sink)
 
     def explain(self, trace: Tracer, opt_level: int) -> None:
         """Tells of each two neighbours that stayed apart which rule kept them so."""

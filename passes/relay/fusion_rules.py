@@ -21,7 +21,7 @@ class Rule(Enum):
     OPAQUE = "what is opaque is not fused"
     ESCAPES = "its value is also needed outside of kernels, where it is returned, captured, or passed to a function"
     NO_MEETING = "its uses lead to several results, so that it would be computed twice"
-    TUPLE = "a tuple that is not taken by an operator of the same kernel is not built inside of one"
+    TUPLE = "a tuple is made inside of a kernel only where an operator of the same kernel takes it"
     AFTER_OUT_ELEMWISE = "out-elemwise-fusable operators take in only elemwise and broadcast ones on their own shape"
     AFTER_BROADCAST = "elemwise and broadcast operators go into injective ones, with another kind at the end at most"
     AFTER_INJECTIVE = "injective operators go into injective ones only"
@@ -59,7 +59,10 @@ def tell(trace: Tracer, producer: Operation, user: Operation, refusal: Refusal, 
     if rule is Rule.OPAQUE and at is not None:
         reason = f"{name_of(at)} is opaque{_why_opaque(at)}"
     notes: list[tuple[str, Operation]] = [(f"{name_of(user)} uses it here", user)]
-    if at is not None and at is not user and at is not producer:
+    if rule is Rule.TUPLE and at is not None and at is not user:
+        reason = f"its uses meet in {name_of(at)}, and {reason}"
+        notes.append((f"{name_of(at)} is here", at))
+    elif at is not None and at is not user and at is not producer:
         why = _why_opaque(at) if kind is OpPattern.OPAQUE else ""
         notes.append((f"on the way to where its uses meet, {name_of(at)} is {_kind(kind)}{why}", at))
     elif at is user and rule not in (Rule.OPAQUE, Rule.TUPLE):

@@ -247,3 +247,33 @@ def test_calls_of_any_arguments() -> None:
     anything = relay.dataflow_pattern.wildcard()
     any_field = relay.dataflow_pattern.TupleGetItemPattern(anything)
     assert any_field.match(relay.TupleGetItem(relay.Tuple([var(), var("y")]), 1))
+
+
+def test_what_is_fused_is_what_is_written_by_hand() -> None:
+    """FuseOps gives the function that one would build with `with_attr`, whatever its variables are called."""
+    a, b = relay.var("a", shape=(6, 4)), relay.var("b", shape=(4,))
+    before = relay.Function([a, b], relay.tanh(relay.multiply(a, b)))
+    fused = passes.InferType()(passes.FuseOps(fuse_opt_level=2)(passes.InferType()(IRModule.from_expr(before))))
+    p, q = relay.var("p", shape=(6, 4)), relay.var("q", shape=(4,))
+    kernel = relay.Function([p, q], relay.tanh(relay.multiply(p, q))).with_attr("Primitive", 1)
+    u, v = relay.var("u", shape=(6, 4)), relay.var("v", shape=(4,))
+    by_hand = passes.InferType()(IRModule.from_expr(relay.Function([u, v], relay.Call(kernel, [u, v]))))
+    assert mirstack.ir.structural_equal(fused["main"], by_hand["main"])
+    apart = passes.FuseOps(fuse_opt_level=0)(IRModule.from_expr(before))
+    assert str(apart).count("Primitive=1") == 2
+    assert not mirstack.ir.structural_equal(apart["main"], by_hand["main"])
+
+
+def test_constants_are_folded_unless_that_is_disabled() -> None:
+    weights = relay.const(np.array([[1, 2], [3, 4]], "float32"))
+    x = relay.var("x", relay.TensorType([2, 2], "float32"))
+    scaled = relay.subtract(relay.transpose(weights), relay.const(1, "float32"))
+    mod = IRModule.from_expr(relay.Function([x], relay.nn.dense(x, scaled)))
+    folded = passes.FoldConstant()(mod)
+    assert relay.analysis.list_op_freqs(folded) == {"nn.dense": 1}
+    (constant,) = relay.analysis.all_constants(folded["main"])
+    assert np.array_equal(constant.data.numpy(), [[0, 2], [1, 3]])
+    with transform.PassContext(opt_level=3, disabled_pass=["FoldConstant"]):
+        kept = transform.Sequential([passes.InferType(), passes.FoldConstant()])(mod)
+    assert relay.analysis.list_op_freqs(kept) == {"transpose": 1, "subtract": 1, "nn.dense": 1}
+    assert kept["main"].ret_type == relay.TensorType([2, 2], "float32")

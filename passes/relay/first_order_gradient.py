@@ -185,8 +185,12 @@ class _Differentiation:
         self.gradients[value] = self._let(self._sum(self.gradients[value], share, emitter), emitter)
 
     def _sum(self, a: SSAValue, b: SSAValue, emitter: Emitter) -> SSAValue:
-        if not isinstance(a.type, TupleType):
+        if isinstance(a.type, TensorType) and isinstance(b.type, TensorType):
+            if a.type.element_type != b.type.element_type:
+                # An operator may give another type than it takes: dense layers with out_dtype, and full_like.
+                b = emitter.call("cast", b, dtype=type_to_dtype(a.type.element_type))
             return emitter.call("add", a, b)
+        assert isinstance(a.type, TupleType)
         fields = range(len(a.type.types.data))
         return emitter.tuple([self._sum(emitter.field(a, i), emitter.field(b, i), emitter) for i in fields])
 

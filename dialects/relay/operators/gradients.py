@@ -296,8 +296,14 @@ def _dense(use: Backward) -> Sequence[Term]:
     data, weight = use.args
     g = use.gradient
     to_data = g.of("nn.dense", weight.of("transpose"), units=weight.shape[1])
-    to_weight = g.of("transpose").of("nn.dense", data.of("transpose"), units=data.shape[1])
+    rows, inputs = _matrix(g), _matrix(data)
+    to_weight = rows.of("transpose").of("nn.dense", inputs.of("transpose"), units=data.shape[-1])
     return [to_data.of("collapse_sum_like", data), to_weight.of("collapse_sum_like", weight)]
+
+
+def _matrix(x: Term) -> Term:
+    """The rows of a dense layer, one below the other."""
+    return x if len(x.shape) == 2 else x.of("reshape", newshape=[-1, x.shape[-1]])
 
 
 @gradient("nn.matmul", "nn.batch_matmul")
@@ -362,6 +368,10 @@ def _conv2d(use: Backward) -> Sequence[Term]:
         "strides": attrs.strides, "padding": attrs.padding, "dilation": attrs.dilation, "groups": attrs.groups,
     }  # fmt: skip
     left = [data.shape[2 + n] - size for n, size in enumerate(sizes)]
+    # In a depthwise convolution with several filters for a channel, these stand side by side.
+    several = weight.shape[0] != use.gradient.shape[1]
+    if several:
+        weight = weight.of("reshape", newshape=[use.gradient.shape[1], 1, *kernel])
     to_data = use.gradient.of("nn.conv2d_transpose", weight, output_padding=left, **common)
     # Its kernel_layout is the data's, its out_layout the weight's.
     to_weight = use.gradient.of(
@@ -373,7 +383,7 @@ def _conv2d(use: Backward) -> Sequence[Term]:
         out_layout="OIHW",
         **common,
     )
-    return [to_data, to_weight]
+    return [to_data, to_weight.of("reshape", newshape=list(use.args[1].shape)) if several else to_weight]
 
 
 @gradient("nn.max_pool2d", "nn.avg_pool2d")

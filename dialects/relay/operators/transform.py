@@ -13,7 +13,7 @@ from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
 from ..text import type_text
 from .computes import broadcast_index, constant, elementwise, is_one, unflatten
 from .create import SHAPE_AND_DTYPE, check_shape
-from .meanings import Array
+from .meanings import Array, numpy_type
 from .relations import (
     ANY,
     add_dims,
@@ -386,6 +386,10 @@ def _broadcast_to_relation(rel: Relation) -> None:
     rel.set_result(tensor_type(target, data.element_type))
 
 
+def _te_cast(x: Tensor, dtype: str) -> Tensor:
+    return x if x.dtype == dtype else elementwise(lambda e: e.astype(dtype), x, "T_cast")
+
+
 def te_stretch(x: Tensor, shape: Sequence[Any], name: str = "T_broadcast_to") -> Tensor:
     """`x` stretched to a shape that it broadcasts to."""
     return te.compute(shape, lambda *i: broadcast_index(x, i, shape), name=name)
@@ -407,19 +411,19 @@ register(
     Operator(
         "broadcast_to_like", ("data", "broadcast_type"), like_second, OpPattern.BROADCAST,
         numpy=lambda attrs, x, like: np.broadcast_to(x, like.shape).astype(like.dtype),
-        compute=lambda attrs, xs, out: [te_stretch(xs[0], xs[1].shape)],
+        compute=lambda attrs, xs, out: [_te_cast(te_stretch(xs[0], xs[1].shape), xs[1].dtype)],
         extents=lambda attrs, xs, out: ResultShapes([xs[1].shape], stretches_to(xs[0], xs[1].shape)),
-        doc="The first tensor stretched to the shape of the second.",
+        doc="The first tensor stretched to the shape of the second, and cast to its type.",
         source=TVM.format("broadcast_to_like"),
     )
 )  # fmt: skip
 
 
-def _collapse(x: Array, shape: Sequence[int]) -> Array:
-    """`x` summed over the axes along which a tensor of `shape` would be stretched to it."""
+def _collapse(x: Array, shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
+    """`x` summed, in its own type, over the axes along which a tensor of `shape` would be stretched to it."""
     extra = x.ndim - len(shape)
     axes = (*range(extra), *(extra + a for a, d in enumerate(shape) if d == 1 and x.shape[extra + a] != 1))
-    return np.sum(x, axis=axes, dtype=x.dtype).reshape(shape)
+    return np.sum(x, axis=axes, dtype=x.dtype).reshape(shape).astype(dtype)
 
 
 def _te_collapse(x: Tensor, shape: Sequence[Any]) -> Tensor:
@@ -461,8 +465,8 @@ def _collapse_like_relation(rel: Relation) -> None:
 register(
     Operator(
         "collapse_sum_to", ("data", "shape"), _collapse_to_relation, OpPattern.COMM_REDUCE,
-        numpy=lambda attrs, x, shape: _collapse(x, attrs.shape),
-        compute=lambda attrs, xs, out: [_te_collapse(xs[0], attrs.shape)],
+        numpy=lambda attrs, x, shape: _collapse(x, attrs.shape, numpy_type(attrs.dtype) if attrs.dtype else x.dtype),
+        compute=lambda attrs, xs, out: [_te_cast(_te_collapse(xs[0], attrs.shape), attrs.dtype or xs[0].dtype)],
         attributes=SHAPE_AND_DTYPE,
         doc="The tensor summed down to the attribute `shape`, which the second argument repeats; the reverse of stretching it.",
         source=TVM.format("collapse_sum_to"),
@@ -472,9 +476,9 @@ register(
 register(
     Operator(
         "collapse_sum_like", ("data", "collapse_type"), _collapse_like_relation, OpPattern.COMM_REDUCE,
-        numpy=lambda attrs, x, like: _collapse(x, like.shape),
-        compute=lambda attrs, xs, out: [_te_collapse(xs[0], xs[1].shape)],
-        doc="The tensor summed down to the shape of the second, the reverse of stretching it from there.",
+        numpy=lambda attrs, x, like: _collapse(x, like.shape, like.dtype),
+        compute=lambda attrs, xs, out: [_te_cast(_te_collapse(xs[0], xs[1].shape), xs[1].dtype)],
+        doc="The tensor summed down to the shape of the second, the reverse of stretching it from there, and cast to its type.",
         source=TVM.format("collapse_sum_like"),
     )
 )  # fmt: skip

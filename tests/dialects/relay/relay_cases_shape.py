@@ -199,7 +199,13 @@ def _stretches(draw: Any) -> Any:
 
 
 case("broadcast_to", _stretches().map(lambda s: ({"shape": s[0]}, [s[1]])), lambda a, x: x + np.zeros(a.shape, x.dtype))
-case("broadcast_to_like", _stretches().map(lambda s: ({}, [s[1], np.zeros(s[0], s[1].dtype)])), lambda a, x, y: x + y)
+case(
+    "broadcast_to_like",
+    st.tuples(_stretches(), st.sampled_from((None, "float64"))).map(
+        lambda s: ({}, [s[0][1], np.zeros(s[0][0], s[1] or s[0][1].dtype)])
+    ),
+    lambda a, x, y: (x + np.zeros(y.shape, x.dtype)).astype(y.dtype),
+)
 
 
 def _collapse_reference(x: np.ndarray, shape: Any) -> np.ndarray:
@@ -218,13 +224,17 @@ def _collapses(draw: Any) -> Any:
 
 case(
     "collapse_sum_to",
-    _collapses().map(lambda c: ({"shape": c[1].shape}, [c[0], np.array(c[1].shape, np.int32)])),
-    lambda a, x, shape: _collapse_reference(x, a.shape),
+    st.tuples(_collapses(), st.sampled_from((None, "bfloat16"))).map(
+        lambda c: ({"shape": c[0][1].shape, "dtype": c[1]}, [c[0][0], np.array(c[0][1].shape, np.int32)])
+    ),
+    lambda a, x, shape: _collapse_reference(x, a.shape).astype(a.dtype or x.dtype),
 )
 case(
     "collapse_sum_like",
-    _collapses().map(lambda c: ({}, list(c))),
-    lambda a, x, y: _collapse_reference(x, y.shape),
+    st.tuples(_collapses(), st.sampled_from((None, "bfloat16"))).map(
+        lambda c: ({}, [c[0][0], c[0][1] if c[1] is None else c[0][1].astype(c[1])])
+    ),
+    lambda a, x, y: _collapse_reference(x, y.shape).astype(y.dtype),
     unknown=False,
 )
 

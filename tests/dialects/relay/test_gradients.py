@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pytest
+from mirstack.dialects.relay import ir
+from mirstack.dialects.relay.infer import infer_types
 from mirstack.dialects.relay.interpreter import flatten, interpret
+from mirstack.dialects.relay.operator import all_operators, operator_class
 from mirstack.dialects.relay.operators.gradients import GRADIENTS
 from mirstack.parser import parse_mir
 from mirstack.passes.relay.first_order_gradient import FirstOrderGradient
 from mirstack.support.diagnostics import MirError
 from mirstack.support.verify import find_errors
+from random_graphs import uses_of
+from relay_typing import type_of
 from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Region, SSAValue
 
 NARROW = ("asin", "acos", "atanh")
 POSITIVE = ("log", "log2", "log10", "sqrt", "rsqrt", "acosh", "power")
@@ -64,11 +72,17 @@ CASES: dict[str, tuple[str, str]] = {
     ),
     "nn.bias_add": (f"{X}, %y: Tensor[(2), float64]", "nn.bias_add(%x, %y, axis=0)"),
     "nn.dense": (f"{X}, %y: Tensor[(4, 3), float64]", "nn.dense(%x, %y)"),
+    "nn.dense of a vector": ("%x: Tensor[(3), float64], %y: Tensor[(4, 3), float64]", "nn.dense(%x, %y)"),
+    "nn.dense of matrices": ("%x: Tensor[(2, 2, 3), float64], %y: Tensor[(4, 3), float64]", "nn.dense(%x, %y)"),
     "nn.cross_entropy": (f"{X}, %y: Tensor[(2, 3), float64]", "nn.cross_entropy(exp(%x), %y)"),
     "nn.cross_entropy_with_logits": (f"{X}, %y: Tensor[(2, 3), float64]", "nn.cross_entropy_with_logits(%x, %y)"),
     "nn.conv2d": (
         "%x: Tensor[(1, 2, 5, 6), float64], %w: Tensor[(4, 1, 3, 2), float64]",
         "nn.conv2d(%x, %w, strides=[2, 1], padding=[1, 0, 2, 1], dilation=[1, 2], groups=2, channels=4, kernel_size=[3, 2])",
+    ),
+    "nn.conv2d of several filters a channel": (
+        "%x: Tensor[(1, 2, 4, 4), float64], %w: Tensor[(2, 3, 2, 2), float64]",
+        "nn.conv2d(%x, %w, groups=2, channels=6, kernel_size=[2, 2])",
     ),
     "nn.max_pool2d": ("%x: Tensor[(1, 2, 5, 6), float64]", "nn.max_pool2d(%x, pool_size=[2, 3], strides=[2, 1])"),
     "nn.avg_pool2d": (
@@ -131,6 +145,45 @@ def test_gradient(name: str) -> None:
                 sums.append(sum(float(r.sum()) for r in flatten(interpret(before, "main", pack(moved)))))
             expected[place] = (sums[0] - sums[1]) / (2 * step)
         np.testing.assert_allclose(results[count + number], expected, rtol=tolerance, atol=tolerance, err_msg=name)
+
+
+@pytest.mark.parametrize("name", sorted(GRADIENTS))
+def test_gradients_are_of_the_arguments_types(name: str) -> None:
+    """Of every way in which an operator's case draws it: of several ranks and dtypes, results of other types than arguments."""
+    for attrs, arguments in uses_of(name):
+        module, inputs = one_use(name, attrs, arguments)
+        try:
+            FirstOrderGradient().apply(Context(), module)
+        except MirError as error:
+            assert f"{name} has no gradient here" in str(error), attrs
+            continue
+        assert find_errors(module) == []
+        with np.errstate(all="ignore"):
+            results = flatten(interpret(module, "main", list(inputs)))
+        gradients = results[len(results) - len(inputs) :]
+        assert [(g.dtype, g.shape) for g in gradients] == [(x.dtype, x.shape) for x in inputs], attrs
+
+
+def one_use(name: str, attrs: dict[str, Any], arguments: Sequence[Any]) -> tuple[ModuleOp, list[Any]]:
+    """A program that is one operator, and its inputs."""
+    block, inputs = Block(), list[Any]()
+
+    def given(array: Any) -> SSAValue:
+        inputs.append(array)
+        return block.insert_arg(type_of(array), len(block.args))
+
+    operands: list[SSAValue] = []
+    for argument in arguments:
+        if isinstance(argument, tuple):
+            block.add_op(fields := ir.TupleOp([given(array) for array in argument]))
+            operands.append(fields.result)
+        else:
+            operands.append(given(argument))
+    block.add_op(op := operator_class(all_operators()[name])(operands, attrs))
+    block.add_op(ir.ReturnOp(op.result))
+    module = ModuleOp([ir.FuncOp("main", [f"x{n}" for n in range(len(inputs))], [], body=Region(block))])
+    infer_types(module)
+    return module, inputs
 
 
 @pytest.mark.parametrize(

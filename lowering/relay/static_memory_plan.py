@@ -1,8 +1,8 @@
 """`static-memory-plan`: tells how the tensors of each function share memory. The module stays as it is.
 
-The plan is the one that native code uses (`frame.py`), made on a copy of the module as far as kernels: for each function, the
-tensors that it keeps in its frame, their bytes, those of the frame they share, and the lower bound, the most bytes that are
-needed at any one time.
+The plan is the one that native code uses (`frame.py`), made on a copy of the module that the pipeline's passes have brought as
+far as kernels: for each function, the tensors that it keeps in its frame, their bytes, those of the frame they share, and the
+lower bound, the most bytes that are needed at any one time.
 """
 
 from __future__ import annotations
@@ -18,10 +18,8 @@ from xdsl.passes import ModulePass
 
 from ...dialects.relay import ir as relay
 from ...dialects.relay.text import global_text
-from ...passes.relay.dynamic_to_static import DynamicToStatic
 from ...passes.relay.fuse_ops import FuseOps, is_kernel
-from ...passes.relay.monomorphize import Monomorphize
-from ...support.diagnostics import source_position
+from ...support.diagnostics import error_at, source_position
 from ...support.walk import walk_ops
 from ...support.words import counted
 from .frame import Frame, plan_frame
@@ -37,16 +35,25 @@ class StaticMemoryPlan(ModulePass):
     tensors: bool = False
     """Also list each tensor: its offset and bytes, from when to when it is needed, where it is computed."""
 
+    opt_level: int = 3
+    """The optimization level of the native code, 0 to 3."""
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for line in memory_report(op, tensors=self.tensors):
+        if self.opt_level not in range(4):
+            raise error_at(op, f"static-memory-plan: opt-level={self.opt_level} must be 0, 1, 2 or 3")
+        for line in memory_report(op, tensors=self.tensors, opt_level=self.opt_level):
             print(f"// {line}", file=sys.stderr)
 
 
-def memory_report(module: ModuleOp, *, tensors: bool = False) -> Iterator[str]:
+def memory_report(module: ModuleOp, *, tensors: bool = False, opt_level: int = 3) -> Iterator[str]:
     """The lines of the report, function by function; sizes in bytes, offsets from the start of the function's frame."""
+    from ..pipeline import Options, lowering_passes
+
     copy = module.clone()
-    for module_pass in (Monomorphize(), DynamicToStatic(), FuseOps()):
-        module_pass.apply(Context(), copy)
+    for step in lowering_passes(Options(opt_level=opt_level)):
+        step.apply(Context(), copy)
+        if step.name == FuseOps.name:
+            break
     has_refs = any(isinstance(op, relay.RefOp) for op in walk_ops(copy))
     for function in copy.ops:
         if not isinstance(function, relay.FuncOp):

@@ -1,8 +1,19 @@
 """No two buffers that live at the same time may overlap, and the arena stays near the most that lives at once."""
 
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import mirstack
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from mirstack.examples.models.registry import MODELS, build, options_of
 from mirstack.lowering.relay.memory_plan import ALIGNMENT, Lifetime, plan_memory
+from mirstack.lowering.relay.static_memory_plan import StaticMemoryPlan, memory_report
+from mirstack.support.diagnostics import MirError
+from xdsl.context import Context
 
 lifetimes = st.builds(
     lambda size, start, length: Lifetime(size, start, start + length),
@@ -36,3 +47,49 @@ def test_a_smaller_buffer_takes_the_gap_that_fits_best():
         [Lifetime(640, 0, 9), Lifetime(256, 0, 4), Lifetime(128, 5, 9), Lifetime(64, 5, 9), Lifetime(64, 0, 9)]
     )
     assert plan.size == plan.lower_bound == 640 + 256 + 64
+
+
+def test_residual_connections_are_placed_before_what_comes_and_goes_beside_them():
+    """Two blocks as of a transformer: by size alone, what the residual connection keeps would lie in the way."""
+    unit = 1024
+    block = [
+        (1, 2, 32),
+        (1, 6, 16),
+        (1, 10, 18),
+        (1, 14, 20),
+        (1, 16, 22),
+        (1, 18, 22),
+        (1, 20, 26),
+        (2, 22, 24),
+        (2, 24, 26),
+    ]
+    behind = [(1, 26, 28), (1, 28, 32), (1, 32, 40), (1, 40, 48), (4, 44, 48), (1, 48, 56)]
+    plan = plan_memory([Lifetime(size * unit, start, end) for size, start, end in block + behind])
+    assert plan.size == plan.lower_bound == 6 * unit
+
+
+@given(st.lists(st.tuples(st.sampled_from([64, 128, 192, 1024]), st.integers(1, 6)), min_size=5, max_size=40))
+def test_the_arena_stays_near_the_lower_bound(buffers: list[tuple[int, int]]):
+    """One buffer a step, as the operators of a network make them."""
+    plan = plan_memory([Lifetime(size, step, step + length) for step, (size, length) in enumerate(buffers)])
+    assert plan.size <= 1.2 * plan.lower_bound
+
+
+REDUCED = {"image": 64, "width": 1 / 4}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_examples_need_no_more_than_lives_at_once(name: str, tmp_path: Path):
+    sizes = {option.name: REDUCED[option.name] for option in options_of(name) if option.name in REDUCED}
+    module = mirstack.load(build(name, 0, **sizes).write(tmp_path, name))
+    for line in memory_report(module):
+        found = re.search(r"in (\d+) bytes.*lower bound (\d+)", line)
+        assert found is not None and int(found[1]) == int(found[2]), line
+
+
+def test_levels():
+    module = mirstack.parse("def @main(%x: Tensor[(8, 8), float32]) {\n  nn.relu(add(exp(%x), %x))\n}\n")
+    (plain,), (fused,) = (list(memory_report(module, opt_level=level)) for level in (0, 3))
+    assert plain.startswith("@main: 2 tensors of") and fused.startswith("@main: 0 tensors of")
+    with pytest.raises(MirError, match="static-memory-plan: opt-level=4 must be 0, 1, 2 or 3"):
+        StaticMemoryPlan(opt_level=4).apply(Context(), module)

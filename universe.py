@@ -17,6 +17,7 @@ DIALECTS: dict[str, str] = {
     "tir": "dialects.tir:TIR",
     "mirstack": "dialects.array:MIRSTACK",
     "rule": "dialects.rule:RULE",
+    "schedule": "dialects.schedule:schedule_dialect",
     "llvm_ext": "dialects.llvm_ext:LLVMExt",
     "vector_ext": "dialects.vector_ext:VectorExt",
 }

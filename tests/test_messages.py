@@ -17,9 +17,27 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-PACKAGES = ("dialects/relay", "dialects/te", "dialects/tir", "dialects/rule", "parser", "passes/rules")
+PACKAGES = (
+    "dialects/relay",
+    "dialects/te",
+    "dialects/tir",
+    "dialects/rule",
+    "dialects/schedule",
+    "parser",
+    "passes/rules",
+)
 RAISERS = frozenset(
-    ["ConstantError", "Diagnostic", "LexError", "VerifyException", "error", "error_at", "fail", "refuse"]
+    [
+        "ConstantError",
+        "Diagnostic",
+        "LexError",
+        "SignatureError",
+        "VerifyException",
+        "error",
+        "error_at",
+        "fail",
+        "refuse",
+    ]
 )
 
 # Messages that no text of a user reaches, each with the reason.

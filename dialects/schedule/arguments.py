@@ -1,0 +1,144 @@
+"""Arguments of a schedule op between two forms: Python values that hold SSA values and regions, and attributes that refer
+to the op's operands and regions by number."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite
+from typing import TypeAlias, cast
+
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DictionaryAttr,
+    FloatAttr,
+    IntAttr,
+    IntegerAttr,
+    IntegerType,
+    NoneType,
+    StringAttr,
+    f64,
+    i1,
+    i64,
+)
+from xdsl.ir import Attribute, Region, SSAValue
+from xdsl.utils.exceptions import VerifyException
+
+from .signatures import SignatureError
+from .types import LambdaAttr, ListType, OperandAttr, SplatAttr, kind_of_type
+
+
+@dataclass(frozen=True)
+class Ref:
+    """A handle among the arguments."""
+
+    value: SSAValue
+
+    @property
+    def schedule_kind(self) -> str | None:
+        """What it stands for (see `kinds`)."""
+        return kind_of_type(self.value.type)
+
+
+@dataclass(frozen=True)
+class Splat:
+    """`*loops`: the elements of a list of handles, each as an item of its own."""
+
+    value: SSAValue
+
+    @property
+    def schedule_kind(self) -> str | None:
+        """What each of its elements stands for."""
+        kind = kind_of_type(self.value.type)
+        return None if kind is None else kind.removeprefix("list[").removesuffix("]")
+
+
+@dataclass(frozen=True)
+class Lambda:
+    """`lambda i, j: [i // 4, j]`: a region whose `schedule.yield` gives the values; `is_tuple` unless it is one value."""
+
+    region: Region
+
+    def __call__(self) -> None:
+        """Here so that it counts as callable among the kinds of arguments; it is evaluated by the schedule."""
+
+
+Argument: TypeAlias = (
+    "bool | int | float | str | Ref | Splat | Lambda | Sequence[Argument] | Mapping[str, Argument] | None"
+)
+
+
+class Encoder:
+    """Turns arguments into attributes; collects the operands and regions that they refer to."""
+
+    def __init__(self) -> None:
+        self.operands: list[SSAValue] = []
+        self.regions: list[Region] = []
+
+    def encode(self, argument: Argument) -> Attribute:
+        """One argument. Raises SignatureError for a value that no attribute stands for."""
+        match argument:
+            case Ref() | Splat():
+                if argument.value not in self.operands:
+                    self.operands.append(argument.value)
+                number = IntAttr(self.operands.index(argument.value))
+                return OperandAttr(number) if isinstance(argument, Ref) else SplatAttr(number)
+            case Lambda():
+                self.regions.append(argument.region)
+                return LambdaAttr(IntAttr(len(self.regions) - 1))
+            case None:
+                return NoneType()
+            case bool():
+                return IntegerAttr(int(argument), i1)
+            case int():
+                return IntegerAttr(argument, i64)
+            case float():
+                if not isfinite(argument):
+                    raise SignatureError(f"{argument} is no argument of a schedule primitive", "numbers are finite")
+                return FloatAttr(argument, f64)
+            case str():
+                return StringAttr(argument)
+            case Mapping():
+                return DictionaryAttr({key: self.encode(item) for key, item in argument.items()})
+            case _:
+                if not isinstance(argument, list | tuple):  # pyright: ignore[reportUnnecessaryIsInstance]
+                    raise SignatureError(
+                        f"{argument!r} is no argument of a schedule primitive",
+                        "arguments are handles, numbers, strings, None, lists and dictionaries of them, and lambdas",
+                    )
+                return ArrayAttr([self.encode(item) for item in cast("Sequence[Argument]", argument)])
+
+
+def decode(
+    attribute: Attribute, operands: Sequence[SSAValue], regions: Sequence[Region], *, in_list: bool = False
+) -> Argument:
+    """The argument that an attribute stands for. Raises VerifyException for one that stands for none."""
+    match attribute:
+        case OperandAttr() | SplatAttr():
+            if attribute.index.data >= len(operands):
+                raise VerifyException(f"an argument refers to operand {attribute.index.data} of {len(operands)}")
+            value = operands[attribute.index.data]
+            if isinstance(attribute, SplatAttr) and not in_list:
+                raise VerifyException("a splat stands in a list only")
+            if isinstance(attribute, SplatAttr) and not isinstance(value.type, ListType):
+                raise VerifyException("a splat is of a list of handles")
+            return Ref(value) if isinstance(attribute, OperandAttr) else Splat(value)
+        case LambdaAttr():
+            if attribute.index.data >= len(regions):
+                raise VerifyException(f"an argument refers to region {attribute.index.data} of {len(regions)}")
+            return Lambda(regions[attribute.index.data])
+        case NoneType():
+            return None
+        case IntegerAttr():
+            is_bool = isinstance(attribute.type, IntegerType) and attribute.type.width.data == 1
+            return bool(attribute.value.data) if is_bool else attribute.value.data
+        case FloatAttr():
+            return attribute.value.data
+        case StringAttr():
+            return attribute.data
+        case ArrayAttr():
+            return [decode(item, operands, regions, in_list=True) for item in attribute.data]
+        case DictionaryAttr():
+            return {key: decode(item, operands, regions) for key, item in attribute.data.items()}
+        case _:
+            raise VerifyException(f"'{attribute}' is no argument of a schedule primitive")

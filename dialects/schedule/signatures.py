@@ -1,0 +1,238 @@
+"""The signature of every schedule primitive, as TVM 0.16's `tir.Schedule` has them: one line each.
+
+From here come the ops of the dialect, the checks of scripts and of calls from Python, and the printed form of traces.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import cast
+
+from ...support.words import counted
+from .kinds import Kinds, fits, parse_kind, spoken, spoken_value
+
+# `name(parameter: kind = default, …) -> result`; a star marks the parameter that takes all positional arguments.
+# `-> list[loop] = factors`: as many results as the argument `factors` is long (or, where it is a number, as it says).
+_TABLE = """
+get_block(name: str, func_name: str | none = None) -> block
+get_loops(block: block | str) -> list[loop]
+get_child_blocks(block_or_loop: block | loop | str) -> list[block]
+get_producers(block: block | str) -> list[block]
+get_consumers(block: block | str) -> list[block]
+get_output_blocks(scope_block: block | str) -> list[block]
+split(loop: loop, factors: list[expr | none], preserve_unit_iters: bool = True, disable_predication: bool = False) -> list[loop] = factors
+loop_partition(loop: loop, factors: list[expr | none], preserve_unit_iters: bool = True) -> list[loop]
+merge(*loops: loop) -> loop
+fuse(*loops: loop, preserve_unit_iters: bool = True) -> loop
+reorder(*ordered_loops: loop) -> none
+reorder_block_iter_var(block: block | str, new_order: list[int]) -> none
+add_unit_loop(block_or_loop: block | loop) -> loop
+parallel(loop: loop) -> none
+vectorize(loop: loop) -> none
+unroll(loop: loop) -> none
+bind(loop: loop, thread_axis: str) -> none
+cache_read(block: block | str, read_buffer_index: int | str, storage_scope: str, consumer_blocks: list[block | str] | none = None) -> block
+cache_write(block: block | str, write_buffer_index: int | str, storage_scope: str, consumer_blocks: list[block | str] | none = None) -> block
+reindex_cache_read(block: block | str, read_buffer_index: int | str, storage_scope: str, index_map: lambda) -> block
+reindex_cache_write(block: block | str, write_buffer_index: int | str, storage_scope: str, index_map: lambda) -> block
+cache_inplace(block: block | str, read_buffer_index: int | str, storage_scope: str) -> list[block]
+cache_index(block: block | str, storage_scope: str, cse_thresh: int = 0) -> list[block]
+reindex(block: block | str, buffer: pair[str, int] | str) -> block
+read_at(loop: loop, block: block | str, read_buffer_index: int, storage_scope: str) -> block
+write_at(loop: loop, block: block | str, write_buffer_index: int, storage_scope: str) -> block
+compute_at(block: block | str, loop: loop, preserve_unit_loops: bool = False, index: int = -1) -> none
+reverse_compute_at(block: block | str, loop: loop, preserve_unit_loops: bool = False, index: int = -1) -> none
+compute_inline(block: block | str) -> none
+reverse_compute_inline(block: block | str) -> none
+decompose_reduction(block: block | str, loop: loop) -> block
+rfactor(loop: loop, factor_axis: int) -> block
+storage_align(block: block | str, buffer_index: int, axis: int, factor: int, offset: int) -> none
+set_scope(block: block | str, buffer_index: int | str, storage_scope: str) -> none
+unsafe_set_dtype(block: block | str, buffer_index: int, dtype: str) -> none
+blockize(target: block | loop | list[block], preserve_unit_iters: bool = True) -> block
+tensorize(block_or_loop: block | loop, tensor_intrin: str, preserve_unit_iters: bool = True) -> none
+annotate(block_or_loop: block | loop, ann_key: str, ann_val: str | int | float | bool | expr | list[any] | dict) -> none
+unannotate(block_or_loop: block | loop, ann_key: str) -> none
+transform_layout(block: block | str, buffer: pair[str, int] | str, index_map: lambda, pad_value: int | float | bool | lambda | none = None, assume_injective_transform: bool = False) -> none
+transform_block_layout(block: block | str, index_map: lambda) -> none
+set_axis_separator(block: block | str, buffer: pair[str, int] | str, axis_separators: list[int] | none) -> none
+decompose_padding(block: block | str, loop: loop) -> block
+pad_einsum(block: block | str, padding: list[int]) -> none
+rolling_buffer(block: block | str, write_buffer_index: int) -> none
+sample_categorical(candidates: list[int], probs: list[float], decision: int | none = None) -> expr
+sample_perfect_tile(loop: loop, n: int, max_innermost_factor: int = 16, decision: list[int] | none = None) -> list[expr] = n
+sample_partitioned_tile(loop: loop, n: int, partition_pos: int = 0, innerpart_factor: int = 1, decision: list[int] | none = None) -> list[expr] = n
+sample_compute_location(block: block | str, decision: int | none = None) -> loop
+work_on(func_name: str) -> none
+enter_postproc() -> none
+"""
+
+_LINE = re.compile(r"(\w+)\((.*)\) -> ([a-z\[\]]+)(?: = (\w+))?")
+_PARAMETER = re.compile(r"(\*?)(\w+): ((?:\[[^]]*\]|[^,=\[])+?)(?: = ([^,]+))?(?:, |$)")
+_DEFAULTS: Mapping[str, object] = {"None": None, "True": True, "False": False}
+
+
+class Required:
+    """The default of a parameter that must be given."""
+
+    def __repr__(self) -> str:
+        return "REQUIRED"
+
+
+REQUIRED = Required()
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of a primitive; `variadic` takes all positional arguments, each of the kind."""
+
+    name: str
+    kind: str
+    default: object = REQUIRED
+    variadic: bool = False
+
+    @property
+    def kinds(self) -> Kinds:
+        """The kinds of values that it takes."""
+        return parse_kind(self.kind)
+
+    def __str__(self) -> str:
+        star = "*" if self.variadic else ""
+        return f"{star}{self.name}" + ("" if isinstance(self.default, Required) else f"={self.default!r}")
+
+
+class SignatureError(Exception):
+    """A call does not fit a primitive. `argument` is the name or the place (from 0) of the argument at fault, if one is."""
+
+    def __init__(self, message: str, note: str, argument: str | int | None = None):
+        super().__init__(message)
+        self.message, self.note, self.argument = message, note, argument
+
+
+@dataclass(frozen=True)
+class Signature:
+    """A primitive's parameters and what it gives: `none`, `block`, `loop`, `expr`, or a list of one of these.
+
+    `counted_by` names the argument that says how many results there are.
+    """
+
+    name: str
+    parameters: tuple[Parameter, ...]
+    result: str
+    counted_by: str | None = None
+
+    @cached_property
+    def by_name(self) -> dict[str, Parameter]:
+        """The parameters by name."""
+        return {p.name: p for p in self.parameters}
+
+    @property
+    def variadic(self) -> Parameter | None:
+        """The parameter that takes all positional arguments, if there is one; it is the first."""
+        first = self.parameters[0] if self.parameters else None
+        return first if first is not None and first.variadic else None
+
+    @property
+    def element(self) -> str | None:
+        """What the elements of the list of results are; None when the result is no list."""
+        return self.result[len("list[") : -1] if self.result.startswith("list[") else None
+
+    def __str__(self) -> str:
+        return f"{self.name}({', '.join(map(str, self.parameters))})"
+
+    def bind(self, positional: Sequence[object], keywords: Mapping[str, object]) -> dict[str, object]:
+        """The arguments by parameter, those of the variadic one as a list; raises SignatureError where they do not fit.
+
+        Defaults are not filled in. Kinds are not checked, see `check`.
+        """
+        note = f"it is called as sch.{self}"
+        bound: dict[str, object] = {}
+        plain = [p for p in self.parameters if not p.variadic]
+        if self.variadic is not None:
+            bound[self.variadic.name] = list(positional)
+        elif len(positional) > len(plain):
+            raise SignatureError(
+                f"{self.name} takes {counted(len(plain), 'argument')} at most, but {len(positional)} are given",
+                note,
+                len(plain),
+            )
+        else:
+            bound.update(zip((p.name for p in plain), positional, strict=False))
+        for name, value in keywords.items():
+            if name in bound and not (self.variadic and name == self.variadic.name):
+                raise SignatureError(f"{self.name} is given the argument '{name}' twice", note, name)
+            if name not in self.by_name or self.by_name[name].variadic:
+                near = difflib.get_close_matches(name, [p.name for p in plain], n=1)
+                also = f"; did you mean '{near[0]}'?" if near else ""
+                raise SignatureError(f"{self.name} has no parameter '{name}'{also}", note, name)
+            bound[name] = value
+        for parameter in plain:
+            if parameter.name not in bound and isinstance(parameter.default, Required):
+                raise SignatureError(
+                    f"{self.name} needs the argument '{parameter.name}', {spoken(parameter.kinds)}", note
+                )
+        return bound
+
+    def check(self, bound: Mapping[str, object]) -> None:
+        """Raises SignatureError for an argument of another kind than its parameter's."""
+        for name, value in bound.items():
+            parameter = self.by_name[name]
+            values = cast("list[object]", value) if parameter.variadic and isinstance(value, list) else [value]
+            for place, item in enumerate(values):
+                if not fits(parameter.kinds, item):
+                    raise SignatureError(
+                        f"{self.name}: '{name}' must be {spoken(parameter.kinds)}, not {spoken_value(item)}",
+                        f"it is called as sch.{self}",
+                        place if parameter.variadic else name,
+                    )
+
+    def with_defaults(self, bound: Mapping[str, object]) -> dict[str, object]:
+        """All arguments in the order of the parameters, defaults filled in."""
+        return {p.name: bound.get(p.name, [] if p.variadic else p.default) for p in self.parameters}
+
+    def result_count(self, bound: Mapping[str, object]) -> int | None:
+        """How many results a call has, where the arguments tell: 0, 1, or the length of a list; else None."""
+        if self.element is None:
+            return 0 if self.result == "none" else 1
+        value = bound.get(self.counted_by) if self.counted_by else None
+        if isinstance(value, int):
+            return value
+        return len(value) if isinstance(value, list | tuple) else None  # pyright: ignore[reportUnknownArgumentType]
+
+
+@cache
+def signatures() -> Mapping[str, Signature]:
+    """The table, by name."""
+    return {found.name: found for found in map(_read, _TABLE.strip().splitlines())}
+
+
+def signature(name: str) -> Signature | None:
+    """The signature of the primitive called so, or None."""
+    return signatures().get(name)
+
+
+def nearest_primitive(name: str) -> str | None:
+    """The primitive whose name is nearest to one that is none."""
+    near = difflib.get_close_matches(name, signatures(), n=1, cutoff=0.5)
+    return near[0] if near else None
+
+
+def _read(line: str) -> Signature:
+    match = _LINE.fullmatch(line)
+    if match is None:
+        raise ValueError(f"'{line}' is no signature")
+    parameters = [
+        Parameter(name, kind.strip(), _default(default), star == "*")
+        for star, name, kind, default in _PARAMETER.findall(match[2])
+    ]
+    return Signature(match[1], tuple(parameters), match[3], match[4])
+
+
+def _default(text: str) -> object:
+    if not text:
+        return REQUIRED
+    return _DEFAULTS[text] if text in _DEFAULTS else int(text)

@@ -1,0 +1,108 @@
+"""What a schedule's values stand for, and how arguments refer to them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+from xdsl.dialects.builtin import IntAttr
+from xdsl.ir import Attribute, ParametrizedAttribute, TypeAttribute
+from xdsl.irdl import irdl_attr_definition, param_def
+from xdsl.parser import AttrParser
+from xdsl.printer import Printer
+from xdsl.utils.exceptions import VerifyException
+
+
+@irdl_attr_definition
+class BlockType(ParametrizedAttribute, TypeAttribute):
+    """`!schedule.block`: a handle of a block (TVM's BlockRV)."""
+
+    name = "schedule.block"
+
+
+@irdl_attr_definition
+class LoopType(ParametrizedAttribute, TypeAttribute):
+    """`!schedule.loop`: a handle of a loop (TVM's LoopRV)."""
+
+    name = "schedule.loop"
+
+
+@irdl_attr_definition
+class ExprType(ParametrizedAttribute, TypeAttribute):
+    """`!schedule.expr`: a number that is drawn when the schedule runs (TVM's ExprRV)."""
+
+    name = "schedule.expr"
+
+
+@irdl_attr_definition
+class ListType(ParametrizedAttribute, TypeAttribute):
+    """`!schedule.list<!schedule.loop>`: several results under one name."""
+
+    name = "schedule.list"
+    element: Attribute = param_def()
+
+    def verify(self) -> None:
+        if not isinstance(self.element, BlockType | LoopType | ExprType):
+            raise VerifyException("a schedule.list holds blocks, loops or exprs")
+
+
+BLOCK, LOOP, EXPR = BlockType(), LoopType(), ExprType()
+_TYPES: dict[str, Attribute] = {"block": BLOCK, "loop": LOOP, "expr": EXPR}
+
+
+def type_of_kind(kind: str) -> Attribute:
+    """The type of a kind of handle: `loop`, `list[loop]`."""
+    element = kind.removeprefix("list[").removesuffix("]")
+    return ListType(_TYPES[element]) if element != kind else _TYPES[kind]
+
+
+def kind_of_type(type: Attribute) -> str | None:
+    """The inverse of `type_of_kind`; None for a type that is no handle's."""
+    match type:
+        case BlockType():
+            return "block"
+        case LoopType():
+            return "loop"
+        case ExprType():
+            return "expr"
+        case ListType():
+            return f"list[{kind_of_type(type.element)}]"
+        case _:
+            return None
+
+
+class _Reference(ParametrizedAttribute):
+    """Names an operand or a region of the op by its number."""
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
+        with parser.in_angle_brackets():
+            return [IntAttr(parser.parse_integer(allow_boolean=False, allow_negative=False))]
+
+    def print_parameters(self, printer: Printer) -> None:
+        with printer.in_angle_brackets():
+            printer.print_int(cast(IntAttr, self.parameters[0]).data)
+
+
+@irdl_attr_definition
+class OperandAttr(_Reference):
+    """`#schedule.operand<0>`: the op's operand of that number."""
+
+    name = "schedule.operand"
+    index: IntAttr = param_def()
+
+
+@irdl_attr_definition
+class SplatAttr(_Reference):
+    """`#schedule.splat<0>`: all elements of the operand of that number, a list."""
+
+    name = "schedule.splat"
+    index: IntAttr = param_def()
+
+
+@irdl_attr_definition
+class LambdaAttr(_Reference):
+    """`#schedule.lambda<0>`: what the op's region of that number computes of its arguments."""
+
+    name = "schedule.lambda"
+    index: IntAttr = param_def()

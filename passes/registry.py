@@ -224,6 +224,9 @@ PASSES: tuple[Entry, ...] = (
         "passes.tir.check_open_bounds:CheckOpenBounds",
         "accesses that are not provably inside of a buffer of symbolic size are checked at run time",
     ),
+    Entry(
+        "simplify", "passes.tir.simplify:Simplify", "arithmetic to canonical form, branches of known condition dropped"
+    ),
     Entry("vectorize-loop", "passes.tir.vectorize_loop:VectorizeLoop", "vectorized loops to ramps and vectors"),
     # From level to level.
     Entry(

@@ -121,3 +121,48 @@ def is_dead(op: Operation) -> bool:
     if isinstance(op, tir.LoadOp | tir.BufferRegionOp | tir.BufferGetOp):
         return True
     return is_side_effect_free(op)
+
+
+def insert_nothing(anchor: Operation) -> None:
+    """Puts `T.evaluate(0)` before an op that is about to go and leaves a region without statements."""
+    block = anchor.parent
+    assert block is not None
+    if any(_is_statement(op) for op in block.ops if op is not anchor):
+        return
+    builder = builder_before(anchor)
+    builder.insert(tir.EvaluateOp(builder.insert(tir.ConstOp.int(0)).result))
+
+
+def _is_statement(op: Operation) -> bool:
+    """Whether the op does something, rather than being a part of what does."""
+    if isinstance(op, tir.LoadOp | tir.BufferRegionOp | tir.BufferGetOp | tir.VarOp | tir.DeclBufferOp | tir.LetOp):
+        return False
+    return not op.results or not is_side_effect_free(op)
+
+
+_SCOPED = (tir.AttrOp, tir.AllocateOp, tir.AllocateConstOp, tir.LaunchThreadOp, tir.RealizeOp, tir.DeclBufferOp)
+"""Ops that act until the end of their region."""
+
+
+def replace_by_side(op: tir.IfOp | tir.IfThenElseOp, taken: bool) -> list[Operation]:
+    """Puts one side of a branch into its place; the ops that came, in order."""
+    region = op.then_region if taken else op.else_region
+    ops = list(region.block.ops) if region.blocks else []
+    if isinstance(op, tir.IfThenElseOp):
+        last = ops.pop()
+        assert isinstance(last, tir.YieldOp)
+        value = last.values[0]
+        move_before(ops, op)
+        op.result.replace_all_uses_with(value)
+    elif op.next_op is not None and any(isinstance(inner, _SCOPED) for inner in ops):
+        # What acts until the end of its region must end where the branch did.
+        inner = block_of_ops(ops)
+        ops.clear()
+        ops.append(builder_before(op).insert(tir.ScopeOp(inner)))
+    else:
+        move_before(ops, op)
+        if not ops:
+            insert_nothing(op)
+    op.detach()
+    op.erase()
+    return ops

@@ -232,7 +232,7 @@ class Analyzer:
         if not e.terms:
             return ConstIntBound(e.const, e.const)
         bound = bound_of_sum(e, self._bound_of_atom)
-        return self._tightened(e, bound) if len(e.terms) > 1 else bound
+        return self._tightened(e, self._by_quotients(e, bound)) if len(e.terms) > 1 else bound
 
     bounds = const_int_bound
 
@@ -253,6 +253,29 @@ class Analyzer:
         for atom, _ in e.terms:
             found.update(dict.fromkeys(self.known(atom).facts))
         return found
+
+    def _by_quotients(self, e: Expr, bound: ConstIntBound) -> ConstIntBound:
+        """`bound` of e, narrowed where it has k*(a // c) - k*(b // c): that is within k*((a - b) // c), rounded down or up."""
+        quotients = [t for t in e.terms if t[0].kind is Kind.FLOORDIV and (t[0].operands[1].value or 0) > 0]
+        for first, factor in quotients:
+            for second, other in quotients:
+                if factor <= 0 or other != -factor or first.operands[1] != second.operands[1]:
+                    continue
+                distance = bound_of_sum(first.operands[0] - second.operands[0], self._bound_of_atom)
+                if distance.min_value <= -INF and distance.max_value >= INF:
+                    continue
+                divisor = first.operands[1].const
+                pair = Expr(((first, factor),), 0) + Expr(((second, other),), 0)
+                rest = bound_of_sum(e - pair, self._bound_of_atom)
+                low = -INF if distance.min_value <= -INF else factor * (distance.min_value // divisor)
+                high = INF if distance.max_value >= INF else factor * -(-distance.max_value // divisor)
+                bound = bound.intersect(
+                    ConstIntBound(
+                        -INF if -INF in (low, rest.min_value) else low + rest.min_value,
+                        INF if INF in (high, rest.max_value) else high + rest.max_value,
+                    )
+                )
+        return bound
 
     def _tightened(self, e: Expr, bound: ConstIntBound) -> ConstIntBound:
         """`bound` of e, narrowed by single facts f >= 0: e = k*f + rest is at least the least of rest (k > 0)."""

@@ -40,50 +40,99 @@ from . import expr as x
 from .expr import Atom, Expr, Function, Kind
 
 
-def to_ssa(expr: Expr, builder: Builder, type: Attribute = I32, values: dict[Atom, SSAValue] | None = None) -> SSAValue:
+def to_ssa(
+    expr: Expr,
+    builder: Builder,
+    type: Attribute = I32,
+    values: dict[Atom, SSAValue] | None = None,
+    *,
+    order: Callable[[Atom], int] | None = None,
+    shared: bool = True,
+) -> SSAValue:
     """Ops at `builder`'s place that compute `expr` as a value of `type`; variables of another width are cast.
 
-    `values` gives the values of variables that are symbols (or replaces those of others).
+    `values` gives the values of variables that are symbols (or replaces those of others). Terms of a sum are in the order of
+    TVM's canonical form: those added before the constant and those subtracted, larger coefficients first; `order` decides
+    between the others (by default, the order of their making). A repeated subexpression is built once, if `shared`.
     """
-    return _Emitter(builder, values or {}).emit(expr, type)
+    return _Emitter(builder, values or {}, order or _serial, shared).emit(expr, type)
+
+
+def _serial(atom: Atom) -> int:
+    return atom.serial
+
+
+_NO_LIMIT = 1 << 62
+
+
+def _factors(atom: Atom) -> tuple[int, int]:
+    """(lower, upper) of an atom that is `x % upper // lower`, with constants; 1 and no limit where there is no such part."""
+    lower, upper = 1, _NO_LIMIT
+    if atom.kind is Kind.FLOORDIV and atom.operands[1].value:
+        lower = atom.operands[1].const
+        inner = atom.operands[0].atom
+        if inner is None:
+            return lower, upper
+        atom = inner
+    if atom.kind is Kind.FLOORMOD and atom.operands[1].value:
+        upper = atom.operands[1].const
+    return lower, upper
 
 
 class _Emitter:
-    """Builds ops; remembers what it built, so that a repeated subexpression is built once."""
+    """Builds ops; if `shared`, remembers what it built, so that a repeated subexpression is built once."""
 
-    def __init__(self, builder: Builder, values: dict[Atom, SSAValue]):
+    def __init__(self, builder: Builder, values: dict[Atom, SSAValue], order: Callable[[Atom], int], shared: bool):
         self.builder = builder
         self.values = values
+        self.order = order
+        self.shared = shared
         self.built: dict[tuple[Expr, Attribute], SSAValue] = {}
 
     def add(self, op: Operation) -> SSAValue:
         return self.builder.insert(op).results[0]
 
     def emit(self, expr: Expr, type: Attribute) -> SSAValue:
+        if not self.shared:
+            return self.emit_bool(expr) if type == I1 else self.emit_sum(expr, type)
         key = (expr, type)
         value = self.built.get(key)
         if value is None:
             value = self.built[key] = self.emit_bool(expr) if type == I1 else self.emit_sum(expr, type)
         return value
 
+    def rank(self, term: tuple[Atom, int]) -> tuple[int, int, int, int]:
+        """Where a term of a sum stands, as in TVM's canonical form."""
+        lower, upper = _factors(term[0])
+        return -term[1], -lower, -upper, self.order(term[0])
+
     def emit_sum(self, expr: Expr, type: Attribute) -> SSAValue:
         if not isinstance(type, IntegerType):
             assert expr.atom is not None
             return self.emit_atom(expr.atom, type)
         total: SSAValue | None = None
-        for atom, coefficient in sorted(expr.terms, key=lambda t: (t[1] < 0, -abs(t[1]), t[0].serial)):
+        terms = sorted(expr.terms, key=self.rank)
+        # A constant that is added comes before what is subtracted, unless it would be the first.
+        pending = expr.const
+        for atom, coefficient in terms:
+            if coefficient < 0 and pending > 0 and total is not None:
+                total = self.add(AddOp(total, self.const(pending, type)))
+                pending = 0
             value = self.emit_atom(atom, type)
             if total is None:
-                total = value if coefficient == 1 else self.add(MulOp(value, self.const(coefficient, type)))
-                continue
+                if coefficient < 0 and pending > 0:
+                    total, pending = self.const(pending, type), 0
+                else:
+                    total = value if coefficient == 1 else self.add(MulOp(value, self.const(coefficient, type)))
+                    continue
             if abs(coefficient) != 1:
                 value = self.add(MulOp(value, self.const(abs(coefficient), type)))
             total = self.add(SubOp(total, value) if coefficient < 0 else AddOp(total, value))
         if total is None:
             return self.const(expr.const, type)
-        if expr.const:
-            amount = self.const(abs(expr.const), type)
-            total = self.add(SubOp(total, amount) if expr.const < 0 else AddOp(total, amount))
+        if pending:
+            amount = self.const(abs(pending), type)
+            total = self.add(SubOp(total, amount) if pending < 0 else AddOp(total, amount))
         return total
 
     def const(self, value: int, type: Attribute) -> SSAValue:
@@ -195,7 +244,8 @@ class _Emitter:
         for side in (if_true, if_false):
             region = single_block()
             inner = Builder(InsertPoint.at_end(region.block))
-            inner.insert(YieldOp(to_ssa(side, inner, type, self.values)))
+            value = to_ssa(side, inner, type, self.values, order=self.order, shared=self.shared)
+            inner.insert(YieldOp(value))
             regions.append(region)
         return self.add(IfThenElseOp(self.emit(condition, I1), regions[0], regions[1], type))
 

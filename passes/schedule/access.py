@@ -111,7 +111,7 @@ def declare_access(block: tir.BlockOp) -> None:
     for kind, boxes, old in ((tir.WritesOp, writes, write_regions(block)), (tir.ReadsOp, reads, read_regions(block))):
         # What a call does behind an address only the declaration tells.
         kept = [box for box in boxes_of(old, analyzer) if box.buffer in opaque and box not in boxes]
-        _replace_regions(block, kind, [*kept, *boxes], analyzer)
+        replace_regions(block, kind, [*kept, *boxes], analyzer)
 
 
 def _used_opaquely(block: tir.BlockOp) -> set[SSAValue]:
@@ -166,9 +166,10 @@ def _touched(block: tir.BlockOp, analyzer: Analyzer, own: set[SSAValue]) -> tupl
     return [Box(*key) for key in reads], [Box(*key) for key in writes]
 
 
-def _replace_regions(
+def replace_regions(
     block: tir.BlockOp, kind: type[tir.ReadsOp] | type[tir.WritesOp], boxes: list[Box], analyzer: Analyzer
 ) -> None:
+    """Has a block declare these boxes as its reads or writes, in place of what it declared."""
     old = block.find(kind)
     body = block.body.block
     anchor: Operation | None = old

@@ -69,6 +69,7 @@ _FILES: dict[str, str] = {
     "reverse_compute_at": "compute_at",
     "decompose_reduction": "decompose_reduction",
     "transform_layout": "transform_layout",
+    "blockize": "blockize",
     "pad_einsum": "pad_einsum",
     "add_unit_loop": "add_unit_loop",
     "reorder_block_iter_var": "reorder_block_iter_var",

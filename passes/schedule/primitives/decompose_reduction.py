@@ -62,11 +62,11 @@ def decompose_reduction(state: State, block: tir.BlockOp, loop: tir.ForOp) -> Op
     state.rename(block, state.fresh_block_name(block, f"{name}_update"))
     declare_access(new)
     state.added(new)
-    _declare_update(block)
+    declare_update(block)
     return new
 
 
-def _declare_update(block: tir.BlockOp) -> None:
+def declare_update(block: tir.BlockOp) -> None:
     """What the update now reads of its output is a read like any other."""
     reads = block.find(tir.ReadsOp)
     writes = block.find(tir.WritesOp)

@@ -1,0 +1,182 @@
+"""Axes of blocks: blocks made with given axes, and block bodies whose axes become expressions of others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from xdsl.builder import Builder
+from xdsl.dialects.builtin import DictionaryAttr
+from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
+
+from ...dialects import tir
+from ...dialects.tir.analysis import Analyzer, Expr, symbol
+from ...dialects.tir.analysis.convert import is_index_type
+from ...dialects.tir.analysis.expr import TRUE, Atom, free_vars, substitute
+from ...dialects.tir.types import I1
+from ...support.walk import walk_ops
+from ..tir.rewriting import builder_before, erase_if_dead, move_to_end
+from .structure import is_inside
+
+NO_ANNOTATIONS = DictionaryAttr({})
+
+
+@dataclass(frozen=True, eq=False)
+class Axis:
+    """An axis of a block to be made: `symbol` stands for it until the block is there."""
+
+    name: str
+    kind: str
+    min: Expr
+    extent: Expr
+    binding: Expr
+    type: Attribute
+    symbol: Expr = field(default_factory=lambda: symbol("axis"))
+
+    @property
+    def atom(self) -> Atom:
+        """The variable that `symbol` is."""
+        atom = self.symbol.atom
+        assert atom is not None
+        return atom
+
+
+def axes_of(block: tir.BlockOp, analyzer: Analyzer) -> list[Axis]:
+    """The axes that a block has."""
+    rows = zip(
+        block.iter_names.data,
+        block.iter_types.data,
+        block.dom_mins,
+        block.dom_extents,
+        block.bindings,
+        block.iter_vars,
+        strict=True,
+    )
+    return [
+        Axis(
+            name.data,
+            kind.data,
+            analyzer.expr(low),
+            analyzer.expr(extent),
+            analyzer.expr(binding),
+            var.type,
+            analyzer.expr(var),
+        )
+        for name, kind, low, extent, binding, var in rows
+    ]
+
+
+def make_block(
+    builder: Builder,
+    name: str,
+    axes: Sequence[Axis],
+    analyzer: Analyzer,
+    *,
+    predicate: Expr = TRUE,
+    annotations: DictionaryAttr = NO_ANNOTATIONS,
+) -> tuple[tir.BlockOp, dict[Atom, Expr]]:
+    """An empty block with these axes at the builder's place, and the expression of each axis' symbol."""
+    mins = [analyzer.to_ssa(a.min, builder, a.type) for a in axes]
+    extents = [analyzer.to_ssa(a.extent, builder, a.type) for a in axes]
+    bindings = [analyzer.to_ssa(a.binding, builder, a.type) for a in axes]
+    condition = None if predicate == TRUE else analyzer.to_ssa(predicate, builder, I1)
+    body = Region(Block(arg_types=[a.type for a in axes]))
+    block = tir.BlockOp(
+        name,
+        [a.name for a in axes],
+        [a.kind for a in axes],
+        mins,
+        extents,
+        bindings,
+        predicate=condition,
+        annotations=annotations,
+        body=body,
+    )
+    builder.insert(block)
+    values: dict[Atom, Expr] = {}
+    for axis, argument in zip(axes, body.block.args, strict=True):
+        argument.name_hint = axis.name if SSAValue.is_valid_name(axis.name) else None
+        values[axis.atom] = Analyzer().expr(argument)
+    return block, values
+
+
+def move_body(old: tir.BlockOp, new: tir.BlockOp) -> None:
+    """Moves the statements of a block to the end of another; what they use of the old axes is still to be replaced."""
+    move_to_end(old.body.block.ops, new.body.block)
+
+
+_ARITHMETIC: tuple[type[Operation], ...] = (tir.AddOp, tir.SubOp, tir.MulOp, tir.FloorDivOp, tir.FloorModOp)
+
+
+def variable_of(e: Expr) -> SSAValue | None:
+    """The value that an expression is, when it is no more than that."""
+    payload = None if e.atom is None else e.atom.payload
+    return payload if isinstance(payload, SSAValue) else None
+
+
+def replace_variables(root: Operation, values: Mapping[SSAValue, Expr], analyzer: Analyzer) -> None:
+    """Has the ops in `root` use expressions instead of variables, which are gone from it afterwards.
+
+    Where a variable is part of index arithmetic, all of that arithmetic is simplified with what `analyzer` knows.
+    """
+    moved: dict[Atom, Expr] = {}
+    for old, e in values.items():
+        new = variable_of(e)
+        atom = Analyzer().expr(old).atom
+        if new is not None and new.type == old.type:
+            old.replace_uses_with_if(new, lambda use: is_inside(use.operation, root))
+        elif atom is not None:
+            moved[atom] = e
+    if not moved:
+        return
+    for op in list(walk_ops(root)):
+        if op is root or _is_index_arithmetic(op):
+            continue
+        for index, operand in enumerate(op.operands):
+            if not (operand in values or _is_arithmetic(operand, root)):
+                continue
+            e = analyzer.expr(operand)
+            if not any(a in moved for a in free_vars(e)):
+                continue
+            short = analyzer.simplify(substitute(e, moved))
+            op.operands[index] = analyzer.to_ssa(short, builder_before(op), operand.type)
+            erase_if_dead(operand)
+    _replace_rest(root, moved, analyzer)
+
+
+def _is_arithmetic(value: SSAValue, root: Operation) -> bool:
+    return isinstance(value, OpResult) and _is_index_arithmetic(value.op) and is_inside(value.op, root)
+
+
+def _is_index_arithmetic(op: Operation) -> bool:
+    return type(op) in _ARITHMETIC and all(map(is_index_type, op.result_types))
+
+
+def _replace_rest(root: Operation, moved: Mapping[Atom, Expr], analyzer: Analyzer) -> None:
+    """Replaces uses that are not part of arithmetic that the analyzer sees through (of values too deep for it, say)."""
+    for atom, e in moved.items():
+        old = atom.payload
+        assert isinstance(old, SSAValue)
+        for use in list(old.uses):
+            if is_inside(use.operation, root) and use.operation is not root:
+                value = analyzer.to_ssa(analyzer.simplify(e), builder_before(use.operation), old.type)
+                use.operation.operands[use.index] = value
+
+
+def variables_used(ops: Iterable[Operation], variables: Iterable[SSAValue]) -> set[SSAValue]:
+    """Which of the variables the ops use."""
+    wanted = set(variables)
+    return {operand for op in ops for operand in op.operands if operand in wanted}
+
+
+def make_self_contained(part: Operation, block: Operation) -> None:
+    """Copies into `part`, which stands in `block`, the values that it uses of the block's body around it."""
+    from .primitives.compute_inline import clone_value
+
+    for op in list(walk_ops(part)):
+        if op is part:
+            continue
+        for index, operand in enumerate(op.operands):
+            owner = operand.owner
+            if isinstance(owner, Operation) and is_inside(owner, block) and not is_inside(owner, part):
+                op.operands[index] = clone_value(operand, {}, builder_before(op), block)

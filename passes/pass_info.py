@@ -93,7 +93,7 @@ def pass_info(name: str, label: str = "") -> PassInfo:
     return PassInfo(_LEVELS.get(name, 0), camel_case(name), required, label or name)
 
 
-EXPLAINED: tuple[str, ...] = ("fuse-ops",)
+EXPLAINED: tuple[str, ...] = ("fuse-ops", "fuse-tir")
 """Passes that tell what they did not do and why, under `explanation(name)`."""
 
 

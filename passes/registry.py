@@ -201,6 +201,11 @@ PASSES: tuple[Entry, ...] = (
         "substitute the bindings of blocks for their iteration variables",
     ),
     Entry(
+        "fuse-tir",
+        "passes.tir.fuse_tir:FuseTIR",
+        "the prim_funcs that a Primitive Relay function calls as one prim_func",
+    ),
+    Entry(
         "lower-match-buffer", "passes.tir.lower_match_buffer:LowerMatchBuffer", "buffers matched to regions to views"
     ),
     Entry(

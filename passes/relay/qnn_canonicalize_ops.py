@@ -1,7 +1,11 @@
 """`qnn-canonicalize-ops`: quantized operators by plain ones on the integers; `qnn-legalize`: their products on 16 bits.
 
-As TVM's CanonicalizeOps and Legalize of QNN. Each operator has a lowering in `LOWERINGS`. One that needs scales that are no
-constants, or tensors in blocks, stays as it is. The integers that come out are those that the operator gives.
+As TVM's CanonicalizeOps and Legalize of QNN. Operators that are functions of the real numbers are rewritten by the rules of
+`qnn_canonicalize_ops.mir`; the others have a lowering in `LOWERINGS`, which is no rule because what is made depends on the
+values of scales and zero points (a multiplication in fixed point takes its factor and shift from a ratio of scales, what is
+0 or equal is left out), on the layout of a product, or, for `qnn.quantize`, because a rule would have to hold for scales of 0,
+too. One that needs scales that are no constants, or tensors in blocks, stays as it is. The integers that come out are those
+that the operator gives.
 """
 
 from __future__ import annotations
@@ -41,39 +45,20 @@ Lowering: TypeAlias = "Callable[[OperatorOp, Emitter], SSAValue | None]"
 _DEFAULT = Rounding()
 
 
-def _dequantized(make: Emitter, x: SSAValue, source: Parameters) -> SSAValue:
-    rank = rank_of(x)
-    zero, scale = (along_axis(make, value, source.axis, rank) for value in (source.zero_point, source.scale))
-    centered = make.call("subtract", make.call("cast", x, dtype="int32"), zero)
-    return make.call("multiply", make.call("cast", centered, dtype="float32"), scale)
-
-
-def _quantized(make: Emitter, x: SSAValue, target: Parameters, dtype: str) -> SSAValue:
-    rank, real = rank_of(x), dtype_of(x)
-    scale, zero = (along_axis(make, value, target.axis, rank) for value in (target.scale, target.zero_point))
+def _quantize(op: OperatorOp, make: Emitter) -> SSAValue | None:
+    """Rounded halves away from zero, and saturated."""
+    x, attrs = op.args[0], op.attrs()
+    rank, real, dtype = rank_of(x), dtype_of(x), dtype_of(op.result)
+    if not real.startswith("float"):
+        return None
+    scale, zero = (along_axis(make, value, attrs.axis, rank) for value in op.args[1:])
     if real != "float32":
         scale = make.call("cast", scale, dtype=real)
     rounded = make.call("round", make.call("divide", x, scale))
     shifted = make.call("add", rounded, make.call("cast", zero, dtype=real))
-    if dtype == "int32" and real == "float32":
-        # The greatest int32 is no float32.
-        return make.call("cast", make.call("clip", shifted, a_min=-2147483648.0, a_max=2147483520.0), dtype=dtype)
-    return make.call(
-        "cast", make.call("clip", shifted, a_min=float(lowest(dtype)), a_max=float(highest(dtype))), dtype=dtype
-    )
-
-
-def _dequantize(op: OperatorOp, make: Emitter) -> SSAValue | None:
-    attrs = op.attrs()
-    result = _dequantized(make, op.args[0], Parameters(op.args[1], op.args[2], attrs.axis))
-    dtype = attrs.out_dtype or "float32"
-    return result if dtype == "float32" else make.call("cast", result, dtype=dtype)
-
-
-def _quantize(op: OperatorOp, make: Emitter) -> SSAValue | None:
-    attrs = op.attrs()
-    target = Parameters(op.args[1], op.args[2], attrs.axis)
-    return _quantized(make, op.args[0], target, attrs.out_dtype or "int8")
+    # The greatest int32 is no float32.
+    most = 2147483520.0 if dtype == "int32" and real == "float32" else float(highest(dtype))
+    return make.call("cast", make.call("clip", shifted, a_min=float(lowest(dtype)), a_max=most), dtype=dtype)
 
 
 def _requantize(op: OperatorOp, make: Emitter) -> SSAValue | None:
@@ -163,25 +148,6 @@ def _avg_pool2d(op: OperatorOp, make: Emitter) -> SSAValue | None:
     return lower_requantize(make, mean, source, target, dtype_of(op.result), _DEFAULT)
 
 
-def _function(name: str, undefined: bool = False) -> Lowering:
-    """A function of real numbers; what is `undefined` for some counts as 0 there."""
-
-    def lower(op: OperatorOp, make: Emitter) -> SSAValue | None:
-        real = make.call(name, _dequantized(make, op.args[0], Parameters(op.args[1], op.args[2])))
-        if undefined:
-            real = make.call("where", make.call("isnan", real), make.constant(0, "float32"), real)
-        return _quantized(make, real, Parameters(op.args[3], op.args[4]), dtype_of(op.result))
-
-    return lower
-
-
-def _hardswish(op: OperatorOp, make: Emitter) -> SSAValue | None:
-    real = _dequantized(make, op.args[0], Parameters(op.args[1], op.args[2]))
-    gate = make.call("clip", make.call("add", real, make.constant(3, "float32")), a_min=0.0, a_max=6.0)
-    result = make.call("divide", make.call("multiply", real, gate), make.constant(6, "float32"))
-    return _quantized(make, result, Parameters(op.args[3], op.args[4]), dtype_of(op.result))
-
-
 def _leaky_relu(op: OperatorOp, make: Emitter) -> SSAValue | None:
     import numpy as np
 
@@ -232,7 +198,6 @@ def _softmax(op: OperatorOp, make: Emitter) -> SSAValue | None:
 
 LOWERINGS: Mapping[str, Lowering] = {
     "qnn.quantize": _quantize,
-    "qnn.dequantize": _dequantize,
     "qnn.requantize": _requantize,
     "qnn.add": _sum("add", "subtract"),
     "qnn.subtract": _sum("subtract", "add"),
@@ -244,12 +209,12 @@ LOWERINGS: Mapping[str, Lowering] = {
     "qnn.conv2d_transpose": lower_conv2d_transpose,
     "qnn.avg_pool2d": _avg_pool2d,
     "qnn.leaky_relu": _leaky_relu,
-    "qnn.hardswish": _hardswish,
     "qnn.softmax": _softmax,
-    **{f"qnn.{name}": _function(name) for name in ("exp", "erf", "sigmoid", "tanh", "abs")},
-    **{f"qnn.{name}": _function(name, undefined=True) for name in ("sqrt", "rsqrt", "log")},
 }
 """The lowering of each quantized operator that has one."""
+
+RULES = "relay/qnn_canonicalize_ops.mir"
+"""The rules for the others, which are applied first."""
 
 
 def _legalize_conv(name: str) -> Lowering:
@@ -307,4 +272,12 @@ class QnnCanonicalizeOps(ModulePass):
     name = "qnn-canonicalize-ops"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        from ..rules.rewriter import apply_rules
+        from ..rules.shipped import shipped_rules
+
+        ensure_types(op)
+        rules = shipped_rules(RULES)
+        for function in op.ops:
+            if isinstance(function, ir.FuncOp):
+                apply_rules(function, rules)
         lower_quantized(op, LOWERINGS)

@@ -12,8 +12,9 @@ from mirstack.dialects.relay.ir import ConstantOp, FuncOp
 from mirstack.dialects.relay.operator import all_operators
 from mirstack.dialects.tir.types import type_to_dtype
 from mirstack.parser import parse_mir, print_mir
-from mirstack.passes.relay.qnn_canonicalize_ops import LEGALIZATIONS, LOWERINGS, QnnCanonicalizeOps
+from mirstack.passes.relay.qnn_canonicalize_ops import LEGALIZATIONS, LOWERINGS, RULES, QnnCanonicalizeOps
 from mirstack.passes.relay.qnn_legalize import QnnLegalize
+from mirstack.passes.rules import shipped_rules
 from mirstack.support.verify import find_errors
 from xdsl.context import Context
 from xdsl.dialects.builtin import TensorType
@@ -105,6 +106,7 @@ EXACT = [
     "qnn.batch_matmul(%x, %y, 3, 4, 1f, 1f, transpose_a=True, transpose_b=False)",
     "qnn.conv2d(%image, %kernel, 0, 0, 1f, 1f, kernel_size=[3, 3])",
     "qnn.conv2d(%image, %kernel, 3, 0, 1f, 1f, kernel_size=[3, 3], padding=[1, 1, 1, 1])",
+    "qnn.conv2d(%image, %kernel, -3, 0, 1f, 1f, kernel_size=[3, 3], padding=[1, 1])",
     "qnn.conv2d(%image, %kernel, 1, 2, 1f, 1f, kernel_size=[3, 3], padding=[1, 0, 2, 1], strides=[2, 2])",
     "qnn.conv2d(%image, %kernel, 3, 2, 1f, 1f, kernel_size=[3, 3], dilation=[2, 2])",
     "qnn.conv2d(%image, %kernel, 3, 0, 1f, 1f, kernel_size=[3, 3], dilation=[2, 2])",
@@ -207,6 +209,8 @@ def test_the_tables_name_operators() -> None:
     operators = all_operators()
     assert {*LOWERINGS, *LEGALIZATIONS} <= set(operators)
     quantized = {name for name in operators if name.startswith("qnn.")}
-    assert quantized - set(LOWERINGS) == {
+    by_rules = {name.removeprefix("relay.") for name in shipped_rules(RULES).by_root}
+    assert not by_rules & set(LOWERINGS)
+    assert quantized - by_rules - set(LOWERINGS) == {
         "qnn.contrib_dense_pack", "qnn.simulated_quantize", "qnn.simulated_dequantize",
     }  # fmt: skip

@@ -425,9 +425,10 @@ def match_pattern(pattern: Attribute, value: Value) -> list[Value] | None:
 
 
 def _as_value(result: Any) -> Value:
+    """What an operator gives, laid out row by row: the order in which numpy adds follows how elements lie in memory."""
     if isinstance(result, (tuple, list)):
-        return tuple(np.asarray(r) for r in cast("Sequence[Any]", result))
-    return result if isinstance(result, np.ndarray) else np.asarray(result)
+        return tuple(np.asarray(r, order="C") for r in cast("Sequence[Any]", result))
+    return np.asarray(result, order="C")
 
 
 def _describe(value: Value) -> str:

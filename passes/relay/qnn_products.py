@@ -13,7 +13,7 @@ from xdsl.ir import SSAValue
 
 from ...dialects.relay.emit import Emitter
 from ...dialects.relay.operator import AttrValue, OperatorOp
-from .affine import rank_of, scalar_of
+from .affine import dtype_of, rank_of, scalar_of
 from .qnn_requantize import is_scalar
 
 Term = Callable[[], SSAValue]
@@ -138,6 +138,7 @@ def lower_conv2d(op: OperatorOp, make: Emitter) -> SSAValue | None:
         or not static
         or not _in_int32(op)
         or attrs.out_layout
+        or not _can_pad(op)
     ):
         return _convolution_in_int32(op, make)
     return _Convolution(op, make, depthwise).lowered()
@@ -145,6 +146,17 @@ def lower_conv2d(op: OperatorOp, make: Emitter) -> SSAValue | None:
 
 def _in_int32(op: OperatorOp) -> bool:
     return op.attrs().out_dtype in (None, "", "int32")
+
+
+def _can_pad(op: OperatorOp) -> bool:
+    """Whether the data can hold its zero point, with which it is padded. What is only known at run time does, as it should."""
+    zero = scalar_of(op.args[2])
+    if zero is None or not any(op.attrs().padding):
+        return True
+    dtype = dtype_of(op.args[0])
+    bits, signed = int(dtype.lstrip("uint")), not dtype.startswith("u")
+    least = -(2 ** (bits - 1)) if signed else 0
+    return least <= zero < least + 2**bits
 
 
 def _convolution_in_int32(op: OperatorOp, make: Emitter) -> SSAValue:

@@ -368,6 +368,8 @@ def _conv2d(use: Backward) -> Sequence[Term]:
         "strides": attrs.strides, "padding": attrs.padding, "dilation": attrs.dilation, "groups": attrs.groups,
     }  # fmt: skip
     left = [data.shape[2 + n] - size for n, size in enumerate(sizes)]
+    if data.dtype != use.gradient.dtype or weight.dtype != use.gradient.dtype:
+        data, weight = (x.of("cast", dtype=use.gradient.dtype) for x in (data, weight))
     # In a depthwise convolution with several filters for a channel, these stand side by side.
     several = weight.shape[0] != use.gradient.shape[1]
     if several:

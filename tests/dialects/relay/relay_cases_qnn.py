@@ -160,8 +160,11 @@ case("qnn.abs", _unaries(), _table(abs))
 @st.composite
 def _products(draw: Any, left: Any, right: Any, attrs: Any, channels: int | None = None) -> Any:
     x, w = (values(s, draw(st.sampled_from(BYTES)), draw(seeds), -128, 127) for s in (left, right))
-    zero = draw(_parameters(channels))[1]
-    return {**attrs, "out_dtype": "int32"}, [x, w, draw(ZERO_POINTS), zero, draw(SCALES), draw(SCALES)]
+    # Zero points are numbers of their tensors' types.
+    zero = draw(ZERO_POINTS)
+    zeros = draw(_parameters(channels))[1]
+    x_zero, w_zero = (np.abs(z) if a.dtype.kind == "u" else z for z, a in ((zero, x), (zeros, w)))
+    return {**attrs, "out_dtype": "int32"}, [x, w, np.asarray(x_zero), np.asarray(w_zero), draw(SCALES), draw(SCALES)]
 
 
 def _less(x: np.ndarray, zero: np.ndarray, axis: int = 0) -> np.ndarray:

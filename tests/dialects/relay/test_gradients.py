@@ -164,6 +164,21 @@ def test_gradients_are_of_the_arguments_types(name: str) -> None:
         assert [(g.dtype, g.shape) for g in gradients] == [(x.dtype, x.shape) for x in inputs], attrs
 
 
+def test_integers_of_convolutions_with_wider_results() -> None:
+    text = (
+        "def @main(%x: Tensor[(1, 2, 3, 3), uint8], %w: Tensor[(2, 2, 2, 2), int8]) {"
+        ' nn.conv2d(%x, %w, channels=2, kernel_size=[2, 2], out_dtype="int32") }'
+    )
+    module = parse_mir(text)
+    FirstOrderGradient().apply(Context(), module)
+    assert find_errors(module) == []
+    x, w = np.ones((1, 2, 3, 3), np.uint8), np.ones((2, 2, 2, 2), np.int8)
+    _, to_x, to_w = flatten(interpret(module, "main", [x, w]))
+    assert (to_x.dtype, to_w.dtype) == (np.uint8, np.int8)
+    assert to_x[0, 0].tolist() == [[2, 4, 2], [4, 8, 4], [2, 4, 2]]
+    assert (to_w == 4).all()
+
+
 def one_use(name: str, attrs: dict[str, Any], arguments: Sequence[Any]) -> tuple[ModuleOp, list[Any]]:
     """A program that is one operator, and its inputs."""
     block, inputs = Block(), list[Any]()

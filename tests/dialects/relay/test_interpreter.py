@@ -139,6 +139,13 @@ def inc():
     np.testing.assert_array_equal(run(text, np.arange(4, dtype=np.float32)), [2, 4, 6, 8])
 
 
+def test_the_order_of_a_sum_does_not_follow_the_memory() -> None:
+    x = np.random.default_rng(0).standard_normal((96, 40)).astype(np.float16)
+    moved = parse_mir("def @main(%x: Tensor[(96, 40), float16]) { sum(transpose(%x)) }")
+    plain = parse_mir("def @main(%x: Tensor[(40, 96), float16]) { sum(%x) }")
+    assert interpret(moved, "main", [x]) == interpret(plain, "main", [np.ascontiguousarray(x.T)])
+
+
 def test_a_long_chain() -> None:
     lines = "\n".join(f"  %{n + 1} = add(%{n}, %x);" for n in range(4_000))
     assert number(f"def @main(%x: int32) {{\n  %0 = add(%x, %x);\n{lines}\n  %4000\n}}", 1) == 4_002

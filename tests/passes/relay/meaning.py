@@ -24,6 +24,9 @@ RUNS = 12
 FACTOR = 16.0
 """How many times the largest deviation of the runs a result may deviate."""
 
+MANY = 10_000
+"""In so many elements, one may deviate by what others do: a relu or a floor hides from all runs what one more would show."""
+
 
 @dataclass(frozen=True)
 class Rounding:
@@ -94,6 +97,8 @@ def difference(
             with np.errstate(invalid="ignore", over="ignore"):
                 apart = np.abs(new.astype(np.float64) - old.astype(np.float64))
                 fine |= (apart <= FACTOR * limits[number]) | np.isinf(limits[number])
+                if (~fine).sum() <= fine.size // MANY:
+                    fine |= apart <= FACTOR * limits[number].max()
             if fine.all():
                 continue
         wrong = ~fine

@@ -208,7 +208,10 @@ class Builder:
         attrs, arguments = self.rng.choice(uses_of(name))
         drawn = compute(operator, attrs, arguments)
         if self.rng.random() < 0.85 and not name.startswith(("vision.", "random.")):
-            operands = [self.joined(a, lambda x: self.replaced(operator, x)) for a in arguments]
+            # What follows the data of a quantized operator says what the integers stand for: not any number does.
+            count = 1 if name.startswith("qnn.") else len(arguments)
+            operands = [self.joined(a, lambda x: self.replaced(operator, x)) for a in arguments[:count]]
+            operands += [self.joined(a, self.given) for a in arguments[count:]]
             op = self.try_operator(operator, attrs, operands, finite=is_finite(drawn))
             if op is not None:
                 return

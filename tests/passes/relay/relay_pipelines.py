@@ -56,6 +56,7 @@ OPTIONS: dict[str, tuple[str, ...]] = {
 
 NOT_IDEMPOTENT = {
     "first-order-gradient": "differentiates what it gave, gradients included",
+    "fuse-ops,defuse-ops": "two passes: what is independent may come to stand in another order",
 }
 """Passes of which twice is more than once, with the reason."""
 

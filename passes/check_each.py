@@ -47,7 +47,7 @@ class CheckEach(Instrument):
         before, self.results = self.results, self._interpret(mod, f"after {info}")
         if before is None or self.results is None:
             return
-        difference = first_difference(before, self.results)
+        difference = first_difference(before, _comparable(before, self.results, info), halves=info.halves)
         if difference is not None:
             raise MirError(
                 Diagnostic(f"pass '{info}' changed the meaning: {difference}").with_note(
@@ -67,12 +67,34 @@ class CheckEach(Instrument):
             return None
 
 
-def first_difference(before: Results, after: Results) -> str | None:
-    """Where two sets of results differ by more than rounding explains, in words; None where they agree."""
+def _comparable(before: Results, after: Results, info: PassInfo) -> Results:
+    """What `after` has of the results before, if the pass adds some; in their types, if it computes in halves."""
+    if info.adds_results:
+        after = {name: after[name] for name in before if name in after}
+    if info.halves:
+        after = {name: _as_float(value, before.get(name)) for name, value in after.items()}
+    return after
+
+
+def _as_float(value: np.ndarray, like: np.ndarray | None) -> np.ndarray:
+    both_floats = like is not None and like.dtype.kind not in "biu" and value.dtype.kind not in "biu"
+    return value.astype(like.dtype) if like is not None and both_floats else value
+
+
+def first_difference(before: Results, after: Results, halves: bool = False) -> str | None:
+    """Where two sets of results differ by more than rounding explains, in words; None where they agree. With `halves`,
+    roundings of floats of 16 bits, whose errors sums carry on in proportion to their largest element."""
+    import numpy as np
+
     if list(before) != list(after):
         return f"the results were {', '.join(before) or 'none'}, now they are {', '.join(after) or 'none'}"
     for name, old in before.items():
-        difference = array_difference(old, after[name])
+        rtol = atol = None
+        if halves and old.dtype.kind not in "biu":
+            wide = np.abs(old.astype(np.float64))
+            rtol = RELATIVE_TOLERANCE[2]
+            atol = rtol * float(wide.max(initial=0.0, where=np.isfinite(wide)))
+        difference = array_difference(old, after[name], rtol, atol)
         if difference is not None:
             return f"{name}{difference}"
     return None

@@ -67,30 +67,45 @@ _REQUIRED: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 
 
+_ADDS_RESULTS = frozenset(["first-order-gradient"])
+_HALVES = frozenset(["to-mixed-precision"])
+
+
 @dataclass(frozen=True)
 class PassInfo:
     """`name` as in TVM, `required` the names of passes that a `Sequential` runs before, `label` the pass with its options
-    as it is written after `-p`."""
+    as it is written after `-p`. What it changes by intention: whether it `adds_results` behind those that are there, and
+    whether it computes in `halves`, floats of 16 bits."""
 
     opt_level: int
     name: str
     required: tuple[str, ...] = ()
     label: str = ""
+    adds_results: bool = False
+    halves: bool = False
 
     def __str__(self) -> str:
         """The name for a person: with the options, where there are any."""
         return self.label or self.name
 
 
+_ACRONYMS = frozenset(["bf16", "ssa", "tir"])
+"""Words that TVM writes in capitals."""
+
+
 def camel_case(name: str) -> str:
     """TVM's name of a pass: `fuse-ops` is `FuseOps`, `to-a-normal-form` is `ToANormalForm`."""
-    return _EXCEPTIONS.get(name) or "".join(word[:1].upper() + word[1:] for word in name.split("-"))
+    return _EXCEPTIONS.get(name) or "".join(
+        word.upper() if word in _ACRONYMS else word[:1].upper() + word[1:] for word in name.split("-")
+    )
 
 
 def pass_info(name: str, label: str = "") -> PassInfo:
     """What is known of the pass that `-p` calls `name`; of one of xDSL's, only that."""
     required = tuple(camel_case(needed) for needed in _REQUIRED.get(name, ()))
-    return PassInfo(_LEVELS.get(name, 0), camel_case(name), required, label or name)
+    return PassInfo(
+        _LEVELS.get(name, 0), camel_case(name), required, label or name, name in _ADDS_RESULTS, name in _HALVES
+    )
 
 
 EXPLAINED: tuple[str, ...] = ("fuse-ops", "fuse-tir")

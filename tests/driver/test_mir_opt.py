@@ -229,6 +229,25 @@ def test_check_each_names_the_pass(monkeypatch: pytest.MonkeyPatch, mir_opt, ten
     assert "pass 'dce' changed the meaning: out0[0, 0] was 1.0, now it is 2.0 (4 of 4 elements differ)" in ran.err
 
 
+@pytest.mark.parametrize(
+    "pipeline", ["first-order-gradient", "to-mixed-precision", "to-mixed-precision,first-order-gradient"]
+)
+def test_check_each_knows_what_passes_are_to_change(mir_opt, tmp_path: Path, pipeline: str):
+    file = tmp_path / "x.mir"
+    file.write_text("def @main(%x: Tensor[(3, 5), float32], %w: Tensor[(4, 5), float32]) { exp(nn.dense(%x, %w)) }")
+    ran = mir_opt(file, "-p", pipeline, "--check-each")
+    assert (ran.code, ran.err) == (0, "")
+
+
+def test_results_in_halves():
+    import numpy as np
+
+    old = {"out0": np.array([1.0, 100.0], np.float32)}
+    assert check_each.first_difference(old, {"out0": np.array([1.5, 100.0], np.float32)}, halves=True) is None
+    changed = check_each.first_difference(old, {"out0": np.array([1.0, 105.0], np.float32)}, halves=True)
+    assert changed == "out0[1] was 100.0, now it is 105.0 (1 of 2 elements differ)"
+
+
 def test_closed_pipe(ten: Path):
     command = f"{sys.executable} -m mirstack.driver.mir_opt {ten} --list-passes | head -1"
     ran = subprocess.run(command, shell=True, capture_output=True, text=True)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .api import rules as rules
     from .api import script as script
     from .api import tir as tir
+    from .api import topi as topi
     from .api import transform as transform
     from .api.build import build
     from .api.compile import Executable, compile, load, parse, preload
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from .api.nd import cpu
 
 # Modules of `api` that can also be imported as `mirstack.NAME`.
-_MODULES = ("ir", "nd", "relay", "rules", "script", "tir", "transform")
+_MODULES = ("ir", "nd", "relay", "rules", "script", "tir", "topi", "transform")
 
 # Where each public name lives: "module" for a module itself, "module:name" for something in it.
 _PUBLIC = {
@@ -41,7 +42,7 @@ _PUBLIC = {
 
 __all__ = [
     "Executable", "IRModule", "build", "compile", "cpu", "ir", "load", "nd", "parse", "preload", "relay", "rules", "script",
-    "tir", "transform",
+    "tir", "topi", "transform",
 ]  # fmt: skip
 
 

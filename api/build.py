@@ -6,7 +6,7 @@ import shlex
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from ..support.diagnostics import Diagnostic, MirError
 from .compile import compile
@@ -14,7 +14,7 @@ from .entry import functions_of
 from .executable import Executable
 from .ir.module import IRModule
 from .ir.prim_func import PrimFunc
-from .nd import Device, storage_of
+from .nd import Device, NDArray, storage_of
 
 _NATIVE = ("llvm", "cpu", "c")
 
@@ -107,17 +107,22 @@ class Module:
 
 
 class PackedFunc:
-    """A compiled function. TIR and TE functions write their outputs into the arrays that they are given."""
+    """A compiled function. A Relay function returns arrays, one of TIR or TE writes its outputs into those it is given."""
 
     def __init__(self, executable: Executable):
         self.executable = executable
 
     def __call__(self, *args: Any) -> Any:
-        return self.executable(*map(storage_of, args))
+        result = self.executable(*map(storage_of, args))
+        return _as_arrays(result) if self.executable.kind == "relay" else result
 
     def __repr__(self) -> str:
         params = ", ".join(param.name for param in self.executable.params)
         return f"PackedFunc({self.executable.name}({params}))"
+
+
+def _as_arrays(result: Any) -> Any:
+    return tuple(map(_as_arrays, cast("tuple[Any, ...]", result))) if isinstance(result, tuple) else NDArray(result)
 
 
 @dataclass(frozen=True)
@@ -161,11 +166,10 @@ def build(
     chosen = Target.of(target)
     if isinstance(inputs, PrimFunc):
         inputs = IRModule({inputs.name: inputs})
-    module = inputs.copy_op()
     functions = {
         symbol: PackedFunc(
             compile(
-                module,
+                inputs,
                 "interp" if chosen.kind == "interp" else "cpu",
                 entry=symbol,
                 threads=threads,
@@ -173,7 +177,7 @@ def build(
                 cpu=chosen.cpu,
             )
         )
-        for symbol, op in functions_of(module).items()
+        for symbol, op in functions_of(inputs.op).items()
         if "sym_visibility" not in op.properties
     }
     if not functions:

@@ -210,8 +210,13 @@ class IRModule:
         return print_mir(self._op).rstrip("\n")
 
     def show(self) -> None:
-        """Prints `script()`."""
-        print(self.script())
+        """Prints the module: Relay's functions first, without the numbers of their constants."""
+        relay = [op for op in self._op.ops if isinstance(op, ir.FuncOp | ir.TypeDataOp)]
+        rest = ModuleOp([op.clone() for op in self._op.ops if op not in set(relay)], dict(self._op.attributes))
+        parts = [self._relay_text(header=False, metadata=False)] if relay else []
+        if rest.body.block.first_op is not None or not relay:
+            parts.append(IRModule.of_op(rest).script())
+        print("\n\n".join(part.rstrip("\n") for part in parts))
 
     def __str__(self) -> str:
         return self._text(header=False, metadata=False)
@@ -221,8 +226,11 @@ class IRModule:
         return f"IRModule({', '.join(names)})"
 
     def _text(self, *, header: bool, metadata: bool) -> str:
-        from ...parser.relay.printer import module_text
-
         if not all(isinstance(op, ir.FuncOp | ir.TypeDataOp) for op in self._op.ops):
             return self.script()
+        return self._relay_text(header=header, metadata=metadata)
+
+    def _relay_text(self, *, header: bool, metadata: bool) -> str:
+        from ...parser.relay.printer import module_text
+
         return in_deep_stack(lambda: module_text(self._op, header=header, metadata=metadata))

@@ -151,6 +151,7 @@ _PUBLIC: dict[str, str] = {
         ),
         "adt",
     ),
+    **dict.fromkeys(("BlockBuilder", "call_tir"), "block_builder"),
     **dict.fromkeys(("ExprFunctor", "ExprMutator", "ExprVisitor"), "expr_functor"),
     **dict.fromkeys(("astext", "fromtext", "parse", "parse_expr"), "text"),
 }  # fmt: skip

@@ -67,6 +67,14 @@ def te_kernel(function: relay.FnOp, name: str) -> list[te_ops.FuncOp]:
     return result
 
 
+def te_results(function: relay.FuncOp | relay.FnOp, inputs: Sequence[Tensor]) -> list[Tensor]:
+    """The tensors that a function of operators, its types known, computes from TE tensors of its parameters' types.
+
+    Raises MirError for an operator that is no tensor expression.
+    """
+    return _Kernel(function, given=inputs).results
+
+
 @dataclass(frozen=True)
 class _Large:
     """That a kernel's operator has a compute for large sizes: for `least` or more of the size `symbol`."""
@@ -81,9 +89,14 @@ class _Large:
 
 
 class _Kernel:
-    """The tensors of a Primitive function, by its operators' computes, or with `large` those for large sizes."""
+    """The tensors of a Primitive function, by its operators' computes, or with `large` those for large sizes.
 
-    def __init__(self, function: relay.FnOp, large: bool = False):
+    The inputs are placeholders, or the tensors `given`, depth first where parameters are tuples.
+    """
+
+    def __init__(
+        self, function: relay.FuncOp | relay.FnOp, large: bool = False, given: Sequence[Tensor] | None = None
+    ):
         self.use_large = large
         self.large: _Large | None = None
         self.values: dict[SSAValue, Sequence[Tensor]] = {}
@@ -94,10 +107,13 @@ class _Kernel:
             leaves_of(param.type, param)  # what native code cannot hold is refused here, at the parameter
             leaves = tensor_leaves(param.type)
             names = [name.data + (f"_{k}" if len(leaves) > 1 else "") for k in range(len(leaves))]
-            tensors = [
-                te.placeholder(self._shape(leaf), type_to_dtype(leaf.element_type), leaf_name)
-                for leaf, leaf_name in zip(leaves, names, strict=True)
-            ]
+            if given is None:
+                tensors = [
+                    te.placeholder(self._shape(leaf), type_to_dtype(leaf.element_type), leaf_name)
+                    for leaf, leaf_name in zip(leaves, names, strict=True)
+                ]
+            else:
+                tensors = list(given[len(self.inputs) : len(self.inputs) + len(leaves)])
             self.inputs += tensors
             self.values[param] = tensors
         for op in function.body.block.ops:

@@ -232,6 +232,7 @@ PASSES: tuple[Entry, ...] = (
     Entry(
         "simplify", "passes.tir.simplify:Simplify", "arithmetic to canonical form, branches of known condition dropped"
     ),
+    Entry("remove-no-op", "passes.tir.remove_no_op:RemoveNoOp", "take statements away that do nothing"),
     Entry("vectorize-loop", "passes.tir.vectorize_loop:VectorizeLoop", "vectorized loops to ramps and vectors"),
     # From level to level.
     Entry(

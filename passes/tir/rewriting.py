@@ -120,22 +120,34 @@ def is_dead(op: Operation) -> bool:
         return False
     if isinstance(op, tir.LoadOp | tir.BufferRegionOp | tir.BufferGetOp):
         return True
+    if isinstance(op, tir.IfThenElseOp):
+        return all(_only_reads(inner) for region in op.regions for inner in region.block.ops)
     return is_side_effect_free(op)
+
+
+def _only_reads(op: Operation) -> bool:
+    return isinstance(op, tir.LoadOp) or (not op.regions and is_side_effect_free(op))
+
+
+_DECLARATIONS = (
+    tir.LoadOp, tir.BufferRegionOp, tir.BufferGetOp, tir.VarOp, tir.LetOp, tir.DeclBufferOp, tir.MatchBufferOp,
+    tir.AllocBufferOp, tir.EnvThreadOp, tir.IterVarOp, tir.TargetOp,
+)  # fmt: skip
 
 
 def insert_nothing(anchor: Operation) -> None:
     """Puts `T.evaluate(0)` before an op that is about to go and leaves a region without statements."""
     block = anchor.parent
     assert block is not None
-    if any(_is_statement(op) for op in block.ops if op is not anchor):
+    if any(is_statement(op) for op in block.ops if op is not anchor):
         return
     builder = builder_before(anchor)
     builder.insert(tir.EvaluateOp(builder.insert(tir.ConstOp.int(0)).result))
 
 
-def _is_statement(op: Operation) -> bool:
+def is_statement(op: Operation) -> bool:
     """Whether the op does something, rather than being a part of what does."""
-    if isinstance(op, tir.LoadOp | tir.BufferRegionOp | tir.BufferGetOp | tir.VarOp | tir.DeclBufferOp | tir.LetOp):
+    if isinstance(op, _DECLARATIONS):
         return False
     return not op.results or not is_side_effect_free(op)
 
@@ -144,8 +156,19 @@ _SCOPED = (tir.AttrOp, tir.AllocateOp, tir.AllocateConstOp, tir.LaunchThreadOp, 
 """Ops that act until the end of their region."""
 
 
-def replace_by_side(op: tir.IfOp | tir.IfThenElseOp, taken: bool) -> list[Operation]:
-    """Puts one side of a branch into its place; the ops that came, in order."""
+def nothing_at_end(block: Block) -> None:
+    """Ends a block without statements by `T.evaluate(0)`."""
+    parent = block.parent_op()
+    assert parent is not None
+    builder = builder_at_end(block, parent.location)
+    builder.insert(tir.EvaluateOp(builder.insert(tir.ConstOp.int(0)).result))
+
+
+def replace_by_side(op: tir.IfOp | tir.IfThenElseOp, taken: bool, keep_statement: bool = True) -> list[Operation]:
+    """Puts one side of a branch into its place; the ops that came, in order.
+
+    With `keep_statement`, `T.evaluate(0)` is left where a region would be without statements.
+    """
     region = op.then_region if taken else op.else_region
     ops = list(region.block.ops) if region.blocks else []
     if isinstance(op, tir.IfThenElseOp):
@@ -161,7 +184,7 @@ def replace_by_side(op: tir.IfOp | tir.IfThenElseOp, taken: bool) -> list[Operat
         ops.append(builder_before(op).insert(tir.ScopeOp(inner)))
     else:
         move_before(ops, op)
-        if not ops:
+        if not ops and keep_statement:
             insert_nothing(op)
     op.detach()
     op.erase()

@@ -79,12 +79,13 @@ class TirPassCase(Case):
     @cached_property
     def before(self) -> str:
         """The program before, with what it leaves undeclared as parameters."""
-        return declared(self.json_path.with_suffix(".in.py").read_text())
+        return declared(self.json_path.with_suffix(".in.py").read_text())[0]
 
     @cached_property
     def after(self) -> str:
         """What TVM made of it."""
-        return declared(self.json_path.with_suffix(".out.py").read_text())
+        names = declared(self.json_path.with_suffix(".in.py").read_text())[1]
+        return declared(self.json_path.with_suffix(".out.py").read_text(), names)[0]
 
     def run(self) -> ModuleOp:
         """The program after the pass, as it is here."""
@@ -158,33 +159,40 @@ def _run_native(module: ModuleOp, seed: int) -> dict[str, np.ndarray]:
     return executable.run(inputs)
 
 
-def declared(text: str) -> str:
-    """`text`, with what is not declared (for TVM printed a part of a program) as parameters of its function."""
+def declared(text: str, names: dict[str, str] | None = None) -> tuple[str, dict[str, str]]:
+    """`text`, with what is not declared (for TVM printed a part of a program) as parameters of its function, and those.
+
+    `names` are the parameters to add in any case, as those of the program before.
+    """
+    found = dict(names or {})
+    for name, kind in found.items():
+        text = _declare(text, name, kind)
     for _ in range(20):
         try:
             parse_mir(text)
-            return text
+            break
         except MirError as error:
             missing = _MISSING.search(str(error))
-            if missing is None:
-                return text
-        text = _declare(text, missing[1])
-    return text
+            if missing is None or missing[1] in found:
+                break
+        name = missing[1]
+        found[name] = _kind(text, name)
+        text = _declare(text, name, found[name])
+    return text, found
 
 
-def _declare(text: str, name: str) -> str:
+def _kind(text: str, name: str) -> str:
+    access = re.search(rf"(?<![\w.]){re.escape(name)}\[([^\[\]]*)\]", text)
+    if access is not None:
+        return f'T.Buffer(({"1024," * (access[1].count(",") + 1)}), "float32")'
+    return 'T.handle("float32")' if f"data={name}" in text else "T.int32"
+
+
+def _declare(text: str, name: str, kind: str) -> str:
     plain = name.replace(".", "_")
     text = text.replace(name, plain)
-    access = re.search(rf"(?<![\w.]){re.escape(plain)}\[([^\[\]]*)\]", text)
     # A declaration within what uses it: T.grid(4, n, m) around m = T.int32().
     text = re.sub(rf"\n *{re.escape(plain)} = T.int32\(\)(?=\n)", "", text)
-    if access is not None:
-        rank = access[1].count(",") + 1
-        kind = f'T.Buffer(({"1024," * rank}), "float32")'
-    elif f"data={plain}" in text:
-        kind = 'T.handle("float32")'
-    else:
-        kind = "T.int32"
     return re.sub(r"def main\(", f"def main({plain}: {kind}, ", text, count=1).replace(", )", ")")
 
 

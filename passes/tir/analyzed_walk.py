@@ -1,0 +1,109 @@
+"""A walk over a function's statements with an analyzer that knows what holds at each place.
+
+Loops, axes and threads give the ranges of their variables, branches and assertions their conditions, as TVM's
+`IRMutatorWithAnalyzer` has it. What a region learns is forgotten at its end.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Generator, Iterable
+from typing import TypeAlias
+
+from xdsl.ir import Block, Operation, Region
+
+from ...dialects import tir
+from ...dialects.tir.analysis import Analyzer, Expr
+from ...dialects.tir.analysis import expr as x
+from ...dialects.tir.analysis.convert import is_index_type
+from ...dialects.tir.types import I1
+
+Visit: TypeAlias = "Generator[Visit, None, None]"
+"""The visit of a block: gives the visits of the blocks inside, each to be finished before it goes on."""
+
+Learn: TypeAlias = Callable[[], object]
+
+
+def run_visits(first: Visit) -> None:
+    """Runs a visit and those that it gives, without recursion."""
+    stack = [first]
+    while stack:
+        inner = next(stack[-1], None)
+        if inner is None:
+            stack.pop()
+        else:
+            stack.append(inner)
+
+
+class AnalyzedWalk:
+    """Visits each op in program order. Derived classes override `visit` (and `leave`, called at the end of each block)."""
+
+    def __init__(self, analyzer: Analyzer):
+        self.analyzer = analyzer
+
+    def run(self, func: tir.PrimFuncOp) -> None:
+        """Walks through a function."""
+        run_visits(self.block(func.body.block))
+
+    def block(self, block: Block, learn: Learn | None = None) -> Visit:
+        """The ops of a block in turn, what `learn` tells the analyzer being known."""
+        with self.analyzer.constraint(x.TRUE):
+            if learn is not None:
+                learn()
+            pending = deque(block.ops)
+            while pending:
+                op = pending.popleft()
+                instead = yield from self.visit(op)
+                pending.extendleft(reversed(list(instead or ())))
+            self.leave(block)
+
+    def visit(self, op: Operation) -> Generator[Visit, None, Iterable[Operation] | None]:
+        """One op, whose operands were visited; ops that came into its place are given back, to be visited."""
+        yield from self.inside(op)
+        return None
+
+    def leave(self, block: Block) -> None:
+        """After the last op of a block, what is known there still being known."""
+
+    def inside(self, op: Operation) -> Visit:
+        """The regions of an op, under what holds there; of an op without regions, what holds after it is learnt."""
+        match op:
+            case tir.ForOp():
+                yield self.block(op.body.block, lambda: self.bind_loop(op))
+            case tir.BlockOp():
+                yield self.block(op.body.block, lambda: self.bind_axes(op))
+            case tir.IfOp() | tir.IfThenElseOp() if op.condition.type == I1:
+                condition = self.analyzer.expr(op.condition)
+                yield from self.regions([op.then_region], condition)
+                yield from self.regions([op.else_region], x.logical_not(condition))
+            case tir.LaunchThreadOp():
+                for variable in (op.result, op.env):
+                    if variable is not None:
+                        self.analyzer.bind(variable, 0, op.extent)
+            case tir.AssertOp():
+                self.analyzer.constraint(op.condition)
+            case tir.VarOp():
+                if op.size_var is not None and is_index_type(op.result.type):
+                    self.analyzer.mark_global_non_neg_value(op.result)
+            case _:
+                yield from self.regions(op.regions)
+
+    def regions(self, regions: Iterable[Region], condition: Expr = x.TRUE) -> Visit:
+        """The blocks of regions, where the condition holds."""
+        for region in regions:
+            for block in region.blocks:
+                yield self.block(block, lambda: self.analyzer.constraint(condition))
+
+    def bind_loop(self, op: tir.ForOp) -> None:
+        """The range of a loop's variable."""
+        for variable in (op.loop_var, op.var):
+            if variable is not None and is_index_type(variable.type):
+                self.analyzer.bind(variable, op.min, op.extent)
+
+    def bind_axes(self, op: tir.BlockOp) -> None:
+        """The domains of a block's axes, and its predicate."""
+        if op.predicate is not None:
+            self.analyzer.constraint(op.predicate)
+        for variable, low, extent in zip(op.iter_vars, op.dom_mins, op.dom_extents, strict=True):
+            if is_index_type(variable.type):
+                self.analyzer.bind(variable, low, extent)

@@ -118,13 +118,18 @@ def shape_of(block: tir.BlockOp) -> Shape | None:
     if any(kind not in ("S", "R") for kind in kinds):
         return None
     axes = {analyzer.expr(v).atom: v for v in block.iter_vars}
+    # Channels in blocks are written by their number, (outer * 16 + inner) // 16: what is left of it are the axes. An axis of
+    # one turn stays one, too.
+    for axis, extent in zip(block.iter_vars, block.dom_extents, strict=True):
+        if const_int(extent) != 1:
+            analyzer.bind(axis, 0, extent)
     loads: list[Load] = []
     stores: list[tir.StoreOp] = []
     for op in walk_ops(block):
         if op is block or isinstance(op, tir.InitOp):
             continue
         if isinstance(op, tir.LoadOp):
-            indices = tuple(analyzer.expr(i) for i in op.indices)
+            indices = tuple(analyzer.simplify(i) for i in op.indices)
             used = frozenset(axes[a] for a in free_vars(*indices) if a in axes)
             loads.append(Load(op, op.buffer, indices, used))
         elif isinstance(op, tir.StoreOp):

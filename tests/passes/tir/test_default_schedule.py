@@ -7,7 +7,9 @@ from typing import Any
 import mirstack
 import numpy as np
 import pytest
+from mirstack.driver.pipeline import read_pipeline
 from mirstack.parser import parse_mir, print_mir
+from mirstack.passes.registry import pass_factories
 from mirstack.passes.tir.default_rules.contraction import choose_tile
 from mirstack.passes.tir.default_schedule import DefaultSchedule
 from mirstack.support.diagnostics import MirError
@@ -219,3 +221,28 @@ def test_reduction_over_rows_is_vectorized_over_columns() -> None:
 def test_unknown_processor() -> None:
     with pytest.raises(MirError, match="nothing is known of a processor 'pentium'"):
         DefaultSchedule(cpu="pentium").apply(Context(), parse_mir(COLUMN_SUM))
+
+
+def test_convolutions_with_channels_in_blocks_are_contractions() -> None:
+    """Their channels are written by number, (outer * 16 + inner) // 16, which is found to be an axis."""
+    text = """
+def @main(%x: Tensor[(1, 2, 10, 10, 16), float32], %w: Tensor[(3, 2, 3, 3, 16, 16), float32]) {
+  nn.relu(nn.contrib_conv2d_NCHWc(
+    %x, %w, channels=48, kernel_size=[3, 3], data_layout="NCHW16c", kernel_layout="OIHW16i16o", out_layout="NCHW16c"
+  ))
+}
+"""
+    module = parse_mir(text)
+    pipeline = "fuse-ops,lower-relay-to-te,lower-te-to-tir,default-schedule{cpu=znver4 threads=1}"
+    for module_pass in read_pipeline(pipeline, pass_factories()):
+        module_pass.apply(Context(), module)
+    printed = print_mir(module)
+    # Weights are packed by columns of the output's last axis, tiles stay in registers, relu is applied to them.
+    assert "p1_global = T.alloc_buffer" in printed and 'scope="local"' in printed
+    update = printed[printed.index('T.block("conv2d_update")') :]
+    assert "v_i4 // 16" not in printed and "* p1_global[0, v_i1, v_rc // 16, v_rh, v_rw, v_rc % 16, v_i4]" in update
+    assert "T.max(conv2d[" in update
+    rng = np.random.default_rng(0)
+    inputs = [rng.standard_normal(shape).astype("float32") for shape in ((1, 2, 10, 10, 16), (3, 2, 3, 3, 16, 16))]
+    ours, plain = (np.asarray(mirstack.compile(parse_mir(text), opt_level=level)(*inputs)) for level in (3, 0))
+    np.testing.assert_allclose(ours, plain, rtol=2e-5, atol=1e-4)

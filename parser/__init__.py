@@ -132,7 +132,7 @@ def _print(module: ModuleOp) -> str:
 
 
 # The dialect of a top-level op says which format to ask first, so that printing one format does not import the others.
-_FORMAT_OF_DIALECT = {"tir": "tvmscript", "te": "te", "relay": "relay"}
+_FORMAT_OF_DIALECT = {"tir": "tvmscript", "te": "te", "relay": "relay", "schedule": "schedule"}
 
 
 def _owner(op: Operation) -> str:

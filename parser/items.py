@@ -87,6 +87,7 @@ FORMATS: dict[str, tuple[str, str]] = {
     "te": (".te", "FORMAT"),
     "relay": (".relay", "FORMAT"),
     "rules": (".rules", "FORMAT"),
+    "schedule": (".schedule", "FORMAT"),
 }
 """Format name → the module of this package and the name of the `Format` in it. Order: formats before may be referred to."""
 
@@ -139,6 +140,8 @@ _GAP = re.compile(r"(?:\s+|//[^\n]*|#(?!\[)[^\n]*|(?:from|import)[ \t][^\n]*)+")
 _BLOCK_COMMENT = re.compile(r"/\*|\*/")
 _PYTHON_STATEMENT = re.compile(r"(?:for|while|if|elif|else|with|return|assert|pass|lambda|print|del|try)\b(?![ \t]*=)")
 _DECORATOR = re.compile(r"@[ \t]*([A-Za-z_][\w.]*)")
+# The trace of a schedule, as TVM prints it without a decorator.
+_TRACE = re.compile(r"def[ \t]+\w+[ \t]*\([ \t]*\w+[ \t]*:[ \t]*(?:tvm\.)?tir\.Schedule\b")
 _WORD = re.compile(r"[A-Za-z_][\w.]*")
 _ATTRIBUTE = re.compile(r"#\[\s*([A-Za-z_]\w*)")
 _STRING = r'"[^"\\\n]*(?:\\.[^"\\\n]*)*"'
@@ -229,6 +232,9 @@ class _Splitter:
             self.attribute(start, attribute[1])
             return
         elif word := _WORD.match(self.text, start):
+            if self.at_line_start(start) and _TRACE.match(self.text, start):
+                self.python_item(start, "T.schedule", headed=True)
+                return
             if self.at_line_start(start) and re.compile(r"def[ \t]+\w|class[ \t]+\w").match(self.text, start):
                 self.pos = word.end()
                 self.refuse(
@@ -258,12 +264,15 @@ class _Splitter:
         self.items.append(Item(format, kind, padding + self.text[start:end], self.file, self.line))
         self.pos = end
 
-    def python_item(self, start: int, decorator: str) -> None:
-        """Decorators, a header and an indented body: up to the next line that begins at column 1 outside brackets."""
+    def python_item(self, start: int, decorator: str, headed: bool = False) -> None:
+        """Decorators, a header and an indented body: up to the next line that begins at column 1 outside brackets.
+
+        With `headed` the item begins with the header.
+        """
         if not self.at_line_start(start):
             self.pos = start + 1
             self.refuse(start, "a decorator begins its line", "items in Python's form start at column 1")
-        depth, headed, pos = 0, False, start
+        depth, pos = 0, start
         while stop := _PYTHON_STOP.search(self.text, pos):
             pos = stop.end()
             if stop["open"]:

@@ -24,6 +24,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Region, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
+from ...support.words import counted
 from .signatures import SignatureError
 from .types import LambdaAttr, ListType, OperandAttr, SplatAttr, kind_of_type
 
@@ -55,9 +56,10 @@ class Splat:
 
 @dataclass(frozen=True)
 class Lambda:
-    """`lambda i, j: [i // 4, j]`: a region whose `schedule.yield` gives the values; `is_tuple` unless it is one value."""
+    """`lambda i, j: [i // 4, j]`: a region of these parameters whose `schedule.yield` gives the values."""
 
     region: Region
+    names: tuple[str, ...]
 
     def __call__(self) -> None:
         """Here so that it counts as callable among the kinds of arguments; it is evaluated by the schedule."""
@@ -85,7 +87,8 @@ class Encoder:
                 return OperandAttr(number) if isinstance(argument, Ref) else SplatAttr(number)
             case Lambda():
                 self.regions.append(argument.region)
-                return LambdaAttr(IntAttr(len(self.regions) - 1))
+                names = ArrayAttr([StringAttr(name) for name in argument.names])
+                return LambdaAttr(IntAttr(len(self.regions) - 1), names)
             case None:
                 return NoneType()
             case bool():
@@ -126,7 +129,12 @@ def decode(
         case LambdaAttr():
             if attribute.index.data >= len(regions):
                 raise VerifyException(f"an argument refers to region {attribute.index.data} of {len(regions)}")
-            return Lambda(regions[attribute.index.data])
+            region, names = regions[attribute.index.data], tuple(name.data for name in attribute.names)
+            if len(region.block.args) != len(names):
+                raise VerifyException(
+                    f"a lambda has {counted(len(region.block.args), 'argument')}, but {counted(len(names), 'name')}"
+                )
+            return Lambda(region, names)
         case NoneType():
             return None
         case IntegerAttr():

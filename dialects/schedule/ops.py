@@ -178,9 +178,7 @@ def check_results(signature: Signature, bound: Mapping[str, Argument], types: Se
         expected = [] if signature.result == "none" else [signature.result]
         if len(kinds) > len(expected):
             gives = "nothing" if not expected else f"one {signature.result}"
-            raise SignatureError(
-                f"{signature.name} gives {gives}, but {counted(len(kinds), 'name')} take results", note
-            )
+            raise SignatureError(f"{signature.name} gives {gives}, but {_taken(len(kinds))}", note)
         if kinds and kinds != expected:
             raise SignatureError(f"{signature.name} gives a {signature.result}, not a {kinds[0]}", note)
         return
@@ -193,9 +191,13 @@ def check_results(signature: Signature, bound: Mapping[str, Argument], types: Se
     count = signature.result_count(bound)
     if kinds and count is not None and (len(kinds) - 1 > count if lists else len(kinds) != count):
         raise SignatureError(
-            f"{signature.name} gives {counted(count, signature.element)} here, but {counted(len(kinds), 'name')} take results",
+            f"{signature.name} gives {counted(count, signature.element)} here, but {_taken(len(kinds))}",
             note,
         )
+
+
+def _taken(names: int) -> str:
+    return "1 name takes a result" if names == 1 else f"{names} names take results"
 
 
 @irdl_op_definition
@@ -268,23 +270,33 @@ class SliceOp(IRDLOperation):
 
 @irdl_op_definition
 class YieldOp(IRDLOperation):
-    """The values of a lambda: those of its tuple or list, or its one value when `single`."""
+    """The values of a lambda: those of its tuple or list, or its one value when `single`.
+
+    `separators` are the places (from 0, in rising order) of the values before which an axis separator stands.
+    """
 
     name = "schedule.yield"
     values = var_operand_def()
     single = prop_def(IntegerAttr, default_value=IntegerAttr(0, 1))
+    separators = prop_def(ArrayAttr[IntegerAttr], default_value=ArrayAttr([]))
     traits = traits_def(IsTerminator())
     irdl_options = (ParsePropInAttrDict(),)
     assembly_format = "$values attr-dict `:` type($values)"
 
-    def __init__(self, values: Sequence[SSAValue], *, single: bool = False):
-        super().__init__(operands=[list(values)], properties={"single": IntegerAttr(int(single), 1)})
+    def __init__(self, values: Sequence[SSAValue], *, single: bool = False, separators: Sequence[int] = ()):
+        places = ArrayAttr([IntegerAttr(place, i64) for place in separators])
+        super().__init__(
+            operands=[list(values)], properties={"single": IntegerAttr(int(single), 1), "separators": places}
+        )
 
     def verify_(self) -> None:
         if not isinstance(self.parent_op(), PrimitiveOp):
             raise VerifyException("schedule.yield ends a lambda of a schedule primitive")
         if self.single.value.data and len(self.values) != 1:
             raise VerifyException(f"a lambda of a single value yields {counted(len(self.values), 'value')}")
+        places = [place.value.data for place in self.separators]
+        if places != sorted(places) or any(not 0 <= place <= len(self.values) for place in places):
+            raise VerifyException("axis separators stand between values, in rising order")
 
 
 @cache
@@ -302,11 +314,12 @@ def primitive_class(name: str) -> type[PrimitiveOp]:
     return irdl_op_definition(type(f"{words}Op", (PrimitiveOp,), namespace))
 
 
-def result_types(signature: Signature, names: Sequence[str]) -> list[Attribute]:
-    """The types of results bound to the targets `names`; in a list `*rest` takes what is left."""
+def result_types(signature: Signature, whole: Sequence[bool]) -> list[Attribute]:
+    """The types of results bound to as many names; one that is `whole` takes a list as it is, or what is left of it."""
     if signature.element is None:
-        return [type_of_kind(signature.result)] * len(names)
-    return [type_of_kind(signature.result if name.startswith("*") else signature.element) for name in names]
+        kind = "block" if signature.result == "none" else signature.result
+        return [type_of_kind(kind)] * len(whole)
+    return [type_of_kind(signature.result if each else signature.element) for each in whole]
 
 
 def name_results(op: Operation, names: Sequence[str]) -> None:

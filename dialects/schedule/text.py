@@ -78,7 +78,8 @@ def _optional_value(parser: Parser) -> tuple[Argument, bool]:
         return Splat(operand), True
     word = parser.parse_optional_keyword_in((*_WORDS, "lambda"))
     if word == "lambda":
-        return Lambda(parser.parse_region()), True
+        names = parser.parse_optional_comma_separated_list(parser.Delimiter.PAREN, parser.parse_str_literal) or []
+        return Lambda(parser.parse_region(), tuple(names)), True
     if word is not None:
         return _WORDS[word], True
     text = parser.parse_optional_str_literal()
@@ -147,6 +148,10 @@ def _print_value(value: Argument, printer: Printer) -> None:
             printer.print_operand(value.value)
         case Lambda():
             printer.print_string("lambda ")
+            if value.names:
+                with printer.in_parens():
+                    printer.print_list(value.names, printer.print_string_literal)
+                printer.print_string(" ")
             printer.print_region(value.region)
         case None:
             printer.print_string("none")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
-from xdsl.dialects.builtin import IntAttr
+from xdsl.dialects.builtin import ArrayAttr, IntAttr, StringAttr
 from xdsl.ir import Attribute, ParametrizedAttribute, TypeAttribute
 from xdsl.irdl import irdl_attr_definition, param_def
 from xdsl.parser import AttrParser
@@ -72,16 +72,20 @@ def kind_of_type(type: Attribute) -> str | None:
 
 
 class _Reference(ParametrizedAttribute):
-    """Names an operand or a region of the op by its number."""
+    """Names an operand of the op by its number."""
 
     @classmethod
     def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
         with parser.in_angle_brackets():
-            return [IntAttr(parser.parse_integer(allow_boolean=False, allow_negative=False))]
+            return [_number(parser)]
 
     def print_parameters(self, printer: Printer) -> None:
         with printer.in_angle_brackets():
             printer.print_int(cast(IntAttr, self.parameters[0]).data)
+
+
+def _number(parser: AttrParser) -> IntAttr:
+    return IntAttr(parser.parse_integer(allow_boolean=False, allow_negative=False))
 
 
 @irdl_attr_definition
@@ -101,8 +105,25 @@ class SplatAttr(_Reference):
 
 
 @irdl_attr_definition
-class LambdaAttr(_Reference):
-    """`#schedule.lambda<0>`: what the op's region of that number computes of its arguments."""
+class LambdaAttr(ParametrizedAttribute):
+    """`#schedule.lambda<0, "i", "j">`: what the op's region of that number computes of its arguments, which have these names."""
 
     name = "schedule.lambda"
     index: IntAttr = param_def()
+    names: ArrayAttr[StringAttr] = param_def()
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
+        names: list[StringAttr] = []
+        with parser.in_angle_brackets():
+            number = _number(parser)
+            while parser.parse_optional_punctuation(",") is not None:
+                names.append(StringAttr(parser.parse_str_literal()))
+        return [number, ArrayAttr(names)]
+
+    def print_parameters(self, printer: Printer) -> None:
+        with printer.in_angle_brackets():
+            printer.print_int(self.index.data)
+            for each in self.names:
+                printer.print_string(", ")
+                printer.print_string_literal(each.data)

@@ -228,6 +228,8 @@ class Expressions(Literals, ABC):
 
     def unary(self, node: Unary) -> Value:
         """`-x`, `not x`, `~x`, `+x`."""
+        if node.op == "*":
+            self.fail(node, "'*' before a value takes a list apart, and TVMScript has no lists of values")
         # The least int64 is the negative of a number that fits no int64.
         value = (self.literal(node.operand) if node.op == "-" else None) or self.number_of(node.operand)
         self.location = self.at(node.op)

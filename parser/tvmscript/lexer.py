@@ -106,7 +106,7 @@ def tokenize(text: str) -> tuple[Tokens, list[int]]:
                 brackets.pop()
         elif kind == "OPERATOR":
             if word == "~" or previous not in operands:
-                kind = "AT" if word == "@" else "PREFIX" if word in "-+~" else "OPERATOR"
+                kind = "AT" if word == "@" else "PREFIX" if word in "-+~*" else "OPERATOR"
         elif kind == "NEWLINE":
             if brackets or previous == "NEWLINE":
                 continue

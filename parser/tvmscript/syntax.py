@@ -235,6 +235,11 @@ class _TreeBuilder:
     ) -> Function:
         return Function(decorators, self.token("NAME", name), parameters, result, body)
 
+    def on_bare_function(
+        self, at: int, name: int, left: int, parameters: list[Parameter], right: int, result: Any, colon: int, body: Any
+    ) -> Function:
+        return self.on_function([], at, name, left, parameters, right, result, colon, body)
+
     def on_short_module(
         self, decorators: list[Expr], at: int, name: int, bases: None, colon: int, members: list[Any]
     ) -> Module:

@@ -27,7 +27,7 @@ schedule.script @tiled(@mm) {
   schedule.reorder(*%r, %k)
   %f = schedule.fuse(*%ls, preserve_unit_iters = true) : !schedule.loop
   schedule.annotate(%l0, "a", {"x" = 1, "y" = [2.5, 1.0e-07, "s", %l0]})
-  schedule.transform_layout(%b, ["write", 0], lambda {
+  schedule.transform_layout(%b, ["write", 0], lambda ("x_0", "y") {
   ^bb0(%x: i32, %y: i32):
     schedule.yield %y, %x : i32, i32
   }, pad_value = none)
@@ -89,9 +89,9 @@ schedule.script @s {{
         ("schedule.reorder(*3)", "a list of handles is expected behind '*'"),
         ("schedule.parallel(?)", "identifier expected of an argument"),
         ("schedule.split(%i, factors = ?)", "an argument is expected: %handle, *%handles, a number"),
-        ("%n = schedule.parallel(%i) : !schedule.loop", "parallel gives nothing, but 1 name take results"),
+        ("%n = schedule.parallel(%i) : !schedule.loop", "parallel gives nothing, but 1 name takes a result"),
         ("%n = schedule.fuse(%i, %i) : !schedule.block", "fuse gives a loop, not a block"),
-        ("%n = schedule.split(%i, [2, 2]) : !schedule.loop", "split gives 2 loops here, but 1 name take results"),
+        ("%n = schedule.split(%i, [2, 2]) : !schedule.loop", "split gives 2 loops here, but 1 name takes a result"),
         ("%n = schedule.get_loops(%b) : !schedule.block", "get_loops gives a list of loops"),
         ("schedule.cache_read(*%ls, 0, \"local\")", "a splat stands in a list only"),
         ("schedule.reorder(*%b)", "a splat is of a list of handles"),
@@ -117,12 +117,20 @@ schedule.script @s {{
             "the first 2 arguments are written without a name, but are not the first",
         ),
         (
-            "schedule.transform_block_layout(%b, lambda { ^bb0(%x: i32): \"test.termop\"() : () -> () })",
+            "schedule.transform_block_layout(%b, lambda { ^bb0(%x: i32): schedule.yield %x : i32 })",
+            "a lambda has 1 argument, but 0 names",
+        ),
+        (
+            "schedule.transform_block_layout(%b, lambda (\"x\") { ^bb0(%x: i32): \"test.termop\"() : () -> () })",
             "a lambda must end with schedule.yield of its values",
         ),
         (
-            "schedule.transform_block_layout(%b, lambda { ^bb0(%x: i32): schedule.yield %x, %x {single = true} : i32, i32 })",
+            "schedule.transform_block_layout(%b, lambda (\"x\") { ^bb0(%x: i32): schedule.yield %x, %x {single = true} : i32, i32 })",
             "a lambda of a single value yields 2 values",
+        ),
+        (
+            "schedule.transform_block_layout(%b, lambda (\"x\") { ^bb0(%x: i32): schedule.yield %x {separators = [2]} : i32 })",
+            "axis separators stand between values, in rising order",
         ),
         (
             "%s = schedule.slice %ls {step = 0} : !schedule.list<!schedule.loop> -> !schedule.list<!schedule.loop>",
@@ -147,5 +155,5 @@ def test_refused(line: str, message: str) -> None:
 def test_script_holds_primitives_only() -> None:
     with pytest.raises(MirError, match=r"a schedule script holds schedule primitives, not 'builtin\.module'"):
         verify(parse("schedule.script @s { builtin.module {} }"))
-    with pytest.raises(MirError, match="a schedule script has no block arguments: handles come from sch.get_block"):
+    with pytest.raises(MirError, match=r"a schedule script has no block arguments: handles come from sch\.get_block"):
         verify(parse("schedule.script @s { ^bb0(%x: i32): }"))

@@ -1,0 +1,46 @@
+"""Schedules as text: `@T.schedule(mm_relu) def mm_relu_tiled(sch): …`, and traces as TVM prints them.
+
+The syntax is TVMScript's (`parser.tvmscript.syntax`); `reader` makes ops of the tree, `printer` writes them back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+
+from ...support.diagnostics import MirError
+from ..items import Item, ParseContext
+
+
+class ScheduleFormat:
+    """The text format of `schedule.script`."""
+
+    def parse(self, items: Sequence[Item], context: ParseContext) -> list[list[Operation]]:
+        """One script for each item."""
+        return [self._parse(item, context) for item in items]
+
+    def _parse(self, item: Item, context: ParseContext) -> list[Operation]:
+        from ..tvmscript.syntax import parse_item
+        from .reader import ScriptReader
+
+        try:
+            return [ScriptReader(item, context).script(parse_item(item))]
+        except MirError as error:
+            context.report(error)
+            return []
+
+    def owns(self, op: Operation) -> bool:
+        """Whether an op of a module is a script."""
+        return op.name == "schedule.script"
+
+    def print(self, groups: Sequence[Sequence[Operation]], module: ModuleOp) -> list[str]:
+        """Each run of scripts as text."""
+        from ...dialects.schedule import ScriptOp
+        from .printer import print_script
+
+        return ["\n\n\n".join(print_script(op) for op in group if isinstance(op, ScriptOp)) for group in groups]
+
+
+FORMAT = ScheduleFormat()

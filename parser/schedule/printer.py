@@ -1,0 +1,222 @@
+"""Schedule scripts as text: one line a call, calls whose result has no name inside the call that uses it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from xdsl.ir import Operation, SSAValue
+
+from ...dialects.schedule import (
+    Argument,
+    ItemOp,
+    Lambda,
+    ListType,
+    PrimitiveOp,
+    Ref,
+    ScriptOp,
+    SliceOp,
+    Splat,
+    result_name,
+)
+from ...dialects.schedule.types import BlockType, LoopType
+from ...support.diagnostics import error_at
+from ..tvmscript.names import Names
+from ..tvmscript.print_expressions import quoted
+from .lambdas import lambda_text
+
+_TAB = "    "
+
+
+def print_script(script: ScriptOp) -> str:
+    """`@T.schedule(target) def name(sch): …`."""
+    target = "" if script.target is None else f"({script.target.root_reference.data})"
+    lines = ScriptPrinter().lines(script)
+    return "\n".join([f"@T.schedule{target}", f"def {script.sym_name.data}(sch):", *(_TAB + line for line in lines)])
+
+
+class ScriptPrinter:
+    """Writes the calls of one script."""
+
+    def __init__(self) -> None:
+        self.names = Names()
+        self.names.reserve("sch")
+        # Calls read but not written yet, in order: each has one result, without a name, that is used once.
+        self.pending: list[PrimitiveOp] = []
+        self.text_of: dict[SSAValue, str] = {}
+        self.out: list[str] = []
+
+    def lines(self, script: ScriptOp) -> list[str]:
+        """The statements of the body; `pass` where there is none."""
+        for op in script.body.block.ops:
+            match op:
+                case PrimitiveOp():
+                    self.primitive(op)
+                case ItemOp() | SliceOp():
+                    self.item(op)
+                case _:
+                    raise error_at(op, f"'{op.name}' has no text in a schedule", "print the module with '-t mlir'")
+        self.flush(0)
+        return self.out or ["pass"]
+
+    def primitive(self, op: PrimitiveOp) -> None:
+        """A call: kept for the call that uses it, or written as a statement."""
+        self.settle(op)
+        if len(op.outs) == 1 and not result_name(op.outs[0]) and _used_once_in_call(op.outs[0]):
+            self.pending.append(op)
+            return
+        self.statement(op)
+
+    def item(self, op: ItemOp | SliceOp) -> None:
+        """A list's item: a statement where it has a name, else written where it is used."""
+        if op.result_name.data:
+            self.settle(op)
+            text = self.item_text(op)
+            self.out.append(f"{self.names.define(op.result, op.result_name.data)} = {text}")
+
+    def settle(self, user: Operation) -> None:
+        """Writes the pending calls that cannot stand inside `user`, where they would be made in another order."""
+        wanted = [call for value in _in_order(user) if (call := _call_behind(value)) in self.pending]
+        start = len(self.pending) - len(wanted)
+        if self.pending[start:] != wanted:
+            start = len(self.pending)
+        self.flush(start)
+        self.pending.clear()
+
+    def flush(self, count: int) -> None:
+        """Writes the first pending calls as statements that name their results."""
+        for op in self.pending[:count]:
+            self.statement(op)
+        del self.pending[:count]
+
+    def statement(self, op: PrimitiveOp) -> None:
+        """`results = sch.primitive(arguments)`."""
+        text = self.call_text(op)
+        targets: list[str] = []
+        element = op.SIGNATURE.element
+        for result in op.outs:
+            star = "*" if isinstance(result.type, ListType) and len(op.outs) > 1 else ""
+            targets.append(star + self.names.define(result, result_name(result) or _generic_name(result)))
+        if not targets:
+            self.out.append(text)
+            return
+        alone = len(targets) == 1 and element is not None and not isinstance(op.outs[0].type, ListType)
+        self.out.append(f"{', '.join(targets)}{',' if alone else ''} = {text}")
+
+    def call_text(self, op: PrimitiveOp) -> str:
+        """`sch.primitive(arguments)`."""
+        positional = op.positional.value.data
+        variadic = op.SIGNATURE.variadic
+        parts: list[str] = []
+        for place, (name, value) in enumerate(op.bound.items()):
+            if variadic is not None and name == variadic.name and isinstance(value, list):
+                parts += map(self.text, value)
+            else:
+                text = self.text(value)
+                if isinstance(value, list) and any(kind.word == "pair" for kind in op.SIGNATURE.by_name[name].kinds):
+                    text = f"({text[1:-1]})"
+                parts.append(text if place < positional else f"{name}={text}")
+        return f"sch.{op.SIGNATURE.name}({', '.join(parts)})"
+
+    def value_text(self, value: SSAValue) -> str:
+        """A handle: its name, or the call or item that gives it."""
+        name = self.names.of.get(value)
+        if name is not None:
+            return name
+        owner = value.owner
+        if isinstance(owner, ItemOp | SliceOp):
+            return self.item_text(owner)
+        if isinstance(owner, PrimitiveOp):
+            return self.call_text(owner)
+        return self.names.name(value)
+
+    def item_text(self, op: ItemOp | SliceOp) -> str:
+        """`loops[1:]`."""
+        base = self.value_text(op.list)
+        if isinstance(op, ItemOp):
+            return f"{base}[{op.index.value.data}]"
+        start, stop, step = ("" if b is None else str(b.value.data) for b in (op.start, op.stop, op.step))
+        return f"{base}[{start}:{stop}{f':{step}' if step else ''}]"
+
+    def text(self, value: Argument) -> str:
+        """An argument."""
+        match value:
+            case Ref():
+                return self.value_text(value.value)
+            case Splat():
+                return f"*{self.value_text(value.value)}"
+            case Lambda():
+                return lambda_text(value)
+            case str():
+                return quoted(value)
+            case bool() | int() | float() | None:
+                return repr(value)
+            case Mapping():
+                return "{" + ", ".join(f"{quoted(k)}: {self.text(v)}" for k, v in value.items()) + "}"
+            case _:
+                return f"[{', '.join(map(self.text, value))}]"
+
+
+def _generic_name(value: SSAValue) -> str:
+    match value.type:
+        case BlockType():
+            return "b"
+        case LoopType():
+            return "l"
+        case ListType(element=LoopType()):
+            return "loops"
+        case ListType(element=BlockType()):
+            return "blocks"
+        case ListType():
+            return "values"
+        case _:
+            return "v"
+
+
+def _handles(value: Argument) -> Iterator[SSAValue]:
+    match value:
+        case Ref() | Splat():
+            yield value.value
+        case str():
+            return
+        case Mapping():
+            for item in value.values():
+                yield from _handles(item)
+        case Sequence():
+            for item in value:
+                yield from _handles(item)
+        case _:
+            return
+
+
+def _in_order(op: Operation) -> Iterator[SSAValue]:
+    """The handles that an op's text has, in the order of the text."""
+    if isinstance(op, PrimitiveOp):
+        for value in op.bound.values():
+            yield from _handles(value)
+    else:
+        yield from op.operands
+
+
+def _call_behind(value: SSAValue) -> Operation | None:
+    """The call whose result a value is, or is an unnamed item of."""
+    owner = value.owner
+    while isinstance(owner, ItemOp | SliceOp) and not owner.result_name.data:
+        owner = owner.list.owner
+    return owner if isinstance(owner, PrimitiveOp) else None
+
+
+def _used_once_in_call(value: SSAValue) -> bool:
+    """Whether a value is used once, through items without a name perhaps, so that its call can stand there."""
+    while True:
+        uses = list(value.uses)
+        if len(uses) != 1:
+            return False
+        user = uses[0].operation
+        if isinstance(user, ItemOp | SliceOp):
+            if user.result_name.data:
+                return True
+            value = user.result
+            continue
+        if not isinstance(user, PrimitiveOp):
+            return False
+        return sum(1 for argument in user.bound.values() for v in _handles(argument) if v is value) == 1

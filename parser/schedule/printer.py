@@ -55,16 +55,17 @@ class ScriptPrinter:
                     self.item(op)
                 case _:
                     raise error_at(op, f"'{op.name}' has no text in a schedule", "print the module with '-t mlir'")
-        self.flush(0)
+        self.flush()
         return self.out or ["pass"]
 
     def primitive(self, op: PrimitiveOp) -> None:
         """A call: kept for the call that uses it, or written as a statement."""
-        self.settle(op)
-        if len(op.outs) == 1 and not result_name(op.outs[0]) and _used_once_in_call(op.outs[0]):
+        kept = len(op.outs) == 1 and not result_name(op.outs[0]) and _used_once_in_call(op.outs[0])
+        self.settle(op, kept)
+        if kept:
             self.pending.append(op)
-            return
-        self.statement(op)
+        else:
+            self.statement(op)
 
     def item(self, op: ItemOp | SliceOp) -> None:
         """A list's item: a statement where it has a name, else written where it is used."""
@@ -73,20 +74,25 @@ class ScriptPrinter:
             text = self.item_text(op)
             self.out.append(f"{self.names.define(op.result, op.result_name.data)} = {text}")
 
-    def settle(self, user: Operation) -> None:
-        """Writes the pending calls that cannot stand inside `user`, where they would be made in another order."""
+    def settle(self, user: Operation, kept: bool = False) -> None:
+        """Takes the pending calls that stand inside `user`, and writes those that cannot wait any longer.
+
+        Calls are made in the order of the text, so only the last pending ones can stand inside. What is before them waits
+        on when `user` is `kept`, too.
+        """
         wanted = [call for value in _in_order(user) if (call := _call_behind(value)) in self.pending]
         start = len(self.pending) - len(wanted)
-        if self.pending[start:] != wanted:
-            start = len(self.pending)
-        self.flush(start)
-        self.pending.clear()
+        inside = self.pending[start:] == wanted
+        if inside:
+            del self.pending[start:]
+        if not (kept and inside):
+            self.flush()
 
-    def flush(self, count: int) -> None:
-        """Writes the first pending calls as statements that name their results."""
-        for op in self.pending[:count]:
+    def flush(self) -> None:
+        """Writes the pending calls as statements that name their results."""
+        for op in self.pending:
             self.statement(op)
-        del self.pending[:count]
+        self.pending.clear()
 
     def statement(self, op: PrimitiveOp) -> None:
         """`results = sch.primitive(arguments)`."""

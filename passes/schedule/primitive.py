@@ -71,6 +71,7 @@ _FILES: dict[str, str] = {
     "transform_layout": "transform_layout",
     "blockize": "blockize",
     "pad_einsum": "pad_einsum",
+    "merge": "merge",
     "add_unit_loop": "add_unit_loop",
     "reorder_block_iter_var": "reorder_block_iter_var",
     "storage_align": "storage_align",

@@ -17,6 +17,7 @@ DIFFERENT = {
     "145": "a reduction is not moved behind part of its input",
     "258": "an inverse over digits that a domain cuts short",
     "own089": "TVM leaves a reader of the buffer that it removed",
+    "own114": "TVM fails on itself: it makes a sequence of one statement",
     "own143": "a padded layout must be padded before",
     "644": "the recorded call is no Python",
     "661": "the recorded call is no Python",

@@ -193,6 +193,16 @@ def replace_regions(
             erase_if_dead(region)
 
 
+def order_reads(block: tir.BlockOp, buffers: Sequence[SSAValue]) -> None:
+    """Has a block declare its reads in the order of their buffers in `buffers`, others last."""
+    analyzer = Analyzer()
+    reads = reads_of(block, analyzer)
+    place = {buffer: k for k, buffer in reversed(list(enumerate(buffers)))}
+    ordered = sorted(reads, key=lambda box: place.get(box.buffer, len(place)))
+    if ordered != reads:
+        replace_regions(block, tir.ReadsOp, ordered, analyzer)
+
+
 def index_type(buffer: SSAValue) -> tir.types.IntegerType:
     """The dtype in which a buffer is indexed: that of its extents."""
     assert isinstance(buffer.type, tir.BufferType)

@@ -16,7 +16,7 @@ from ...dialects.tir.analysis.expr import TRUE, Atom, free_vars, substitute
 from ...dialects.tir.types import I1
 from ...support.walk import walk_ops
 from ..tir.rewriting import builder_before, erase_if_dead, move_to_end
-from .structure import is_inside
+from .structure import const_int, is_inside
 
 NO_ANNOTATIONS = DictionaryAttr({})
 
@@ -98,6 +98,13 @@ def make_block(
         argument.name_hint = axis.name if SSAValue.is_valid_name(axis.name) else None
         values[axis.atom] = Analyzer().expr(argument)
     return block, values
+
+
+def bind_long_axes(analyzer: Analyzer, block: tir.BlockOp) -> None:
+    """Tells the ranges of a block's axes; one of a single value is to stand as itself, not as its value."""
+    for variable, low, extent in zip(block.iter_vars, block.dom_mins, block.dom_extents, strict=True):
+        if const_int(extent) != 1:
+            analyzer.bind(variable, low, extent)
 
 
 def move_body(old: tir.BlockOp, new: tir.BlockOp) -> None:

@@ -20,7 +20,16 @@ from ...support.walk import walk_ops
 from ..tir.regions import Ends, relax
 from ..tir.rewriting import builder_at_end, builder_before, erase_if_dead, move_to_end
 from .access import Box, declare_access, reads_of, replace_regions, united, whole, writes_of
-from .axes import Axis, axes_of, make_block, make_self_contained, move_body, replace_variables, variables_used
+from .axes import (
+    Axis,
+    axes_of,
+    bind_long_axes,
+    make_block,
+    make_self_contained,
+    move_body,
+    replace_variables,
+    variables_used,
+)
 from .blocks import analyzer_for, axis_kinds, bind_axes, why_not_reduction
 from .errors import refuse
 from .primitives.decompose_reduction import declare_update
@@ -225,7 +234,11 @@ def _inner_block(state: State, part: Part, outer: Mapping[Atom, Expr]) -> tir.Bl
     move_body(old, new)
     analyzer = Analyzer()
     bind_axes(analyzer, new)
-    _bind_long_axes(analyzer, new.parent_op())
+    around = new.parent_op()
+    while around is not None and not isinstance(around, tir.BlockOp):
+        around = around.parent_op()
+    if around is not None:
+        bind_long_axes(analyzer, around)
     replace_variables(new, {v: substitute(e, made) for v, e in values.items()}, analyzer)
     state.forward(old, new)
     before = list(old.operands)
@@ -236,22 +249,11 @@ def _inner_block(state: State, part: Part, outer: Mapping[Atom, Expr]) -> tir.Bl
     return new
 
 
-def _bind_long_axes(analyzer: Analyzer, around: Operation | None) -> None:
-    """Tells the ranges of the axes of the block around; one of a single value is to stand as itself, not as its value."""
-    while around is not None and not isinstance(around, tir.BlockOp):
-        around = around.parent_op()
-    if around is None:
-        return
-    for variable, low, extent in zip(around.iter_vars, around.dom_mins, around.dom_extents, strict=True):
-        if const_int(extent) != 1:
-            analyzer.bind(variable, low, extent)
-
-
 def _covered(inner: tir.BlockOp, block: tir.BlockOp) -> tuple[list[Box], list[Box]]:
     """What an inner block reads and writes over all of its axes, in terms of those of the block around."""
     analyzer = Analyzer()
     bind_axes(analyzer, inner)
-    _bind_long_axes(analyzer, block)
+    bind_long_axes(analyzer, block)
     variables = {atom for v in inner.iter_vars if (atom := analyzer.expr(v).atom) is not None}
     found: list[list[Box]] = []
     for boxes in (reads_of(inner, analyzer), writes_of(inner, analyzer)):

@@ -70,6 +70,7 @@ _FILES: dict[str, str] = {
     "decompose_reduction": "decompose_reduction",
     "transform_layout": "transform_layout",
     "blockize": "blockize",
+    "rfactor": "rfactor",
     "pad_einsum": "pad_einsum",
     "merge": "merge",
     "add_unit_loop": "add_unit_loop",

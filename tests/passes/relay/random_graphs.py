@@ -18,8 +18,6 @@ from typing import Any
 
 import numpy as np
 from graph_idioms import IDIOMS, memory
-from hypothesis import HealthCheck, Phase, given, settings
-from hypothesis import strategies as st
 from mirstack.dialects.array import ArrayValueAttr
 from mirstack.dialects.relay import ir
 from mirstack.dialects.relay.infer import infer_types
@@ -30,13 +28,11 @@ from mirstack.dialects.relay.types import FuncType
 from mirstack.support.diagnostics import MirError
 from mirstack.support.verify import find_errors
 from mirstack.support.walk import walk_ops
-from relay_cases import CASES, flat, load_cases
+from operator_uses import uses_of
+from relay_cases import flat
 from relay_typing import type_of
 from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerAttr, ModuleOp, TensorType, TupleType, i64
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
-
-USES = 12
-"""How many samples are drawn of an operator, to choose its uses from."""
 
 FAVOURITES = (
     "add", "subtract", "multiply", "divide", "cast", "reshape", "transpose", "expand_dims", "squeeze", "concatenate",
@@ -78,32 +74,6 @@ class Graph:
 
 
 @cache
-def uses_of(name: str) -> tuple[tuple[dict[str, Any], tuple[Any, ...]], ...]:
-    """Attributes and arguments of some uses of an operator, the same in every run."""
-    load_cases()
-    cases = CASES[name]
-    found: list[tuple[dict[str, Any], tuple[Any, ...]]] = []
-
-    @settings(
-        max_examples=USES, deadline=None, derandomize=True, database=None, phases=(Phase.generate,),
-        suppress_health_check=(HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large),
-    )  # fmt: skip
-    @given(st.data())
-    def draw(data: st.DataObject) -> None:
-        attrs, arguments = data.draw(data.draw(st.sampled_from(cases)).samples)
-        found.append((attrs, tuple(_plain(a) for a in arguments)))
-
-    draw()
-    return tuple(found)
-
-
-def _plain(argument: Any) -> Any:
-    if isinstance(argument, tuple | list):
-        return tuple(_plain(a) for a in argument)
-    return np.ascontiguousarray(np.asarray(argument)).reshape(np.shape(argument))
-
-
-@cache
 def deck() -> tuple[str, ...]:
     """Every operator, in a mixed order."""
     names = sorted(all_operators())
@@ -111,13 +81,14 @@ def deck() -> tuple[str, ...]:
     return tuple(names)
 
 
-def random_graph(seed: int, size: int | None = None) -> Graph:
+def random_graph(seed: int, size: int | None = None, only: tuple[str, ...] = ()) -> Graph:
     """The program of a seed. `size` is about how many steps it takes, by default 4 to 24.
 
     Programs of consecutive seeds deal `deck()` among them, so that every operator comes up in any `GRAPHS_FOR_ALL` of them.
+    With `only`, programs are of the operators called so, tuples and `let`s alone.
     """
     for attempt in range(20):
-        builder = Builder(random.Random(f"{seed}/{attempt}"), seed)
+        builder = Builder(random.Random(f"{seed}/{attempt}"), seed, only)
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             graph = builder.program(size)
@@ -141,6 +112,7 @@ class Builder:
 
     rng: random.Random
     seed: int
+    only: tuple[str, ...] = ()
     inputs: list[np.ndarray] = field(default_factory=list)
     scope: list[Known] = field(default_factory=list)
     functions: list[ir.FuncOp] = field(default_factory=list)
@@ -158,7 +130,8 @@ class Builder:
         # Deep programs use what was computed last, wide ones anything.
         self.recent = rng.choice((0.05, 0.5, 0.95))
         count = size if size is not None else rng.randint(4, 24)
-        dealt = [deck()[(self.seed * DEALT + n) % len(deck())] for n in range(DEALT)]
+        cards = self.only or deck()
+        dealt = [cards[(self.seed * DEALT + n) % len(cards)] for n in range(DEALT)]
         steps: list[Callable[[], object]] = [lambda name=name: self.operator(name) for name in dealt]
         steps += [self.step for _ in range(max(0, count - DEALT))]
         rng.shuffle(steps)
@@ -182,8 +155,11 @@ class Builder:
             return chosen[0].ssa
         return self.add(ir.TupleOp([k.ssa for k in chosen]))
 
-    def step(self) -> None:
+    def step(self) -> object:
         rng = self.rng
+        if self.only:
+            simple = (lambda: self.operator(rng.choice(self.only)), self.twin, self.let, self.tuple)
+            return rng.choices(simple, (8, 2, 1, 1))[0]()
         kinds: list[tuple[float, Callable[[], object]]] = [
             (8, lambda: self.operator(rng.choice(FAVOURITES))),
             (4, lambda: self.operator(rng.choice(deck()))),
@@ -196,7 +172,7 @@ class Builder:
         if self.depth < 2:
             kinds += [(0.7, self.branch), (0.7, self.closure), (0.7, self.global_function)]
         weights, actions = zip(*kinds, strict=True)
-        rng.choices(actions, weights)[0]()
+        return rng.choices(actions, weights)[0]()
 
     # Operators.
 
@@ -284,7 +260,7 @@ class Builder:
         if fits and self.rng.random() < 0.7:
             return self.pick(fits)
         numbers = [k for k in pool if k.value.size > 0 and k.value.dtype.kind != "b"]
-        if numbers and array.dtype.kind not in "iub":
+        if numbers and array.dtype.kind not in "iub" and not self.only:
             return self.adapted(self.pick(numbers), array.shape, array.dtype.name)
         return self.given(array)
 

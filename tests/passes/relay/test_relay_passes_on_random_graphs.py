@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from meaning import Rounding, difference, run
 from mirstack.dialects.relay.operator import all_operators
+from mirstack.dialects.relay.operators.gradients import GRADIENTS
 from mirstack.parser import parse_mir, print_mir
 from mirstack.support.diagnostics import MirError
 from mirstack.support.verify import find_errors
@@ -28,15 +29,15 @@ REFUSES = {"first-order-gradient": ("has no gradient", "takes functions of opera
 
 
 @cache
-def graph_of(seed: int) -> tuple[Graph, str, list[np.ndarray]]:
+def graph_of(seed: int, only: tuple[str, ...] = ()) -> tuple[Graph, str, list[np.ndarray]]:
     """The program, its text and its results."""
-    graph = random_graph(seed)
+    graph = random_graph(seed, only=only)
     return graph, print_mir(graph.module), run(graph.module, graph.inputs)
 
 
-def problem(seed: int, pipeline: Pipeline) -> str | None:
+def problem(seed: int, pipeline: Pipeline, only: tuple[str, ...] = ()) -> str | None:
     """What a pipeline does wrong to the program of a seed."""
-    graph, text, wanted = graph_of(seed)
+    graph, text, wanted = graph_of(seed, only)
     module = graph.module.clone()
     try:
         pipeline.run(module)
@@ -75,11 +76,11 @@ def first_change(before: str, after: str) -> str:
     return "  lines more or less at the end"
 
 
-def problems(seeds: range, pipeline: Pipeline) -> str:
+def problems(seeds: range, pipeline: Pipeline, only: tuple[str, ...] = ()) -> str:
     found: list[str] = []
     for seed in seeds:
         try:
-            wrong = problem(seed, pipeline)
+            wrong = problem(seed, pipeline, only)
         except MirError as error:
             wrong = f"then refused: {error.diagnostics[0].message}"
         if wrong is not None:
@@ -123,6 +124,20 @@ def test_pass(pipeline: Pipeline) -> None:
 @pytest.mark.parametrize("pipeline", PIPELINES, ids=str)
 def test_pass_on_many(pipeline: Pipeline) -> None:
     assert not (found := problems(MANY, pipeline)), found
+
+
+GRADIENT = Pipeline("first-order-gradient", None)
+DIFFERENTIABLE = tuple(sorted(GRADIENTS))
+
+
+def test_gradients() -> None:
+    """Of programs that have them."""
+    assert not (found := problems(SEEDS, GRADIENT, DIFFERENTIABLE)), found
+
+
+@pytest.mark.slow
+def test_gradients_of_many() -> None:
+    assert not (found := problems(MANY, GRADIENT, DIFFERENTIABLE)), found
 
 
 def two_passes(seed: int) -> Pipeline:

@@ -73,6 +73,7 @@ _FILES: dict[str, str] = {
     "rfactor": "rfactor",
     "pad_einsum": "pad_einsum",
     "merge": "merge",
+    "loop_partition": "loop_partition",
     "add_unit_loop": "add_unit_loop",
     "reorder_block_iter_var": "reorder_block_iter_var",
     "storage_align": "storage_align",

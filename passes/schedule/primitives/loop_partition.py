@@ -1,0 +1,132 @@
+"""loop_partition: the turns of a loop in several loops, one behind the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import Block, Operation, Region, SSAValue
+
+from ....dialects import tir
+from ....support.words import counted
+from ...tir.rewriting import builder_before
+from ..access import declare_access
+from ..blocks import simplify_blocks_under
+from ..errors import refuse
+from ..primitive import primitive
+from ..state import State
+from ..structure import child_blocks, const_int
+from .loops import name_value, require_loop, require_plain
+
+
+@primitive
+def loop_partition(
+    state: State, loop: tir.ForOp, factors: Sequence[int | None], preserve_unit_iters: bool = True
+) -> list[Operation]:
+    """Runs the first `factors[0]` turns of a loop in one loop, the next `factors[1]` in another, and so on.
+
+    One factor may be None and takes what the others leave; without one, what is left is a further loop.
+
+    for i in range(128):            with T.block("B_i_common"):
+        with T.block("B"): …            with T.block("B_i0_partition"):
+                                 →          for i0 in range(96):
+                                                with T.block("B_i0"): …
+                                        with T.block("B_i1_partition"):
+                                            for i1 in range(96, 128):
+                                                with T.block("B_i1"): …
+    """
+    loop = require_loop(loop, "loop_partition")
+    require_plain(loop, "loop_partition")
+    name = loop.var_name.data
+    extent = const_int(loop.extent)
+    if extent is None:
+        raise refuse(loop, f"loop_partition: loop '{name}' has a symbolic extent", "split it by constant factors first")
+    sizes = _sizes(loop, list(factors), extent)
+    blocks = child_blocks(loop)
+    if not blocks:
+        raise refuse(loop, f"loop_partition: loop '{name}' holds no block")
+    base = f"{blocks[0].block_name.data}_{name}"
+    why = f"loop '{name}' was partitioned; its blocks are in the loops that loop_partition returned"
+    common = _block(loop, state.fresh_block_name(loop, f"{base}_common"))
+    assert loop.parent is not None
+    loop.parent.insert_op_before(common, loop)
+    state.added(common)
+    made: list[Operation] = []
+    start = 0
+    for number, size in enumerate(sizes):
+        part = _block(loop, state.fresh_block_name(loop, f"{base}{number}_partition"))
+        common.body.block.add_op(part)
+        state.added(part)
+        made.append(_part(state, loop, part, f"{name}{number}", start, size))
+        start += size
+    # The common block has taken the loop's place; only now is the loop's own body let go.
+    state.erase(loop, why)
+    for new in made:
+        simplify_blocks_under(new, keep_units=preserve_unit_iters)
+    for part in (*child_blocks(common), common):
+        declare_access(part)
+    return made
+
+
+def _sizes(loop: tir.ForOp, factors: list[int | None], extent: int) -> list[int]:
+    """How many turns each part has."""
+    name = loop.var_name.data
+    if not factors:
+        raise refuse(loop, f"loop_partition: loop '{name}' needs at least one factor")
+    if factors.count(None) > 1:
+        raise refuse(
+            loop, f"loop_partition: {factors.count(None)} factors of loop '{name}' are None", "leave one to be computed"
+        )
+    for factor in factors:
+        if factor is not None and (type(factor) is not int or factor <= 0):
+            raise refuse(
+                loop,
+                f"loop_partition: {factor!r} is no number of turns of loop '{name}'",
+                "a factor is a positive number",
+            )
+    known = [factor for factor in factors if factor is not None]
+    rest = extent - sum(known)
+    least = 1 if None in factors else 0
+    if rest < least:
+        raise refuse(
+            loop,
+            f"loop_partition: the factors take {sum(known)} of the {counted(extent, 'turn')} of loop '{name}'",
+            "their sum must leave a turn for None" if least else "their sum is at most the loop's extent",
+        )
+    sizes = [rest if factor is None else factor for factor in factors]
+    return sizes if None in factors or not rest else [*sizes, rest]
+
+
+def _block(loop: tir.ForOp, name: str) -> tir.BlockOp:
+    block = tir.BlockOp(name, [], [], [], [], [], body=Region(Block()))
+    block.location = loop.location
+    return block
+
+
+def _part(state: State, loop: tir.ForOp, part: tir.BlockOp, name: str, start: int, size: int) -> tir.ForOp:
+    """The loop of one part, with a copy of the body whose blocks bear the part's name."""
+    body = part.body.block
+    anchor = tir.ScopeOp()
+    body.add_op(anchor)
+    builder = builder_before(anchor, loop.location)
+    low, extent = (builder.insert(tir.ConstOp.int(value, loop.loop_var.type)).result for value in (start, size))
+    new = tir.ForOp(name, low, extent)
+    new.location = loop.location
+    name_value(new)
+    body.insert_op_before(new, anchor)
+    anchor.detach()
+    anchor.erase()
+    values: dict[SSAValue, SSAValue] = {loop.loop_var: new.loop_var}
+    for op in loop.body.block.ops:
+        new.body.block.add_op(op.clone(values))
+    pending = child_blocks(new)
+    while pending:
+        block = pending.pop(0)
+        pending += child_blocks(block)
+        wanted = state.fresh_block_name(loop, f"{block.block_name.data}_{name}")
+        block.properties["block_name"] = StringAttr(wanted)
+        state.added(block)
+    return new
+
+
+__all__ = ["loop_partition"]

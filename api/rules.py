@@ -335,27 +335,27 @@ def apply(
     rules: Iterable[ir.RewriteOp | ir.RulesetOp] | ModuleOp,
     *,
     name: str | None = None,
-    once: bool = False,
+    mode: str = "fixpoint",
 ) -> IRModule:
-    """A copy of a module rewritten by rules until none applies (`once`: what they make is left as it is).
+    """A copy of a module rewritten by rules.
 
     Args:
         rules: rules and sets, or a module of them as `mirstack.parse` gives; `name` chooses one set or rule among them.
+        mode: "fixpoint" until none applies, "once" if what they make is left as it is, "saturate" for the cheapest form.
 
     Raises:
         MirError: where types cannot be inferred, a replacement does not fit, or the rules go on for ever.
     """
     from ..dialects.relay.infer import infer_types
+    from ..passes.rules.apply_rules import check_mode, rewrite_all
     from ..passes.rules.library import select_rules
-    from ..passes.rules.rewriter import RuleIndex, apply_rules
 
+    check_mode(mode)
     table = rules if isinstance(rules, ModuleOp) else ModuleOp([cast("Operation", rule.clone()) for rule in rules])
-    index = RuleIndex.of(select_rules(table, name))
+    chosen = select_rules(table, name)
     copy = module.op.clone()
     infer_types(copy)
-    for item in list(copy.ops):
-        if not isinstance(item, ir.RewriteOp | ir.RulesetOp):
-            apply_rules(item, index, once=once)
+    rewrite_all(copy, chosen, mode)
     return IRModule.of_op(copy)
 
 

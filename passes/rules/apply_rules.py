@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
 from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
 
 from ...dialects.rule import RewriteOp, RulesetOp
 from ...support.diagnostics import error_at
 from ...support.trace import tracer
-from ..changes import comparing
+from ...support.walk import walk_ops
 from .library import load_rules, select_rules
 from .rewriter import RuleIndex, apply_rules
+
+if TYPE_CHECKING:
+    from .dump_egraph import EGraphDump
+    from .saturate import Limits
+
+MODES = ("fixpoint", "once", "saturate")
 
 
 @dataclass(frozen=True)
@@ -23,34 +32,93 @@ class ApplyRules(ModulePass):
     """Rewrite by the rules of `file` (of the module itself where none is given), of the set or rule `set` alone if named.
 
     `mode` is `fixpoint` (until nothing matches), `once` (what a rule made is left as it is) or `saturate` (every form is
-    kept, and the cheapest one taken).
+    kept, and the cheapest one taken). `saturate` adds `max_ops` ops to a block at most, in `max_rounds` rounds, and writes its
+    e-graphs as MLIR to the file `dump_egraph`.
     """
 
     name = "apply-rules"
-    tells: ClassVar[bool] = True
     file: str | None = None
     set: str | None = None
     mode: str = "fixpoint"
+    max_ops: int = 10_000
+    max_rounds: int = 30
+    dump_egraph: str | None = None
+
+    @property
+    def tells(self) -> bool:
+        """Whether each rewrite is told when it is traced; of a saturated program, what changed is found afterwards."""
+        return self.mode != "saturate"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Raises MirError for what is wrong in the rules, and as `apply_rules` does."""
-        if self.mode not in ("fixpoint", "once", "saturate"):
-            raise error_at(None, f"apply-rules: there is no mode '{self.mode}'", "it is fixpoint, once or saturate")
-        trace = tracer(self.name)
-        rules = RuleIndex.of(select_rules(op if self.file is None else load_rules(self.file), self.set))
-        if any("relay" in name for name in rules.by_root):
+        """Raises MirError for what is wrong in the rules, and as `apply_rules` and `saturate` do."""
+        check_mode(self.mode)
+        if min(self.max_ops, self.max_rounds) < 1:
+            raise error_at(None, "apply-rules: max-ops and max-rounds are 1 or more")
+        if self.dump_egraph is not None and self.mode != "saturate":
+            raise error_at(None, f"apply-rules: mode={self.mode} has no e-graph to dump", "add mode=saturate")
+        rules = select_rules(op if self.file is None else load_rules(self.file), self.set)
+        if any(name.startswith("relay.") for name in RuleIndex.of(rules).by_root):
             from ..relay.infer_type import ensure_types
 
             ensure_types(op)
         if self.mode == "saturate":
-            from ...dialects.relay import FuncOp
-            from .saturate import saturate
+            self._saturate(op, rules)
+        else:
+            rewrite_all(op, rules, self.mode)
 
-            with nullcontext() if trace is None else comparing(trace, op):
-                for item in list(op.ops):
-                    if isinstance(item, FuncOp):
-                        saturate(item, [each.rule for each in rules.rules])
-            return
-        for item in list(op.ops):
-            if not isinstance(item, RewriteOp | RulesetOp):
-                apply_rules(item, rules, once=self.mode == "once", trace=trace)
+    def _saturate(self, op: ModuleOp, rules: Sequence[RewriteOp]) -> None:
+        from .dump_egraph import EGraphDump
+        from .saturate import Limits
+
+        dump = None if self.dump_egraph is None else EGraphDump()
+        saturate_all(op, rules, Limits(self.max_ops, self.max_rounds), dump)
+        if dump is not None and self.dump_egraph is not None:
+            try:
+                Path(self.dump_egraph).write_text(dump.text(), encoding="utf-8")
+            except OSError as error:
+                message = f"the e-graph cannot be written to {self.dump_egraph}: {error.strerror}"
+                raise error_at(None, message) from error
+
+
+def check_mode(mode: str) -> None:
+    """Raises MirError for a mode that there is not."""
+    if mode not in MODES:
+        raise error_at(None, f"apply-rules: there is no mode '{mode}'", f"it is {', '.join(MODES[:-1])} or {MODES[-1]}")
+
+
+def rewrite_all(op: ModuleOp, rules: Sequence[RewriteOp], mode: str = "fixpoint") -> None:
+    """Applies verified rules to all that a typed module holds, in place. Raises MirError as `apply_rules` and `saturate` do."""
+    if mode == "saturate":
+        saturate_all(op, rules)
+        return
+    index = RuleIndex.of(rules)
+    for item in _programs(op):
+        apply_rules(item, index, once=mode == "once", trace=tracer(ApplyRules.name))
+
+
+def saturate_all(
+    op: ModuleOp, rules: Sequence[RewriteOp], limits: Limits | None = None, dump: EGraphDump | None = None
+) -> None:
+    """Rewrites all that a typed module holds to the cheapest form that verified rules give, in place.
+
+    Which form costs least is not decided exactly, as one op may serve several others; so where rules come to an end by
+    themselves, what they make in their order is compared, and taken where it costs less. Raises MirError as `saturate` does.
+    """
+    from .check.terminate import check_termination
+    from .cost import total_cost
+    from .saturate import saturate
+
+    index = None if check_termination(rules) else RuleIndex.of(rules)
+    for item in _programs(op):
+        other = None if index is None else item.clone()
+        saturate(item, rules, limits, None if dump is None else dump.add)
+        if other is not None and index is not None and apply_rules(other, index):
+            if total_cost(walk_ops(other)) < total_cost(walk_ops(item)):
+                Rewriter.replace_op(item, other, [])
+                continue
+            other.erase()
+
+
+def _programs(op: ModuleOp) -> list[Operation]:
+    """What a module holds besides rules."""
+    return [item for item in op.ops if not isinstance(item, RewriteOp | RulesetOp)]

@@ -146,8 +146,12 @@ class _Compiler:
         self.bound.add(pattern)
         match pattern.owner:
             case ir.AnyOp():
-                if slot != source:
-                    self.steps.append(lambda k: steps.copy(slot, source, k))
+                classes = self.classes
+                self.steps.append(
+                    lambda k: (
+                        steps.copy(slot, source, k) if classes is None else steps.preferred(slot, source, classes, k)
+                    )
+                )
             case ir.LiteralOp() as op:
                 wanted = cast("float", from_attribute(op.value))
                 classes = self.classes

@@ -1,305 +1,243 @@
-"""Equality saturation: rules applied to an e-graph, which keeps every form of the program, and the cheapest form taken.
+"""Equality saturation: rules applied to an e-graph, which keeps every form of a program, and the cheapest form taken.
 
-As in egg (Willsey et al., "egg: Fast and Extensible Equality Saturation", POPL 2021): classes of equal values in a union-find,
-ops hash-consed by the classes of their operands, congruence restored by rebuilding after each round. The ops of the e-graph are
-Relay ops themselves; those that a rule makes stand outside of the function until they are chosen.
+Each block has an e-graph of its own (`egraph`), which sees what stands around the block too, as values that are there for
+nothing. Rules are those of the other modes, compiled to look through all that is equal (`program`); `extract` takes the cheapest
+form, which is never costlier than the program was.
 
-The cost of an op is what it computes and moves: multiplications and additions, plus elements read and written.
+xDSL has e-graphs as IR (its dialect `equivalence`) and passes for them, and `dump_egraph` writes ours in that form, so that they
+can be read, and extracted by `eqsat-add-costs` and `eqsat-extract`. Its matcher (`apply-eqsat-pdl-interp` of 0.74) does not carry
+our rules: it runs PDL, which cannot say runs of operands, attributes that are computed or taken over, or constants that are
+(see `convert_rules_to_pdl`); of what PDL can say it has no way to run types that differ by pattern (`pdl_interp.switch_type`),
+which literals need; it works on functions of one block, ends only by a number of rounds, and its costs go by an op's name. The
+rules that it can run give the same results, which the tests compare.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias, cast
 
-from xdsl.dialects.builtin import TensorType, TupleType
-from xdsl.ir import Attribute, Block, Operation, SSAValue
-from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.rewriter import Rewriter
+from xdsl.traits import ConstantLike
 
-from ...dialects.relay import ConstantOp, FuncOp, TupleGetItemOp, TupleOp
-from ...dialects.relay.operator import OperatorOp, OpPattern
 from ...dialects.rule import RewriteOp
 from ...dialects.rule.functions import NoMatch
 from ...support.diagnostics import Diagnostic, MirError, error_at, warn_at
+from ...support.locations import fuse_locations
+from ...support.walk import walk_ops
+from .cost import is_free
+from .egraph import EGraph
+from .extract import Need, carry_out, cost_of_kept, plan
+from .head import head_of
 from .program import Match, Program, compile_rule
 
-NODES, ROUNDS = 10_000, 30
-"""How large an e-graph may grow, in ops, and how often all rules are applied to it."""
+
+@dataclass(frozen=True)
+class Limits:
+    """How many ops rules may add to the e-graph of a block, and how often all rules are applied to it."""
+
+    ops: int = 10_000
+    rounds: int = 30
 
 
-class EGraph:
-    """Classes of equal values; implements what `program` asks of classes."""
-
-    def __init__(self) -> None:
-        self.parent: dict[SSAValue, SSAValue] = {}
-        self.nodes: dict[SSAValue, list[Operation]] = {}
-        """The ops of each class, by its representative."""
-        self.leaves: dict[SSAValue, SSAValue] = {}
-        """Classes that hold a value from outside, such as a parameter, which costs nothing."""
-        self.known: dict[Any, SSAValue] = {}
-        self.count = 0
-
-    def find(self, value: SSAValue) -> SSAValue:
-        """The representative of a value's class."""
-        root = value
-        while self.parent.get(root, root) is not root:
-            root = self.parent[root]
-        while value is not root:
-            self.parent[value], value = root, self.parent.get(value, root)
-        return root
-
-    def members(self, value: SSAValue) -> list[SSAValue]:
-        """The values of the ops that are equal to a value."""
-        return [op.results[0] for op in self.nodes.get(self.find(value), ())]
-
-    def add(self, op: Operation) -> SSAValue:
-        """The class of an op: that of an equal one if there is one."""
-        key = self._key(op)
-        found = self.known.get(key)
-        if found is not None:
-            return self.find(found)
-        value = op.results[0]
-        self.known[key] = value
-        self.parent[value] = value
-        self.nodes[value] = [op]
-        self.count += 1
-        return value
-
-    def union(self, a: SSAValue, b: SSAValue) -> bool:
-        """Makes two classes one; whether they were two."""
-        a, b = self.find(a), self.find(b)
-        if a is b:
-            return False
-        for root in (a, b):
-            if root not in self.parent:
-                self.parent[root] = self.leaves[root] = root
-        self.parent[b] = a
-        leaf = self.leaves.pop(b, None)
-        if leaf is not None:
-            self.leaves.setdefault(a, leaf)
-        self.nodes[a] = [*self.nodes.get(a, ()), *self.nodes.pop(b, ())]
-        return True
-
-    def rebuild(self) -> None:
-        """Makes ops with equal operands equal, until none is left."""
-        changed = True
-        while changed:
-            changed = False
-            self.known = {}
-            for ops in list(self.nodes.values()):
-                for op in ops:
-                    other = self.known.setdefault(self._key(op), op.results[0])
-                    changed = self.union(other, op.results[0]) or changed
-        for root, ops in self.nodes.items():
-            self.nodes[root] = list({self._key(op): op for op in reversed(ops)}.values())[::-1]
-
-    def _key(self, op: Operation) -> Any:
-        operands = tuple(id(self.find(operand)) for operand in op.operands)
-        return op.name, operands, tuple(op.properties.items()), tuple(op.attributes.items()), op.results[0].type
+Show: TypeAlias = Callable[[Block, EGraph, Sequence[Need]], None]
+"""Gets to see the e-graph of each block at the end of its search, and what of it the block needs."""
 
 
 class _Matches:
     """Takes down all matches of a rule at an op."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int):
         self.found: list[Match] = []
+        self.left = most
 
     def collect(self, match: Match) -> bool:
-        """Keeps a match and refuses it, so that the next is looked for."""
+        """Keeps a match and refuses it, so that the next is looked for, as long as there is room."""
         self.found.append(Match(match.roots, match.matched, list(match.slots)))
-        return False
+        self.left -= 1
+        return self.left <= 0
 
 
-@dataclass(frozen=True)
-class _Choice:
-    cost: float
-    op: Operation | None
+def saturate(
+    root: Operation, rules: Iterable[RewriteOp], limits: Limits | None = None, show: Show | None = None
+) -> None:
+    """Rewrites everything inside of a typed function to the cheapest form that rules give.
 
-
-def saturate(function: FuncOp, rules: Iterable[RewriteOp]) -> bool:
-    """Rewrites a typed Relay function to the cheapest form that rules give; whether anything changed.
-
-    Ops with effects, calls and nested functions stay as they are. A warning tells where a limit ended the search.
+    Ops with effects, with regions, calls and lets stay where they are. A warning tells where a limit ended the search.
 
     Raises:
         MirError: for a rule with several roots, one that changes a type, or one whose conditions cannot be computed.
     """
-    block = function.body.block
-    graph = EGraph()
-    matches = _Matches()
-    programs: list[Program] = []
-    for rule in rules:
-        program = compile_rule(rule, matches.collect, graph)
-        if len(program.roots) != 1:
-            raise error_at(rule, f"rule @{program.name} has several roots, which mode=saturate has no place for")
-        programs.append(program)
-    free = [op for op in block.ops if _is_free(op)]
-    for op in free:
-        value = graph.add(op)
-        if value is not op.results[0]:
-            graph.union(value, op.results[0])
-    by_root: dict[str, list[Program]] = {}
-    for program in sorted(programs, key=lambda p: -p.rule.benefit.value.data):
-        for name in program.root_names:
-            by_root.setdefault(name, []).append(program)
-    made: list[Operation] = []
-    finished = False
-    for _ in range(ROUNDS):
-        if not _round(graph, by_root, matches, made):
-            finished = True
-            break
-        if graph.count > NODES:
-            break
-    if not finished:
-        warn_at(
-            function,
-            f"saturation stopped at {graph.count} ops: the cheapest form found so far is taken",
-            f"it goes on for {ROUNDS} rounds or {NODES} ops at most",
-        )
-    changed = _extract(block, graph, free)
-    for op in made:
-        op.drop_all_references()
-    for op in reversed(free):
-        if not any(result.uses for result in op.results):
+    chosen = list(rules)
+    for rule in chosen:
+        last = rule.body.block.last_op
+        if last is not None and len(last.operands) != 2:
+            raise error_at(
+                rule,
+                f"rule @{rule.sym_name.data} has several roots, which mode=saturate has no place for",
+                "write a rule for each root, or leave it out",
+            )
+    blocks = [block for op in walk_ops(root) for region in op.regions for block in region.blocks]
+    # What is inside comes first: what only it needed is needed no more when the turn comes to what is around it.
+    used = [op for op in walk_ops(root) if is_free(op) and op.results[0].uses]
+    for block in reversed(blocks):
+        _Search(block, chosen, limits or Limits()).run(show)
+    for op in reversed(used):
+        if op.parent is not None and not op.results[0].uses:
             Rewriter.erase_op(op)
-    return changed
 
 
-def _is_free(op: Operation) -> bool:
-    if isinstance(op, OperatorOp):
-        return not op.OPERATOR.stateful
-    return isinstance(op, ConstantOp | TupleOp | TupleGetItemOp)
+class _Search:
+    def __init__(self, block: Block, rules: Sequence[RewriteOp], limits: Limits):
+        self.block, self.limits = block, limits
+        self.graph = EGraph()
+        self.matches = _Matches(4 * limits.ops)
+        self.by_root: dict[str, list[Program]] = {}
+        self.depth = max((head_of(rule).depth for rule in rules), default=0)
+        for rule in sorted(rules, key=lambda rule: -rule.benefit.value.data):
+            program = compile_rule(rule, self.matches.collect, self.graph)
+            for name in program.root_names:
+                self.by_root.setdefault(name, []).append(program)
+        self.made: list[Operation] = []
+        self.applied: set[Any] = set()
+        self.most = limits.ops
 
+    def run(self, show: Show | None) -> None:
+        """Searches, and rewrites the block."""
+        free = [op for op in self.block.ops if is_free(op)]
+        if not any(op.name in self.by_root for op in free):
+            return
+        needs = _needs(self.block, free)
+        self.see_outside(free)
+        for op in free:
+            self.graph.add_given(op)
+        self.graph.rebuild()
+        self.most = self.graph.count + self.limits.ops
+        try:
+            self.search()
+            if show is not None:
+                show(self.block, self.graph, needs)
+            self.rewrite(free, needs)
+        finally:
+            for op in self.made:
+                op.drop_all_references()
 
-def _round(graph: EGraph, by_root: dict[str, list[Program]], matches: _Matches, made: list[Operation]) -> bool:
-    """Applies every rule at every op once; whether the e-graph grew or classes met."""
-    found: list[tuple[Program, Match]] = []
-    for ops in list(graph.nodes.values()):
-        for op in ops:
-            for program in by_root.get(op.name, ()):
-                matches.found = []
-                program.match(op)
-                found += [(program, match) for match in matches.found]
-    changed = False
-    for program, match in found:
-        if graph.count > NODES:
-            break
-        changed = _add(graph, program, match, made) or changed
-    graph.rebuild()
-    return changed
+    def rewrite(self, free: Sequence[Operation], needs: Sequence[Need]) -> None:
+        """Puts the cheapest form in the place of the block's ops, where it is cheaper."""
+        kept = set(free)
+        best = plan(self.graph, needs, kept)
+        if best.cost >= cost_of_kept(needs, kept):
+            return
+        carry_out(self.graph, best, needs)
+        for op in self.made:
+            op.drop_all_references()
+        for op in reversed(free):
+            if not op.results[0].uses:
+                Rewriter.erase_op(op)
 
+    def see_outside(self, free: Sequence[Operation]) -> None:
+        """The ops around the block that patterns can reach: their values are there, whatever rules find them equal to."""
+        level = [operand for op in free for operand in op.operands]
+        seen: set[Operation] = set()
+        for _ in range(self.depth):
+            below: list[SSAValue] = []
+            for value in level:
+                owner = value.owner
+                if isinstance(owner, Operation) and owner.parent is not self.block and owner not in seen:
+                    seen.add(owner)
+                    if is_free(owner):
+                        self.graph.add_leaf(value)
+                        self.graph.add_given(owner)
+                        below += owner.operands
+            level = below
 
-def _add(graph: EGraph, program: Program, match: Match, made: list[Operation]) -> bool:
-    root = match.roots[0].results[0]
-    before = graph.count
-    try:
-        for make, slot in zip(program.makers, program.made, strict=True):
-            op = make(match.slots, root)
-            if op is not None:
-                made.append(op)
-                match.slots[slot] = graph.add(op)
-    except (NoMatch, KeyError):
-        return graph.count > before
-    value: SSAValue = match.slots[program.results[0]]
-    if value.type != root.type:
-        from ...dialects.rule.text import type_text
-
-        raise MirError(
-            Diagnostic(
-                f"rule @{program.name} would change the type of a value from {type_text(root.type)} to {type_text(value.type)}",
-                program.rule.location,
-            ).with_note("this value", match.roots[0].location)
+    def search(self) -> None:
+        """Applies all rules until nothing is new, or a limit is reached."""
+        for _ in range(self.limits.rounds):
+            if not self.round():
+                return
+            if self.graph.count >= self.most or self.matches.left <= 0:
+                why = f"it goes on for {self.limits.ops} new ops at most (max-ops)"
+                break
+        else:
+            why = f"it goes on for {self.limits.rounds} rounds at most (max-rounds)"
+        warn_at(
+            self.block.parent_op(),
+            f"saturation stopped at {self.graph.count} ops: the cheapest form found so far is taken",
+            why,
         )
-    return graph.union(root, value) or graph.count > before
 
-
-def _extract(block: Block, graph: EGraph, free: list[Operation]) -> bool:
-    best = _cheapest(graph)
-    kept = set(free)
-    places: dict[SSAValue, SSAValue] = {}
-    changed = False
-    for anchor in [op for op in block.ops if op not in kept]:
-        for user in anchor.walk():
-            for index, operand in enumerate(user.operands):
-                if graph.find(operand) in best:
-                    new = _emit(graph.find(operand), graph, best, places, anchor)
-                    changed = changed or new is not operand
-                    user.operands[index] = new
-    return changed
-
-
-def _emit(
-    wanted: SSAValue,
-    graph: EGraph,
-    best: dict[SSAValue, _Choice],
-    places: dict[SSAValue, SSAValue],
-    anchor: Operation,
-) -> SSAValue:
-    """The chosen op of a class, put before `anchor` with all that it needs."""
-    pending = [wanted]
-    while pending:
-        current = pending[-1]
-        if current in places:
-            pending.pop()
-            continue
-        choice = best.get(current)
-        if choice is None or choice.op is None:
-            places[current] = graph.leaves.get(current, current)
-            continue
-        op = choice.op
-        missing = [root for operand in op.operands if (root := graph.find(operand)) not in places]
-        if missing:
-            pending += missing
-            continue
-        operands = [places[graph.find(operand)] for operand in op.operands]
-        copy = op.clone()
-        copy.operands = operands
-        copy.results[0].name_hint = op.results[0].name_hint
-        copy.location = op.location
-        Rewriter.insert_op(copy, InsertPoint.before(anchor))
-        places[current] = copy.results[0]
-    return places[wanted]
-
-
-def _cheapest(graph: EGraph) -> dict[SSAValue, _Choice]:
-    """The cheapest op of each class, by the cost of its whole tree: lowered until nothing changes."""
-    best = {root: _Choice(0.0, None) for root in graph.leaves}
-    changed = True
-    while changed:
-        changed = False
-        for root, ops in graph.nodes.items():
+    def round(self) -> bool:
+        """Applies every rule at every op; whether the e-graph grew or classes met."""
+        self.matches.left = 4 * self.limits.ops
+        found: list[tuple[Program, Match]] = []
+        for ops in list(self.graph.nodes.values()):
             for op in ops:
-                total = cost(op)
-                for operand in op.operands:
-                    inner = graph.find(operand)
-                    if inner in best:
-                        total += best[inner].cost
-                    elif graph.nodes.get(inner):
-                        total = math.inf
-                if total < (best[root].cost if root in best else math.inf):
-                    best[root] = _Choice(total, op)
-                    changed = True
-    return best
+                for program in self.by_root.get(op.name, ()):
+                    self.matches.found = []
+                    program.match(op)
+                    found += [(program, match) for match in self.matches.found]
+        changed = False
+        for program, match in found:
+            if self.graph.count >= self.most:
+                break
+            key = self.key(program, match)
+            if key not in self.applied:
+                self.applied.add(key)
+                changed = self.apply(program, match) or changed
+        self.graph.rebuild()
+        return changed
+
+    def key(self, program: Program, match: Match) -> Any:
+        """The same for matches that give the same."""
+        values = tuple(id(self.graph.find(slot)) for slot in match.slots if isinstance(slot, SSAValue))
+        return id(program), tuple(map(id, match.roots)), tuple(map(id, match.matched)), values, _lengths(match.slots)
+
+    def apply(self, program: Program, match: Match) -> bool:
+        """Adds what a rule makes of a match, and makes it equal to the root; whether that was new."""
+        root = match.roots[0].results[0]
+        before = self.graph.count
+        sources = [*match.roots, *match.matched]
+        location = fuse_locations(op.location for op in sources if not op.has_trait(ConstantLike))
+        try:
+            for make, slot in zip(program.makers, program.made, strict=True):
+                op = make(match.slots, root)
+                if op is not None:
+                    op.location = location
+                    self.made.append(op)
+                    match.slots[slot] = self.graph.add(op)
+        except (NoMatch, KeyError):
+            return self.graph.count > before
+        value: SSAValue = match.slots[program.results[0]]
+        if value.type != root.type:
+            from ...dialects.rule.text import type_text
+
+            raise MirError(
+                Diagnostic(
+                    f"rule @{program.name} would change the type of a value from {type_text(root.type)} to {type_text(value.type)}",
+                    program.rule.location,
+                ).with_note("this value", match.roots[0].location)
+            )
+        return self.graph.union(root, value) or self.graph.count > before
 
 
-def cost(op: Operation) -> float:
-    """What an op costs: multiplications and additions, and elements read and written."""
-    result = op.results[0].type
-    if not isinstance(op, OperatorOp):
-        return 0.01
-    moved = _elements(result) + sum(_elements(operand.type) for operand in op.operands)
-    if op.OPERATOR.pattern is OpPattern.OUT_ELEMWISE_FUSABLE and len(op.operands) > 1:
-        # A matrix or filter: each element of the result is a sum over what lies under one output of the second operand.
-        weight = op.operands[1].type
-        dims = weight.get_shape() if isinstance(weight, TensorType) else (1,)
-        depth = _elements(weight) / max(dims[-2] if len(dims) == 3 else dims[0], 1)
-        return 2 * _elements(result) * max(depth, 1) + moved
-    return _elements(result) + moved
+def _needs(block: Block, free: Sequence[Operation]) -> list[Need]:
+    """The ops of a block that stay, with what they take of the others."""
+    kept = set(free)
+    needs: dict[Operation, dict[SSAValue, None]] = {op: {} for op in block.ops if op not in kept}
+    for op in free:
+        for use in op.results[0].uses:
+            user: Operation | None = use.operation
+            while user is not None and user.parent is not block:
+                user = user.parent_op()
+            if user is not None and user in needs:
+                needs[user][op.results[0]] = None
+    return [Need(op, tuple(values)) for op, values in needs.items()]
 
 
-def _elements(type: Attribute) -> float:
-    if isinstance(type, TupleType):
-        return sum(map(_elements, type.types.data))
-    return float(math.prod(max(dim, 1) for dim in type.get_shape())) if isinstance(type, TensorType) else 1.0
+def _lengths(slots: Sequence[Any]) -> tuple[tuple[int, ...], ...]:
+    """Runs among captures, by the values in them."""
+    runs = (cast("tuple[Any, ...]", slot) for slot in slots if isinstance(slot, tuple))
+    return tuple(tuple(id(each) for each in run) for run in runs)

@@ -59,6 +59,19 @@ class Classes(Protocol):
         """All values that are equal to one."""
         ...
 
+    def preferred(self, value: SSAValue) -> SSAValue:
+        """The one of all equal values that conditions are to see."""
+        ...
+
+
+def preferred(slot: int, source: int, classes: Classes, k: Step) -> Step:
+    def step(slots: Slots) -> bool:
+        value = slots[source]
+        slots[slot] = classes.preferred(value) if isinstance(value, SSAValue) else value
+        return k(slots)
+
+    return step
+
 
 def same_class(slot: int, source: int, classes: Classes, k: Step) -> Step:
     def step(slots: Slots) -> bool:

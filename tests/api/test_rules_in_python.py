@@ -104,11 +104,24 @@ def test_own_function():
             "twice", rules.op.add(x, rules.any_value()), rules.op.add(x, x), where=[rules.is_short(x)]
         )
         module = mirstack.IRModule.of_op(parse_mir(PROGRAM))
-        assert "multiply" in rules.apply(module, [twice], once=True).astext()
+        assert "multiply" in rules.apply(module, [twice], mode="once").astext()
         with pytest.raises(ValueError, match="the function is_short is defined twice"):
             rules.function(name="is_short", arity=1)(lambda value: True)
     finally:
         del FUNCTIONS["is_short"]
+
+
+def test_modes():
+    x, y = rules.values("x y")
+    double = rules.rewrite("double", rules.op.multiply(x, 2), rules.op.add(x, x))
+    halve = rules.rewrite(
+        "halve", rules.op.divide(rules.op.multiply(x, y), y), x, where=[rules.is_constant(y), y.rank == 0]
+    )
+    module = mirstack.IRModule.of_op(parse_mir("def @main(%x: Tensor[(2), float32]) { divide(multiply(%x, 2f), 2f) }"))
+    assert "divide" in rules.apply(module, [double, halve]).astext()
+    assert "divide" not in rules.apply(module, [double, halve], mode="saturate").astext()
+    with pytest.raises(MirError, match="apply-rules: there is no mode 'often'"):
+        rules.apply(module, [double], mode="often")
 
 
 def test_errors_point_at_python():

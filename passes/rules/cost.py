@@ -1,0 +1,73 @@
+"""What an op costs: `mode=saturate` takes the form of a program that costs least."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from xdsl.dialects.builtin import TensorType, TupleType, VectorType
+from xdsl.ir import Attribute, Operation
+from xdsl.traits import ConstantLike, IsTerminator, is_side_effect_free
+
+from ...dialects.relay.operator import OperatorOp, OpPattern
+
+_STRUCTURE = 0.01
+"""Of an op that computes nothing, such as a constant or a tuple; more than nothing, so that fewer are better."""
+
+# Scalar ops by the last part of their name, in additions; an op that is not named is one.
+_SCALAR = {
+    **dict.fromkeys(("mul", "muli", "mulf", "fma", "cast"), 2.0),
+    **dict.fromkeys(
+        ("div", "divf", "divsi", "divui", "mod", "remf", "remsi", "remui", "floordiv", "floormod", "floordivsi",
+         "ceildivsi", "ceildivui", "truncmod", "sqrt", "rsqrt"), 16.0
+    ),
+    **dict.fromkeys(
+        ("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "tanh", "sinh", "cosh", "atan",
+         "atan2", "asin", "acos", "erf", "powf", "fpowi", "pow", "cbrt", "sigmoid"), 32.0
+    ),
+}  # fmt: skip
+_NOT_MOVED = ("relay.let", "relay.call_tir", "tir.let", "tir.buffer_get", "tir.buffer_region", "tir.comm_reducer")
+"""Ops without effects whose place in the program means something."""
+
+
+def is_free(op: Operation) -> bool:
+    """Whether an op only computes one value of others, so that it can stand anywhere behind them."""
+    if len(op.results) != 1 or op.regions or op.has_trait(IsTerminator) or op.name in _NOT_MOVED:
+        return False
+    # xDSL does not call arith's divisions pure, as they are undefined for some operands.
+    return is_side_effect_free(op) or op.name.startswith("arith.")
+
+
+def cost(op: Operation) -> float:
+    """What an op costs, in scalar additions: of a tensor what is computed, and the elements read and written."""
+    result = op.results[0].type
+    if isinstance(op, OperatorOp):
+        return _operator_cost(op, result)
+    if op.has_trait(ConstantLike) or op.name.startswith("relay."):
+        return _STRUCTURE
+    return _SCALAR.get(op.name.rpartition(".")[2], 1.0) * max(elements(result), 1)
+
+
+def total_cost(ops: Iterable[Operation]) -> float:
+    """What the ops of a program cost that may be rewritten and are needed; each counts once."""
+    return sum(cost(op) for op in ops if is_free(op) and any(result.uses for result in op.results))
+
+
+def _operator_cost(op: OperatorOp, result: Attribute) -> float:
+    moved = elements(result) + sum(elements(operand.type) for operand in op.operands)
+    if op.OPERATOR.pattern is OpPattern.OUT_ELEMWISE_FUSABLE and len(op.operands) > 1:
+        # A matrix or filter: each element of the result is a sum over what lies under one output of the second operand.
+        weight = op.operands[1].type
+        dims = weight.get_shape() if isinstance(weight, TensorType) else (1,)
+        depth = elements(weight) / max(dims[-2] if len(dims) == 3 else dims[0], 1)
+        return 2 * elements(result) * max(depth, 1) + moved
+    return elements(result) + moved
+
+
+def elements(type: Attribute) -> float:
+    """How many elements a value has: 1 for each unknown dimension, and for a scalar."""
+    if isinstance(type, TupleType):
+        return sum(map(elements, type.types.data))
+    if isinstance(type, TensorType | VectorType):
+        return float(math.prod(max(dim, 1) for dim in type.get_shape()))
+    return 1.0

@@ -42,27 +42,27 @@ reindex_cache_write(block: block | str, write_buffer_index: int | str, storage_s
 cache_inplace(block: block | str, read_buffer_index: int | str, storage_scope: str) -> list[block]
 cache_index(block: block | str, storage_scope: str, cse_thresh: int = 0) -> list[block]
 reindex(block: block | str, buffer: pair[str, int] | str) -> block
-read_at(loop: loop, block: block | str, read_buffer_index: int, storage_scope: str) -> block
-write_at(loop: loop, block: block | str, write_buffer_index: int, storage_scope: str) -> block
+read_at(loop: loop, block: block | str, read_buffer_index: int | str, storage_scope: str) -> block
+write_at(loop: loop, block: block | str, write_buffer_index: int | str, storage_scope: str) -> block
 compute_at(block: block | str, loop: loop, preserve_unit_loops: bool = False, index: int = -1) -> none
 reverse_compute_at(block: block | str, loop: loop, preserve_unit_loops: bool = False, index: int = -1) -> none
 compute_inline(block: block | str) -> none
 reverse_compute_inline(block: block | str) -> none
 decompose_reduction(block: block | str, loop: loop) -> block
 rfactor(loop: loop, factor_axis: int) -> block
-storage_align(block: block | str, buffer_index: int, axis: int, factor: int, offset: int) -> none
+storage_align(block: block | str, buffer_index: int | str, axis: int, factor: int, offset: int) -> none
 set_scope(block: block | str, buffer_index: int | str, storage_scope: str) -> none
-unsafe_set_dtype(block: block | str, buffer_index: int, dtype: str) -> none
+unsafe_set_dtype(block: block | str, buffer_index: int | str, dtype: str) -> none
 blockize(target: block | loop | list[block], preserve_unit_iters: bool = True) -> block
 tensorize(block_or_loop: block | loop, tensor_intrin: str, preserve_unit_iters: bool = True) -> none
-annotate(block_or_loop: block | loop, ann_key: str, ann_val: str | int | float | bool | expr | list[any] | dict) -> none
+annotate(block_or_loop: block | loop, ann_key: str, ann_val: any) -> none
 unannotate(block_or_loop: block | loop, ann_key: str) -> none
 transform_layout(block: block | str, buffer: pair[str, int] | str, index_map: lambda, pad_value: int | float | bool | lambda | none = None, assume_injective_transform: bool = False) -> none
 transform_block_layout(block: block | str, index_map: lambda) -> none
 set_axis_separator(block: block | str, buffer: pair[str, int] | str, axis_separators: list[int] | none) -> none
 decompose_padding(block: block | str, loop: loop) -> block
 pad_einsum(block: block | str, padding: list[int]) -> none
-rolling_buffer(block: block | str, write_buffer_index: int) -> none
+rolling_buffer(block: block | str, write_buffer_index: int | str) -> none
 sample_categorical(candidates: list[int], probs: list[float], decision: int | none = None) -> expr
 sample_perfect_tile(loop: loop, n: int, max_innermost_factor: int = 16, decision: list[int] | none = None) -> list[expr] = n
 sample_partitioned_tile(loop: loop, n: int, partition_pos: int = 0, innerpart_factor: int = 1, decision: list[int] | none = None) -> list[expr] = n

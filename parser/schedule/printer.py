@@ -226,3 +226,10 @@ def _used_once_in_call(value: SSAValue) -> bool:
         if not isinstance(user, PrimitiveOp):
             return False
         return sum(1 for argument in user.bound.values() for v in _handles(argument) if v is value) == 1
+
+
+def print_trace(script: ScriptOp) -> str:
+    """A script as TVM prints a trace: `def apply_trace(sch: tir.Schedule) -> None: …`."""
+    lines = ScriptPrinter().lines(script)
+    head = ["# from mirstack import tir", f"def {script.sym_name.data}(sch: tir.Schedule) -> None:"]
+    return "\n".join([*head, *(f"  {line}" for line in lines)])

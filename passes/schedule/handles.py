@@ -1,4 +1,5 @@
-"""Handles: what a schedule gives out for blocks and loops. They outlast edits, for the schedule says what they stand for."""
+"""Handles: what a schedule gives out for blocks, loops and drawn numbers. They outlast edits, for the schedule says what
+they stand for."""
 
 from __future__ import annotations
 
@@ -12,6 +13,7 @@ class Handle:
 
     __slots__ = ("number",)
     prefix = "v"
+    schedule_kind = ""
 
     def __init__(self) -> None:
         self.number = next(_NUMBERS)
@@ -24,9 +26,28 @@ class BlockRV(Handle):
     """Stands for a block (or, as TVM's root block, a function)."""
 
     prefix = "b"
+    schedule_kind = "block"
 
 
 class LoopRV(Handle):
     """Stands for a loop."""
 
     prefix = "l"
+    schedule_kind = "loop"
+
+
+class ExprRV(Handle):
+    """A number that the schedule drew; it goes wherever a number does (`factors=[tile, None]`)."""
+
+    __slots__ = ("value",)
+    schedule_kind = "expr"
+
+    def __init__(self, value: int) -> None:
+        super().__init__()
+        self.value = value
+
+    def __index__(self) -> int:
+        return self.value
+
+    def __int__(self) -> int:
+        return self.value

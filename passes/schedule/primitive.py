@@ -45,6 +45,8 @@ def primitive(function: Apply) -> Apply:
 
 # Where each primitive is defined; imported when it is first used.
 _FILES: dict[str, str] = {
+    "work_on": "control",
+    "enter_postproc": "control",
     "get_block": "query",
     "get_loops": "query",
     "get_child_blocks": "query",
@@ -99,10 +101,14 @@ def find(name: str) -> Primitive | None:
     return known
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Instruction:
-    """One primitive as it was applied: what a trace holds. Arguments hold handles where ops were meant."""
+    """One primitive as it was applied: what a trace holds. Arguments hold handles where ops were meant.
+
+    `labels` are what the results are called in the program.
+    """
 
     name: str
     arguments: Mapping[str, Any]
     results: tuple[Any, ...]
+    labels: tuple[str, ...]

@@ -2,42 +2,80 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import random
+from collections.abc import Callable, Mapping, Sequence
+from inspect import Signature as PythonSignature
 from typing import Any, cast
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from ...dialects import tir
+from ...dialects.schedule import Signature, SignatureError, signature, signatures
+from ...support.deep import in_deep_stack
+from ...support.garbage import no_collection
+from ...support.walk import walk_ops
 from .errors import ScheduleError, refuse
-from .handles import BlockRV, Handle, LoopRV
-from .primitive import Instruction, find, names
+from .handles import BlockRV, ExprRV, Handle, LoopRV
+from .maps import LambdaMap, RecordedMap
+from .primitive import Instruction, Primitive, find, names
 from .state import State
+from .trace import Trace
 
 
 class Schedule:
     """Edits the prim_funcs of `mod` in place by primitives, which are its methods (`sch.split(loop, [None, 4])`).
 
     Every primitive that was applied is kept in `trace`, with its arguments. A primitive that is refused raises
-    ScheduleError and leaves the module as it was. `help(name)` shows what a primitive does.
+    ScheduleError and leaves the module as it was. `help(sch.split)` shows what a primitive does, `dir(sch)` lists them.
+    `seed` is that of what is drawn (`sample_perfect_tile`); None draws otherwise each time.
     """
 
-    def __init__(self, mod: ModuleOp | tir.PrimFuncOp):
+    def __init__(self, mod: ModuleOp | tir.PrimFuncOp, *, seed: int | None = None):
         if isinstance(mod, tir.PrimFuncOp):
             parent = mod.parent_op()
             mod = parent if isinstance(parent, ModuleOp) else ModuleOp([mod])
-        self.mod = mod
-        self.state = State(mod)
-        self.trace: list[Instruction] = []
+        self.module = mod
+        self.state = State(mod, random.Random(seed))
+        self.trace = Trace()
 
-    def work_on(self, func_name: str) -> None:
-        """Names of blocks refer to this function from now on."""
-        self.state.function(func_name)
-        self.state.focus = func_name
+    @property
+    def mod(self) -> Any:
+        """The module that is edited."""
+        return self.module
 
-    def get(self, handle: Handle) -> Operation:
-        """The op that a handle stands for now."""
-        return self.state.op(handle)
+    def get(self, handle: Handle | int) -> Any:
+        """What a handle stands for now: the op of a block or loop, the number that was drawn."""
+        if isinstance(handle, int):
+            return handle
+        return handle.value if isinstance(handle, ExprRV) else self.state.op(handle)
+
+    def copy(self) -> Schedule:
+        """A schedule of a copy of the module, in which the handles given out so far stand for the same places."""
+        with no_collection():
+            module = in_deep_stack(self.module.clone)
+        new = object.__new__(type(self))
+        new.__dict__.update(self.__dict__)
+        new.module = module
+        places = dict(zip(walk_ops(self.module), walk_ops(module), strict=True))
+        new.state = self.state.copy_to(module, places)
+        new.trace = Trace(self.trace.insts, self.trace.decisions)
+        return new
+
+    def fork_seed(self) -> int:
+        """A seed for another schedule, drawn from this one's."""
+        return self.state.random.getrandbits(31)
+
+    def seed(self, seed: int | None) -> None:
+        """Draws from this seed from now on."""
+        self.state.random = random.Random(seed)
+
+    def show(self) -> None:
+        """Prints the module and the trace."""
+        from ...parser import print_mir
+
+        print(print_mir(self.module))
+        print(self.trace)
 
     @staticmethod
     def help(name: str) -> str:
@@ -47,44 +85,119 @@ class Schedule:
             raise refuse(None, f"there is no schedule primitive '{name}'", f"there are {', '.join(names())}")
         return f"{name}{known.signature}\n\n{known.doc}"
 
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *names()})
+
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        known = find(name)
+        known = None if name.startswith("_") else find(name)
         if known is None:
             raise AttributeError(f"there is no schedule primitive '{name}'; there are {', '.join(names())}")
 
         def apply(*args: Any, **kwargs: Any) -> Any:
-            try:
-                bound = known.signature.bind(*args, **kwargs)
-            except TypeError as error:
-                raise refuse(None, f"{name}: {error}", f"it is called as {name}{known.signature}") from None
-            results = known.apply(
-                self.state,
-                *(self._op(name, a) for a in bound.args),
-                **{key: self._op(name, a) for key, a in bound.kwargs.items()},
-            )
-            given: Any = self._handle(results)
-            listed: tuple[Any, ...] = () if given is None else (given,)
-            if isinstance(given, list):
-                listed = tuple(cast("list[Any]", given))
-            self.trace.append(Instruction(name, dict(bound.arguments), listed))
-            return given  # pyright: ignore[reportUnknownVariableType]
+            return self.apply(name, args, kwargs)
 
+        apply.__name__ = apply.__qualname__ = name
+        apply.__doc__ = known.doc
+        apply.__signature__ = _shown(known)  # type: ignore[attr-defined]
         return apply
 
-    def _op(self, name: str, argument: Any) -> Any:
+    def apply(self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Applies a primitive, and keeps it in the trace. Raises ScheduleError where it is refused."""
+        known, shape = find(name), signature(name)
+        if known is None or shape is None:
+            raise refuse(None, f"there is no schedule primitive '{name}'", f"there are {', '.join(names())}")
+        try:
+            plain = [_plain(a) for a in args]
+            bound = shape.bind(plain, {key: _plain(a) for key, a in kwargs.items()})
+            shape.check(bound)
+        except SignatureError as error:
+            raise refuse(None, error.message, error.note) from None
+        positional, keywords = self._python_arguments(shape, bound)
+        self.state.decision = None
+        result = known.apply(self.state, *positional, **keywords)
+        return self._record(known, bound, result)
+
+    def _python_arguments(self, shape: Signature, bound: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+        """The arguments as the primitive's function takes them: ops for handles and for names of blocks, plain numbers."""
+        positional: list[Any] = []
+        keywords: dict[str, Any] = {}
+        for name, value in bound.items():
+            parameter = shape.by_name[name]
+            kinds = [kind.word for kind in parameter.kinds]
+            if parameter.variadic:
+                positional += [self._op(v) for v in value]
+            elif "block" in kinds and isinstance(value, str):
+                keywords[name] = self.state.block_named(value)
+            elif "lambda" in kinds and callable(value):
+                bound[name] = recorded = RecordedMap(value)
+                keywords[name] = recorded
+            else:
+                keywords[name] = self._op(value)
+        return positional, keywords
+
+    def _op(self, argument: Any) -> Any:
         """Handles, alone and in lists, as what they stand for."""
+        if isinstance(argument, ExprRV):
+            return argument.value
         if isinstance(argument, Handle):
             return self.state.op(argument)
         if isinstance(argument, list | tuple):
-            return [self._op(name, a) for a in cast("list[Any]", argument)]
+            items = [self._op(a) for a in cast("Sequence[Any]", argument)]
+            return items if isinstance(argument, list) else tuple(items)
+        if isinstance(argument, dict):
+            return {key: self._op(value) for key, value in cast("dict[Any, Any]", argument).items()}
         return argument
+
+    def _record(self, known: Primitive, bound: Mapping[str, Any], result: Any) -> Any:
+        """The result as handles, after the call is in the trace."""
+        decision = self.state.decision
+        if decision is not None:
+            bound = {**bound, "decision": decision}
+        several = isinstance(result, list)
+        ops = cast("list[Any]", result) if several else [] if result is None else [result]
+        given = [self._handle(op) for op in ops]
+        inst = Instruction(known.name, bound, tuple(given), tuple(map(_label, ops)))
+        self.trace.append(inst, decision)
+        return given if several else given[0] if given else None
 
     def _handle(self, result: Any) -> Any:
         if isinstance(result, Operation):
             return self.state.handle(result)
-        if isinstance(result, list):
-            return [self._handle(r) for r in cast("list[Any]", result)]
+        if isinstance(result, int) and not isinstance(result, bool):
+            return ExprRV(result)
         return result
 
 
-__all__ = ["BlockRV", "LoopRV", "Schedule", "ScheduleError"]
+def _shown(known: Primitive) -> PythonSignature:
+    """The signature that `help` shows: kinds of arguments instead of the types of ops."""
+    kinds = signatures()[known.name]
+    shown = [p.replace(annotation=kinds.by_name[p.name].kind) for p in known.signature.parameters.values()]
+    return known.signature.replace(parameters=shown, return_annotation=kinds.result)
+
+
+def _plain(value: Any) -> Any:
+    """A number that is no Python number (numpy's, an immediate) as one; lists likewise."""
+    if isinstance(value, list | tuple):
+        items = [_plain(item) for item in cast("Sequence[Any]", value)]
+        return items if isinstance(value, list) else tuple(items)
+    if isinstance(value, bool | int | float | str | Handle | LambdaMap) or value is None:
+        return value
+    if hasattr(value, "__index__"):
+        return int(value)
+    return value
+
+
+def _label(result: Any) -> str:
+    """What a result is called in the program, for readable traces."""
+    match result:
+        case tir.ForOp():
+            return result.var_name.data
+        case tir.BlockOp():
+            return f"block_{result.block_name.data}"
+        case tir.PrimFuncOp():
+            return "root"
+        case _:
+            return ""
+
+
+__all__ = ["BlockRV", "ExprRV", "LoopRV", "Schedule", "ScheduleError"]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import random
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeAlias
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation, SSAValue
@@ -12,46 +14,71 @@ from .errors import refuse
 from .handles import BlockRV, Handle, LoopRV
 from .structure import Scope, body_of, child_blocks, function_of
 
+Names: TypeAlias = "dict[str, list[tir.BlockOp]]"
+"""The blocks of a function by name."""
+
 
 class State:
     """What a schedule knows of the module that it edits."""
 
-    def __init__(self, module: ModuleOp):
+    def __init__(self, module: ModuleOp, generator: random.Random | None = None):
         self.module = module
+        self.random = generator or random.Random()
+        """Where primitives that draw take their numbers from."""
+        self.decision: Any = None
+        """What the primitive that is being applied drew, for the trace; None for one that draws nothing."""
         self.focus: str | None = None
         """The function that names refer to; None: the only one, or `main`."""
         self._ops: dict[Handle, Operation] = {}
         self._handles: dict[Operation, Handle] = {}
         self._gone: dict[Handle, str] = {}
-        self._named: dict[tir.PrimFuncOp, dict[str, list[tir.BlockOp]]] = {}
+        self._functions: dict[str, tir.PrimFuncOp] = {}
+        self._named: dict[tir.PrimFuncOp, Names] = {}
+        # For each block in one of the tables, that table and the name that it has there.
+        self._entries: dict[tir.BlockOp, tuple[Names, str]] = {}
 
     # Functions and names
 
     def function(self, name: str | None = None) -> tir.PrimFuncOp:
         """The function of that name, or the one in focus."""
-        functions = [op for op in self.module.body.block.ops if isinstance(op, tir.PrimFuncOp)]
         wanted = name or self.focus
+        found = self._functions.get(wanted or "")
+        if found is not None and found.parent is self.module.body.block:
+            return found
+        functions = [op for op in self.module.body.block.ops if isinstance(op, tir.PrimFuncOp)]
+        self._functions = {op.sym_name.data: op for op in functions}
         if wanted is None and len(functions) == 1:
+            self._functions[""] = functions[0]
             return functions[0]
         wanted = wanted or "main"
-        for op in functions:
-            if op.sym_name.data == wanted:
-                return op
+        if wanted in self._functions:
+            return self._functions[wanted]
         known = ", ".join(f"'{op.sym_name.data}'" for op in functions) or "none"
         raise refuse(self.module, f"the module has no prim_func '{wanted}'", f"it has {known}")
 
-    def named(self, function: tir.PrimFuncOp) -> dict[str, list[tir.BlockOp]]:
+    def named(self, function: tir.PrimFuncOp) -> Names:
         """The blocks of a function by name; kept up to date by `added` and `erase`."""
         table = self._named.get(function)
         if table is None:
             table = self._named[function] = {}
             pending: list[Operation] = [function]
-            while pending:
-                blocks = child_blocks(pending.pop(0))
+            for place in pending:
+                blocks = child_blocks(place)
                 for block in blocks:
-                    table.setdefault(block.block_name.data, []).append(block)
+                    self._enter(block, table)
                 pending += blocks
         return table
+
+    def _enter(self, block: tir.BlockOp, table: Names) -> None:
+        name = block.block_name.data
+        table.setdefault(name, []).append(block)
+        self._entries[block] = table, name
+
+    def block_named(self, name: str) -> Operation:
+        """What `sch.get_block(name)` gives: the one block of that name in the function in focus."""
+        from .primitives.query import get_block
+
+        return get_block(self, name)
 
     def named_block(self, scope: Scope, name: str, primitive: str) -> tir.BlockOp:
         """The one block of that name in the function of `scope`."""
@@ -77,7 +104,9 @@ class State:
 
     def added(self, block: tir.BlockOp) -> None:
         """Notes a new block, now that it is in the module."""
-        self.named(function_of(block)).setdefault(block.block_name.data, []).append(block)
+        table = self.named(function_of(block))
+        if block not in self._entries:
+            self._enter(block, table)
 
     # Handles
 
@@ -118,10 +147,9 @@ class State:
             self._unname(op)
 
     def _unname(self, block: tir.BlockOp) -> None:
-        for table in self._named.values():
-            entries = table.get(block.block_name.data)
-            if entries is not None and block in entries:
-                entries.remove(block)
+        table, name = self._entries.pop(block, (None, ""))
+        if table is not None:
+            table[name].remove(block)
 
     def erase(self, op: Operation, why: str) -> None:
         """Takes an op out of the module; handles of it, and of blocks and loops in it, say why."""
@@ -132,6 +160,16 @@ class State:
                 self.gone(inner, why)
         op.detach()
         op.erase()
+
+    def copy_to(self, module: ModuleOp, places: Mapping[Operation, Operation]) -> State:
+        """The state of a copy of the module; `places` gives each op's copy. Handles stand for the copies there."""
+        new = State(module)
+        new.random.setstate(self.random.getstate())
+        new.focus = self.focus
+        new._ops = {handle: places[op] for handle, op in self._ops.items()}
+        new._handles = {op: handle for handle, op in new._ops.items()}
+        new._gone = dict(self._gone)
+        return new
 
     # Places
 

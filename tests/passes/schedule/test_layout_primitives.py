@@ -106,7 +106,7 @@ REFUSALS: list[tuple[str, Steps, str]] = [
     (
         CHAIN,
         lambda s: s.storage_align(s.get_block("B"), 0, 0, 4, 0.5),
-        "storage_align: the offset 0.5 is no number",
+        "storage_align: 'offset' must be an integer, not 0.5",
     ),
     (
         CHAIN,

@@ -1,0 +1,248 @@
+"""The trace of a schedule: what was applied, in order; as a script, as text, and applied again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+from xdsl.ir import Block, Operation, Region, SSAValue
+
+from ...dialects.schedule import Argument, Ref, ScriptOp, Signature, primitive_class, result_types, signatures
+from .errors import refuse
+from .handles import BlockRV, Handle, LoopRV
+from .maps import RecordedMap
+from .primitive import Instruction
+
+if TYPE_CHECKING:
+    from .schedule import Schedule
+
+DecisionProvider = Callable[[Instruction, Sequence[Any], Mapping[str, Any], Any], Any]
+"""Given an instruction that draws, its arguments (plain, by name) and what it drew: what it is to draw instead."""
+
+
+class Trace:
+    """The primitives that were applied. `decisions` holds what those drew that draw."""
+
+    def __init__(self, insts: Sequence[Instruction] = (), decisions: Mapping[Instruction, Any] | None = None):
+        self.insts = list(insts)
+        self.decisions = dict(decisions or {})
+
+    def append(self, inst: Instruction, decision: Any = None) -> None:
+        """Adds a primitive that was applied."""
+        self.insts.append(inst)
+        if decision is not None:
+            self.decisions[inst] = decision
+
+    def pop(self) -> Instruction | None:
+        """Takes the last primitive away; None when there is none."""
+        if not self.insts:
+            return None
+        last = self.insts.pop()
+        self.decisions.pop(last, None)
+        return last
+
+    def get_decision(self, inst: Instruction) -> Any:
+        """What an instruction drew; None for one that draws nothing."""
+        return self.decisions.get(inst)
+
+    def with_decision(self, inst: Instruction, decision: Any, remove_postproc: bool = False) -> Trace:
+        """This trace with another decision at one place."""
+        found = Trace(self._before_postproc() if remove_postproc else self.insts, self.decisions)
+        found.decisions[inst] = decision
+        return found
+
+    def __len__(self) -> int:
+        return len(self.insts)
+
+    def __iter__(self) -> Iterator[Instruction]:
+        return iter(self.insts)
+
+    def __getitem__(self, index: int) -> Instruction:
+        return self.insts[index]
+
+    def _before_postproc(self) -> list[Instruction]:
+        names = [inst.name for inst in self.insts]
+        return self.insts[: names.index("enter_postproc")] if "enter_postproc" in names else self.insts
+
+    def simplified(self, remove_postproc: bool = False) -> Trace:
+        """This trace without what nothing needs: primitives that only look, and whose results no other takes."""
+        kept: list[Instruction] = []
+        used: set[Handle] = set()
+        for inst in reversed(self._before_postproc() if remove_postproc else self.insts):
+            looks = inst.name in LOOKING
+            if looks and not any(result in used for result in inst.results):
+                continue
+            kept.append(inst)
+            used.update(handles_in(list(inst.arguments.values())))
+        return Trace(kept[::-1], {inst: d for inst, d in self.decisions.items() if inst in set(kept)})
+
+    def apply_to_schedule(
+        self, sch: Schedule, remove_postproc: bool = False, decision_provider: DecisionProvider | None = None
+    ) -> None:
+        """Applies all of it to another schedule. Raises ScheduleError where a primitive is refused there."""
+        values: dict[Handle, Any] = {}
+        for inst in self._before_postproc() if remove_postproc else self.insts:
+            arguments = {name: _renewed(value, values) for name, value in inst.arguments.items()}
+            decision = self.decisions.get(inst)
+            if decision is not None:
+                if decision_provider is not None:
+                    decision = decision_provider(inst, list(arguments.values()), arguments, decision)
+                arguments["decision"] = decision
+            variadic = signatures()[inst.name].variadic
+            positional: list[Any] = [] if variadic is None else list(arguments.pop(variadic.name, ()))
+            result: Any = sch.apply(inst.name, positional, arguments)
+            given: list[Any] = cast("list[Any]", result) if isinstance(result, list) else [result]
+            if len(inst.results) > len(given):
+                raise refuse(
+                    None,
+                    f"{inst.name} gives {len(given)} results here, but the trace has {len(inst.results)} of them",
+                    "the trace is of another program",
+                )
+            values.update(zip(inst.results, given, strict=False))
+
+    def as_script(self, name: str = "apply_trace", target: str | None = None, *, full: bool = False) -> ScriptOp:
+        """The trace as a script of the schedule dialect.
+
+        With `full`, as TVM prints traces: every argument by name, with its default, results numbered by kind; else with
+        the arguments that were given, and results named after what they stand for.
+        """
+        return _ScriptBuilder(self, full).script(name, target)
+
+    def as_json(self) -> list[Any]:
+        """The trace as plain data: one `[name, arguments, number of results]` a primitive; handles as `{"rv": n}`."""
+        from .trace_json import to_json
+
+        return to_json(self)
+
+    @staticmethod
+    def from_json(data: Sequence[Any]) -> Trace:
+        """The inverse of `as_json`. Raises MirError for data that is no trace."""
+        from .trace_json import from_json
+
+        return from_json(data)
+
+    def __str__(self) -> str:
+        from ...parser.schedule.printer import print_trace
+
+        return print_trace(self.as_script(full=True))
+
+    __repr__ = __str__
+
+    def show(self) -> None:
+        """Prints the trace."""
+        print(self)
+
+
+LOOKING = frozenset(
+    ["get_block", "get_loops", "get_child_blocks", "get_producers", "get_consumers", "get_output_blocks"]
+)
+"""The primitives that change nothing."""
+
+
+def handles_in(value: Any) -> Iterator[Handle]:
+    """The handles in an argument."""
+    if isinstance(value, Handle):
+        yield value
+    elif isinstance(value, list | tuple):
+        for item in cast("Sequence[Any]", value):
+            yield from handles_in(item)
+    elif isinstance(value, dict):
+        yield from handles_in(list(cast("dict[Any, Any]", value).values()))
+
+
+def _renewed(value: Any, values: Mapping[Handle, Any]) -> Any:
+    """An argument with the handles of another schedule instead of the recorded ones."""
+    if isinstance(value, Handle):
+        if value not in values:
+            raise unknown_handle(value)
+        return values[value]
+    if isinstance(value, RecordedMap):
+        return value.function
+    if isinstance(value, list | tuple):
+        return [_renewed(item, values) for item in cast("Sequence[Any]", value)]
+    if isinstance(value, dict):
+        return {key: _renewed(item, values) for key, item in cast("dict[str, Any]", value).items()}
+    return value
+
+
+def unknown_handle(handle: Handle) -> Exception:
+    """The error for a handle that no primitive of a trace gave."""
+    return refuse(
+        None,
+        f"the trace does not say where the handle {handle!r} comes from",
+        "handles come from get_block and get_loops",
+    )
+
+
+class _ScriptBuilder:
+    """Makes a script of a trace."""
+
+    def __init__(self, trace: Trace, full: bool):
+        self.trace, self.full = trace, full
+        self.values: dict[Handle, SSAValue] = {}
+        self.count = 0
+
+    def script(self, name: str, target: str | None) -> ScriptOp:
+        block = Block()
+        for inst in self.trace.insts:
+            block.add_op(self.op(inst))
+        return ScriptOp(name, Region(block), target)
+
+    def op(self, inst: Instruction) -> Operation:
+        """One call."""
+        known = signatures()[inst.name]
+        given = dict(inst.arguments)
+        if (decision := self.trace.decisions.get(inst)) is not None:
+            given["decision"] = decision
+        if self.full:
+            filled = known.with_defaults(given)
+            given = {name: value for name, value in filled.items() if name in given or value is not None}
+        arguments = {name: self.argument(value) for name, value in given.items()}
+        names = [self.name(result, label) for result, label in zip(inst.results, inst.labels, strict=True)]
+        op = primitive_class(inst.name)(
+            arguments,
+            result_types(known, [False] * len(names)),
+            positional=self.positional(known, arguments),
+            names=names,
+        )
+        self.values.update(zip(inst.results, op.outs, strict=True))
+        return op
+
+    def positional(self, known: Signature, arguments: Mapping[str, Argument]) -> int:
+        """How many arguments are written without a name: in readable form leading handles and a block's name."""
+        if known.variadic is not None:
+            return 1
+        if self.full:
+            return 0
+        count = 0
+        for parameter, (name, value) in zip(known.parameters, arguments.items(), strict=False):
+            plain = isinstance(value, Ref) or (count == 0 and isinstance(value, str))
+            if parameter.name != name or not plain:
+                break
+            count += 1
+        return count
+
+    def name(self, result: Any, label: str) -> str:
+        """The name of a result."""
+        if self.full or not label.isidentifier():
+            letter = "b" if isinstance(result, BlockRV) else "l" if isinstance(result, LoopRV) else "v"
+            self.count += 1
+            return f"{letter}{self.count - 1}"
+        return label
+
+    def argument(self, value: Any) -> Argument:
+        """An argument as scripts hold it."""
+        if isinstance(value, Handle):
+            if value not in self.values:
+                raise unknown_handle(value)
+            return Ref(self.values[value])
+        if isinstance(value, RecordedMap):
+            return value.to_lambda()
+        if isinstance(value, list | tuple):
+            return [self.argument(item) for item in cast("Sequence[Any]", value)]
+        if isinstance(value, dict):
+            return {key: self.argument(item) for key, item in cast("dict[str, Any]", value).items()}
+        return value
+
+
+__all__ = ["DecisionProvider", "Trace", "handles_in"]

@@ -14,6 +14,7 @@ from xdsl.passes import ModulePass as XdslPass
 from ...passes.pass_info import camel_case, pass_info
 from ...passes.registry import PASSES, Entry
 from ...support.diagnostics import Diagnostic, MirError
+from .layout_config import LayoutConfig
 from .transform import NamedPass, PassContext
 
 PassConstructor = Callable[..., NamedPass]
@@ -74,8 +75,14 @@ def _to_mixed_precision(context: PassContext) -> dict[str, Any]:
     return {} if keep is None else {"keep_orig_output_dtype": bool(keep)}
 
 
+def _convert_layout(context: PassContext) -> dict[str, Any]:
+    layouts = LayoutConfig.current()
+    return {} if layouts is None else {"skip_layers": tuple(layouts.skip_layers)}
+
+
 # Options that follow the context, as in TVM.
 _FOLLOW: dict[str, Callable[[PassContext], dict[str, Any]]] = {
+    "ConvertLayout": _convert_layout,
     "FuseOps": _fuse_ops,
     "ToMixedPrecision": _to_mixed_precision,
 }

@@ -8,6 +8,7 @@ from typing import Any
 
 from ...passes.pass_info import PassInfo
 from ...support.diagnostics import Diagnostic, MirError
+from ..ir.layout_config import LayoutConfig
 from ..ir.module import IRModule
 from ..ir.named_passes import PassConstructor, make_pass, pass_constructor, pass_names
 from ..ir.transform import FunctionPass, ModulePass, Pass, PassContext, Sequential, function_pass
@@ -196,7 +197,7 @@ def _on_expression(expr: RelayExpr, each: Pass, mod: IRModule) -> RelayExpr:
 
 __all__ = [
     "AnnotateSpans", "BatchingOps", "ChangeBatch", "Defunctionalization", "EliminateCommonSubexpr", "FoldConstantExpr",
-    "FoldScaleAxis", "FunctionPass", "InferTypeLocal", "Legalize", "MergeComposite", "ModulePass", "PassContext", "Sequential",
+    "FoldScaleAxis", "FunctionPass", "InferTypeLocal", "LayoutConfig", "Legalize", "MergeComposite", "ModulePass", "PassContext", "Sequential",
     "ToANormalFormExpr", "function_pass", "gradient", "recast",
 ]  # fmt: skip
 

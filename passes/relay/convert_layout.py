@@ -31,18 +31,28 @@ class ConvertLayout(ModulePass):
     layouts: str
     """The desired layouts: `operator:data,kernel` (or `operator:layout`), joined by `;`."""
 
+    skip_layers: tuple[int, ...] = ()
+    """Which of these operators stay as they are, counted from 0 in the order of the program."""
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        _Converter(_read(op, self.layouts)).run(op)
+        if any(number < 0 for number in self.skip_layers):
+            raise error_at(op, "convert-layout: skip-layers are counted from 0")
+        _Converter(_read(op, self.layouts), frozenset(self.skip_layers)).run(op)
 
 
 class _Converter(LayoutRewriter):
-    def __init__(self, desired: dict[str, tuple[Layout, str]]):
+    def __init__(self, desired: dict[str, tuple[Layout, str]], skipped: frozenset[int]):
         super().__init__()
-        self.desired = desired
+        self.desired, self.skipped = desired, skipped
+        self.met = 0
+        """How many operators with a desired layout came before."""
 
     def change(self, op: OperatorOp) -> Change | None:
         found = self.desired.get(op.OPERATOR.name)
         if found is None:
+            return None
+        self.met += 1
+        if self.met - 1 in self.skipped:
             return None
         data, kernel = found
         attrs = op.attrs()

@@ -33,7 +33,7 @@ SIGNATURES = {
     "AlterOpLayout": ("cpu", 3), "BackwardFoldScaleAxis": ("", 3), "BatchingOps": ("", 0), "CanonicalizeCast": ("", 3),
     "CanonicalizeOps": ("", 3), "CombineParallelBatchMatmul": ("min_num_branches=3", 4),
     "CombineParallelConv2D": ("min_num_branches=3", 4), "CombineParallelDense": ("min_num_branches=3, to_batch=True", 4),
-    "ConvertLayout": ("desired_layouts", 3), "DeadCodeElimination": ("inline_once=False, ignore_impurity=False", 1),
+    "ConvertLayout": ("desired_layouts, skip_layers=()", 3), "DeadCodeElimination": ("inline_once=False, ignore_impurity=False", 1),
     "DefuseOps": ("", 3), "DynamicToStatic": ("", 2), "EliminateCommonSubexpr": ("fskip=None", 3),
     "EtaExpand": ("expand_constructor=False, expand_global_var=False", 1),
     "FakeQuantizationToInteger": ("hard_fail=False, use_qat=False, optional_qnn_ops=None", 0), "FastMath": ("", 4),
@@ -192,6 +192,20 @@ def test_passes_that_are_several() -> None:
         with transform.PassContext(opt_level=level):
             batched = passes.BatchingOps()(IRModule.from_expr(branches))
         assert relay.analysis.list_op_freqs(batched).get("nn.batch_matmul", 0) == products
+
+
+def test_layers_that_keep_their_layout() -> None:
+    mod = IRModule.from_expr(convolutions())
+    convert = passes.ConvertLayout({"nn.conv2d": ["NHWC", "default"]})
+    assert str(convert(mod)).count('data_layout="NHWC"') == 2
+    with passes.LayoutConfig(skip_layers=[0]):
+        later = str(convert(mod))
+        with passes.LayoutConfig():
+            assert str(convert(mod)).count('data_layout="NHWC"') == 2
+    assert later.count('data_layout="NHWC"') == 1 and "nn.conv2d(%a, %k, padding=" in later
+    assert str(passes.ConvertLayout("nn.conv2d:NHWC,default", skip_layers=[0])(mod)) == later
+    with pytest.raises(MirError, match="convert-layout: skip-layers are counted from 0"):
+        passes.ConvertLayout("nn.conv2d:NHWC,default", skip_layers=[-1])(mod)
 
 
 def test_legalizations_by_name() -> None:

@@ -1,0 +1,29 @@
+"""`LayoutConfig`: which convolutions `ConvertLayout` leaves as they are, as TVM has it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextvars import ContextVar, Token
+
+_CURRENT: ContextVar[LayoutConfig | None] = ContextVar("layout_config", default=None)
+
+
+class LayoutConfig:
+    """While inside `with LayoutConfig(skip_layers=[0]):`, `ConvertLayout` leaves these operators as they are, counted from 0 in the
+    order of the program among those that have a desired layout."""
+
+    def __init__(self, skip_layers: Sequence[int] | None = None):
+        self.skip_layers = list(skip_layers or ())
+        self._tokens: list[Token[LayoutConfig | None]] = []
+
+    @staticmethod
+    def current() -> LayoutConfig | None:
+        """That of the innermost `with`, or None."""
+        return _CURRENT.get()
+
+    def __enter__(self) -> LayoutConfig:
+        self._tokens.append(_CURRENT.set(self))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        _CURRENT.reset(self._tokens.pop())

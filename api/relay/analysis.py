@@ -143,6 +143,25 @@ def all_constants(expr: RelayExpr) -> list[Constant]:
     return [node for node in post_order(expr) if isinstance(node, Constant)]
 
 
+def all_dtypes(expr: RelayExpr) -> set[str]:
+    """The dtypes of the tensors in the expression. Raises ValueError where types are not known yet (`transform.InferType`)."""
+    found: set[str] = set()
+    pending: list[ty.Type] = [node.checked_type for node in post_order(expr) if isinstance(node, RelayExpr)]
+    while pending:
+        match pending.pop():
+            case ty.TensorType() as tensor:
+                found.add(tensor.dtype)
+            case ty.TupleType() as tuple_type:
+                pending += tuple_type.fields
+            case ty.FuncType() as function:
+                pending += [function.ret_type, *function.arg_types]
+            case ty.RefType() as ref:
+                pending.append(ref.value)
+            case _:
+                pass
+    return found
+
+
 def check_constant(expr: RelayExpr) -> bool:
     """Whether the expression is a constant, or a tuple of such."""
     return all(isinstance(node, Constant | Tuple) for node in post_order(expr))
@@ -240,7 +259,7 @@ def alpha_equal(lhs: RelayExpr | ty.Type, rhs: RelayExpr | ty.Type) -> bool:
 
 
 __all__ = [
-    "all_constants", "all_ops", "all_type_vars", "all_vars", "alpha_equal", "bound_type_vars", "bound_vars",
+    "all_constants", "all_dtypes", "all_ops", "all_type_vars", "all_vars", "alpha_equal", "bound_type_vars", "bound_vars",
     "check_constant", "check_kind", "count_layers", "explain", "free_type_vars", "free_vars", "get_total_mac_number",
     "list_fake_quantized_op_freqs", "list_op_freqs", "post_order_visit", "well_formed",
 ]  # fmt: skip

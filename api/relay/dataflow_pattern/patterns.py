@@ -33,6 +33,11 @@ class DFPattern:
             raise TypeError("None stands for any arguments, and then it is the only one: p(None)")
         return CallPattern(self, given)
 
+    def __str__(self) -> str:
+        from .show import pattern_text
+
+        return pattern_text(self)
+
     def __or__(self, other: DFPattern) -> AltPattern:
         return AltPattern(self, other)
 

@@ -199,3 +199,26 @@ def test_a_long_chain() -> None:
         y = (y * Y) + Z
     result = dfp.rewrite(FusedMultiplyAdd(), y)
     assert relay.analysis.list_op_freqs(mirstack.IRModule.from_expr(result)) == {"ewise_fma": 10_000}
+
+
+def test_text_of_patterns() -> None:
+    any_ = wildcard()
+    dense = is_op("nn.dense")(any_, relay.dataflow_pattern.is_constant())
+    texts = {
+        str(is_op("nn.relu")(dense | is_op("add")(None))): "nn.relu((nn.dense(*, constant) | add(...)))",
+        str(relay.dataflow_pattern.is_var("x") + relay.dataflow_pattern.is_var()): "add(%x, %*)",
+        str(relay.dataflow_pattern.is_tuple_get_item(relay.dataflow_pattern.is_tuple(None))): "(...).*",
+        str(dense.has_attr({"units": 4}).has_dtype("float32")): "(nn.dense(*, constant){units=4}: float32)",
+        str(any_.has_shape([2, 3])): "(*: [2, 3])",
+        str(any_.has_type(relay.TensorType((2,)))): "(*: Tensor[(2), float32])",
+        str(is_op("add")(any_, any_).dominates(dense)): "dominates(nn.dense(*, constant), *, add(*, *))",
+        str(relay.dataflow_pattern.is_if(any_, any_, dense)): "if (*) { * } else { nn.dense(*, constant) }",
+        str(relay.dataflow_pattern.is_let(relay.dataflow_pattern.is_var(), any_, any_)): "let %* = *; *",
+        str(relay.dataflow_pattern.FunctionPattern(None, any_)): "fn (...) { * }",
+        str(relay.dataflow_pattern.is_expr(relay.GlobalVar("f"))): "<@f>",
+    }
+    for text, expected in texts.items():
+        assert text == expected
+    for _ in range(3000):
+        any_ = is_op("add")(any_, any_)
+    assert str(any_).startswith("add(add(") and len(str(any_)) <= 402

@@ -177,3 +177,12 @@ def test_functions_of_modules() -> None:
     assert typed["g"].ret_type == relay.TensorType((2,))
     assert relay.parse("def @h() { 1 }", init_module=typed).get_global_var("h").name_hint == "h"
     assert isinstance(relay.parse_expr("add(1f, 2f)"), relay.Call)
+
+
+def test_dtypes() -> None:
+    x = relay.var("x", shape=(2,), dtype="int8")
+    both = relay.Tuple([relay.cast(x, "float16"), relay.exp(relay.var("y", shape=(2,)))])
+    mod = relay.transform.InferType()(mirstack.IRModule.from_expr(both))
+    assert relay.analysis.all_dtypes(mod["main"]) == {"int8", "float16", "float32"}
+    with pytest.raises(ValueError, match=r"run transform\.InferType"):
+        relay.analysis.all_dtypes(both)

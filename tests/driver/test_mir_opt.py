@@ -246,6 +246,20 @@ def test_results_in_halves():
     assert check_each.first_difference(old, {"out0": np.array([1.5, 100.0], np.float32)}, halves=True) is None
     changed = check_each.first_difference(old, {"out0": np.array([1.0, 105.0], np.float32)}, halves=True)
     assert changed == "out0[1] was 100.0, now it is 105.0 (1 of 2 elements differ)"
+    steps = {"out0": np.array([3, 40], np.int8)}
+    assert check_each.first_difference(steps, {"out0": np.array([4, 40], np.int8)}, halves=True) is None
+    assert check_each.first_difference(steps, {"out0": np.array([4, 40], np.int8)}) is not None
+    changed = check_each.first_difference(steps, {"out0": np.array([5, 40], np.int8)}, halves=True)
+    assert changed == "out0[0] was 3, now it is 5 (1 of 2 elements differ)"
+
+
+def test_sums_that_cancel():
+    import numpy as np
+
+    old = {"out0": np.array([1e-4, 900.0], np.float32)}
+    assert check_each.first_difference(old, {"out0": np.array([3e-4, 900.0], np.float32)}) is None
+    changed = check_each.first_difference(old, {"out0": np.array([3e-3, 900.0], np.float32)})
+    assert changed == "out0[0] was 9.999999747378752e-05, now it is 0.003000000026077032 (1 of 2 elements differ)"
 
 
 def test_closed_pipe(ten: Path):

@@ -101,6 +101,7 @@ def compile(
 
         function = find_entry(module, entry)
         name = name_of(function)
+        apply_ready_schedules(module)
         module = only_reachable(module, name)
         check_functions(module, runs=True)
         options = Options(entry=name, opt_level=opt_level, cpu=cpu, threads=threads)
@@ -145,6 +146,16 @@ PRELOADED = (
     "api.native_relay",
     "api.native_kernel",
 )
+
+
+def apply_ready_schedules(module: ModuleOp) -> None:
+    """Applies the scripts whose functions are TIR already, in place: a script may name functions that the entry does not."""
+    if any(op.name == "schedule.script" for op in module.ops):
+        from xdsl.context import Context
+
+        from ..passes.schedule.apply_schedule import ApplySchedule
+
+        ApplySchedule(mark=True, ready=True).apply(Context(), module)
 
 
 def only_reachable(module: ModuleOp, entry: str) -> ModuleOp:

@@ -56,8 +56,9 @@ def lowering_passes(options: Options) -> Iterator[ModulePass]:
     yield make("fuse-ops", fuse_opt_level=2 if optimize else 0)
     # Kernels to TE; the functions around them stay Relay until their kernels are LLVM functions.
     yield make("lower-relay-to-te")
-    # TE to TIR, scheduled by rules on shape and target.
+    # TE to TIR, scheduled by the scripts of the module, else by rules on shape and target.
     yield make("lower-te-to-tir")
+    yield make("apply-schedule", mark=True)
     if optimize and "default-schedule" in _PASSES:
         yield make("default-schedule", cpu=options.cpu or "", threads=options.threads or 0)
     # Reductions of which it is not known that there is something to reduce.

@@ -215,6 +215,11 @@ PASSES: tuple[Entry, ...] = (
     ),
     Entry("lower-opaque-block", "passes.tir.lower_opaque_block:LowerOpaqueBlock", "blocks to loops and branches"),
     Entry(
+        "apply-schedule",
+        "passes.schedule.apply_schedule:ApplySchedule",
+        "the schedule scripts of the module to its prim_funcs",
+    ),
+    Entry(
         "default-schedule",
         "passes.tir.default_schedule:DefaultSchedule",
         "tile, vectorize, fuse and parallelize by rules on shape and target",
@@ -233,6 +238,7 @@ PASSES: tuple[Entry, ...] = (
         "simplify", "passes.tir.simplify:Simplify", "arithmetic to canonical form, branches of known condition dropped"
     ),
     Entry("remove-no-op", "passes.tir.remove_no_op:RemoveNoOp", "take statements away that do nothing"),
+    Entry("unroll-loop", "passes.tir.unroll_loop:UnrollLoop", "the turns of a loop one after the other"),
     Entry("vectorize-loop", "passes.tir.vectorize_loop:VectorizeLoop", "vectorized loops to ramps and vectors"),
     # From level to level.
     Entry(

@@ -60,6 +60,8 @@ class FunctionPrinter(DefinitionPrinter):
         super().__init__(names or Names(), Plan(op.body.block), callees)
         self.function = op
         self.lines: list[str] = []
+        # The line (from 0) at which each statement begins.
+        self.lines_of: dict[Operation, int] = {op: 1}
         self.indent = ""
         self.comment_at: Operation | None = None
         self.is_tail = False
@@ -147,6 +149,7 @@ class FunctionPrinter(DefinitionPrinter):
                 printer = _PRINTERS.get(type(op))
                 if printer is None:
                     raise error_at(op, f"'{op.name}' has no TVMScript text", "print the module with '-t mlir'")
+                self.lines_of[op] = len(self.lines)
                 printer(self, op)
         finally:
             self.indent = outer
@@ -221,6 +224,7 @@ class FunctionPrinter(DefinitionPrinter):
             extents = [self.text(loop.extent) for loop in grid]
             with self.names.scope():
                 names = [self.loop_name(loop) for loop in grid]
+                self.lines_of.update(dict.fromkeys(grid, len(self.lines)))
                 self.line(f"for {', '.join(names)} in T.grid({', '.join(extents)}):")
                 self.body(grid[-1].body.block)
             return

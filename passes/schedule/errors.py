@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects import tir
@@ -9,7 +11,11 @@ from ...support.diagnostics import Diagnostic, MirError, location_of
 
 
 class ScheduleError(MirError):
-    """A primitive was refused; the module is as it was before."""
+    """A primitive was refused; the module is as it was before. `where` is the op or buffer that the message is about."""
+
+    def __init__(self, diagnostics: Iterable[Diagnostic] | Diagnostic, where: Operation | SSAValue | None = None):
+        super().__init__(diagnostics)
+        self.where = where
 
 
 def refuse(where: Operation | SSAValue | None, message: str, *notes: str) -> ScheduleError:
@@ -17,7 +23,7 @@ def refuse(where: Operation | SSAValue | None, message: str, *notes: str) -> Sch
     diagnostic = Diagnostic(message, location_of(where))
     for note in notes:
         diagnostic = diagnostic.with_note(note)
-    return ScheduleError(diagnostic)
+    return ScheduleError(diagnostic, where)
 
 
 def describe(op: Operation) -> str:

@@ -127,6 +127,10 @@ class State:
             raise refuse(None, f"the handle {handle!r} stands for nothing any more: {reason}")
         return op
 
+    def live(self) -> list[Operation]:
+        """What handles stand for now."""
+        return list(self._handles)
+
     def forward(self, old: Operation, new: Operation) -> None:
         """Handles of `old` stand for `new` from now on."""
         handle = self._handles.pop(old, None)

@@ -1,7 +1,7 @@
 """The pass `default-schedule`: functions that nobody scheduled get a schedule by rules on their shape and the target.
 
 The rules (`default_rules/`) use schedule primitives only, so that what they did can be printed and done by hand. A
-function with blocks that are already tiled, annotated, predicated or nested is left as it is.
+function that its user scheduled (`tir.is_scheduled`), or with blocks that are already tiled, annotated, predicated or nested is left as it is.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from xdsl.passes import ModulePass
 from ...dialects import tir
 from ...support.target import Target, named
 from ..schedule import BlockRV, Schedule, ScheduleError
+from ..schedule.apply_schedule import is_scheduled
 from ..schedule.structure import child_blocks
 from .default_rules import dot
 from .default_rules.contraction import match_contraction, pays, schedule_contraction
@@ -29,7 +30,7 @@ from .rewriting import prim_funcs
 
 def schedule_function(sch: Schedule, function: tir.PrimFuncOp, target: Target) -> None:
     """Schedules one function, which the schedule works on."""
-    blocks = fresh_blocks(function)
+    blocks = None if is_scheduled(function) else fresh_blocks(function)
     if blocks is None:
         return
     blocks = inline_blocks(sch, blocks)

@@ -1,0 +1,115 @@
+"""The pass `apply-schedule`: the scripts of a module are applied to its prim_funcs, in order, and vanish."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, ModuleOp, StringAttr
+from xdsl.ir import Operation
+from xdsl.passes import ModulePass
+
+from ...dialects import tir
+from ...dialects.schedule import ScriptOp
+from ...dialects.tir.types import I1
+from ...support.diagnostics import MirError, error_at
+from .schedule import Schedule
+from .script import run_script
+from .structure import function_of
+
+SCHEDULED = "tir.is_scheduled"
+"""The attribute of a function that its user scheduled: rules leave it as it is."""
+
+
+@dataclass(frozen=True)
+class ApplySchedule(ModulePass):
+    """Applies every schedule script, or none where a primitive is refused.
+
+    With `mark`, functions that were scheduled say so, and default-schedule leaves them alone. With `ready`, scripts of
+    functions that are not yet TIR are left for later.
+    """
+
+    name = "apply-schedule"
+
+    mark: bool = False
+    ready: bool = False
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Schedules the functions. Raises MirError, with the module as it was, where a primitive is refused."""
+        scripts = [s for s in op.body.block.ops if isinstance(s, ScriptOp)]
+        functions = {f.sym_name.data: f for f in op.body.block.ops if isinstance(f, tir.PrimFuncOp)}
+        chosen = [s for s in scripts if not (self.ready and _target(s) not in (None, *functions))]
+        for script in chosen:
+            _check_target(script, functions, op)
+        if not chosen:
+            return
+        # Primitives work on copies, which take the functions' places when all went well.
+        copies = {name: function.clone() for name, function in functions.items()}
+        work = ModuleOp(list(copies.values()))
+        for script in chosen:
+            schedule = Schedule(work, seed=0)
+            schedule.state.focus = _target(script)
+            run_script(script, schedule)
+            if self.mark:
+                for function in _touched(script, schedule, copies):
+                    marks = {**function.attrs.data, SCHEDULED: IntegerAttr(1, I1)}
+                    function.properties["attrs"] = DictionaryAttr(marks)
+        for name, function in functions.items():
+            new = copies[name]
+            new.detach()
+            op.body.block.insert_op_before(new, function)
+            function.detach()
+            function.erase()
+        for script in chosen:
+            script.detach()
+            script.erase()
+
+
+def is_scheduled(function: tir.PrimFuncOp) -> bool:
+    """Whether the function's user scheduled it."""
+    mark = function.attrs.data.get(SCHEDULED)
+    return isinstance(mark, IntegerAttr) and mark.value.data != 0
+
+
+def _target(script: ScriptOp) -> str | None:
+    return None if script.target is None else script.target.root_reference.data
+
+
+def _check_target(script: ScriptOp, functions: dict[str, tir.PrimFuncOp], module: ModuleOp) -> None:
+    target = _target(script)
+    if target is None or target in functions:
+        return
+    other = next((o for o in module.body.block.ops if _symbol(o) == target), None)
+    if other is not None:
+        raise error_at(
+            script,
+            f"schedule '{script.sym_name.data}' is of '{target}', which is no prim_func",
+            f"it is a {other.name}; lower it first: -p lower-te-to-tir,apply-schedule",
+        )
+    raise no_function(script, target, functions)
+
+
+def no_function(script: ScriptOp, target: str, functions: dict[str, tir.PrimFuncOp]) -> MirError:
+    """The error for a schedule of a function that is not there."""
+    near = difflib.get_close_matches(target, functions, n=1)
+    also = f"; did you mean '{near[0]}'?" if near else ""
+    there = ", ".join(f"'{name}'" for name in functions) or "none"
+    return error_at(
+        script,
+        f"schedule '{script.sym_name.data}' is of '{target}', but there is no such function{also}",
+        f"the module has {there}",
+    )
+
+
+def _symbol(op: Operation) -> str | None:
+    name = op.properties.get("sym_name")
+    return name.data if isinstance(name, StringAttr) else None
+
+
+def _touched(script: ScriptOp, schedule: Schedule, copies: dict[str, tir.PrimFuncOp]) -> list[tir.PrimFuncOp]:
+    """The functions that a script scheduled: its target, else those in which it took handles."""
+    target = _target(script)
+    if target is not None:
+        return [copies[target]]
+    return list(dict.fromkeys(function_of(op) for op in schedule.state.live()))

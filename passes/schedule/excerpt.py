@@ -1,0 +1,110 @@
+"""The printed script of a function around one op of it, with a caret: how a refusal shows what it is about."""
+
+from __future__ import annotations
+
+import re
+
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
+
+from ...dialects import tir
+from ...support.diagnostics import MirError
+
+# Lines before and behind the one with the caret; those around them are told by the headers of the loops they are in.
+_BEFORE, _BEHIND = 3, 8
+
+
+def excerpt(where: Operation | SSAValue) -> str | None:
+    """A few lines of the function's script with a caret at an op or buffer; None where it has no place there."""
+    from ...parser.tvmscript.printer import FunctionPrinter
+
+    op = _op_of(where)
+    function = _function_of(op)
+    if op is None or function is None:
+        return None
+    printer = FunctionPrinter(function, {})
+    try:
+        printer.print("")
+    except MirError:
+        return None
+    place = _line_of(op, printer.lines_of)
+    if place is None:
+        return None
+    lines = printer.lines
+    column = _column(lines[place], _name_of(where, op))
+    shown = _shown(lines, place)
+    out: list[str] = []
+    previous = 0
+    for number in sorted(shown):
+        if number > previous + 1:
+            out.append(f"{_indent(lines[number])}…")
+        out.append(lines[number])
+        if number == place:
+            out.append(f"{' ' * column}^")
+        previous = number
+    if previous < len(lines) - 1:
+        out.append("…")
+    return "\n".join(out)
+
+
+def _op_of(where: Operation | SSAValue) -> Operation | None:
+    if isinstance(where, Operation):
+        return where
+    owner = where.owner
+    return owner.parent_op() if isinstance(owner, Block) else owner
+
+
+def _function_of(op: Operation | None) -> tir.PrimFuncOp | None:
+    while op is not None and not isinstance(op, tir.PrimFuncOp):
+        op = op.parent_op()
+    return op
+
+
+def _line_of(op: Operation, lines_of: dict[Operation, int]) -> int | None:
+    """The line of an op, or of the statement that an expression is part of."""
+    current: Operation | None = op
+    while current is not None:
+        if current in lines_of:
+            return lines_of[current]
+        user = next(iter(current.results[0].uses), None) if len(current.results) == 1 else None
+        current = current.parent_op() if user is None else user.operation
+    return None
+
+
+def _name_of(where: Operation | SSAValue, op: Operation) -> str:
+    """What the caret is put under."""
+    match op:
+        case tir.ForOp():
+            return op.var_name.data
+        case tir.BlockOp():
+            return f'"{op.block_name.data}"'
+        case tir.BufferOp():
+            return op.var_name.data
+        case tir.PrimFuncOp():
+            is_parameter = isinstance(where, BlockArgument)
+            return op.param_names.data[where.index].data if is_parameter else op.sym_name.data
+        case _:
+            return ""
+
+
+def _column(line: str, name: str) -> int:
+    """The column of a name in its line; of the line's first character where it is not found."""
+    # Printed names may have a number behind them: the name as it was is the beginning of it.
+    exact = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", line) if name else None
+    found = exact or (re.search(rf"(?<!\w){re.escape(name)}", line) if name else None)
+    return len(_indent(line)) if found is None else found.start()
+
+
+def _indent(line: str) -> str:
+    return line[: len(line) - len(line.lstrip())]
+
+
+def _shown(lines: list[str], place: int) -> set[int]:
+    """The lines around one, and the headers of all that they are inside of."""
+    shown = {k for k in range(place - _BEFORE, place + _BEHIND + 1) if 0 < k < len(lines)}
+    for start in (min(shown, default=place), place):
+        depth = len(_indent(lines[start]))
+        for k in range(start, 0, -1):
+            if len(_indent(lines[k])) < depth:
+                depth = len(_indent(lines[k]))
+                shown.add(k)
+    return shown

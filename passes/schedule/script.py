@@ -1,0 +1,138 @@
+"""A script of the schedule dialect applied by a schedule, call by call; refusals are told at the script's lines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr
+from xdsl.ir import Operation, SSAValue
+
+from ...dialects.schedule import Argument, ItemOp, Lambda, ListType, PrimitiveOp, Ref, ScriptOp, SliceOp, Splat
+from ...support.diagnostics import Diagnostic, MirError, error_at, location_of, source_position
+from ...support.words import counted
+from .errors import ScheduleError, describe
+from .excerpt import excerpt
+from .maps import LambdaMap
+from .schedule import Schedule
+
+
+def run_script(script: ScriptOp, schedule: Schedule) -> None:
+    """Applies a script to the schedule's module.
+
+    Raises MirError at the line of the call that is refused, with what the primitive said, the program as it was then with
+    a caret, and what would be legal. The calls before have been applied by then.
+    """
+    _Runner(script, schedule).run()
+
+
+class _Runner:
+    def __init__(self, script: ScriptOp, schedule: Schedule):
+        self.script, self.schedule = script, schedule
+        self.values: dict[SSAValue, Any] = {}
+
+    def run(self) -> None:
+        for op in self.script.body.block.ops:
+            match op:
+                case PrimitiveOp():
+                    self.call(op)
+                case ItemOp():
+                    self.values[op.result] = self.item(op)
+                case SliceOp():
+                    self.values[op.result] = self.values[op.list][op.bounds]
+                case _:
+                    raise error_at(op, f"'{op.name}' is no part of a schedule")
+
+    def item(self, op: ItemOp) -> Any:
+        """One of a list."""
+        items: list[Any] = self.values[op.list]
+        index = op.index.value.data
+        if not -len(items) <= index < len(items):
+            raise error_at(
+                self.place(op), f"the list has {counted(len(items), 'item')} here, so there is no item {index}"
+            )
+        return items[index]
+
+    def place(self, op: Operation) -> LocationAttr:
+        """Where a call is written; the script where that is not known."""
+        return op.location if op.location != UNKNOWN_LOC else self.script.location
+
+    def call(self, op: PrimitiveOp) -> None:
+        """One call."""
+        arguments = {name: self.argument(value) for name, value in op.bound.items()}
+        variadic = op.SIGNATURE.variadic
+        positional: list[Any] = [] if variadic is None else arguments.pop(variadic.name, [])
+        try:
+            result = self.schedule.apply(op.SIGNATURE.name, positional, arguments)
+        except MirError as error:
+            raise located(error, self.place(op)) from None
+        self.bind(op, cast("list[Any]", result) if isinstance(result, list) else [result])
+
+    def argument(self, value: Argument) -> Any:
+        """An argument as the schedule takes it."""
+        match value:
+            case Ref():
+                return self.values[value.value]
+            case Lambda():
+                return LambdaMap(value)
+            case str() | bool() | int() | float() | None:
+                return value
+            case dict():
+                return {key: self.argument(item) for key, item in value.items()}
+            case _:
+                found: list[Any] = []
+                for item in cast("Sequence[Argument]", value):
+                    if isinstance(item, Splat):
+                        found += self.values[item.value]
+                    else:
+                        found.append(self.argument(item))
+                return found
+
+    def bind(self, op: PrimitiveOp, results: list[Any]) -> None:
+        """Gives the results to the names."""
+        outs = list(op.outs)
+        if op.SIGNATURE.element is None:
+            self.values.update(zip(outs, results, strict=False))
+            return
+        rest = next((k for k, out in enumerate(outs) if isinstance(out.type, ListType)), None)
+        fits = len(outs) - 1 <= len(results) if rest is not None else len(outs) in (0, len(results))
+        if not fits:
+            takes = "1 name takes" if len(outs) == 1 else f"{len(outs)} names take"
+            given = counted(len(results), op.SIGNATURE.element)
+            raise error_at(
+                self.place(op),
+                f"{op.SIGNATURE.name} gives {given} here, but {takes} them",
+                "give one name for each, one name for the whole list, or let *rest take what is left",
+            )
+        if rest is None:
+            self.values.update(zip(outs, results, strict=False))
+            return
+        behind = len(outs) - rest - 1
+        end = len(results) - behind
+        self.values.update(zip(outs[:rest], results, strict=False))
+        self.values[outs[rest]] = results[rest:end]
+        self.values.update(zip(outs[rest + 1 :], results[end:], strict=True))
+
+
+def located(error: MirError, location: LocationAttr) -> ScheduleError:
+    """A refusal told at a place of the script, with the program as it is now."""
+    first, *more = error.diagnostics
+    notes = list(first.notes)
+    where = error.where if isinstance(error, ScheduleError) else None
+    notes += program_notes(where)
+    return ScheduleError((Diagnostic(first.message, location, tuple(notes)), *more), where)
+
+
+def program_notes(where: Operation | SSAValue | None) -> list[Diagnostic]:
+    """Notes that show an op or buffer: in the program as it is now, and where it was written."""
+    if where is None:
+        return []
+    notes: list[Diagnostic] = []
+    text = excerpt(where)
+    if text is not None:
+        notes.append(Diagnostic(f"in the program as it is here:\n{text}", severity="note"))
+    location = location_of(where)
+    if source_position(location) is not None:
+        named = describe(where) if isinstance(where, Operation) else "it"
+        notes.append(Diagnostic(f"{named} comes from here", location, severity="note"))
+    return notes

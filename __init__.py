@@ -16,16 +16,18 @@ if TYPE_CHECKING:
     from .api import relay as relay
     from .api import rules as rules
     from .api import script as script
+    from .api import te as te
     from .api import tir as tir
     from .api import topi as topi
     from .api import transform as transform
     from .api.build import build
     from .api.compile import Executable, compile, load, parse, preload
     from .api.ir.module import IRModule
+    from .api.lower import lower
     from .api.nd import cpu
 
 # Modules of `api` that can also be imported as `mirstack.NAME`.
-_MODULES = ("ir", "nd", "relay", "rules", "script", "tir", "topi", "transform")
+_MODULES = ("ir", "nd", "relay", "rules", "script", "te", "tir", "topi", "transform")
 
 # Where each public name lives: "module" for a module itself, "module:name" for something in it.
 _PUBLIC = {
@@ -36,13 +38,14 @@ _PUBLIC = {
     "compile": "api.compile:compile",
     "cpu": "api.nd:cpu",
     "load": "api.compile:load",
+    "lower": "api.lower:lower",
     "parse": "api.compile:parse",
     "preload": "api.compile:preload",
 }
 
 __all__ = [
-    "Executable", "IRModule", "build", "compile", "cpu", "ir", "load", "nd", "parse", "preload", "relay", "rules", "script",
-    "tir", "topi", "transform",
+    "Executable", "IRModule", "build", "compile", "cpu", "ir", "load", "lower", "nd", "parse", "preload", "relay", "rules", "script",
+    "te", "tir", "topi", "transform",
 ]  # fmt: skip
 
 

@@ -60,3 +60,10 @@ class StringImm:
 
     def __repr__(self) -> str:
         return f'StringImm("{self.value}")'
+
+
+def __getattr__(name: str) -> object:
+    # The functions on scalar expressions are those of `te`, imported when one is asked for.
+    from .te.tir_names import lookup
+
+    return lookup(name)

@@ -244,19 +244,20 @@ def extern(
         for i, (d, t) in enumerate(zip(shapes, dtypes, strict=True))
     )
     op = ExternOp(name, tuple(inputs), ins, outs, tag, attrs)
-    op.body = _statements(fcompute(ins, outs))
+    op.body = statements_of(fcompute(ins, outs))
     outputs = op.give(list(zip(shapes, dtypes, strict=True)))
     return outputs[0] if len(outputs) == 1 else outputs
 
 
-def _statements(body: Any) -> list[Stmt]:
+def statements_of(body: Any) -> list[Stmt]:
+    """Statements from what a person may give for them: a call, a statement, several. Raises MirError for anything else."""
     match body:
         case Expr():
             return [Evaluate(body)]
         case Evaluate() | Store() | For() | If():
             return [body]
         case _ if (parts := items_of(body)) is not None:
-            return [s for part in parts for s in _statements(part)]
+            return [s for part in parts for s in statements_of(part)]
         case _:
             raise fail(f"the function of te.extern gives a call or statements, not {describe(body)}")
 
@@ -296,7 +297,7 @@ class IRBuilder:
 
     def emit(self, statement: Any) -> None:
         """Adds statements, or a call."""
-        self._blocks[-1] += _statements(statement)
+        self._blocks[-1] += statements_of(statement)
 
     def buffer_ptr(self, buffer: Buffer) -> BufferPointer:
         """The buffer for reading and writing by index; one index counts elements in row-major order."""

@@ -224,7 +224,8 @@ class _Emitter:
             case Kind.MAX:
                 return self.chain(MaxOp, [self.emit(e, type) for e in operands])
             case Kind.PRODUCT:
-                values = [self.emit(e, type) for e in operands]
+                factors = sorted(operands, key=lambda e: self.order(e.terms[0][0]))
+                values = [self.emit(e, type) for e in factors]
                 total = values[0]
                 for value in values[1:]:
                     total = self.add(MulOp(total, value))

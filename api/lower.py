@@ -1,0 +1,60 @@
+"""`mirstack.lower`: a TE schedule as a module of one TIR function."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+
+from ..dialects.te.expr import Var, describe
+from ..dialects.te.tensor import Tensor
+from .ir.module import IRModule
+from .ir.prim_func import CLASS, CLASS_NAME, PrimFunc
+
+
+def lower(
+    inp: Any,
+    args: Sequence[Tensor | Var] | None = None,
+    name: str = "main",
+    binds: Mapping[Any, Any] | None = None,
+    simple_mode: bool = False,
+) -> IRModule:
+    """The TIR of a schedule, buffers flat and loops as the schedule says, after the passes that `lowering.te.schedule.passes` lists.
+
+    Args:
+        inp: a schedule; a module or function of TIR goes through the passes only.
+        args: the parameters in order: placeholders, scalars (`te.var`) and outputs.
+        name: of the function.
+        binds: no buffers can be bound here: None.
+        simple_mode: leaves out what makes the text hard to read (loop partitioning).
+
+    Raises MirError where the schedule cannot be carried out, or a size is bound by no parameter.
+    """
+    from ..lowering.te.schedule.lower import lower_schedule
+    from ..lowering.te.schedule.passes import run_passes
+    from .te.schedule import Schedule, at_caller
+
+    if binds:
+        raise TypeError("lower takes no buffers to bind; a parameter gets a buffer of its own")
+    if isinstance(inp, Schedule):
+        given: list[object] = list(args or ())
+        params: list[Tensor | Var] = []
+        for arg in given:
+            if not isinstance(arg, (Tensor, Var)):
+                raise TypeError(
+                    f"the parameters of a lowered function are tensors and te.var scalars, not {describe(arg)}"
+                )
+            params.append(arg)
+        with at_caller():
+            function = lower_schedule(inp.data, params, name)
+        function.attributes[CLASS] = StringAttr(CLASS_NAME)
+        module = ModuleOp([function])
+    elif isinstance(inp, PrimFunc):
+        module = IRModule({name: inp}).op.clone()
+    elif isinstance(inp, IRModule):
+        module = inp.op.clone()
+    else:
+        raise TypeError(f"lower takes a schedule, an IRModule or a PrimFunc, not {describe(inp)}")
+    run_passes(module, simple_mode=simple_mode)
+    return IRModule.of_op(module)

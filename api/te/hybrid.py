@@ -1,0 +1,1 @@
+"""`te.hybrid.script`: tensors described by loops, in a subset of Python."""

@@ -1,0 +1,73 @@
+"""From a schedule to TIR: `lower_schedule`, and the passes that follow it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+
+from ....dialects import tir
+from ....dialects.te import tensor as te
+from ....dialects.te.expr import Var
+from ....support.deep import in_deep_stack
+from .build_stmt import schedule_ops
+from .emit import FunctionEmitter
+from .infer_bound import infer_bound
+from .normalize import normalize
+from .place_declarations import place_declarations
+from .stage import ScheduleData, StageData
+
+
+def copied(schedule: ScheduleData) -> ScheduleData:
+    """A schedule that can be changed without changing this one. Operations, axes and relations stay the same objects."""
+    stages = {id(s): copy(s) for s in (*schedule.stages, *schedule.groups)}
+
+    def new(stage: StageData | None) -> StageData | None:
+        return None if stage is None else stages[id(stage)]
+
+    result = ScheduleData(list(schedule.outputs))
+    for stage in stages.values():
+        stage.schedule = result
+        stage.group, stage.attach_stage = new(stage.group), new(stage.attach_stage)
+        stage.all_axes, stage.leaves, stage.relations = list(stage.all_axes), list(stage.leaves), list(stage.relations)
+        stage.attrs = dict(stage.attrs)
+    result.stages = [stages[id(s)] for s in schedule.stages]
+    result.groups = [stages[id(s)] for s in schedule.groups]
+    result.by_op = {key: stages[id(s)] for key, s in schedule.by_op.items()}
+    result.kept = list(schedule.kept)
+    return result
+
+
+def lower_schedule(schedule: ScheduleData, args: Sequence[te.Tensor | Var], name: str = "main") -> tir.PrimFuncOp:
+    """The TIR function of a schedule, its buffers flat, before any pass; the schedule stays as it is.
+
+    Parameters are `args` in order: placeholders, scalars, and outputs (or what lies between, which is then an output too).
+    Raises MirError where the schedule cannot be carried out, or a size is bound by no parameter.
+    """
+
+    def run() -> tir.PrimFuncOp:
+        work = copied(schedule)
+        normalize(work)
+        domains = infer_bound(work)
+        body = schedule_ops(work, domains)
+        current = [_current(work, a) if isinstance(a, te.Tensor) else a for a in args]
+        function = FunctionEmitter(name, current, body, _in_scans(work)).run()
+        place_declarations(function)
+        return function
+
+    return in_deep_stack(run)
+
+
+def _in_scans(schedule: ScheduleData) -> dict[int, te.Tensor]:
+    """What the parts of scans write and read: the scan's own tensors."""
+    found: dict[int, te.Tensor] = {}
+    for stage in schedule.stages:
+        if isinstance(stage.op, te.ScanOp):
+            for group in (stage.op.init, stage.op.update, stage.op.state):
+                found |= {id(part): whole for part, whole in zip(group, stage.op.outputs, strict=True)}
+    return found
+
+
+def _current(schedule: ScheduleData, tensor: te.Tensor) -> te.Tensor:
+    """The tensor as primitives and inlining left it."""
+    stage = schedule.stage_of(tensor.op)
+    return tensor if stage is None or stage.op is None else stage.op.outputs[tensor.value_index]

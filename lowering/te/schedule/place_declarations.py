@@ -1,0 +1,111 @@
+"""Views of memory (`B_1 = T.Buffer(…)`) are declared where TVM's printer shows them: in the innermost place that holds all uses."""
+
+from __future__ import annotations
+
+from xdsl.ir import Block, Operation
+
+from ....dialects import tir
+from ....support.walk import walk_ops
+
+
+def place_declarations(function: tir.PrimFuncOp) -> None:
+    """Moves each implicit declaration right before the first statement that uses it, in the innermost block around all uses."""
+    declarations = [op for op in walk_ops(function) if isinstance(op, tir.DeclBufferOp) and op.implicit.value.data]
+    if not declarations:
+        return
+    order = {op: place for place, op in enumerate(walk_ops(function))}
+    targets: list[tuple[float, int, tir.DeclBufferOp, Operation]] = []
+    for place, declaration in enumerate(declarations):
+        target = _target(declaration, order)
+        if target is not None:
+            first = min(_seen(u.operation, order) for u in declaration.result.uses)
+            targets.append((first, place, declaration, target))
+    for _, _, declaration, target in sorted(targets, key=lambda t: t[:2]):
+        _move(declaration, target)
+
+
+def _seen(user: Operation, order: dict[Operation, int]) -> float:
+    """When the text comes to a use: a store names its buffer before the value."""
+    return order[_statement_start(user)] - 0.5 if isinstance(user, tir.StoreOp) else order[user]
+
+
+def _blocks(op: Operation) -> list[Block]:
+    """The blocks around an op, outermost first."""
+    found: list[Block] = []
+    block = op.parent
+    while block is not None:
+        found.append(block)
+        parent = block.parent_op()
+        if parent is None or isinstance(parent, tir.PrimFuncOp):
+            break
+        block = parent.parent
+    return found[::-1]
+
+
+def _is_place(block: Block) -> bool:
+    """Whether a statement may stand in the block; the sides of a choice hold expressions only."""
+    return not isinstance(block.parent_op(), tir.IfThenElseOp | tir.CommReducerOp)
+
+
+def _target(declaration: tir.DeclBufferOp, order: dict[Operation, int]) -> Operation | None:
+    """The op to declare before: the statement of the common block that holds the first use."""
+    users = sorted({u.operation for u in declaration.result.uses}, key=lambda op: order[op])
+    if not users:
+        return None
+    common = _blocks(users[0])
+    for user in users[1:]:
+        other = _blocks(user)
+        count = 0
+        while count < min(len(common), len(other)) and common[count] is other[count]:
+            count += 1
+        common = common[:count]
+    block = next((b for b in reversed(common) if _is_place(b)), None)
+    if block is None:
+        return None
+    op: Operation = users[0]
+    while op.parent is not block:
+        parent = op.parent_op()
+        assert parent is not None
+        op = parent
+    # Its expressions come first: the declaration stands before all ops of the statement.
+    return _statement_start(op)
+
+
+def _statement_start(op: Operation) -> Operation:
+    first = op
+    while True:
+        before = first.prev_op
+        if before is None or not _is_expression(before):
+            return first
+        first = before
+
+
+def _is_expression(op: Operation) -> bool:
+    return bool(op.results) and not isinstance(
+        op,
+        tir.LetOp | tir.AllocateOp | tir.DeclBufferOp | tir.LaunchThreadOp | tir.EnvThreadOp | tir.VarOp | tir.MatchBufferOp
+        | tir.AllocBufferOp | tir.AllocateConstOp | tir.IterVarOp | tir.CommReducerOp,
+    )  # fmt: skip
+
+
+def _move(declaration: tir.DeclBufferOp, target: Operation) -> None:
+    """Moves a declaration and the expressions that only it uses."""
+    moved: list[Operation] = []
+    pending: list[Operation] = [declaration]
+    while pending:
+        op = pending.pop()
+        moved.append(op)
+        for operand in op.operands:
+            owner = operand.owner
+            if (
+                isinstance(owner, Operation)
+                and _is_expression(owner)
+                and all(u.operation in moved for u in operand.uses)
+            ):
+                pending.append(owner)
+    if target in moved:
+        return
+    for op in reversed(moved):
+        op.detach()
+        assert target.parent is not None
+        target.parent.insert_op_before(op, target)

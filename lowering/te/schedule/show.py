@@ -1,0 +1,55 @@
+"""Expressions as a person writes them, for messages."""
+
+from __future__ import annotations
+
+from ....dialects import tir
+from ....dialects.te import extern as ext
+from ....dialects.te import tensor as te
+from ....dialects.te.expr import Apply, Call, Const, Expr, IfThenElse, IterVar, Var
+
+MOST_TEXT = 200
+"""How long a text may be; the rest is left out."""
+
+
+def text_of(e: Expr) -> str:
+    """The expression; what is long ends in "…"."""
+    text = _text(e, 0)
+    return text if len(text) <= MOST_TEXT else text[: MOST_TEXT - 1] + "…"
+
+
+def _text(e: Expr, depth: int) -> str:
+    if depth > 20:
+        return "…"
+    match e:
+        case Const():
+            return repr(e.value)
+        case Var() | IterVar():
+            return e.name
+        case Apply():
+            parts = [_text(a, depth + 1) for a in e.args]
+            if e.op is tir.NotOp:
+                return f"not {parts[0]}"
+            if e.op is tir.SelectOp:
+                return f"Select({', '.join(parts)})"
+            if e.op is tir.CastOp:
+                return f"{e.dtype}({parts[0]})"
+            symbol = str(getattr(e.op, "SYMBOL", e.op.name))
+            if symbol[0].isalpha() and symbol not in ("and", "or"):
+                return f"{symbol.removeprefix('T.')}({', '.join(parts)})"
+            return f"{_grouped(e.args[0], parts[0])} {symbol} {_grouped(e.args[1], parts[1])}"
+        case te.Read():
+            return f"{e.tensor.name}[{', '.join(_text(a, depth + 1) for a in e.args)}]"
+        case ext.Load():
+            return f"{e.buffer.name}[{', '.join(_text(a, depth + 1) for a in e.args)}]"
+        case IfThenElse():
+            parts = [_text(p, depth + 1) for p in (e.args[0], e.then_value, e.else_value)]
+            return f"if_then_else({', '.join(parts)})"
+        case Call():
+            return f"{e.intrinsic}({', '.join(_text(a, depth + 1) for a in e.args)})"
+        case _:
+            return "…"
+
+
+def _grouped(e: Expr, text: str) -> str:
+    is_infix = isinstance(e, Apply) and not str(getattr(e.op, "SYMBOL", "T.")).startswith("T.") and len(e.args) == 2
+    return f"({text})" if is_infix else text

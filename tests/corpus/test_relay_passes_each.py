@@ -4,6 +4,7 @@ reads, and twice is as once."""
 from __future__ import annotations
 
 from functools import cache
+from io import StringIO
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,9 @@ import pytest
 from meaning import difference, run
 from mirstack.dialects.relay.ir import CallGlobalOp
 from mirstack.dialects.relay.operator import is_operator
+from mirstack.driver.check_each import CheckEach, interpret
 from mirstack.parser import parse_mir, print_mir
+from mirstack.passes.pass_info import pass_info
 from mirstack.support.diagnostics import MirError
 from mirstack.support.verify import find_errors
 from mirstack.support.walk import walk_ops
@@ -114,3 +117,40 @@ def test_pass(pipeline: Pipeline) -> None:
 @pytest.mark.parametrize("pipeline", PIPELINES, ids=str)
 def test_pass_on_all(pipeline: Pipeline) -> None:
     assert not (found := problems(sorted(CASES), pipeline)), found
+
+
+@cache
+def drawn_results(name: str) -> dict[str, np.ndarray]:
+    """What the program gives on inputs drawn from a seed, as `--check-each` draws them."""
+    return interpret(program(name)[0], 0)
+
+
+def told(name: str, pipeline: Pipeline) -> str | None:
+    """What `--check-each` says of a pass on a program."""
+    before, text, _, _ = program(name)
+    module = before.clone()
+    try:
+        pipeline.run(module)
+    except MirError:
+        return None  # As `problem` has checked.
+    if print_mir(module) == text:
+        return None
+    notes = StringIO()
+    check = CheckEach(interpret, stream=notes)
+    check.results = drawn_results(name)
+    try:
+        check.run_after_pass(module, pass_info(pipeline.name, str(pipeline)))
+    except MirError as error:
+        return f"{name}: {error.diagnostics[0].message}"
+    return f"{name}: {notes.getvalue()}" if notes.getvalue() else None
+
+
+@pytest.mark.parametrize("pipeline", PIPELINES, ids=str)
+def test_check_each(pipeline: Pipeline) -> None:
+    assert not (found := list(filter(None, (told(name, pipeline) for name in sorted(CASES)[1::SAMPLE])))), found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("pipeline", PIPELINES, ids=str)
+def test_check_each_on_all(pipeline: Pipeline) -> None:
+    assert not (found := list(filter(None, (told(name, pipeline) for name in sorted(CASES))))), found

@@ -262,6 +262,15 @@ def test_sums_that_cancel():
     assert changed == "out0[0] was 9.999999747378752e-05, now it is 0.003000000026077032 (1 of 2 elements differ)"
 
 
+def test_sums_that_overflow():
+    import numpy as np
+
+    old = {"out0": np.array([-np.inf, 1.0], np.float32)}
+    assert check_each.first_difference(old, {"out0": np.array([np.nan, 1.0], np.float32)}) is None
+    changed = check_each.first_difference(old, {"out0": np.array([-np.inf, np.nan], np.float32)})
+    assert changed == "out0[1] was 1.0, now it is nan (1 of 2 elements differ)"
+
+
 def test_closed_pipe(ten: Path):
     command = f"{sys.executable} -m mirstack.driver.mir_opt {ten} --list-passes | head -1"
     ran = subprocess.run(command, shell=True, capture_output=True, text=True)

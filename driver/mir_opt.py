@@ -25,7 +25,6 @@ from ..passes.registry import list_passes, pass_factories
 from ..support.deep import in_deep_stack
 from ..support.diagnostics import Diagnostic, MirError, Sources, render_all
 from ..support.trace import listening, to_stderr
-from ..support.words import counted
 from .arguments import add_arguments
 from .errors import INVALID, OK, InternalError, UsageError, did_you_mean, guarded
 from .expected import compare
@@ -179,11 +178,11 @@ class MirOptMain(xDSLOptMain):
                 print(timing.report(), file=sys.stderr)
 
     def _check_rules(self, module: ModuleOp) -> tuple[str | None, list[Diagnostic]]:
-        """What `--check-rules` prints: one line, or all that is wrong with the rules of a module."""
+        """What `--check-rules` prints: what was found, or all that is wrong with the rules of a module."""
         from ..passes.rules.check import check_module
 
-        count, problems = check_module(module)
-        return (None, problems) if problems else (f"{counted(count, 'rule')} checked\n", [])
+        found, problems = check_module(module)
+        return (None, problems) if problems else (f"{found}\n", [])
 
     def _parse(self, source: Source, chunk: Chunk) -> ModuleOp:
         try:

@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ....dialects.rule import RewriteOp
 from ....support.diagnostics import Diagnostic, MirError, error_at
+from ....support.words import counted
 from ..library import select_rules
 from .equal import check_meaning, examples_of
 from .swallowed import check_swallowed
@@ -20,45 +21,64 @@ from .terminate import check_termination
 __all__ = ["check_module", "check_rules"]
 
 
-def check_module(module: ModuleOp) -> tuple[int, list[Diagnostic]]:
-    """How many rules a module has, and all that is wrong with them. Its functions are examples that rules may apply to.
+def check_module(module: ModuleOp) -> tuple[str, list[Diagnostic]]:
+    """What was found of a module's rules, and all that is wrong with them. Its functions are examples that rules may apply to.
 
     Raises MirError where there is no rule.
     """
     rules = select_rules(module)
-    return len(rules), check_rules(rules, examples_of(module))
+    found: dict[str, list[RewriteOp]] = {}
+    problems = check_rules(rules, examples_of(module), found)
+    lines = [f"{counted(len(rules), 'rule')} checked"]
+    for what, some in found.items():
+        verb = "come" if len(some) > 1 else "comes"
+        names = ", ".join(f"@{rule.sym_name.data}" for rule in some)
+        lines.append(f"{names}: {what.replace('<come>', verb)}")
+    return "\n".join(lines), problems
 
 
-def check_rules(rules: Sequence[RewriteOp], examples: Sequence[ModuleOp] = ()) -> list[Diagnostic]:
-    """All that is wrong with verified rules that are applied together; `examples` are typed programs to try them on too."""
+def check_rules(
+    rules: Sequence[RewriteOp], examples: Sequence[ModuleOp] = (), found: dict[str, list[RewriteOp]] | None = None
+) -> list[Diagnostic]:
+    """All that is wrong with verified rules that are applied together; `examples` are typed programs to try them on too.
+
+    `found` gets what is known of the rules: how they were proven, and why they come to an end.
+    """
     import numpy as np
 
     with np.errstate(all="ignore"):
-        return _check_rules(rules, examples)
+        return _check_rules(rules, examples, {} if found is None else found)
 
 
-def _check_rules(rules: Sequence[RewriteOp], examples: Sequence[ModuleOp]) -> list[Diagnostic]:
+def _check_rules(
+    rules: Sequence[RewriteOp], examples: Sequence[ModuleOp], known: dict[str, list[RewriteOp]]
+) -> list[Diagnostic]:
     found: list[Diagnostic] = []
+    reasons: dict[str, list[RewriteOp]] = {}
     for rule in rules:
         if rule.level.data == "relay":
             problem = check_meaning(rule, examples)
             found += [] if problem is None else [problem]
         else:
-            found += _check_integers(rule)
-    found += check_termination(rules, lambda cycle: _loops(cycle, examples))
+            found += _check_integers(rule, known)
+    found += check_termination(rules, lambda cycle: _loops(cycle, examples), reasons)
+    known.update((f"<come> to an end {reason}", some) for reason, some in reasons.items())
     return found + check_swallowed(rules)
 
 
-def _check_integers(rule: RewriteOp) -> list[Diagnostic]:
+def _check_integers(rule: RewriteOp, known: dict[str, list[RewriteOp]]) -> list[Diagnostic]:
     from .integers import prove
 
     try:
-        problem = prove(rule)
+        problem, verdict = prove(rule)
     except ImportError:
         raise error_at(
             rule, f"rule @{rule.sym_name.data} is proven by z3, which is not installed", "pip install 'mirstack[z3]'"
         ) from None
-    return [] if problem is None else [problem]
+    if problem is not None:
+        return [problem]
+    known.setdefault(verdict, []).append(rule)
+    return []
 
 
 def _loops(cycle: Sequence[RewriteOp], examples: Sequence[ModuleOp]) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
-from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp, TensorType
+from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.rewriter import Rewriter
 
@@ -236,7 +236,8 @@ def _is_closed(type: Attribute) -> bool:
     while pending:
         each = pending.pop()
         if isinstance(each, TensorType):
-            if DYNAMIC_INDEX in each.get_shape():
+            # Unknown, or made of a random attribute.
+            if min(each.get_shape(), default=0) < 0:
                 return False
         elif hasattr(each, "types"):
             pending += cast("Any", each).types.data

@@ -1,7 +1,8 @@
-"""Rules of integer arithmetic (TIR, arith) proven by z3: for all values of 32 bits both sides are equal.
+"""Rules of integer arithmetic (TIR, arith) proven by z3: for all values of 8, 16, 32 and 64 bits both sides are equal.
 
 Values are bit vectors, as in the machine: sums wrap. Conditions are those of the rule; where the left side is not defined (a
 division by zero, a shift past the width) nothing is asked of the right side, and where it is defined the right side must be.
+Each choice of one op among several, and of the predicate of a comparison, is proven for itself.
 """
 
 # z3 has no types.
@@ -9,30 +10,42 @@ division by zero, a shift past the width) nothing is asked of the right side, an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+import math
+from collections.abc import Callable, Mapping, Sequence
+from itertools import product
+from typing import Any, TypeAlias
 
 from xdsl.ir import SSAValue
 
 from ....dialects import rule as ir
 from ....dialects.relay.operator import from_attribute
+from ....dialects.rule.functions import FUNCTIONS, LAZY, NoMatch
 from ....support.diagnostics import Diagnostic
 from .terms import op_names, results, roots
 
-WIDTHS, TIMEOUT = (8, 32), 5000
+WIDTHS, TIMEOUT = (8, 16, 32, 64), 5000
 """Bits for which a rule is proven, and milliseconds for each: what is wrong in few bits has a small counterexample."""
 
+PATIENCE = 1000
+"""Milliseconds where a rule is proven for fewer bits: that of more is not decided then, which is told."""
 
-class _Unsaid(Exception):
+_MOST_CHOICES = 64
+
+
+class Unsaid(Exception):
     """z3 is not told of an op or function."""
 
-    def __init__(self, where: Any, name: str):
+    def __init__(self, name: str):
         super().__init__(name)
-        self.where, self.name = where, name
+        self.name = name
 
 
-def prove(rule: ir.RewriteOp) -> Diagnostic | None:
-    """What is wrong with a rule over integers, with a counterexample; None where it is proven.
+Choice: TypeAlias = "Mapping[ir.MatchOp | SSAValue, Any]"
+"""Which op each match is, and which number each captured predicate."""
+
+
+def prove(rule: ir.RewriteOp) -> tuple[Diagnostic | None, str]:
+    """What is wrong with a rule over integers, with a counterexample; None where it is proven, with the words for how far.
 
     Raises ImportError without z3.
     """
@@ -40,43 +53,103 @@ def prove(rule: ir.RewriteOp) -> Diagnostic | None:
 
     z: Any = z3
     name = rule.sym_name.data
-    for width in WIDTHS:
+    proven: list[int] = []
+    undecided: list[int] = []
+    for width in (width for width in WIDTHS if _fits(rule, width)):
+        seen: set[str] = set()
         try:
-            sides = _Sides(rule, z, width)
-            claims = [(sides.term(a), sides.term(b)) for a, b in zip(roots(rule), results(rule), strict=True)]
-            conditions = [sides.condition(op.condition) for op in rule.body.block.ops if isinstance(op, ir.WhereOp)]
-        except _Unsaid as unsaid:
-            diagnostic = Diagnostic(
-                f"rule @{name} cannot be proven: '{unsaid.name}' is not integer arithmetic", rule.location
-            )
-            return diagnostic.with_note("rules of TIR and arith on integers are proven; apply others with care")
-        if any(a.sort() != b.sort() for a, b in claims):
-            return Diagnostic(f"rule @{name} would change the type of a value", rule.location)
-        solver = z.Solver()
-        solver.set("timeout", TIMEOUT)
-        solver.add(*conditions, *sides.defined[False])
-        if solver.check() == z.unsat:
-            message = f"rule @{name} is not exercised: its conditions are never true"
-            return Diagnostic(message, rule.location)
-        solver.add(z.Not(z.And(*(a == b for a, b in claims), *sides.defined[True])))
-        verdict = solver.check()
-        if verdict == z.sat:
-            model = solver.model()
-            values = ", ".join(
-                f"%{key} = {model.eval(value, True).as_signed_long()}" for key, value in sides.named().items()
-            )
-            return Diagnostic(f"rule @{name} changes the meaning in {width} bits: {values or 'always'}", rule.location)
-        if verdict != z.unsat:
-            message = f"rule @{name} could not be proven for {width} bits in {TIMEOUT // 1000} s"
-            return Diagnostic(message, rule.location)
-    return None
+            for choice in choices_of(rule):
+                problem, verdict = _prove_choice(rule, z, width, choice, PATIENCE if proven else TIMEOUT)
+                if problem is not None:
+                    return problem, ""
+                seen.add(verdict)
+        except Unsaid as unsaid:
+            message = f"rule @{name} cannot be proven: '{unsaid.name}' is not integer arithmetic"
+            return Diagnostic(message, rule.location).with_note(_HINT), ""
+        except z.Z3Exception:
+            message = f"rule @{name} cannot be proven: it takes conditions for numbers, or numbers for conditions"
+            return Diagnostic(message, rule.location).with_note(_HINT), ""
+        if "unknown" in seen and not proven:
+            seconds = TIMEOUT // 1000
+            return Diagnostic(f"rule @{name} could not be proven for {width} bits in {seconds} s", rule.location), ""
+        if "unknown" in seen:
+            undecided.append(width)
+        elif "proven" in seen:
+            proven.append(width)
+    if not proven:
+        return Diagnostic(f"rule @{name} is not exercised: its conditions are never true", rule.location), ""
+    more = f", not decided for {_listed(undecided)}" if undecided else ""
+    return None, f"proven for {_listed(proven)} bits{more}"
+
+
+_HINT = "rules of TIR and arith on integers are proven; apply others with care"
+
+
+def _listed(widths: Sequence[int]) -> str:
+    *first, last = map(str, widths)
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def _fits(rule: ir.RewriteOp, width: int) -> bool:
+    """Whether a rule's numbers are values of that many bits."""
+    found = (from_attribute(op.value) for op in rule.body.block.ops if isinstance(op, ir.LiteralOp))
+    made = (op.value.owner for op in rule.body.block.ops if isinstance(op, ir.ConstantOp))
+    numbers = [*found, *(from_attribute(op.value) for op in made if isinstance(op, ir.DataOp))]
+    return all(-(1 << (width - 1)) <= n < 1 << width for n in numbers if isinstance(n, int))
+
+
+def choices_of(rule: ir.RewriteOp) -> list[Choice]:
+    """Every choice of ops and predicates. Raises Unsaid where there are too many."""
+    matches = [op for op in rule.body.block.ops if isinstance(op, ir.MatchOp)]
+    captured = {
+        attr
+        for op in matches
+        for name, attr in zip(op.attr_names.data, op.attrs, strict=True)
+        if name.data == "predicate" and isinstance(attr.owner, ir.AttrOp)
+    }
+    options = [[(op, name) for name in op_names(op)] for op in matches]
+    predicates = [[(attr, number) for number in range(len(_PREDICATES))] for attr in captured]
+    if math.prod(map(len, [*options, *predicates])) > _MOST_CHOICES:
+        raise Unsaid(f"more than {_MOST_CHOICES} choices")
+    return [dict(each) for each in product(*options, *predicates)]
+
+
+def _prove_choice(
+    rule: ir.RewriteOp, z: Any, width: int, choice: Choice, timeout: int
+) -> tuple[Diagnostic | None, str]:
+    """What is wrong with one choice; else whether it is "proven", "unknown" or "never" applies."""
+    name = rule.sym_name.data
+    sides = _Sides(rule, z, width, choice)
+    claims = [(sides.term(a), sides.term(b)) for a, b in zip(roots(rule), results(rule), strict=True)]
+    conditions = [sides.condition(op.condition) for op in rule.body.block.ops if isinstance(op, ir.WhereOp)]
+    if any(a.sort() != b.sort() for a, b in claims):
+        return Diagnostic(f"rule @{name} would change the type of a value", rule.location), ""
+    solver = z.Solver()
+    solver.set("timeout", timeout)
+    solver.add(*conditions, *sides.defined[False])
+    if solver.check() == z.unsat:
+        return None, "never"
+    solver.add(z.Not(z.And(*(a == b for a, b in claims), *sides.defined[True])))
+    verdict = solver.check()
+    if verdict == z.sat:
+        model = solver.model()
+        values = ", ".join(f"%{key} = {_shown(z, model.eval(term, True))}" for key, term in sides.named().items())
+        several = [each for op, each in choice.items() if isinstance(op, ir.MatchOp) and len(op.names.data) > 1]
+        by = f" with {', '.join(map(str, several))}" if several else ""
+        message = f"rule @{name} changes the meaning in {width} bits{by}: {values or 'always'}"
+        return Diagnostic(message, rule.location), ""
+    return None, "proven" if verdict == z.unsat else "unknown"
+
+
+def _shown(z: Any, value: Any) -> str:
+    return str(value) if z.is_bool(value) else str(value.as_signed_long())
 
 
 class _Sides:
     """Both sides of a rule as terms of z3."""
 
-    def __init__(self, rule: ir.RewriteOp, z: Any, width: int):
-        self.z, self.width = z, width
+    def __init__(self, rule: ir.RewriteOp, z: Any, width: int, choice: Choice):
+        self.z, self.width, self.choice = z, width, choice
         self.terms: dict[SSAValue, Any] = {}
         self.defined: dict[bool, list[Any]] = {False: [], True: []}
         """What must hold for the ops of the left side (False) and of the right one (True) to be defined."""
@@ -99,32 +172,60 @@ class _Sides:
         z = self.z
         match value.owner:
             case ir.AnyOp() if value.type == ir.VALUE:
-                return z.BitVec(f"v{len(self.terms)}", self.width)
+                name = f"v{len(self.terms)}"
+                return z.Bool(name) if self.is_condition(value) else z.BitVec(name, self.width)
             case ir.LiteralOp() as op:
-                return self.number(op, from_attribute(op.value))
+                return self.number(from_attribute(op.value))
             case ir.ConstantOp() as op:
+                if isinstance(op.value.owner, ir.DataOp):
+                    return self.number(self.known(op.value))
                 return z.Extract(self.width - 1, 0, self.attribute(op.value))
             case ir.FoldOp() as op:
                 return self.term(op.value)
             case ir.SelectOp() as op:
                 return z.If(self.condition(op.condition), self.term(op.on_true), self.term(op.on_false))
             case (ir.MatchOp() | ir.BuildOp()) as op:
-                names = op_names(op)
-                if len(names) != 1 or op.attr_names.data or (op.args and any(a.type != ir.VALUE for a in op.args)):
-                    raise _Unsaid(op, names[0] if names else "$op")
-                return self.operation(op, names[0], [self.term(arg) for arg in op.args])
-            case owner:
-                raise _Unsaid(owner, "%…...")
+                name = self.name(op)
+                if any(arg.type != ir.VALUE for arg in op.args):
+                    raise Unsaid(name)
+                return self.operation(op, name, [self.term(arg) for arg in op.args])
+            case _:
+                raise Unsaid("%…...")
 
-    def number(self, op: Any, value: Any) -> Any:
+    def name(self, op: ir.MatchOp | ir.BuildOp) -> str:
+        captured = op.op.owner if isinstance(op, ir.BuildOp) and op.op is not None else op
+        return self.choice[captured] if isinstance(captured, ir.MatchOp) else op_names(op)[0]
+
+    def is_condition(self, value: SSAValue) -> bool:
+        """Whether a capture stands where a condition does."""
+        users = ((use.operation, use.index) for use in value.uses)
+        named = [(self.name(op), index) for op, index in users if isinstance(op, ir.MatchOp | ir.BuildOp)]
+        return any(
+            name in ("tir.and", "tir.or", "tir.not") or (name in ("tir.select", "arith.select") and index == 0)
+            for name, index in named
+        )
+
+    def number(self, value: Any) -> Any:
+        if isinstance(value, bool):
+            return self.z.BoolVal(value)
         if not isinstance(value, int):
-            raise _Unsaid(op, str(value))
+            raise Unsaid(str(value))
         return self.z.BitVecVal(value, self.width)
 
     def operation(self, op: ir.MatchOp | ir.BuildOp, name: str, args: list[Any]) -> Any:
+        attributes = {key.data: attr for key, attr in zip(op.attr_names.data, op.attrs, strict=True)}
+        if name in ("arith.constant", "tir.const") and set(attributes) == {"value"}:
+            return self.number(self.known(attributes["value"]))
         make = _OPS.get(name)
+        if name == "arith.cmpi" and set(attributes) == {"predicate"}:
+            number = self.known(attributes["predicate"])
+            if not isinstance(number, int) or not 0 <= number < len(_PREDICATES):
+                raise Unsaid(f"predicate={number}")
+            make = _PREDICATES[number]
+        elif attributes:
+            raise Unsaid(f"{next(iter(attributes))}=")
         if make is None:
-            raise _Unsaid(op, name)
+            raise Unsaid(name)
         need = self.defined[isinstance(op, ir.BuildOp)]
         if "div" in name or "mod" in name or "rem" in name:
             need.append(args[1] != 0)
@@ -136,11 +237,40 @@ class _Sides:
             need.append(self.z.ULT(args[1], self.width))
         return make(self.z, *args)
 
+    # What is known without looking at values: attributes, dtypes and what is computed of them.
+
+    def known(self, value: SSAValue) -> Any:
+        """Raises Unsaid for what depends on values."""
+        op = value.owner
+        match op:
+            case ir.DataOp():
+                return from_attribute(op.value)
+            case ir.AttrOp() if value in self.choice:
+                return self.choice[value]
+            case ir.ComputeOp() if op.function.data in ("dtype", "rank"):
+                return f"int{self.width}" if op.function.data == "dtype" else 0
+            case ir.ComputeOp() if op.function.data in LAZY:
+                first, *rest = map(self.known, op.args)
+                if op.function.data == "ifelse":
+                    return rest[0] if first else rest[1]
+                return (first and rest[0]) if op.function.data == "and_" else (first or rest[0])
+            case ir.ComputeOp() if not FUNCTIONS[op.function.data].wants_values:
+                try:
+                    return FUNCTIONS[op.function.data].call(*map(self.known, op.args))
+                except (TypeError, ValueError, ArithmeticError, LookupError, NoMatch):
+                    raise Unsaid(op.function.data) from None
+            case _:
+                raise Unsaid("an attribute")
+
     # Conditions: integers there are exact, so they get bits enough for the products of products.
 
     def condition(self, value: SSAValue) -> Any:
         """A condition as a bool."""
         op = value.owner
+        try:
+            return self.z.BoolVal(bool(self.known(value)))
+        except Unsaid:
+            pass
         if isinstance(op, ir.ComputeOp):
             name = op.function.data
             if name in ("and_", "or_"):
@@ -148,20 +278,19 @@ class _Sides:
             if name == "not_":
                 return self.z.Not(self.condition(op.args[0]))
             if name in ("is_constant", "one_use"):
-                return self.z.BoolVal(True)
+                # Whether it holds is open, but the same for the same value.
+                return self.z.Bool(f"{name} {self.term(op.args[0])}")
             if name in _COMPARE:
                 return _COMPARE[name](*map(self.attribute, op.args))
-            raise _Unsaid(op, name)
-        if isinstance(op, ir.DataOp):
-            return self.z.BoolVal(bool(from_attribute(op.value)))
-        raise _Unsaid(op, "a condition")
+            raise Unsaid(name)
+        raise Unsaid("a condition")
 
     def attribute(self, value: SSAValue) -> Any:
         op, wide = value.owner, 4 * self.width
-        if isinstance(op, ir.DataOp):
-            number = from_attribute(op.value)
+        if isinstance(op, ir.DataOp | ir.AttrOp):
+            number = self.known(value)
             if not isinstance(number, int):
-                raise _Unsaid(op, str(number))
+                raise Unsaid(str(number))
             return self.z.BitVecVal(number, wide)
         if isinstance(op, ir.ComputeOp):
             name = op.function.data
@@ -176,13 +305,16 @@ class _Sides:
                 "sub": lambda a, b: a - b,
                 "mul": lambda a, b: a * b,
                 "neg": lambda a: -a,
+                "min": lambda a, b: self.z.If(a < b, a, b),
+                "max": lambda a, b: self.z.If(a > b, a, b),
+                "abs": lambda a: self.z.If(a < 0, -a, a),
             }
             if name not in make:
-                raise _Unsaid(op, name)
+                raise Unsaid(name)
             return make[name](*args)
         if value.type == ir.VALUE:
             return self.z.SignExt(wide - self.width, self.term(value))
-        raise _Unsaid(op, "an attribute")
+        raise Unsaid("an attribute")
 
 
 def _floor(z: Any, a: Any, b: Any) -> tuple[Any, Any]:
@@ -196,6 +328,18 @@ _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     "eq": lambda a, b: a == b, "ne": lambda a, b: a != b, "lt": lambda a, b: a < b, "le": lambda a, b: a <= b,
     "gt": lambda a, b: a > b, "ge": lambda a, b: a >= b,
 }  # fmt: skip
+
+_PREDICATES: tuple[Callable[..., Any], ...] = (
+    lambda z, a, b: a == b, lambda z, a, b: a != b, lambda z, a, b: a < b, lambda z, a, b: a <= b, lambda z, a, b: a > b,
+    lambda z, a, b: a >= b, lambda z, a, b: z.ULT(a, b), lambda z, a, b: z.ULE(a, b), lambda z, a, b: z.UGT(a, b),
+    lambda z, a, b: z.UGE(a, b),
+)  # fmt: skip
+"""The comparisons of arith.cmpi by their number."""
+
+
+def _logic(of_bits: Callable[[Any, Any], Any], of_bools: str) -> Callable[..., Any]:
+    return lambda z, a, b: getattr(z, of_bools)(a, b) if z.is_bool(a) else of_bits(a, b)
+
 
 _OPS: dict[str, Callable[..., Any]] = {
     **{f"tir.{name}": lambda z, a, b, f=f: f(a, b) for name, f in _COMPARE.items()},
@@ -220,9 +364,9 @@ _OPS: dict[str, Callable[..., Any]] = {
     "arith.remsi": lambda z, a, b: z.SRem(a, b),
     "arith.remui": lambda z, a, b: z.URem(a, b),
     "arith.floordivsi": lambda z, a, b: _floor(z, a, b)[0],
-    "arith.andi": lambda z, a, b: a & b,
-    "arith.ori": lambda z, a, b: a | b,
-    "arith.xori": lambda z, a, b: a ^ b,
+    "arith.andi": _logic(lambda a, b: a & b, "And"),
+    "arith.ori": _logic(lambda a, b: a | b, "Or"),
+    "arith.xori": _logic(lambda a, b: a ^ b, "Xor"),
     "arith.shli": lambda z, a, b: a << b,
     "arith.shrsi": lambda z, a, b: a >> b,
     "arith.shrui": lambda z, a, b: z.LShR(a, b),

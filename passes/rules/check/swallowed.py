@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from xdsl.ir import SSAValue
 
 from ....dialects import rule as ir
 from ....support.diagnostics import Diagnostic
-from .terms import roots, subsumes
+from .terms import condition_key, conditions, roots, subsumes
 
 
 def check_swallowed(rules: Sequence[ir.RewriteOp]) -> list[Diagnostic]:
@@ -43,8 +43,8 @@ def _swallows(general: ir.RewriteOp, special: ir.RewriteOp) -> bool:
     bound: dict[SSAValue, Any] = {}
     if not subsumes(ours[0], theirs[0], bound):
         return False
-    known = {_key(op.condition, {}) for op in special.body.block.ops if isinstance(op, ir.WhereOp)}
-    return all(_key(op.condition, bound) in known for op in general.body.block.ops if isinstance(op, ir.WhereOp))
+    known = {condition_key(condition, {}) for condition in conditions(special)}
+    return all(condition_key(condition, bound) in known for condition in conditions(general))
 
 
 def _may_decline(rule: ir.RewriteOp) -> bool:
@@ -53,14 +53,3 @@ def _may_decline(rule: ir.RewriteOp) -> bool:
         isinstance(op, ir.FoldOp) or (isinstance(op, ir.ComputeOp) and op.capture is not None)
         for op in rule.body.block.ops
     )
-
-
-def _key(value: SSAValue, bound: Mapping[SSAValue, Any]) -> Any:
-    """A condition as something to compare: equal for conditions that say the same of the same captures."""
-    match value.owner:
-        case ir.ComputeOp() as op:
-            return (op.function.data, *(_key(arg, bound) for arg in op.args))
-        case ir.DataOp() as op:
-            return op.value
-        case _:
-            return bound.get(value, value)

@@ -7,18 +7,22 @@ rule-removal method for term rewriting; Lankford 1979, Geser 1990 for relative t
 - the size of the program unfolded to a tree, in which an op of some kind counts double whatever is below it, so that a
   rule which moves such an op inward decreases it.
 
-What is left must have no cycle of rules that enable each other: what one makes can be what the next one matches.
+For the rules that are left then a recursive path order is looked for (`path_order`), as rules need that spread one op over others.
+What is left of that must have no cycle of rules that enable each other: what one makes can be what the next one matches.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 from xdsl.ir import SSAValue
 
 from ....dialects import rule as ir
+from ....dialects.rule.levels import level_of
 from ....support.diagnostics import Diagnostic
-from .terms import made_by, may_be, op_names, patterns, results, roots
+from .path_order import order_text, path_order
+from .terms import condition_key, conditions, made_by, may_be, op_names, patterns, results, roots
 
 Polynomial = dict[SSAValue | None, int]
 """Captures with their factors; None for the number alone."""
@@ -27,18 +31,26 @@ MAX_FACTOR = 1 << 20
 
 
 def check_termination(
-    rules: Sequence[ir.RewriteOp], loops: Callable[[Sequence[ir.RewriteOp]], bool] | None = None
+    rules: Sequence[ir.RewriteOp],
+    loops: Callable[[Sequence[ir.RewriteOp]], bool] | None = None,
+    reasons: dict[str, list[ir.RewriteOp]] | None = None,
 ) -> list[Diagnostic]:
     """A diagnostic for each cycle of rules.
 
-    Where rules of a cycle have conditions, which may break it, `loops` (if given) decides by trying.
+    Where rules of a cycle have conditions, which may break it, `loops` (if given) decides by trying. `reasons` gets, for each
+    reason why rules come to an end, those rules.
     """
-    left = _undecided(list(rules))
+    reasons = {} if reasons is None else reasons
+    left = _undecided(list(rules), reasons)
     edges = {rule: [other for other in left if _enables(rule, other)] for rule in left}
     found: list[Diagnostic] = []
+    tried: dict[ir.RewriteOp, None] = {}
     while True:
         cycle = _cycle(edges)
         if cycle is None:
+            if edges:
+                some = [rule for rule in edges if rule not in tried]
+                reasons.update({_NO_CYCLE: some} if some else {}, **({_TRIED: list(tried)} if tried else {}))
             return found
         conditional = any(isinstance(op, ir.WhereOp) for rule in cycle for op in rule.body.block.ops)
         conditional = conditional or any(op.attr_names.data for rule in cycle for op in patterns(rule))
@@ -49,6 +61,7 @@ def check_termination(
         else:
             # The conditions break this cycle; others may go through its rules.
             edges[cycle[-1]].remove(cycle[0])
+            tried.update(dict.fromkeys(cycle))
 
 
 def _report(cycle: Sequence[ir.RewriteOp]) -> Diagnostic:
@@ -65,31 +78,42 @@ def _report(cycle: Sequence[ir.RewriteOp]) -> Diagnostic:
     )
 
 
-def _undecided(rules: list[ir.RewriteOp]) -> list[ir.RewriteOp]:
-    """The rules for which no measure was found."""
+def _undecided(rules: list[ir.RewriteOp], reasons: dict[str, list[ir.RewriteOp]]) -> list[ir.RewriteOp]:
+    """The rules for which no measure was found; `reasons` gets the others by their measure."""
     names = sorted({name for rule in rules for op in patterns(rule) for name in op_names(op)})
     while rules:
-        for measure in _measures(rules, names):
+        for reason, measure in _measures(rules, names):
             changes = {rule: measure(rule) for rule in rules}
             if all(change is not None for change in changes.values()) and any(changes.values()):
+                reasons.setdefault(reason, []).extend(rule for rule in rules if changes[rule])
                 rules = [rule for rule in rules if not changes[rule]]
                 break
         else:
-            return rules
+            order = path_order(rules)
+            if order is None:
+                return rules
+            reasons[f"by a path order, {order_text(order)}"] = rules
+            return []
     return rules
 
 
 Measure = Callable[[ir.RewriteOp], bool | None]
 """Whether a rule decreases it; None if it may increase it."""
 
+_NO_CYCLE = "as what one makes never leads back to it"
+_TRIED = "on all programs that were tried, by their conditions"
 
-def _measures(rules: Sequence[ir.RewriteOp], names: Sequence[str]) -> Iterator[Measure]:
-    yield lambda rule: _tree_change(rule, {}, {})
-    yield _layered(rules)
+
+def _measures(rules: Sequence[ir.RewriteOp], names: Sequence[str]) -> Iterator[tuple[str, Measure]]:
+    """Measures, each with the words for it."""
+    yield "by the size of programs", lambda rule: _tree_change(rule, {}, {})
+    yield "as ops become others that weigh less", _layered(rules)
     for name in names:
-        yield lambda rule, name=name: _node_change(rule, {name: 1})
+        short = level_of(name).spelled(name)
+        yield f"by the number of {short}", lambda rule, name=name: _node_change(rule, {name: 1})
     for name in names:
-        yield lambda rule, name=name: _tree_change(rule, {}, {name: 2})
+        short = level_of(name).spelled(name)
+        yield f"as {short} moves inward", lambda rule, name=name: _tree_change(rule, {}, {name: 2})
 
 
 def _layered(rules: Sequence[ir.RewriteOp]) -> Measure:
@@ -179,11 +203,32 @@ def _enables(rule: ir.RewriteOp, other: ir.RewriteOp) -> bool:
     for pattern in patterns(other):
         inner = pattern.result not in roots(other)
         for made in made_by(rule):
-            if may_be(made, pattern.result):
+            if may_be(made, pattern.result) and (inner or _may_hold(rule, made, other, pattern)):
                 return True
         if inner and any(may_be(result, pattern.result) for result in results(rule)):
             return True
     return False
+
+
+def _may_hold(rule: ir.RewriteOp, made: SSAValue, other: ir.RewriteOp, pattern: ir.MatchOp) -> bool:
+    """Whether a rule's conditions may hold at what another made under its own: they may say the opposite of the same value."""
+    op = made.owner
+    if not isinstance(op, ir.BuildOp) or len(op.args) != len(pattern.args):
+        return True
+    given = {condition_key(condition, {}) for condition in conditions(rule)}
+    orders = [list(op.args)]
+    if len(orders[0]) == 2 and all(level_of(name).is_commutative(name) for name in op_names(pattern)):
+        orders.append(orders[0][::-1])
+    for order in orders:
+        bound = {x: y for x, y in zip(pattern.args, order, strict=True) if isinstance(x.owner, ir.AnyOp)}
+        wanted = [condition_key(condition, bound) for condition in conditions(other)]
+        if not any(_opposite(key) in given for key in wanted):
+            return True
+    return False
+
+
+def _opposite(key: Any) -> Any:
+    return key[1] if key[0] == "not_" else ("not_", key)
 
 
 def _cycle(edges: Mapping[ir.RewriteOp, Sequence[ir.RewriteOp]]) -> list[ir.RewriteOp] | None:

@@ -150,3 +150,25 @@ def made_by(rule: ir.RewriteOp) -> Iterator[SSAValue]:
                 pending += [op.on_true, op.on_false]
             case _:
                 pass
+
+
+def conditions(rule: ir.RewriteOp) -> Iterator[SSAValue]:
+    """What a rule asks for, all of which must hold."""
+    pending = [op.condition for op in rule.body.block.ops if isinstance(op, ir.WhereOp)][::-1]
+    while pending:
+        value = pending.pop()
+        if isinstance(value.owner, ir.ComputeOp) and value.owner.function.data == "and_":
+            pending += reversed(value.owner.args)
+        else:
+            yield value
+
+
+def condition_key(value: SSAValue, bound: Mapping[SSAValue, Any]) -> Any:
+    """A condition as something to compare: equal for conditions that say the same of the same captures."""
+    match value.owner:
+        case ir.ComputeOp() as op:
+            return (op.function.data, *(condition_key(arg, bound) for arg in op.args))
+        case ir.DataOp() as op:
+            return ("", op.value)
+        case _:
+            return ("%", bound.get(value, value))

@@ -29,9 +29,53 @@ def test_z3_gives_up(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(integers, "WIDTHS", (64,))
     monkeypatch.setattr(integers, "TIMEOUT", 1)
     (hard,) = rules("rewrite @hard for tir { floormod(%x, %y) => %x - floordiv(%x, %y) * %y }")
-    problem = integers.prove(hard)
+    problem, _ = integers.prove(hard)
     assert problem is not None
     assert problem.message.startswith("rule @hard could not be proven for 64 bits in 0 s")
+
+
+def test_z3_gives_up_on_many_bits(monkeypatch: pytest.MonkeyPatch):
+    pytest.importorskip("z3")
+    monkeypatch.setattr(integers, "WIDTHS", (8, 64))
+    monkeypatch.setattr(integers, "PATIENCE", 1)
+    (hard,) = rules("rewrite @hard for tir { floormod(%x, %y) => %x - floordiv(%x, %y) * %y }")
+    assert integers.prove(hard) == (None, "proven for 8 bits, not decided for 64")
+
+
+REASONS = {
+    "rewrite @r { exp(log(%x)) => %x }": "by the size of programs",
+    "rewrite @r { tan(%x) => divide(sin(%x), cos(%x)) }": "as ops become others that weigh less",
+    "rewrite @r { transpose(exp(%x)) => exp(transpose(%x)) }": "as transpose moves inward",
+    "rewrite @r { add(exp(%x), %y) => add(sin(sin(sin(%x))), %y) } rewrite @s { sin(%x) => cos(%x) }": None,
+    "rewrite @r { nn.matmul(nn.matmul(%a, %b), %c) => nn.matmul(%a, nn.matmul(%b, %c)) }": "by a path order",
+    "rewrite @r { multiply(%x, add(%y, %z)) => add(multiply(%x, %y), multiply(%x, %z)) }": "by a path order, multiply > add",
+    "rewrite @r { negative([add, multiply]$op(%x, %y)) => $op(negative(%x), negative(%y)) }": "by a path order, negative > add, negative > multiply",
+    "rewrite @r { concatenate((%a..., add(%x, %y), %b...)) => add(concatenate((%a..., %x, %b...)), concatenate((%a..., %y, %b...))) }": "by a path order",
+    "rewrite @r { exp(add(%x, 0)) => exp(exp(%x)) if %x.rank > 1 else exp(exp(%x)) where %x.rank > 0 }": None,
+}
+
+
+@pytest.mark.parametrize("text", REASONS)
+def test_the_reason_is_told(text: str):
+    reasons: dict[str, list[RewriteOp]] = {}
+    assert not check_termination(rules(text), None, reasons)
+    wanted = REASONS[text]
+    assert sum(map(len, reasons.values())) == len(rules(text))
+    if wanted is not None:
+        assert any(reason.startswith(wanted) for reason in reasons), reasons
+
+
+def test_conditions_that_exclude_each_other():
+    text = (
+        "rewrite @r for arith { cmpi(%x, %y, predicate=0) => cmpi(%y, %x, predicate=0)"
+        " where is_constant(%x) and not is_constant(%y) }"
+    )
+    reasons: dict[str, list[RewriteOp]] = {}
+    assert not check_termination(rules(text), None, reasons)
+    assert list(reasons) == ["as what one makes never leads back to it"]
+    assert check_termination(rules(text.replace("not is", "is")))
+    # A sum's operands are matched in either order, so that this applies to what it makes.
+    assert check_termination(rules(text.replace("cmpi", "addi").replace(", predicate=0", "")))
 
 
 @pytest.mark.parametrize(

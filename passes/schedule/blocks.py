@@ -194,19 +194,36 @@ def simplify_bindings(block: tir.BlockOp, extra: Expr = TRUE, keep_units: bool =
         # Built anew even where it is short already: it must not hang on values that other statements share.
         keep = not isinstance(binding.owner, Operation) or isinstance(binding.owner, tir.ConstOp)
         bindings.append(binding if keep else analyzer.to_ssa(shortener.simplify(binding), builder, binding.type))
-    old = TRUE if block.predicate is None else analyzer.expr(block.predicate)
+    old = [] if block.predicate is None else conditions_of(block.predicate, analyzer)
     parts: list[Expr] = []
-    for part in (*conjuncts(old), *conjuncts(extra)):
+    for part in (*old, *conjuncts(extra)):
         short = analyzer.simplify(part)
         if short != TRUE and not analyzer.can_prove(short) and short not in parts:
             parts.append(short)
-    condition = logical_and(*parts)
-    if condition == TRUE:
+    if not parts:
         set_block(block, bindings=bindings, drop_predicate=True)
-    elif condition == old and block.predicate is not None:
+    elif parts == old:
         set_block(block, bindings=bindings)
     else:
-        set_block(block, bindings=bindings, predicate=analyzer.to_ssa(condition, builder, I1))
+        # One after the other: as one expression they would be in an order that depends on what was analysed before.
+        condition = analyzer.to_ssa(parts[0], builder, I1)
+        for part in parts[1:]:
+            condition = builder.insert(tir.AndOp(condition, analyzer.to_ssa(part, builder, I1))).result
+        set_block(block, bindings=bindings, predicate=condition)
+
+
+def conditions_of(predicate: SSAValue, analyzer: Analyzer) -> list[Expr]:
+    """The conditions whose conjunction a predicate is, in the order in which they are written."""
+    found: list[Expr] = []
+    pending = [predicate]
+    while pending:
+        value = pending.pop()
+        owner = value.owner
+        if isinstance(owner, tir.AndOp):
+            pending += [owner.rhs, owner.lhs]
+        else:
+            found += conjuncts(analyzer.expr(value))
+    return found
 
 
 def simplify_blocks_under(loop: Operation, extra: Expr = TRUE, keep_units: bool = True) -> None:

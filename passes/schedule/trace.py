@@ -73,8 +73,10 @@ class Trace:
             if looks and not any(result in used for result in inst.results):
                 continue
             kept.append(inst)
+            # The same place has the same handle: before this it need not be given.
+            used.difference_update(inst.results)
             used.update(handles_in(list(inst.arguments.values())))
-        return Trace(kept[::-1], {inst: d for inst, d in self.decisions.items() if inst in set(kept)})
+        return Trace(kept[::-1], {inst: self.decisions[inst] for inst in kept if inst in self.decisions})
 
     def apply_to_schedule(
         self, sch: Schedule, remove_postproc: bool = False, decision_provider: DecisionProvider | None = None

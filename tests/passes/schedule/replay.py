@@ -158,6 +158,19 @@ def _bind(targets: list[str], several: bool, result: Any, values: dict[str, Any]
         values[name] = value
 
 
+def replayed(path: Path) -> tuple[str, Schedule]:
+    """The program of a case, and the schedule after the steps that are not refused."""
+    case = json.loads(path.read_text())
+    schedule, values = Schedule(parse_mir(case["before"])), dict[str, Any]()
+    for call in case["calls"]:
+        try:
+            result = _apply(schedule, call, values)
+        except (MirError, NameError, SyntaxError):
+            break
+        _keep(call, result, values)
+    return case["before"], schedule
+
+
 def alpha(text: str) -> str:
     """The script with its variables numbered in order of appearance; names of blocks, in quotes, stay."""
     mapping: dict[str, str] = {}
@@ -206,4 +219,4 @@ def _functions(module: ModuleOp) -> list[PrimFuncOp]:
     return [op for op in module.body.block.ops if isinstance(op, PrimFuncOp)]
 
 
-__all__ = ["MirError", "Outcome", "available", "replay", "same_results"]
+__all__ = ["MirError", "Outcome", "available", "replay", "replayed", "same_results"]

@@ -1,0 +1,189 @@
+"""Traces: printed, read back, converted to scripts and data, applied again, they lead to the same program."""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mirstack.dialects.schedule import ScriptOp
+from mirstack.parser import parse_mir, print_mir
+from mirstack.passes.schedule import ExprRV, LoopRV, Schedule, ScheduleError, Trace
+from mirstack.passes.schedule.script import run_script
+from mirstack.support.verify import verify
+from xdsl.dialects.builtin import ModuleOp
+
+sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[2] / "corpus"))
+from reference import corpus_dir  # pyright: ignore[reportMissingImports]
+from replay import available, replayed
+from test_primitives import MATMUL
+from test_random import PROGRAMS, Player
+
+
+def check_replays(before: str, schedule: Schedule) -> None:
+    """Every form of the trace makes the same program of `before`."""
+    expected = print_mir(schedule.module)
+    for script in (schedule.trace.as_script(), schedule.trace.as_script("s", full=True)):
+        holder = ModuleOp([script])
+        verify(holder)
+        text = print_mir(holder)
+        again = parse_mir(text)
+        assert print_mir(again) == text
+        assert run(again, before) == expected
+    printed = str(schedule.trace)
+    assert printed.splitlines()[1] == "def apply_trace(sch: tir.Schedule) -> None:"
+    assert run(parse_mir(printed), before) == expected
+    data = json.loads(json.dumps(schedule.trace.as_json()))
+    for trace in (schedule.trace, Trace.from_json(data), schedule.trace.simplified()):
+        new = Schedule(parse_mir(before))
+        trace.apply_to_schedule(new)
+        assert print_mir(new.module) == expected
+    assert str(Trace.from_json(data)) == printed
+
+
+def run(module: ModuleOp, before: str) -> str:
+    (script,) = module.body.block.ops
+    assert isinstance(script, ScriptOp)
+    schedule = Schedule(parse_mir(before))
+    run_script(script, schedule)
+    return print_mir(schedule.module)
+
+
+CASES = available(corpus_dir())
+
+
+@pytest.mark.parametrize("path", CASES, ids=[p.stem[:50] for p in CASES])
+def test_recorded_schedules(path: Path) -> None:
+    before, schedule = replayed(path)
+    check_replays(before, schedule)
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_random_schedules(program: str) -> None:
+    for seed in range(4):
+        player = Player(Schedule(parse_mir(PROGRAMS[program])), random.Random(seed))
+        for _ in range(7):
+            try:
+                player.step()
+            except (ScheduleError, IndexError):
+                continue
+        check_replays(PROGRAMS[program], player.schedule)
+
+
+def test_text() -> None:
+    sch = Schedule(parse_mir(MATMUL))
+    block = sch.get_block("C")
+    _, j, k = sch.get_loops(block)
+    j0, j1 = sch.split(j, factors=[None, 4])
+    sch.reorder(j0, k, j1)
+    sch.transform_layout(block, ("write", 0), lambda i, j: (i // 4, j, i % 4))
+    assert (
+        str(sch.trace)
+        == """# from mirstack import tir
+def apply_trace(sch: tir.Schedule) -> None:
+  b0 = sch.get_block(name="C")
+  l1, l2, l3 = sch.get_loops(block=b0)
+  l4, l5 = sch.split(loop=l2, factors=[None, 4], preserve_unit_iters=True, disable_predication=False)
+  sch.reorder(l4, l3, l5)
+  sch.transform_layout(block=b0, buffer=("write", 0), index_map=lambda i, j: [i // 4, j, i % 4], assume_injective_transform=False)"""
+    )
+    assert (
+        print_mir(ModuleOp([sch.trace.as_script("tiled", "main")]))
+        == """@T.schedule(main)
+def tiled(sch):
+    block_C = sch.get_block("C")
+    i, j, k = sch.get_loops(block_C)
+    j_0, j_1 = sch.split(j, factors=[None, 4])
+    sch.reorder(j_0, k, j_1)
+    sch.transform_layout(block_C, buffer=("write", 0), index_map=lambda i, j: [i // 4, j, i % 4])
+"""
+    )
+
+
+def test_what_only_looked_is_left_out() -> None:
+    sch = Schedule(parse_mir(MATMUL))
+    sch.get_producers(sch.get_block("D"))
+    i, *_ = sch.get_loops(sch.get_block("C"))
+    sch.parallel(i)
+    sch.enter_postproc()
+    sch.annotate(i, "key", 1)
+    names = [inst.name for inst in sch.trace.simplified()]
+    assert names == ["get_block", "get_loops", "parallel", "enter_postproc", "annotate"]
+    assert [inst.name for inst in sch.trace.simplified(remove_postproc=True)] == names[:3]
+    new = Schedule(parse_mir(MATMUL))
+    sch.trace.apply_to_schedule(new, remove_postproc=True)
+    assert "annotations" not in print_mir(new.module)
+    last = sch.trace.pop()
+    assert last is not None and last.name == "annotate" and len(sch.trace) == 6
+    assert Trace().pop() is None
+
+
+def test_a_copy_goes_its_own_way() -> None:
+    sch = Schedule(parse_mir(MATMUL))
+    block = sch.get_block("C")
+    i, j, _ = sch.get_loops(block)
+    sch.split(j, [None, 4])
+    copy = sch.copy()
+    copy.parallel(i)
+    assert "T.parallel" in print_mir(copy.module) and "T.parallel" not in print_mir(sch.module)
+    assert len(copy.trace) == len(sch.trace) + 1
+    assert copy.get(block) is not sch.get(block)
+    with pytest.raises(ScheduleError, match="loop 'j' was split"):
+        copy.parallel(j)
+    sch.parallel(i)
+    assert print_mir(copy.module) == print_mir(sch.module)
+
+
+def test_seeds() -> None:
+    draws = [Schedule(parse_mir(MATMUL), seed=5).fork_seed() for _ in range(2)]
+    assert draws[0] == draws[1]
+    sch = Schedule(parse_mir(MATMUL), seed=5)
+    assert [sch.fork_seed(), sch.fork_seed()][0] == draws[0]
+
+
+def test_handles_and_numbers() -> None:
+    import numpy as np
+
+    sch = Schedule(parse_mir(MATMUL))
+    (_, j, _) = sch.get_loops("C")
+    outer, inner = sch.split(j, [None, np.int64(4)])
+    four = ExprRV(4)
+    assert sch.get(four) == 4 and sch.get(7) == 7 and int(four) == 4
+    assert [loop.schedule_kind for loop in (outer, inner)] == ["loop", "loop"]
+    assert isinstance(inner, LoopRV)
+    sch.split(inner, [four, 1])
+    with pytest.raises(ScheduleError, match=r"the trace does not say where the handle v\d+ comes from"):
+        str(sch.trace)
+
+
+def test_a_trace_of_another_program() -> None:
+    sch = Schedule(parse_mir(MATMUL))
+    sch.get_loops("C")
+    with pytest.raises(ScheduleError, match="get_loops gives 2 results here, but the trace has 3 of them"):
+        program = MATMUL.replace('T.block("D")', 'T.block("E")').replace('T.block("C")', 'T.block("F")')
+        program = program.replace('T.block("E")', 'T.block("C")')
+        sch.trace.apply_to_schedule(Schedule(parse_mir(program)))
+
+
+@pytest.mark.parametrize(
+    "data",
+    [[["get_block"]], [["no_primitive", {}, []]], [["unroll", {"loop": {"rv": 3}}, []]], [3], [["unroll", [], []]]],
+)
+def test_data_that_is_no_trace(data: list[Any]) -> None:
+    with pytest.raises(ScheduleError, match="entry 0 of the data is no primitive of a trace"):
+        Trace.from_json(data)
+
+
+def test_help_and_listing() -> None:
+    import inspect
+    import pydoc
+
+    sch = Schedule(parse_mir(MATMUL))
+    assert {"split", "reorder", "get_block", "trace", "mod"} <= set(dir(sch))
+    text = pydoc.plain(pydoc.render_doc(sch.split))
+    assert "split(loop: 'loop', factors: 'list[expr | none]'" in text and "→" in text
+    assert list(inspect.signature(sch.reorder).parameters) == ["ordered_loops"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from xdsl.builder import Builder
 from xdsl.dialects.builtin import DictionaryAttr
@@ -12,7 +12,7 @@ from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 from ...dialects import tir
 from ...dialects.tir.analysis import Analyzer, Expr, symbol
 from ...dialects.tir.analysis.convert import is_index_type
-from ...dialects.tir.analysis.expr import TRUE, Atom, free_vars, substitute
+from ...dialects.tir.analysis.expr import TRUE, ZERO, Atom, free_vars, substitute
 from ...dialects.tir.types import I1
 from ...support.walk import walk_ops
 from ..tir.rewriting import builder_before, erase_if_dead, move_to_end
@@ -31,7 +31,11 @@ class Axis:
     extent: Expr
     binding: Expr
     type: Attribute
-    symbol: Expr = field(default_factory=lambda: symbol("axis"))
+    symbol: Expr = ZERO
+
+    def __post_init__(self) -> None:
+        if self.symbol is ZERO:
+            object.__setattr__(self, "symbol", symbol(self.name))
 
     @property
     def atom(self) -> Atom:

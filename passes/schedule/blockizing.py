@@ -28,6 +28,7 @@ from .axes import (
     make_self_contained,
     move_body,
     replace_variables,
+    variable_of,
     variables_used,
 )
 from .blocks import analyzer_for, axis_kinds, bind_axes, why_not_reduction
@@ -204,25 +205,30 @@ def wrap(state: State, parts: Sequence[Part], outer: OuterAxes, name: str, nests
     return block
 
 
-def _inner_block(state: State, part: Part, outer: Mapping[Atom, Expr]) -> tir.BlockOp:
-    """The block with axes over the inner loops only, in the old one's place; handles of that stand for it."""
-    old = part.block
+def inner_axes(part: Part, outer: Mapping[Atom, Expr]) -> tuple[list[Axis], dict[SSAValue, Expr]]:
+    """The axes of the block inside, and the old ones in terms of those and of the values of the outer axes."""
     axes: list[Axis] = []
     values: dict[SSAValue, Expr] = {}
-    for axis, index, above in zip(axes_of(old, part.analyzer), part.division.indices, part.outer, strict=True):
+    for axis, index, above in zip(axes_of(part.block, part.analyzer), part.division.indices, part.outer, strict=True):
         whole_value = outer[above.atom]
-        variable = axis.atom.payload
-        assert isinstance(variable, SSAValue)
+        variable = variable_of(axis.symbol)
+        assert variable is not None
         if index.inner_extent == ONE:
             # The only value that it has, where that is known; else what the outer axis says.
             values[variable] = above.min if above.extent == ONE and above.min.value is not None else whole_value
             continue
-        inner = Axis(
-            f"{axis.name}_i", axis.kind, ZERO, index.inner_extent, part.analyzer.simplify(index.inner), axis.type
-        )
+        binding = part.analyzer.simplify(index.inner)
+        inner = Axis(f"{axis.name}_i", axis.kind, ZERO, index.inner_extent, binding, axis.type)
         axes.append(inner)
         start = ZERO if index.outer_extent == ONE else whole_value * index.inner_extent
         values[variable] = start + inner.symbol + index.base
+    return axes, values
+
+
+def _inner_block(state: State, part: Part, outer: Mapping[Atom, Expr]) -> tir.BlockOp:
+    """The block with axes over the inner loops only, in the old one's place; handles of that stand for it."""
+    old = part.block
+    axes, values = inner_axes(part, outer)
     new, made = make_block(
         builder_before(old),
         old.block_name.data,

@@ -166,6 +166,7 @@ def _init_block(
         extents,
         bindings,
         predicate=predicate,
+        annotations=block.annotations,
         body=body,
     )
     builder.insert(new)

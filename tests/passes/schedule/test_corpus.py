@@ -11,6 +11,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[2] / "corpus"))
 from reference import corpus_dir  # pyright: ignore[reportMissingImports]
 from replay import available, replay, same_results
+from tensor_intrinsics import register_all
 
 # What is otherwise than TVM 0.16, and why.
 DIFFERENT = {
@@ -26,6 +27,7 @@ DIFFERENT = {
 # Results that the interpreter takes long for, or cannot run (tensor-core loads, unknown external functions).
 NOT_RUN = ("055", "070", "123", "124", "262")
 
+register_all()
 CASES = available(corpus_dir())
 
 

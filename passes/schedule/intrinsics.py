@@ -1,0 +1,183 @@
+"""Tensor intrinsics: pairs of prim_funcs, what a piece of a program must be and what takes its place.
+
+The description says in loops and blocks what the intrinsic computes; the implementation computes the same, by calls of the
+machine's instructions, say. Both have the same buffers as parameters. A module declares a pair by
+
+    @T.prim_func
+    def dot_desc(A: T.Buffer((4,), "int8"), …):
+        T.func_attr({"tensor_intrin": "dot", "role": "desc"})
+        …
+    @T.prim_func
+    def dot_impl(A: T.Buffer((4,), "int8"), …):
+        T.func_attr({"tensor_intrin": "dot", "role": "impl"})
+        …
+
+and a Python program by `TensorIntrin.register("dot", dot_desc, dot_impl)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.ir import Operation, SSAValue
+
+from ...dialects import tir
+from .errors import refuse
+from .structure import body_of
+
+NAME, ROLE = "tensor_intrin", "role"
+"""The attributes of a function that is half of an intrinsic."""
+
+
+@dataclass(frozen=True, eq=False)
+class TensorIntrin:
+    """An intrinsic that tensorize knows by its name."""
+
+    name: str
+    desc: tir.PrimFuncOp
+    impl: tir.PrimFuncOp
+
+    _REGISTRY: ClassVar[dict[str, TensorIntrin]] = {}
+
+    @staticmethod
+    def register(name: str, desc: object, impl: object, override: bool = False) -> TensorIntrin:
+        """Makes an intrinsic known to all schedules. The functions are PrimFuncs, or ops `tir.prim_func`.
+
+        Raises ScheduleError when the two do not go together, and when the name is taken (without `override`).
+        """
+        found = TensorIntrin(name, _function(name, desc), _function(name, impl))
+        require_pair(found)
+        if name in TensorIntrin._REGISTRY and not override:
+            raise refuse(
+                None, f"there is a tensor intrinsic '{name}' already", "register with override=True to replace it"
+            )
+        TensorIntrin._REGISTRY[name] = found
+        return found
+
+    @staticmethod
+    def get(name: str, allow_missing: bool = False) -> TensorIntrin | None:
+        """The registered intrinsic of that name. Raises ScheduleError when there is none; None with `allow_missing`."""
+        found = TensorIntrin._REGISTRY.get(name)
+        if found is None and not allow_missing:
+            raise _unknown(None, name, list(TensorIntrin._REGISTRY))
+        return found
+
+    @staticmethod
+    def names() -> list[str]:
+        """The names of all registered intrinsics."""
+        return list(TensorIntrin._REGISTRY)
+
+
+def _function(name: str, value: object) -> tir.PrimFuncOp:
+    op = getattr(value, "op", value)
+    if not isinstance(op, tir.PrimFuncOp):
+        raise refuse(
+            None,
+            f"tensor intrinsic '{name}': a {type(value).__name__} is no prim_func",
+            "give two functions written with @T.prim_func",
+        )
+    return op.clone()
+
+
+def is_half(function: tir.PrimFuncOp) -> bool:
+    """Whether a function is half of an intrinsic: a declaration for tensorize, not part of the program."""
+    return NAME in function.attrs.data
+
+
+def find_intrinsic(module: ModuleOp, name: str, where: Operation) -> TensorIntrin:
+    """The intrinsic that the module declares, or else the registered one; raises when there is none."""
+    halves: dict[str, tir.PrimFuncOp] = {}
+    known: dict[str, None] = {}
+    for op in module.body.block.ops:
+        if not isinstance(op, tir.PrimFuncOp):
+            continue
+        named, role = op.attrs.data.get(NAME), op.attrs.data.get(ROLE)
+        if not isinstance(named, StringAttr):
+            continue
+        known[named.data] = None
+        if named.data != name:
+            continue
+        if not isinstance(role, StringAttr) or role.data not in ("desc", "impl"):
+            raise refuse(
+                op,
+                f"function '{op.sym_name.data}' of tensor intrinsic '{name}' has no role",
+                f'its T.func_attr must hold "{ROLE}": "desc" or "impl"',
+            )
+        if role.data in halves:
+            raise refuse(op, f"tensor intrinsic '{name}' has two functions with the role '{role.data}'")
+        halves[role.data] = op
+    if not halves:
+        registered = TensorIntrin.get(name, allow_missing=True)
+        if registered is None:
+            raise _unknown(where, name, [*known, *TensorIntrin.names()])
+        return registered
+    for role in ("desc", "impl"):
+        if role not in halves:
+            present = next(iter(halves.values()))
+            raise refuse(present, f"tensor intrinsic '{name}' has no function with the role '{role}'")
+    found = TensorIntrin(name, halves["desc"], halves["impl"])
+    require_pair(found)
+    return found
+
+
+def _unknown(where: Operation | None, name: str, known: Sequence[str]) -> Exception:
+    listed = ", ".join(f"'{n}'" for n in known) or "none"
+    return refuse(
+        where,
+        f"there is no tensor intrinsic '{name}'",
+        f'there are {listed}; declare one by two prim_funcs with T.func_attr({{"{NAME}": …, "{ROLE}": "desc"}}) and "impl", or TensorIntrin.register',
+    )
+
+
+def parameter_buffers(function: tir.PrimFuncOp, name: str) -> list[SSAValue]:
+    """The buffers that the parameters of half an intrinsic are, in order; raises where one is something else."""
+    found: list[SSAValue] = []
+    for label, param in zip(function.param_names.data, function.params, strict=True):
+        if isinstance(param.type, tir.BufferType):
+            found.append(param)
+            continue
+        users = [use.operation for use in param.uses]
+        if not isinstance(param.type, tir.HandleType) or len(users) != 1 or not isinstance(users[0], tir.MatchBufferOp):
+            raise refuse(
+                function,
+                f"tensor intrinsic '{name}': parameter '{label.data}' of '{function.sym_name.data}' is no buffer",
+                "take a T.Buffer, or a T.handle that one T.match_buffer uses",
+            )
+        found.append(users[0].result)
+    for buffer in found:
+        assert isinstance(buffer.type, tir.BufferType)
+        if buffer.type.static_shape is None:
+            raise refuse(
+                function,
+                f"tensor intrinsic '{name}': buffer '{tir.buffer_name(buffer)}' of '{function.sym_name.data}' has a symbolic shape",
+            )
+    return found
+
+
+def require_pair(intrinsic: TensorIntrin) -> None:
+    """Raises unless description and implementation take the same buffers."""
+    desc, impl = (parameter_buffers(f, intrinsic.name) for f in (intrinsic.desc, intrinsic.impl))
+    if len(desc) != len(impl):
+        raise refuse(
+            intrinsic.impl,
+            f"tensor intrinsic '{intrinsic.name}': the description takes {len(desc)} buffers, the implementation {len(impl)}",
+        )
+    for a, b in zip(desc, impl, strict=True):
+        if a.type != b.type:
+            raise refuse(
+                intrinsic.impl,
+                f"tensor intrinsic '{intrinsic.name}': '{tir.buffer_name(a)}' of the description and '{tir.buffer_name(b)}' of the implementation differ in shape, dtype or scope",
+            )
+
+
+def statements(function: tir.PrimFuncOp) -> tuple[list[Operation], tir.BlockOp | None]:
+    """The statements of half an intrinsic, and the block without axes that they stand in, if any: its root."""
+    ops = [op for op in body_of(function).ops if not isinstance(op, tir.MatchBufferOp | tir.VarOp)]
+    effects = [op for op in ops if not op.results or op.regions]
+    if len(effects) == 1 and isinstance(effects[0], tir.BlockOp) and not effects[0].iter_vars:
+        root = effects[0]
+        return list(body_of(root).ops), root
+    return ops, None

@@ -152,8 +152,11 @@ def is_statement(op: Operation) -> bool:
     return not op.results or not is_side_effect_free(op)
 
 
-_SCOPED = (tir.AttrOp, tir.AllocateOp, tir.AllocateConstOp, tir.LaunchThreadOp, tir.RealizeOp, tir.DeclBufferOp)
-"""Ops that act until the end of their region."""
+def acts_until_end(op: Operation) -> bool:
+    """Whether the op acts until the end of its region: as an attribute, a launch of threads, memory."""
+    if isinstance(op, tir.DeclBufferOp):
+        return op.source is None
+    return isinstance(op, tir.AttrOp | tir.AllocateOp | tir.AllocateConstOp | tir.LaunchThreadOp | tir.RealizeOp)
 
 
 def nothing_at_end(block: Block) -> None:
@@ -177,7 +180,7 @@ def replace_by_side(op: tir.IfOp | tir.IfThenElseOp, taken: bool, keep_statement
         value = last.values[0]
         move_before(ops, op)
         op.result.replace_all_uses_with(value)
-    elif op.next_op is not None and any(isinstance(inner, _SCOPED) for inner in ops):
+    elif op.next_op is not None and any(map(acts_until_end, ops)):
         # What acts until the end of its region must end where the branch did.
         inner = block_of_ops(ops)
         ops.clear()

@@ -1,0 +1,130 @@
+"""Copies of a loop's body, and what has to stand outside of it before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from xdsl.ir import Block, Operation, SSAValue
+
+from ...dialects import tir
+from ...dialects.tir.operators import as_const
+from ...support.walk import walk_ops
+from .rewriting import acts_until_end, block_of_ops, builder_before
+
+
+def hoist_views(loop: tir.ForOp) -> None:
+    """Moves views of memory (`T.Buffer(…, data=p)`) and symbolic variables out of the loop, where they are made from what is
+    known outside: copies of the body then share them."""
+    inside = set(walk_ops(loop))
+    for op in list(walk_ops(loop)):
+        if _is_view(op) and not any(_owner(operand) in inside for operand in op.operands):
+            inside.discard(op)
+            op.detach()
+            _insert([op], loop)
+
+
+def _is_view(op: Operation) -> bool:
+    """Whether the op only says how memory is seen, or names a variable."""
+    if isinstance(op, tir.DeclBufferOp):
+        return op.source is not None and bool(op.implicit.value.data)
+    if isinstance(op, tir.ConstOp | tir.BufferGetOp):
+        return any(isinstance(use.operation, tir.DeclBufferOp) for use in op.result.uses)
+    return isinstance(op, tir.VarOp)
+
+
+def _owner(value: SSAValue) -> Operation | None:
+    """The op that gives a value, or whose region's argument it is."""
+    owner = value.owner
+    return owner.parent_op() if isinstance(owner, Block) else owner
+
+
+def _insert(ops: Iterable[Operation], anchor: Operation) -> None:
+    home = anchor.parent
+    assert home is not None
+    for op in ops:
+        home.insert_op_before(op, anchor)
+
+
+def copy_ops(ops: Iterable[Operation], values: Mapping[SSAValue, SSAValue]) -> list[Operation]:
+    """Copies of ops that belong together, where some values stand for others."""
+    block = Block()
+    mapper = dict(values)
+    copies = [op.clone(mapper) for op in ops]
+    block.add_ops(copies)
+    for copy in copies:
+        copy.detach()
+    return copies
+
+
+def shifted(value: SSAValue, amount: int, anchor: Operation) -> SSAValue:
+    """`value + amount`, made before `anchor`; of a number, the number."""
+    builder, number = builder_before(anchor), as_const(value)
+    if number is not None:
+        return builder.insert(tir.ConstOp.int(int(number.value) + amount, value.type)).result
+    if not amount:
+        return value
+    return builder.insert(tir.AddOp(value, builder.insert(tir.ConstOp.int(amount, value.type)).result)).result
+
+
+def _unshare(value: SSAValue, made: Operation | None) -> None:
+    """Computes a sum that was just `made` anew for each op that uses it, so that it prints as part of that."""
+    if not isinstance(made, tir.AddOp) or made is not value.owner:
+        return
+    seen: set[Operation] = set()
+    for use in list(value.uses):
+        op = use.operation
+        if op in seen or op.parent is None:
+            continue
+        if seen:
+            amount = made.rhs.owner
+            assert isinstance(amount, tir.ConstOp)
+            copies = copy_ops([amount, made], {})
+            for copy in copies:
+                op.parent.insert_op_before(copy, op)
+            for index, operand in enumerate(op.operands):
+                if operand is value:
+                    op.operands[index] = copies[1].results[0]
+        seen.add(op)
+
+
+def variables_of(loop: tir.ForOp) -> list[SSAValue]:
+    """The values that stand for the loop's variable."""
+    return [loop.loop_var] if loop.var is None else [loop.loop_var, loop.var]
+
+
+def copy_turn(loop: tir.ForOp, turn: int) -> list[Operation]:
+    """A copy of one turn of the loop, before it; the statements that came, in order."""
+    value = shifted(loop.min, turn, loop)
+    ops = copy_ops(list(loop.body.block.ops), dict.fromkeys(variables_of(loop), value))
+    before = loop.prev_op
+    made = insert_turn(ops, loop, is_last=False)
+    _unshare(value, before)
+    return made
+
+
+def move_last_turn(loop: tir.ForOp, turn: int) -> list[Operation]:
+    """Puts the body itself, as the given turn, in the place of the loop, which goes; the statements that came."""
+    value = shifted(loop.min, turn, loop)
+    inside = set(walk_ops(loop))
+    for variable in variables_of(loop):
+        variable.replace_uses_with_if(value, lambda use: use.operation in inside and use.operation is not loop)
+    _unshare(value, loop.prev_op)
+    ops = list(loop.body.block.ops)
+    for op in ops:
+        op.detach()
+    made = insert_turn(ops, loop, is_last=loop.next_op is None)
+    loop.detach()
+    loop.erase()
+    return made
+
+
+def insert_turn(ops: list[Operation], loop: tir.ForOp, is_last: bool) -> list[Operation]:
+    """Inserts statements before the loop, in a scope where something among them would act on what follows."""
+    if not is_last and any(acts_until_end(op) for op in ops):
+        block = Block()
+        block.add_ops(ops)
+        scope = tir.ScopeOp(block_of_ops(block.ops))
+        scope.location = loop.location
+        ops = [scope]
+    _insert(ops, loop)
+    return ops

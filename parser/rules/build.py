@@ -13,11 +13,12 @@ from xdsl.rewriter import InsertPoint
 from ...dialects import rule
 from ...dialects.relay.operator import AttrValue, to_attribute
 from ...dialects.rule.functions import FUNCTIONS, LAZY
-from ...dialects.rule.levels import LEVELS, Level, named_level
+from ...dialects.rule.levels import LEVELS, Level, level_of, named_level
 from ...support.diagnostics import MirError, error_at
 from ..source import Source
 from . import tree
 
+_BY_NAME = "an op's attributes are given by name: axis=1"
 _MEMBERS = ("shape", "dtype", "rank", "size", "type")
 
 
@@ -68,8 +69,18 @@ class _Rule:
             elif isinstance(condition, tree.Named):
                 self.replacement(condition)
             else:
-                self.insert(rule.WhereOp(self.condition(condition)), condition.at)
+                decided = self.condition(condition)
+                if decided.type != rule.ATTR:
+                    raise self.error(
+                        condition.at,
+                        "a value of the program is no condition",
+                        "ask something of it, such as all(%x > 0)",
+                    )
+                self.insert(rule.WhereOp(decided), condition.at)
         values = [self.replacement(side) for side in item.rhs]
+        for value, side in zip(values, item.rhs, strict=True):
+            if value.type == rule.RUN:
+                raise self.error(side.at, "any number of values is no replacement", "a tuple of them is (%xs...)")
         self.insert(rule.ReplaceOp(roots, values), item.at)
         rewrite = rule.RewriteOp(
             item.name,
@@ -133,6 +144,7 @@ class _Rule:
                     node.at,
                     "this is no pattern",
                     "a pattern is a capture %x, a constant's value, a tuple, or an op applied to patterns",
+                    *([_BY_NAME] if isinstance(node, tree.Attr | tree.Tuple | tree.Literal) else []),
                 )
 
     def capture(self, node: tree.Local | tree.Run) -> SSAValue:
@@ -215,6 +227,8 @@ class _Rule:
                 found = named_level(first).resolve(name)
         if found is None:
             close = self.level.close_to(name)
+            infix = self.level.infix(name)
+            close = self.level.spelled(infix) if infix else close
             raise self.error(
                 at, f"there is no op '{name}' in {self.level.name}", *([f"did you mean '{close}'?"] if close else [])
             )
@@ -230,8 +244,6 @@ class _Rule:
 
     def check_use(self, node: tree.Call, names: Iterable[str], args: Sequence[SSAValue], attrs: Iterable[str]) -> None:
         """An op's arguments and attributes as far as they are wrong whatever is matched."""
-        from ...dialects.rule.levels import level_of
-
         count = None if any(arg.type == rule.RUN for arg in args) else len(args)
         for name in names:
             problem = level_of(name).problem(name, count, list(attrs))
@@ -285,6 +297,7 @@ class _Rule:
                     raise self.error(
                         node.at, f"there is no '.{node.name}'", f"values have {', '.join('.' + m for m in _MEMBERS)}"
                     )
+                self.check_attribute(node, value.owner)
                 name = self.add(rule.DataOp(to_attribute(node.name)), node.at)
                 return self.compute("attribute", [value, name], node.at)
             case tree.Call() if len(node.callee.names) == 1 and node.callee.capture is None:
@@ -294,11 +307,19 @@ class _Rule:
                     node.at, "this is no condition", "conditions are of captured values, attributes and literals"
                 )
 
+    def check_attribute(self, node: tree.Member, matched: rule.MatchOp) -> None:
+        """That an attribute of a captured op is one of some op that it may be."""
+        problems = [level_of(name.data).problem(name.data, None, [node.name]) for name in matched.names.data]
+        if problems and problems[0] is not None and None not in problems:
+            raise self.error(node.at, problems[0])
+
     def bound(self, node: tree.Local | tree.Run) -> SSAValue:
         found = self.values.get(node.name)
         if found is None:
             known = ", ".join(f"%{name}" for name in self.values) or "none"
             raise self.error(node.at, f"%{node.name} is not captured", f"values captured here: {known}")
+        if (found.type == rule.RUN) != isinstance(node, tree.Run):
+            raise self.error(node.at, f"%{node.name} stands for one value in one place and for any number in another")
         if self.deciding and not isinstance(found.owner, rule.AnyOp | rule.LiteralOp | rule.MatchOp):
             raise self.error(
                 node.at,
@@ -368,6 +389,8 @@ class _Rule:
                     node.at,
                     "this is no replacement",
                     "a replacement is a captured value, a constant, or an op applied to them",
+                    *([_BY_NAME] if isinstance(node, tree.Attr | tree.Tuple | tree.Literal) else []),
+                    *(["a number of the program is const(%x.rank)"] if isinstance(node, tree.Member) else []),
                 )
 
     def call_replacement(self, node: tree.Call, name: str | None) -> SSAValue:

@@ -66,8 +66,23 @@ def _syntax_error(source: Source, tokens: Tokens, failed: int, parser: Parser) -
             f"this '{tokens.texts[open_at]}' is never closed",
             f"write '{_OPEN[tokens.kinds[open_at]]}' at its end",
         )
+    before = tokens.kinds[failed - 1] if failed else ""
     if kind == "RBRACE" and "FATARROW" in expected:
         return error_at(location, "a rule has two sides", "write what it becomes behind '=>': lhs => rhs")
+    if before == "LBRACE" and kind in ("FATARROW", "RBRACE"):
+        return error_at(location, "this rule has no pattern", "a rule is: lhs => rhs where condition")
+    if before == "FATARROW" and kind == "RBRACE":
+        return error_at(location, "this rule has no replacement", "write what the pattern becomes: lhs => rhs")
+    if word == ">" and failed and tokens.texts[failed - 1] == "-":
+        return error_at(location, "unexpected '>'", "the sides of a rule are separated by '=>'")
+    if before == "BENEFIT":
+        return error_at(location, f"unexpected '{word}'", "write benefit(2)")
+    if before == "POWER":
+        return error_at(
+            location, f"unexpected '{word}'", "all other attributes are **$rest, or **_ where they do not matter"
+        )
+    if "ELSE" in expected and "IF" not in expected:
+        return error_at(location, "a choice of two has no second", "write what it is otherwise: a if condition else b")
     if kind == "FATARROW":
         return error_at(location, "a rule has one '=>'", "begin the next rule with rewrite @name { … }")
     if word == "%":
@@ -85,7 +100,7 @@ def _syntax_error(source: Source, tokens: Tokens, failed: int, parser: Parser) -
         return error_at(
             source.location(tokens.starts[failed - 1]),
             f"'{name}' alone is no value",
-            f"a captured value is %{name}, an attribute ${name}, an op {name}(…)",
+            f'a captured value is %{name}, an attribute ${name}, an op {name}(…), a string "{name}"',
         )
     if expected == {"GLOBAL"}:
         return error_at(location, f"unexpected '{word}'", "rules and sets have names that begin with '@'")

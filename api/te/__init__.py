@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from ...dialects.te import builder as _builder
 from ...dialects.te.builder import *  # noqa: F403
-from ...lowering.te.schedule.axes import thread_axis as _thread_axis
-from ...lowering.te.schedule.intrinsic import TensorIntrin as TensorIntrin
-from ...lowering.te.schedule.intrinsic import decl_tensor_intrin as decl_tensor_intrin
+from ...dialects.te.schedule.axes import thread_axis as _thread_axis
+from ...dialects.te.schedule.intrinsic import TensorIntrin as TensorIntrin
+from ...dialects.te.schedule.intrinsic import decl_tensor_intrin as decl_tensor_intrin
 from . import hybrid as hybrid
 from .prim_func import create_prim_func as create_prim_func
 from .schedule import Schedule as Schedule
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from ...dialects.te.builder import placeholder as placeholder
     from ...dialects.te.builder import reduce_axis as reduce_axis
     from ...dialects.te.builder import scan as scan
-    from ...lowering.te.schedule.axes import thread_axis as thread_axis
+    from ...dialects.te.schedule.axes import thread_axis as thread_axis
 else:
     compute, extern, placeholder = map(_located, (_builder.compute, _builder.extern, _builder.placeholder))
     reduce_axis, scan, thread_axis = map(_located, (_builder.reduce_axis, _builder.scan, _thread_axis))
 
-__all__ = list(_builder.__all__)
+__all__ = list(_builder.__all__)  # pyright: ignore[reportUnsupportedDunderAll]
 __all__ += ["Schedule", "Stage", "TensorIntrin", "create_prim_func", "create_schedule", "decl_tensor_intrin", "hybrid"]
 __all__ += ["thread_axis"]

@@ -7,13 +7,13 @@ from ....dialects.te import extern as ext
 from ....dialects.te import tensor as te
 from ....dialects.te.expr import Const, Expr, IterVar, Var, fail, location_scope
 from ....dialects.te.functions import max_value, min_value
-from .arith import number, substitute
-from .axes import REDUCE, SPATIAL, Range
+from ....dialects.te.schedule.arith import both, number, substitute
+from ....dialects.te.schedule.axes import REDUCE, SPATIAL, Range
+from ....dialects.te.schedule.relations import Domains, Values, make_bound_check, spread
+from ....dialects.te.schedule.stage import INLINED, ROOT, SCAN_UPDATE, ScheduleData, StageData, is_placeholder
 from .infer_bound import attach_path, scope_of
-from .loops import Nest, both, conditions, loop_nest, merge
+from .loops import Nest, conditions, loop_nest, merge
 from .nodes import AllReduce, Attr, Body, Cond, Let, Mark, Provide, Realize, Statements, Stmt, Temporary
-from .relations import Domains, Values, make_bound_check, spread
-from .stage import INLINED, ROOT, SCAN_UPDATE, ScheduleData, StageData, is_placeholder
 
 
 class Builder:
@@ -258,7 +258,7 @@ class Builder:
 
     def _scan(self, stage: StageData, op: te.ScanOp) -> Body:
         """The loop over a scan's steps; its first steps go before it, inside of the threads around it."""
-        from .axes import THREAD
+        from ....dialects.te.schedule.axes import THREAD
 
         values: Values = {}
         begin = 0

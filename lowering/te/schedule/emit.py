@@ -15,10 +15,10 @@ from ....dialects.te import extern as ext
 from ....dialects.te import tensor as te
 from ....dialects.te.emit import type_of
 from ....dialects.te.expr import Const, Expr, IterVar, Var, fail, location_scope
+from ....dialects.te.schedule.arith import Arith, constant, map_children, number
+from ....dialects.te.schedule.axes import tag_of
 from ....dialects.tir.types import DYNAMIC, I1, BufferType
 from . import nodes as st
-from .arith import Arith, constant, map_children, number
-from .axes import tag_of
 from .build_stmt import combine, start_values
 from .emit_expr import ExprEmitter
 from .memory import DEFAULT_ALIGNMENT, Memory, parameter_memory, realized_memory

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ....dialects.te import arithmetic as ar
 from ....dialects.te.expr import Expr, IterVar, Var, fail
 from ....dialects.te.functions import likely
-from .arith import is_one, is_zero, number
-from .axes import OPAQUE, AxisAttrs, tag_of
+from ....dialects.te.schedule.arith import is_one, is_zero, number
+from ....dialects.te.schedule.axes import OPAQUE, AxisAttrs, tag_of
+from ....dialects.te.schedule.relations import Domains, Values, pass_up_index
+from ....dialects.te.schedule.show import text_of
+from ....dialects.te.schedule.stage import StageData
 from .infer_bound import storage_rank, thread_rank
 from .nodes import Attr, Body, Cond, Holder, Launch, Loop, Mark
-from .relations import Domains, Values, pass_up_index
-from .show import text_of
-from .stage import StageData
 
 LOOP_KINDS = {"": "serial", "tensorized": "serial"}
 """The kind of a loop by an axis's annotation, where that has another name."""
@@ -108,11 +107,3 @@ def merge(nest: Sequence[Sequence[Holder | Cond]], body: Body) -> Body:
             holder.body += body
         body = [holder]
     return body
-
-
-def both(conditions: Iterable[Expr]) -> Expr:
-    """All conditions as one."""
-    result: Expr = ar.const(True)
-    for condition in conditions:
-        result = ar.logical_and(result, condition)
-    return result

@@ -3,38 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import copy
 
 from ....dialects import tir
 from ....dialects.te import tensor as te
 from ....dialects.te.expr import Var
+from ....dialects.te.schedule.normalize import copied, normalize
+from ....dialects.te.schedule.stage import ScheduleData
 from ....support.deep import in_deep_stack
 from .build_stmt import schedule_ops
 from .emit import FunctionEmitter
 from .infer_bound import infer_bound
-from .normalize import normalize
 from .place_declarations import place_declarations
-from .stage import ScheduleData, StageData
-
-
-def copied(schedule: ScheduleData) -> ScheduleData:
-    """A schedule that can be changed without changing this one. Operations, axes and relations stay the same objects."""
-    stages = {id(s): copy(s) for s in (*schedule.stages, *schedule.groups)}
-
-    def new(stage: StageData | None) -> StageData | None:
-        return None if stage is None else stages[id(stage)]
-
-    result = ScheduleData(list(schedule.outputs))
-    for stage in stages.values():
-        stage.schedule = result
-        stage.group, stage.attach_stage = new(stage.group), new(stage.attach_stage)
-        stage.all_axes, stage.leaves, stage.relations = list(stage.all_axes), list(stage.leaves), list(stage.relations)
-        stage.attrs = dict(stage.attrs)
-    result.stages = [stages[id(s)] for s in schedule.stages]
-    result.groups = [stages[id(s)] for s in schedule.groups]
-    result.by_op = {key: stages[id(s)] for key, s in schedule.by_op.items()}
-    result.kept = list(schedule.kept)
-    return result
 
 
 def lower_schedule(schedule: ScheduleData, args: Sequence[te.Tensor | Var], name: str = "main") -> tir.PrimFuncOp:

@@ -15,7 +15,7 @@ from ....dialects.te import expr as ex
 from ....dialects.te import extern as ext
 from ....dialects.te import tensor as te
 from ....dialects.te.expr import Expr, Var
-from .arith import Arith, constant, is_zero, number
+from ....dialects.te.schedule.arith import Arith, constant, is_zero, number
 from .nodes import Realize
 
 DEFAULT_ALIGNMENT = 64

@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import LocationAttr
 from ....dialects.te import extern as ext
 from ....dialects.te import tensor as te
 from ....dialects.te.expr import Expr, IterVar, Var, current_location
-from .axes import Range
+from ....dialects.te.schedule.axes import Range
 
 Body = list["Stmt"]
 

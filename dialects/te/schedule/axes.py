@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ....dialects.te.expr import Const, Expr, IterVar, fail
+from ..expr import Const, Expr, IterVar, fail
 
 SPATIAL, REDUCE, THREAD, ORDERED, OPAQUE = "S", "R", "thread", "ordered", "opaque"
 """Kinds of an axis: of an element, of a reduction, a thread, the steps of a scan, and one that is not scheduled."""
@@ -54,8 +54,8 @@ def thread_axis(dom: object = None, tag: object = "", name: object = "", span: o
 
     `span` is taken for TVM's signature and means nothing. Raises MirError for an unknown tag.
     """
-    from ....dialects.te import arithmetic as ar
-    from ....dialects.te.expr import convert, describe, items_of
+    from .. import arithmetic as ar
+    from ..expr import convert, describe, items_of
 
     if isinstance(dom, str):
         dom, tag = None, dom

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from ....dialects.te import extern as ext
-from ....dialects.te import tensor as te
-from ....dialects.te.expr import Expr, location_scope
+from .. import extern as ext
+from .. import tensor as te
+from ..expr import Expr, location_scope
 from .arith import map_children
 
 if TYPE_CHECKING:

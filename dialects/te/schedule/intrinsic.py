@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from ....dialects.te import extern as ext
-from ....dialects.te import tensor as te
-from ....dialects.te.expr import Const, describe, fail
+from .. import extern as ext
+from .. import tensor as te
+from ..expr import Const, describe, fail
 
 
 @dataclass(eq=False)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ....dialects import tir
-from ....dialects.te import extern as ext
-from ....dialects.te import tensor as te
-from ....dialects.te.expr import Apply, Call, Const, Expr, IfThenElse, IterVar, Var
+from ... import tir
+from .. import extern as ext
+from .. import tensor as te
+from ..expr import Apply, Call, Const, Expr, IfThenElse, IterVar, Var
 
 MOST_TEXT = 200
 """How long a text may be; the rest is left out."""

@@ -2,12 +2,34 @@
 
 from __future__ import annotations
 
-from ....dialects.te import tensor as te
-from ....dialects.te.expr import Expr, IterVar
+from copy import copy
+
+from .. import tensor as te
+from ..expr import Expr, IterVar
 from .arith import substitute
 from .axes import Axis, Fuse, Rebase, Split
 from .graph import Replacement, change_body, rebuilt, replace_data_flow
-from .stage import INLINE, INLINED, SCAN_UPDATE, SCOPE, ScheduleData, root_axes
+from .stage import INLINE, INLINED, SCAN_UPDATE, SCOPE, ScheduleData, StageData, root_axes
+
+
+def copied(schedule: ScheduleData) -> ScheduleData:
+    """A schedule that can be changed without changing this one. Operations, axes and relations stay the same objects."""
+    stages = {id(s): copy(s) for s in (*schedule.stages, *schedule.groups)}
+
+    def new(stage: StageData | None) -> StageData | None:
+        return None if stage is None else stages[id(stage)]
+
+    result = ScheduleData(list(schedule.outputs))
+    for stage in stages.values():
+        stage.schedule = result
+        stage.group, stage.attach_stage = new(stage.group), new(stage.attach_stage)
+        stage.all_axes, stage.leaves, stage.relations = list(stage.all_axes), list(stage.leaves), list(stage.relations)
+        stage.attrs = dict(stage.attrs)
+    result.stages = [stages[id(s)] for s in schedule.stages]
+    result.groups = [stages[id(s)] for s in schedule.groups]
+    result.by_op = {key: stages[id(s)] for key, s in schedule.by_op.items()}
+    result.kept = list(schedule.kept)
+    return result
 
 
 def normalize(schedule: ScheduleData) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from ....dialects import tir
-from ....dialects.te import arithmetic as ar
-from ....dialects.te import tensor as te
-from ....dialects.te.expr import Apply, Call, Const, Expr, IfThenElse, IterVar, Var
+from ... import tir
+from .. import arithmetic as ar
+from .. import tensor as te
+from ..expr import Apply, Call, Const, Expr, IfThenElse, IterVar, Var
 from .arith import Arith, is_zero, number
 from .axes import Range
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from ....dialects.te import extern as ext
-from ....dialects.te import tensor as te
-from ....dialects.te.expr import Expr, IterVar
+from .. import extern as ext
+from .. import tensor as te
+from ..expr import Expr, IterVar
 from .axes import OPAQUE, ORDERED, Axis, AxisAttrs, Range, Relation
 from .graph import inputs_of, post_order, sub_graph
 
@@ -119,7 +119,7 @@ def scan_axes(op: te.ScanOp) -> list[IterVar]:
     """A scan's steps, and for each further dimension of its states an axis that stands for it; made once."""
     found: list[IterVar] | None = op.__dict__.get("schedule_axes")
     if found is None:
-        from ....dialects.te import arithmetic as ar
+        from .. import arithmetic as ar
 
         steps = op.init[0].dims[0]
         domain = Range(steps, ar.subtract(op.state[0].dims[0], steps))
@@ -169,7 +169,7 @@ def create_group(
 
     It becomes a part of the innermost group that holds all of them. Raises MirError where there is none or a group would be cut.
     """
-    from ....dialects.te.expr import fail
+    from ..expr import fail
 
     ops = sub_graph(list(outputs), list(inputs), include_inputs)
     stages = [s for op in ops if (s := schedule.stage_of(op)) is not None]

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ....dialects.te import tensor as te
-from ....dialects.te.expr import Const, Expr, ExprLike, IterVar, convert, describe
-from ....passes.schedule.errors import ScheduleError, refuse
+from xdsl.dialects.builtin import UNKNOWN_LOC
+
+from .. import tensor as te
+from ..expr import Const, Expr, ExprLike, IterVar, convert, current_location, describe
 from .arith import number
 from .axes import OPAQUE, ORDERED, REDUCE, SPATIAL, THREAD, Axis, Fuse, Singleton, Split, tag_of
+from .errors import ScheduleError, refuse
 from .stage import INLINE, ROOT, SCAN_UPDATE, SCOPE, StageData, is_placeholder
 
 _KINDS = {
@@ -23,21 +25,11 @@ _RANK = {SPATIAL: 0, THREAD: 1, REDUCE: 2, ORDERED: 3, OPAQUE: 4}
 
 
 def refused(stage: StageData, message: str, *notes: str) -> ScheduleError:
-    """The refusal of a primitive, at the place that the program is read at, else at the stage's operation."""
-    from xdsl.dialects.builtin import UNKNOWN_LOC
-
-    from ....dialects.te.expr import current_location
-    from ....support.diagnostics import Diagnostic
-
+    """The refusal of a primitive, at the place that is at work, else at the stage's operation."""
     location = current_location()
     if location == UNKNOWN_LOC and stage.op is not None:
         location = stage.op.location
-    if location == UNKNOWN_LOC:
-        return refuse(None, message, *notes)
-    diagnostic = Diagnostic(message, location)
-    for note in notes:
-        diagnostic = diagnostic.with_note(note)
-    return ScheduleError(diagnostic)
+    return refuse(location, message, *notes)
 
 
 def _loops(stage: StageData) -> str:
@@ -268,7 +260,7 @@ def pragma(stage: StageData, var: IterVar, pragma_type: str, pragma_value: objec
 
 def _pragma_value(stage: StageData, value: object) -> Expr:
     if isinstance(value, str):
-        from ....dialects.te.expr import Call
+        from ..expr import Call
 
         return Call("tvm_stack_string", (value,), "handle")
     if not isinstance(value, (Expr, int, float)):

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ....dialects.te import arithmetic as ar
-from ....dialects.te import tensor as te
-from ....dialects.te.expr import Const, Expr, IterVar, location_scope
-from ....dialects.te.functions import likely
-from ....dialects.te.tensor import compute_named
-from .arith import Arith, is_one, is_zero, substitute
+from .. import arithmetic as ar
+from .. import tensor as te
+from ..expr import Const, Expr, IterVar, location_scope
+from ..functions import likely
+from ..tensor import compute_named
+from .arith import Arith, both, is_one, is_zero, substitute
 from .axes import REDUCE, SPATIAL, Axis, Range, domain_of
 from .graph import Replacement, change_body, rebuilt, replace_data_flow, replace_inputs
-from .loops import both
 from .primitives import leaf, refused
 from .relations import Domains, Values, make_bound_check, pass_down_domain, pass_down_index, pass_up_index, spread
 from .stage import ScheduleData, StageData, new_stage, reset_axes
@@ -21,7 +20,7 @@ from .stage import ScheduleData, StageData, new_stage, reset_axes
 def _stage(schedule: ScheduleData, tensor: te.Tensor) -> StageData:
     stage = schedule.stage_of(tensor.op)
     if stage is None:
-        from ....dialects.te.expr import fail
+        from ..expr import fail
 
         raise fail(
             f"tensor '{tensor.name}' is not part of this schedule",

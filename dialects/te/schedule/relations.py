@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ....dialects.te import arithmetic as ar
-from ....dialects.te import expr as ex
-from ....dialects.te.expr import Expr, IterVar
+from .. import arithmetic as ar
+from .. import expr as ex
+from ..expr import Expr, IterVar
 from .arith import Arith, is_one, is_zero, number
 from .axes import OPAQUE, Axis, Fuse, Range, Rebase, Relation, Singleton, Split, domain_of
 from .int_set import Interval, IntSet

@@ -7,20 +7,20 @@ written, then the constant, then what is subtracted; products of two unknowns ar
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from math import gcd
 from typing import TypeAlias
 
-from ....dialects import tir
-from ....dialects.te import arithmetic as ar
-from ....dialects.te import expr as ex
-from ....dialects.te import extern as ext
-from ....dialects.te import tensor as te
-from ....dialects.te.emit import Numbering
-from ....dialects.te.expr import Apply, Call, Const, Expr, IfThenElse, IterVar, Var
-from ....dialects.tir.analysis import Analyzer
-from ....dialects.tir.analysis import expr as x
+from ... import tir
+from ...tir.analysis import Analyzer
+from ...tir.analysis import expr as x
+from .. import arithmetic as ar
+from .. import expr as ex
+from .. import extern as ext
+from .. import tensor as te
+from ..emit import Numbering
+from ..expr import Apply, Call, Const, Expr, IfThenElse, IterVar, Var
 
 Op: TypeAlias = type[tir.BinaryOp | tir.NotOp | tir.SelectOp | tir.CastOp]
 
@@ -114,6 +114,14 @@ def substitute(e: Expr, values: Mapping[int, Expr], memo: dict[int, Expr] | None
         return found
 
     return change(e)
+
+
+def both(conditions: Iterable[Expr]) -> Expr:
+    """All conditions as one."""
+    result: Expr = ar.const(True)
+    for condition in conditions:
+        result = ar.logical_and(result, condition)
+    return result
 
 
 class Sum:

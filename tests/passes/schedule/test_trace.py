@@ -17,9 +17,6 @@ from mirstack.support.verify import verify
 from xdsl.dialects.builtin import ModuleOp
 
 sys.path.insert(0, str(Path(__file__).parent))
-sys.path.insert(0, str(Path(__file__).parents[2] / "corpus"))
-from reference import corpus_dir  # pyright: ignore[reportMissingImports]
-from replay import available, replayed
 from test_primitives import MATMUL
 from test_random import PROGRAMS, Player
 
@@ -51,15 +48,6 @@ def run(module: ModuleOp, before: str) -> str:
     schedule = Schedule(parse_mir(before))
     run_script(script, schedule)
     return print_mir(schedule.module)
-
-
-CASES = available(corpus_dir())
-
-
-@pytest.mark.parametrize("path", CASES, ids=[p.stem[:50] for p in CASES])
-def test_recorded_schedules(path: Path) -> None:
-    before, schedule = replayed(path)
-    check_replays(before, schedule)
 
 
 @pytest.mark.parametrize("program", PROGRAMS)

@@ -1,4 +1,4 @@
-"""TIR in Python: immediates."""
+"""Immediates: numbers and strings with their dtype."""
 
 from __future__ import annotations
 
@@ -60,10 +60,3 @@ class StringImm:
 
     def __repr__(self) -> str:
         return f'StringImm("{self.value}")'
-
-
-def __getattr__(name: str) -> object:
-    # The functions on scalar expressions are those of `te`, imported when one is asked for.
-    from .te.tir_names import lookup
-
-    return lookup(name)

@@ -1,0 +1,115 @@
+"""`tir.Schedule`: a module's prim_funcs rewritten by primitives, step by step; shaped as TVM's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from xdsl.dialects.builtin import ModuleOp
+
+from ...dialects.tir.stmt import PrimFuncOp
+from ...passes.schedule import BlockRV, ExprRV, Instruction, LoopRV, ScheduleError, Trace
+from ...passes.schedule.primitives.transform_layout import AXIS_SEPARATOR
+from ...passes.schedule.schedule import Schedule as InPlaceSchedule
+from ...passes.schedule.script import program_notes
+from ...support.deep import in_deep_stack
+from ...support.diagnostics import Diagnostic, MirError
+from ...support.garbage import no_collection
+from ...support.verify import verify
+from ..ir.module import IRModule
+from ..ir.prim_func import PrimFunc
+
+_LEVELS = ("detail", "fast", "none")
+
+
+class IndexMap:
+    """What index maps hold besides indices."""
+
+    AXIS_SEPARATOR = AXIS_SEPARATOR
+    """Stands between indices where a group of dimensions ends."""
+
+
+class Schedule(InPlaceSchedule):
+    """A schedule of a copy of `mod`: an IRModule, a PrimFunc (called `main` then), or an xDSL module.
+
+    Primitives are methods: `i, j = sch.get_loops(sch.get_block("C"))`, `sch.split(j, factors=[None, 4])`; `dir(sch)` lists
+    them, `help(sch.split)` shows one. Each gives handles that outlast what follows. `mod` is the scheduled module, `trace`
+    what led to it. A primitive that would change a result raises ScheduleError and leaves all as it was.
+
+    `seed` is that of what is drawn; `error_render_level` is `detail` (the program with a caret), `fast` or `none` (the rule
+    alone); `debug_mask` `all` (or a number but 0) verifies the module after each primitive.
+    """
+
+    def __init__(
+        self,
+        mod: IRModule | PrimFunc | ModuleOp | PrimFuncOp,
+        *,
+        seed: int | None = None,
+        debug_mask: str | int = "none",
+        error_render_level: str = "detail",
+        enable_check: bool = True,
+    ):
+        if error_render_level not in _LEVELS:
+            raise ValueError(f"error_render_level is one of {', '.join(_LEVELS)}, not {error_render_level!r}")
+        if debug_mask not in ("none", "all") and not isinstance(debug_mask, int):
+            raise ValueError(f"debug_mask is 'none', 'all' or a number, not {debug_mask!r}")
+        if not enable_check:
+            raise ValueError("enable_check=False is not to be had: what primitives refuse would be wrong")
+        super().__init__(_copy(mod), seed=seed)
+        self.error_render_level = error_render_level
+        self.checks_each = debug_mask not in ("none", 0)
+        self._snapshot: IRModule | None = None
+
+    @property
+    def mod(self) -> IRModule:
+        """The module as it is now; what is done later does not change it."""
+        if self._snapshot is None:
+            with no_collection():
+                self._snapshot = IRModule.of_op(in_deep_stack(self.module.clone))
+        return self._snapshot
+
+    def apply(self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Applies a primitive, and keeps it in the trace. Raises ScheduleError where it is refused."""
+        try:
+            result = super().apply(name, args, kwargs)
+        except MirError as error:
+            raise self._told(error) from None
+        self._snapshot = None
+        if self.checks_each:
+            verify(self.module)
+        return result
+
+    def _told(self, error: MirError) -> MirError:
+        """A refusal with the program as it is now, unless that is not wanted."""
+        where = error.where if isinstance(error, ScheduleError) else None
+        if self.error_render_level != "detail" or where is None:
+            return error
+        first, *more = error.diagnostics
+        notes = (*first.notes, *program_notes(where))
+        return ScheduleError((Diagnostic(first.message, first.location, notes), *more), where)
+
+
+def _copy(mod: IRModule | PrimFunc | ModuleOp | PrimFuncOp) -> ModuleOp:
+    """A module that is free to change."""
+    if isinstance(mod, PrimFuncOp):
+        mod = PrimFunc(mod)
+    if isinstance(mod, PrimFunc):
+        return ModuleOp([mod.in_module("main")])
+    if isinstance(mod, IRModule):
+        return mod.copy_op()
+    if not isinstance(mod, ModuleOp):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError(f"tir.Schedule takes an IRModule or a PrimFunc, not {type(mod).__name__}")
+    with no_collection():
+        return in_deep_stack(mod.clone)
+
+
+__all__ = [
+    "BlockRV",
+    "ExprRV",
+    "IndexMap",
+    "Instruction",
+    "LoopRV",
+    "Schedule",
+    "ScheduleError",
+    "Trace",
+]

@@ -73,6 +73,8 @@ _FILES: dict[str, str] = {
     "transform_layout": "transform_layout",
     "blockize": "blockize",
     "rfactor": "rfactor",
+    "cache_index": "cache_index",
+    "cache_inplace": "cache_inplace",
     "tensorize": "tensorize",
     "reindex": "reindex",
     "reindex_cache_read": "reindex",

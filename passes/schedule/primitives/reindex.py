@@ -11,8 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from xdsl.builder import Builder
-from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, StringAttr
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
 from ....dialects import tir
 from ....dialects.tir.analysis import Analyzer, Expr
@@ -23,10 +22,11 @@ from ....dialects.tir.buffer import AccessOp
 from ....support.walk import walk_ops
 from ....support.words import counted
 from ...tir.regions import FROM_DTYPE, relax
-from ...tir.rewriting import builder_at_end, builder_before, move_before, set_indices, set_operands
+from ...tir.rewriting import builder_before, set_indices, set_operands
 from ..access import extents_of, index_type
 from ..axes import Axis, axes_of, bind_long_axes
 from ..blocks import analyzer_for, bind_axes, why_neither
+from ..buffers import new_buffer
 from ..build import elementwise_block
 from ..errors import refuse
 from ..primitive import primitive
@@ -381,7 +381,8 @@ def _apply(state: State, plan: _Plan, name: str, block_name: str, storage_scope:
     """Makes the buffer and the copies, next to the block's loops, and has the block use the buffer."""
     block, target = plan.block, plan.target
     scope = scope_of(block)
-    buffer = _new_buffer(state, scope, plan, name, storage_scope)
+    assert isinstance(target.type, tir.BufferType)
+    buffer = new_buffer(state, scope, name, plan.shape, target.type.dtype, storage_scope, index_type(target))
     nest = child_under(plan.holder, block)
     anchor: Operation | None = nest.next_op if plan.written else nest
     type_ = plan.axes[0].type if plan.axes else index_type(target)
@@ -421,27 +422,6 @@ def _apply(state: State, plan: _Plan, name: str, block_name: str, storage_scope:
     )
     _retarget(plan, buffer)
     return copies
-
-
-def _new_buffer(state: State, scope: Scope, plan: _Plan, name: str, storage_scope: str) -> SSAValue:
-    old = plan.target.type
-    assert isinstance(old, tir.BufferType)
-    type_ = index_type(plan.target)
-    shape: list[Attribute] = []
-    holder = Block()
-    builder = builder_at_end(holder, scope.location)
-    kept: list[SSAValue] = []
-    for size in plan.shape:
-        if size.value is not None:
-            shape.append(IntegerAttr(size.value, type_))
-        else:
-            shape.append(tir.types.DYNAMIC)
-            kept.append(plan.analyzer.to_ssa(size, builder, type_))
-    new_type = tir.BufferType(ArrayAttr(shape), old.dtype, StringAttr(storage_scope))
-    buffer = state.allocate(scope, tir.AllocBufferOp(name, new_type, shape=kept))
-    assert isinstance(buffer.owner, Operation)
-    move_before(holder.ops, buffer.owner)
-    return buffer
 
 
 def _retarget(plan: _Plan, buffer: SSAValue) -> None:

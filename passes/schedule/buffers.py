@@ -1,0 +1,41 @@
+"""New buffers, of shapes that are expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, StringAttr
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from ...dialects import tir
+from ...dialects.tir.analysis import Analyzer, Expr
+from ..tir.rewriting import builder_at_end, move_before
+from .state import State
+from .structure import Scope
+
+
+def new_buffer(
+    state: State,
+    scope: Scope,
+    name: str,
+    shape: Sequence[Expr],
+    dtype: Attribute,
+    storage_scope: str,
+    index_type: tir.types.IntegerType,
+) -> SSAValue:
+    """A buffer allocated at the head of `scope`; extents that are no constants are computed there."""
+    dims: list[Attribute] = []
+    holder = Block()
+    builder = builder_at_end(holder, scope.location)
+    kept: list[SSAValue] = []
+    for size in shape:
+        if size.value is not None:
+            dims.append(IntegerAttr(size.value, index_type))
+        else:
+            dims.append(tir.types.DYNAMIC)
+            kept.append(Analyzer().to_ssa(size, builder, index_type))
+    type_ = tir.BufferType(ArrayAttr(dims), dtype, StringAttr(storage_scope))
+    buffer = state.allocate(scope, tir.AllocBufferOp(name, type_, shape=kept))
+    assert isinstance(buffer.owner, Operation)
+    move_before(holder.ops, buffer.owner)
+    return buffer

@@ -1,0 +1,147 @@
+"""cache_inplace: a block that updates a buffer in place works on a copy of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.builder import Builder
+from xdsl.ir import Operation, SSAValue
+
+from ....dialects import tir
+from ....dialects.tir.analysis import Analyzer, Expr
+from ....dialects.tir.analysis.expr import TRUE, free_vars
+from ....dialects.tir.types import I1
+from ...tir.rewriting import builder_before
+from ..access import Box, extents_of, index_type, reads_of, relaxed, united, whole, writes_of
+from ..blocks import analyzer_for, bind_axes, set_block
+from ..buffers import new_buffer
+from ..build import elementwise_block
+from ..errors import refuse
+from ..primitive import primitive
+from ..state import State
+from ..structure import all_loops_above, buffers_written, loops_above, scope_of
+from .cache_read_write import retarget
+from .loops import require_block
+from .set_scope import read_buffer, require_scope
+
+
+@primitive
+def cache_inplace(
+    state: State, block: tir.BlockOp, read_buffer_index: int | str, storage_scope: str
+) -> list[Operation]:
+    """Right before a block, copies what it reads and writes of a buffer to one in `storage_scope`; right after, back.
+
+                                                    for ax0 in range(64):
+                                                        with T.block("A_local"): A_local[v0] = A[v0]
+    with T.block("B"):                       →      with T.block("B"):
+        T.call_extern("int32", "f", A.data)             T.call_extern("int32", "f", A_local.data)
+                                                    for ax0 in range(64):
+                                                        with T.block("A_local_1"): A[v0] = A_local[v0]
+
+    Returns the two blocks that copy.
+    """
+    block = require_block(block, "cache_inplace")
+    buffer = read_buffer(block, read_buffer_index, "cache_inplace")
+    require_scope(block, storage_scope, "cache_inplace")
+    name, called = tir.buffer_name(buffer), block.block_name.data
+    if buffer not in buffers_written(block):
+        raise refuse(block, f"cache_inplace: block '{called}' does not write '{name}'", "cache_read it")
+    for loop in loops_above(block):
+        if loop.kind.data not in ("serial", "unrolled"):
+            raise refuse(
+                loop,
+                f"cache_inplace: the copies of '{name}' would stand in loop '{loop.var_name.data}', which is {loop.kind.data}: its turns would share the copy",
+                "cache_inplace first",
+            )
+    holder = block.parent_op()
+    if not isinstance(holder, tir.ForOp | tir.BlockOp | tir.PrimFuncOp):
+        raise refuse(
+            block,
+            f"cache_inplace: block '{called}' stands in '{'' if holder is None else holder.name}', not in a loop or block",
+        )
+    analyzer = analyzer_for(all_loops_above(block))
+    bind_axes(analyzer, block)
+    condition = TRUE if block.predicate is None else analyzer.expr(block.predicate)
+    analyzer.constraint(condition)
+    written = _touched(block, writes_of(block, analyzer), buffer, analyzer)
+    taken = None if written is None else _touched(block, reads_of(block, analyzer), buffer, analyzer)
+    if written is None or taken is None or not _known(taken := united(taken, written, analyzer), analyzer):
+        written = taken = whole(buffer, analyzer)
+    scope = scope_of(block)
+    wanted = f"{name}_{storage_scope.replace('.', '_')}"
+    assert isinstance(buffer.type, tir.BufferType)
+    copy = new_buffer(
+        state,
+        scope,
+        state.fresh_buffer_name(scope, wanted),
+        extents_of(buffer, analyzer),
+        buffer.type.dtype,
+        storage_scope,
+        index_type(buffer),
+    )
+    retarget(block, buffer, copy)
+    made: list[Operation] = []
+    for source, target, box, anchor in (
+        (buffer, copy, taken, block),
+        (copy, buffer, written, block.next_op),
+    ):
+        copies = _copy(state, holder, anchor, tir.buffer_name(copy), source, target, box, analyzer)
+        if condition != TRUE:
+            set_block(copies, predicate=analyzer.to_ssa(condition, builder_before(copies), I1))
+        made.append(copies)
+    return made
+
+
+def _touched(block: tir.BlockOp, boxes: Sequence[Box], buffer: SSAValue, analyzer: Analyzer) -> Box | None:
+    """What one instance of a block touches of a buffer, in terms of the loops around it; None where that is not known."""
+    total: Box | None = None
+    for box in boxes:
+        if box.buffer is not buffer:
+            continue
+        here = relaxed(box, block, [], analyzer)
+        if here is None:
+            return None
+        total = here if total is None else united(total, here, analyzer)
+    return total
+
+
+def _known(box: Box, analyzer: Analyzer) -> bool:
+    """Whether a box lies in its buffer for sure, and has an extent that does not change."""
+    loops = {atom for atom in free_vars(*(e for ends in box.dims for e in ends))}
+    return all(
+        analyzer.can_prove_ge0(low)
+        and analyzer.can_prove_ge0(extent - 1 - high)
+        and not loops & set(free_vars(analyzer.simplify(high - low)))
+        for (low, high), extent in zip(box.dims, extents_of(box.buffer, analyzer), strict=True)
+    )
+
+
+def _copy(
+    state: State,
+    holder: tir.ForOp | tir.BlockOp | tir.PrimFuncOp,
+    anchor: Operation | None,
+    name: str,
+    source: SSAValue,
+    target: SSAValue,
+    box: Box,
+    analyzer: Analyzer,
+) -> tir.BlockOp:
+    """Loops and a block that copy a box from one buffer to the same place in the other."""
+
+    def value(builder: Builder, axes: Sequence[SSAValue]) -> SSAValue:
+        return builder.insert(tir.LoadOp(source, list(axes))).result
+
+    lows: list[Expr] = [low for low, _ in box.dims]
+    return elementwise_block(
+        state,
+        holder,
+        anchor,
+        name,
+        target,
+        [analyzer.simplify(high - low + 1) for low, high in box.dims],
+        value,
+        analyzer=analyzer,
+        starts=lows,
+        domains=extents_of(source, analyzer),
+        type_=index_type(source),
+    )

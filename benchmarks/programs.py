@@ -36,9 +36,10 @@ def _repeated(part: str, inputs: str, ops: int, count: int, more: str = "") -> s
         return f"%{k * _LETTERS + ord(letter) - ord('A')}"
 
     for k in range(max(2, count // ops)):
-        names = {f"%{letter}": name(letter, k) for letter in "ABCDEFGHIJKLMNOQRSTUVWXYZ"} | {"%P": before}
-        text = re.sub(r"%[A-Z]\b", lambda match: names[match.group()], part)
-        lines.append(re.sub(r"%n([A-Z])\b", lambda match: f"%n{match.group(1)}{k}", text).replace("#", str(k)))
+        text = part.replace("%P", before)
+        for letter in sorted(set(re.findall(r"%n?([A-Z])\b", part)) - {"P"}):
+            text = re.sub(rf"%{letter}\b", name(letter, k), text).replace(f"%n{letter}", f"%n{letter}{k}")
+        lines.append(text.replace("#", str(k)))
         before = name("V", k)
     return f"{more}def @main({inputs}) {{\n{chr(10).join(lines)}\n{before}\n}}\n"
 
@@ -134,7 +135,8 @@ def layers(count: int) -> str:
         '%Y = cast(%U, dtype="float64");\n'
         '%Z = add(cast(exp(%Y), dtype="float32"), cast(tanh(%Y), dtype="float32"));\n'
         "%L = annotation.stop_fusion(nn.dropout(%Z).0);\n"
-        "%V = nn.max_pool2d(multiply(transpose(%L, axes=[0, 3, 1, 2]), %scale), pool_size=[1, 1]);"
+        "%M = nn.max_pool2d(multiply(transpose(%L, axes=[0, 3, 1, 2]), %scale), pool_size=[1, 1]);\n"
+        '%V = nn.conv2d_transpose(%M, %w, channels=4, kernel_size=[1, 1], kernel_layout="OIHW");'
     )
     inputs = (
         "%x: Tensor[(1, 4, 4, 4), float32], %w: Tensor[(4, 4, 1, 1), float32], %v: Tensor[(4, 4, 3, 3), float32], "
@@ -158,7 +160,7 @@ def quantized(count: int) -> str:
 def constants(count: int) -> str:
     """Constants computed from each other, shapes that are computed, and kernels made before."""
     part = (
-        "%A = multiply(add(#f, 2f), 3f);\n%S = shape_of(%P, dtype=\"int32\");\n"
+        '%A = multiply(add(#f, 2f), 3f);\n%S = shape_of(%P, dtype="int32");\n'
         "%D = dyn.reshape(%P, %S, newshape=[]);\n%E = add(%D, %A);\n"
         "%F = fn (%p0: Tensor[(4), float32], Primitive=1) -> Tensor[(4), float32] { exp(negative(%p0)) };\n"
         "%G = %F(%E);\n"

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from xdsl.dialects.builtin import ModuleOp
 
 from ..support.diagnostics import MirError
+from ..support.garbage import no_collection
 from ..support.verify import find_errors
 from ..support.walk import walk_ops
 from .pass_info import PassInfo
@@ -47,7 +48,8 @@ def run_watched(info: PassInfo, module: ModuleOp, instruments: Sequence[Instrume
         return False
     for instrument in instruments:
         instrument.run_before_pass(module, info)
-    apply()
+    with no_collection():
+        apply()
     for instrument in instruments:
         instrument.run_after_pass(module, info)
     return True

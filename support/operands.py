@@ -30,8 +30,8 @@ class ManyOperands(OpOperands):
     def __getitem__(self, idx: slice) -> Sequence[SSAValue]: ...
 
     def __getitem__(self, idx: int | slice) -> SSAValue | Sequence[SSAValue]:
-        found = _operands(self._op)[idx]
-        return SSAValues(found) if type(found) is list else found
+        operands = _operands(self._op)
+        return operands[idx] if isinstance(idx, int) else SSAValues(operands[idx])
 
     def __setitem__(self, idx: int, operand: SSAValue) -> None:
         op, operands = self._op, _operands(self._op)

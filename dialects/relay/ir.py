@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, StringAttr, SymbolRefAttr, TupleType, UnitAttr
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, OpOperands, Region, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
     irdl_op_definition,
@@ -34,6 +34,7 @@ from xdsl.traits import (
     SymbolOpInterface,
 )
 
+from ...support.operands import ManyOperands, set_operands
 from ..array import ArrayValueAttr
 from .types import UNKNOWN, AdtType, FuncType, RefType, TypeVarType, tuple_of
 
@@ -41,7 +42,15 @@ NO_ATTRS = DictionaryAttr({})
 
 
 class StructureOp(IRDLOperation):
-    """An op of this file; the rules that it must keep stand in `verify`."""
+    """An op of this file; the rules that it must keep stand in `verify`. Tuples and calls may have very many operands."""
+
+    @property
+    def operands(self) -> OpOperands:
+        return ManyOperands(self)
+
+    @operands.setter
+    def operands(self, new: Sequence[SSAValue]) -> None:
+        set_operands(self, new)
 
     def verify_(self) -> None:
         from .verify import verify_structure

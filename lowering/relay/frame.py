@@ -6,11 +6,13 @@ function's result is written there directly where possible; the others share the
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 from xdsl.dialects.builtin import TupleType
-from xdsl.ir import Block, Operation, OpResult, SSAValue
+from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 
 from ...dialects.relay import ir as relay
 from .leaves import Leaf, TensorLeaf, has_box, leaves_of
@@ -27,30 +29,43 @@ Place = tuple[Operation, int]
 """Leaf k of the result of an op."""
 
 
-def source_of(value: SSAValue, leaf: int) -> tuple[SSAValue, int]:
-    """The value, and its leaf, that names, tuples and projections hand on as leaf `leaf` of `value`."""
-    while isinstance(value, OpResult):
-        op = value.op
-        match op:
-            case relay.LetOp():
-                value = op.value
-            case relay.TupleOp():
-                for item in op.fields:
-                    count = len(leaves_of(item.type, item))
-                    if leaf < count:
-                        value = item
-                        break
-                    leaf -= count
-            case MatchCastOp() if _same_leaf(op, leaf):
-                value = op.value
-            case relay.TupleGetItemOp():
-                assert isinstance(op.tuple_value.type, TupleType)
-                before = op.tuple_value.type.types.data[: op.index.value.data]
-                leaf += sum(len(leaves_of(type, value)) for type in before)
-                value = op.tuple_value
-            case _:
-                break
-    return value, leaf
+class Sources:
+    """Where the leaves of values come from. Tuples are counted once each: a tuple of many fields is asked for each leaf."""
+
+    def __init__(self) -> None:
+        self._tuples: dict[relay.TupleOp, list[int]] = {}
+        self._types: dict[SSAValue, list[int]] = {}
+
+    def of(self, value: SSAValue, leaf: int) -> tuple[SSAValue, int]:
+        """The value, and its leaf, that names, tuples and projections hand on as leaf `leaf` of `value`."""
+        while isinstance(value, OpResult):
+            op = value.op
+            match op:
+                case relay.LetOp():
+                    value = op.value
+                case relay.TupleOp():
+                    starts = self._tuples.get(op)
+                    if starts is None:
+                        starts = self._tuples[op] = _starts([field.type for field in op.fields], value)
+                    field = bisect_right(starts, leaf) - 1
+                    value, leaf = op.operands[field], leaf - starts[field]
+                case MatchCastOp() if _same_leaf(op, leaf):
+                    value = op.value
+                case relay.TupleGetItemOp():
+                    assert isinstance(op.tuple_value.type, TupleType)
+                    starts = self._types.get(op.tuple_value)
+                    if starts is None:
+                        starts = self._types[op.tuple_value] = _starts(op.tuple_value.type.types.data, value)
+                    value, leaf = op.tuple_value, leaf + starts[op.index.value.data]
+                case _:
+                    break
+        return value, leaf
+
+
+def _starts(types: Sequence[Attribute], where: SSAValue) -> list[int]:
+    """Which leaf each field of a tuple begins with; of fields without leaves the next one's."""
+    counts = [len(leaves_of(type, where)) for type in types]
+    return list(accumulate(counts, initial=0))[:-1]
 
 
 def _same_leaf(op: MatchCastOp, leaf: int) -> bool:
@@ -100,8 +115,9 @@ def plan_frame(body: Block, *, refs: bool) -> Frame:
     """The frame of the function with this body. `refs`: the module has references, which may keep any value alive."""
     frame = Frame()
     result = returned(body)
-    _direct(frame, body, result, list(range(len(leaves_of(result.type, result)))))
-    _Lifetimes(frame, refs).run(body)
+    sources = Sources()
+    _direct(frame, body, result, list(range(len(leaves_of(result.type, result)))), sources)
+    _Lifetimes(frame, refs, sources).run(body)
     return frame
 
 
@@ -112,7 +128,7 @@ def returned(block: Block) -> SSAValue:
     return end.value
 
 
-def _direct(frame: Frame, body: Block, result: SSAValue, outputs: list[int]) -> None:
+def _direct(frame: Frame, body: Block, result: SSAValue, outputs: list[int], sources: Sources) -> None:
     """Directs leaf k of `result` to output `outputs[k]`, when an op of the body itself (or a branch at its end) gives it."""
     pending = [(body, result, outputs)]
     while pending:
@@ -121,7 +137,7 @@ def _direct(frame: Frame, body: Block, result: SSAValue, outputs: list[int]) -> 
         for leaf, output in enumerate(targets):
             if output < 0:
                 continue
-            source, source_leaf = source_of(value, leaf)
+            source, source_leaf = sources.of(value, leaf)
             if isinstance(source, OpResult) and source.op.parent_block() is block:
                 claims.setdefault(source, {}).setdefault(source_leaf, output)
         for source, wanted in claims.items():
@@ -137,9 +153,10 @@ def _direct(frame: Frame, body: Block, result: SSAValue, outputs: list[int]) -> 
 class _Lifetimes:
     """Numbers the ops of a function in order and finds from when to when each of its own tensors is needed."""
 
-    def __init__(self, frame: Frame, refs: bool):
+    def __init__(self, frame: Frame, refs: bool, sources: Sources):
         self.frame = frame
         self.refs = refs
+        self.sources = sources
         self.places: list[Place] = []
         self.sizes: list[int] = []
         self.start: list[int] = []
@@ -202,7 +219,7 @@ class _Lifetimes:
                 none if (op, k) in self.frame.outputs else self._joined(op, k, leaf) for k, leaf in enumerate(leaves)
             ]
         if isinstance(op, relay.LetOp | relay.TupleOp | relay.TupleGetItemOp | MatchCastOp):
-            sources = (source_of(op.results[0], k) for k in range(len(leaves)))
+            sources = [self.sources.of(op.results[0], k) for k in range(len(leaves))]
             return [self._of(value)[leaf] for value, leaf in sources]
         return [none] * len(leaves)
 
@@ -212,7 +229,7 @@ class _Lifetimes:
             return frozenset()
         places: frozenset[int] = frozenset()
         for block in branches(op):
-            value, source_leaf = source_of(returned(block), leaf)
+            value, source_leaf = self.sources.of(returned(block), leaf)
             places |= self._of(value)[source_leaf]
         if len(places) <= MOST_ALIASES:
             return places

@@ -7,7 +7,9 @@ not reach the lower bound, the order is bettered a few times (Joslin and Clement
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 ALIGNMENT = 64
@@ -15,6 +17,9 @@ ALIGNMENT = 64
 
 TRIES = 8
 """How many orders of placing are tried at most; residual connections need two or three."""
+
+MOST_PLACED = 64_000
+"""Of more buffers than a part of these fewer orders are tried: so many buffers are placed in all, or each once."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +51,7 @@ def plan_memory(buffers: Sequence[Lifetime]) -> MemoryPlan:
     order = sorted(range(len(buffers)), key=lambda k: (-buffers[k].size, buffers[k].start))
     offsets, size = _place(buffers, order)
     tried = offsets
-    for _ in range(TRIES - 1):
+    for _ in range(min(TRIES, MOST_PLACED // max(1, len(buffers))) - 1):
         # What came to lie above the bound is placed before all others the next time.
         above = {k for k in order if tried[k] + align(buffers[k].size) > lower_bound}
         if not above:
@@ -60,28 +65,101 @@ def plan_memory(buffers: Sequence[Lifetime]) -> MemoryPlan:
 
 def _place(buffers: Sequence[Lifetime], order: Sequence[int]) -> tuple[tuple[int, ...], int]:
     """Offsets, and the bytes that all need, where buffers are placed in an order."""
-    import numpy as np
-
-    count = len(buffers)
-    sizes = np.array([align(b.size) for b in buffers], dtype=np.int64)
-    starts = np.array([b.start for b in buffers], dtype=np.int64)
-    ends = np.array([b.end for b in buffers], dtype=np.int64)
-    offsets = np.zeros(count, dtype=np.int64)
-    placed = np.zeros(count, dtype=bool)
+    starts = sorted({buffer.start for buffer in buffers})
+    occupied = _Occupied(len(starts))
+    offsets = [0] * len(buffers)
+    total = 0
     for k in order:
-        alive = placed & (starts <= ends[k]) & (ends >= starts[k])
-        low = offsets[alive]
-        ranking = np.argsort(low, kind="stable")
-        low, high = low[ranking], (low + sizes[alive])[ranking]
-        # Before each placed buffer the space up to the highest end so far is taken; what is left is a gap.
-        taken = np.concatenate(([0], np.maximum.accumulate(high))) if len(low) else np.zeros(1, dtype=np.int64)
-        gaps = low - taken[:-1]
-        fitting = np.flatnonzero(gaps >= sizes[k])
-        best = fitting[np.argmin(gaps[fitting])] if len(fitting) else len(low)
-        offsets[k] = taken[best]
-        placed[k] = True
-    total = int((offsets + sizes).max()) if count else 0
-    return tuple(int(o) for o in offsets), total
+        buffer = buffers[k]
+        size = align(buffer.size)
+        if size:
+            # Two buffers live together when one starts while the other lives: the starts are all times that count.
+            first, last = bisect_left(starts, buffer.start), bisect_right(starts, buffer.end) - 1
+            offset = offsets[k] = _best_gap(occupied.spans(first, last), size)
+            occupied.add(first, last, offset, offset + size)
+            total = max(total, offset + size)
+    return tuple(offsets), total
+
+
+def _best_gap(spans: list[tuple[int, int]], size: int) -> int:
+    """The start of the smallest gap between spans that holds so many bytes, the first of equal ones; else where all end."""
+    spans.sort()
+    end = best = 0
+    least: int | None = None
+    for low, high in spans:
+        gap = low - end
+        if gap >= size and (least is None or gap < least):
+            best, least = end, gap
+        end = max(end, high)
+    return end if least is None else best
+
+
+class _Spans:
+    """Ranges of bytes that are taken, in order; ranges that touch are one."""
+
+    __slots__ = ("highs", "lows")
+
+    def __init__(self) -> None:
+        self.lows: list[int] = []
+        self.highs: list[int] = []
+
+    def add(self, low: int, high: int) -> None:
+        first, behind = bisect_left(self.highs, low), bisect_right(self.lows, high)
+        if first < behind:
+            low, high = min(low, self.lows[first]), max(high, self.highs[behind - 1])
+        self.lows[first:behind] = [low]
+        self.highs[first:behind] = [high]
+
+
+class _Occupied:
+    """What memory is taken at which of `count` times: a segment tree (Bentley, 1977) whose nodes keep ranges of bytes.
+
+    Buffers are packed, so that a node keeps few ranges however many buffers they hold, and adding a buffer and asking for a
+    stretch of time both take about the logarithm of `count`.
+    """
+
+    def __init__(self, count: int):
+        self._leaves = 1 << max(0, count - 1).bit_length()
+        self._throughout: defaultdict[int, _Spans] = defaultdict(_Spans)
+        """By node: what is taken in all of its time, as far as that is not told by a node around it."""
+        self._sometime: defaultdict[int, _Spans] = defaultdict(_Spans)
+        """By node: what is taken at any of its times, but for what nodes around it tell."""
+
+    def add(self, first: int, last: int, low: int, high: int) -> None:
+        """Takes bytes `low` up to `high` from time `first` to time `last`, both inclusive."""
+        parts = self._parts(first, last)
+        for node in parts:
+            self._throughout[node].add(low, high)
+        for node in {*parts, *self._around(first), *self._around(last)}:
+            self._sometime[node].add(low, high)
+
+    def spans(self, first: int, last: int) -> list[tuple[int, int]]:
+        """What is taken at any time from `first` to `last`, both inclusive, in no order; ranges may overlap."""
+        found = [self._throughout.get(node) for node in {*self._around(first), *self._around(last)}]
+        found += [self._sometime.get(node) for node in self._parts(first, last)]
+        return [span for spans in found if spans is not None for span in zip(spans.lows, spans.highs, strict=True)]
+
+    def _parts(self, first: int, last: int) -> list[int]:
+        """The largest nodes that together are a stretch of time."""
+        parts: list[int] = []
+        low, high = first + self._leaves, last + self._leaves + 1
+        while low < high:
+            if low & 1:
+                parts.append(low)
+                low += 1
+            if high & 1:
+                high -= 1
+                parts.append(high)
+            low >>= 1
+            high >>= 1
+        return parts
+
+    def _around(self, time: int) -> Iterator[int]:
+        """The nodes that a time is in."""
+        node = time + self._leaves
+        while node:
+            yield node
+            node >>= 1
 
 
 def _peak(buffers: Sequence[Lifetime]) -> int:

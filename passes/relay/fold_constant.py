@@ -105,8 +105,8 @@ class _Folder:
                     self.known[op.result] = tuple(cast("list[Value]", fields))
             case ir.TupleGetItemOp():
                 owner = op.tuple_value.owner
-                if isinstance(owner, ir.TupleOp) and op.index.value.data < len(owner.fields):
-                    self._replace(op, owner.fields[op.index.value.data])
+                if isinstance(owner, ir.TupleOp) and op.index.value.data < len(owner.operands):
+                    self._replace(op, owner.operands[op.index.value.data])
             case ir.LetOp():
                 if isinstance(op.value.owner, ir.ConstantOp) or (
                     _is_on_device(op.value.owner) and op.value in self.known
@@ -301,8 +301,8 @@ def _has_type(array: NDArray[Any]) -> bool:
 
 def _as_value(result: Any) -> Value:
     if isinstance(result, (tuple, list)):
-        return tuple(np.asarray(part) for part in cast("list[Any]", result))
-    return np.asarray(result)
+        return tuple(np.asarray(part, order="C") for part in cast("list[Any]", result))
+    return np.asarray(result, order="C")  # Row by row, as in the interpreter: sums follow the order in memory.
 
 
 def _arrays(value: Value) -> Iterator[NDArray[Any]]:

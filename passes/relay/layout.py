@@ -214,7 +214,7 @@ class LayoutRewriter(ABC):
     def _get_field(self, value: SSAValue, index: int, user: Operation) -> SSAValue:
         """A field of a tuple, in front of an op."""
         if isinstance(value.owner, ir.TupleOp):
-            return value.owner.fields[index]
+            return value.owner.operands[index]
         key = (value, index, user.parent)
         if key not in self.made:
             self.made[key] = Maker(user, _sources(value, user)).field(value, index)

@@ -29,6 +29,7 @@ from ...dialects.tir.types import dtype_to_type
 from ...support.deep import in_deep_stack
 from ...support.walk import walk_ops
 from .attributes import is_primitive
+from .call_graph import components
 from .dynamic_to_static import is_open
 from .generics import substitute_types, type_arguments
 from .infer_type import ensure_types
@@ -52,7 +53,7 @@ from .rewriting import free_values, functions_of, place_leaves, returned
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-GROWTH, LEAST_BUDGET = 20, 10_000
+GROWTH, LEAST_BUDGET = 4, 10_000
 """When a module's size times this, and this many ops more, have come out, calls stay calls."""
 
 MOST_ELEMENTS = 1 << 22
@@ -76,7 +77,9 @@ def _evaluate_module(module: ModuleOp) -> None:
     functions = functions_of(module)
     bodies: dict[str, Region] = {}
     budget = _Budget(LEAST_BUDGET + GROWTH * sum(1 for _ in walk_ops(module)))
-    for name, function in functions.items():
+    # Those that nothing calls come first, then their callees: what is run has the first claim on the budget.
+    for name in reversed([name for component in components(functions) for name in component.names]):
+        function = functions[name]
         if not is_primitive(function):
             bodies[name] = _Evaluator(functions, budget).function(function)
     # All are evaluated on what they call as it was.
@@ -443,9 +446,10 @@ def _evaluated(op: OperatorOp, arguments: Sequence[Any]) -> NDArray[Any] | tuple
         except Exception:  # Whatever numpy says of the data.
             return None
     if isinstance(value, (tuple, list)):
-        fields = tuple(np.asarray(field) for field in cast("Sequence[Any]", value))
+        fields = tuple(np.asarray(field, order="C") for field in cast("Sequence[Any]", value))
         return (
             fields if all(f.size <= MOST_ELEMENTS for f in fields) and isinstance(op.result.type, TupleType) else None
         )
-    array = np.asarray(value)
+    # Row by row, as in the interpreter: sums follow the order in memory.
+    array = np.asarray(value, order="C")
     return array if array.size <= MOST_ELEMENTS else None

@@ -115,8 +115,8 @@ class CallGraph:
                 self._values[op.results[0]] = self._joined(_returned_values(op))
             case ir.TupleGetItemOp():
                 made = op.tuple_value.owner
-                if isinstance(made, ir.TupleOp) and op.index.value.data < len(made.fields):
-                    self._values[op.result] = self._of(made.fields[op.index.value.data])
+                if isinstance(made, ir.TupleOp) and op.index.value.data < len(made.operands):
+                    self._values[op.result] = self._of(made.operands[op.index.value.data])
             case _:
                 pass
 

@@ -210,7 +210,7 @@ class _Rewriter:
         fields: list[SSAValue] = []
         for index, (goal, changed) in enumerate(zip(wanted, changes, strict=True)):
             made = value.owner if isinstance(value.owner, ir.TupleOp) else None
-            field = made.fields[index] if made else self.insert(ir.TupleGetItemOp(value, index), user)
+            field = made.operands[index] if made else self.insert(ir.TupleGetItemOp(value, index), user)
             if changed:
                 field = self.cast_all(field, goal, user) if isinstance(goal, str) else self.restore(field, goal, user)
             fields.append(field)

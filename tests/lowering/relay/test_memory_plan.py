@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from pathlib import Path
 
 import mirstack
@@ -73,6 +74,19 @@ def test_the_arena_stays_near_the_lower_bound(buffers: list[tuple[int, int]]):
     """One buffer a step, as the operators of a network make them."""
     plan = plan_memory([Lifetime(size, step, step + length) for step, (size, length) in enumerate(buffers)])
     assert plan.size <= 1.2 * plan.lower_bound
+
+
+@pytest.mark.parametrize("length", [2, 10_000])
+def test_linear(length: int):
+    """Eight times the buffers, each read soon or all at the end, take about eight times as long."""
+
+    def seconds(count: int) -> float:
+        buffers = [Lifetime(64 << k % 7, k, min(k + length, count)) for k in range(count)]
+        start = time.process_time()
+        plan_memory(buffers)
+        return time.process_time() - start
+
+    assert min(seconds(4000), seconds(4000)) < 24 * max(min(seconds(500) for _ in range(3)), 0.003)
 
 
 REDUCED = {"image": 64, "width": 1 / 4}

@@ -7,7 +7,7 @@ Types follow from the ops' definitions: operands and results of one type variabl
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from io import StringIO
 from itertools import product
@@ -22,7 +22,7 @@ from xdsl.traits import SymbolOpInterface
 
 from ...dialects import rule as ir
 from ...dialects.rule.levels import level_of
-from ...support.diagnostics import MirError
+from ...support.diagnostics import MirError, warn_at
 from .library import load_rules, select_rules
 from .pdl_pattern import Choice, PatternWriter, refuse
 
@@ -53,7 +53,9 @@ class ConvertRulesToPDL(ModulePass):
         made: list[pdl.PatternOp] = []
         for rule in rules:
             try:
-                made += patterns_of(rule, taken)
+                patterns = patterns_of(rule, taken)
+                _tell_needs(rule, patterns)
+                made += patterns
             except MirError as error:
                 errors.append(error)
         if errors:
@@ -63,6 +65,20 @@ class ConvertRulesToPDL(ModulePass):
                 item.detach()
                 item.erase()
         op.body.block.add_ops(made)
+
+
+def _tell_needs(rule: ir.RewriteOp, patterns: Sequence[pdl.PatternOp]) -> None:
+    """Warns of what patterns need of those who apply them."""
+    found = (
+        op.constraint_name.data for p in patterns for op in p.walk() if isinstance(op, pdl.ApplyNativeConstraintOp)
+    )
+    names = ", ".join(f"'{name}'" for name in dict.fromkeys(found))
+    if names:
+        warn_at(
+            rule,
+            f"the pattern of rule @{rule.sym_name.data} asks for native constraints: {names}",
+            "whoever applies it has to provide them; xDSL's apply-pdl has none",
+        )
 
 
 def patterns_of(rule: ir.RewriteOp, taken: set[str]) -> list[pdl.PatternOp]:

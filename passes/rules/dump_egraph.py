@@ -31,7 +31,11 @@ class EGraphDump:
         """Adds the e-graph of a block, under the name of the function around it."""
         costs = Costs(graph, set())
         costs.give(value for values in graph.leaves.values() for value in values)
-        leaves = {root: values[0] for root, values in graph.leaves.items()}
+        given = {value for values in graph.leaves.values() for value in values}
+        leaves: dict[SSAValue, SSAValue] = {}
+        for value in graph.parent:
+            if value in given:
+                leaves.setdefault(graph.find(value), value)
         body = Block(arg_types=[value.type for value in leaves.values()])
         params: dict[SSAValue, SSAValue] = dict(zip(leaves, body.args, strict=True))
         for leaf, param in zip(leaves.values(), body.args, strict=True):
@@ -48,7 +52,7 @@ class EGraphDump:
             index = 0 if cheapest is None else members.index(copies[cheapest].results[0])
             made = ClassOp(*members, min_cost_index=IntAttr(index))
             made.attributes[EQSAT_COST_LABEL] = IntAttr(costs.best[root][0])
-            made.result.name_hint = root.name_hint
+            made.result.name_hint = leaves.get(root, root).name_hint
             body.add_ops([*(copies[op] for op in ops), made])
             classes[root] = made.result
         for op, copy in copies.items():

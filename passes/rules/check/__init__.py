@@ -17,6 +17,7 @@ from ..library import select_rules
 from .equal import check_meaning, examples_of
 from .swallowed import check_swallowed
 from .terminate import check_termination
+from .terms import results, roots
 
 __all__ = ["check_module", "check_rules"]
 
@@ -54,6 +55,11 @@ def _check_rules(
     rules: Sequence[RewriteOp], examples: Sequence[ModuleOp], known: dict[str, list[RewriteOp]]
 ) -> list[Diagnostic]:
     found: list[Diagnostic] = []
+    patterns = [rule for rule in rules if roots(rule) == results(rule)]
+    if patterns:
+        # Those of merge-composite: they change nothing.
+        known["only a pattern"] = patterns
+        rules = [rule for rule in rules if rule not in patterns]
     reasons: dict[str, list[RewriteOp]] = {}
     for rule in rules:
         if rule.level.data == "relay":

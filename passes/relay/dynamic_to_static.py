@@ -259,8 +259,8 @@ def _evaluated(operator: Operator, attrs: Attrs, values: Sequence[Known]) -> Kno
         try:
             value = cast("Callable[..., Any]", operator.numpy)(attrs, *values)
             if isinstance(value, tuple):
-                return tuple(np.asarray(part) for part in cast("tuple[Array, ...]", value))
-            return np.asarray(value)
+                return tuple(np.asarray(part, order="C") for part in cast("tuple[Array, ...]", value))
+            return np.asarray(value, order="C")  # Row by row, as in the interpreter: sums follow the order in memory.
         except (ValueError, IndexError, ArithmeticError, TypeError):
             return None
 

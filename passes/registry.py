@@ -239,6 +239,9 @@ PASSES: tuple[Entry, ...] = (
     ),
     Entry("remove-no-op", "passes.tir.remove_no_op:RemoveNoOp", "take statements away that do nothing"),
     Entry("unroll-loop", "passes.tir.unroll_loop:UnrollLoop", "the turns of a loop one after the other"),
+    Entry(
+        "loop-partition", "passes.tir.loop_partition:LoopPartition", "split loops where a likely condition changes"
+    ),
     Entry("vectorize-loop", "passes.tir.vectorize_loop:VectorizeLoop", "vectorized loops to ramps and vectors"),
     # From level to level.
     Entry(

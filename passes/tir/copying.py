@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
+from xdsl.builder import Builder
 from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects import tir
@@ -85,6 +86,19 @@ def _unshare(value: SSAValue, made: Operation | None) -> None:
                 if operand is value:
                     op.operands[index] = copies[1].results[0]
         seen.add(op)
+
+
+def add_to_variable(loop: tir.ForOp, amount: Callable[[Builder], SSAValue]) -> None:
+    """Has everything that uses the loop's variable use it plus an amount, which is computed for each."""
+    seen: set[Operation] = set()
+    for use in list(loop.loop_var.uses):
+        op = use.operation
+        if op in seen:
+            continue
+        seen.add(op)
+        builder = builder_before(op)
+        value = builder.insert(tir.AddOp(loop.loop_var, amount(builder))).result
+        op.operands = [value if operand is loop.loop_var else operand for operand in op.operands]
 
 
 def variables_of(loop: tir.ForOp) -> list[SSAValue]:

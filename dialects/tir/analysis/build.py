@@ -155,6 +155,10 @@ class _Emitter:
             return self.add(NotOp(self.emit_atom(atom, I1)))
         return self.add(NeOp(self.emit_sum(expr, I32), self.const(0, I32)))
 
+    def ordered(self, operands: tuple[Expr, ...]) -> list[Expr]:
+        """Operands that may be in any order, as `order` has their terms; numbers come last."""
+        return sorted(operands, key=lambda e: min((self.order(a) for a, _ in e.terms), default=_NO_LIMIT))
+
     def chain(self, op: type[AndOp] | type[OrOp] | type[MinOp] | type[MaxOp], parts: list[SSAValue]) -> SSAValue:
         total = parts[0]
         for part in parts[1:]:
@@ -220,9 +224,9 @@ class _Emitter:
             case Kind.AND:
                 return self.chain(AndOp, [self.emit(e, I1) for e in operands])
             case Kind.MIN:
-                return self.chain(MinOp, [self.emit(e, type) for e in operands])
+                return self.chain(MinOp, [self.emit(e, type) for e in self.ordered(operands)])
             case Kind.MAX:
-                return self.chain(MaxOp, [self.emit(e, type) for e in operands])
+                return self.chain(MaxOp, [self.emit(e, type) for e in self.ordered(operands)])
             case Kind.PRODUCT:
                 factors = sorted(operands, key=lambda e: self.order(e.terms[0][0]))
                 values = [self.emit(e, type) for e in factors]

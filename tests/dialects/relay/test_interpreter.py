@@ -140,10 +140,12 @@ def inc():
 
 
 def test_the_order_of_a_sum_does_not_follow_the_memory() -> None:
-    x = np.sin(np.arange(3840, dtype=np.float32)).reshape(96, 40)
-    moved = parse_mir("def @main(%x: Tensor[(96, 40), float32]) { sum(transpose(%x)) }")
-    plain = parse_mir("def @main(%x: Tensor[(40, 96), float32]) { sum(%x) }")
-    assert interpret(moved, "main", [x]) == interpret(plain, "main", [np.ascontiguousarray(x.T)])
+    x = np.sin(np.arange(3840, dtype=np.float32)).reshape(1, 4, 24, 40)
+    moved = parse_mir(
+        'def @main(%x: Tensor[(1, 4, 24, 40), float32]) { sum(layout_transform(%x, src_layout="NCHW", dst_layout="NHWC")) }'
+    )
+    plain = parse_mir("def @main(%x: Tensor[(1, 24, 40, 4), float32]) { sum(%x) }")
+    assert interpret(moved, "main", [x]) == interpret(plain, "main", [np.ascontiguousarray(x.transpose(0, 2, 3, 1))])
 
 
 def test_a_long_chain() -> None:

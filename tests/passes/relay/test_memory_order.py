@@ -14,7 +14,7 @@ from xdsl.context import Context
 MOVED = """
 def @main() {
   %0 = sin(arange(0f, 3840f, 1f, dtype="float32"));
-  sum(transpose(reshape(%0, newshape=[96, 40])))
+  sum(layout_transform(reshape(%0, newshape=[1, 4, 24, 40]), src_layout="NCHW", dst_layout="NHWC"))
 }
 """
 

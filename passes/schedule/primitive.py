@@ -28,7 +28,7 @@ class Primitive:
         full = inspect.signature(self.apply)
         return full.replace(parameters=list(full.parameters.values())[1:])
 
-    @property
+    @cached_property
     def doc(self) -> str:
         """What it does, with the program before and after."""
         return inspect.getdoc(self.apply) or ""

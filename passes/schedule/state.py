@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr
@@ -34,6 +34,8 @@ class State:
         self._gone: dict[Handle, str] = {}
         self._functions: dict[str, tir.PrimFuncOp] = {}
         self._named: dict[tir.PrimFuncOp, Names] = {}
+        self._buffers: dict[tir.PrimFuncOp, dict[str, Operation]] = {}
+        self._allocated: dict[Scope, Operation] = {}
         # For each block in one of the tables, that table and the name that it has there.
         self._entries: dict[tir.BlockOp, tuple[Names, str]] = {}
 
@@ -180,12 +182,16 @@ class State:
     def allocate(self, scope: Scope, buffer: tir.AllocBufferOp) -> SSAValue:
         """Puts an allocation behind those that the scope begins with."""
         block = body_of(scope)
-        last: Operation | None = None
-        for op in block.ops:
-            if isinstance(op, tir.ForOp | tir.BlockOp | tir.InitOp | tir.IfOp | tir.StoreOp | tir.WhileOp):
-                break
-            last = op
+        # What was put here last is the place to go on from.
+        last = self._allocated.get(scope)
+        following = block.first_op if last is None or last.parent is not block else last.next_op
+        if following is block.first_op:
+            last = None
+        while following is not None and not isinstance(following, _STATEMENTS):
+            last, following = following, following.next_op
         buffer.location = scope.location
+        self._allocated[scope] = buffer
+        self._buffer_names(function_of(scope))[buffer.var_name.data] = buffer
         if last is not None:
             block.insert_op_after(buffer, last)
         elif block.first_op is not None:
@@ -195,29 +201,34 @@ class State:
         return buffer.result
 
     def fresh_buffer_name(self, where: Operation, wanted: str) -> str:
-        """`wanted`, or that with a number behind it when the function names another buffer so at its top."""
+        """`wanted`, or that with a number behind it when a parameter or a buffer of the function is called so."""
         function = function_of(where)
-        taken = {n.data for n in function.param_names.data}
-        for op in self._heads(function, where):
-            if isinstance(op, tir.BufferOp):
-                taken.add(op.var_name.data)
+        taken = self._buffer_names(function)
         name, number = wanted, 0
-        while name in taken:
+        while (holder := taken.get(name)) is not None:
+            if holder.parent is None:
+                # It is gone, or another op has taken its place.
+                del self._buffers[function]
+                taken = self._buffer_names(function)
+                continue
             number += 1
             name = f"{wanted}_{number}"
         return name
 
-    @staticmethod
-    def _heads(function: tir.PrimFuncOp, where: Operation) -> Iterable[Operation]:
-        """The ops that the function and the scopes around `where` begin with."""
-        scopes: list[Scope] = [function]
-        parent: Operation | None = where
-        while parent is not None:
-            if isinstance(parent, tir.BlockOp):
-                scopes.append(parent)
-            parent = parent.parent_op()
-        for scope in scopes:
-            for op in body_of(scope).ops:
-                if isinstance(op, tir.ForOp | tir.BlockOp):
-                    break
-                yield op
+    def _buffer_names(self, function: tir.PrimFuncOp) -> dict[str, Operation]:
+        """The names of the function's parameters and of the buffers that its scopes begin with, each with its op."""
+        known = self._buffers.get(function)
+        if known is None:
+            known = self._buffers[function] = dict.fromkeys((n.data for n in function.param_names.data), function)
+            blocks = (block for entries in self.named(function).values() for block in entries)
+            for scope in (function, *blocks):
+                for op in body_of(scope).ops:
+                    if isinstance(op, tir.ForOp | tir.BlockOp):
+                        break
+                    if isinstance(op, tir.BufferOp):
+                        known[op.var_name.data] = op
+        return known
+
+
+_STATEMENTS = (tir.ForOp, tir.BlockOp, tir.InitOp, tir.IfOp, tir.StoreOp, tir.WhileOp)
+"""What comes behind the allocations of a scope."""

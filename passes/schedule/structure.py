@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cmp_to_key
 from typing import TypeAlias
 
 from xdsl.dialects.builtin import IntegerAttr
@@ -164,10 +165,48 @@ def readers(buffer: SSAValue, scope: Scope) -> list[tir.BlockOp]:
 
 def in_order(blocks: Iterable[tir.BlockOp], root: Operation) -> list[tir.BlockOp]:
     """Blocks inside `root` in the order in which they stand."""
-    wanted = set(blocks)
-    if len(wanted) <= 1:
-        return list(wanted)
-    return [block for block in child_blocks(root) if block in wanted]
+    distinct = list(dict.fromkeys(blocks))
+    if len(distinct) > _FEW:
+        wanted = set(distinct)
+        return [block for block in child_blocks(root) if block in wanted]
+    return sorted(distinct, key=cmp_to_key(lambda a, b: -1 if stands_before(a, b) else 1))
+
+
+_FEW = 16
+"""So many blocks are put in order by comparing them, which does not depend on how much else there is; more by a walk."""
+
+
+def stands_before(a: Operation, b: Operation) -> bool:
+    """Whether `a` stands before `b` in the same function; an op stands before what is in it.
+
+    Within a block both are followed at once, so that the cost is their distance.
+    """
+    above_a, above_b = path_from_top(a), path_from_top(b)
+    for x, y in zip(above_a, above_b, strict=False):
+        if x is not y:
+            return _follows(y, x)
+    return len(above_a) < len(above_b)
+
+
+def path_from_top(op: Operation) -> list[Operation]:
+    """The ops around `op`, the outermost first, and `op` itself."""
+    path = [op]
+    while (parent := path[-1].parent_op()) is not None:
+        path.append(parent)
+    return path[::-1]
+
+
+def _follows(later: Operation, earlier: Operation) -> bool:
+    """Whether, of two ops of one block, the first stands behind the second."""
+    # One walk from each: the walk from the earlier one meets the other, or that from the later one comes to the end.
+    behind, other = earlier.next_op, later.next_op
+    while behind is not None and other is not None:
+        if behind is later:
+            return True
+        if other is earlier:
+            return False
+        behind, other = behind.next_op, other.next_op
+    return other is None
 
 
 def buffers_read(block: tir.BlockOp) -> list[SSAValue]:

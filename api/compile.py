@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -170,11 +171,18 @@ def only_reachable(module: ModuleOp, entry: str) -> ModuleOp:
                 pending.append(name)
     result = ModuleOp([], attributes=dict(module.attributes))
     every = set(functions.values())
-    kept = [op for op in module.ops if op not in every and not isinstance(op, ModuleOp)]
+    left = functions.keys() - wanted
+    kept = [op for op in module.ops if op not in every and not isinstance(op, ModuleOp) and not _schedules(op, left)]
     for op in (*kept, *(functions[name] for name in functions if name in wanted)):
         op.detach()
         result.body.block.add_op(op)
     return result
+
+
+def _schedules(op: Operation, functions: Collection[str]) -> bool:
+    """Whether the op schedules one of these TE functions."""
+    target = op.properties.get("target") if op.name == "te.schedule" else None
+    return isinstance(target, SymbolRefAttr) and target.root_reference.data in functions
 
 
 def _callees(function: Operation) -> list[str]:

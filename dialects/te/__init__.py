@@ -14,27 +14,49 @@ from .ops import (
     is_input,
     tensor_name,
 )
+from .schedule_ops import (
+    AxisRefOp,
+    AxisValueOp,
+    HandleType,
+    ScheduleOp,
+    StepOp,
+    TensorRefOp,
+    ThreadAxisOp,
+    VarRefOp,
+    step_ops,
+)
 from .types import TensorType
 
 TE = Dialect(
     "te",
-    [FuncOp, ReturnOp, PlaceholderOp, ReduceAxisOp, ReadOp, CommReducerOp, ReduceOp, ComputeOp, ScanOp, ExternOp],
-    [TensorType],
-)
+    [
+        FuncOp, ReturnOp, PlaceholderOp, ReduceAxisOp, ReadOp, CommReducerOp, ReduceOp, ComputeOp, ScanOp, ExternOp,
+        ScheduleOp, TensorRefOp, VarRefOp, AxisRefOp, ThreadAxisOp, AxisValueOp, *step_ops().values(),
+    ],
+    [TensorType, HandleType],
+)  # fmt: skip
 
 __all__ = [
     "TE",
+    "AxisRefOp",
+    "AxisValueOp",
     "CommReducerOp",
     "ComputeOp",
     "ExternOp",
     "FuncOp",
+    "HandleType",
     "PlaceholderOp",
     "ReadOp",
     "ReduceAxisOp",
     "ReduceOp",
     "ReturnOp",
     "ScanOp",
+    "ScheduleOp",
+    "StepOp",
+    "TensorRefOp",
     "TensorType",
+    "ThreadAxisOp",
+    "VarRefOp",
     "extents_of",
     "is_input",
     "tensor_name",

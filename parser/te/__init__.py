@@ -7,27 +7,37 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
-from ...support.diagnostics import MirError
+from ...support.diagnostics import MirError, error_at
 from ..items import Item, ParseContext
+
+if TYPE_CHECKING:
+    from .evaluate import Evaluator
 
 
 class TEFormat:
     """The text format of `te.func`."""
 
     def parse(self, items: Sequence[Item], context: ParseContext) -> list[list[Operation]]:
-        """One function for each item."""
-        return [self._parse(item, context) for item in items]
+        """One op for each item. Schedules are read behind the functions that they are for, wherever they stand."""
+        evaluators: dict[str, Evaluator] = {}
+        results: dict[int, list[Operation]] = {}
+        for last in (False, True):
+            for place, item in enumerate(items):
+                if (item.kind == "te.schedule") == last:
+                    results[place] = self._parse(item, context, evaluators)
+        return [results[place] for place in range(len(items))]
 
-    def _parse(self, item: Item, context: ParseContext) -> list[Operation]:
+    def _parse(self, item: Item, context: ParseContext, evaluators: dict[str, Evaluator]) -> list[Operation]:
         from ..source import Source
         from .evaluate import Evaluator
         from .reader import read_function
 
-        if item.kind != "te.func":
+        if item.kind not in ("te.func", "te.schedule"):
             context.error(
                 item.location(),
                 f"'@{item.kind}' items are not read",
@@ -36,20 +46,37 @@ class TEFormat:
             return []
         source = Source(item)
         try:
-            return [Evaluator(source).run(read_function(source))]
+            function = read_function(source)
+            evaluator = Evaluator(source)
+            if item.kind == "te.schedule":
+                return [evaluator.run_schedule(function, evaluators)]
+            made = evaluator.run(function)
+            evaluators[function.name] = evaluator
+            return [made]
         except MirError as error:
             context.report(error)
             return []
 
     def owns(self, op: Operation) -> bool:
-        """Whether an op of a module is a TE function."""
-        return op.name == "te.func"
+        """Whether an op of a module is a TE function, or the schedule of one."""
+        return op.name in ("te.func", "te.schedule")
 
     def print(self, groups: Sequence[Sequence[Operation]], module: ModuleOp) -> list[str]:
-        """Each run of functions as text."""
-        from .printer import print_function
+        """Each run of functions and schedules as text."""
+        from ...dialects.te import FuncOp, ScheduleOp
+        from .printer import print_function, print_schedule_of
 
-        return ["\n\n\n".join(print_function(op) for op in group) for group in groups]
+        functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp)}
+
+        def text(op: Operation) -> str:
+            if not isinstance(op, ScheduleOp) or op.target is None:
+                return print_function(op)
+            name = op.target.root_reference.data
+            if name not in functions:
+                raise error_at(op, f"there is no TE function '{name}' to schedule")
+            return print_schedule_of(op, functions[name])
+
+        return ["\n\n\n".join(map(text, group)) for group in groups]
 
 
 FORMAT = TEFormat()

@@ -14,7 +14,10 @@ from ..source import Source
 from . import tree
 from .expressions import Expressions
 from .names import TEXTS, Builtin, signature_of
+from .schedules import SCHEDULE, STAGE
 from .scope import Function
+
+PRIMITIVES = frozenset([*STAGE, *SCHEDULE])
 
 
 class Calls(Expressions):
@@ -64,10 +67,21 @@ class Calls(Expressions):
                 return self._define(self._bound(builtin.name, self._extern, arguments, keywords))
             case "te.var" | "te.size_var" | "te.placeholder" | "te.scan" | "te.reduce_axis":
                 return self._define(self._bound(builtin.name, builtin.function, arguments, keywords))
+            case "te.create_schedule" | "te.thread_axis":
+                return self._scheduling(builtin, arguments, keywords)
+            case name if name in PRIMITIVES:
+                return self._scheduling(builtin, arguments, keywords)
             case "te.comm_reducer":
                 return self._reducer(self._bound(builtin.name, builtin.function, arguments, keywords))
             case _:
                 return self._bound(builtin.name, builtin.function, arguments, keywords)
+
+    def _scheduling(self, builtin: Builtin, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+        """A call of a schedule's, which says by TypeError what arguments it takes."""
+        try:
+            return self._bound(builtin.name, builtin.function, arguments, keywords)
+        except TypeError as error:
+            raise fail(str(error)) from None
 
     def _bound(self, name: str, function: Callable[..., Any], arguments: list[Any], keywords: dict[str, Any]) -> Any:
         """Calls a function of ours, its arguments matched with its parameters and looked at first."""

@@ -17,11 +17,15 @@ from ...dialects.te import tensor as te
 from ...dialects.te.builder import func as build_func
 from ...dialects.te.expr import fail
 from ...dialects.te.ops import FuncOp
+from ...dialects.te.schedule.as_ops import trace_to_op
+from ...dialects.te.schedule.frontend import create_schedule
+from ...dialects.te.schedule_ops import ScheduleOp
 from ...support.words import counted
 from ..source import Source
 from . import tree
 from .calls import Calls
 from .names import Range, globals_of_te
+from .schedules import note_names, operations_of, taken_apart
 from .scope import Function, Returned, Scope
 
 MOST_CALLS = 200_000
@@ -37,6 +41,53 @@ class Evaluator(Calls):
         super().__init__(source)
         self.calls = 0
         self.depth = 0
+        # After `run`: the names of the function, and the operations of the tensors that it returns and computes.
+        self.scope: Mapping[str, Any] = {}
+        self.outputs: list[te.Operation] = []
+
+    def run_schedule(self, function: tree.Function, targets: Mapping[str, Evaluator]) -> ScheduleOp:
+        """The op of an item `@te.schedule(f)`, `targets` being the TE functions by name. Raises MirError as `run`."""
+        target = self._target(function)
+        evaluator = targets.get(target)
+        with self.at(function.decorators[0].at):
+            if evaluator is None:
+                raise fail(
+                    f"there is no TE function '{target}' to schedule",
+                    *([f"there are {', '.join(targets)}"] if targets else ["it stands in the same file: @te.func"]),
+                )
+        with self.at(function.at):
+            if len(function.params) != 1 or function.rest:
+                raise fail(
+                    f"schedule '{function.name}' has {counted(len(function.params), 'parameter')}",
+                    "it takes one, the schedule: def name(s): …",
+                )
+            schedule = create_schedule(evaluator.outputs)
+        scope = Scope(evaluator.scope, {function.params[0]: schedule})
+        try:
+            self._run(function.body, scope)
+        except Returned as returned:
+            if returned.value is not None and returned.value is not schedule:
+                with self.at(function.at):
+                    raise fail(
+                        f"schedule '{function.name}' returns something", "it changes the schedule that it is given"
+                    ) from None
+        note_names(schedule, scope)
+        op = trace_to_op(schedule, operations_of(evaluator.definitions), function.name, target)
+        op.location = self.source.location(function.at)
+        return op
+
+    def _target(self, function: tree.Function) -> str:
+        decorator = function.decorators[0]
+        if (
+            len(function.decorators) == 1
+            and isinstance(decorator, tree.Call)
+            and len(decorator.arguments) == 1
+            and not decorator.keywords
+            and isinstance(decorator.arguments[0], tree.Name)
+        ):
+            return decorator.arguments[0].name
+        with self.at(decorator.at):
+            raise fail("@te.schedule names the function that it schedules", "write @te.schedule(f) above def name(s):")
 
     def run(self, function: tree.Function) -> FuncOp:
         """The op of the function. Raises MirError for the first thing that is wrong in it."""
@@ -76,6 +127,9 @@ class Evaluator(Calls):
         return private
 
     def _function(self, function: tree.Function, returned: Any, scope: Mapping[str, Any], private: bool) -> FuncOp:
+        end = function.body[-1].at if function.body else function.at
+        with self.at(end):
+            schedule, returned = taken_apart(returned)
         listed = list(ex.items_of(returned) or (returned,))
         end = function.body[-1].at if function.body else function.at
         with self.at(end):
@@ -90,6 +144,16 @@ class Evaluator(Calls):
                 value.hint = name
         with self.at(end):
             op = build_func(function.name, listed, self.attrs, definitions=self.definitions, private=private)
+            if schedule is not None:
+                note_names(schedule, scope)
+                last = op.body.block.last_op
+                assert last is not None
+                held = trace_to_op(schedule, operations_of(self.definitions))
+                held.location = op.location
+                op.body.block.insert_op_before(held, last)
+        self.scope = scope
+        tensors = [value for value in listed if isinstance(value, te.Tensor)]
+        self.outputs = list({id(t.op): t.op for t in tensors if not isinstance(t.op, te.PlaceholderOp)}.values())
         op.location = self.source.location(function.at)
         return op
 

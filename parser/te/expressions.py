@@ -12,9 +12,11 @@ from ...dialects.te import expr as ex
 from ...dialects.te import extern as ext
 from ...dialects.te import tensor as te
 from ...dialects.te.expr import fail, location_scope
+from ...dialects.te.schedule.frontend import Schedule, Stage
 from ..source import Source
 from . import tree
 from .names import SCHEDULING, Builtin, Namespace
+from .schedules import member, stage_of
 from .scope import Function, Scope
 
 _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
@@ -165,6 +167,8 @@ class Expressions:
     def _index(self, base: Any, indices: Any) -> Any:
         if isinstance(base, (te.Tensor, te.TensorSlice, ext.Buffer, ext.BufferPointer)):
             return base[indices]
+        if isinstance(base, Schedule):
+            return stage_of(base, indices)
         if isinstance(base, dict):
             entries: dict[str, Any] = base  # pyright: ignore[reportUnknownVariableType]
             if not isinstance(indices, str) or indices not in entries:
@@ -192,8 +196,8 @@ class Expressions:
                 return Builtin("te.func_attr", self.set_attributes)
             if name in SCHEDULING:
                 raise fail(
-                    f"'{base.name}.{name}' belongs to a schedule, which a TE function does not hold",
-                    "describe the tensors and return them: return [A, B]",
+                    f"'{base.name}.{name}' is for Python, where mirstack.te has it",
+                    "describe the tensors, and their schedule, and return them: return s, [A, B]",
                 )
             from difflib import get_close_matches
 
@@ -201,6 +205,9 @@ class Expressions:
             raise fail(
                 f"there is no '{base.name}.{name}'", *([f"did you mean {base.name}.{close[0]}?"] if close else [])
             )
+        if isinstance(base, (Schedule, Stage)):
+            value = member(base, name)
+            return Builtin(name, value) if callable(value) else value
         for kind in type(base).__mro__:
             names = _ATTRIBUTES.get(kind)
             if names is not None and name in names:

@@ -10,6 +10,8 @@ from typing import Any
 
 from ...dialects.te import builder as te
 from ...dialects.te import expr as ex
+from ...dialects.te.schedule.axes import thread_axis
+from ...dialects.te.schedule.frontend import create_schedule
 
 
 @dataclass(frozen=True)
@@ -37,10 +39,8 @@ class Range:
     kind: str
 
 
-SCHEDULING = frozenset(
-    ["create_schedule", "thread_axis", "tag_scope", "hybrid", "decl_tensor_intrin", "decl_buffer", "gradient"]
-)
-"""What belongs to schedules, or is written as an item of its own."""
+SCHEDULING = frozenset(["tag_scope", "hybrid", "decl_tensor_intrin", "decl_buffer", "gradient"])
+"""What is for Python only, or is written as an item of its own."""
 
 # Under `te` and under `tir`; which of the two TVM has them under is not held against the writer.
 _FUNCTIONS = (
@@ -144,6 +144,8 @@ def globals_of_te() -> dict[str, Any]:
     """The names that every TE function sees."""
     functions: dict[str, Any] = {name: Builtin(f"te.{name}", getattr(te, name)) for name in _FUNCTIONS}
     functions |= {alias: Builtin(f"tir.{alias}", getattr(te, name)) for alias, name in _ALIASES.items()}
+    functions["create_schedule"] = Builtin("te.create_schedule", create_schedule)
+    functions["thread_axis"] = Builtin("te.thread_axis", thread_axis)
     functions["IntImm"] = Builtin("tir.IntImm", _number("int"))
     functions["FloatImm"] = Builtin("tir.FloatImm", _number("float"))
     functions["ir_builder"] = Namespace("tir.ir_builder", {"create": Builtin("ir_builder.create", te.IRBuilder)})

@@ -15,6 +15,7 @@ from ...support.diagnostics import error_at
 from ...support.walk import walk_ops
 from .expr_printer import ExprPrinter, constant_of, explicit, index_types, number_text, quoted
 from .names import LOOPS, globals_of_te
+from .schedule_printer import SchedulePrinter, print_schedule
 
 MOST_REPEATED = 64
 """How many nodes a body may repeat before its shared values get names."""
@@ -28,6 +29,11 @@ def print_function(op: Operation) -> str:
     return _FunctionPrinter(op).print()
 
 
+def print_schedule_of(op: te.ScheduleOp, function: te.FuncOp) -> str:
+    """The text of a `te.schedule` item, whose function is `function`, without a final newline."""
+    return _FunctionPrinter(function).scheduled(op)
+
+
 class _FunctionPrinter:
     def __init__(self, function: te.FuncOp):
         self.function = function
@@ -37,6 +43,13 @@ class _FunctionPrinter:
         self.names: dict[SSAValue, str] = {}
         self.exprs = ExprPrinter(self.names)
         self.lines: list[str] = []
+        # What the schedule that the function holds is called.
+        self.schedule = ""
+
+    def scheduled(self, op: te.ScheduleOp) -> str:
+        """The text of a schedule of this function, with the names that its own text has."""
+        self.print()
+        return print_schedule(op, self.function, self.names, self._fresh)
 
     def print(self) -> str:
         function = self.function
@@ -112,8 +125,14 @@ class _FunctionPrinter:
                 self._scan(op)
             case te.ExternOp():
                 self._extern(op)
+            case te.ScheduleOp():
+                self.schedule = self._fresh("s")
+                printer = SchedulePrinter(self.function, self.names, self.schedule, self._fresh, self._line)
+                self._line(f"{self.schedule} = te.create_schedule({printer.outputs(op)})")
+                printer.print(op)
             case te.ReturnOp():
-                self._line(f"return [{', '.join(self.exprs.text(v) for v in op.values)}]")
+                schedule = f"{self.schedule}, " if self.schedule else ""
+                self._line(f"return {schedule}[{', '.join(self.exprs.text(v) for v in op.values)}]")
             case _ if isinstance(op, EXPRESSIONS):
                 if op.results and op.results[0] in shared:
                     text = self.exprs.text(op.results[0])

@@ -77,6 +77,8 @@ class Trace:
         """Adds a step that was done, with what it gave."""
         step.results = len(results)
         for place, result in enumerate(results):
+            name = getattr(result, "name", "")
+            step.names[place] = "".join(c if c.isalnum() else "_" for c in str(name))
             key = result.op if isinstance(result, te.Tensor) else result
             # A tensor is one of several of an operation: each is known by itself.
             self._made[id(result)] = Made(len(self.steps), place)
@@ -87,7 +89,7 @@ class Trace:
         """Notes what the program calls a result."""
         made = self._made.get(id(thing))
         if made is not None:
-            self.steps[made.step].names.setdefault(made.place, name)
+            self.steps[made.step].names[made.place] = name
 
     def stage(self, stage: StageData) -> TensorRef:
         """The tensor that names a stage; a group is what a step made."""

@@ -31,9 +31,15 @@ class FunctionEmitter(ExprEmitter):
     """Emits one function. `args` are its parameters in order: tensors and scalars."""
 
     def __init__(
-        self, name: str, args: Sequence[te.Tensor | Var], body: st.Body, shared: Mapping[int, te.Tensor] | None = None
+        self,
+        name: str,
+        args: Sequence[te.Tensor | Var],
+        arg_names: Sequence[str],
+        body: st.Body,
+        shared: Mapping[int, te.Tensor] | None = None,
     ):
-        """`shared` says which tensors lie in another's memory: the parts of a scan in the scan's."""
+        """`arg_names` are what the parameters are called; `shared` says which tensors lie in another's memory: the parts of
+        a scan in the scan's."""
         self.name = name
         self.in_other = dict(shared or {})
         self.args = args
@@ -44,12 +50,12 @@ class FunctionEmitter(ExprEmitter):
         self.regions: dict[int, list[Expr]] = {}
         compact = any(isinstance(n, st.Statements) and n.regions for n in walk(body))
         compact = compact or any(isinstance(n, st.Statements) and _passes_buffers(n) for n in walk(body))
-        names, types = _param_names(args), list[Attribute]()
-        for arg in args:
+        names, types = _param_names(arg_names), list[Attribute]()
+        for arg, arg_name in zip(args, arg_names, strict=True):
             if isinstance(arg, Var):
                 types.append(type_of(arg.dtype))
             else:
-                memory = self.memories[id(arg)] = parameter_memory(arg, compact=compact)
+                memory = self.memories[id(arg)] = parameter_memory(arg, arg_name, compact=compact)
                 is_static = all(isinstance(d, Const) for d in arg.dims)
                 types.append(_buffer_type(memory.shape, arg.dtype) if is_static else tir.HandleType.get())
         attrs = DictionaryAttr({LEGACY: IntegerAttr(1, I1), "tir.noalias": IntegerAttr(1, I1)})
@@ -87,7 +93,7 @@ class FunctionEmitter(ExprEmitter):
                 strides.append(self.add(tir.VarOp("stride", type_of(stride.dtype))))
             properties: dict[str, Attribute] = {"buffer_type": StringAttr("auto")} if memory.is_auto else {}
             match = tir.MatchBufferOp(
-                clean(tensor.op.name),
+                clean(memory.name),
                 _buffer_type(memory.shape, tensor.dtype),
                 source=param,
                 shape=shape,
@@ -519,11 +525,11 @@ def _buffer_type(shape: Sequence[Expr], dtype: str, scope: str = "global") -> Bu
     return BufferType(ArrayAttr(dims), type_of(dtype), StringAttr(scope))
 
 
-def _param_names(args: Sequence[te.Tensor | Var]) -> list[str]:
+def _param_names(given: Sequence[str]) -> list[str]:
     names: list[str] = []
     taken: set[str] = set()
-    for arg in args:
-        base = name = clean(arg.op.name if isinstance(arg, te.Tensor) else arg.name)
+    for wanted in given:
+        base = name = clean(wanted)
         count = 0
         while name in taken:
             count += 1

@@ -29,7 +29,8 @@ def lower_schedule(schedule: ScheduleData, args: Sequence[te.Tensor | Var], name
         domains = infer_bound(work)
         body = schedule_ops(work, domains)
         current = [_current(work, a) if isinstance(a, te.Tensor) else a for a in args]
-        function = FunctionEmitter(name, current, body, _in_scans(work)).run()
+        names = [a.op.name if isinstance(a, te.Tensor) else a.name for a in args]
+        function = FunctionEmitter(name, current, names, body, _in_scans(work)).run()
         place_declarations(function)
         return function
 

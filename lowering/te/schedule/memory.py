@@ -86,10 +86,9 @@ def product(extents: list[Expr]) -> Expr:
     return total
 
 
-def parameter_memory(tensor: te.Tensor, *, compact: bool) -> Memory:
+def parameter_memory(tensor: te.Tensor, name: str, *, compact: bool) -> Memory:
     """The memory of a parameter. Unless `compact`, one with an extent that is a variable takes any strides."""
     shape = list(tensor.dims)
-    name = tensor.op.name
     memory = Memory(name, tensor.dtype, shape, ext.Buffer(name, (number(1),), tensor.dtype))
     if not compact and any(isinstance(d, Var) for d in shape):
         memory.is_auto = True

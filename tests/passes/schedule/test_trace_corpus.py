@@ -11,8 +11,10 @@ sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[2] / "corpus"))
 from reference import corpus_dir  # pyright: ignore[reportMissingImports]
 from replay import available, replayed
+from tensor_intrinsics import register_all
 from test_trace import check_replays
 
+register_all()
 CASES = available(corpus_dir())
 
 

@@ -88,6 +88,7 @@ _FILES: dict[str, str] = {
     "storage_align": "storage_align",
     "set_axis_separator": "set_axis_separator",
     "unsafe_set_dtype": "unsafe_set_dtype",
+    "rolling_buffer": "rolling_buffer",
 }
 
 

@@ -97,6 +97,13 @@ def _only_inner(split: IterSplitExpr) -> _Part:
     return _Part(_NOTHING, ONE, IterSumExpr((split,), ZERO), split.extent)
 
 
+def _as_split(total: IterSumExpr, extent: Expr) -> IterSplitExpr:
+    """A sum as one split: of a mark of its own, unless it is no more than a split."""
+    if len(total.args) == 1 and total.base == ZERO and total.args[0].scale == ONE:
+        return total.args[0]
+    return IterSplitExpr(IterMark(total, extent), ONE, extent, ONE)
+
+
 @dataclass
 class _Divider:
     analyzer: Analyzer
@@ -181,9 +188,9 @@ class _Divider:
             if is_inner and any(o.extent != ONE for o in outer) and part.inner_extent != ONE:
                 raise _Undivided(f"in {e!r} an outer loop counts in smaller steps than an inner one")
             if is_inner:
-                inner += part.inner.args
+                inner.append(_as_split(part.inner, part.inner_extent))
             else:
-                outer += part.outer.args
+                outer.append(_as_split(part.outer, part.outer_extent))
         outer_sum, outer_extent = self.fused(outer)
         inner_sum, inner_extent = self.fused(inner)
         if total.base != ZERO or not self.same(self.analyzer.simplify(outer_extent * inner_extent), extent):

@@ -102,6 +102,25 @@ def test_predicates_go_to_their_nest() -> None:
     assert text.index("T.where(j_0 * 7 + j_1 < 30)") > text.index("vj_i")
 
 
+def test_bounded_part_of_an_axis() -> None:
+    bounded = """
+@T.prim_func
+def main(A: T.Buffer((30,), "float32"), B: T.Buffer((30,), "float32")):
+    for j_0, j_1, j_2 in T.grid(6, 3, 2):
+        with T.block("B"):
+            vj = T.axis.spatial(30, j_0 * 5 + j_1 * 2 + j_2)
+            T.where(j_1 * 2 + j_2 < 5)
+            B[vj] = A[vj] * T.float32(2)
+"""
+    text = scheduled(bounded, lambda s: s.blockize(s.get_loops(s.get_block("B"))[0]))
+    assert "vj_i = T.axis.spatial(30, j_0 * 5 + j_1 * 2 + j_2)" in text
+    text = scheduled(bounded, lambda s: s.blockize(s.get_loops(s.get_block("B"))[1]))
+    assert "vj_i = T.axis.spatial(5, j_1 * 2 + j_2)" in text
+    assert "the predicate bounds j_0 * 5 + j_1 * 2 + j_2, which uses inner and outer loops" in refused(
+        bounded, lambda s: s.blockize(s.get_loops(s.get_block("B"))[2])
+    )
+
+
 def test_reduction_with_a_predicate() -> None:
     def steps(s: Schedule) -> None:
         k = s.get_loops(s.get_block("C"))[2]

@@ -243,11 +243,11 @@ class Emitter:
             self._remember(tensor, result)
 
     def _type(self, tensor: te.Tensor) -> TensorType:
-        dims: list[Dim] = [
-            IntegerAttr(d.value, type_of(d.dtype)) if isinstance(d, ex.Const) else DYNAMIC  # type: ignore[arg-type]
-            for d in tensor.dims
-        ]
-        return TensorType(ArrayAttr(dims), type_of(tensor.dtype))
+        return TensorType(ArrayAttr([self._dim(d) for d in tensor.dims]), type_of(tensor.dtype))
+
+    @staticmethod
+    def _dim(extent: Expr) -> Dim:
+        return IntegerAttr(extent.value, type_of(extent.dtype)) if isinstance(extent, ex.Const) else DYNAMIC  # type: ignore[arg-type]
 
     def _open(self, dims: Sequence[Expr]) -> list[SSAValue]:
         return [self.value(d) for d in dims if not isinstance(d, ex.Const)]
@@ -341,6 +341,14 @@ class Emitter:
         match statement:
             case ext.Evaluate():
                 return tir.EvaluateOp(self.value(statement.value))
+            case ext.Allocate():
+                buffer = statement.buffer
+                dims = ArrayAttr([self._dim(d) for d in buffer.dims])
+                type = tir.BufferType(dims, type_of(buffer.dtype), StringAttr(statement.scope))
+                made = tir.DeclBufferOp(buffer.name, type, shape=self._open(buffer.dims))
+                made.result.name_hint = hint(buffer.name)
+                self._remember(buffer, made.result)
+                return made
             case ext.Store():
                 value = self.value(statement.value)
                 indices = [self.value(i) for i in statement.indices]

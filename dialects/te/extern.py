@@ -147,6 +147,15 @@ class If:
     location: LocationAttr = field(default_factory=current_location)
 
 
+@dataclass
+class Allocate:
+    """Memory that lives until the end of the statements that it stands among."""
+
+    buffer: Buffer
+    scope: str = "global"
+    location: LocationAttr = field(default_factory=current_location)
+
+
 LOOP_KINDS = {
     "serial": "serial",
     "parallel": "parallel",
@@ -157,7 +166,7 @@ LOOP_KINDS = {
 }
 """How loops are called, and their kind."""
 
-Stmt: TypeAlias = "Evaluate | Store | For | If"
+Stmt: TypeAlias = "Evaluate | Store | For | If | Allocate"
 
 
 def store(buffer: Buffer, indices: Any, value: ExprLike) -> Store:
@@ -254,7 +263,7 @@ def statements_of(body: Any) -> list[Stmt]:
     match body:
         case Expr():
             return [Evaluate(body)]
-        case Evaluate() | Store() | For() | If():
+        case Evaluate() | Store() | For() | If() | Allocate():
             return [body]
         case _ if (parts := items_of(body)) is not None:
             return [s for part in parts for s in statements_of(part)]

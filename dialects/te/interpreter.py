@@ -311,6 +311,9 @@ class _Run:
                         self._statements(op.else_region.block, buffers, variables)
                 case tir.EvaluateOp():
                     points.value(op.value)
+                case tir.DeclBufferOp():
+                    shape = [e if isinstance(e, int) else int(points.value(e)) for e in op.extents()]
+                    buffers[op.result] = np.zeros(shape, dtype_of(op.result.type.dtype, op))
                 case _ if op.results:
                     pass  # An expression: evaluated by the statement that uses it.
                 case _:

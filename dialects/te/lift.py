@@ -179,16 +179,17 @@ class Lifted:
                     case tir.IfOp():
                         orelse = self._statements(op.else_region.block) if op.else_region.blocks else []
                         found.append(ext.If(self.value(op.condition), self._statements(op.then_region.block), orelse))
-                    case tir.AllocateOp() | tir.DeclBufferOp() | tir.AllocBufferOp():
-                        self._allocate(op, found)
+                    case tir.DeclBufferOp() if op.source is None:
+                        type = op.result.type
+                        dims = tuple(ex.const(e) if isinstance(e, int) else self.value(e) for e in op.extents())
+                        buffer = ext.Buffer(op.var_name.data, dims, type_to_dtype(type.dtype))
+                        self.buffers[op.result] = buffer
+                        found.append(ext.Allocate(buffer, type.scope.data))
                     case _:
                         # A value: taken where it is used.
                         if not op.results:
                             raise error_at(op, f"'{op.name}' cannot be scheduled as a statement of te.extern")
         return found
-
-    def _allocate(self, op: Operation, found: list[ext.Stmt]) -> None:
-        raise error_at(op, f"'{op.name}' cannot be scheduled as a statement of te.extern")
 
     # Expressions -----------------------------------------------------------------------------------------------------
 

@@ -17,37 +17,40 @@ from ..items import Item, ParseContext
 
 if TYPE_CHECKING:
     from .evaluate import Evaluator
+    from .names import Builtin
 
 
 class TEFormat:
     """The text format of `te.func`."""
 
     def parse(self, items: Sequence[Item], context: ParseContext) -> list[list[Operation]]:
-        """One op for each item. Schedules are read behind the functions that they are for, wherever they stand."""
+        """One op for each item. Schedules are read behind the functions that they are for, scripts before."""
         evaluators: dict[str, Evaluator] = {}
+        scripts: dict[str, Builtin] = {}
         results: dict[int, list[Operation]] = {}
-        for last in (False, True):
-            for place, item in enumerate(items):
-                if (item.kind == "te.schedule") == last:
-                    results[place] = self._parse(item, context, evaluators)
+        order = {"te.hybrid.script": 0, "te.func": 1, "te.schedule": 2}
+        for place, item in sorted(enumerate(items), key=lambda pair: order.get(pair[1].kind, 1)):
+            results[place] = self._parse(item, context, evaluators, scripts)
         return [results[place] for place in range(len(items))]
 
-    def _parse(self, item: Item, context: ParseContext, evaluators: dict[str, Evaluator]) -> list[Operation]:
+    def _parse(
+        self, item: Item, context: ParseContext, evaluators: dict[str, Evaluator], scripts: dict[str, Builtin]
+    ) -> list[Operation]:
         from ..source import Source
         from .evaluate import Evaluator
         from .reader import read_function
 
-        if item.kind not in ("te.func", "te.schedule"):
-            context.error(
-                item.location(),
-                f"'@{item.kind}' items are not read",
-                "a TE function is an item of its own: @te.func above def name(): …; return [A, B]",
-            )
-            return []
         source = Source(item)
         try:
             function = read_function(source)
-            evaluator = Evaluator(source)
+            if item.kind == "te.hybrid.script":
+                from .hybrid import HybridFunction
+                from .names import Builtin
+
+                # A script is no op by itself: each call of it becomes one.
+                scripts[function.name] = Builtin(function.name, HybridFunction(source, function))
+                return []
+            evaluator = Evaluator(source, scripts)
             if item.kind == "te.schedule":
                 return [evaluator.run_schedule(function, evaluators)]
             made = evaluator.run(function)

@@ -30,6 +30,8 @@ class Calls(Expressions):
         # Where statements of an extern's function go; None outside of one.
         self.statements: list[ext.Stmt] | None = None
         self.attrs: dict[str, Any] = {}
+        # The hybrid scripts that the text may call.
+        self.scripts: Mapping[str, Builtin] = {}
 
     def call(self, node: tree.Call, scope: Mapping[str, Any]) -> Any:
         function = self.value(node.function, scope)
@@ -67,8 +69,12 @@ class Calls(Expressions):
                 return self._define(self._bound(builtin.name, self._extern, arguments, keywords))
             case "te.var" | "te.size_var" | "te.placeholder" | "te.scan" | "te.reduce_axis":
                 return self._define(self._bound(builtin.name, builtin.function, arguments, keywords))
+            case "te.allocate":
+                return self._bound(builtin.name, self._memory, arguments, keywords)
             case "te.create_schedule" | "te.thread_axis":
                 return self._scheduling(builtin, arguments, keywords)
+            case name if name in self.scripts:
+                return self._define(builtin.function(*arguments))
             case name if name in PRIMITIVES:
                 return self._scheduling(builtin, arguments, keywords)
             case "te.comm_reducer":
@@ -164,6 +170,18 @@ class Calls(Expressions):
         if isinstance(inputs, te.Tensor):
             inputs = [inputs]
         return ext.extern(shape, inputs, body, name, dtype, tag, attrs)
+
+    def _memory(self, shape: Any, dtype: Any = "float32", scope: Any = "global", name: str = "local") -> ext.Buffer:
+        if self.statements is None:
+            raise fail(
+                "te.allocate stands in the function of a te.extern",
+                "a tensor is described: te.compute(shape, lambda i: …)",
+            )
+        if not isinstance(scope, str) or not scope:
+            raise fail(f"the storage scope of te.allocate is a string, not {ex.describe(scope)}")
+        buffer = ext.Buffer(name, te.dims_of(shape), te.checked_dtype(dtype, "allocated memory"))
+        self.statements.append(ext.Allocate(buffer, scope))
+        return buffer
 
     def set_attributes(self, attrs: Any) -> None:
         self._check_attrs("te.func_attr", attrs)

@@ -24,7 +24,7 @@ from ...support.words import counted
 from ..source import Source
 from . import tree
 from .calls import Calls
-from .names import Range, globals_of_te
+from .names import Builtin, Range, globals_of_te
 from .schedules import note_names, operations_of, taken_apart
 from .scope import Function, Returned, Scope
 
@@ -37,8 +37,10 @@ MOST_DEPTH = 200
 class Evaluator(Calls):
     """Carries out one `@te.func`."""
 
-    def __init__(self, source: Source):
+    def __init__(self, source: Source, scripts: Mapping[str, Builtin] | None = None):
+        """`scripts` are the hybrid scripts that the text may call, by name."""
         super().__init__(source)
+        self.scripts = scripts or {}
         self.calls = 0
         self.depth = 0
         # After `run`: the names of the function, and the operations of the tensors that it returns and computes.
@@ -98,7 +100,7 @@ class Evaluator(Calls):
                     f"function '{function.name}' has parameters",
                     "a TE function takes none: its inputs are te.placeholder and te.var, returned first: return [A, B]",
                 )
-        scope = Scope(globals_of_te())
+        scope = Scope(Scope(globals_of_te(), self.scripts))
         try:
             self._run(function.body, scope)
         except Returned as returned:

@@ -144,6 +144,7 @@ def globals_of_te() -> dict[str, Any]:
     """The names that every TE function sees."""
     functions: dict[str, Any] = {name: Builtin(f"te.{name}", getattr(te, name)) for name in _FUNCTIONS}
     functions |= {alias: Builtin(f"tir.{alias}", getattr(te, name)) for alias, name in _ALIASES.items()}
+    functions["allocate"] = Builtin("te.allocate", te.Buffer)
     functions["create_schedule"] = Builtin("te.create_schedule", create_schedule)
     functions["thread_axis"] = Builtin("te.thread_axis", thread_axis)
     functions["IntImm"] = Builtin("tir.IntImm", _number("int"))

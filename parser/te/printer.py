@@ -321,6 +321,8 @@ class _FunctionPrinter:
                     self._line(f"{self.exprs.text(op.buffer)}[{indices}] = {self.exprs.stored(op.value)}", depth)
                 case tir.ForOp():
                     self._loop(op, depth, names)
+                case tir.DeclBufferOp() if op.source is None:
+                    self._allocate(op, depth)
                 case tir.IfOp():
                     self._line(f"if {self.exprs.text(op.condition)}:", depth)
                     self._statements(op.then_region.block, depth + 1, names)
@@ -333,6 +335,15 @@ class _FunctionPrinter:
                     raise self.exprs.refuse(op)
         if len(self.lines) == start:
             self._line("pass", depth)
+
+    def _allocate(self, op: tir.DeclBufferOp, depth: int) -> None:
+        type = op.result.type
+        shape = tuple_text([str(e) if isinstance(e, int) else self.exprs.text(e) for e in op.extents()])
+        self.names[op.result] = self._fresh(op.result.name_hint or op.var_name.data)
+        parts = (
+            f"{shape}, {quoted(type_to_dtype(type.dtype))}, {quoted(type.scope.data)}, name={quoted(op.var_name.data)}"
+        )
+        self._line(f"{self.names[op.result]} = te.allocate({parts})", depth)
 
     def _loop(self, op: tir.ForOp, depth: int, names: set[str]) -> None:
         if op.kind.data not in _LOOP_NAMES or op.annotations.data:

@@ -21,7 +21,7 @@ from ....dialects.tir.types import DYNAMIC, I1, BufferType
 from . import nodes as st
 from .build_stmt import combine, start_values
 from .emit_expr import ExprEmitter
-from .memory import DEFAULT_ALIGNMENT, Memory, parameter_memory, realized_memory
+from .memory import DEFAULT_ALIGNMENT, Memory, parameter_memory, product, realized_memory
 
 LEGACY = "from_legacy_te_schedule"
 """The attribute of functions that come from a TE schedule."""
@@ -465,6 +465,13 @@ class FunctionEmitter(ExprEmitter):
                 self.arith.bind(statement.var, low, extent)
                 with self.inside(loop.body.block):
                     self._given(statement.body)
+            case ext.Allocate():
+                buffer = statement.buffer
+                size = self.arith.simplify(product(list(buffer.dims)))
+                flat = ext.Buffer(buffer.name, (size,), buffer.dtype)
+                memory = Memory(buffer.name, buffer.dtype, list(buffer.dims), flat, scope=statement.scope)
+                self._allocate(memory)
+                self.aliases[id(buffer)] = memory
             case ext.If():
                 self._branch(
                     statement.condition,

@@ -78,7 +78,7 @@ def test_message(body: str) -> None:
     ("text", "message"),
     [
         ("@te.schedule(f)\ndef g(s):\n    pass\n", "there is no TE function 'f' to schedule"),
-        ("@te.hybrid.script\ndef g(a):\n    return a\n", "'@te.hybrid.script' items are not read"),
+        ("@te.hybrid.script\ndef g(a):\n    return (\n", "this '(' is never closed"),
         ("@te.func\ndef f(a):\n    return a\n", "function 'f' has parameters"),
         ("@te.func(public=1)\ndef f():\n    return 1\n", "@te.func takes no 'public' here"),
         ("@te.func\ndef f():\n    return (\n", "this '(' is never closed"),

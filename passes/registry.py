@@ -242,6 +242,11 @@ PASSES: tuple[Entry, ...] = (
     Entry(
         "loop-partition", "passes.tir.loop_partition:LoopPartition", "split loops where a likely condition changes"
     ),
+    Entry(
+        "hoist-if-then-else",
+        "passes.tir.hoist_if_then_else:HoistIfThenElse",
+        "branches that do not change in a loop around it",
+    ),
     Entry("vectorize-loop", "passes.tir.vectorize_loop:VectorizeLoop", "vectorized loops to ramps and vectors"),
     # From level to level.
     Entry(

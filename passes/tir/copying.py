@@ -14,7 +14,7 @@ from .rewriting import acts_until_end, block_of_ops, builder_before
 
 
 def hoist_views(loop: tir.ForOp) -> None:
-    """Moves views of memory (`T.Buffer(…, data=p)`) and symbolic variables out of the loop, where they are made from what is
+    """Moves views of memory (`T.Buffer(…, data=p)`), memory that no statement declares and symbolic variables out of the loop, where they are made from what is
     known outside: copies of the body then share them."""
     inside = set(walk_ops(loop))
     for op in list(walk_ops(loop)):
@@ -27,7 +27,7 @@ def hoist_views(loop: tir.ForOp) -> None:
 def _is_view(op: Operation) -> bool:
     """Whether the op only says how memory is seen, or names a variable."""
     if isinstance(op, tir.DeclBufferOp):
-        return op.source is not None and bool(op.implicit.value.data)
+        return bool(op.implicit.value.data)
     if isinstance(op, tir.ConstOp | tir.BufferGetOp):
         return any(isinstance(use.operation, tir.DeclBufferOp) for use in op.result.uses)
     return isinstance(op, tir.VarOp)

@@ -16,13 +16,13 @@ from xdsl.ir import Block, Operation, OpResult, SSAValue
 from xdsl.rewriter import InsertPoint
 
 from ...dialects import tir
-from ...dialects.tir.analysis import Analyzer, Atom, Expr
+from ...dialects.tir.analysis import Analyzer, Atom, Expr, Kind
 from ...dialects.tir.analysis import expr as x
 from ...dialects.tir.analysis.build import to_ssa
 from ...dialects.tir.analysis.convert import is_index_type
 from ...dialects.tir.expr import LogicalOp
 from ...dialects.tir.operators import Const, as_const, fold
-from ...dialects.tir.types import I1
+from ...dialects.tir.types import I1, element_of
 from .rewriting import builder_before, move_before
 
 ARITHMETIC = (
@@ -91,10 +91,11 @@ class ExpressionSimplifier:
     def _emit(self, e: Expr, root: SSAValue, scratch: Block) -> SSAValue:
         """Ops in `scratch` that compute `e`, a form of `root`."""
         builder = Builder(InsertPoint.at_end(scratch))
-        return to_ssa(e, builder, root.type, order=self._appearance(root), shared=False)
+        order, products = self._appearance(root), self._products(root)
+        return to_ssa(e, builder, root.type, order=order, shared=False, products=products)
 
     def _appearance(self, root: SSAValue) -> Callable[[Atom], int]:
-        """The order of atoms as they appear in the tree of `root`."""
+        """The order of atoms as they first appear in the tree of `root`."""
         places: dict[Atom, int] = {}
         pending = [root]
         while pending and len(places) < MAX_SIZE:
@@ -114,6 +115,39 @@ class ExpressionSimplifier:
             return found
 
         return place
+
+    def _products(self, root: SSAValue) -> dict[Atom, list[Expr]]:
+        """The factors of the products in the tree of `root`, in the order in which they are written."""
+        found: dict[Atom, list[Expr]] = {}
+        pending = [root]
+        for _ in range(MAX_SIZE):
+            if not pending:
+                break
+            value = pending.pop()
+            op = value.owner
+            if isinstance(op, _SEEN_THROUGH):
+                pending += op.operands
+            if not isinstance(op, tir.MulOp) or not is_index_type(op.result.type):
+                continue
+            atom = self.analyzer.expr(value).atom
+            if atom is not None and atom.kind is Kind.PRODUCT:
+                factors = [Expr(((a, 1),), 0) for side in op.operands for a in self._factors_of(side)]
+                if len(factors) == len(atom.operands):
+                    found[atom] = factors
+        return found
+
+    def _factors_of(self, value: SSAValue) -> list[Atom]:
+        """The factors of a product of products, from left to right."""
+        found: list[Atom] = []
+        pending = [value]
+        while pending and len(found) < MAX_SIZE:
+            current = pending.pop()
+            op = current.owner
+            if isinstance(op, tir.MulOp):
+                pending += (op.rhs, op.lhs)
+            elif (atom := self.analyzer.expr(current).atom) is not None:
+                found += x.factors_of(atom)
+        return found
 
     # Conditions --------------------------------------------------------------------------------------------------
 
@@ -165,21 +199,9 @@ class ExpressionSimplifier:
             self._negation(op)
 
     def _negation(self, op: tir.NotOp) -> None:
-        inner = op.value.owner
-        builder = builder_before(op)
-        match inner:
-            case tir.NotOp():
-                op.result.replace_all_uses_with(inner.value)
-            case tir.LtOp():
-                op.result.replace_all_uses_with(builder.insert(tir.LeOp(inner.rhs, inner.lhs)).result)
-            case tir.LeOp():
-                op.result.replace_all_uses_with(builder.insert(tir.LtOp(inner.rhs, inner.lhs)).result)
-            case tir.EqOp():
-                op.result.replace_all_uses_with(builder.insert(tir.NeOp(inner.lhs, inner.rhs)).result)
-            case tir.NeOp():
-                op.result.replace_all_uses_with(builder.insert(tir.EqOp(inner.lhs, inner.rhs)).result)
-            case _:
-                pass
+        contrary = contrary_of(op.value, builder_before(op))
+        if contrary is not None:
+            op.result.replace_all_uses_with(contrary)
 
     def _select(self, op: tir.SelectOp) -> None:
         condition = as_const(op.condition)
@@ -215,6 +237,28 @@ class ExpressionSimplifier:
     def _become(self, op: Operation, value: bool) -> None:
         made = builder_before(op).insert(tir.ConstOp.int(int(value), I1)).result
         op.results[0].replace_all_uses_with(made)
+
+
+def contrary_of(condition: SSAValue, builder: Builder) -> SSAValue | None:
+    """The comparison that is true where `condition` is not; None where it is no comparison (or negation)."""
+    match condition.owner:
+        case tir.NotOp() as inner:
+            return inner.value
+        case tir.LtOp() as inner:
+            return builder.insert(tir.LeOp(inner.rhs, inner.lhs)).result if _is_ordered(inner) else None
+        case tir.LeOp() as inner:
+            return builder.insert(tir.LtOp(inner.rhs, inner.lhs)).result if _is_ordered(inner) else None
+        case tir.EqOp() as inner:
+            return builder.insert(tir.NeOp(inner.lhs, inner.rhs)).result
+        case tir.NeOp() as inner:
+            return builder.insert(tir.EqOp(inner.lhs, inner.rhs)).result
+        case _:
+            return None
+
+
+def _is_ordered(op: tir.CompareOp) -> bool:
+    """Whether of two operands one is below the other unless they are equal: not so for NaN."""
+    return isinstance(element_of(op.lhs.type), IntegerType)
 
 
 def constant(value: Const, builder: Builder) -> SSAValue | None:

@@ -16,6 +16,7 @@ from ...dialects.tir.analysis import Analyzer
 from ...dialects.tir.analysis import expr as x
 from ...dialects.tir.types import I1
 from .analyzed_walk import AnalyzedWalk, Visit
+from .expression_simplifier import contrary_of
 from .overwritten import remove_overwritten
 from .rewriting import (
     builder_before,
@@ -115,12 +116,19 @@ def _tidy_branch(op: tir.IfOp) -> None:
     if not has_else:
         _erase(op)
         return
-    contrary = builder_before(op).insert(tir.NotOp(op.condition)).result
+    builder = builder_before(op)
+    contrary = contrary_of(op.condition, builder) or builder.insert(tir.NotOp(op.condition)).result
     for inner in reversed(list(op.then_region.block.ops)):
         _erase(inner)
     move_to_end(op.else_region.block.ops, op.then_region.block)
     op.else_region.erase_block(op.else_region.block)
     op.operands[0] = contrary
+
+
+def remove_no_ops(func: tir.PrimFuncOp) -> None:
+    """Removes what does nothing from one function."""
+    NoOpRemover(Analyzer()).run(func)
+    erase_dead(func)
 
 
 @dataclass(frozen=True)
@@ -142,5 +150,4 @@ class RemoveNoOp(ModulePass):
                 rounds = 0
                 while remove_overwritten(func) and (rounds := rounds + 1) != self.max_simplification_steps:
                     pass
-            NoOpRemover(Analyzer()).run(func)
-            erase_dead(func)
+            remove_no_ops(func)

@@ -155,7 +155,7 @@ def is_statement(op: Operation) -> bool:
 def acts_until_end(op: Operation) -> bool:
     """Whether the op acts until the end of its region: as an attribute, a launch of threads, memory."""
     if isinstance(op, tir.DeclBufferOp):
-        return op.source is None
+        return op.source is None and not op.implicit.value.data
     return isinstance(op, tir.AttrOp | tir.AllocateOp | tir.AllocateConstOp | tir.LaunchThreadOp | tir.RealizeOp)
 
 

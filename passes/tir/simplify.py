@@ -89,16 +89,18 @@ class Simplify(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Simplifies every prim_func of the module."""
         for func in prim_funcs(op):
-            self.simplify(func)
+            simplify_function(func, self)
 
-    def simplify(self, func: tir.PrimFuncOp) -> None:
-        """Simplifies one function."""
-        analyzer = Analyzer()
-        if self.transitively_prove_inequalities:
-            expressions = ExpressionSimplifier(analyzer, prove_transitively)
-        else:
-            expressions = ExpressionSimplifier(analyzer)
-        booleans = BooleanSimplifier(
-            expressions, self.convert_boolean_to_and_of_ors, self.apply_constraints_to_boolean_branches
-        )
-        StatementSimplifier(expressions, booleans).run(func)
+
+def simplify_function(func: tir.PrimFuncOp, options: Simplify | None = None) -> None:
+    """Simplifies one function."""
+    options = options or Simplify()
+    analyzer = Analyzer()
+    if options.transitively_prove_inequalities:
+        expressions = ExpressionSimplifier(analyzer, prove_transitively)
+    else:
+        expressions = ExpressionSimplifier(analyzer)
+    booleans = BooleanSimplifier(
+        expressions, options.convert_boolean_to_and_of_ors, options.apply_constraints_to_boolean_branches
+    )
+    StatementSimplifier(expressions, booleans).run(func)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
 from xdsl.builder import Builder
 from xdsl.dialects.builtin import DictionaryAttr, FloatAttr, IntegerAttr, IntegerType, StringAttr
@@ -48,14 +48,15 @@ def to_ssa(
     *,
     order: Callable[[Atom], int] | None = None,
     shared: bool = True,
+    products: Mapping[Atom, Sequence[Expr]] | None = None,
 ) -> SSAValue:
     """Ops at `builder`'s place that compute `expr` as a value of `type`; variables of another width are cast.
 
     `values` gives the values of variables that are symbols (or replaces those of others). Terms of a sum are in the order of
     TVM's canonical form: those added before the constant and those subtracted, larger coefficients first; `order` decides
-    between the others (by default, the order of their making). A repeated subexpression is built once, if `shared`.
+    between the others (by default, the order of their making), `products` tells the factors of some products in order. A repeated subexpression is built once, if `shared`.
     """
-    return _Emitter(builder, values or {}, order or _serial, shared).emit(expr, type)
+    return _Emitter(builder, values or {}, order or _serial, shared, products or {}).emit(expr, type)
 
 
 def _serial(atom: Atom) -> int:
@@ -82,11 +83,19 @@ def _factors(atom: Atom) -> tuple[int, int]:
 class _Emitter:
     """Builds ops; if `shared`, remembers what it built, so that a repeated subexpression is built once."""
 
-    def __init__(self, builder: Builder, values: dict[Atom, SSAValue], order: Callable[[Atom], int], shared: bool):
+    def __init__(
+        self,
+        builder: Builder,
+        values: dict[Atom, SSAValue],
+        order: Callable[[Atom], int],
+        shared: bool,
+        products: Mapping[Atom, Sequence[Expr]],
+    ):
         self.builder = builder
         self.values = values
         self.order = order
         self.shared = shared
+        self.products = products
         self.built: dict[tuple[Expr, Attribute], SSAValue] = {}
 
     def add(self, op: Operation) -> SSAValue:
@@ -228,7 +237,7 @@ class _Emitter:
             case Kind.MAX:
                 return self.chain(MaxOp, [self.emit(e, type) for e in self.ordered(operands)])
             case Kind.PRODUCT:
-                factors = sorted(operands, key=lambda e: self.order(e.terms[0][0]))
+                factors = self.products.get(atom) or sorted(operands, key=lambda e: self.order(e.terms[0][0]))
                 values = [self.emit(e, type) for e in factors]
                 total = values[0]
                 for value in values[1:]:
@@ -249,7 +258,7 @@ class _Emitter:
         for side in (if_true, if_false):
             region = single_block()
             inner = Builder(InsertPoint.at_end(region.block))
-            value = to_ssa(side, inner, type, self.values, order=self.order, shared=self.shared)
+            value = to_ssa(side, inner, type, self.values, order=self.order, shared=self.shared, products=self.products)
             inner.insert(YieldOp(value))
             regions.append(region)
         return self.add(IfThenElseOp(self.emit(condition, I1), regions[0], regions[1], type))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping, Sequence
 from inspect import Signature as PythonSignature
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
@@ -22,8 +22,13 @@ from .primitive import Instruction, Primitive, find, names
 from .state import State
 from .trace import Trace
 
+if TYPE_CHECKING:
+    from .methods import Primitives  # pyright: ignore[reportMissingModuleSource]
+else:
+    Primitives = object
 
-class Schedule:
+
+class Schedule(Primitives):
     """Edits the prim_funcs of `mod` in place by primitives, which are its methods (`sch.split(loop, [None, 4])`).
 
     Every primitive that was applied is kept in `trace`, with its arguments. A primitive that is refused raises

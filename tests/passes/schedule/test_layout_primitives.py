@@ -105,7 +105,7 @@ REFUSALS: list[tuple[str, Steps, str]] = [
     ),
     (
         CHAIN,
-        lambda s: s.storage_align(s.get_block("B"), 0, 0, 4, 0.5),
+        lambda s: s.storage_align(s.get_block("B"), 0, 0, 4, 0.5),  # type: ignore[arg-type]
         "storage_align: 'offset' must be an integer, not 0.5",
     ),
     (

@@ -349,7 +349,8 @@ def test_trace_is_data() -> None:
 
 def test_wrong_arguments() -> None:
     assert "split needs the argument 'factors', a list of numbers or sampled values or None" in refused(
-        CHAIN, lambda s: s.split(s.get_loops(s.get_block("B"))[0])
+        CHAIN,
+        lambda s: s.split(s.get_loops(s.get_block("B"))[0]),  # type: ignore[call-arg]
     )
     with pytest.raises(AttributeError, match="there is no schedule primitive 'spit'"):
         Schedule(parse_mir(CHAIN)).spit()

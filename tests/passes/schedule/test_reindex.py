@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from mirstack.parser import parse_mir, print_mir
@@ -184,7 +185,7 @@ def main(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
 
 
 def test_maps_refused() -> None:
-    def read(s: Schedule, index_map: object) -> None:
+    def read(s: Schedule, index_map: Any) -> None:
         s.reindex_cache_read(s.get_block("C"), 0, "local", index_map)
 
     assert "the map takes 1 index, but block 'C' has 2 axes" in refused(CHAIN, lambda s: read(s, lambda i: [i]))

@@ -138,7 +138,7 @@ def test_handles_and_numbers() -> None:
 
     sch = Schedule(parse_mir(MATMUL))
     (_, j, _) = sch.get_loops("C")
-    outer, inner = sch.split(j, [None, np.int64(4)])
+    outer, inner = sch.split(j, [None, np.int64(4)])  # type: ignore[list-item]
     four = ExprRV(4)
     assert sch.get(four) == 4 and sch.get(7) == 7 and int(four) == 4
     assert [loop.schedule_kind for loop in (outer, inner)] == ["loop", "loop"]
@@ -175,3 +175,14 @@ def test_help_and_listing() -> None:
     text = pydoc.plain(pydoc.render_doc(sch.split))
     assert "split(loop: 'loop', factors: 'list[expr | none]'" in text and "→" in text
     assert list(inspect.signature(sch.reorder).parameters) == ["ordered_loops"]
+
+
+def test_types_of_methods_are_those_of_the_table() -> None:
+    import ast
+
+    from mirstack.passes.schedule import stubs
+
+    file = Path(stubs.__file__).with_name("methods.pyi")
+    assert ast.dump(ast.parse(file.read_text())) == ast.dump(ast.parse(stubs.stub_text())), (
+        "write it anew: python -m mirstack.passes.schedule.stubs > passes/schedule/methods.pyi"
+    )

@@ -85,9 +85,21 @@ def test_refusals_are_told_at_the_script() -> None:
     assert "a.mir:8:5: note: loop 'j' comes from here" in text
 
 
+def test_what_is_no_part_of_a_schedule() -> None:
+    from mirstack.dialects.schedule import ScriptOp
+    from mirstack.passes.schedule import Schedule
+    from mirstack.passes.schedule.script import run_script
+    from xdsl.dialects.test import TestOp
+    from xdsl.ir import Block, Region
+
+    with pytest.raises(MirError, match=r"'test\.op' is no part of a schedule"):
+        run_script(ScriptOp("s", Region(Block([TestOp()]))), Schedule(parse_mir(CHAIN)))
+
+
 def test_a_caret_under_the_loop() -> None:
     text = refused(with_script('i, j = sch.get_loops("C")', "sch.split(j, [7, 2])"))
     assert "the factors [7, 2] make 14 turns, but loop 'j' has 30" in text
+    assert "note: in the program as it is here:" in text
     assert "    for i, j in T.grid(16, 30):\n           ^" in text
 
 
@@ -102,7 +114,7 @@ def test_a_caret_under_the_loop() -> None:
         (['i, j = sch.get_loops("C")', "sch.fuse(i, j)", "sch.unroll(i)"], "stands for nothing any more: it was fused"),
         (
             ['sch.transform_layout("B", ("write", 0), lambda i, j: [T.exp(T.float32(1)), j])'],
-            "a lambda of a schedule computes indices from its parameters",
+            "a lambda of a schedule computes indices from its parameters, and this is no integer arithmetic on them",
         ),
     ],
 )  # fmt: skip

@@ -148,6 +148,18 @@ def test_handles_and_numbers() -> None:
         str(sch.trace)
 
 
+def test_what_is_not_there() -> None:
+    sch = Schedule(parse_mir(MATMUL))
+    with pytest.raises(ScheduleError, match="the module has no prim_func 'f'"):
+        sch.work_on("f")
+    i, j, _ = sch.get_loops("C")
+    sch.fuse(i, j)
+    with pytest.raises(ScheduleError, match=r"the handle l\d+ stands for nothing any more: it was fused into loop"):
+        sch.parallel(i)
+    with pytest.raises(ScheduleError, match=r"the handle l\d+ stands for nothing any more: it was made by another"):
+        Schedule(parse_mir(MATMUL)).parallel(i)
+
+
 def test_a_trace_of_another_program() -> None:
     sch = Schedule(parse_mir(MATMUL))
     sch.get_loops("C")

@@ -36,6 +36,16 @@ class LoopRV(Handle):
     schedule_kind = "loop"
 
 
+class PlaceRV(LoopRV):
+    """Where a block is to be computed, drawn and no loop: at the `root`, where it is, or `inline`, in its consumers."""
+
+    __slots__ = ("place",)
+
+    def __init__(self, place: str) -> None:
+        super().__init__()
+        self.place = place
+
+
 class ExprRV(Handle):
     """A number that the schedule drew; it goes wherever a number does (`factors=[tile, None]`)."""
 

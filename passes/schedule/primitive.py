@@ -89,6 +89,10 @@ _FILES: dict[str, str] = {
     "set_axis_separator": "set_axis_separator",
     "unsafe_set_dtype": "unsafe_set_dtype",
     "rolling_buffer": "rolling_buffer",
+    "sample_categorical": "sampling",
+    "sample_perfect_tile": "sampling",
+    "sample_partitioned_tile": "sampling",
+    "sample_compute_location": "sampling",
 }
 
 

@@ -16,7 +16,7 @@ from ...support.deep import in_deep_stack
 from ...support.garbage import no_collection
 from ...support.walk import walk_ops
 from .errors import ScheduleError, refuse
-from .handles import BlockRV, ExprRV, Handle, LoopRV
+from .handles import BlockRV, ExprRV, Handle, LoopRV, PlaceRV
 from .maps import LambdaMap, RecordedMap
 from .primitive import Instruction, Primitive, find, names
 from .state import State
@@ -50,9 +50,11 @@ class Schedule(Primitives):
         return self.module
 
     def get(self, handle: Handle | int) -> Any:
-        """What a handle stands for now: the op of a block or loop, the number that was drawn."""
+        """What a handle stands for now: the op of a block or loop, the number or place that was drawn."""
         if isinstance(handle, int):
             return handle
+        if isinstance(handle, PlaceRV):
+            return handle.place
         return handle.value if isinstance(handle, ExprRV) else self.state.op(handle)
 
     def copy(self) -> Schedule:
@@ -131,6 +133,8 @@ class Schedule(Primitives):
             kinds = [kind.word for kind in parameter.kinds]
             if parameter.variadic:
                 positional += [self._op(v) for v in value]
+            elif isinstance(value, PlaceRV) and shape.name in ("compute_at", "reverse_compute_at"):
+                keywords[name] = value
             elif "block" in kinds and isinstance(value, str):
                 keywords[name] = self.state.block_named(value)
             elif "lambda" in kinds and callable(value):
@@ -144,6 +148,12 @@ class Schedule(Primitives):
         """Handles, alone and in lists, as what they stand for."""
         if isinstance(argument, ExprRV):
             return argument.value
+        if isinstance(argument, PlaceRV):
+            raise refuse(
+                None,
+                f"the handle {argument!r} stands for the place '{argument.place}' that sample_compute_location drew, which is no loop",
+                "only compute_at and reverse_compute_at take it",
+            )
         if isinstance(argument, Handle):
             return self.state.op(argument)
         if isinstance(argument, list | tuple):

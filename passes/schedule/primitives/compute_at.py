@@ -20,6 +20,7 @@ from ...tir.rewriting import builder_before
 from ..access import Box, reads_of, relaxed, united, whole, writes_of
 from ..blocks import analyzer_for, axis_kinds, bind_axes, set_block, why_neither, why_not_affine, why_not_complete
 from ..errors import refuse
+from ..handles import PlaceRV
 from ..primitive import primitive
 from ..state import State
 from ..structure import (
@@ -31,15 +32,16 @@ from ..structure import (
     is_inside,
     loops_above,
     producers,
+    runs_before,
     scope_of,
 )
-from .compute_inline import remove_block
+from .compute_inline import compute_inline, remove_block, reverse_compute_inline
 from .loops import carry_values, name_value, require_block, require_loop, require_own_values
 
 
 @primitive
 def compute_at(
-    state: State, block: tir.BlockOp, loop: tir.ForOp, preserve_unit_loops: bool = False, index: int = -1
+    state: State, block: tir.BlockOp, loop: tir.ForOp | PlaceRV, preserve_unit_loops: bool = False, index: int = -1
 ) -> None:
     """Moves a producer under a loop of its consumers, where it computes what each turn reads.
 
@@ -51,6 +53,18 @@ def compute_at(
 
     `index` is the place among the loop's children: -1 right before the first reader, -2 as early as it may be.
     """
+    if isinstance(loop, PlaceRV):
+        if loop.place == "inline":
+            compute_inline(state, block)
+        return
+    readers, anchor = check_compute_at(block, loop, index)
+    _move(state, block, loop, readers, set(buffers_written(block)), preserve_unit_loops, anchor, providing=True)
+
+
+def check_compute_at(
+    block: tir.BlockOp, loop: tir.ForOp, index: int = -1
+) -> tuple[list[tir.BlockOp], Operation | None]:
+    """The readers of a block, and the op of `loop` before which it goes (None: at the end); raises when it may not move."""
     block, loop = require_block(block, "compute_at"), require_loop(loop, "compute_at")
     _check_places(block, loop, "compute_at")
     name, under = block.block_name.data, loop.var_name.data
@@ -73,6 +87,7 @@ def compute_at(
                 "all readers must be in the loop",
             )
     earlier = producers(block)
+    _check_inputs_precede(block, earlier, "compute_at")
     first = min(_position(loop, child_under(loop, r)) for r in readers)
     last = max((_position(loop, child_under(loop, p)) for p in earlier if is_inside(p, loop)), default=-1)
     scope = scope_of(block)
@@ -87,13 +102,12 @@ def compute_at(
         raise refuse(
             loop, f"compute_at: loop '{under}' has no place behind what block '{name}' reads and before its readers"
         )
-    written = set(buffers_written(block))
-    _move(state, block, loop, readers, written, preserve_unit_loops, _place(loop, last, first, index), providing=True)
+    return readers, _place(loop, last, first, index)
 
 
 @primitive
 def reverse_compute_at(
-    state: State, block: tir.BlockOp, loop: tir.ForOp, preserve_unit_loops: bool = False, index: int = -1
+    state: State, block: tir.BlockOp, loop: tir.ForOp | PlaceRV, preserve_unit_loops: bool = False, index: int = -1
 ) -> None:
     """Moves a consumer under a loop of its producers, where it uses what each turn has made.
 
@@ -105,6 +119,10 @@ def reverse_compute_at(
 
     `index` is the place among the loop's children: -1 as late as it may be, -2 right behind the last producer.
     """
+    if isinstance(loop, PlaceRV):
+        if loop.place == "inline":
+            reverse_compute_inline(state, block)
+        return
     block, loop = require_block(block, "reverse_compute_at"), require_loop(loop, "reverse_compute_at")
     _check_places(block, loop, "reverse_compute_at")
     name, under = block.block_name.data, loop.var_name.data
@@ -121,6 +139,7 @@ def reverse_compute_at(
     makers = producers(block)
     if not makers:
         raise refuse(block, f"reverse_compute_at: no block makes what block '{name}' reads")
+    _check_inputs_precede(block, makers, "reverse_compute_at")
     scope = scope_of(block)
     outer = child_under(scope, loop)
     inside = [m for m in makers if is_inside(m, loop)]
@@ -140,6 +159,12 @@ def reverse_compute_at(
     last = max(_position(loop, child_under(loop, m)) for m in inside)
     first = min((_position(loop, child_under(loop, c)) for c in later if is_inside(c, loop)), default=1 << 60)
     for user in later:
+        if runs_before(user, block) and not _before(scope, child_under(scope, user), outer):
+            raise refuse(
+                user,
+                f"reverse_compute_at: block '{user.block_name.data}' reads what is in the output of block '{name}' before that writes it",
+                "the two must keep their order",
+            )
         if not is_inside(user, loop) and _before(scope, child_under(scope, user), outer):
             raise refuse(
                 user,
@@ -164,6 +189,17 @@ def _check_places(block: tir.BlockOp, loop: tir.ForOp, name: str) -> None:
     if is_inside(block, loop):
         raise refuse(loop, f"{name}: loop '{under}' is around block '{called}' already")
     require_own_values(block, name)
+
+
+def _check_inputs_precede(block: tir.BlockOp, makers: Sequence[tir.BlockOp], name: str) -> None:
+    """What overwrites an input after the block has read it must stay behind it."""
+    for maker in makers:
+        if not runs_before(maker, block):
+            raise refuse(
+                maker,
+                f"{name}: block '{maker.block_name.data}' overwrites what block '{block.block_name.data}' reads, after it",
+                "the two must keep their order",
+            )
 
 
 def _check_kind(block: tir.BlockOp, name: str) -> None:

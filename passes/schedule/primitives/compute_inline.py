@@ -34,6 +34,24 @@ def compute_inline(state: State, block: tir.BlockOp) -> None:
     with T.block("B"): B[vi, vj] = A[vi, vj] * 2
     with T.block("C"): C[vi, vj] = B[vi, vj] + 1     →     with T.block("C"): C[vi, vj] = A[vi, vj] * 2 + 1
     """
+    store, users, loads = check_compute_inline(block)
+    buffer, axes = store.buffer, list(block.iter_vars)
+    nest = child_under(scope_of(block), block)
+    for load in loads:
+        values = {axis: index for axis, index in zip(store.indices, load.indices, strict=True) if axis in axes}
+        value = clone_value(store.value, values, builder_before(load), nest)
+        load.result.replace_all_uses_with(value)
+        load.detach()
+        load.erase()
+    for user in users:
+        user.location = fuse_locations([user.location, block.location])
+        _redeclare(user)
+    remove_block(state, block, f"block '{block.block_name.data}' was inlined")
+    _drop_buffer(buffer)
+
+
+def check_compute_inline(block: tir.BlockOp) -> tuple[tir.StoreOp, list[tir.BlockOp], list[tir.LoadOp]]:
+    """The one store of a block, the blocks that read its output and their loads; raises when it may not be inlined."""
     block = require_block(block, "compute_inline")
     store, buffer = _single_store(block, "compute_inline")
     _require_intermediate(block, buffer, "compute_inline")
@@ -62,18 +80,7 @@ def compute_inline(state: State, block: tir.BlockOp) -> None:
     loads = _loads_outside(buffer, block, "compute_inline")
     if not users:
         raise refuse(block, f"compute_inline: nothing reads '{tir.buffer_name(buffer)}'")
-    nest = child_under(scope, block)
-    for load in loads:
-        values = {axis: index for axis, index in zip(store.indices, load.indices, strict=True) if axis in axes}
-        value = clone_value(store.value, values, builder_before(load), nest)
-        load.result.replace_all_uses_with(value)
-        load.detach()
-        load.erase()
-    for user in users:
-        user.location = fuse_locations([user.location, block.location])
-        _redeclare(user)
-    remove_block(state, block, f"block '{block.block_name.data}' was inlined")
-    _drop_buffer(buffer)
+    return store, users, loads
 
 
 def _redeclare(block: tir.BlockOp) -> None:

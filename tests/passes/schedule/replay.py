@@ -96,6 +96,9 @@ def _apply(schedule: Schedule, call: dict[str, Any], values: dict[str, Any]) -> 
         else:
             args.append(_value(arg, values))
     kwargs = {k.arg: _value(k.value, values) for k in node.keywords if k.arg}
+    if "sampled" in call:
+        # What TVM drew is drawn again.
+        kwargs.setdefault("decision", call["sampled"])
     if node.func.attr in BLOCKS_BY_NAME:
         # TVM takes a block's name for the block.
         args = [schedule.get_block(a) if isinstance(a, str) and k == 0 else a for k, a in enumerate(args)]

@@ -107,6 +107,34 @@ def is_inside(op: Operation, ancestor: Operation) -> bool:
     return False
 
 
+def runs_before(a: Operation, b: Operation) -> bool:
+    """Whether op `a` stands before op `b`; False when one is in the other."""
+    above: dict[Operation, Operation] = {}
+    current = a
+    while (parent := current.parent_op()) is not None:
+        above[parent] = current
+        current = parent
+    current = b
+    while (parent := current.parent_op()) is not None:
+        if parent in above:
+            return current.parent is above[parent].parent and _precedes(above[parent], current)
+        current = parent
+    return False
+
+
+def _precedes(a: Operation, b: Operation) -> bool:
+    """Whether a sibling comes before another. Looks both ways at once: it takes as long as they are apart."""
+    later, earlier = a.next_op, a.prev_op
+    while later is not None or earlier is not None:
+        if later is b:
+            return True
+        if earlier is b:
+            return False
+        later = None if later is None else later.next_op
+        earlier = None if earlier is None else earlier.prev_op
+    return False
+
+
 def path_to(op: Operation, ancestor: Operation) -> list[Operation]:
     """The ops from directly under `ancestor` down to `op`."""
     path: list[Operation] = []

@@ -14,20 +14,24 @@ from ....dialects.tir.buffer import AccessOp
 from ....support.walk import walk_ops
 from ...tir.rewriting import builder_before, set_indices, set_operands
 from ..access import Box, extents_of, index_type, reads_of, relaxed, united, whole, writes_of
-from ..blocks import analyzer_for, bind_axes, why_not_dominant
+from ..blocks import analyzer_for, bind_axes, why_not_dominant, why_not_reduction
 from ..build import elementwise_block
-from ..errors import refuse
+from ..errors import ScheduleError, refuse
 from ..primitive import primitive
 from ..state import State
 from ..structure import (
     Scope,
     all_loops_above,
+    buffers_read,
+    buffers_written,
+    child_blocks,
     child_under,
     consumers,
     in_order,
     is_inside,
     loops_above,
     readers,
+    runs_before,
     scope_of,
     writers,
 )
@@ -66,6 +70,18 @@ def cache_read(
     if not users or any(u in makers for u in users):
         raise refuse(block, f"cache_read: no block but its writer reads '{name}'")
     holder = _common([*makers, *users], scope) if makers else scope
+    if makers and holder is scope and all(runs_before(user, makers[0]) for user in users):
+        # What is read is what was there before.
+        makers = []
+    for user in users:
+        if makers and not runs_before(makers[0], user):
+            raise refuse(
+                user,
+                f"cache_read: block '{user.block_name.data}' reads '{name}' before block '{makers[0].block_name.data}' writes it: one copy cannot hold both values",
+                "name the consumer blocks that read it after",
+            )
+        if makers and user is not makers[0] and is_inside(user, child_under(holder, makers[0])):
+            raise _in_between(user, makers[0], name, "cache_read")
     box, analyzer = _covered(users, buffer, holder, reads=True)
     if makers:
         anchor = child_under(holder, makers[0]).next_op
@@ -104,9 +120,18 @@ def cache_write(
         raise refuse(
             block, f"cache_write: block '{block.block_name.data}' is not alone in writing its output: {reason}"
         )
+    if _reads_before_it_writes(block, buffer):
+        raise refuse(
+            block,
+            f"cache_write: block '{block.block_name.data}' reads '{tir.buffer_name(buffer)}' before it writes it, and the new buffer would not hold what it reads",
+            "cache_inplace it",
+        )
     chosen = [state.named_block(scope, b, "cache_write") if isinstance(b, str) else b for b in consumer_blocks or ()]
     following = [b for b in consumers(block) if any(r is b for r in readers(buffer, scope))]
     holder = _common([block, *following], scope) if following else scope
+    for user in following:
+        if user not in chosen and is_inside(user, child_under(holder, block)):
+            raise _in_between(user, block, tir.buffer_name(buffer), "cache_write")
     box, analyzer = _covered([block], buffer, holder, reads=False)
     anchor = child_under(holder, block).next_op
     extent = whole(buffer, analyzer) if isinstance(holder, tir.ForOp) else box
@@ -115,6 +140,30 @@ def cache_write(
     for each in (block, *chosen):
         retarget(each, buffer, copy, lows)
     return _copy_block(state, holder, anchor, copy, buffer, box, analyzer, tir.buffer_name(copy), into_copy=False)
+
+
+def _in_between(user: tir.BlockOp, maker: tir.BlockOp, name: str, primitive_name: str) -> ScheduleError:
+    """The refusal where one reader shares loops with the writer that others do not: no one place is before all readers."""
+    return refuse(
+        user,
+        f"{primitive_name}: block '{user.block_name.data}' reads '{name}' in the loops of block '{maker.block_name.data}', and others read it outside: no one copy is made before all of them",
+        "name the consumer blocks that are to use the new buffer",
+    )
+
+
+def _reads_before_it_writes(block: tir.BlockOp, buffer: SSAValue) -> bool:
+    """Whether a block uses a value of a buffer that it has not written itself."""
+    if buffer not in buffers_read(block):
+        return False
+    inner = child_blocks(block)
+    if not inner:
+        return why_not_reduction(block) is not None
+    makers = [b for b in inner if buffer in buffers_written(b)]
+    return any(
+        _reads_before_it_writes(b, buffer)
+        for b in inner
+        if not any(maker is not b and runs_before(maker, b) for maker in makers)
+    )
 
 
 def _common(blocks: Sequence[tir.BlockOp], scope: Scope) -> Scope | tir.ForOp:

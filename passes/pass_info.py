@@ -19,6 +19,8 @@ _EXCEPTIONS = {
     "lower-tir-to-scf": "LowerTIRToSCF",
     "convert-rules-to-pdl": "ConvertRulesToPDL",
     "verify-tir": "VerifyTIR",
+    "common-subexpr-elim-tir": "CommonSubexprElimTIR",
+    "convert-ssa": "ConvertSSA",
 }
 
 # The optimization level from which a `Sequential` runs a pass, where it is not 0, and what has to run before it. As in TVM.

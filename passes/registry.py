@@ -247,6 +247,11 @@ PASSES: tuple[Entry, ...] = (
         "passes.tir.hoist_if_then_else:HoistIfThenElse",
         "branches that do not change in a loop around it",
     ),
+    Entry(
+        "common-subexpr-elim-tir",
+        "passes.tir.common_subexpr_elim_tir:CommonSubexprElimTIR",
+        "a let for what is computed several times",
+    ),
     Entry("vectorize-loop", "passes.tir.vectorize_loop:VectorizeLoop", "vectorized loops to ramps and vectors"),
     # From level to level.
     Entry(

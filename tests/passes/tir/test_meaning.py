@@ -28,6 +28,9 @@ PIPELINES: dict[str, bool] = {
     "remove-no-op{use-dataflow-analysis=true}": False,
     "unroll-loop{auto-max-step=12 auto-max-extent=2}": False,
     "loop-partition{partition-const-loop=true}": False,
+    "hoist-if-then-else": False,
+    "common-subexpr-elim-tir": False,
+    "common-subexpr-elim-tir{identify-equiv-terms=true}": False,
     "loop-partition{partition-const-loop=true},simplify,remove-no-op": False,
 }
 

@@ -252,6 +252,7 @@ PASSES: tuple[Entry, ...] = (
         "passes.tir.common_subexpr_elim_tir:CommonSubexprElimTIR",
         "a let for what is computed several times",
     ),
+    Entry("convert-ssa", "passes.tir.convert_ssa:ConvertSSA", "a variable of its own for each loop and let"),
     Entry("vectorize-loop", "passes.tir.vectorize_loop:VectorizeLoop", "vectorized loops to ramps and vectors"),
     # From level to level.
     Entry(

@@ -23,7 +23,7 @@ from ..blocks import why_not_complete
 from ..errors import refuse
 from ..primitive import primitive
 from ..state import State
-from ..structure import child_under, in_order, is_inside, readers, scope_of, uses_in, writers
+from ..structure import buffers_read, child_under, in_order, is_inside, readers, runs_before, scope_of, uses_in, writers
 from .loops import require_block, require_own_values
 
 
@@ -80,6 +80,14 @@ def check_compute_inline(block: tir.BlockOp) -> tuple[tir.StoreOp, list[tir.Bloc
     loads = _loads_outside(buffer, block, "compute_inline")
     if not users:
         raise refuse(block, f"compute_inline: nothing reads '{tir.buffer_name(buffer)}'")
+    for source in dict.fromkeys(buffers_read(block)):
+        for writer in writers(source, scope):
+            if not runs_before(writer, block) and not all(runs_before(user, writer) for user in users):
+                raise refuse(
+                    writer,
+                    f"compute_inline: block '{writer.block_name.data}' overwrites '{tir.buffer_name(source)}', which block '{block.block_name.data}' reads, before '{tir.buffer_name(buffer)}' is read for the last time",
+                    "what is computed from the old values must be kept",
+                )
     return store, users, loads
 
 
@@ -122,6 +130,14 @@ def reverse_compute_inline(state: State, block: tir.BlockOp) -> None:
         raise refuse(
             block, f"reverse_compute_inline: block '{name}' is not the only reader of '{tir.buffer_name(buffer)}'"
         )
+    for use in uses_in(output, scope):
+        user = use.block
+        if user is not None and user is not block and runs_before(user, block) and not runs_before(user, maker):
+            raise refuse(
+                user,
+                f"reverse_compute_inline: block '{user.block_name.data}' reads '{tir.buffer_name(output)}' before block '{name}' writes it, which is to happen in block '{maker.block_name.data}' already",
+                "the two must keep their order",
+            )
     reason = why_not_complete(maker)
     if reason is not None:
         raise refuse(

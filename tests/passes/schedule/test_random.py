@@ -13,6 +13,7 @@ from mirstack.parser import parse_mir, print_mir
 from mirstack.passes.schedule import LoopRV, Schedule, ScheduleError
 
 sys.path.insert(0, str(Path(__file__).parent))
+import random_block_moves
 from test_primitives import CHAIN, MATMUL, STENCIL, run
 
 ROWS = """
@@ -50,7 +51,14 @@ def main(A: T.Buffer((12, 10), "float32"), C: T.Buffer((5, 24), "float32")):
             C[vi, vj] = B[vi * 2 + vj // 12, vj % 12]
 """
 
-PROGRAMS = {"chain": CHAIN, "matmul": MATMUL, "stencil": STENCIL, "rows": ROWS, "transposed": TRANSPOSED}
+PROGRAMS = {
+    "chain": CHAIN,
+    "matmul": MATMUL,
+    "stencil": STENCIL,
+    "rows": ROWS,
+    "transposed": TRANSPOSED,
+    **random_block_moves.PROGRAMS,
+}
 
 
 class Player:
@@ -64,7 +72,10 @@ class Player:
         return self.draw.choice(self.schedule.get_child_blocks(self.schedule.get_block("root")))
 
     def loops(self) -> list[LoopRV]:
-        return self.schedule.get_loops(self.block())
+        found = self.schedule.get_loops(self.block())
+        if not found:
+            raise IndexError
+        return found
 
     def loop(self) -> LoopRV:
         loops = [loop for _ in range(4) for loop in self.loops()]
@@ -72,6 +83,9 @@ class Player:
 
     def step(self) -> None:
         s, draw = self.schedule, self.draw
+        if draw.random() < 0.4:
+            draw.choice(random_block_moves.MOVES)(self)
+            return
         match draw.randrange(14):
             case 0 | 1:
                 s.split(self.loop(), draw.choice([[None, 2], [None, 3], [2, None], [None, 4, 2], [3, 5], [None, 16]]))
@@ -122,7 +136,7 @@ def play(program: str, seed: int, steps: int = 7) -> None:
 
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_accepted_means_equal(program: str) -> None:
-    for seed in range(12):
+    for seed in range(8):
         play(program, seed)
 
 

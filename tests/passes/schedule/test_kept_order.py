@@ -1,0 +1,113 @@
+"""A block is not moved, copied or inlined past a block that overwrites what it reads, or that reads what it overwrites."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from mirstack.passes.schedule import Schedule
+
+sys.path.insert(0, str(Path(__file__).parent))
+from random_block_moves import OVERWRITTEN, UPDATES
+from test_primitives import refused, scheduled
+
+CARRIED = """
+@T.prim_func
+def main(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32"), D: T.Buffer((8,), "float32")):
+    for i in range(8):
+        with T.block("B"):
+            vi = T.axis.spatial(8, i)
+            B[vi] = A[7 - vi]
+        with T.block("A"):
+            vi = T.axis.spatial(8, i)
+            A[vi] = D[vi]
+"""
+
+SHARED = """
+@T.prim_func
+def main(A: T.Buffer((8,), "float32"), C: T.Buffer((8,), "float32"), D: T.Buffer((8,), "float32")):
+    B = T.alloc_buffer((8,))
+    for i in range(8):
+        with T.block("B"):
+            vi = T.axis.spatial(8, i)
+            B[vi] = A[vi] * T.float32(2)
+        with T.block("C"):
+            vi = T.axis.spatial(8, i)
+            C[vi] = B[vi] + T.float32(1)
+    for i in range(8):
+        with T.block("D"):
+            vi = T.axis.spatial(8, i)
+            D[vi] = B[7 - vi]
+"""
+
+READ_FIRST = """
+@T.prim_func
+def main(A: T.Buffer((8,), "float32"), C: T.Buffer((8,), "float32"), D: T.Buffer((8,), "float32")):
+    B = T.alloc_buffer((8,))
+    for i in range(8):
+        with T.block("B"):
+            vi = T.axis.spatial(8, i)
+            B[vi] = A[vi] * T.float32(2)
+    for i in range(8):
+        with T.block("D"):
+            vi = T.axis.spatial(8, i)
+            D[vi] = C[vi]
+    for i in range(8):
+        with T.block("C"):
+            vi = T.axis.spatial(8, i)
+            C[vi] = B[vi] + T.float32(1)
+"""
+
+
+def first_loop(s: Schedule, name: str) -> Any:
+    """The outermost loop around a block."""
+    return s.get_loops(s.get_block(name))[0]
+
+
+def test_cache_read_of_what_is_overwritten_later() -> None:
+    text = scheduled(OVERWRITTEN, lambda s: s.cache_read(s.get_block("C"), 1, "local"))
+    assert text.index("X_local[v0, v1] = X[v0, v1]") < text.index('T.block("C")')
+    message = refused(CARRIED, lambda s: s.cache_read(s.get_block("B"), 0, "local"))
+    assert "block 'B' reads 'A' before block 'A' writes it: one copy cannot hold both values" in message
+    assert "name the consumer blocks that read it after" in message
+
+
+def test_cache_between_readers() -> None:
+    message = refused(SHARED, lambda s: s.cache_read(s.get_block("D"), 0, "local"))
+    assert "cache_read: block 'C' reads 'B' in the loops of block 'B', and others read it outside" in message
+    assert "name the consumer blocks that are to use the new buffer" in message
+    scheduled(SHARED, lambda s: s.cache_read(s.get_block("D"), 0, "local", ["D"]))
+    assert "cache_write: block 'C' reads 'B' in the loops of block 'B', and others read it outside" in refused(
+        SHARED, lambda s: s.cache_write(s.get_block("B"), 0, "local")
+    )
+    scheduled(SHARED, lambda s: s.cache_write(s.get_block("B"), 0, "local", ["C"]))
+
+
+def test_cache_write_of_an_update() -> None:
+    message = refused(UPDATES, lambda s: s.cache_write(s.get_block("A"), 0, "local"))
+    assert "block 'A' reads 'A' before it writes it, and the new buffer would not hold what it reads" in message
+    assert "cache_inplace it" in message
+
+
+def test_moves() -> None:
+    two = OVERWRITTEN.replace("C[vi, vj] = B[vi, vj] + X", "C[vi, vj] = X")
+    message = refused(two, lambda s: s.compute_at(s.get_block("B"), first_loop(s, "D")))
+    assert "compute_at: block 'A' overwrites what block 'B' reads, after it" in message
+    assert "the two must keep their order" in message
+    assert "reverse_compute_at: block 'B' overwrites what block 'C' reads, after it" in refused(
+        UPDATES, lambda s: s.reverse_compute_at(s.get_block("C"), first_loop(s, "B"))
+    )
+    assert "block 'D' reads what is in the output of block 'C' before that writes it" in refused(
+        READ_FIRST, lambda s: s.reverse_compute_at(s.get_block("C"), first_loop(s, "B"))
+    )
+
+
+def test_inlining() -> None:
+    message = refused(OVERWRITTEN, lambda s: s.compute_inline(s.get_block("B")))
+    assert "block 'A' overwrites 'A', which block 'B' reads, before 'B' is read for the last time" in message
+    assert "what is computed from the old values must be kept" in message
+    once = OVERWRITTEN.replace("D[vi, vj] = B[vi, vj] + A", "D[vi, vj] = A")
+    scheduled(once, lambda s: s.compute_inline(s.get_block("B")))
+    message = refused(READ_FIRST, lambda s: s.reverse_compute_inline(s.get_block("C")))
+    assert "block 'D' reads 'C' before block 'C' writes it, which is to happen in block 'B' already" in message

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects import tir
-from ...dialects.tir.analysis import Analyzer
+from ...dialects.tir.analysis import Analyzer, Expr, Kind
 from ...dialects.tir.analysis.analyzer import Value
 from ...dialects.tir.analysis.expr import TRUE, free_vars, substitute
 from ...dialects.tir.analysis.iter_map import IterMapLevel
@@ -86,3 +86,13 @@ def written_box(
 def loops_between(block: tir.BlockOp, holder: Operation) -> list[tir.ForOp]:
     """The loops around a block inside of `holder`, outermost first."""
     return [each for each in loops_above(block) if each is not holder and is_inside(each, holder)]
+
+
+def bounds_an_axis(block: tir.BlockOp, condition: Expr, analyzer: Analyzer) -> bool:
+    """Whether a condition on the loops only says from or up to which value of one axis the block runs."""
+    atom = condition.atom
+    if atom is None or atom.kind is not Kind.GE:
+        return False
+    (e,) = atom.operands
+    bindings = [analyzer.expr(b) for b in block.bindings]
+    return any((e - b).value is not None or (e + b).value is not None for b in bindings)

@@ -89,6 +89,7 @@ _FILES: dict[str, str] = {
     "set_axis_separator": "set_axis_separator",
     "unsafe_set_dtype": "unsafe_set_dtype",
     "rolling_buffer": "rolling_buffer",
+    "decompose_padding": "decompose_padding",
     "sample_categorical": "sampling",
     "sample_perfect_tile": "sampling",
     "sample_partitioned_tile": "sampling",

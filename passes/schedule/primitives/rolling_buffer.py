@@ -21,7 +21,7 @@ from ....support.walk import walk_ops
 from ...tir.rewriting import builder_before, erase_if_dead, set_indices
 from ..access import Box, bindings_of, declare_access, index_type, reads_of, relaxed
 from ..blocks import analyzer_for, bind_axes, conditions_of, set_block, why_neither
-from ..cover import loops_between, written_box
+from ..cover import bounds_an_axis, loops_between, written_box
 from ..errors import refuse
 from ..primitive import primitive
 from ..state import State
@@ -299,14 +299,8 @@ def _check_predicate(
     turning = {analyzer.expr(w.loop.loop_var).atom for w in moving} | {
         analyzer.expr(loop.loop_var).atom for loop in inner
     }
-    bindings = [analyzer.expr(b) for b in block.bindings]
     for condition in conditions_of(block.predicate, analyzer):
-        atom = condition.atom
-        sides: list[Expr] = []
-        if atom is not None and atom.kind is Kind.GE:
-            (e,) = atom.operands
-            sides = [e - b for b in bindings] + [e + b for b in bindings]
-        if any(v in turning for v in free_vars(condition)) and not any(s.value is not None for s in sides):
+        if any(v in turning for v in free_vars(condition)) and not bounds_an_axis(block, condition, analyzer):
             raise refuse(
                 block,
                 f"rolling_buffer: the condition {condition!r} of block '{block.block_name.data}' bounds no axis of it: in which turns an element is computed is not known",

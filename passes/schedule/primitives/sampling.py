@@ -21,7 +21,6 @@ from .compute_inline import check_compute_inline
 from .loops import require_block, require_loop
 
 MOST_TILES = 1 << 10
-"""The longest list of factors; the extents of longer loops are not factored (TVM: of 32 bits)."""
 LONGEST_LOOP = 1 << 31
 
 

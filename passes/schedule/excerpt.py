@@ -7,6 +7,7 @@ import re
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from ...dialects import tir
+from ...dialects.tir.buffer import AccessOp
 from ...support.diagnostics import MirError
 
 # Lines before and behind the one with the caret; those around them are told by the headers of the loops they are in.
@@ -30,7 +31,10 @@ def excerpt(where: Operation | SSAValue) -> str | None:
     if place is None:
         return None
     lines = printer.lines
-    column = _column(lines[place], _name_of(where, op))
+    name = _name_of(where, op)
+    if isinstance(op, tir.BlockOp) and isinstance(where, BlockArgument):
+        place = _line_of_axis(lines, place, name)
+    column = _column(lines[place], name)
     shown = _shown(lines, place)
     out: list[str] = []
     previous = 0
@@ -70,13 +74,27 @@ def _line_of(op: Operation, lines_of: dict[Operation, int]) -> int | None:
     return None
 
 
+def _line_of_axis(lines: list[str], block: int, name: str) -> int:
+    """The line under a block's first that binds an axis."""
+    for number in range(block + 1, len(lines)):
+        left, equal, _ = lines[number].partition(" = T.axis.")
+        if not equal:
+            break
+        if name in left.strip().split(", "):
+            return number
+    return block
+
+
 def _name_of(where: Operation | SSAValue, op: Operation) -> str:
     """What the caret is put under."""
     match op:
         case tir.ForOp():
             return op.var_name.data
         case tir.BlockOp():
-            return f'"{op.block_name.data}"'
+            is_axis = isinstance(where, BlockArgument)
+            return op.iter_names.data[where.index].data if is_axis else f'"{op.block_name.data}"'
+        case AccessOp() | tir.BufferRegionOp():
+            return tir.buffer_name(op.buffer)
         case tir.BufferOp():
             return op.var_name.data
         case tir.PrimFuncOp():

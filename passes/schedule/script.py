@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
+from ...dialects import tir
 from ...dialects.schedule import Argument, ItemOp, Lambda, ListType, PrimitiveOp, Ref, ScriptOp, SliceOp, Splat
 from ...support.diagnostics import Diagnostic, MirError, error_at, location_of, source_position
 from ...support.words import counted
@@ -123,6 +124,15 @@ def located(error: MirError, location: LocationAttr) -> ScheduleError:
     return ScheduleError((Diagnostic(first.message, location, tuple(notes)), *more), where)
 
 
+def _described(value: SSAValue) -> str:
+    """An axis or a buffer as messages call it."""
+    owner = value.owner
+    block = owner.parent_op() if isinstance(owner, Block) else None
+    if isinstance(block, tir.BlockOp) and isinstance(value, BlockArgument):
+        return f"axis '{block.iter_names.data[value.index].data}'"
+    return f"buffer '{tir.buffer_name(value)}'" if isinstance(value.type, tir.BufferType) else "it"
+
+
 def program_notes(where: Operation | SSAValue | None) -> list[Diagnostic]:
     """Notes that show an op or buffer: in the program as it is now, and where it was written."""
     if where is None:
@@ -133,6 +143,6 @@ def program_notes(where: Operation | SSAValue | None) -> list[Diagnostic]:
         notes.append(Diagnostic(f"in the program as it is here:\n{text}", severity="note"))
     location = location_of(where)
     if source_position(location) is not None:
-        named = describe(where) if isinstance(where, Operation) else "it"
+        named = describe(where) if isinstance(where, Operation) else _described(where)
         notes.append(Diagnostic(f"{named} comes from here", location, severity="note"))
     return notes

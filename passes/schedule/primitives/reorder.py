@@ -145,10 +145,10 @@ def _check_blocks(top: tir.ForOp) -> None:
     """Every block inside must compute each of its instances apart from the order: spatial and reduction axes, affine bindings."""
     for block in child_blocks(top):
         name = block.block_name.data
-        for axis, kind in zip(block.iter_names.data, block.iter_types.data, strict=True):
+        for variable, axis, kind in zip(block.iter_vars, block.iter_names.data, block.iter_types.data, strict=True):
             if kind.data not in ("S", "R"):
                 raise refuse(
-                    block,
+                    variable,
                     f"reorder: axis '{axis.data}' of block '{name}' is neither spatial nor a reduction axis, so that order matters",
                 )
         reason = why_order_matters(block, top)

@@ -100,7 +100,7 @@ def set_scope(state: State, block: tir.BlockOp, buffer_index: int | str, storage
     buffer = written_buffer(block, buffer_index, "set_scope")
     if not isinstance(buffer.owner, tir.AllocBufferOp):
         raise refuse(
-            block,
+            buffer,
             f"set_scope: buffer '{tir.buffer_name(buffer)}' is no allocation of this function, so its scope is its caller's",
             "cache_write it first",
         )

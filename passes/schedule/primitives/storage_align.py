@@ -42,13 +42,13 @@ def storage_align(
         raise refuse(block, f"storage_align: the offset {offset!r} is no number")
     if type(axis) is not int or not -type_.rank <= axis < type_.rank:
         raise refuse(
-            block,
+            buffer,
             f"storage_align: buffer '{name}' has no dimension {axis!r}",
             f"it has {counted(type_.rank, 'dimension')}, 0 to {type_.rank - 1}",
         )
     if not isinstance(buffer.owner, tir.AllocBufferOp):
         raise refuse(
-            block,
+            buffer,
             f"storage_align: buffer '{name}' is no allocation of this function, so its strides are its caller's",
             "cache_write it first",
         )

@@ -64,7 +64,7 @@ def transform_layout(
     assert isinstance(type_, tir.BufferType)
     owner = target.owner
     if isinstance(owner, tir.BufferOp) and (owner.stride_dims.data or owner.source is not None):
-        raise refuse(block, f"transform_layout: buffer '{name}' has strides, or lies in another buffer's memory")
+        raise refuse(target, f"transform_layout: buffer '{name}' has strides, or lies in another buffer's memory")
     symbols, results, separators = _evaluate(block, index_map, type_.rank)
     if results == symbols:
         separate(function_of(block), target, separators)
@@ -94,11 +94,11 @@ def transform_layout(
         if not found or prod(new_shape) < prod(shape):
             reason = found.errors[0] if not found else "two elements would share a place"
             raise refuse(
-                block, f"transform_layout: the layout of '{name}' cannot be shown to keep all elements apart: {reason}"
+                target, f"transform_layout: the layout of '{name}' cannot be shown to keep all elements apart: {reason}"
             )
     if pad_value is not None and prod(new_shape) != prod(shape):
         raise refuse(
-            block,
+            target,
             f"transform_layout: the new layout of '{name}' has {counted(prod(new_shape), 'element')} for {prod(shape)}, and nothing writes the rest",
             "pad the buffer to a multiple first (pad_einsum)",
         )

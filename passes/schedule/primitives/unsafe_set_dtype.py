@@ -35,7 +35,7 @@ def unsafe_set_dtype(state: State, block: tir.BlockOp, buffer_index: int | str, 
         raise refuse(block, f"unsafe_set_dtype: there is no dtype '{dtype}'") from None
     if not isinstance(buffer.owner, tir.AllocBufferOp):
         raise refuse(
-            block,
+            buffer,
             f"unsafe_set_dtype: buffer '{name}' is no allocation of this function, so its dtype is its caller's",
             "cache_write it first",
         )

@@ -85,6 +85,23 @@ def test_refusals_are_told_at_the_script() -> None:
     assert "a.mir:8:5: note: loop 'j' comes from here" in text
 
 
+def test_a_caret_under_axis_and_buffer() -> None:
+    program = CHAIN.replace(
+        'vi, vj = T.axis.remap("SS", [i, j])\n            C',
+        "vi = T.axis.spatial(16, i)\n            vj = T.axis.opaque(30, j)\n            C",
+    )
+    text = refused(with_script('i, j = sch.get_loops("C")', "sch.reorder(j, i)", program=program))
+    assert "axis 'vj' of block 'C' is neither spatial nor a reduction axis" in text
+    assert "            vj = T.axis.opaque(30, j)\n            ^" in text
+    assert "note: axis 'vj' comes from here" in text
+    text = refused(with_script('sch.set_scope("C", 0, "local")'))
+    header = 'def main(A: T.Buffer((16, 30), "float32"), C: T.Buffer((16, 30), "float32")):'
+    assert f"{header}\n{' ' * header.index('C:')}^" in text
+    assert "note: buffer 'C' comes from here" in text
+    text = refused(with_script('sch.transform_layout("B", ("write", 0), lambda i, j: [i // 2, j])'))
+    assert "    B = T.alloc_buffer((16, 30))\n    ^" in text
+
+
 def test_what_is_no_part_of_a_schedule() -> None:
     from mirstack.dialects.schedule import ScriptOp
     from mirstack.passes.schedule import Schedule

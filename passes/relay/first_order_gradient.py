@@ -3,13 +3,14 @@
 As TVM's FirstOrderGradient: `def @f(%x: X, %y: Y) -> R` becomes one that gives `(R, (X, Y))`. Every value is bound, with an
 accumulator of zeros beside it; behind the result, whose gradient is ones, the operators are visited from last to first, and each
 adds its share (`Operator.gradient`) to the accumulators of its arguments. See Griewank and Walther, "Evaluating Derivatives",
-2008, section 3.2.
+2008, section 3.2. Also as in TVM, what adds to one field of a tuple writes the tuple anew; but not for wide tuples, see `_Sum`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import count
+from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp, TensorType, TupleType
@@ -93,16 +94,100 @@ def _needed(function: ir.FuncOp) -> set[Operation]:
     return needed
 
 
+_WIDE = 16
+"""Tuples of more parts, parts of parts included, have their fields summed apart: n fields used one by one would else make n² ops."""
+
+
+def _is_wide(type: Attribute) -> bool:
+    pending, parts = [type], 0
+    while pending and parts <= _WIDE:
+        part = pending.pop()
+        if isinstance(part, TupleType):
+            if len(part.types) > _WIDE:
+                return True
+            pending += part.types.data
+            parts += len(part.types)
+    return parts > _WIDE
+
+
+class _Sum:
+    """The gradient of one value as far as it is known.
+
+    A wide tuple's fields are summed on their own once one of them is asked for; the tuple is made anew where all of it is read.
+    """
+
+    def __init__(self, whole: SSAValue):
+        self.whole = whole
+        self._fields: dict[int, _Sum] = {}
+        self._in_whole: dict[int, SSAValue] = {}
+
+    def field(self, index: int, emitter: Emitter) -> _Sum:
+        """The gradient of a tuple's field, which counts for the tuple."""
+        if index not in self._fields:
+            value = emitter.field(self.whole, index)
+            self._fields[index], self._in_whole[index] = _Sum(value), value
+        return self._fields[index]
+
+    def add_to_field(self, index: int, share: SSAValue, names: _Names, emitter: Emitter) -> None:
+        """Adds a gradient of one field of a tuple."""
+        self.field(index, emitter).add(share, names, emitter)
+        if not _is_wide(self.whole.type):
+            self.read(names, emitter)
+            del self._fields[index], self._in_whole[index]
+
+    def read(self, names: _Names, emitter: Emitter) -> SSAValue:
+        """The sum."""
+        fields = {index: field.read(names, emitter) for index, field in self._fields.items()}
+        if fields != self._in_whole:
+            values = [fields.get(i) or emitter.field(self.whole, i) for i in range(_width(self.whole))]
+            self.whole = names.let(emitter.tuple(values), emitter)
+            self._in_whole = fields
+        return self.whole
+
+    def add(self, share: SSAValue, names: _Names, emitter: Emitter) -> None:
+        """Adds a gradient of the whole value."""
+        if not self._fields:
+            self.whole = names.let(_sum(self.whole, share, emitter), emitter)
+            return
+        for index in range(_width(share)):
+            self.field(index, emitter).add(emitter.field(share, index), names, emitter)
+
+
+def _width(value: SSAValue) -> int:
+    assert isinstance(value.type, TupleType)
+    return len(value.type.types.data)
+
+
+def _sum(a: SSAValue, b: SSAValue, emitter: Emitter) -> SSAValue:
+    if isinstance(a.type, TensorType) and isinstance(b.type, TensorType):
+        if a.type.element_type != b.type.element_type:
+            # An operator may give another type than it takes: dense layers with out_dtype, and full_like.
+            b = emitter.call("cast", b, dtype=type_to_dtype(a.type.element_type))
+        return emitter.call("add", a, b)
+    return emitter.tuple([_sum(emitter.field(a, i), emitter.field(b, i), emitter) for i in range(_width(a))])
+
+
+class _Names:
+    """Names for values, each another."""
+
+    def __init__(self) -> None:
+        self._numbers = count()
+
+    def let(self, value: SSAValue, emitter: Emitter) -> SSAValue:
+        """The value under the next name."""
+        return emitter.let(f"x_{next(self._numbers)}", value)
+
+
 class _Differentiation:
     """One function's forward part, whose values are bound, and the backward part behind it."""
 
     def __init__(self, function: ir.FuncOp):
         self.function = function
         self.body = function.body.block
-        self.gradients: dict[SSAValue, SSAValue] = {}
+        self.gradients: dict[SSAValue, _Sum] = {}
         self.bound: dict[SSAValue, SSAValue] = {}
         self._lets: set[Operation] = set()
-        self._numbers = count()
+        self._names = _Names()
 
     def run(self) -> None:
         """Rewrites the function."""
@@ -121,12 +206,12 @@ class _Differentiation:
         replace_values(self.function, self.bound, keep=self._lets)
         emitter = Emitter(end)
         result = end.value
-        self.gradients[result] = self._filled("ones", result, emitter)
+        self._gradient(result, emitter).whole = self._filled("ones", result, emitter)
         for op in reversed(ops):
             emitter.location = op.location
             self._backward(op, emitter)
         emitter.location = end.location
-        gradients = [self.gradients[self.bound[param]] for param in self.function.params]
+        gradients = [self.gradients[self.bound[param]].read(self._names, emitter) for param in self.function.params]
         both = emitter.tuple([result, emitter.tuple(gradients)])
         end.operands[0] = both
         self.function.properties["ret_type"] = both.type
@@ -134,14 +219,22 @@ class _Differentiation:
             place_leaves(op)
 
     def _bind(self, value: SSAValue, emitter: Emitter) -> None:
-        """A name for a value, and an accumulator for its gradient."""
-        name = self._let(value, emitter)
+        """A name for a value, and an accumulator for its gradient, unless that of a tuple around it serves."""
+        name = self._names.let(value, emitter)
         self._lets.add(name.owner)  # type: ignore[arg-type]
         self.bound[value] = name
-        self.gradients[name] = self._let(self._filled("zeros", name, emitter), emitter)
+        if not _is_summed_around(value):
+            self.gradients[name] = _Sum(self._names.let(self._filled("zeros", name, emitter), emitter))
 
-    def _let(self, value: SSAValue, emitter: Emitter) -> SSAValue:
-        return emitter.let(f"x_{next(self._numbers)}", value)
+    def _gradient(self, name: SSAValue, emitter: Emitter) -> _Sum:
+        """The gradient of what is bound to a name."""
+        found = self.gradients.get(name)
+        if found is None:
+            field = cast("ir.LetOp", name.owner).value.owner
+            assert isinstance(field, ir.TupleGetItemOp)
+            found = self._gradient(field.tuple_value, emitter).field(field.index.value.data, emitter)
+            self.gradients[name] = found
+        return found
 
     def _filled(self, fill: str, value: SSAValue, emitter: Emitter) -> SSAValue:
         """Zeros or ones in the form of a value."""
@@ -164,7 +257,9 @@ class _Differentiation:
 
     def _backward(self, op: Operation, emitter: Emitter) -> None:
         """Adds to the gradients of an op's arguments what its own gradient makes of them."""
-        gradient = self.gradients[self.bound[op.results[0]]]
+        if _is_summed_around(op.results[0]):
+            return
+        gradient = self.gradients[self.bound[op.results[0]]].read(self._names, emitter)
         match op:
             case OperatorOp():
                 rule = op.OPERATOR.gradient
@@ -177,26 +272,18 @@ class _Differentiation:
                 for index, field in enumerate(op.fields):
                     self._add(field, emitter.field(gradient, index), emitter)
             case ir.TupleGetItemOp():
-                self._add_to_field(op.tuple_value, op.index.value.data, gradient, emitter)
+                around = self._gradient(op.tuple_value, emitter)
+                around.add_to_field(op.index.value.data, gradient, self._names, emitter)
             case _:
                 pass
 
     def _add(self, value: SSAValue, share: SSAValue, emitter: Emitter) -> None:
-        self.gradients[value] = self._let(self._sum(self.gradients[value], share, emitter), emitter)
+        self._gradient(value, emitter).add(share, self._names, emitter)
 
-    def _sum(self, a: SSAValue, b: SSAValue, emitter: Emitter) -> SSAValue:
-        if isinstance(a.type, TensorType) and isinstance(b.type, TensorType):
-            if a.type.element_type != b.type.element_type:
-                # An operator may give another type than it takes: dense layers with out_dtype, and full_like.
-                b = emitter.call("cast", b, dtype=type_to_dtype(a.type.element_type))
-            return emitter.call("add", a, b)
-        assert isinstance(a.type, TupleType)
-        fields = range(len(a.type.types.data))
-        return emitter.tuple([self._sum(emitter.field(a, i), emitter.field(b, i), emitter) for i in fields])
 
-    def _add_to_field(self, value: SSAValue, index: int, share: SSAValue, emitter: Emitter) -> None:
-        before = self.gradients[value]
-        assert isinstance(before.type, TupleType)
-        summed = self._let(self._sum(emitter.field(before, index), share, emitter), emitter)
-        fields = [summed if i == index else emitter.field(before, i) for i in range(len(before.type.types.data))]
-        self.gradients[value] = self._let(emitter.tuple(fields), emitter)
+def _is_summed_around(value: SSAValue) -> bool:
+    """Whether the value is a tuple that is a field of a wide one: what adds to its gradient adds to that of the other."""
+    field = value.owner
+    return (
+        isinstance(value.type, TupleType) and isinstance(field, ir.TupleGetItemOp) and _is_wide(field.tuple_value.type)
+    )

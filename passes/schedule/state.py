@@ -12,6 +12,7 @@ from xdsl.ir import Operation, SSAValue
 from ...dialects import tir
 from .errors import refuse
 from .handles import BlockRV, Handle, LoopRV
+from .intrinsics import is_half
 from .structure import Scope, body_of, child_blocks, function_of
 
 Names: TypeAlias = "dict[str, list[tir.BlockOp]]"
@@ -49,9 +50,10 @@ class State:
             return found
         functions = [op for op in self.module.body.block.ops if isinstance(op, tir.PrimFuncOp)]
         self._functions = {op.sym_name.data: op for op in functions}
-        if wanted is None and len(functions) == 1:
-            self._functions[""] = functions[0]
-            return functions[0]
+        own = [op for op in functions if not is_half(op)]
+        if wanted is None and len(own) == 1:
+            self._functions[""] = own[0]
+            return own[0]
         wanted = wanted or "main"
         if wanted in self._functions:
             return self._functions[wanted]

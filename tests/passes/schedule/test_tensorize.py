@@ -149,6 +149,12 @@ def test_handles_of_what_was_replaced() -> None:
     assert "tensor intrinsic 'tile' took its place" in message(steps=steps)
 
 
+def test_the_program_is_the_function_that_is_no_half() -> None:
+    named = MATMUL.replace("def main", "def product")
+    schedule = Schedule(parse_mir(program(main=named)))
+    assert len(schedule.get_loops(schedule.get_block("C"))) == 3
+
+
 def test_registry() -> None:
     desc, impl = (parse_mir(t).body.block.first_op for t in (DESC, IMPL))
     TensorIntrin.register("registered tile", desc, impl, override=True)

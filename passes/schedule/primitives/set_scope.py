@@ -109,10 +109,10 @@ def set_scope(state: State, block: tir.BlockOp, buffer_index: int | str, storage
     assert isinstance(old, tir.BufferType)
     if old.scope.data != storage_scope:
         new = retype(buffer, tir.BufferType(old.shape, old.dtype, StringAttr(storage_scope)))
-        _rescope_matches(new, storage_scope)
+        rescope_matches(new, storage_scope)
 
 
-def _rescope_matches(buffer: SSAValue, scope: str) -> None:
+def rescope_matches(buffer: SSAValue, scope: str) -> None:
     """Buffers matched to regions of a buffer lie where it lies."""
     for use in list(buffer.uses):
         if not isinstance(use.operation, tir.BufferRegionOp):
@@ -124,4 +124,4 @@ def _rescope_matches(buffer: SSAValue, scope: str) -> None:
                 new = Rewriter.replace_value_with_new_type(
                     match.result, tir.BufferType(old.shape, old.dtype, StringAttr(scope))
                 )
-                _rescope_matches(new, scope)
+                rescope_matches(new, scope)

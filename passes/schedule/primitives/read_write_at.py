@@ -1,0 +1,307 @@
+"""read_at, write_at: in each turn of a loop, one block copies what the turn reads, or has written, of a buffer.
+
+The block bears the annotation `auto_copy`: later stages choose how it is done (by the threads of a block together, say).
+After TVM's `read_write_at.cc`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import DictionaryAttr
+from xdsl.ir import Operation, SSAValue
+
+from ....dialects import tir
+from ....dialects.tir.analysis import Analyzer, Expr
+from ....dialects.tir.analysis.expr import ZERO, Atom, free_vars, substitute
+from ....dialects.tir.attribute_values import attribute_of
+from ...tir.rewriting import builder_at_end, builder_before
+from ..access import Box, declare_access, extents_of, index_type, reads_of, relaxed, united
+from ..axes import Axis, make_block
+from ..blocks import analyzer_for, bind_axes, why_neither
+from ..buffers import new_buffer
+from ..cover import loops_between, written_box
+from ..errors import refuse
+from ..primitive import primitive
+from ..state import State
+from ..structure import (
+    Use,
+    all_loops_above,
+    body_of,
+    buffers_written,
+    child_under,
+    is_inside,
+    loops_above,
+    scope_of,
+    uses_in,
+)
+from .cache_read_write import retarget
+from .loops import name_value, require_block, require_loop
+from .set_scope import read_buffer, require_scope, rescope_matches, written_buffer
+
+
+@primitive
+def read_at(
+    state: State, loop: tir.ForOp, block: tir.BlockOp, read_buffer_index: int | str, storage_scope: str
+) -> Operation:
+    """Copies what each turn of a loop reads of a buffer to a new one in `storage_scope`, before the first reader in it.
+
+                                              for i in range(8):
+                                                  with T.block("A_shared"):
+                                                      v0 = T.axis.spatial(8, i)
+    for i in range(8):                                T.block_attr({"auto_copy": 1})
+        for j in range(16):            →              for ax0 in range(16):
+            with T.block("B"):                            A_shared[v0 * 16 + ax0] = A[v0 * 16 + ax0]
+                B[v] = f(A[v])                    for j in range(16):
+                                                      with T.block("B"): B[v] = f(A_shared[v])
+    sch.read_at(i, B, 0, "shared")
+
+    Where threads share the storage scope, the copy is of what all of them read. Returns the block that copies.
+    """
+    loop, block = _checked(loop, block, storage_scope, "read_at")
+    source = read_buffer(block, read_buffer_index, "read_at")
+    uses = _uses(block, loop, source, "read_at")
+    name, under = tir.buffer_name(source), loop.var_name.data
+    readers = list(dict.fromkeys(use.block for use in uses if use.reads and use.block is not None))
+    place = _numbers(loop)
+    first = min(place[child_under(loop, each)] for each in readers)
+    for use in uses:
+        if (
+            use.writes
+            and use.block is not None
+            and source in buffers_written(use.block)
+            and place[child_under(loop, use.block)] >= first
+        ):
+            raise refuse(
+                use.block,
+                f"read_at: block '{use.block.block_name.data}' writes '{name}' in loop '{under}' after a copy would have been made",
+                "all writers must come before the first reader in the loop",
+            )
+    analyzer = analyzer_for(dict.fromkeys(each for reader in readers for each in all_loops_above(reader)))
+    box: Box | None = None
+    for reader in readers:
+        bind_axes(analyzer, reader)
+        inner = [*loops_between(reader, loop), *_shared_threads(loop, storage_scope)]
+        for read in reads_of(reader, analyzer):
+            if read.buffer is not source:
+                continue
+            reached = relaxed(read, reader, inner, analyzer)
+            if reached is None:
+                raise refuse(
+                    reader,
+                    f"read_at: what block '{reader.block_name.data}' reads of '{name}' in a turn of loop '{under}' is not known",
+                )
+            box = reached if box is None else united(box, reached, analyzer)
+    assert box is not None
+    for number, ((low, high), extent) in enumerate(zip(box.dims, extents_of(source, analyzer), strict=True)):
+        if not (analyzer.can_prove_ge0(low) and analyzer.can_prove_ge0(extent - 1 - high)):
+            raise refuse(
+                block,
+                f"read_at: a copy for loop '{under}' would read '{name}' outside of it: dimension {number} from {low!r} to {high!r} of {extent!r}",
+                "split loops without a rest first, or cache_read and compute_at",
+            )
+    sizes = _sizes(block, box, analyzer, "read_at")
+    target = _shadow(state, source, block, storage_scope, analyzer)
+    anchor = next(op for op, number in place.items() if number == first)
+    for reader in readers:
+        retarget(reader, source, target)
+    rescope_matches(target, storage_scope)
+    return _copying_block(state, loop, anchor, source, target, target, box, sizes, analyzer)
+
+
+@primitive
+def write_at(
+    state: State, loop: tir.ForOp, block: tir.BlockOp, write_buffer_index: int | str, storage_scope: str
+) -> Operation:
+    """Has a block write a new buffer in `storage_scope`, and copies in each turn of a loop what the turn wrote.
+
+                                              for i in range(8):
+                                                  for j in range(16):
+                                                      with T.block("B"): B_shared[v] = f(A[v])
+    for i in range(8):                            with T.block("B_shared"):
+        for j in range(16):            →              v0 = T.axis.spatial(8, i)
+            with T.block("B"):                        T.block_attr({"auto_copy": 1})
+                B[v] = f(A[v])                        for ax0 in range(16):
+                                                          B[v0 * 16 + ax0] = B_shared[v0 * 16 + ax0]
+    sch.write_at(i, B, 0, "shared")
+
+    Where threads share the storage scope, the copy is of what all of them wrote. Returns the block that copies.
+    """
+    loop, block = _checked(loop, block, storage_scope, "write_at")
+    source = written_buffer(block, write_buffer_index, "write_at")
+    _uses(block, loop, source, "write_at")
+    name, under, called = tir.buffer_name(source), loop.var_name.data, block.block_name.data
+    reasons = why_neither(block)
+    if reasons is not None:
+        raise refuse(
+            block,
+            f"write_at: block '{called}' is neither a complete nor a reduction block",
+            f"not complete: {reasons[0]}",
+            f"no reduction: {reasons[1]}",
+        )
+    threads = _shared_threads(loop, storage_scope)
+    around = threads[0] if threads else child_under(loop, block)
+    for use in uses_in(source, scope_of(block)):
+        if use.block is not None and use.block is not block and is_inside(use.block, around):
+            raise refuse(
+                use.block,
+                f"write_at: block '{use.block.block_name.data}' uses '{name}' before block '{called}' and the threads that run it are done",
+                "only behind the copy is what was written in its place",
+            )
+    analyzer = analyzer_for(all_loops_above(block))
+    box = written_box(block, source, [*threads, *loops_between(block, loop)], analyzer)
+    if isinstance(box, str):
+        raise refuse(
+            block,
+            f"write_at: what block '{called}' writes of '{name}' in a turn of loop '{under}' is no full box: {box}",
+            "the copy would overwrite elements that the block leaves alone",
+        )
+    sizes = _sizes(block, box, analyzer, "write_at")
+    target = _shadow(state, source, block, storage_scope, analyzer)
+    anchor = child_under(loop, block).next_op
+    retarget(block, source, target)
+    rescope_matches(target, storage_scope)
+    return _copying_block(state, loop, anchor, target, source, target, box, sizes, analyzer)
+
+
+# Legality
+
+
+def _checked(loop: tir.ForOp, block: tir.BlockOp, storage_scope: str, name: str) -> tuple[tir.ForOp, tir.BlockOp]:
+    """The arguments as a loop and a block in it; raises where they are not."""
+    loop, block = require_loop(loop, name), require_block(block, name)
+    require_scope(block, storage_scope, name)
+    called, under = block.block_name.data, loop.var_name.data
+    if not is_inside(block, loop) or scope_of(block) is not scope_of(loop):
+        raise refuse(loop, f"{name}: loop '{under}' is not around block '{called}'")
+    for each in (*all_loops_above(loop), loop):
+        if each.kind.data == "vectorized":
+            raise refuse(
+                each, f"{name}: loop '{each.var_name.data}' is vectorized: its turns are lanes, which do not copy"
+            )
+    return loop, block
+
+
+def _uses(block: tir.BlockOp, loop: tir.ForOp, buffer: SSAValue, name: str) -> list[Use]:
+    """The uses of a buffer by blocks in a loop."""
+    owner = buffer.owner
+    if isinstance(owner, tir.BufferOp) and owner.stride_dims.data:
+        raise refuse(block, f"{name}: buffer '{tir.buffer_name(buffer)}' has strides")
+    uses = uses_in(buffer, scope_of(block))
+    if any(use.block is None for use in uses):
+        raise refuse(block, f"{name}: '{tir.buffer_name(buffer)}' is used outside of any block")
+    return [use for use in uses if use.block is not None and is_inside(use.block, loop)]
+
+
+def _numbers(loop: tir.ForOp) -> dict[Operation, int]:
+    return {op: number for number, op in enumerate(body_of(loop).ops)}
+
+
+_RANKS = {"global": 0, "shared": 1, "warp": 2}
+
+
+def _shared_threads(loop: tir.ForOp, storage_scope: str) -> list[tir.ForOp]:
+    """Of a loop and those around it, which are bound to threads that share memory of this scope, outermost first."""
+    found: list[tir.ForOp] = []
+    for each in (*all_loops_above(loop), loop):
+        thread = "" if each.thread is None else each.thread.data
+        if each.kind.data != "thread_binding":
+            continue
+        memory = storage_scope.partition(".")[0]
+        if memory == "warp":
+            shares = thread == "threadIdx.x"
+        else:
+            shares = _RANKS.get(memory, 3) <= (0 if thread.startswith("blockIdx") else 1)
+        if shares:
+            found.append(each)
+    return found
+
+
+def _sizes(block: tir.BlockOp, box: Box, analyzer: Analyzer, name: str) -> list[Expr]:
+    """How far a box reaches in each dimension; raises where that is not the same in all turns."""
+    sizes = [analyzer.simplify(high - low + 1) for low, high in box.dims]
+    turns = {analyzer.expr(each.loop_var).atom for each in all_loops_above(block)}
+    for number, size in enumerate(sizes):
+        if any(atom in turns for atom in free_vars(size)):
+            raise refuse(
+                block,
+                f"{name}: how many elements of '{tir.buffer_name(box.buffer)}' a turn copies in dimension {number} differs from turn to turn",
+            )
+    return sizes
+
+
+# Application
+
+
+def _shadow(state: State, source: SSAValue, block: tir.BlockOp, storage_scope: str, analyzer: Analyzer) -> SSAValue:
+    """A buffer of the same shape in another storage scope."""
+    assert isinstance(source.type, tir.BufferType)
+    scope = scope_of(block)
+    name = state.fresh_buffer_name(scope, f"{tir.buffer_name(source)}_{storage_scope.replace('.', '_')}")
+    shape = extents_of(source, analyzer)
+    return new_buffer(state, scope, name, shape, source.type.dtype, storage_scope, index_type(source))
+
+
+def _copying_block(
+    state: State,
+    loop: tir.ForOp,
+    anchor: Operation | None,
+    source: SSAValue,
+    target: SSAValue,
+    named_after: SSAValue,
+    box: Box,
+    sizes: Sequence[Expr],
+    analyzer: Analyzer,
+) -> tir.BlockOp:
+    """The block that copies a box in each turn of `loop`, before `anchor` in it (None: at its end).
+
+    The loops that the start of the box depends on are its axes; the loops over the box are inside of it.
+    """
+    type_ = index_type(source)
+    loops: dict[Atom, tir.ForOp] = {}
+    for each in (*loops_above(loop), loop):
+        atom = analyzer.expr(each.loop_var).atom
+        assert atom is not None
+        loops[atom] = each
+    driving = {atom: loops[atom] for atom in free_vars(*(low for low, _ in box.dims)) if atom in loops}
+    axes = [
+        Axis(
+            f"v{k}",
+            "S",
+            analyzer.expr(each.min),
+            analyzer.expr(each.extent),
+            analyzer.expr(each.loop_var),
+            each.loop_var.type,
+        )
+        for k, each in enumerate(driving.values())
+    ]
+    body = body_of(loop)
+    marker = tir.EvaluateOp(tir.ConstOp.int(0))
+    if anchor is None:
+        body.add_op(marker)
+    else:
+        body.insert_op_before(marker, anchor)
+    name = state.fresh_block_name(loop, tir.buffer_name(named_after))
+    annotations = DictionaryAttr({"auto_copy": attribute_of(1)})
+    new, values = make_block(builder_before(marker, loop.location), name, axes, Analyzer(), annotations=annotations)
+    marker.detach()
+    marker.erase()
+    moved = {atom: values[axis.atom] for atom, axis in zip(driving, axes, strict=True)}
+    builder = builder_at_end(new.body.block, loop.location)
+    places: list[Expr] = []
+    fresh = Analyzer()
+    for k, ((low, _), size) in enumerate(zip(box.dims, sizes, strict=True)):
+        start, stop = fresh.to_ssa(ZERO, builder, type_), fresh.to_ssa(size, builder, type_)
+        inner = tir.ForOp(f"ax{k}", start, stop)
+        name_value(inner)
+        builder.insert(inner)
+        builder = builder_at_end(inner.body.block, loop.location)
+        places.append(substitute(low, moved) + fresh.expr(inner.loop_var))
+    value = builder.insert(tir.LoadOp(source, [fresh.to_ssa(e, builder, type_) for e in places])).result
+    builder.insert(tir.StoreOp(value, target, [fresh.to_ssa(e, builder, type_) for e in places]))
+    declare_access(new)
+    state.added(new)
+    return new
+
+
+__all__ = ["read_at", "write_at"]

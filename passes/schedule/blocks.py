@@ -39,7 +39,17 @@ def analyzer_for(loops: Iterable[tir.ForOp]) -> Analyzer:
 
 
 def bind_axes(analyzer: Analyzer, block: tir.BlockOp) -> None:
-    """Tells the analyzer the domains of a block's axes."""
+    """Tells the analyzer the domains of a block's axes, and of those of the blocks around it that have more than one value."""
+    outer = block.parent_op()
+    around: list[tir.BlockOp] = []
+    while outer is not None:
+        if isinstance(outer, tir.BlockOp):
+            around.append(outer)
+        outer = outer.parent_op()
+    for each in reversed(around):
+        for variable, low, extent in zip(each.iter_vars, each.dom_mins, each.dom_extents, strict=True):
+            if const_int(extent) != 1:
+                analyzer.bind(variable, low, extent)
     for variable, low, extent in zip(block.iter_vars, block.dom_mins, block.dom_extents, strict=True):
         analyzer.bind(variable, low, extent)
 

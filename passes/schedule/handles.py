@@ -9,17 +9,21 @@ _NUMBERS = itertools.count()
 
 
 class Handle:
-    """Stands for an op of the module. Two handles are the same only when they are one object."""
+    """Stands for an op of the module. Two handles are the same only when they are one object.
 
-    __slots__ = ("number",)
+    Messages call it by `name` where a script gave it one.
+    """
+
+    __slots__ = ("name", "number")
     prefix = "v"
     schedule_kind = ""
 
     def __init__(self) -> None:
         self.number = next(_NUMBERS)
+        self.name = ""
 
     def __repr__(self) -> str:
-        return f"{self.prefix}{self.number}"
+        return f"'{self.name}'" if self.name else f"{self.prefix}{self.number}"
 
 
 class BlockRV(Handle):

@@ -14,6 +14,7 @@ from ...support.diagnostics import Diagnostic, MirError, error_at, location_of, 
 from ...support.words import counted
 from .errors import ScheduleError, describe
 from .excerpt import excerpt
+from .handles import Handle
 from .maps import LambdaMap
 from .schedule import Schedule
 
@@ -68,6 +69,7 @@ class _Runner:
         except MirError as error:
             raise located(error, self.place(op)) from None
         self.bind(op, cast("list[Any]", result) if isinstance(result, list) else [result])
+        self.name(op)
 
     def argument(self, value: Argument) -> Any:
         """An argument as the schedule takes it."""
@@ -114,6 +116,16 @@ class _Runner:
         self.values[outs[rest]] = results[rest:end]
         self.values.update(zip(outs[rest + 1 :], results[end:], strict=True))
 
+    def name(self, op: PrimitiveOp) -> None:
+        """Has messages call the results what the script calls them."""
+        for out, name in zip(op.outs, op.result_names.data, strict=True):
+            value = self.values[out]
+            if isinstance(value, Handle):
+                value.name = name.data
+            else:
+                for number, item in enumerate(value):
+                    item.name = f"{name.data}[{number}]"
+
 
 def located(error: MirError, location: LocationAttr) -> ScheduleError:
     """A refusal told at a place of the script, with the program as it is now."""
@@ -124,8 +136,10 @@ def located(error: MirError, location: LocationAttr) -> ScheduleError:
     return ScheduleError((Diagnostic(first.message, location, tuple(notes)), *more), where)
 
 
-def _described(value: SSAValue) -> str:
-    """An axis or a buffer as messages call it."""
+def _described(value: Operation | SSAValue) -> str:
+    """A loop, a block, an axis or a buffer as messages call it."""
+    if isinstance(value, Operation):
+        return describe(value) if isinstance(value, (tir.ForOp, tir.BlockOp, tir.PrimFuncOp)) else "it"
     owner = value.owner
     block = owner.parent_op() if isinstance(owner, Block) else None
     if isinstance(block, tir.BlockOp) and isinstance(value, BlockArgument):
@@ -143,6 +157,5 @@ def program_notes(where: Operation | SSAValue | None) -> list[Diagnostic]:
         notes.append(Diagnostic(f"in the program as it is here:\n{text}", severity="note"))
     location = location_of(where)
     if source_position(location) is not None:
-        named = describe(where) if isinstance(where, Operation) else _described(where)
-        notes.append(Diagnostic(f"{named} comes from here", location, severity="note"))
+        notes.append(Diagnostic(f"{_described(where)} comes from here", location, severity="note"))
     return notes

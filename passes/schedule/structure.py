@@ -156,13 +156,18 @@ class Use:
 
 
 def uses_in(buffer: SSAValue, scope: Scope) -> list[Use]:
-    """Each use of a buffer inside `scope`, by the block directly in the scope that it belongs to; in no order."""
+    """Each use of a buffer inside `scope`, by the block directly in the scope that it belongs to; in no order.
+
+    What the scope's own block declares to read and write is no use inside of it.
+    """
     found: list[Use] = []
     for use in buffer.uses:
         op = use.operation
         if isinstance(op, tir.BufferRegionOp):
             for outer in op.result.uses:
                 user = outer.operation
+                if isinstance(user, (tir.ReadsOp, tir.WritesOp)) and user.parent_op() is scope:
+                    continue
                 found += _use_at(user, scope, not isinstance(user, tir.WritesOp), not isinstance(user, tir.ReadsOp))
         elif isinstance(op, AccessOp):
             found += _use_at(op, scope, isinstance(op, tir.LoadOp), isinstance(op, tir.StoreOp))

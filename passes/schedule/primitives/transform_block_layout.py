@@ -144,7 +144,7 @@ def _own_loops(block: tir.BlockOp) -> list[tir.ForOp]:
                 block, f"transform_block_layout: {describe(parent or block)} stands among the loops of block '{name}'"
             )
         parent = loop.parent_op()
-    for outer, inner in zip(loops, [*loops[1:], block], strict=True):
+    for outer, inner in zip(loops, [*loops, block][1:], strict=True):
         alone = only_child_loop(outer) is inner if isinstance(inner, tir.ForOp) else _holds_only(outer, inner)
         if not alone:
             raise refuse(outer, f"transform_block_layout: loop '{outer.var_name.data}' holds more than block '{name}'")

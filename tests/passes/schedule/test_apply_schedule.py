@@ -128,7 +128,8 @@ def test_a_caret_under_the_loop() -> None:
         (['a, b, c, *d = sch.get_loops("C")'], "get_loops gives 2 loops here, but 4 names take them"),
         (['l = sch.get_loops("C")', "sch.unroll(l[2])"], "the list has 2 items here, so there is no item 2"),
         (['sch.compute_inline("D")'], "function 'main' has no block 'D'"),
-        (['i, j = sch.get_loops("C")', "sch.fuse(i, j)", "sch.unroll(i)"], "stands for nothing any more: it was fused"),
+        (['i, j = sch.get_loops("C")', "sch.fuse(i, j)", "sch.unroll(i)"], "the handle 'i' stands for nothing any more: it was fused"),
+        (['l = sch.get_loops("C")', "sch.fuse(*l)", "sch.unroll(l[1])"], "the handle 'l[1]' stands for nothing any more"),
         (
             ['sch.transform_layout("B", ("write", 0), lambda i, j: [T.exp(T.float32(1)), j])'],
             "a lambda of a schedule computes indices from its parameters, and this is no integer arithmetic on them",

@@ -132,3 +132,15 @@ def main(a: T.handle, n: T.int32):
     )
     with pytest.raises(ScheduleError, match="axis 'vi' of block 'A' has no constant domain that begins at 0"):
         s.transform_block_layout(s.get_block("A"), lambda i: (i,))
+
+
+def test_block_without_loops() -> None:
+    text = """
+@T.prim_func
+def main(A: T.Buffer((4,), "float32")):
+    with T.block("A"):
+        vi = T.axis.spatial(1, 0)
+        A[vi] = T.float32(1)
+"""
+    printed = scheduled(text, lambda s: s.transform_block_layout(s.get_block("A"), lambda i: (i,)))
+    assert "for ax0 in range(1):" in printed

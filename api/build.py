@@ -153,19 +153,30 @@ class BenchmarkResult:
 
 
 def build(
-    inputs: IRModule | PrimFunc,
+    inputs: IRModule | PrimFunc | Any,
+    args: Sequence[Any] | str | Target | None = None,
     target: str | Target | None = None,
+    target_host: str | Target | None = None,
+    name: str = "default_function",
     *,
     threads: int | None = None,
     opt_level: int = 3,
 ) -> Module:
-    """Compiles every function of an IRModule, or a PrimFunc.
+    """Compiles every function of an IRModule, or a PrimFunc, or a TE schedule.
 
+    A schedule needs its `args` (placeholders, scalars and outputs, in order); its function is called `name`. `target` may
+    stand in the second place for what is no schedule; `target_host` says nothing here, where the host is the target.
     Private functions are there only for the others to call. Raises MirError for what cannot be compiled.
     """
+    if isinstance(args, str | Target):
+        target, args = args, None
     chosen = Target.of(target)
     if isinstance(inputs, PrimFunc):
         inputs = IRModule({inputs.name: inputs})
+    elif not isinstance(inputs, IRModule):
+        from .lower import lower
+
+        inputs = lower(inputs, args, name=name)
     functions = {
         symbol: PackedFunc(
             compile(

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from ...passes.schedule.intrinsics import TensorIntrin
     from ..ir.prim_func import PrimFunc
     from . import schedule as schedule
+    from . import transform as transform
     from .schedule import BlockRV, ExprRV, IndexMap, Instruction, LoopRV, Schedule, ScheduleError, Trace
 
 # Where each name lives, imported when it is first asked for.
@@ -37,6 +38,7 @@ __all__ = [
     "TensorIntrin",
     "Trace",
     "schedule",
+    "transform",
 ]
 
 
@@ -45,8 +47,8 @@ def __getattr__(name: str) -> object:
         found: object = getattr(import_module(_LAZY[name], __package__), name)
         globals()[name] = found
         return found
-    if name == "schedule":
-        return import_module(".schedule", __package__)
+    if name in ("schedule", "transform"):
+        return import_module(f".{name}", __package__)
     # The functions on scalar expressions are those of `te`, imported when one is asked for.
     from ..te.tir_names import lookup
 

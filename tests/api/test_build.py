@@ -76,3 +76,33 @@ def test_arrays() -> None:
         array.copyfrom([1, 2, 3])
     with pytest.raises(TypeError, match="a tensor is of numbers"):
         mirstack.nd.array(["a"])
+
+
+def test_schedules_of_te() -> None:
+    from mirstack.api import te
+
+    n = te.var("n")
+    a = te.placeholder((n,), name="A")
+    b = te.compute((n,), lambda i: a[i] * 2.0, name="B")
+    s = te.create_schedule(b.op)
+    outer, inner = s[b].split(b.op.axis[0], factor=4)
+    s[b].parallel(outer)
+    s[b].vectorize(inner)
+    module = mirstack.build(s, [a, b], "llvm", name="double")
+    data, out = np.arange(7, dtype="float32"), np.zeros(7, "float32")
+    module["double"](data, out)
+    assert out.tolist() == (data * 2).tolist()
+
+
+def test_passes_by_name() -> None:
+    from mirstack.api import tir
+
+    module = from_source(
+        "@T.prim_func\ndef f(A: T.Buffer((4,), 'int32')):\n    for i in range(4):\n        A[i] = i + 0 * i\n"
+    )
+    assert isinstance(module, tir.PrimFunc)
+    simple = tir.transform.Simplify()(mirstack.IRModule({"f": module}))
+    assert "A[i] = i\n" in simple.script() + "\n"
+    assert "UnrollLoop" in dir(tir.transform) and "FuseOps" not in dir(tir.transform)
+    with pytest.raises(AttributeError, match=r"module 'mirstack\.tir\.transform' has no pass 'FuseOps'"):
+        tir.transform.FuseOps  # noqa: B018

@@ -1,0 +1,22 @@
+"""`tir.transform`: the passes on TIR by TVM's names, `tir.transform.Simplify()`."""
+
+from __future__ import annotations
+
+from ..ir.named_passes import PassConstructor, pass_constructor, pass_names
+from ..ir.transform import ModulePass, PassContext, Sequential, module_pass
+
+_FOLDERS = ("passes.tir.", "passes.schedule.", "passes.common.", "lowering.tir.")
+
+__all__ = ["ModulePass", "PassContext", "Sequential", "module_pass"]
+
+
+def __getattr__(name: str) -> PassConstructor:
+    found = pass_constructor(name) if name in pass_names(_FOLDERS) else None
+    if found is None:
+        raise AttributeError(f"module 'mirstack.tir.transform' has no pass '{name}'")
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *pass_names(_FOLDERS)})

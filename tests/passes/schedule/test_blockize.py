@@ -155,7 +155,7 @@ def test_refusals() -> None:
         s.blockize(j0)
 
     assert (
-        "the axes of block 'B' cannot be divided between loop 'j_0' with those in it and the loops around"
+        "blockize: the axes of block 'B' cannot be divided between loop 'j_0' with those in it and the loops around: "
         in refused(CHAIN, outer_after_inner)
     )
 
@@ -167,11 +167,11 @@ def test_refusals() -> None:
     message = refused(CHAIN, cut)
     assert "the predicate bounds" in message
     assert "split and reorder the loops so that each axis is bound to outer * extent" in message
-    assert "loop 'm' holds 2 blocks ('B', 'C'), and must hold exactly one" in refused(
+    assert "blockize: loop 'm' holds 2 blocks ('B', 'C'), and must hold exactly one" in refused(
         TWO, lambda s: s.blockize(s.get_loops(s.get_block("B"))[0])
     )
     assert "blockize: no block is given" in refused(TWO, lambda s: s.blockize([]))
-    assert "function 'main' is neither a loop nor a block inside the function" in refused(
+    assert "blockize: function 'main' is neither a loop nor a block inside the function" in refused(
         TWO, lambda s: s.blockize(s.get_block("root"))
     )
 
@@ -181,17 +181,19 @@ def test_several_blocks_refused() -> None:
         s.blockize([s.get_block(n) for n in names])
 
     message = refused(MATMUL, lambda s: both(s, "C", "D"))
-    assert "block 'C' is a reduction with a T.init(), which several blocks in one cannot keep" in message
+    assert "blockize: block 'C' is a reduction with a T.init(), which several blocks in one cannot keep" in message
     assert "decompose_reduction first" in message
 
     three = TWO.replace('"C"', '"E"') + TWO[TWO.index("        for i, j in T.grid(8, 8)") :]
-    assert "the blocks 'B', 'C' do not stand next to each other" in refused(three, lambda s: both(s, "B", "C"))
+    assert "blockize: the blocks 'B', 'C' do not stand next to each other" in refused(
+        three, lambda s: both(s, "B", "C")
+    )
 
     def nested(s: Schedule) -> None:
         s.blockize(s.get_loops(s.get_block("B"))[1])
         both(s, "B", "C")
 
-    assert "block 'C' is in function 'main', block 'B' in block 'B_o'" in refused(TWO, nested)
+    assert "blockize: block 'C' is in function 'main', block 'B' in block 'B_o'" in refused(TWO, nested)
 
     shared = """
 @T.prim_func
@@ -208,7 +210,10 @@ def main(A: T.Buffer((4, 4), "float32"), B: T.Buffer((4, 4), "float32"), C: T.Bu
             vi = T.axis.spatial(4, i)
             C[vi] = A[vi, 0]
 """
-    assert "the loops around block 'B' hold blocks besides it" in refused(shared, lambda s: both(s, "B", "C"))
+    assert (
+        "blockize: the loops around block 'B' hold blocks besides it, inside of those that all the blocks share"
+        in refused(shared, lambda s: both(s, "B", "C"))
+    )
 
 
 def test_other_statements_refused() -> None:
@@ -222,7 +227,7 @@ def main(A: T.Buffer((4, 4), "float32"), n: T.int32):
                     vi, vj = T.axis.remap("SS", [i, j])
                     A[vi, vj] = T.float32(1)
 """
-    assert "'tir.if' stands between the loops around block 'A', which may be loops only" in refused(
+    assert "blockize: 'tir.if' stands between the loops around block 'A', which may be loops only" in refused(
         guarded, lambda s: s.blockize(s.get_loops(s.get_block("A"))[0])
     )
     evaluated = """
@@ -235,7 +240,7 @@ def main(A: T.Buffer((4, 4), "float32")):
                 vi, vj = T.axis.remap("SS", [i, j])
                 A[vi, vj] = T.float32(1)
 """
-    assert "loop 'i' around block 'A' holds another statement, 'tir.evaluate'" in refused(
+    assert "blockize: loop 'i' around block 'A' holds another statement, 'tir.evaluate'" in refused(
         evaluated, lambda s: s.blockize(s.get_loops(s.get_block("A"))[0])
     )
 
@@ -251,8 +256,9 @@ def main(A: T.Buffer((8, 8), "float32"), B: T.Buffer((8, 8), "float32")):
                 B[vi, vk] = T.float32(0)
             B[vi, vk] = B[vi, vk] + A[vi, vk]
 """
-    assert "block 'B' is no reduction block, so that its T.init() cannot move out of the inner loops" in refused(
-        carried, lambda s: s.blockize(s.get_loops(s.get_block("B"))[0])
+    assert (
+        "blockize: block 'B' is no reduction block, so that its T.init() cannot move out of the inner loops: "
+        in refused(carried, lambda s: s.blockize(s.get_loops(s.get_block("B"))[0]))
     )
     late = """
 @T.prim_func
@@ -265,7 +271,7 @@ def main(A: T.Buffer((8, 9), "float32"), B: T.Buffer((8,), "float32")):
                 B[vi] = T.float32(0)
             B[vi] = B[vi] + A[vi, vk]
 """
-    assert "reduction axis 'vk' of block 'B' starts at 1, not at the start of its domain" in refused(
+    assert "blockize: reduction axis 'vk' of block 'B' starts at 1, not at the start of its domain" in refused(
         late, lambda s: s.blockize(s.get_loops(s.get_block("B"))[1])
     )
     moved = """
@@ -276,6 +282,6 @@ def main(A: T.Buffer((16,), "float32"), n: T.int32):
             vi = T.axis.spatial(16, i + n)
             A[vi] = T.float32(1)
 """
-    assert "axis 'vi' of block 'A' starts at n, which is no constant" in refused(
+    assert "blockize: axis 'vi' of block 'A' starts at n, which is no constant" in refused(
         moved, lambda s: s.blockize(s.get_loops(s.get_block("A"))[0])
     )

@@ -87,7 +87,7 @@ def test_unknown_parts_are_copied_whole() -> None:
 
 def test_refusals() -> None:
     message = refused(CHAIN, lambda s: s.cache_inplace(s.get_block("B"), 0, "local"))
-    assert "block 'B' does not write 'A'" in message
+    assert "cache_inplace: block 'B' does not write 'A'" in message
     assert "cache_read it" in message
     assert "there is no storage scope 'shed'" in refused(UPDATE, inplace("shed"))
     assert "block 'A' reads no buffer number 2" in refused(
@@ -96,7 +96,10 @@ def test_refusals() -> None:
 
     parallel = UPDATE.replace("for i, j in T.grid(12, 8):", "for i in T.parallel(12):\n      for j in range(8):")
     message = refused(parallel, inplace())
-    assert "the copies of 'A' would stand in loop 'i', which is parallel: its turns would share the copy" in message
+    assert (
+        "cache_inplace: the copies of 'A' would stand in loop 'i', which is parallel: its turns would share the copy"
+        in message
+    )
     assert "cache_inplace first" in message
     guarded = """
 @T.prim_func
@@ -107,4 +110,4 @@ def main(A: T.Buffer((8,), "float32"), n: T.int32):
                 vi = T.axis.spatial(8, i)
                 A[vi] = A[vi] + T.float32(1)
 """
-    assert "block 'A' stands in 'tir.if', not in a loop or block" in refused(guarded, inplace())
+    assert "cache_inplace: block 'A' stands in 'tir.if', not in a loop or block" in refused(guarded, inplace())

@@ -69,13 +69,16 @@ def test_cache_read_of_what_is_overwritten_later() -> None:
     text = scheduled(OVERWRITTEN, lambda s: s.cache_read(s.get_block("C"), 1, "local"))
     assert text.index("X_local[v0, v1] = X[v0, v1]") < text.index('T.block("C")')
     message = refused(CARRIED, lambda s: s.cache_read(s.get_block("B"), 0, "local"))
-    assert "block 'B' reads 'A' before block 'A' writes it: one copy cannot hold both values" in message
+    assert "cache_read: block 'B' reads 'A' before block 'A' writes it: one copy cannot hold both values" in message
     assert "name the consumer blocks that read it after" in message
 
 
 def test_cache_between_readers() -> None:
     message = refused(SHARED, lambda s: s.cache_read(s.get_block("D"), 0, "local"))
-    assert "cache_read: block 'C' reads 'B' in the loops of block 'B', and others read it outside" in message
+    assert (
+        "cache_read: block 'C' reads 'B' in the loops of block 'B', and others read it outside: no one copy is made before all of them"
+        in message
+    )
     assert "name the consumer blocks that are to use the new buffer" in message
     scheduled(SHARED, lambda s: s.cache_read(s.get_block("D"), 0, "local", ["D"]))
     assert "cache_write: block 'C' reads 'B' in the loops of block 'B', and others read it outside" in refused(
@@ -86,7 +89,10 @@ def test_cache_between_readers() -> None:
 
 def test_cache_write_of_an_update() -> None:
     message = refused(UPDATES, lambda s: s.cache_write(s.get_block("A"), 0, "local"))
-    assert "block 'A' reads 'A' before it writes it, and the new buffer would not hold what it reads" in message
+    assert (
+        "cache_write: block 'A' reads 'A' before it writes it, and the new buffer would not hold what it reads"
+        in message
+    )
     assert "cache_inplace it" in message
 
 
@@ -98,16 +104,22 @@ def test_moves() -> None:
     assert "reverse_compute_at: block 'B' overwrites what block 'C' reads, after it" in refused(
         UPDATES, lambda s: s.reverse_compute_at(s.get_block("C"), first_loop(s, "B"))
     )
-    assert "block 'D' reads what is in the output of block 'C' before that writes it" in refused(
+    assert "reverse_compute_at: block 'D' reads what is in the output of block 'C' before that writes it" in refused(
         READ_FIRST, lambda s: s.reverse_compute_at(s.get_block("C"), first_loop(s, "B"))
     )
 
 
 def test_inlining() -> None:
     message = refused(OVERWRITTEN, lambda s: s.compute_inline(s.get_block("B")))
-    assert "block 'A' overwrites 'A', which block 'B' reads, before 'B' is read for the last time" in message
+    assert (
+        "compute_inline: block 'A' overwrites 'A', which block 'B' reads, before 'B' is read for the last time"
+        in message
+    )
     assert "what is computed from the old values must be kept" in message
     once = OVERWRITTEN.replace("D[vi, vj] = B[vi, vj] + A", "D[vi, vj] = A")
     scheduled(once, lambda s: s.compute_inline(s.get_block("B")))
     message = refused(READ_FIRST, lambda s: s.reverse_compute_inline(s.get_block("C")))
-    assert "block 'D' reads 'C' before block 'C' writes it, which is to happen in block 'B' already" in message
+    assert (
+        "reverse_compute_inline: block 'D' reads 'C' before block 'C' writes it, which is to happen in block 'B' already"
+        in message
+    )

@@ -105,7 +105,7 @@ def main(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
 
 
 def test_places_refused() -> None:
-    assert "block 'C' accesses 'B' at 3 places, and must at exactly one" in refused(
+    assert "reindex: block 'C' accesses 'B' at 3 places, and must at exactly one" in refused(
         STENCIL, lambda s: s.reindex(s.get_block("C"), "B")
     )
     gathered = TRANSPOSE.replace("A[vj, vi]", 'A[T.Cast("int32", A[vj, vi]), vi]')
@@ -119,11 +119,11 @@ def main(A: T.Buffer((16,), "float32"), I: T.Buffer((8,), "float32"), B: T.Buffe
             B[vi] = A[T.Cast("int32", I[vi])]
 """
     message = refused(indirect, lambda s: s.reindex(s.get_block("B"), "A"))
-    assert "in block 'B' is not chosen by its axes alone" in message
+    assert "reindex: the place 'A[tir.cast(I[…])]' in block 'B' is not chosen by its axes alone" in message
     guarded = STENCIL.replace("B[vi] + B[vi + 1] + B[vi + 2]", "T.if_then_else(vi > 0, B[vi - 1], T.float32(0))")
     message = refused(guarded, lambda s: s.reindex(s.get_block("C"), "B"))
     assert (
-        "a copy over all axes would access 'B' outside of it: index 0, vi - 1, is not known to be from 0 to 33"
+        "reindex: a copy over all axes would access 'B' outside of it: index 0, vi - 1, is not known to be from 0 to 33"
         in message
     )
     passed = """
@@ -136,22 +136,23 @@ def main(A: T.Buffer((8,), "float32")):
             T.writes(A[vi])
             T.evaluate(T.call_extern("int32", "f", A.data, vi))
 """
-    assert "block 'A' uses 'A' otherwise than by its elements" in refused(
+    assert "reindex: block 'A' uses 'A' otherwise than by its elements" in refused(
         passed, lambda s: s.reindex(s.get_block("A"), ("read", 0))
     )
 
 
 def test_orders_refused() -> None:
     own = TRANSPOSE.replace("B[vi, vj] = A[vj, vi]", "A[vi, vj] = A[vi, vj]")
-    assert "block 'B' writes 'A' too: what it reads must be finished before" in refused(
+    assert "reindex: block 'B' writes 'A' too: what it reads must be finished before" in refused(
         own, lambda s: s.reindex(s.get_block("B"), ("read", 0))
     )
-    assert "block 'B' is neither complete (it reads and writes 'A')" in refused(
-        own, lambda s: s.reindex(s.get_block("B"), ("write", 0))
+    assert (
+        "reindex: block 'B' is neither complete (it reads and writes 'A') nor a reduction (it has no T.init()), so that a copy may not stand for its output"
+        in refused(own, lambda s: s.reindex(s.get_block("B"), ("write", 0)))
     )
     halves = TRANSPOSE.replace("B[vi, vj]", "B[vi // 2, vj]")
     message = refused(halves, lambda s: s.reindex(s.get_block("B"), ("write", 0)))
-    assert "the old indices [vi // 2, vj] of 'B' cannot be shown to keep its elements apart" in message
+    assert "reindex: the old indices [vi // 2, vj] of 'B' cannot be shown to keep its elements apart: " in message
     loose = """
 @T.prim_func
 def main(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
@@ -161,14 +162,14 @@ def main(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
             vi = T.axis.spatial(8, i)
             B[vi] = A[vi]
 """
-    assert "'A' is used in function 'main' outside of any block" in refused(
+    assert "reindex: 'A' is used in function 'main' outside of any block" in refused(
         loose, lambda s: s.reindex(s.get_block("B"), ("read", 0))
     )
     squared = TRANSPOSE.replace(
         'vi, vj = T.axis.remap("SS", [i, j])',
         "vi = T.axis.spatial(10, i * i % 10)\n            vj = T.axis.spatial(12, j)",
     )
-    assert "which elements block 'B' writes before they are copied is not known" in refused(
+    assert "reindex: which elements block 'B' writes before they are copied is not known: " in refused(
         squared, lambda s: s.reindex(s.get_block("B"), ("write", 0))
     )
 
@@ -179,7 +180,8 @@ def main(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
 
     message = refused(CHAIN, parallel)
     assert (
-        "the copies of 'B' would stand in loop 'i', which is parallel: its turns would share the new buffer" in message
+        "reindex: the copies of 'B' would stand in loop 'i', which is parallel: its turns would share the new buffer"
+        in message
     )
     assert "reindex first" in message
 
@@ -188,17 +190,21 @@ def test_maps_refused() -> None:
     def read(s: Schedule, index_map: Any) -> None:
         s.reindex_cache_read(s.get_block("C"), 0, "local", index_map)
 
-    assert "the map takes 1 index, but block 'C' has 2 axes" in refused(CHAIN, lambda s: read(s, lambda i: [i]))
+    assert "reindex_cache_read: the map takes 1 index, but block 'C' has 2 axes" in refused(
+        CHAIN, lambda s: read(s, lambda i: [i])
+    )
     assert "the map gives 'i', which is no index" in refused(CHAIN, lambda s: read(s, lambda i, j: ["i", j]))
     message = refused(CHAIN, lambda s: read(s, lambda i, j: [i, j // 2]))
     assert "the new indices [vi, vj // 2] of 'B' cannot be shown to keep its elements apart" in message
     assert "cannot be shown to keep its elements apart" in refused(CHAIN, lambda s: read(s, lambda i, j: [i]))
-    assert "new index 1, vj - 3, may be negative (-3)" in refused(CHAIN, lambda s: read(s, lambda i, j: [i, j - 3]))
+    assert "reindex_cache_read: new index 1, vj - 3, may be negative (-3)" in refused(
+        CHAIN, lambda s: read(s, lambda i, j: [i, j - 3])
+    )
     assert "there is no storage scope 'shed'" in refused(
         CHAIN, lambda s: s.reindex_cache_read(s.get_block("C"), 0, "shed", lambda i, j: [i, j])
     )
     message = refused(MATMUL, lambda s: s.reindex_cache_write(s.get_block("C"), 0, "local", lambda i, j, k: [i, j, k]))
-    assert "the new indices of 'C' use axis 'vk', which is no spatial axis" in message
+    assert "reindex: the new indices of 'C' use axis 'vk', which is no spatial axis" in message
 
 
 SYMBOLIC = """
@@ -224,5 +230,5 @@ def test_symbolic_shapes() -> None:
     assert "A_reindex = T.alloc_buffer((16, n))" in text
     assert "B_reindex = T.alloc_buffer((16, n))" in text
     assert print_mir(parse_mir(text)) == text
-    with pytest.raises(ScheduleError, match="how far new index 1, vj \\* vj, reaches is not known"):
+    with pytest.raises(ScheduleError, match="reindex_cache_read: how far new index 1, vj \\* vj, reaches is not known"):
         schedule.reindex_cache_read(schedule.get_block("B"), 0, "local", lambda i, j: (i, j * j))

@@ -172,18 +172,18 @@ def test_loops_refused() -> None:
         return s.get_loops(s.get_block("B"))[k]
 
     message = refused(ROWS, lambda s: s.rfactor(loop(s, 0), 0))
-    assert "loop 'i' drives the spatial axis 'vi' of block 'B', and may drive reduction axes only" in message
+    assert "rfactor: loop 'i' drives the spatial axis 'vi' of block 'B', and may drive reduction axes only" in message
     assert "the loops of its reduction are 'k'" in message
 
     def parallel(s: Schedule) -> None:
         s.unroll(loop(s, 1))
         s.rfactor(loop(s, 1), 0)
 
-    assert "loop 'k' is unrolled, and must be serial" in refused(ROWS, parallel)
+    assert "rfactor: loop 'k' is unrolled, and must be serial" in refused(ROWS, parallel)
     unused = ROWS.replace("i, k in T.grid(6, 24)", "u, i, k in T.grid(1, 6, 24)")
-    assert "loop 'u' drives no axis of block 'B'" in refused(unused, lambda s: s.rfactor(loop(s, 0), 0))
+    assert "rfactor: loop 'u' drives no axis of block 'B'" in refused(unused, lambda s: s.rfactor(loop(s, 0), 0))
     again = ROWS.replace("i, k in T.grid(6, 24)", "i, k, u in T.grid(6, 24, 2)")
-    assert "loop 'u' is in the reduction of block 'B', but drives no axis of it" in refused(
+    assert "rfactor: loop 'u' is in the reduction of block 'B', but drives no axis of it" in refused(
         again, lambda s: s.rfactor(loop(s, 1), 0)
     )
     mixed = ROWS.replace("i, k in T.grid(6, 24)", "f in range(144)").replace(
@@ -196,10 +196,10 @@ def test_loops_refused() -> None:
         .replace("f % 24", "f % 12 * 2 + g")
         .replace("f // 24", "f // 12")
     )
-    assert "loop 'f' drives the spatial axis 'vi' and the reduction axis 'vk' of block 'B'" in refused(
+    assert "rfactor: loop 'f' drives the spatial axis 'vi' and the reduction axis 'vk' of block 'B'" in refused(
         outside, lambda s: s.rfactor(loop(s, 1), 0)
     )
-    assert "has 1 dimension, so that factor_axis is from -2 to 1, not 2" in refused(
+    assert "rfactor: 'B' has 1 dimension, so that factor_axis is from -2 to 1, not 2" in refused(
         ROWS, lambda s: s.rfactor(loop(s, 1), 2)
     )
     symbolic = """
@@ -214,7 +214,10 @@ def main(a: T.handle, B: T.Buffer((6,), "float32")):
                 B[vi] = T.float32(0)
             B[vi] = B[vi] + A[vi, vk]
 """
-    assert "the extent of loop 'k' is no constant" in refused(symbolic, lambda s: s.rfactor(loop(s, 1), 0))
+    assert (
+        "rfactor: the extent of loop 'k' is no constant, so that no buffer can hold a result for each turn"
+        in refused(symbolic, lambda s: s.rfactor(loop(s, 1), 0))
+    )
 
 
 def test_surroundings_refused() -> None:
@@ -236,10 +239,10 @@ def main(A: T.Buffer((6, 24), "float32"), B: T.Buffer((6,), "float32"), C: T.Buf
                 C[vi] = T.float32(0)
             C[vi] = C[vi] + A[vi, vk]
 """
-    assert "loop 'k' holds 2 blocks ('B', 'C'), and must hold exactly one" in refused(
+    assert "rfactor: loop 'k' holds 2 blocks ('B', 'C'), and must hold exactly one" in refused(
         together, lambda s: over_k(s, "B", 0)
     )
-    assert "block 'C' is in loop 'k0' too, which drives the reduction of block 'B'" in refused(
+    assert "rfactor: block 'C' is in loop 'k0' too, which drives the reduction of block 'B'" in refused(
         NESTED, lambda s: over_k(s, "B")
     )
 
@@ -250,11 +253,15 @@ def main(A: T.Buffer((6, 24), "float32"), B: T.Buffer((6,), "float32"), C: T.Buf
         over_k(s, "C")
 
     message = refused(MATMUL, moved)
-    assert "block 'C' reads 'A_local', which block 'A_local' writes in the same loops" in message
+    assert (
+        "rfactor: block 'C' reads 'A_local', which block 'A_local' writes in the same loops: the partial results would be computed before it"
+        in message
+    )
 
     part = MATMUL.replace("T.grid(24, 20, 16)", "T.grid(12, 20, 16)")
-    assert "block 'D' reads elements of 'C' that block 'C' does not write (dimension 0)" in refused(
-        part, lambda s: over_k(s, "C")
+    assert (
+        "block 'D' reads elements of 'C' that block 'C' does not write (dimension 0): the scope is no stage pipeline"
+        in refused(part, lambda s: over_k(s, "C"))
     )
 
     def bounded(s: Schedule) -> None:
@@ -262,7 +269,10 @@ def main(A: T.Buffer((6, 24), "float32"), B: T.Buffer((6,), "float32"), C: T.Buf
         s.rfactor(k0, 0)
 
     message = refused(ROWS, bounded)
-    assert "the loops of block 'B' have a common bound (T.where) or are mixed" in message
+    assert (
+        "rfactor: the loops of block 'B' have a common bound (T.where) or are mixed, and would not be affine once 'k_0' is factored out: "
+        in message
+    )
     assert "split by factors that divide the extent" in message
 
 
@@ -271,15 +281,15 @@ def test_blocks_refused() -> None:
         s.rfactor(s.get_loops(s.get_block("B"))[1], 0)
 
     plain = ROWS.replace("            with T.init():\n                B[vi] = T.float32(0)\n", "")
-    assert "block 'B' is no reduction block: it has no T.init()" in refused(plain, whole)
+    assert "rfactor: block 'B' is no reduction block: it has no T.init()" in refused(plain, whole)
     strided = ROWS.replace(
         'vi, vk = T.axis.remap("SR", [i, k])', "vi = T.axis.spatial(6, i)\n            vk = T.axis.reduce(24, k * k)"
     )
-    assert "the bindings of block 'B' are not affine in its loops" in refused(strided, whole)
+    assert "rfactor: the bindings of block 'B' are not affine in its loops: " in refused(strided, whole)
     guarded = ROWS.replace(
         "            B[vi] = B[vi] + A[vi, vk]", "            if vk > 3:\n                B[vi] = B[vi] + A[vi, vk]"
     )
-    assert "the update of block 'B' holds a statement besides stores, 'tir.if'" in refused(guarded, whole)
+    assert "rfactor: the update of block 'B' holds a statement besides stores, 'tir.if'" in refused(guarded, whole)
 
 
 def test_guarded_loops_refused() -> None:
@@ -295,7 +305,7 @@ def main(A: T.Buffer((6, 24), "float32"), B: T.Buffer((6,), "float32"), n: T.int
                         B[vi] = T.float32(0)
                     B[vi] = B[vi] + A[vi, vk]
 """
-    assert "'tir.if' stands among the loops around block 'B', which may be loops only" in refused(
+    assert "rfactor: 'tir.if' stands among the loops around block 'B', which may be loops only" in refused(
         guarded, lambda s: s.rfactor(s.get_loops(s.get_block("B"))[1], 0)
     )
 
@@ -305,15 +315,17 @@ def test_reducers_refused() -> None:
         s.rfactor(s.get_loops(s.get_block("B"))[1], 0)
 
     message = refused(update(ROWS, "B[vi] - A[vi, vk]"), whole)
-    assert "block 'B' updates 'B' by no commutative reducer" in message
+    assert "rfactor: block 'B' updates 'B' by no commutative reducer" in message
     assert "the update must be B[…] = B[…] + x, or with *, T.min, T.max" in message
     assert "by no commutative reducer" in refused(update(ROWS, "B[vi] + B[vi] * A[vi, vk]"), whole)
     message = refused(update(ROWS, "B[vi] + A[vi, vk]", "1"), whole)
-    assert "block 'B' starts 'B' from 1.0, which every part of the reduction would take in again" in message
+    assert "rfactor: block 'B' starts 'B' from 1.0, which every part of the reduction would take in again" in message
     assert "T.init() must set 0 for this reducer" in message
-    assert "T.init() of block 'B' sets 'B' to no constant" in refused(ROWS.replace("T.float32(0)", "A[vi, 0]"), whole)
+    assert "rfactor: T.init() of block 'B' sets 'B' to no constant" in refused(
+        ROWS.replace("T.float32(0)", "A[vi, 0]"), whole
+    )
     twice = ROWS + "            B[vi] = B[vi] * A[vi, vk]\n"
-    assert "the update of block 'B' stores 'B' more than once" in refused(twice, whole)
+    assert "rfactor: the update of block 'B' stores 'B' more than once" in refused(twice, whole)
     nothing = ROWS.replace("B[vi] = B[vi] + A[vi, vk]", "T.evaluate(0)")
     assert "the update of block 'B' holds a statement besides stores, 'tir.evaluate'" in refused(nothing, whole)
 
@@ -323,20 +335,20 @@ def test_several_outputs_refused() -> None:
         s.rfactor(s.get_loops(s.get_block("V"))[1], 0)
 
     one = ARGMAX.replace("                V[vi] = T.float32(-100)\n", "")
-    assert "block 'V' updates 'V', but does not initialize it" in refused(one, whole)
+    assert "rfactor: block 'V' updates 'V', but does not initialize it" in refused(one, whole)
     other = ARGMAX.replace("            X[vi] = x\n", "")
     assert "block 'V' initializes 'X', but does not update it" in refused(other, whole)
     apart = ARGMAX.replace("X: T.Buffer((6,)", "X: T.Buffer((7,)").replace("V: T.Buffer((6,)", "V: T.Buffer((7,)")
     apart = apart.replace("X[vi] = T.float32(-1)", "X[vi + 1] = T.float32(-1)").replace("X[vi] = x", "X[vi + 1] = x")
     message = refused(apart.replace("X[vi],", "X[vi + 1],"), whole)
-    assert "block 'V' accesses its outputs at different indices" in message
+    assert "rfactor: block 'V' accesses its outputs at different indices" in message
     longer = ARGMAX.replace("X: T.Buffer((6,)", "X: T.Buffer((7,)")
-    assert "the outputs 'X' and 'V' of block 'V' have different shapes" in refused(longer, whole)
+    assert "rfactor: the outputs 'X' and 'V' of block 'V' have different shapes" in refused(longer, whole)
     late = ARGMAX.replace("            X[vi] = x\n", "").replace(
         "            v: T", "            X[vi] = x\n            v: T"
     )
     message = refused(late, whole)
-    assert "block 'V' reads its output 'V' after it has stored an output" in message
+    assert "rfactor: block 'V' reads its output 'V' after it has stored an output" in message
     assert "name every new value first" in message
     crossed = ARGMAX.replace("x: T.float32 = T.Select(V[vi] >=", "x: T.float32 = T.Select(V[vi] <=")
     assert "by no commutative reducer" in refused(crossed, whole)
@@ -346,6 +358,6 @@ def test_several_outputs_refused() -> None:
 
 def test_update_without_a_store_refused() -> None:
     named = ROWS.replace("B[vi] = B[vi] + A[vi, vk]", "b: T.float32 = A[vi, vk]")
-    assert "the update of block 'B' stores nothing" in refused(
+    assert "rfactor: the update of block 'B' stores nothing" in refused(
         named, lambda s: s.rfactor(s.get_loops(s.get_block("B"))[1], 0)
     )

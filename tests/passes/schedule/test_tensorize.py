@@ -125,8 +125,9 @@ def test_intrinsic_that_initializes() -> None:
     main = "@T.prim_func\n" + printed[printed.index("def main") :]
     assert "T.init()" not in main
     assert all((a == b).all() for a, b in zip(run(parse_mir(main)), expected, strict=True))
-    assert "'tile' initializes its output, but the loops around go on with reduction axis 'vk' of block 'C'" in message(
-        WHOLE_DESC, WHOLE_IMPL, direct
+    assert (
+        "tensorize: 'tile' initializes its output, but the loops around go on with reduction axis 'vk' of block 'C'"
+        in message(WHOLE_DESC, WHOLE_IMPL, direct)
     )
 
 
@@ -195,16 +196,19 @@ def test_declarations_refused() -> None:
     fewer = IMPL.replace("c: T.handle", "c: T.handle, d: T.handle").replace(
         "    with T.block", "    D = T.match_buffer(d, (4,))\n    with T.block"
     )
-    assert "the description takes 3 buffers, the implementation 4" in message(impl=fewer)
+    assert "tensor intrinsic 'tile': the description takes 3 buffers, the implementation 4" in message(impl=fewer)
     other = IMPL.replace("(5, 8)", "(8, 5)")
-    assert "'B' of the description and 'B' of the implementation differ in shape, dtype or scope" in message(impl=other)
+    assert (
+        "tensor intrinsic 'tile': 'B' of the description and 'B' of the implementation differ in shape, dtype or scope"
+        in message(impl=other)
+    )
     scalar = IMPL.replace("c: T.handle", "c: T.handle, n: T.int32")
-    assert "parameter 'n' of 'tile_impl' is no buffer" in message(impl=scalar)
+    assert "tensor intrinsic 'tile': parameter 'n' of 'tile_impl' is no buffer" in message(impl=scalar)
     symbolic = IMPL.replace("(4, 5)", "(sa, 5)")
-    assert "buffer 'C' of 'tile_impl' has a symbolic shape" in message(impl=symbolic)
+    assert "tensor intrinsic 'tile': buffer 'C' of 'tile_impl' has a symbolic shape" in message(impl=symbolic)
     unused = DESC.replace("A[vi, vk] * B[vj, vk]", "A[vi, vk] * A[vi, vk]")
     squares = MATMUL.replace("A[vi, vk] * B[vj, vk]", "A[vi, vk] * A[vi, vk]")
-    assert "the description of 'tile' does not access its parameter 'B'" in message(unused, main=squares)
+    assert "tensorize: the description of 'tile' does not access its parameter 'B'" in message(unused, main=squares)
 
 
 def test_statements_that_differ() -> None:
@@ -302,20 +306,23 @@ def tile_desc(A: T.Buffer((4, 4), "float32"), B: T.Buffer((4, 4), "float32")):
         s.tensorize(s.get_loops(s.get_block("B"))[0], "tile")
 
     found = message(desc, impl, steps, square)
-    assert "'A' would be both 'B', which 'tile' writes, and 'A'" in found
+    assert "tensorize: 'A' would be both 'B', which 'tile' writes, and 'A'" in found
     large = desc.replace("A: T.Buffer((4, 4)", "A: T.Buffer((4, 9)")
     found = message(
         large, large.replace("desc", "impl"), steps, square.replace("        A[vi, vj] =", "        B[vi, vj] =")
     )
     assert (
-        "'A' of 'tile' would reach from 0 over 9 elements of dimension 1 of 'A', which is not known to be inside"
+        "tensorize: 'A' of 'tile' would reach from 0 over 9 elements of dimension 1 of 'A', which is not known to be inside"
         in found
     )
     handles = impl.replace('A: T.Buffer((4, 4), "float32")', "a: T.handle").replace(
         "    for i, j", "    A = T.match_buffer(a, (4, 4), offset_factor=64)\n    for i, j"
     )
     found = message(desc, handles, steps, square.replace("        A[vi, vj] =", "        B[vi, vj] ="))
-    assert "'A' of 'tile' must begin at a multiple of 64 elements (offset_factor)" in found
+    assert (
+        "tensorize: 'A' of 'tile' must begin at a multiple of 64 elements (offset_factor), which 32 in 'A' is not known to be"
+        in found
+    )
 
 
 def test_other_statements() -> None:

@@ -204,7 +204,7 @@ def test_maps_refused() -> None:
         CHAIN, lambda s: s.reindex_cache_read(s.get_block("C"), 0, "shed", lambda i, j: [i, j])
     )
     message = refused(MATMUL, lambda s: s.reindex_cache_write(s.get_block("C"), 0, "local", lambda i, j, k: [i, j, k]))
-    assert "reindex: the new indices of 'C' use axis 'vk', which is no spatial axis" in message
+    assert "reindex_cache_write: the new indices of 'C' use axis 'vk', which is no spatial axis" in message
 
 
 SYMBOLIC = """

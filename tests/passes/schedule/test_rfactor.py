@@ -361,3 +361,10 @@ def test_update_without_a_store_refused() -> None:
     assert "rfactor: the update of block 'B' stores nothing" in refused(
         named, lambda s: s.rfactor(s.get_loops(s.get_block("B"))[1], 0)
     )
+
+
+def test_masked_store_refused() -> None:
+    masked = ROWS.replace("B[vi] = B[vi] + A[vi, vk]", "B.vstore([vi], B[vi] + A[vi, vk], predicate=vk > 3)")
+    assert "rfactor: the update of block 'B' stores under a mask" in refused(
+        masked, lambda s: s.rfactor(s.get_loops(s.get_block("B"))[1], 0)
+    )

@@ -39,14 +39,14 @@ def ensure_types(module: ModuleOp) -> None:
 
 
 def _has_unknown_types(module: ModuleOp) -> bool:
-    known: set[Attribute] = set()
+    known: set[int] = set()  # By identity: a hash visits all fields of a tuple.
 
     def is_typed(types: Iterable[Attribute]) -> bool:
         for type in types:
-            if type not in known:
+            if id(type) not in known:
                 if not is_known(type):
                     return False
-                known.add(type)
+                known.add(id(type))
         return True
 
     for function in module.ops:

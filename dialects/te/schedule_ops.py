@@ -128,7 +128,7 @@ class VarRefOp(IRDLOperation):
 
 @irdl_op_definition
 class AxisRefOp(IRDLOperation):
-    """`s[B].op.axis[0]`, or of `reduce_axis`: an axis of a tensor's operation, as steps before have rewritten it."""
+    """`s[B].op.axis[0]`, or of `reduce_axis`, or `s[C].op.scan_axis`: an axis of a tensor's operation, as steps before have rewritten it."""
 
     name = "te.axis_ref"
     tensor = operand_def(HandleType)
@@ -146,8 +146,8 @@ class AxisRefOp(IRDLOperation):
         )
 
     def verify_(self) -> None:
-        if self.which.data not in ("axis", "reduce_axis"):
-            raise VerifyException(f"an operation has axis and reduce_axis, not '{self.which.data}'")
+        if self.which.data not in ("axis", "reduce_axis", "scan_axis"):
+            raise VerifyException(f"an operation has axis, reduce_axis or scan_axis, not '{self.which.data}'")
         if self.tensor.type != TENSOR or self.place.value.data < 0:
             raise VerifyException("an axis is taken of a tensor, by its place from 0")
 

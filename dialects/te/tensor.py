@@ -246,6 +246,13 @@ class ScanOp(Operation):
         self.inputs = inputs
 
     @property
+    def scan_axis(self) -> IterVar:
+        """The steps that are computed by `update`."""
+        from .schedule.stage import scan_axes
+
+        return scan_axes(self)[0]
+
+    @property
     def input_tensors(self) -> list[Tensor]:
         return [*self.inputs, *self.init, *self.state, *self.update]
 

@@ -240,7 +240,8 @@ class _Reader:
         tensor = self.values[op.tensor]
         assert isinstance(tensor, te.Tensor)
         current = self.schedule[tensor].op
-        axes: Sequence[IterVar] = getattr(current, op.which.data, ())
+        found: IterVar | Sequence[IterVar] = getattr(current, op.which.data, ())
+        axes = (found,) if isinstance(found, IterVar) else found
         place = op.place.value.data
         if place >= len(axes):
             raise error_at(op, f"'{tensor.name}' has {len(axes)} axes in {op.which.data}; there is no number {place}")

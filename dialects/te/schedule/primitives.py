@@ -325,16 +325,23 @@ def compute_at(stage: StageData, parent: StageData, scope: IterVar) -> None:
             "an output is computed by itself, at the root",
         )
     _movable(stage)
-    if parent is stage:
-        raise refused(stage, f"cannot compute stage '{stage.name}' inside of itself", "name the stage that reads it")
+    around_parent: StageData | None = parent
+    while around_parent is not None:
+        spec = around_parent.attach_spec()
+        if around_parent is stage or spec is stage:
+            where = "itself" if parent is stage else f"'{parent.name}', which is computed inside of it"
+            raise refused(
+                stage, f"cannot compute stage '{stage.name}' inside of {where}", "name the stage that reads it"
+            )
+        around_parent = spec.attach_stage
     leaf(parent, scope, f"compute '{stage.name}' at")
     group = stage.group
     around = parent
     while group is not None:
-        spec: StageData | None = around
-        while spec is not None and spec.group is not group:
-            spec = spec.group
-        if spec is None:
+        inner: StageData | None = around
+        while inner is not None and inner.group is not group:
+            inner = inner.group
+        if inner is None:
             raise refused(
                 stage,
                 f"cannot compute stage '{stage.name}' at '{parent.name}': it is in a group that '{parent.name}' is not in",
@@ -350,7 +357,9 @@ def _placeable(stage: StageData) -> None:
 
 
 def _movable(stage: StageData) -> None:
-    if stage.attach_type == SCAN_UPDATE:
+    group, scan = stage.group, None if stage.group is None else stage.group.attach_stage
+    is_update = scan is not None and isinstance(scan.op, te.ScanOp) and any(t.op is stage.op for t in scan.op.update)
+    if group is not None and group.attach_type == SCAN_UPDATE and is_update:
         raise refused(
             stage, "the updates of a scan are computed in its steps", "place what they read, or the scan itself"
         )
@@ -377,7 +386,6 @@ def compute_inline(stage: StageData) -> None:
 def compute_root(stage: StageData) -> None:
     """The stage is computed by itself, before all that reads it."""
     _placeable(stage)
-    _movable(stage)
     stage.attach_type, stage.attach_axis, stage.attach_stage = ROOT, None, None
 
 

@@ -49,6 +49,15 @@ def update(domains: Domains, axis: IterVar, range: Range, arith: Arith, stage: S
         )
 
 
+def check_from_zero(axis: IterVar, range: Range, stage: StageData) -> None:
+    """Raises MirError where a thread would not begin at 0."""
+    if not is_zero(range.min):
+        raise ex.fail(
+            f"loop '{axis.name}' of stage '{stage.name}' begins at {show(range.min)}, but a thread begins at 0",
+            "split the axis, and bind one of its parts",
+        )
+
+
 def show(e: Expr) -> str:
     """An extent for a message."""
     from .show import text_of
@@ -124,9 +133,10 @@ def pass_down_domain(stage: StageData, domains: Domains, arith: Arith, *, allow_
                     update(domains, relation.rebased, Range(zero, domains[relation.parent].extent), arith, stage)
             case Singleton():
                 update(domains, relation.axis, Range(zero, number(1)), arith, stage)
-    for axis in list(stage.leaves) + stage.all_axes:
+    for axis in stage.leaves:
         attrs = stage.known_attrs(axis)
-        if attrs is not None and attrs.thread is not None and axis in domains and stage.position(axis) is not None:
+        if attrs is not None and attrs.thread is not None and axis in domains:
+            check_from_zero(axis, domains[axis], stage)
             update(domains, attrs.thread, domains[axis], arith, stage)
 
 

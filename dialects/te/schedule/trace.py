@@ -23,7 +23,7 @@ class Made:
 
 @dataclass(frozen=True)
 class AxisOf:
-    """Axis `place` of a tensor's operation as it was then: of `axis`, or of `reduce_axis`."""
+    """Axis `place` of a tensor's operation as it was then: of `axis` or `reduce_axis`, or the `scan_axis`."""
 
     tensor: TensorRef
     which: str
@@ -119,6 +119,8 @@ class Trace:
         stages = [near] if near is not None else []
         for stage in [*stages, *self.schedule.stages]:
             op = stage.op
+            if isinstance(op, te.ScanOp) and axis is op.scan_axis:
+                return AxisOf(self.stage(stage), "scan_axis", 0)
             if isinstance(op, te.ComputeOp) and not is_placeholder(op):
                 for which, axes in (("axis", op.axis), ("reduce_axis", op.reduce_axis)):
                     for place, each in enumerate(axes):

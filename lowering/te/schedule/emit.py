@@ -137,6 +137,10 @@ class FunctionEmitter(ExprEmitter):
         )
         memory.declared = self.add(made)
         self.buffers[id(memory.flat)] = memory.declared
+        # A parameter's pointer is taken of its own buffer, where it is used.
+        self.pointers[id(memory.flat)] = (
+            memory.buffer if memory.pointer is None and memory.buffer is not None else pointer
+        )
 
     # Expressions of tensors ------------------------------------------------------------------------------------------
 

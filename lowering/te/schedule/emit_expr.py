@@ -25,6 +25,8 @@ class ExprEmitter:
         self.block = block
         self.values: dict[int, SSAValue] = {}
         self.buffers: dict[int, SSAValue] = {}
+        # What holds, or is, the pointer to a buffer's memory.
+        self.pointers: dict[int, SSAValue] = {}
         self.extents: dict[int, Expr] = {}
         self.aliases = {}
         self._shared: dict[int, SSAValue] | None = None
@@ -110,10 +112,11 @@ class ExprEmitter:
                 raise ex.fail(f"an expression of kind {type(e).__name__} cannot be emitted")
 
     def _pointer(self, e: ext.BufferField) -> SSAValue:
-        buffer = self.buffers[id(e.buffer)]
-        assert isinstance(buffer.type, tir.BufferType)
-        pointer = tir.HandleType.get(buffer.type.dtype, buffer.type.scope.data)
-        return self.add(tir.BufferGetOp(buffer, e.field, pointer))
+        source = self.pointers.get(id(e.buffer), self.buffers[id(e.buffer)])
+        if not isinstance(source.type, tir.BufferType):
+            return source
+        pointer = tir.HandleType.get(source.type.dtype, source.type.scope.data)
+        return self.add(tir.BufferGetOp(source, e.field, pointer))
 
     def _call(self, e: ex.Call) -> SSAValue:
         operands: list[SSAValue] = []

@@ -287,11 +287,7 @@ def attach_path(stage: StageData) -> list[IterVar]:
     Raises MirError where a stage is computed at what is no loop (any more).
     """
     path: list[IterVar] = []
-    seen: set[int] = set()
     while True:
-        if id(stage) in seen:
-            raise fail(f"stage '{stage.name}' is computed inside of itself", "compute one of the stages at the root")
-        seen.add(id(stage))
         spec = stage.attach_spec()
         axis, target = spec.attach_axis, spec.attach_stage
         if target is None or spec.attach_type not in (SCOPE, SCAN_UPDATE):

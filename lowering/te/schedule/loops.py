@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from ....dialects.te.expr import Expr, IterVar, Var, fail
 from ....dialects.te.functions import likely
-from ....dialects.te.schedule.arith import is_one, is_zero, number
+from ....dialects.te.schedule.arith import is_one, number
 from ....dialects.te.schedule.axes import OPAQUE, AxisAttrs, tag_of
 from ....dialects.te.schedule.relations import Domains, Values, pass_up_index
 from ....dialects.te.schedule.show import text_of
@@ -43,11 +43,6 @@ def loop_nest(
             continue
         attrs = stage.known_attrs(axis) or AxisAttrs()
         thread, domain = axis if attrs.thread is None else attrs.thread, domains[axis]
-        if not is_zero(domain.min):
-            raise fail(
-                f"loop '{axis.name}' of stage '{stage.name}' begins at {text_of(domain.min)}, but a thread begins at 0",
-                "split the axis, and bind one of its parts",
-            )
         tag = tag_of(thread)
         if tag:
             if tag.startswith(("vthread", "cthread")) and not (

@@ -94,6 +94,10 @@ class Encoder:
             case bool():
                 return IntegerAttr(int(argument), i1)
             case int():
+                if not -(1 << 63) <= argument < 1 << 63:
+                    raise SignatureError(
+                        f"{argument} is no argument of a schedule primitive", "it does not fit into int64"
+                    )
                 return IntegerAttr(argument, i64)
             case float():
                 if not isfinite(argument):

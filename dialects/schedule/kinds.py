@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from math import isfinite
 from typing import cast
 
 _WORD = re.compile(r"\s*([a-z]+|[][|,])")
@@ -18,7 +19,7 @@ _WORD = re.compile(r"\s*([a-z]+|[][|,])")
 _SPOKEN = {
     "block": "a block", "loop": "a loop", "expr": "a number or a sampled value", "int": "an integer", "float": "a number",
     "bool": "True or False", "str": "a string", "none": "None", "dict": "a dictionary", "lambda": "a lambda",
-    "any": "any value",
+    "any": "a finite value",
 }  # fmt: skip
 _SPOKEN_MANY = {
     "block": "blocks", "loop": "loops", "expr": "numbers or sampled values", "int": "integers", "float": "numbers",
@@ -86,9 +87,9 @@ def _fits(kind: Kind, value: object) -> bool:
             items = list(cast("list[object]", value))
             return len(items) == len(kind.elements) and all(map(fits, kind.elements, items))
         case "expr" | "int":
-            return isinstance(value, int) and not isinstance(value, bool)
+            return isinstance(value, int) and not isinstance(value, bool) and -(1 << 63) <= value < 1 << 63
         case "float":
-            return isinstance(value, int | float) and not isinstance(value, bool)
+            return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
         case "bool":
             return isinstance(value, bool)
         case "str":
@@ -96,13 +97,22 @@ def _fits(kind: Kind, value: object) -> bool:
         case "none":
             return value is None
         case "any":
-            return True
+            return _is_finite(value)
         case "dict":
             return isinstance(value, Mapping)
         case "lambda":
             return callable(value)
         case _:
             return False
+
+
+def _is_finite(value: object) -> bool:
+    """Whether a value holds no infinity, which no text of a schedule has."""
+    if isinstance(value, list | tuple):
+        return all(map(_is_finite, cast("list[object]", value)))
+    if isinstance(value, Mapping):
+        return all(map(_is_finite, cast("Mapping[object, object]", value).values()))
+    return not isinstance(value, float) or isfinite(value)
 
 
 def covers(kind: Kind, other: Kind) -> bool:

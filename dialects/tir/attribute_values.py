@@ -7,11 +7,12 @@ from typing import Any, cast
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FloatAttr, IntegerAttr, IntegerType, StringAttr, f32
 from xdsl.ir import Attribute
 
-from .types import I1, I32
+from .types import I1, I32, I64
 
 
 def attribute_of(value: object) -> Attribute:
-    """A Python value as the attribute that its literal becomes in text: integers are int32, floats float32.
+    """A Python value as the attribute that its literal becomes in text: integers are int32 (int64 where they do not fit),
+    floats float32.
 
     Raises TypeError for what is no number, string, list or dictionary, nor an attribute already.
     """
@@ -21,7 +22,9 @@ def attribute_of(value: object) -> Attribute:
         case bool():
             return IntegerAttr(int(value), I1)
         case int():
-            return IntegerAttr(value, I32)
+            if not -(1 << 63) <= value < 1 << 63:
+                raise TypeError(f"{value} is no number that fits into int64")
+            return IntegerAttr(value, I32 if -(1 << 31) <= value < 1 << 31 else I64)
         case float():
             return FloatAttr(value, f32)
         case str():

@@ -306,6 +306,10 @@ class ScriptReader:
         """A name, a number, a string."""
         if token.type == "NUMBER":
             const = self.lambdas.number(token)
+            if isinstance(const.value, int) and const.value >= 1 << 63:
+                self.fail(token, f"{const.value} does not fit into int64")
+            if const.value in (float("inf"), float("nan")):
+                self.fail(token, f"'{token}' is too large for a number")
             return float(token.replace("_", "")) if isinstance(const.value, float) else const.value
         if token.type == "STRING":
             return unquote(token)

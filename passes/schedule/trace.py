@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Any, cast
 
 from xdsl.ir import Block, Operation, Region, SSAValue
 
-from ...dialects.schedule import Argument, Ref, ScriptOp, Signature, primitive_class, result_types, signatures
+from ...dialects.schedule import (
+    Argument,
+    Ref,
+    ScriptOp,
+    Signature,
+    SignatureError,
+    primitive_class,
+    result_types,
+    signatures,
+)
 from .errors import refuse
 from .handles import BlockRV, Handle, LoopRV
 from .maps import RecordedMap
@@ -201,12 +210,11 @@ class _ScriptBuilder:
             given = {name: value for name, value in filled.items() if name in given or value is not None}
         arguments = {name: self.argument(value) for name, value in given.items()}
         names = [self.name(result, label) for result, label in zip(inst.results, inst.labels, strict=True)]
-        op = primitive_class(inst.name)(
-            arguments,
-            result_types(known, [False] * len(names)),
-            positional=self.positional(known, arguments),
-            names=names,
-        )
+        types = result_types(known, [False] * len(names))
+        try:
+            op = primitive_class(inst.name)(arguments, types, positional=self.positional(known, arguments), names=names)
+        except SignatureError as error:
+            raise refuse(None, f"{inst.name} has no text: {error.message}", error.note) from None
         self.values.update(zip(inst.results, op.outs, strict=True))
         return op
 

@@ -14,7 +14,7 @@ from ..blocks import simplify_blocks_under
 from ..errors import refuse
 from ..primitive import primitive
 from ..state import State
-from .loops import const_before, name_value, nest, require_loop, require_plain
+from .loops import const_before, name_value, nest, require_countable, require_loop, require_plain
 from .reorder import clear_between, only_child_loop
 
 
@@ -48,13 +48,14 @@ def fuse(state: State, *loops: tir.ForOp, preserve_unit_iters: bool = True) -> O
     if len(loops) == 1:
         return loops[0]
     outermost, innermost = loops[0], loops[-1]
-    clear_between(loops)
     analyzer = Analyzer()
     type_ = outermost.loop_var.type
-    builder = builder_before(outermost)
     extent = Expr((), 1)
     for loop in loops:
         extent = extent * analyzer.expr(loop.extent)
+    require_countable(outermost, "fuse", "the turns of the fused loop", extent.value, type_)
+    clear_between(loops)
+    builder = builder_before(outermost)
     zero = const_before(outermost, 0, outermost.extent)
     fused = tir.ForOp(
         "_".join(loop.var_name.data for loop in loops) + "_fused",

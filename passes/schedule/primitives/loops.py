@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import pairwise
 
-from xdsl.ir import Block, Operation, OpResult, SSAValue
+from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 
 from ....dialects import tir
 from ....support.walk import walk_ops
@@ -42,6 +42,18 @@ def require_plain(loop: tir.ForOp, primitive: str) -> None:
         raise refuse(loop, f"{primitive}: loop '{name}' has annotations ({keys})", "unannotate it first")
     if const_int(loop.min) != 0:
         raise refuse(loop, f"{primitive}: loop '{name}' does not start at 0")
+
+
+def require_countable(where: Operation, primitive: str, what: str, number: int | None, type: Attribute) -> None:
+    """Raises where a number (of turns, of elements) is more than the dtype that counts them holds; None is not known."""
+    assert isinstance(type, tir.types.IntegerType)
+    most = (1 << (type.width.data - 1)) - 1
+    if number is not None and number > most:
+        raise refuse(
+            where,
+            f"{primitive}: {what} would be {number}, more than {most}",
+            f"it is counted in {tir.type_to_dtype(type)}",
+        )
 
 
 def const_before(op: Operation, value: int, like: SSAValue) -> SSAValue:

@@ -23,7 +23,7 @@ from ..primitive import primitive
 from ..state import State
 from ..structure import child_under, loops_above, read_regions, scope_of, write_regions
 from .cache_read_write import retarget
-from .loops import require_block
+from .loops import require_block, require_countable
 
 
 @primitive
@@ -61,6 +61,7 @@ def pad_einsum(state: State, block: tir.BlockOp, padding: Sequence[int]) -> None
         new = analyzer.simplify(floordiv(old + (factor - 1), Expr((), factor)).scaled(factor))
         if new == old:
             continue
+        require_countable(block, "pad_einsum", f"the extent of axis '{label.data}'", new.value, axis.type)
         loop = variables.get(binding)
         if loop is None or analyzer.expr(low).value != 0 or not analyzer.can_prove_equal(loop.extent, extent):
             raise refuse(

@@ -41,7 +41,7 @@ from ..structure import (
     scope_of,
     uses_in,
 )
-from .loops import require_block, require_own_values
+from .loops import require_block, require_countable, require_own_values
 from .set_scope import chosen_buffer, read_buffer, require_scope, written_buffer
 
 AxesMap = Callable[..., Sequence[object]]
@@ -256,7 +256,7 @@ def _planned(
         indices = [a.symbol - a.min for a in axes] or [ZERO]
     analyzer = Analyzer()
     bind_axes(analyzer, block)
-    shape = _shape(block, indices, analyzer, primitive_name)
+    shape = _shape(block, target, indices, analyzer, primitive_name)
     ranges: dict[Value, tuple[Value, Value]] = {a.symbol: (a.min, a.extent) for a in axes}
     for what, map_ in (("new", indices), *((("old", point.place),) if written else ())):
         found = analyzer.detect_iter_map(map_, ranges, TRUE, IterMapLevel.BIJECTIVE)
@@ -277,7 +277,9 @@ def _planned(
     return _Plan(block, target, point, axes, indices, shape, starts, extents, written, holder, outer)
 
 
-def _shape(block: tir.BlockOp, indices: list[Expr], analyzer: Analyzer, primitive_name: str) -> list[Expr]:
+def _shape(
+    block: tir.BlockOp, target: SSAValue, indices: list[Expr], analyzer: Analyzer, primitive_name: str
+) -> list[Expr]:
     """How far each new index reaches."""
     variables = {a.atom for a in axes_of(block, analyzer)}
     shape: list[Expr] = []
@@ -292,6 +294,9 @@ def _shape(block: tir.BlockOp, indices: list[Expr], analyzer: Analyzer, primitiv
         if ends is None:
             raise refuse(block, f"{primitive_name}: how far new index {number}, {e!r}, reaches is not known")
         shape.append(analyzer.simplify(ends[1] + 1))
+    for number, extent in enumerate(shape):
+        what = f"the extent of new dimension {number}"
+        require_countable(block, primitive_name, what, extent.value, index_type(target))
     return shape
 
 

@@ -15,7 +15,7 @@ from ..blocks import simplify_blocks_under
 from ..errors import refuse
 from ..primitive import primitive
 from ..state import State
-from .loops import const_before, name_value, nest, require_loop, require_plain
+from .loops import const_before, name_value, nest, require_countable, require_loop, require_plain
 
 
 @primitive
@@ -61,10 +61,11 @@ def split(
             )
         if extent.value is None:
             raise refuse(loop, f"split: loop '{name}' has a symbolic extent", "give None for one factor")
+    type_ = loop.loop_var.type
+    require_countable(loop, "split", f"the turns of loop '{name}'", max(product, (rest * product).value or 0), type_)
     sizes = [rest if f is None else Expr((), f) for f in factors]
     total = rest * product
     exact = analyzer.can_prove_equal(total, extent)
-    type_ = loop.loop_var.type
     builder = builder_before(loop)
     zero = const_before(loop, 0, loop.extent)
     loops: list[tir.ForOp] = []

@@ -12,7 +12,7 @@ from ..errors import refuse
 from ..primitive import primitive
 from ..state import State
 from ..structure import write_regions
-from .loops import require_block
+from .loops import require_block, require_countable
 from .set_scope import written_buffer
 
 BUFFER_DIM_ALIGN = "buffer_dim_align"
@@ -52,6 +52,8 @@ def storage_align(
             f"storage_align: buffer '{name}' is no allocation of this function, so its strides are its caller's",
             "cache_write it first",
         )
+    for what, number in (("the factor", factor), ("the offset", abs(offset))):
+        require_countable(block, "storage_align", what, number, I32)
     place = [region.buffer for region in write_regions(block)].index(buffer)
     asked = IntegerAttr(place, I32), IntegerAttr(axis % type_.rank, I32)
     known = block.annotations.data.get(BUFFER_DIM_ALIGN)

@@ -22,7 +22,7 @@ from ..errors import describe, refuse
 from ..primitive import primitive
 from ..state import State
 from ..structure import loops_above, scope_of
-from .loops import name_value, require_block, require_own_values
+from .loops import name_value, require_block, require_countable, require_own_values
 from .reorder import only_child_loop
 
 IndexMap = Callable[..., Sequence[object]]
@@ -74,8 +74,10 @@ def transform_block_layout(state: State, block: tir.BlockOp, index_map: IndexMap
     kinds = [_kind(block, number, result, symbols, old) for number, result in enumerate(results)]
     sizes = [inner.const_int_bound(result).max_value + 1 for result in results]
     place = loops[0] if loops else block
-    builder = builder_before(place, block.location)
     type_ = old[0].type if old else tir.types.I32
+    for number, size in enumerate(sizes):
+        require_countable(block, "transform_block_layout", f"the extent of new axis {number}", size, type_)
+    builder = builder_before(place, block.location)
     new_loops: list[tir.ForOp] = []
     for number, size in enumerate(sizes):
         low, extent = (builder.insert(tir.ConstOp.int(value, type_)).result for value in (0, size))

@@ -22,7 +22,7 @@ from ..errors import refuse
 from ..primitive import primitive
 from ..state import State
 from ..structure import all_loops_above, function_of
-from .loops import require_block
+from .loops import require_block, require_countable
 from .set_axis_separator import separate
 from .set_scope import chosen_buffer, retype
 
@@ -86,6 +86,9 @@ def transform_layout(
                 f"transform_layout: index {k} of the new layout runs from {bound.min_value} to {bound.max_value}",
                 "every new index must run from 0",
             )
+        require_countable(
+            block, "transform_layout", f"the extent of new dimension {k}", bound.max_value + 1, _dim_type(type_)
+        )
         new_shape.append(bound.max_value + 1)
     if not assume_injective_transform:
         found = analyzer.detect_iter_map(

@@ -85,5 +85,7 @@ def test_values_that_are_no_arguments() -> None:
 
     with pytest.raises(SignatureError, match="inf is no argument of a schedule primitive"):
         Encoder().encode(float("inf"))
+    with pytest.raises(SignatureError, match="18446744073709551616 is no argument of a schedule primitive"):
+        Encoder().encode(1 << 64)
     with pytest.raises(SignatureError, match="is no argument of a schedule primitive"):
         Encoder().encode({1, 2})  # type: ignore[arg-type]

@@ -152,6 +152,8 @@ SETUP = ('b = sch.get_block("B")', "i = sch.get_loops(b)")
         ("*u, *v = sch.get_loops(b)", 1, "one name of several may have a star: it takes the rest"),
         ("sch.compute_at(b, sch.parallel(i[0]))", 19, "parallel gives nothing that could be an argument"),
         ("sch.unroll(i[0, 1])", 12, "a list has one index"),
+        ("sch.unroll(i[99999999999999999999])", 14, "99999999999999999999 does not fit into int64"),
+        ("sch.annotate(i[0], 'a', 1e999)", 25, "'1e999' is too large for a number"),
         ("sch.unroll(i[b])", 14, "an index of a list is an integer"),
         ("sch.unroll(i[None])", 14, "an index of a list is an integer"),
         ("sch.unroll(b[0])", 12, "only a list has items"),

@@ -52,7 +52,7 @@ def run(module: ModuleOp, before: str) -> str:
 
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_random_schedules(program: str) -> None:
-    for seed in range(4):
+    for seed in range(2):
         player = Player(Schedule(parse_mir(PROGRAMS[program])), random.Random(seed))
         for _ in range(7):
             try:
@@ -148,6 +148,35 @@ def test_handles_and_numbers() -> None:
         str(sch.trace)
 
 
+def test_numbers_that_do_not_fit() -> None:
+    from xdsl.dialects.builtin import UnitAttr
+
+    sch = Schedule(parse_mir(MATMUL))
+    block = sch.get_block("C")
+    i = sch.get_loops(block)[0]
+    for wrong, message in (
+        (
+            lambda: sch.split(i, [None, 1 << 40]),
+            "split: the turns of loop 'i' would be 1099511627776, more than 2147483647\nnote: it is counted in int32",
+        ),
+        (lambda: sch.split(i, [1 << 20, 1 << 20]), "would be 1099511627776, more than 2147483647"),
+        (lambda: sch.split(i, [None, 1 << 64]), "'factors' must be a list of numbers or sampled values or None, not"),
+        (lambda: sch.annotate(block, "x", 1 << 64), "18446744073709551616 is no number that fits into int64"),
+        (lambda: sch.annotate(block, "x", [float("inf")]), "'ann_val' must be a finite value, not [inf]"),
+    ):
+        with pytest.raises(ScheduleError) as error:
+            wrong()
+        assert message in str(error.value)
+    sch.annotate(block, "x", 1 << 40)
+    assert '{"x": T.int64(1099511627776)}' in print_mir(sch.module)
+    check_replays(MATMUL, sch)
+    sch.annotate(i, "x", UnitAttr())
+    with pytest.raises(
+        ScheduleError, match=r"annotate has no text: UnitAttr\(\) is no argument of a schedule primitive"
+    ):
+        str(sch.trace)
+
+
 def test_what_is_not_there() -> None:
     sch = Schedule(parse_mir(MATMUL))
     with pytest.raises(ScheduleError, match="the module has no prim_func 'f'"):
@@ -198,3 +227,37 @@ def test_types_of_methods_are_those_of_the_table() -> None:
     assert ast.dump(ast.parse(file.read_text())) == ast.dump(ast.parse(stubs.stub_text())), (
         "write it anew: python -m mirstack.passes.schedule.stubs > passes/schedule/methods.pyi"
     )
+
+
+def test_sizes_that_no_loop_or_dimension_has() -> None:
+    large = 1 << 40
+    sch = Schedule(parse_mir(MATMUL))
+    wide = Schedule(parse_mir(MATMUL.replace("24", "65536").replace("20", "65536")))
+    before = print_mir(sch.module), print_mir(wide.module)
+    for wrong, message in (
+        (
+            lambda: sch.pad_einsum("C", [large, 1, 1]),
+            "pad_einsum: the extent of axis 'vi' would be 1099511627776, more",
+        ),
+        (
+            lambda: sch.transform_layout("C", ("write", 0), lambda i, j: [i * large, j]),
+            "transform_layout: the extent of new dimension 0 would be 25288767438849, more than 2147483647",
+        ),
+        (lambda: sch.storage_align("C", 0, 0, large, 1), "storage_align: the factor would be 1099511627776, more than"),
+        (
+            lambda: sch.reindex_cache_read("D", 0, "local", lambda i, j: [i * large, j]),
+            "reindex_cache_read: the extent of new dimension 0 would be 25288767438849, more than",
+        ),
+        (
+            lambda: wide.fuse(*wide.get_loops("D")),
+            "fuse: the turns of the fused loop would be 4294967296, more than 2147483647\nnote: it is counted in int32",
+        ),
+        (
+            lambda: wide.transform_block_layout("D", lambda i, j: [i * 65536 + j]),
+            "transform_block_layout: the extent of new axis 0 would be 4294967296, more than 2147483647",
+        ),
+    ):
+        with pytest.raises(ScheduleError) as error:
+            wrong()
+        assert message in str(error.value)
+    assert before == (print_mir(sch.module), print_mir(wide.module))

@@ -5,8 +5,6 @@ The programs are those of `programs.py`. Names on the command line choose among 
 
 from __future__ import annotations
 
-import gc
-import time
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -18,6 +16,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 from .programs import PROGRAMS
+from .timing import cpu_seconds
 
 SIZES = (25_000, 50_000, 100_000)
 """Ops of each program, about."""
@@ -36,33 +35,30 @@ PIPELINES = tuple(
     if entry.where.startswith(("relay/", "passes.relay.")) and entry.name != "merge-composite"
 )  # fmt: skip
 
-NOT_OPERATORS_ALONE = ("functions", "closures", "branches", "constants")
-"""Programs that have no gradient by `first-order-gradient`."""
+WITHOUT_GRADIENT = ("functions", "closures", "branches", "layers", "quantized", "constants")
+"""Programs that `first-order-gradient` refuses: of more than operators, or of operators that have no gradient."""
 
 
 def seconds(pipeline: str, module: ModuleOp) -> float:
     """Processor time of the passes on a copy of the module."""
     passes = list(read_pipeline(pipeline, pass_factories()))
     copy = in_deep_stack(module.clone)
-    gc.collect()
-    gc.disable()
-    try:
-        start = time.process_time()
+
+    def run() -> None:
         for module_pass in passes:
             module_pass.apply(Context(), copy)
-        return time.process_time() - start
-    finally:
-        gc.enable()
+
+    return cpu_seconds(run)
 
 
-def by_size(pipeline: str, modules: Sequence[ModuleOp], runs: int = 1) -> list[float]:
-    """The least of some runs' times on each module."""
-    return [min(seconds(pipeline, module) for _ in range(runs)) for module in modules]
+def by_size(pipeline: str, modules: Sequence[ModuleOp]) -> list[float]:
+    """The time on each module."""
+    return [seconds(pipeline, module) for module in modules]
 
 
 def refused(shape: str, pipeline: str) -> bool:
-    """Whether the pass takes no such programs: gradients are of operators alone."""
-    return shape in NOT_OPERATORS_ALONE and pipeline == "first-order-gradient"
+    """Whether the pass takes no such programs."""
+    return shape in WITHOUT_GRADIENT and pipeline == "first-order-gradient"
 
 
 def main() -> None:

@@ -1,10 +1,46 @@
-"""Timing two or more things against each other: in turns, so that a machine's slow moments hit all alike."""
+"""Timing two or more things against each other: in turns, so that a machine's slow moments hit all alike; and growth with size."""
 
 from __future__ import annotations
 
+import gc
 import statistics
 import time
 from collections.abc import Callable, Mapping
+
+TRIES = 5
+"""How often `growth` measures at most."""
+
+TICK = 0.002
+"""Seconds that no time counts less than in `growth`."""
+
+
+def cpu_seconds(work: Callable[[], object]) -> float:
+    """Processor time of one call, of all threads, without collections of garbage."""
+    gc.collect()
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        start = time.process_time()
+        work()
+        return time.process_time() - start
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def growth(seconds: Callable[[int], float], small: int, large: int, *, below: float) -> float:
+    """How many times as long the large size takes as the small one, by the least of each's times.
+
+    Other work on the machine only adds to a time: where the ratio is not `below` what is wanted, both are measured again,
+    `TRIES` times at most. A test says `assert growth(seconds, 500, 4_000, below=24) < 24`.
+    """
+    of_small = of_large = float("inf")
+    for _ in range(TRIES):
+        of_small = min(of_small, seconds(small))
+        of_large = min(of_large, seconds(large))
+        if of_large < below * max(of_small, TICK):
+            break
+    return of_large / max(of_small, TICK)
 
 
 def side_by_side(

@@ -253,6 +253,13 @@ PASSES: tuple[Entry, ...] = (
         "a let for what is computed several times",
     ),
     Entry("convert-ssa", "passes.tir.convert_ssa:ConvertSSA", "a variable of its own for each loop and let"),
+    Entry("narrow-data-type", "passes.tir.narrow_data_type:NarrowDataType", "index arithmetic in fewer bits"),
+    Entry(
+        "force-narrow-index-to-int32",
+        "passes.tir.force_narrow_index_to_int32:ForceNarrowIndexToInt32",
+        "sizes and indices of 64 bits in 32",
+    ),
+    Entry("storage-rewrite", "passes.tir.storage_rewrite:StorageRewrite", "allocations share memory, one after the other"),
     Entry("vectorize-loop", "passes.tir.vectorize_loop:VectorizeLoop", "vectorized loops to ramps and vectors"),
     # From level to level.
     Entry(

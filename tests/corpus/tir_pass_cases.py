@@ -44,7 +44,10 @@ OPTIONS: dict[str, str] = {
     "RemoveNoOp/005": "use-dataflow-analysis=true max-simplification-steps=0",
     "CommonSubexprElimTIR": "identify-equiv-terms=false",
     "NarrowDataType": "target-bits=32",
+    "NarrowDataType/012": "target-bits=16",
 }
+# Cases of TVM's ForceNarrowIndexToInt32, which goes by the other's name.
+FORCED = ("NarrowDataType/001", "NarrowDataType/005")
 
 _MISSING = re.compile(r"'([\w.]+)' is not defined")
 
@@ -71,6 +74,8 @@ class TirPassCase(Case):
     @property
     def pipeline(self) -> str:
         """What `mir-opt -p` is given."""
+        if self.id in FORCED:
+            return "force-narrow-index-to-int32"
         options = OPTIONS.get(self.id, OPTIONS.get(self.folder, ""))
         return pass_name(self.folder) + (f"{{{options}}}" if options else "")
 
@@ -166,9 +171,22 @@ def declared(text: str, names: dict[str, str] | None = None) -> tuple[str, dict[
             if missing is None or missing[1] in found:
                 break
         name = missing[1]
+        if f"\n{name} = T.allocate(" in re.sub(r"\n +", "\n", text):
+            # TVM's text shows the memory in a loop, and used after it.
+            text = _allocated_first(text, name)
+            continue
         found[name] = _kind(text, name)
         text = _declare(text, name, found[name])
     return text, found
+
+
+def _allocated_first(text: str, name: str) -> str:
+    """The allocation at the start of the function."""
+    line = re.search(rf"\n +({re.escape(name)} = T.allocate\(.*\))", text)
+    start = re.search(r"def main\(.*\n( +)", text)
+    assert line is not None and start is not None
+    text = text.replace(line[0], "", 1)
+    return f"{text[: start.end()]}{line[1]}\n{start[1]}{text[start.end() :]}"
 
 
 def _kind(text: str, name: str) -> str:

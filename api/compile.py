@@ -180,8 +180,8 @@ def only_reachable(module: ModuleOp, entry: str) -> ModuleOp:
 
 
 def _schedules(op: Operation, functions: Collection[str]) -> bool:
-    """Whether the op schedules one of these TE functions."""
-    target = op.properties.get("target") if op.name == "te.schedule" else None
+    """Whether the op schedules one of these functions."""
+    target = op.properties.get("target") if op.name in ("te.schedule", "schedule.script") else None
     return isinstance(target, SymbolRefAttr) and target.root_reference.data in functions
 
 

@@ -27,13 +27,14 @@ class ApplySchedule(ModulePass):
     """Applies every schedule script, or none where a primitive is refused.
 
     With `mark`, functions that were scheduled say so, and default-schedule leaves them alone. With `ready`, scripts of
-    functions that are not yet TIR are left for later.
+    functions that are not yet TIR are left for later. `seed` is that of what scripts draw, where they give no decision.
     """
 
     name = "apply-schedule"
 
     mark: bool = False
     ready: bool = False
+    seed: int = 0
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Schedules the functions. Raises MirError, with the module as it was, where a primitive is refused."""
@@ -48,7 +49,7 @@ class ApplySchedule(ModulePass):
         copies = {name: function.clone() for name, function in functions.items()}
         work = ModuleOp(list(copies.values()))
         for script in chosen:
-            schedule = Schedule(work, seed=0)
+            schedule = Schedule(work, seed=self.seed)
             schedule.state.focus = _target(script)
             run_script(script, schedule)
             if self.mark:

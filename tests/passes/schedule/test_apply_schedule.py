@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from mirstack.api.compile import compile
@@ -29,7 +31,7 @@ def with_script(*lines: str, target: str = "(main)", program: str = CHAIN) -> st
     return f"{program}\n@T.schedule{target}\ndef s(sch):\n" + "".join(f"    {line}\n" for line in lines)
 
 
-def applied(text: str, **options: bool) -> ModuleOp:
+def applied(text: str, **options: Any) -> ModuleOp:
     module = parse_mir(text, "a.mir")
     ApplySchedule(**options).apply(Context(), module)
     module.verify()
@@ -198,5 +200,26 @@ def test_te_functions_are_scheduled_when_they_are_tir() -> None:
     executable = compile(parse_mir(with_script('i, = sch.get_loops("B")', "sch.vectorize(i)", program=te)))
     a = np.arange(64, dtype="float32")
     b = np.zeros_like(a)
+    executable(a, b)
+    np.testing.assert_allclose(b, a * 2)
+
+
+def test_what_is_drawn_follows_from_the_seed() -> None:
+    script = with_script('i, j = sch.get_loops("C")', "sch.split(j, sch.sample_perfect_tile(j, n=3))")
+    texts = [print_mir(applied(script, seed=seed)) for seed in (0, 0, 1, 2, 3)]
+    assert texts[0] == texts[1] and len(set(texts)) > 1
+    decided = with_script(
+        'i, j = sch.get_loops("C")', "sch.split(j, sch.sample_perfect_tile(j, n=2, decision=[3, 10]))"
+    )
+    assert "for i, j_0, j_1 in T.grid(16, 3, 10):" in print_mir(applied(decided))
+
+
+def test_schedules_of_functions_that_are_not_compiled() -> None:
+    te = "@te.func\ndef NAME():\n    A = te.placeholder((64,), name='A')\n    B = te.compute((64,), lambda i: A[i] * 2.0, name='B')\n    return [A, B]\n"
+    script = with_script(
+        'i, = sch.get_loops("B")', "sch.vectorize(i)", target="(other)", program=te.replace("NAME", "other")
+    )
+    executable = compile(parse_mir(te.replace("NAME", "main") + script))
+    a, b = np.arange(64, dtype="float32"), np.zeros(64, dtype="float32")
     executable(a, b)
     np.testing.assert_allclose(b, a * 2)

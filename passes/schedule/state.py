@@ -202,6 +202,10 @@ class State:
             block.add_op(buffer)
         return buffer.result
 
+    def named_buffer(self, buffer: tir.BufferOp) -> None:
+        """Notes the name of a buffer that was put into the function other than by `allocate`."""
+        self._buffer_names(function_of(buffer))[buffer.var_name.data] = buffer
+
     def fresh_buffer_name(self, where: Operation, wanted: str) -> str:
         """`wanted`, or that with a number behind it when a parameter or a buffer of the function is called so."""
         function = function_of(where)

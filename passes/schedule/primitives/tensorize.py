@@ -247,5 +247,6 @@ def _matched(
             properties=properties,
         )
     result = builder.insert(match).result
+    state.named_buffer(match)
     result.name_hint = name if SSAValue.is_valid_name(name) else None
     return result

@@ -10,10 +10,11 @@ from xdsl.passes import ModulePass
 
 from ....dialects import tir
 from .place_declarations import place_declarations
+from .share_indices import share_indices
 
 LOWER_PASSES = (
     "loop-partition", "vectorize-loop", "inject-virtual-thread", "inject-double-buffer", "storage-rewrite", "unroll-loop",
-    "simplify", "remove-no-op", "rewrite-unsafe-select", "hoist-if-then-else", "common-subexpr-elim-tir",
+    "simplify", "remove-no-op", "rewrite-unsafe-select", "hoist-if-then-else",
 )  # fmt: skip
 """By name. In simple mode loops are not partitioned."""
 
@@ -35,4 +36,5 @@ def run_passes(module: ModuleOp, *, simple_mode: bool = False) -> None:
         each.apply(context, module)
     for op in module.ops:
         if isinstance(op, tir.PrimFuncOp):
+            share_indices(op)
             place_declarations(op)

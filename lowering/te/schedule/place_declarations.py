@@ -68,7 +68,14 @@ def _target(declaration: tir.DeclBufferOp, order: dict[Operation, int]) -> Opera
         assert parent is not None
         op = parent
     # Its expressions come first: the declaration stands before all ops of the statement.
-    return _statement_start(op)
+    start = _statement_start(op)
+    before = start.prev_op
+    if declaration.shape and isinstance(before, tir.LetOp):
+        first = _statement_start(before)
+        # TVM's printer puts a view of symbolic size before a single let, but behind several.
+        if not isinstance(first.prev_op, tir.LetOp):
+            return first
+    return start
 
 
 def _statement_start(op: Operation) -> Operation:

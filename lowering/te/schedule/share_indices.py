@@ -1,0 +1,203 @@
+"""What the statements of one list compute several times gets a name, as TVM's common-subexpression elimination shows it.
+
+Unlike `common-subexpr-elim-tir`, which looks at a whole function, only what stores and calls next to each other repeat is shared, and
+only what is made of loop variables and parameters: the text of a lowered schedule then reads as TVM prints it (TVM, "tir/transforms/
+common_subexpr_elim"). Larger computations come first; each name stands before the smaller ones that it is made of, numbered in order
+of introduction through the whole function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+
+from xdsl.ir import Block, Operation, OpResult, SSAValue
+
+from ....dialects import tir
+from ....dialects.tir.expr import BinaryOp
+from ....support.walk import walk_ops
+
+_ELIGIBLE = (BinaryOp, tir.NotOp, tir.SelectOp, tir.CastOp)
+_STATEMENTS = (tir.StoreOp, tir.EvaluateOp)
+_OUTER = (
+    tir.AllocateOp, tir.DeclBufferOp, tir.LaunchThreadOp, tir.EnvThreadOp, tir.VarOp, tir.MatchBufferOp, tir.AttrOp,
+    tir.AllocBufferOp, tir.AllocateConstOp, tir.IterVarOp, tir.CommReducerOp,
+)  # fmt: skip
+"""Ops that act on all that follows: a list of statements begins behind them."""
+
+
+@dataclass
+class _Computation:
+    size: int
+    uses: list[OpResult] = field(default_factory=list[OpResult])
+
+
+class _Sharing:
+    def __init__(self, function: tir.PrimFuncOp):
+        self.count = 0
+        self.numbers: dict[Hashable, int] = {}
+        self.of: dict[SSAValue, int] = {}
+        self.size: dict[SSAValue, int] = {}
+        # Whether a value is made of loop variables and parameters only, which are defined before any statement inside.
+        self.known: dict[SSAValue, bool] = {}
+        self.params = set(function.params)
+
+    def number(self, value: SSAValue) -> int:
+        """A number for the value, equal for equal expressions."""
+        found = self.of.get(value)
+        if found is not None:
+            return found
+        pending = [value]
+        while pending:
+            current = pending[-1]
+            op = current.owner
+            if current in self.of:
+                pending.pop()
+                continue
+            parts = list(op.operands) if isinstance(op, (*_ELIGIBLE, tir.ConstOp)) else []
+            missing = [p for p in parts if p not in self.of]
+            if missing:
+                pending += missing
+                continue
+            pending.pop()
+            if isinstance(op, (*_ELIGIBLE, tir.ConstOp)):
+                key: Hashable = (type(op), current.type, tuple(self.of[p] for p in parts), op.properties.get("value"))
+                self.size[current] = 1 + sum(self.size[p] for p in parts)
+                self.known[current] = all(self.known[p] for p in parts)
+            else:
+                key = current
+                self.size[current] = 1
+                self.known[current] = _is_loop_variable(current) or current in self.params
+            self.of[current] = self.numbers.setdefault(key, len(self.numbers))
+        return self.of[value]
+
+    def block(self, block: Block) -> None:
+        """Shares what the statements of a block repeat."""
+        statements = [op for op in block.ops if isinstance(op, _STATEMENTS)]
+        if not statements:
+            return
+        table: dict[int, _Computation] = {}
+        for statement in statements:
+            for value in _operands(statement):
+                self._collect(value, table)
+        # Of those of one size that were written last comes first; parts that are found later follow.
+        order = sorted(reversed(list(table)), key=lambda n: -table[n].size)
+        # Lets come to stand behind this mark, later ones before earlier ones.
+        mark = tir.ConstOp.int(0)
+        block.insert_op_before(mark, _start(statements[0]))
+        place = 0
+        while place < len(order):
+            computation = table[order[place]]
+            place += 1
+            uses = computation.uses
+            if len(uses) > 1 and self.known[uses[0]]:
+                self._share(uses, mark, block)
+                uses = uses[:1]
+            for value in uses:
+                for part in value.op.operands:
+                    self._found(part, table, order)
+        mark.detach()
+        mark.erase()
+
+    def _collect(self, root: SSAValue, table: dict[int, _Computation]) -> None:
+        pending = [root]
+        while pending:
+            value = pending.pop()
+            op = value.owner
+            if isinstance(value, OpResult) and isinstance(op, _ELIGIBLE) and _is_pure(value):
+                entry = table.setdefault(self.number(value), _Computation(self.size[value]))
+                entry.uses.append(value)
+            elif isinstance(op, Operation) and not isinstance(op, (tir.LetOp, *_OUTER)):
+                pending += reversed(list(op.operands))
+                for region in op.regions:
+                    last = region.block.last_op
+                    pending += [] if last is None else list(last.operands)
+
+    def _found(self, value: SSAValue, table: dict[int, _Computation], order: list[int]) -> None:
+        if not isinstance(value, OpResult) or not isinstance(value.op, _ELIGIBLE):
+            return
+        key = self.number(value)
+        entry = table.get(key)
+        if entry is None:
+            entry = table[key] = _Computation(self.size[value])
+            place = len(order)
+            while place and table[order[place - 1]].size < entry.size:
+                place -= 1
+            order.insert(place, key)
+        entry.uses.append(value)
+
+    def _share(self, uses: list[OpResult], mark: Operation, block: Block) -> None:
+        """Puts a let of the first use behind the mark, and reads it at all uses."""
+        self.count += 1
+        let = tir.LetOp(f"cse_var_{self.count}", uses[0])
+        let.location = uses[0].op.location
+        let.result.name_hint = "cse_var"
+        for use in uses:
+            use.replace_uses_with_if(let.result, lambda u: u.operation is not let)
+        kept: list[Operation] = []
+        _tree(uses[0], kept)
+        for op in (let, *reversed(kept)):
+            if op.parent is not None:
+                op.detach()
+            block.insert_op_after(op, mark)
+
+
+def _is_loop_variable(value: SSAValue) -> bool:
+    return not isinstance(value, OpResult) and isinstance(value.owner, Block) and isinstance(value.owner.parent_op(), tir.ForOp)
+
+
+def _operands(statement: Operation) -> list[SSAValue]:
+    """The values of a statement in the order in which they are looked at: what is stored before its place."""
+    if isinstance(statement, tir.StoreOp):
+        return [statement.value, *statement.indices]
+    return list(statement.operands)
+
+
+def _is_pure(value: SSAValue) -> bool:
+    """Whether the computation holds no load, call or vector."""
+    pending = [value]
+    while pending:
+        op = pending.pop().owner
+        if isinstance(op, tir.LoadOp | tir.CallOp | tir.RampOp | tir.BroadcastOp | tir.ShuffleOp | tir.IfThenElseOp):
+            return False
+        if isinstance(op, _ELIGIBLE):
+            pending += op.operands
+    return True
+
+
+def _tree(root: OpResult, kept: list[Operation]) -> None:
+    """The ops that compute a value, operands first."""
+    pending: list[tuple[SSAValue, bool]] = [(root, False)]
+    seen: set[Operation] = set()
+    while pending:
+        value, is_ready = pending.pop()
+        op = value.owner
+        if not isinstance(op, (*_ELIGIBLE, tir.ConstOp)) or op in seen:
+            continue
+        if is_ready:
+            seen.add(op)
+            kept.append(op)
+            continue
+        pending.append((value, True))
+        pending += [(p, False) for p in reversed(op.operands)]
+
+
+def _start(first: Operation) -> Operation:
+    """Where the list of statements begins: behind what acts on all of it."""
+    op = first
+    begin: Operation = first
+    while True:
+        before = op.prev_op
+        if before is None or isinstance(before, _OUTER):
+            return begin
+        op = before
+        begin = before
+
+
+def share_indices(function: tir.PrimFuncOp) -> None:
+    """Shares what statements repeat, in place."""
+    sharing = _Sharing(function)
+    for op in list(walk_ops(function)):
+        for region in op.regions if not isinstance(op, tir.IfThenElseOp | tir.CommReducerOp) else ():
+            for block in region.blocks:
+                sharing.block(block)

@@ -260,6 +260,21 @@ PASSES: tuple[Entry, ...] = (
         "sizes and indices of 64 bits in 32",
     ),
     Entry("storage-rewrite", "passes.tir.storage_rewrite:StorageRewrite", "allocations share memory, one after the other"),
+    Entry(
+        "rewrite-unsafe-select",
+        "passes.tir.rewrite_unsafe_select:RewriteUnsafeSelect",
+        "T.Select of loads to T.if_then_else",
+    ),
+    Entry(
+        "renormalize-split-pattern",
+        "passes.tir.renormalize_split_pattern:RenormalizeSplitPattern",
+        "quotients before remainders in index arithmetic",
+    ),
+    Entry(
+        "unify-thread-binding",
+        "passes.tir.unify_thread_binding:UnifyThreadBinding",
+        "one loop for each thread axis of a kernel",
+    ),
     Entry("vectorize-loop", "passes.tir.vectorize_loop:VectorizeLoop", "vectorized loops to ramps and vectors"),
     # From level to level.
     Entry(

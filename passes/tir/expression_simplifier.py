@@ -59,7 +59,7 @@ class ExpressionSimplifier:
         elif isinstance(op, ARITHMETIC):
             if is_index_type(op.result.type):
                 if _is_root(op.result):
-                    self._root(op.result)
+                    self.simplify_root(op.result)
             else:
                 self._fold(op)
         elif isinstance(op, tir.SelectOp):
@@ -69,7 +69,8 @@ class ExpressionSimplifier:
 
     # Integers ----------------------------------------------------------------------------------------------------
 
-    def _root(self, value: OpResult) -> None:
+    def simplify_root(self, value: OpResult) -> None:
+        """Replaces a tree of integer arithmetic by its canonical form, where that is not longer."""
         pending = [value]
         while pending:
             root = pending.pop()
@@ -210,7 +211,7 @@ class ExpressionSimplifier:
         elif op.true_value is op.false_value:
             op.result.replace_all_uses_with(op.true_value)
         elif is_index_type(op.result.type) and _is_root(op.result):
-            self._root(op.result)  # pyright: ignore[reportArgumentType]
+            self.simplify_root(op.result)  # pyright: ignore[reportArgumentType]
 
     def _likely(self, op: tir.CallOp) -> None:
         if op.result is not None and as_const(op.arguments[0]) is not None:

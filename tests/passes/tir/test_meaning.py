@@ -30,6 +30,9 @@ PIPELINES: dict[str, bool] = {
     "loop-partition{partition-const-loop=true}": False,
     "hoist-if-then-else": False,
     "common-subexpr-elim-tir": False,
+    "rewrite-unsafe-select": False,
+    "renormalize-split-pattern": False,
+    "narrow-data-type{target-bits=16}": False,
     "common-subexpr-elim-tir{identify-equiv-terms=true}": False,
     "loop-partition{partition-const-loop=true},simplify,remove-no-op": False,
 }

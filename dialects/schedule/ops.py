@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, StringAttr, SymbolRefAttr, i64
 from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
-    ParsePropInAttrDict,
     irdl_op_definition,
     operand_def,
     opt_prop_def,
@@ -22,8 +21,6 @@ from xdsl.irdl import (
     var_region_def,
     var_result_def,
 )
-from xdsl.parser import Parser
-from xdsl.printer import Printer
 from xdsl.traits import IsolatedFromAbove, IsTerminator, NoTerminator, Pure, SymbolOpInterface
 from xdsl.utils.exceptions import VerifyException
 
@@ -31,6 +28,10 @@ from ...support.words import counted
 from .arguments import Argument, Encoder, Lambda, Splat, decode
 from .signatures import Signature, SignatureError, signatures
 from .types import ListType, kind_of_type, type_of_kind
+
+if TYPE_CHECKING:
+    from xdsl.parser import Parser
+    from xdsl.printer import Printer
 
 
 @irdl_op_definition
@@ -202,7 +203,7 @@ def _taken(names: int) -> str:
 
 @irdl_op_definition
 class ItemOp(IRDLOperation):
-    """`loops[-1]`: one of a list of handles."""
+    """`loops[-1]`: one of a list of handles: `schedule.item %loops[-1] as "last" : !schedule.list<!schedule.loop>`."""
 
     name = "schedule.item"
     list = operand_def(ListType)
@@ -210,8 +211,6 @@ class ItemOp(IRDLOperation):
     result_name = prop_def(StringAttr, default_value=StringAttr(""))
     result = result_def()
     traits = traits_def(Pure())
-    irdl_options = (ParsePropInAttrDict(),)
-    assembly_format = "$list `[` $index `]` attr-dict `:` type($list) `->` type($result)"
 
     def __init__(self, list: SSAValue, index: int, name: str = ""):
         assert isinstance(list.type, ListType)
@@ -221,6 +220,17 @@ class ItemOp(IRDLOperation):
             result_types=[list.type.element],
         )
 
+    @classmethod
+    def parse(cls, parser: Parser) -> ItemOp:
+        from .text import parse_item
+
+        return cls(*parse_item(parser))
+
+    def print(self, printer: Printer) -> None:
+        from .text import print_item
+
+        print_item(self, printer)
+
     def verify_(self) -> None:
         assert isinstance(self.list.type, ListType)
         if self.result.type != self.list.type.element:
@@ -229,7 +239,7 @@ class ItemOp(IRDLOperation):
 
 @irdl_op_definition
 class SliceOp(IRDLOperation):
-    """`loops[1:]`, `loops[::-1]`: some of a list of handles, by Python's rules."""
+    """`loops[1:]`: some of a list of handles, by Python's rules: `schedule.slice %loops[1 : none : none] : …`."""
 
     name = "schedule.slice"
     list = operand_def(ListType)
@@ -239,8 +249,6 @@ class SliceOp(IRDLOperation):
     result_name = prop_def(StringAttr, default_value=StringAttr(""))
     result = result_def(ListType)
     traits = traits_def(Pure())
-    irdl_options = (ParsePropInAttrDict(),)
-    assembly_format = "$list attr-dict `:` type($list) `->` type($result)"
 
     def __init__(
         self, list: SSAValue, start: int | None = None, stop: int | None = None, step: int | None = None, name: str = ""
@@ -261,6 +269,17 @@ class SliceOp(IRDLOperation):
         start, stop, step = (None if b is None else b.value.data for b in (self.start, self.stop, self.step))
         return slice(start, stop, step)
 
+    @classmethod
+    def parse(cls, parser: Parser) -> SliceOp:
+        from .text import parse_slice
+
+        return cls(*parse_slice(parser))
+
+    def print(self, printer: Printer) -> None:
+        from .text import print_slice
+
+        print_slice(self, printer)
+
     def verify_(self) -> None:
         if self.result.type != self.list.type:
             raise VerifyException("a slice has the type of what it is taken from")
@@ -272,7 +291,7 @@ class SliceOp(IRDLOperation):
 class YieldOp(IRDLOperation):
     """The values of a lambda: those of its tuple or list, or its one value when `single`.
 
-    `separators` are the places (from 0, in rising order) of the values before which an axis separator stands.
+    `schedule.yield %y, %x separators [1] : i32, i32`; `schedule.yield single %x : i32`. `separators` are the places (from 0, in rising order) of the values before which an axis separator stands.
     """
 
     name = "schedule.yield"
@@ -280,14 +299,24 @@ class YieldOp(IRDLOperation):
     single = prop_def(IntegerAttr, default_value=IntegerAttr(0, 1))
     separators = prop_def(ArrayAttr[IntegerAttr], default_value=ArrayAttr([]))
     traits = traits_def(IsTerminator())
-    irdl_options = (ParsePropInAttrDict(),)
-    assembly_format = "$values attr-dict `:` type($values)"
 
     def __init__(self, values: Sequence[SSAValue], *, single: bool = False, separators: Sequence[int] = ()):
         places = ArrayAttr([IntegerAttr(place, i64) for place in separators])
         super().__init__(
             operands=[list(values)], properties={"single": IntegerAttr(int(single), 1), "separators": places}
         )
+
+    @classmethod
+    def parse(cls, parser: Parser) -> YieldOp:
+        from .text import parse_yield
+
+        values, single, separators = parse_yield(parser)
+        return cls(values, single=single, separators=separators)
+
+    def print(self, printer: Printer) -> None:
+        from .text import print_yield
+
+        print_yield(self, printer)
 
     def verify_(self) -> None:
         if not isinstance(self.parent_op(), PrimitiveOp):

@@ -5,7 +5,6 @@ From here come the ops of the dialect, the checks of scripts and of calls from P
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -166,7 +165,7 @@ class Signature:
             if name in bound and not (self.variadic and name == self.variadic.name):
                 raise SignatureError(f"{self.name} is given the argument '{name}' twice", note, name)
             if name not in self.by_name or self.by_name[name].variadic:
-                near = difflib.get_close_matches(name, [p.name for p in plain], n=1)
+                near = _close_matches(name, [p.name for p in plain], 0.6)
                 also = f"; did you mean '{near[0]}'?" if near else ""
                 raise SignatureError(f"{self.name} has no parameter '{name}'{also}", note, name)
             bound[name] = value
@@ -217,8 +216,15 @@ def signature(name: str) -> Signature | None:
 
 def nearest_primitive(name: str) -> str | None:
     """The primitive whose name is nearest to one that is none."""
-    near = difflib.get_close_matches(name, signatures(), n=1, cutoff=0.5)
+    near = _close_matches(name, list(signatures()), 0.5)
     return near[0] if near else None
+
+
+def _close_matches(name: str, known: list[str], cutoff: float) -> list[str]:
+    # Imported for messages only.
+    from difflib import get_close_matches
+
+    return get_close_matches(name, known, n=1, cutoff=cutoff)
 
 
 def _read(line: str) -> Signature:

@@ -9,14 +9,15 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from xdsl.ir import Attribute, SSAValue
-from xdsl.parser import Parser
+from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
 
 from .arguments import Argument, Lambda, Ref, Splat
 from .signatures import Signature, SignatureError
+from .types import ListType
 
 if TYPE_CHECKING:
-    from .ops import PrimitiveOp
+    from .ops import ItemOp, PrimitiveOp, SliceOp, YieldOp
 
 _WORDS: Mapping[str, bool | None] = {"none": None, "true": True, "false": False}
 
@@ -177,3 +178,109 @@ def _print_pair(pair: tuple[str, Argument], printer: Printer) -> None:
     printer.print_string_literal(pair[0])
     printer.print_string(" = ")
     _print_value(pair[1], printer)
+
+
+# Items, slices, yields
+
+
+def parse_item(parser: Parser) -> tuple[SSAValue, int, str]:
+    """(list, index, name) of `%loops[-1] as "last" : type`."""
+    operand = parser.parse_unresolved_operand()
+    parser.parse_punctuation("[")
+    index = parser.parse_integer(allow_boolean=False)
+    parser.parse_punctuation("]")
+    name = _optional_name(parser)
+    return _list(parser, operand), index, name
+
+
+def print_item(op: ItemOp, printer: Printer) -> None:
+    """Prints what stands behind the op's name."""
+    printer.print_string(" ")
+    printer.print_operand(op.list)
+    printer.print_string(f"[{op.index.value.data}]")
+    _print_name_and_type(op.result_name.data, op.list, printer)
+
+
+def parse_slice(parser: Parser) -> tuple[SSAValue, int | None, int | None, int | None, str]:
+    """(list, start, stop, step, name) of `%loops[1 : none : none] as "rest" : type`."""
+    operand = parser.parse_unresolved_operand()
+    parser.parse_punctuation("[")
+    bounds = [_bound(parser)]
+    for _ in range(2):
+        parser.parse_punctuation(":")
+        bounds.append(_bound(parser))
+    parser.parse_punctuation("]")
+    name = _optional_name(parser)
+    return _list(parser, operand), bounds[0], bounds[1], bounds[2], name
+
+
+def print_slice(op: SliceOp, printer: Printer) -> None:
+    """Prints what stands behind the op's name."""
+    printer.print_string(" ")
+    printer.print_operand(op.list)
+    bounds = ["none" if b is None else str(b.value.data) for b in (op.start, op.stop, op.step)]
+    printer.print_string(f"[{' : '.join(bounds)}]")
+    _print_name_and_type(op.result_name.data, op.list, printer)
+
+
+def _bound(parser: Parser) -> int | None:
+    if parser.parse_optional_keyword("none") is not None:
+        return None
+    return parser.parse_integer(allow_boolean=False)
+
+
+def _optional_name(parser: Parser) -> str:
+    return parser.parse_str_literal() if parser.parse_optional_keyword("as") is not None else ""
+
+
+def _list(parser: Parser, operand: UnresolvedOperand) -> SSAValue:
+    """The operand, of the list type that follows."""
+    parser.parse_punctuation(":")
+    at = parser.pos
+    type_ = parser.parse_type()
+    if not isinstance(type_, ListType):
+        parser.raise_error("items and slices are of a !schedule.list", at)
+    return parser.resolve_operand(operand, type_)
+
+
+def _print_name_and_type(name: str, value: SSAValue, printer: Printer) -> None:
+    if name:
+        printer.print_string(" as ")
+        printer.print_string_literal(name)
+    printer.print_string(" : ")
+    printer.print_attribute(value.type)
+
+
+def parse_yield(parser: Parser) -> tuple[list[SSAValue], bool, list[int]]:
+    """(values, whether it is one value and no list, places of separators) of `single %x : i32`."""
+    single = parser.parse_optional_keyword("single") is not None
+    operands: list[UnresolvedOperand] = []
+    first = parser.parse_optional_unresolved_operand()
+    if first is not None:
+        operands.append(first)
+        while parser.parse_optional_punctuation(",") is not None:
+            operands.append(parser.parse_unresolved_operand())
+    separators: list[int] = []
+    if parser.parse_optional_keyword("separators") is not None:
+        separators = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer)
+    types: list[Attribute] = []
+    at = parser.pos
+    if operands:
+        parser.parse_punctuation(":")
+        types = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_type)
+    return list(parser.resolve_operands(operands, types, at)), single, separators
+
+
+def print_yield(op: YieldOp, printer: Printer) -> None:
+    """Prints what stands behind the op's name."""
+    if op.single.value.data:
+        printer.print_string(" single")
+    if op.values:
+        printer.print_string(" ")
+        printer.print_list(op.values, printer.print_operand)
+    places = [str(place.value.data) for place in op.separators]
+    if places:
+        printer.print_string(f" separators [{', '.join(places)}]")
+    if op.values:
+        printer.print_string(" : ")
+        printer.print_list([v.type for v in op.values], printer.print_attribute)

@@ -22,8 +22,8 @@ schedule.script @tiled(@mm) {
   %b = schedule.get_block("Y") as "b" : !schedule.block
   %i, %j, %k = schedule.get_loops(%b) as "i", "j_0", "k" : !schedule.loop, !schedule.loop, !schedule.loop
   %ls = schedule.split(%j, factors = [none, 4]) : !schedule.list<!schedule.loop>
-  %l0 = schedule.item %ls[0] : !schedule.list<!schedule.loop> -> !schedule.loop
-  %r = schedule.slice %ls {step = -1} : !schedule.list<!schedule.loop> -> !schedule.list<!schedule.loop>
+  %l0 = schedule.item %ls[0] : !schedule.list<!schedule.loop>
+  %r = schedule.slice %ls[none : none : -1] : !schedule.list<!schedule.loop>
   schedule.reorder(*%r, %k)
   %f = schedule.fuse(*%ls, preserve_unit_iters = true) : !schedule.loop
   schedule.annotate(%l0, "a", {"x" = 1, "y" = [2.5, 1.0e-07, "s", %l0]})
@@ -125,25 +125,26 @@ schedule.script @s {{
             "a lambda must end with schedule.yield of its values",
         ),
         (
-            "schedule.transform_block_layout(%b, lambda (\"x\") { ^bb0(%x: i32): schedule.yield %x, %x {single = true} : i32, i32 })",
+            "schedule.transform_block_layout(%b, lambda (\"x\") { ^bb0(%x: i32): schedule.yield single %x, %x : i32, i32 })",
             "a lambda of a single value yields 2 values",
         ),
         (
-            "schedule.transform_block_layout(%b, lambda (\"x\") { ^bb0(%x: i32): schedule.yield %x {separators = [2]} : i32 })",
+            "schedule.transform_block_layout(%b, lambda (\"x\") { ^bb0(%x: i32): schedule.yield %x separators [2] : i32 })",
             "axis separators stand between values, in rising order",
         ),
         (
-            "%s = schedule.slice %ls {step = 0} : !schedule.list<!schedule.loop> -> !schedule.list<!schedule.loop>",
+            "%s = schedule.slice %ls[none : none : 0] : !schedule.list<!schedule.loop>",
             "the step of a slice is not 0",
         ),
         (
-            "%s = schedule.slice %ls : !schedule.list<!schedule.loop> -> !schedule.list<!schedule.block>",
+            "%s = \"schedule.slice\"(%ls) : (!schedule.list<!schedule.loop>) -> !schedule.list<!schedule.block>",
             "a slice has the type of what it is taken from",
         ),
         (
-            "%s = schedule.item %ls[0] : !schedule.list<!schedule.loop> -> !schedule.block",
+            "%s = \"schedule.item\"(%ls) <{index = 0}> : (!schedule.list<!schedule.loop>) -> !schedule.block",
             "an item of a !schedule.list<!schedule.loop> is a !schedule.loop",
         ),
+        ("%s = schedule.item %b[0] : !schedule.block", "items and slices are of a !schedule.list"),
         ("schedule.yield %b : !schedule.block", "schedule.yield ends a lambda of a schedule primitive"),
         ("%s = \"test.op\"() : () -> !schedule.list<i32>", "a schedule.list holds blocks, loops or exprs"),
     ],

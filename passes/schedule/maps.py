@@ -79,18 +79,21 @@ class RecordedMap:
         self._symbols: Sequence[Expr] | None = None
         self._result: object = None
 
-    def __call__(self, *symbols: Expr) -> Any:
-        result: object = self.function(*symbols)
-        self._symbols, self._result = symbols, result
+    def __call__(self, *symbols: Expr, **named: Expr) -> Any:
+        result: object = self.function(*symbols, **named)
+        self._symbols, self._result = [*symbols, *named.values()], result
         return result
 
     def names(self) -> list[str]:
         """The parameters' names, `i0`, `i1`… for those of a `*indices`; a function not called yet is called now."""
-        plain = [p.name for p in self.__signature__.parameters.values() if p.kind is not p.VAR_POSITIONAL]
+        parameters = self.__signature__.parameters.values()
+        first = [p.name for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.KEYWORD_ONLY)]
+        last = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
         if self._symbols is None:
-            self(*(symbol(name) for name in plain))
+            self(*(symbol(name) for name in first), **{name: symbol(name) for name in last})
         assert self._symbols is not None
-        return [plain[k] if k < len(plain) else f"i{k}" for k in range(len(self._symbols))]
+        between = len(self._symbols) - len(first) - len(last)
+        return [*first, *(f"i{len(first) + k}" for k in range(between)), *last]
 
     def to_lambda(self) -> Lambda:
         """What it computes as a lambda of a script."""

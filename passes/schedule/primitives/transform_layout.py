@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Sequence
 from math import prod
+from typing import cast
 
 from xdsl.dialects.builtin import ArrayAttr, IntegerAttr
 from xdsl.ir import BlockArgument, SSAValue
@@ -19,9 +19,11 @@ from ...tir.rewriting import builder_before, erase_if_dead, set_indices
 from ..access import declare_access
 from ..blocks import analyzer_for, bind_axes
 from ..errors import refuse
+from ..layout_map import LayoutMap, call_with_symbols, layout_map
 from ..primitive import primitive
 from ..state import State
-from ..structure import all_loops_above, function_of
+from ..structure import all_loops_above, function_of, is_inside
+from .layout_padding import PadValue, assume, described, pad_value_of, row_major_writer, write_behind, write_in_order
 from .loops import require_block, require_countable
 from .set_axis_separator import separate
 from .set_scope import chosen_buffer, retype
@@ -55,6 +57,11 @@ def transform_layout(
 
     sch.transform_layout(block, "B", lambda i, j: [i // 16, j, i % 16])
 
+    Where the new layout has more elements, `pad_value` (a number, or a function of the new indices) says what they hold:
+    the block that writes the buffer element by element writes them too (`T.if_then_else(i == 8 and 2 <= j, 0, …)`),
+    else a block behind the last writer does; of a buffer that is only read it is assumed. Keyword-only parameters of
+    a map take the last indices: `lambda *indices, k: [*indices, k // 4, k % 4]`.
+
     `IndexMap.AXIS_SEPARATOR` between indices cuts the dimensions into groups, as set_axis_separator does.
     """
     block = require_block(block, "transform_layout")
@@ -71,7 +78,6 @@ def transform_layout(
         return
     whole = _kept_whole(block, name, type_, symbols, results)
     extents = {s: d.value.data for s, d in zip(symbols, type_.shape.data, strict=True) if isinstance(d, IntegerAttr)}
-    shape = list(extents.values())
     analyzer = Analyzer()
     for variable, extent in extents.items():
         analyzer.bind(variable, 0, extent)
@@ -90,33 +96,69 @@ def transform_layout(
             block, "transform_layout", f"the extent of new dimension {k}", bound.max_value + 1, _dim_type(type_)
         )
         new_shape.append(bound.max_value + 1)
-    if not assume_injective_transform:
-        found = analyzer.detect_iter_map(
-            [e for e in results if e not in whole], {s: (0, e) for s, e in extents.items()}
-        )
-        if not found or prod(new_shape) < prod(shape):
-            reason = found.errors[0] if not found else "two elements would share a place"
-            raise refuse(
-                target, f"transform_layout: the layout of '{name}' cannot be shown to keep all elements apart: {reason}"
-            )
-    if pad_value is not None and prod(new_shape) != prod(shape):
-        raise refuse(
-            target,
-            f"transform_layout: the new layout of '{name}' has {counted(prod(new_shape), 'element')} for {prod(shape)}, and nothing writes the rest",
-            "pad the buffer to a multiple first (pad_einsum)",
-        )
+    layout = (
+        _padded(target, extents, [e for e in results if e not in whole], new_shape)
+        if not assume_injective_transform
+        else None
+    )
+    padding = _padding(target, layout, pad_value, len(results)) if layout is not None else None
     accesses = _accesses(target)
     known = iter(new_shape)
     dims = [tir.types.DYNAMIC if e in whole else IntegerAttr(next(known), _dim_type(type_)) for e in results]
     new_type = tir.BufferType(ArrayAttr(dims), type_.dtype, type_.scope)
+    writes = any(isinstance(op, tir.StoreOp) for op in accesses)
+    writer = row_major_writer(accesses, target) if padding is not None and writes else None
     target = _retyped(target, new_type)
     touched: dict[tir.BlockOp, None] = {}
     for access in accesses:
-        _follow(access, symbols, results, touched)
+        if writer is None or not is_inside(access, writer.block):
+            _follow(access, symbols, results, touched)
     for each in touched:
         declare_access(each)
+    if layout is not None and padding is not None:
+        names = [f"axis{k}" for k in range(len(results))]
+        if writer is not None:
+            write_in_order(state, writer, layout, padding, names)
+        elif writes:
+            write_behind(state, accesses, target, layout, padding, names)
+        else:
+            assume(state, target, layout, padding, names)
     if separators:
         separate(function_of(block), target, separators)
+
+
+def _padded(target: SSAValue, extents: dict[Expr, int], results: Sequence[Expr], shape: list[int]) -> LayoutMap:
+    """The map of the dimensions of constant extents; puts the extents of the new ones into `shape`."""
+    found = layout_map(extents, results)
+    if isinstance(found, str):
+        raise refuse(
+            target,
+            f"transform_layout: the layout of '{tir.buffer_name(target)}' cannot be shown to keep all elements apart: {found}",
+        )
+    shape[:] = found.shape
+    return found
+
+
+def _padding(target: SSAValue, layout: LayoutMap, given: object, rank: int) -> PadValue | None:
+    """What padding of the new layout holds; None where there is none. Raises where there is, and it is not said what it holds."""
+    value = None if given is None else pad_value_of(target, given, rank)
+    if not layout.pads:
+        return None
+    if value is None:
+        name, type_ = tir.buffer_name(target), target.type
+        assert isinstance(type_, tir.BufferType)
+        indices = [symbol(f"axis{k}") for k in range(rank)]
+        elements = prod(type_.static_shape or ())
+        raise refuse(
+            target,
+            f"transform_layout: the new layout of '{name}' has {counted(prod(layout.shape), 'element')} for {elements}: it is padded where {described(layout.padding(indices))}",
+            "say by pad_value what padding holds, or pad the buffer to a multiple first (pad_einsum)",
+        )
+    if len(layout.symbols) != len(target.type.shape.data):  # type: ignore[attr-defined]
+        raise refuse(
+            target, f"transform_layout: '{tir.buffer_name(target)}' is padded, and has dimensions of symbolic extent"
+        )
+    return value
 
 
 def _kept_whole(
@@ -137,18 +179,16 @@ def _kept_whole(
 
 def _evaluate(block: tir.BlockOp, index_map: IndexMap, rank: int) -> tuple[list[Expr], list[Expr], list[int]]:
     """The variables of a map, what it makes of them, and before which of these a separator stands."""
-    parameters = inspect.signature(index_map).parameters.values()
-    open_ended = any(p.kind is p.VAR_POSITIONAL for p in parameters)
-    if not open_ended and len(parameters) != rank:
+    called = call_with_symbols(index_map, rank)
+    if isinstance(called, str):
         raise refuse(
             block,
-            f"transform_layout: the map takes {counted(len(parameters), 'index')}, but the buffer has {counted(rank, 'dimension')}",
+            f"transform_layout: the map takes {counted(int(called), 'index')}, but the buffer has {counted(rank, 'dimension')}",
         )
-    names = [p.name for p in parameters if p.kind is not p.VAR_POSITIONAL]
-    symbols = [symbol(names[k] if k < len(names) else f"i{k}") for k in range(rank)]
+    symbols, made = called
     results: list[Expr] = []
     separators: list[int] = []
-    for item in index_map(*symbols):
+    for item in cast("Sequence[object]", made if isinstance(made, list | tuple) else [made]):
         if isinstance(item, AxisSeparator):
             separators.append(len(results))
         elif isinstance(item, Expr | int):

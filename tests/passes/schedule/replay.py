@@ -80,7 +80,7 @@ def replay(path: Path) -> Outcome:
 
 
 def _apply(schedule: Schedule, call: dict[str, Any], values: dict[str, Any]) -> Any:
-    tree = ast.parse(call["text"].strip()).body[0]
+    tree = ast.parse(_repaired(call["text"].strip())).body[0]
     if isinstance(tree, ast.Assign):
         values["_targets"] = tree.targets[0]
         node = tree.value
@@ -105,6 +105,13 @@ def _apply(schedule: Schedule, call: dict[str, Any], values: dict[str, Any]) -> 
         if isinstance(kwargs.get("block"), str):
             kwargs["block"] = schedule.get_block(kwargs["block"])
     return getattr(schedule, node.func.attr)(*args, **kwargs)
+
+
+def _repaired(text: str) -> str:
+    """The text of a call: where that of a lambda runs on to the name of the next argument, which then follows, without it;
+    `tir.const(0, i.dtype)` as 0."""
+    text = re.sub(r",\s*(\w+)(?=,\s*\1\s*=)", "", text)
+    return re.sub(r"tir\.const\((\w+), [\w.]+\)", r"\1", text)
 
 
 BLOCKS_BY_NAME = [

@@ -22,30 +22,41 @@ SLACK = 2.5
 """How much a ratio of times may differ from that of the sizes: the machine does other things, too."""
 
 
+TRIES = 4
+"""How often is measured at most, for the least of each time: other work on the machine only adds."""
+
+
 @pytest.fixture(scope="module")
 def seconds(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, float], dict[str, float]]:
-    """CPU seconds by stage of the small network and of the large one; the lesser of two runs each."""
+    """CPU seconds by stage of the small network and of the large one."""
     folder = tmp_path_factory.mktemp("depth")
-    small, large = written(SMALL, folder, stages=1), written(LARGE, folder, stages=1)
-    in_deep_stack(lambda: stages(small))
+    networks = [written(size, folder, stages=1) for size in (SMALL, LARGE)]
+    in_deep_stack(lambda: stages(networks[0]))
+    small, large = (in_deep_stack(lambda path=path: stages(path)) for path in networks)
+    for _ in range(TRIES - 1):
+        if all(large[stage] < limit(stage) * small[stage] for stage in (*OF_KERNELS, *OF_THE_GRAPH)):
+            break
+        for least, path in zip((small, large), networks, strict=True):
+            again = in_deep_stack(lambda path=path: stages(path))
+            least.update({stage: min(least[stage], again[stage]) for stage in least})
+    return small, large
 
-    def least(path: Path) -> dict[str, float]:
-        runs = [in_deep_stack(lambda: stages(path)) for _ in range(2)]
-        return {name: min(run[name] for run in runs) for name in runs[0]}
 
-    return least(small), least(large)
+def limit(stage: str) -> float:
+    """What the large network may take times the small one."""
+    return SLACK * (LARGE / SMALL if stage in OF_THE_GRAPH else 1)
 
 
 @pytest.mark.parametrize("stage", OF_KERNELS)
 def test_what_kernels_cost_does_not_depend_on_the_depth(stage: str, seconds: tuple[dict[str, float], dict[str, float]]):
     small, large = seconds
-    assert large[stage] < SLACK * small[stage]
+    assert large[stage] < limit(stage) * small[stage]
 
 
 @pytest.mark.parametrize("stage", OF_THE_GRAPH)
 def test_what_the_graph_costs_is_linear_in_the_depth(stage: str, seconds: tuple[dict[str, float], dict[str, float]]):
     small, large = seconds
-    assert large[stage] < SLACK * LARGE / SMALL * small[stage]
+    assert large[stage] < limit(stage) * small[stage]
 
 
 def test_all_units_of_a_stage_share_their_kernels(tmp_path: Path):

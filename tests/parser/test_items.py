@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
+from mirstack.benchmarks.timing import cpu_seconds, growth
 from mirstack.parser import parse_mir
 from mirstack.parser.items import Item, split_items
 from mirstack.support.diagnostics import MirError, source_position
@@ -178,9 +177,7 @@ def test_splitting_is_linear() -> None:
         text = (
             "def @f(%x: Tensor[(1), float32]) {\n  add(%x, %x)\n}\n@T.prim_func\ndef f():\n    T.evaluate(0)\n" * count
         )
-        start = time.process_time()
-        assert len(split(text)) == 2 * count
-        return time.process_time() - start
+        return cpu_seconds(lambda: split(text))
 
-    seconds(100)
-    assert seconds(4000) < 8 * max(seconds(1000), 0.005)
+    assert len(split("def @f() { 1 }\n" * 100)) == 100
+    assert growth(seconds, 500, 4_000, below=20) < 20

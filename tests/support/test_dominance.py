@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import random
-import time
+from collections.abc import Callable
 
 import pytest
+from mirstack.benchmarks.timing import cpu_seconds, growth
 from mirstack.support.diagnostics import MirError
 from mirstack.support.dominance import check_dominance, dominator_tree
 from xdsl.context import Context
@@ -188,21 +189,13 @@ def ladder(length: int) -> ModuleOp:
 
 
 @pytest.mark.parametrize("make", [chain, ladder])
-def test_time_is_linear(make: object) -> None:
-    assert callable(make)
-    times: list[float] = []
-    for length in (2_000, 8_000):
+def test_time_is_linear(make: Callable[[int], ModuleOp]) -> None:
+    def seconds(length: int) -> float:
         module = make(length)
-        best = min(_timed(module) for _ in range(3))
-        times.append(best)
-    assert times[1] < 10 * times[0], times
+        return cpu_seconds(lambda: check_dominance(module))
 
-
-def _timed(module: object) -> float:
-    assert isinstance(module, ModuleOp)
-    start = time.perf_counter()
-    check_dominance(module)
-    return time.perf_counter() - start
+    # Eight times the ops: a quadratic walk would take 64 times as long.
+    assert growth(seconds, 1_000, 8_000, below=24) < 24
 
 
 def test_deep_nesting() -> None:

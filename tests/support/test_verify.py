@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 
 import pytest
+from mirstack.benchmarks.timing import cpu_seconds, growth
 from mirstack.support.deep import in_deep_stack
 from mirstack.support.diagnostics import MirError, file_loc
 from mirstack.support.dominance import dominance_errors, dominator_tree
@@ -52,15 +52,10 @@ def nest(depth: int) -> ModuleOp:
 def test_time_is_linear(make: Callable[[int], ModuleOp]):
     def seconds(n: int) -> float:
         module = make(n)
-        best = float("inf")
-        for _ in range(3):
-            start = time.perf_counter()
-            verify(module)
-            best = min(best, time.perf_counter() - start)
-        return best
+        return cpu_seconds(lambda: verify(module))
 
     # Eight times the ops: a quadratic walk would take 64 times as long.
-    assert seconds(4000) < 24 * seconds(500)
+    assert growth(seconds, 500, 4_000, below=24) < 24
 
 
 def test_depth():

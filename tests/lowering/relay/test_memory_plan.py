@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import time
 from pathlib import Path
 
 import mirstack
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from mirstack.benchmarks.timing import cpu_seconds, growth
 from mirstack.examples.models.registry import MODELS, build, options_of
 from mirstack.lowering.relay.memory_plan import ALIGNMENT, Lifetime, plan_memory
 from mirstack.lowering.relay.static_memory_plan import StaticMemoryPlan, memory_report
@@ -82,11 +82,9 @@ def test_linear(length: int):
 
     def seconds(count: int) -> float:
         buffers = [Lifetime(64 << k % 7, k, min(k + length, count)) for k in range(count)]
-        start = time.process_time()
-        plan_memory(buffers)
-        return time.process_time() - start
+        return cpu_seconds(lambda: plan_memory(buffers))
 
-    assert min(seconds(4000), seconds(4000)) < 24 * max(min(seconds(500) for _ in range(3)), 0.003)
+    assert growth(seconds, 500, 4_000, below=24) < 24
 
 
 REDUCED = {"image": 64, "width": 1 / 4}

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from functools import partial
 
 import pytest
+from mirstack.benchmarks.timing import cpu_seconds, growth
 from mirstack.dialects.relay.infer import infer_types
 from mirstack.parser import parse_mir, print_mir
 from mirstack.support.verify import verify
@@ -54,19 +54,10 @@ def read_and_print(text: str) -> str:
     return print_mir(parse_mir(text))
 
 
-def seconds(work: Callable[[], object]) -> float:
-    start = time.process_time()
-    work()
-    return time.process_time() - start
-
-
 @pytest.mark.parametrize("program", [chain, chain_of_lets, wide, functions, chain_of_closures, shadowed, chain_of_ifs])
 def test_linear(program: Callable[[int], str]) -> None:
-    """Twice the size takes about twice as long, not four times."""
-    costs: list[float] = []
-    for n in (1_500, 3_000):
-        costs.append(min(seconds(partial(read_and_print, program(n))) for _ in range(2)))
-    assert costs[1] < 3.2 * costs[0] + 0.1
+    """Eight times the size takes about eight times as long, not sixty-four times."""
+    assert growth(lambda n: cpu_seconds(partial(read_and_print, program(n))), 375, 3_000, below=20) < 20
 
 
 def ifs(depth: int) -> str:
@@ -128,6 +119,6 @@ def test_reading_takes_no_longer_than_building() -> None:
 
     text = chain(n)
     parse_mir(text)
-    building = min(seconds(build) for _ in range(5))
-    reading = min(seconds(lambda: parse_mir(text)) for _ in range(5))
+    building = min(cpu_seconds(build) for _ in range(5))
+    reading = min(cpu_seconds(lambda: parse_mir(text)) for _ in range(5))
     assert reading < 1.6 * building

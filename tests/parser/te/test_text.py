@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from mirstack.dialects.te import ComputeOp
+from mirstack.benchmarks.timing import cpu_seconds, growth
 from mirstack.dialects.te import builder as te
 from mirstack.dialects.te.interpreter import interpret_te_func
 from mirstack.dialects.tir.interpreter import interpret_prim_func
@@ -191,14 +190,9 @@ def test_reading_is_linear() -> None:
         lines = ["A = te.placeholder((8,))", "x0 = te.compute((8,), lambda i: A[i])"]
         lines += [f"x{k} = te.compute((8,), lambda i: te.exp(x{k - 1}[i]) * 2 + 1)" for k in range(1, count)]
         text = function("\n".join([*lines, f"return [A, x{count - 1}]"]))
-        start = time.perf_counter()
-        module = parse_mir(text)
-        print_mir(module)
-        assert sum(isinstance(op, ComputeOp) for op in walk_ops(module)) == count
-        return time.perf_counter() - start
+        return cpu_seconds(lambda: print_mir(parse_mir(text)))
 
-    seconds(20)
-    assert seconds(800) < 4 * 4 * seconds(200)
+    assert growth(seconds, 200, 800, below=10) < 10
 
 
 @pytest.mark.parametrize("depth", [500])

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
+from mirstack.benchmarks.timing import cpu_seconds, growth
 from mirstack.parser import parse_mir, print_mir
 from tvmscript_text import function
 
@@ -40,18 +39,18 @@ def test_parsing_and_printing_are_linear() -> None:
             A[v_i, v_j] = T.exp(A[v_i, v_j] + T.float32({k})) * T.Cast("float32", x)
 """
 
-    def seconds(count: int) -> tuple[float, float]:
-        text = function("pass").replace("    pass\n", "") + "".join(statement.format(k=k) for k in range(count))
-        start = time.process_time()
-        module = parse_mir(text)
-        middle = time.process_time()
-        print_mir(module)
-        return middle - start, time.process_time() - middle
+    def text(count: int) -> str:
+        return function("pass").replace("    pass\n", "") + "".join(statement.format(k=k) for k in range(count))
 
-    seconds(10)
-    small, large = seconds(100), seconds(800)
-    assert large[0] < 16 * small[0]
-    assert large[1] < 16 * small[1]
+    def parsing(count: int) -> float:
+        return cpu_seconds(lambda: parse_mir(text(count)))
+
+    def printing(count: int) -> float:
+        module = parse_mir(text(count))
+        return cpu_seconds(lambda: print_mir(module))
+
+    assert growth(parsing, 75, 600, below=20) < 20
+    assert growth(printing, 75, 600, below=20) < 20
 
 
 def test_many_names_in_one_scope() -> None:

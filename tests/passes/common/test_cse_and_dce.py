@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from functools import partial
 
 import pytest
+from mirstack.benchmarks.timing import cpu_seconds, growth
 from mirstack.passes.common.cse import merge_equal_ops
 from mirstack.passes.common.dce import erase_dead_ops
 from mirstack.support.deep import in_deep_stack
@@ -66,16 +66,11 @@ def nest(depth: int) -> ModuleOp:
 @pytest.mark.parametrize("make", [chain, wide, functions, nest])
 def test_time_is_linear(make: Callable[[int], ModuleOp], run: Callable[[ModuleOp], None]):
     def seconds(n: int) -> float:
-        best = float("inf")
-        for _ in range(3):
-            module = in_deep_stack(lambda: make(n))
-            start = time.perf_counter()
-            in_deep_stack(partial(run, module))
-            best = min(best, time.perf_counter() - start)
-        return best
+        module = in_deep_stack(lambda: make(n))
+        return cpu_seconds(lambda: in_deep_stack(partial(run, module)))
 
     # Eight times the ops: a quadratic walk would take 64 times as long.
-    assert seconds(1600) < 24 * seconds(200)
+    assert growth(seconds, 200, 1_600, below=24) < 24
 
 
 def count(module: ModuleOp) -> int:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import gc
-import time
-
 import pytest
+from mirstack.benchmarks.timing import cpu_seconds, growth
 from mirstack.dialects.relay.layouts import SCALAR, blocks_of_one, expanded, is_transform, last_dims, transformed_like
 from mirstack.dialects.relay.operators.layout import Layout, layout
 from mirstack.driver.check_each import first_difference, interpret
@@ -122,14 +120,9 @@ def test_linear() -> None:
     def seconds(length: int) -> float:
         steps = " ".join(f"%{i} = add(nn.relu(%{i - 1}), %{max(i - 3, 0)});" for i in range(1, length))
         module = parse_mir(f"{HEAD} {{ {CONV} {steps} %{length - 1} }}")
-        gc.collect()
-        gc.disable()
-        start = time.process_time()
-        ConvertLayout("nn.conv2d:NHWC,default").apply(Context(), module)
-        gc.enable()
-        return time.process_time() - start
+        return cpu_seconds(lambda: ConvertLayout("nn.conv2d:NHWC,default").apply(Context(), module))
 
-    assert seconds(1200) < 20 * max(seconds(150), 0.002)
+    assert growth(seconds, 150, 1_200, below=20) < 20
 
 
 def text_of(found: Layout | None) -> str | None:

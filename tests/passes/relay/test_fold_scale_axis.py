@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import gc
-import time
-
 import numpy as np
 import pytest
+from mirstack.benchmarks.timing import cpu_seconds, growth
 from mirstack.dialects.relay.interpreter import flatten, interpret
 from mirstack.dialects.relay.operator import OperatorOp
 from mirstack.parser import parse_mir, print_mir
@@ -44,16 +42,10 @@ def test_linear(name: str) -> None:
     """Eight times the ops take about eight times as long; a square would take sixty-four."""
 
     def seconds(count: int) -> float:
-        times: list[float] = []
-        for _ in range(2):
-            module = parse_mir(layers(name, count))
-            gc.collect()
-            start = time.process_time()
-            run(name, module)
-            times.append(time.process_time() - start)
-        return min(times)
+        module = parse_mir(layers(name, count))
+        return cpu_seconds(lambda: run(name, module))
 
-    assert seconds(800) < 20 * max(seconds(100), 0.002)
+    assert growth(seconds, 100, 800, below=20) < 20
 
 
 @pytest.mark.parametrize("name", [FORWARD, BACKWARD])

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import gc
-import time
 from pathlib import Path
 
 import mirstack
 import numpy as np
 import pytest
+from mirstack.benchmarks.timing import cpu_seconds, growth
 from mirstack.dialects.relay.interpreter import flatten, interpret
 from mirstack.dialects.relay.ir import FnOp
 from mirstack.parser import parse_mir, print_mir
@@ -114,14 +113,9 @@ def test_linear(patterns: str) -> None:
     def seconds(count: int) -> float:
         lines = " ".join(f"%{i + 1} = add(multiply(%{i}, %x), %{max(i - 1, 0)});" for i in range(count))
         text = f"def @main(%x: Tensor[(2), float32]) {{ %0 = exp(%x); {lines} %{count} }}"
-        times: list[float] = []
-        for _ in range(2):
-            module = parse_mir(text)
-            gc.collect()
-            start = time.process_time()
-            MergeComposite(file=patterns, set="layers").apply(Context(), module)
-            times.append(time.process_time() - start)
-            assert len(composites(module)) == count
-        return min(times)
+        module = parse_mir(text)
+        taken = cpu_seconds(lambda: MergeComposite(file=patterns, set="layers").apply(Context(), module))
+        assert len(composites(module)) == count
+        return taken
 
-    assert seconds(800) < 20 * max(seconds(100), 0.002)
+    assert growth(seconds, 100, 800, below=20) < 20

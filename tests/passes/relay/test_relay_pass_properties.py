@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import gc
-import time
 from collections.abc import Callable
 
 import pytest
+from mirstack.benchmarks.timing import cpu_seconds, growth
 from mirstack.dialects.relay.infer import infer_types
 from mirstack.dialects.relay.ir import ConstantOp, FnOp, FuncOp, RefWriteOp
 from mirstack.dialects.relay.types import UNKNOWN
@@ -109,17 +108,8 @@ def run(pipeline: str, module: ModuleOp) -> None:
 
 
 def seconds(pipeline: str, text: str) -> float:
-    """The less of two runs' times."""
-    times: list[float] = []
-    for _ in range(2):
-        module = parse_mir(text)
-        gc.collect()
-        gc.disable()
-        start = time.process_time()
-        run(pipeline, module)
-        times.append(time.process_time() - start)
-        gc.enable()
-    return min(times)
+    module = parse_mir(text)
+    return cpu_seconds(lambda: run(pipeline, module))
 
 
 @pytest.mark.parametrize(
@@ -134,7 +124,7 @@ def seconds(pipeline: str, text: str) -> float:
 def test_linear(pipeline: str, program: Callable[[int], str]) -> None:
     """Eight times the ops take about eight times as long; a square would take sixty-four."""
     large, small = (1200, 150) if program is chain else (800, 100)
-    assert seconds(pipeline, program(large)) < 20 * max(seconds(pipeline, program(small)), 0.002)
+    assert growth(lambda count: seconds(pipeline, program(count)), small, large, below=20) < 20
 
 
 @pytest.mark.parametrize("pipeline", IDEMPOTENT)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from functools import cache
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mirstack.benchmarks.timing import cpu_seconds, growth
 from mirstack.dialects.relay import FuncOp
 from mirstack.dialects.relay.infer import infer_types
 from mirstack.dialects.relay.interpreter import flatten, interpret
@@ -169,14 +169,9 @@ def test_time_grows_with_the_program():
     def seconds(count: int) -> float:
         module = chain(count)
         (function,) = (op for op in module.ops if isinstance(op, FuncOp))
-        start = time.process_time()
-        saturate(function, rules)
-        return time.process_time() - start
+        return cpu_seconds(lambda: saturate(function, rules))
 
-    def growth() -> float:
-        return min(seconds(1_600) / seconds(400) for _ in range(2))
-
-    assert in_deep_stack(growth) < 4 * 2.0
+    assert in_deep_stack(lambda: growth(seconds, 200, 1_600, below=20)) < 20
 
 
 def test_much_that_is_shared_has_a_cost():

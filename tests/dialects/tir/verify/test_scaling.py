@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-
+from mirstack.benchmarks.timing import cpu_seconds, growth
 from mirstack.dialects.tir import PrimFuncOp
 from mirstack.dialects.tir.verify import check_module, verify_prim_func
 from mirstack.parser import parse_mir
@@ -18,17 +17,14 @@ def function_of(loops: int) -> PrimFuncOp:
     return next(op for op in module.body.block.ops if isinstance(op, PrimFuncOp))
 
 
-def seconds(func: PrimFuncOp) -> float:
-    best = 1e9
-    for _ in range(3):
-        start = time.perf_counter()
-        assert verify_prim_func(func) == []
-        best = min(best, time.perf_counter() - start)
-    return best
+def seconds(loops: int) -> float:
+    func = function_of(loops)
+    assert verify_prim_func(func) == []
+    return cpu_seconds(lambda: verify_prim_func(func))
 
 
 def test_linear_in_the_number_of_blocks():
-    assert seconds(function_of(800)) < 3.2 * seconds(function_of(400))
+    assert growth(seconds, 100, 800, below=20) < 20
 
 
 def test_deep_nests():

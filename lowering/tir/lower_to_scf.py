@@ -140,8 +140,12 @@ def _is_written(buffers: Iterable[SSAValue]) -> bool:
     for buffer in buffers:
         for use in buffer.uses:
             op = use.operation
-            if isinstance(op, tir.LoadOp | tir.BufferRegionOp):
+            if isinstance(op, tir.LoadOp):
                 continue
+            if isinstance(op, tir.BufferRegionOp):
+                matches = [u.operation for u in op.result.uses]
+                if not _is_written(m.result for m in matches if isinstance(m, tir.MatchBufferOp)):
+                    continue
             if isinstance(op, tir.BufferGetOp):
                 views = [u.operation for u in op.result.uses]
                 if op.field.data != "data":

@@ -14,6 +14,7 @@ from ...dialects import tir
 from ...dialects.schedule import ScriptOp
 from ...dialects.tir.types import I1
 from ...support.diagnostics import MirError, error_at
+from .intrinsics import is_half
 from .schedule import Schedule
 from .script import run_script
 from .structure import function_of
@@ -24,7 +25,8 @@ SCHEDULED = "tir.is_scheduled"
 
 @dataclass(frozen=True)
 class ApplySchedule(ModulePass):
-    """Applies every schedule script, or none where a primitive is refused.
+    """Applies every schedule script, or none where a primitive is refused; tensor intrinsics that the module declares for
+    them vanish too.
 
     With `mark`, functions that were scheduled say so, and default-schedule leaves them alone. With `ready`, scripts of
     functions that are not yet TIR are left for later. `seed` is that of what scripts draw, where they give no decision.
@@ -65,6 +67,15 @@ class ApplySchedule(ModulePass):
         for script in chosen:
             script.detach()
             script.erase()
+        if not any(isinstance(o, ScriptOp) for o in op.body.block.ops):
+            _drop_intrinsics(op)
+
+
+def _drop_intrinsics(module: ModuleOp) -> None:
+    """Takes out what was declared for tensorize, which no script needs any more."""
+    for function in [f for f in module.body.block.ops if isinstance(f, tir.PrimFuncOp) and is_half(f)]:
+        function.detach()
+        function.erase()
 
 
 def is_scheduled(function: tir.PrimFuncOp) -> bool:

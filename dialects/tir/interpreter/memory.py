@@ -35,18 +35,27 @@ class Access:
             self.checked(f, index, extent, number, view.shape)
             for number, (index, extent) in enumerate(zip(indices, view.shape, strict=True))
         ]
+        last = len(checked) - 1
         if view.flat:
-            position: Any = view.offset
-            for index, stride in zip(checked, view.strides, strict=True):
-                position = position + index * stride
+            position: Any = self.beside_lanes(f, view.offset)
+            for number, (index, stride) in enumerate(zip(checked, view.strides, strict=True)):
+                position = position + (index if number == last else self.beside_lanes(f, index)) * stride
             return [self.within(f, position, view.array.shape[-1], 0, view)]
         if view.base is None:
             return checked
-        moved = [*view.prefix, *(index + base for index, base in zip(checked, view.base, strict=True))]
+        moved = [*view.prefix]
+        for number, (index, base) in enumerate(zip(checked, view.base, strict=True)):
+            moved.append(index + (self.beside_lanes(f, base) if number == last else base))
         return [
             self.within(f, position, view.array.shape[view.lanes + number], number, view)
             for number, position in enumerate(moved)
         ]
+
+    def beside_lanes(self, f: Frame, value: Value) -> Value:
+        """A value of each iteration as one to be combined with an index that is a vector, which has a dimension of lanes."""
+        if self.vector and isinstance(value, np.ndarray) and value.ndim == f.rank and f.rank:
+            return value[..., None]
+        return value
 
     def checked(self, f: Frame, index: Value, extent: int, number: int, shape: tuple[int, ...]) -> Value:
         """The index, when it is in [0, extent) in all iterations that run; others are clipped."""

@@ -43,8 +43,11 @@ def _blocks(op: Operation) -> list[Block]:
 
 
 def _is_place(block: Block) -> bool:
-    """Whether a statement may stand in the block; the sides of a choice hold expressions only."""
-    return not isinstance(block.parent_op(), tir.IfThenElseOp | tir.CommReducerOp)
+    """Whether a declaration may stand in the block: not in an expression, nor where each lane or turn would have one of its own."""
+    around = block.parent_op()
+    if isinstance(around, tir.ForOp) and around.kind.data in ("vectorized", "unrolled"):
+        return False
+    return not isinstance(around, tir.IfThenElseOp | tir.CommReducerOp)
 
 
 def _target(declaration: tir.DeclBufferOp, order: dict[Operation, int]) -> Operation | None:

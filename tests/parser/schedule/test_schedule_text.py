@@ -181,6 +181,10 @@ def test_refused_heads() -> None:
     assert "a schedule has one parameter, the schedule that it works on, not 2" in refused(
         "@T.schedule\ndef s(sch, x):\n    pass\n"
     )
+    assert (
+        "note: primitives are those of TVM's tir.Schedule: get_block, get_loops, split, reorder, compute_at, …"
+        in refused(body("sch.qqqqq()"))
+    )
     assert "a schedule is a function" in refused("@T.schedule\nclass A:\n    pass\n")
     assert "'f' is defined twice" in refused("@T.schedule\ndef f(s):\n    pass\n@T.schedule\ndef f(s):\n    pass\n")
     assert "'*' before a value takes a list apart, and TVMScript has no lists of values" in refused(

@@ -259,6 +259,11 @@ PASSES: tuple[Entry, ...] = (
         "passes.tir.force_narrow_index_to_int32:ForceNarrowIndexToInt32",
         "sizes and indices of 64 bits in 32",
     ),
+    Entry(
+        "inject-software-pipeline",
+        "passes.tir.inject_software_pipeline:InjectSoftwarePipeline",
+        "annotated loops to prologue, body and epilogue of a pipeline",
+    ),
     Entry("storage-rewrite", "passes.tir.storage_rewrite:StorageRewrite", "allocations share memory, one after the other"),
     Entry(
         "rewrite-unsafe-select",
@@ -275,6 +280,7 @@ PASSES: tuple[Entry, ...] = (
         "passes.tir.unify_thread_binding:UnifyThreadBinding",
         "one loop for each thread axis of a kernel",
     ),
+    Entry("flatten-buffer", "passes.tir.flatten_buffer:FlattenBuffer", "buffers of one dimension"),
     Entry("vectorize-loop", "passes.tir.vectorize_loop:VectorizeLoop", "vectorized loops to ramps and vectors"),
     # From level to level.
     Entry(

@@ -7,7 +7,7 @@ becomes a constant. Operands must have been simplified before the ops that use t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import gcd
 
 from xdsl.builder import Builder
@@ -92,30 +92,8 @@ class ExpressionSimplifier:
     def _emit(self, e: Expr, root: SSAValue, scratch: Block) -> SSAValue:
         """Ops in `scratch` that compute `e`, a form of `root`."""
         builder = Builder(InsertPoint.at_end(scratch))
-        order, products = self._appearance(root), self._products(root)
+        order, products = appearance(self.analyzer, [root]), self._products(root)
         return to_ssa(e, builder, root.type, order=order, shared=False, products=products)
-
-    def _appearance(self, root: SSAValue) -> Callable[[Atom], int]:
-        """The order of atoms as they first appear in the tree of `root`."""
-        places: dict[Atom, int] = {}
-        pending = [root]
-        while pending and len(places) < MAX_SIZE:
-            value = pending.pop()
-            op = value.owner
-            if isinstance(op, _SEEN_THROUGH):
-                pending += reversed(op.operands)
-            elif (atom := self.analyzer.expr(value).atom) is not None:
-                places.setdefault(atom, len(places))
-        known: dict[Atom, int] = dict(places)
-
-        def place(atom: Atom) -> int:
-            found = known.get(atom)
-            if found is None:
-                inner = [places[a] for a in x.free_vars(Expr(((atom, 1),), 0)) if a in places]
-                found = known[atom] = min(inner, default=len(places))
-            return found
-
-        return place
 
     def _products(self, root: SSAValue) -> dict[Atom, list[Expr]]:
         """The factors of the products in the tree of `root`, in the order in which they are written."""
@@ -238,6 +216,29 @@ class ExpressionSimplifier:
     def _become(self, op: Operation, value: bool) -> None:
         made = builder_before(op).insert(tir.ConstOp.int(int(value), I1)).result
         op.results[0].replace_all_uses_with(made)
+
+
+def appearance(analyzer: Analyzer, roots: Sequence[SSAValue]) -> Callable[[Atom], int]:
+    """The order of atoms as they first appear in the trees of some values."""
+    places: dict[Atom, int] = {}
+    pending = list(reversed(roots))
+    while pending and len(places) < MAX_SIZE:
+        value = pending.pop()
+        op = value.owner
+        if isinstance(op, _SEEN_THROUGH):
+            pending += reversed(op.operands)
+        elif (atom := analyzer.expr(value).atom) is not None:
+            places.setdefault(atom, len(places))
+    known: dict[Atom, int] = dict(places)
+
+    def place(atom: Atom) -> int:
+        found = known.get(atom)
+        if found is None:
+            inner = [places[a] for a in x.free_vars(Expr(((atom, 1),), 0)) if a in places]
+            found = known[atom] = min(inner, default=len(places))
+        return found
+
+    return place
 
 
 def contrary_of(condition: SSAValue, builder: Builder) -> SSAValue | None:

@@ -19,25 +19,7 @@ from ...dialects.tir.buffer import BufferOp, buffer_name
 from ...dialects.tir.types import element_of, lanes_of
 from ...support.diagnostics import error_at
 from .rewriting import builder_before, erase_if_dead, ops_of, set_indices
-
-
-def _strides(analyzer: Analyzer, buffer: SSAValue) -> list[Expr]:
-    """The strides of a buffer, in elements."""
-    owner = buffer.owner
-    if isinstance(owner, BufferOp):
-        given = owner.stride_values()
-        if given is not None:
-            return [analyzer.expr(s) for s in given]
-        extents = [analyzer.expr(e) for e in owner.extents()]
-    else:
-        assert isinstance(buffer.type, tir.BufferType)
-        extents = [analyzer.expr(e) for e in buffer.type.static_shape or ()]
-    strides: list[Expr] = []
-    step = Expr((), 1)
-    for extent in reversed(extents):
-        strides.append(step)
-        step = step * extent
-    return strides[::-1]
+from .strides import strides_of
 
 
 def lower_match(match: tir.MatchBufferOp) -> None:
@@ -47,7 +29,7 @@ def lower_match(match: tir.MatchBufferOp) -> None:
     assert isinstance(region, tir.BufferRegionOp)
     source, analyzer = region.buffer, Analyzer()
     builder = builder_before(match)
-    strides = _strides(analyzer, source)
+    strides = strides_of(analyzer, source)
     owner = source.owner
     offset = (
         analyzer.expr(owner.elem_offset)
@@ -69,17 +51,40 @@ def lower_match(match: tir.MatchBufferOp) -> None:
                 f"'{match.var_name.data}' drops a dimension of '{buffer_name(source)}' whose extent is not 1",
                 "match as many dimensions as the region has",
             )
-    given = match.stride_values()
-    for stride, value in zip(given or (), strides[dropped:], strict=False):
-        if isinstance(stride, SSAValue):
-            _substitute(stride, value, analyzer, builder)
+    bound = _bind_strides(match, strides[dropped:], analyzer)
     if match.elem_offset is not None:
-        _substitute(match.elem_offset, offset, analyzer, builder)
+        bound[match.elem_offset] = offset
+    for variable, value in bound.items():
+        _substitute(variable, value, analyzer, builder)
     for use in list(match.result.uses):
         _retarget(use.operation, use.index, match, region, dropped, offset, strides, analyzer)
     match.detach()
     match.erase()
     erase_if_dead(region.result)
+    for variable in bound:
+        owner = variable.owner
+        if isinstance(owner, tir.VarOp) and not variable.uses:
+            owner.detach()
+            owner.erase()
+
+
+def _bind_strides(match: tir.MatchBufferOp, strides: list[Expr], analyzer: Analyzer) -> dict[SSAValue, Expr]:
+    """What the strides that the match names are; raises MirError where one that it gives is not the source's."""
+    bound: dict[SSAValue, Expr] = {}
+    for dim, (stride, value) in enumerate(zip(match.stride_values() or (), strides, strict=False)):
+        is_new = isinstance(stride, SSAValue) and isinstance(stride.owner, tir.VarOp) and stride not in bound
+        if isinstance(stride, SSAValue) and is_new:
+            bound[stride] = value
+            continue
+        known = bound.get(stride) if isinstance(stride, SSAValue) else None
+        given = analyzer.expr(stride) if known is None else known
+        if not analyzer.can_prove_equal(given, value):
+            raise error_at(
+                match,
+                f"stride {dim} of '{match.var_name.data}' is {given!r}, but that of the region that it matches is {value!r}",
+                "a matched buffer has its source's strides; name each by a variable of its own to take them",
+            )
+    return bound
 
 
 def _substitute(variable: SSAValue, value: Expr, analyzer: Analyzer, builder: Builder) -> None:

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Operation, OpResult, SSAValue
 
 from ...dialects import tir
 from ...dialects.tir.analysis import Analyzer, Atom, Expr
-from ...dialects.tir.analysis.expr import substitute
+from ...dialects.tir.analysis.expr import free_vars, substitute
 from ...dialects.tir.buffer import AccessOp
 from ...dialects.tir.stmt import RegionsOp
 from ...support.walk import walk_ops
 from ..tir.regions import Ends, join, relax
 from ..tir.rewriting import builder_before, erase_if_dead
-from .structure import read_regions, scope_of, write_regions
+from .cloning import clone_value
+from .structure import is_inside, read_regions, scope_of, write_regions
 
 
 @dataclass(frozen=True)
@@ -66,10 +67,16 @@ def relaxed(box: Box, block: tir.BlockOp, inner: Sequence[tir.ForOp], analyzer: 
     for low, high in box.dims:
         starts = relax(analyzer.simplify(substitute(low, bound)), variables, analyzer)
         stops = relax(analyzer.simplify(substitute(high, bound)), variables, analyzer)
-        if starts is None or stops is None:
+        if starts is None or stops is None or made_in(block, starts[0], stops[1]):
             return None
         dims.append((analyzer.simplify(starts[0]), analyzer.simplify(stops[1])))
     return Box(box.buffer, tuple(dims))
+
+
+def made_in(root: Operation, *exprs: Expr) -> list[OpResult]:
+    """The values of expressions that ops inside of `root` make: loads and the like, which are not to be seen outside of it."""
+    values = (atom.payload for atom in free_vars(*exprs))
+    return [v for v in values if isinstance(v, OpResult) and is_inside(v.op, root) and not isinstance(v.op, tir.VarOp)]
 
 
 def whole(buffer: SSAValue, analyzer: Analyzer) -> Box:
@@ -130,6 +137,18 @@ def _used_opaquely(block: tir.BlockOp) -> set[SSAValue]:
     return found
 
 
+def _can_be_made_anew(value: SSAValue, block: tir.BlockOp) -> bool:
+    """Whether what ops in a block compute is of loads and arithmetic only: what it calls, or names, is done once."""
+    pending = [value]
+    while pending:
+        op = pending.pop().owner
+        if isinstance(op, Operation) and is_inside(op, block) and not isinstance(op, tir.BufferOp | tir.VarOp):
+            if op.regions or isinstance(op, tir.LetOp | tir.CallOp):
+                return False
+            pending += op.operands
+    return True
+
+
 def _touched(block: tir.BlockOp, analyzer: Analyzer, own: set[SSAValue]) -> tuple[list[Box], list[Box]]:
     """(reads, writes) of the ops inside a block, one box per distinct access."""
     reads: dict[tuple[SSAValue, tuple[Ends, ...]], None] = {}
@@ -144,7 +163,9 @@ def _touched(block: tir.BlockOp, analyzer: Analyzer, own: set[SSAValue]) -> tupl
             for number, index in enumerate(op.indices):
                 e = analyzer.expr(index)
                 ends = relax(e, inner, analyzer) if inner else (e, e)
-                dims.append(ends or whole(op.buffer, analyzer).dims[number])
+                if ends is None or not all(_can_be_made_anew(v, block) for v in made_in(block, *ends)):
+                    ends = whole(op.buffer, analyzer).dims[number]
+                dims.append(ends)
             (writes if isinstance(op, tir.StoreOp) else reads)[(op.buffer, tuple(dims))] = None
         elif isinstance(op, tir.BlockOp) and op is not block and scope_of(op) is block:
             bound = bindings_of(op, analyzer)
@@ -156,7 +177,7 @@ def _touched(block: tir.BlockOp, analyzer: Analyzer, own: set[SSAValue]) -> tupl
                     for number, (low, high) in enumerate(box.dims):
                         starts = relax(substitute(low, bound), inner, analyzer)
                         stops = relax(substitute(high, bound), inner, analyzer)
-                        known = starts is not None and stops is not None
+                        known = starts is not None and stops is not None and not made_in(op, starts[0], stops[1])
                         dims.append(
                             (starts[0], stops[1])
                             if known and starts and stops
@@ -181,8 +202,11 @@ def replace_regions(
     regions: list[SSAValue] = []
     for box in boxes:
         type_ = index_type(box.buffer)
-        mins = [analyzer.to_ssa(low, builder, type_) for low, _ in box.dims]
-        extents = [analyzer.to_ssa(analyzer.simplify(high - low + 1), builder, type_) for low, high in box.dims]
+        # A load in an index is made anew: the block's own may come later.
+        made = {analyzer.expr(v).atom: v for ends in box.dims for v in made_in(block, *ends)}
+        values = {atom: clone_value(v, {}, builder, block) for atom, v in made.items() if atom is not None}
+        mins = [analyzer.to_ssa(low, builder, type_, values) for low, _ in box.dims]
+        extents = [analyzer.to_ssa(analyzer.simplify(high - low + 1), builder, type_, values) for low, high in box.dims]
         regions.append(builder.insert(tir.BufferRegionOp(box.buffer, mins, extents)).result)
     builder.insert(kind(*regions))
     if isinstance(old, RegionsOp):

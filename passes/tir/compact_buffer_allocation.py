@@ -1,7 +1,7 @@
 """The pass `compact-buffer-allocation`: an allocated buffer keeps only the box that one life of it touches.
 
 The box is the union of what all accesses may reach while the loops between the allocation and the access run. Where an
-access cannot be told apart (an index that is no sum of loop variables, the buffer's address taken) the dimension, or the
+access cannot be told apart (an index that is no sum of loop variables and axes, the buffer's address taken) the dimension, or the
 buffer, stays as it is.
 """
 
@@ -12,11 +12,12 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, ModuleOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
 
 from ...dialects import tir
 from ...dialects.tir.analysis import Analyzer, Atom, Expr
+from ...dialects.tir.analysis.expr import free_vars
 from ...dialects.tir.buffer import AccessOp
 from ...dialects.tir.stmt import RegionsOp
 from .regions import relax
@@ -53,33 +54,52 @@ def _touches(alloc: tir.AllocBufferOp) -> list[Touch] | None:
 
 
 def _bind_loops(op: Operation, until: Operation, analyzer: Analyzer, known: set[Operation]) -> set[Atom]:
-    """The variables of the loops between `op` and `until`; every loop around is told to the analyzer, once."""
+    """The loop variables and axes between `op` and `until`; those of every loop and block around are told to the analyzer, once."""
     inner: set[Atom] = set()
     inside = True
-    chain: list[tir.ForOp] = []
+    chain: list[tir.ForOp | tir.BlockOp] = []
     parent = op.parent_op()
     while parent is not None:
         inside = inside and parent is not until
-        if isinstance(parent, tir.ForOp):
-            atom = analyzer.expr(parent.loop_var).atom
-            assert atom is not None
+        if isinstance(parent, tir.ForOp | tir.BlockOp):
             if inside:
-                inner.add(atom)
+                inner.update(atom for arg in parent.body.block.args if (atom := analyzer.expr(arg).atom) is not None)
             if parent not in known:
                 chain.append(parent)
         parent = parent.parent_op()
-    for loop in reversed(chain):
-        known.add(loop)
-        analyzer.bind(loop.loop_var, loop.min, loop.extent)
+    for each in reversed(chain):
+        known.add(each)
+        if isinstance(each, tir.ForOp):
+            analyzer.bind(each.loop_var, each.min, each.extent)
+            continue
+        for variable, low, extent in zip(each.iter_vars, each.dom_mins, each.dom_extents, strict=True):
+            analyzer.bind(variable, low, extent)
     return inner
+
+
+def _stays(e: Expr, home: Block) -> bool:
+    """Whether an expression is of values that are there before `home` begins to run, or its own axes: no loads in it, say."""
+    around: set[Block] = set()
+    block: Block | None = home
+    while block is not None:
+        around.add(block)
+        block = block.parent_block()
+    for atom in free_vars(e):
+        value = atom.payload
+        if isinstance(value, OpResult) and not isinstance(value.op, tir.VarOp):
+            if value.op.parent is home or value.op.parent not in around:
+                return False
+        elif isinstance(value, BlockArgument) and value.block not in around:
+            return False
+    return True
 
 
 def compact(alloc: tir.AllocBufferOp) -> None:
     """Shrinks one buffer."""
     shape = alloc.result.type.static_shape
     touches = _touches(alloc)
-    home = alloc.parent_op()
-    if shape is None or not shape or alloc.stride_dims.data or not touches or home is None:
+    home, alloc_block = alloc.parent_op(), alloc.parent
+    if shape is None or not shape or alloc.stride_dims.data or not touches or home is None or alloc_block is None:
         return
     if not any(t.counts for t in touches):
         return
@@ -97,7 +117,7 @@ def compact(alloc: tir.AllocBufferOp) -> None:
             continue
         for dim, e in enumerate(row):
             ends = None if whole[dim] else relax(e, inner, analyzer)
-            if ends is None:
+            if ends is None or not _stays(ends[0], alloc_block):
                 whole[dim] = True
                 continue
             base = bases[dim]

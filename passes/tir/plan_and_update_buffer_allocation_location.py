@@ -17,7 +17,7 @@ from xdsl.rewriter import InsertPoint
 from ...dialects import tir
 from ...dialects.tir.analysis.block_regions import infer_regions
 from ...dialects.tir.stmt import RegionsOp
-from .rewriting import block_of_ops, ops_of
+from .rewriting import block_of_ops, erase_if_dead, ops_of
 
 
 def _scopes_around(op: Operation) -> list[Block]:
@@ -89,6 +89,27 @@ def _using_ops(buffer: SSAValue) -> list[Operation]:
     return uses
 
 
+def _undeclare(buffer: SSAValue, target: Block) -> None:
+    """Takes a buffer from what the blocks around its new place read and write, for it is theirs alone now."""
+    around: set[Block] = set()
+    block: Block | None = target
+    while block is not None:
+        around.add(block)
+        block = block.parent_block()
+    regions = [use.operation for use in buffer.uses if isinstance(use.operation, tir.BufferRegionOp)]
+    for region in regions:
+        for use in list(region.result.uses):
+            declares = use.operation
+            if isinstance(declares, RegionsOp) and declares.parent in around:
+                declares.operands = [operand for operand in declares.operands if operand is not region.result]
+        if not region.result.first_use:
+            made = list(region.operands)
+            region.detach()
+            region.erase()
+            for value in made:
+                erase_if_dead(value)
+
+
 def plan(alloc: tir.AllocBufferOp, memo: dict[Operation, list[Block]]) -> tir.BlockOp | None:
     """Moves one allocation to where it belongs; the block that was made to hold it, if one was."""
     home = alloc.parent
@@ -120,6 +141,7 @@ def plan(alloc: tir.AllocBufferOp, memo: dict[Operation, list[Block]]) -> tir.Bl
             holder.location = owner.location
             target.add_op(holder)
         target = holder.body.block
+    _undeclare(alloc.result, target)
     # Extents of the allocation are values that dominate its old place, hence the new one.
     alloc.detach()
     point = InsertPoint.at_start(target)

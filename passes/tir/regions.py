@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
 
+from xdsl.ir import BlockArgument, OpResult
+
+from ...dialects.tir import VarOp
 from ...dialects.tir.analysis import Analyzer, Atom, Expr, Kind
 from ...dialects.tir.analysis.expr import floordiv, free_vars, maximum, minimum
 
@@ -17,12 +20,12 @@ def relax(e: Expr, inner: AbstractSet[Atom], analyzer: Analyzer) -> Ends | None:
     """The least and greatest value of `e` while the `inner` variables take all their values; None when that is not known.
 
     The ends are expressions of the other variables. Each term is taken by itself, so that the range may be too large,
-    never too small.
+    never too small. What is loaded or called for where the variables run is not known.
     """
     low = high = Expr((), e.const)
     for atom, coefficient in e.terms:
         term = Expr(((atom, coefficient),), 0)
-        if not any(v in inner for v in free_vars(term)):
+        if not any(v in inner or _is_made_within(v, inner) for v in free_vars(term)):
             low, high = low + term, high + term
             continue
         ends = _relax_atom(atom, inner, analyzer)
@@ -31,6 +34,19 @@ def relax(e: Expr, inner: AbstractSet[Atom], analyzer: Analyzer) -> Ends | None:
         first, last = ends if coefficient > 0 else (ends[1], ends[0])
         low, high = low + first.scaled(coefficient), high + last.scaled(coefficient)
     return low, high
+
+
+def _is_made_within(atom: Atom, inner: AbstractSet[Atom]) -> bool:
+    """Whether an atom is the value of an op (a load, say) where the `inner` variables are in scope, which may be of each turn another."""
+    value = atom.payload
+    if not isinstance(value, OpResult) or isinstance(value.op, VarOp):
+        return False
+    block = value.op.parent
+    while block is not None:
+        if any(isinstance(v.payload, BlockArgument) and v.payload.block is block for v in inner):
+            return True
+        block = block.parent_block()
+    return False
 
 
 def _relax_atom(atom: Atom, inner: AbstractSet[Atom], analyzer: Analyzer) -> Ends | None:

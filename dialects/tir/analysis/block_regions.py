@@ -279,6 +279,13 @@ class _Analysis:
             self.inner.add(arg)
             span = self.span(binding)
             self.spans[arg] = _Span(span.low, span.high)
+        # What its regions are made of stands in it, before them: the block around needs expressions of its own.
+        missing = 2
+        for op in block.body.block.ops:
+            missing -= isinstance(op, ReadsOp | WritesOp)
+            if not missing:
+                break
+            self.inside.add(op)
         for kind, boxes in ((ReadsOp, self.reads), (WritesOp, self.writes)):
             op = block.find(kind)
             for region in op.operands if op is not None else ():

@@ -18,12 +18,12 @@ from ..access import Box, reads_of, replace_regions
 from ..axes import Axis, axes_of
 from ..buffers import new_buffer
 from ..build import elementwise_block
+from ..cloning import clone_value
 from ..errors import refuse
 from ..primitive import primitive
 from ..reducers import ValueNumbers
 from ..state import State
 from ..structure import child_under, is_inside, scope_of
-from .compute_inline import clone_value
 from .loops import require_block
 from .set_scope import require_scope
 

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from xdsl.builder import Builder
-from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
-from xdsl.rewriter import InsertPoint
+from xdsl.ir import Operation, SSAValue
 
 from ....dialects import tir
 from ....dialects.tir.analysis import Analyzer, Atom, Expr
@@ -20,6 +16,7 @@ from ...tir.regions import relax
 from ...tir.rewriting import block_of_ops, builder_before, erase_if_dead
 from ..access import declare_access
 from ..blocks import why_not_complete
+from ..cloning import clone_value
 from ..errors import refuse
 from ..primitive import primitive
 from ..state import State
@@ -293,45 +290,6 @@ def _loads_outside(buffer: SSAValue, block: tir.BlockOp, primitive_name: str) ->
                 op, f"{primitive_name}: '{tir.buffer_name(buffer)}' is used otherwise than by loads of its elements"
             )
     return loads
-
-
-def clone_value(value: SSAValue, values: Mapping[SSAValue, SSAValue], builder: Builder, inside: Operation) -> SSAValue:
-    """The expression of `value`, whose ops stand in `inside`, built again with other values for some of its leaves."""
-    made: dict[SSAValue, SSAValue] = dict(values)
-    return _clone(value, made, builder, inside)
-
-
-def _clone(value: SSAValue, made: dict[SSAValue, SSAValue], builder: Builder, inside: Operation) -> SSAValue:
-
-    known = made.get(value)
-    if known is not None:
-        return known
-    if not isinstance(value, OpResult) or not is_inside(value.op, inside):
-        return value
-    op = value.op
-    operands = [_clone(o, made, builder, inside) for o in op.operands]
-    regions: list[Region] = []
-    for region in op.regions:
-        block = Block()
-        inner = Builder(InsertPoint.at_end(block))
-        inner.operation_insertion_handler = builder.operation_insertion_handler
-        local = dict(made)
-        last = region.block.last_op
-        for each in region.block.ops:
-            if each is last:
-                inner.insert(tir.YieldOp(*(_clone(v, local, inner, inside) for v in each.operands)))
-        regions.append(Region(block))
-    new = type(op).create(
-        operands=operands,
-        result_types=[r.type for r in op.results],
-        properties=op.properties,
-        attributes=op.attributes,
-        regions=regions,
-    )
-    builder.insert(new)
-    new.location = op.location
-    made[value] = new.results[0]
-    return new.results[0]
 
 
 def remove_block(state: State, block: tir.BlockOp, why: str) -> None:

@@ -186,7 +186,7 @@ def _init_block(
 
 def _take_values(init: tir.InitOp, block: tir.BlockOp, loop: tir.ForOp, into: Block) -> None:
     """Copies what the init uses of the block's body, and of the loops that it leaves, to the new block."""
-    from .compute_inline import clone_value
+    from ..cloning import clone_value
 
     for op in list(walk_ops(init)):
         for index, operand in enumerate(op.operands):

@@ -63,8 +63,8 @@ class Flattener(AnalyzedWalk):
                 )
             op.detach()
             op.erase()
-        erase_dead(func)
         _drop_unused(self.flat.values())
+        erase_dead(func)
 
     def is_shaped(self, buffer: SSAValue) -> bool:
         """Whether the buffer has more or less than one dimension, or strides."""

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+from xdsl.dialects.builtin import DenseArrayBase, DictionaryAttr, IntegerAttr, ModuleOp, StringAttr, i32
+from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from ...dialects import tir
+from ...dialects.tir.operators import as_const
 from ...dialects.tir.stmt import RegionsOp
 from ...support.diagnostics import error_at
 from ...support.walk import post_order
-from .rewriting import block_of_ops, builder_before, erase_if_dead, move_before
+from .rewriting import block_of_ops, builder_before, erase_if_dead, move_before, move_to_end
 
 
 def inline_block(block: tir.BlockOp) -> None:
@@ -41,47 +44,115 @@ def inline_block(block: tir.BlockOp) -> None:
 
 
 def lower_allocation(alloc: tir.AllocBufferOp) -> None:
-    """`T.alloc_buffer` as `T.decl_buffer` without data: memory until the end of the region."""
-    new = tir.DeclBufferOp.create(
-        operands=list(alloc.operands),
-        properties={**alloc.properties, "implicit": IntegerAttr(0, 1)},
-        result_types=[alloc.result.type],
-    )
-    new.location = alloc.location
-    block = alloc.parent
-    assert block is not None
-    block.insert_op_before(new, alloc)
+    """`T.alloc_buffer` as `T.decl_buffer`: memory until the end of the region; with strides, a view of memory that holds them."""
+    sizes = _strided_sizes(alloc)
+    builder = builder_before(alloc)
+    operands = list(alloc.operands)
+    properties = {**alloc.properties, "implicit": IntegerAttr(0, 1)}
+    if sizes is not None:
+        extents = [builder.insert(tir.ConstOp.int(size)) for size in sizes]
+        type_ = alloc.result.type
+        memory = builder.insert(tir.AllocateOp(alloc.var_name.data, extents, type_.dtype, type_.scope.data))
+        operands.insert(0, memory.result)
+        properties["operandSegmentSizes"] = DenseArrayBase.from_list(
+            i32, [1, len(alloc.shape), len(alloc.strides), int(alloc.elem_offset is not None), 0]
+        )
+    new = tir.DeclBufferOp.create(operands=operands, properties=properties, result_types=[alloc.result.type])
+    builder.insert(new)
     new.result.name_hint = alloc.result.name_hint
     alloc.result.replace_all_uses_with(new.result)
     alloc.detach()
     alloc.erase()
 
 
-def inline_unit_loop(loop: tir.ForOp) -> None:
-    """A loop of one turn is its body at its start, unless an annotation or a thread hangs on it."""
-    extent = loop.extent.owner
-    if not isinstance(extent, tir.ConstOp) or not isinstance(extent.value, IntegerAttr) or extent.value.value.data != 1:
+def _strided_sizes(alloc: tir.AllocBufferOp) -> list[int] | None:
+    """The extents of memory in which the buffer's constant strides are those of rows; None for a buffer without such."""
+    strides, shape = alloc.stride_values(), alloc.result.type.static_shape
+    if strides is None or not shape or alloc.source is not None:
+        return None
+    steps = [stride for stride in strides if isinstance(stride, int)]
+    if len(steps) != len(shape) or steps[-1] != 1 or any(a % b for a, b in pairwise(steps)):
+        return None
+    return [shape[0], *(a // b for a, b in pairwise(steps))]
+
+
+def lower_annotations(loop: tir.ForOp) -> None:
+    """Pragmas of a loop as attributes of its variable; a loop bound to a thread as a launch of it."""
+    if loop.kind.data == "thread_binding" and loop.thread is not None and loop.var is None:
+        _launch(loop, loop.thread.data)
         return
-    if loop.kind.data == "thread_binding" or loop.annotations.data:
+    pragmas = {
+        key: value
+        for key, value in loop.annotations.data.items()
+        if key.startswith("pragma_") and isinstance(value, IntegerAttr | StringAttr)
+    }
+    if not pragmas:
         return
-    loop.loop_var.replace_all_uses_with(loop.min)
+    _scope_of(loop)
+    builder = builder_before(loop)
+    variable = loop.var
+    if variable is None:
+        variable = builder.insert(tir.VarOp(loop.var_name.data, loop.loop_var.type)).result
+    for key, value in pragmas.items():
+        attr = tir.AttrOp(variable, key, builder.insert(tir.ConstOp(value)).result)
+        builder.insert(attr)
+    loop.operands = [loop.min, loop.extent, variable]
+    loop.annotations = DictionaryAttr({k: v for k, v in loop.annotations.data.items() if k not in pragmas})
+
+
+def _scope_of(op: Operation) -> None:
+    """Puts an op that is to be in the scope of others into a region of its own, unless it ends its region."""
+    if op.next_op is None:
+        return
+    scope = builder_before(op).insert(tir.ScopeOp())
+    move_to_end([op], scope.body.block)
+
+
+def _launch(loop: tir.ForOp, thread: str) -> None:
+    """`for i in T.thread_binding(…)` as `i = T.launch_thread(…)` and the body."""
+    _scope_of(loop)
+    builder = builder_before(loop)
+    launch = builder.insert(tir.LaunchThreadOp(loop.var_name.data, thread, loop.extent))
+    value = launch.result
+    low = as_const(loop.min)
+    if low is None or low.value != 0:
+        value = builder.insert(tir.AddOp(value, loop.min)).result
+    loop.loop_var.replace_all_uses_with(value)
     move_before(loop.body.block.ops, loop)
     loop.detach()
     loop.erase()
 
 
+def inline_unit_loop(loop: tir.ForOp) -> bool:
+    """A loop of one turn is its body at its start, unless an annotation or a thread hangs on it; whether it was one."""
+    extent = loop.extent.owner
+    if not isinstance(extent, tir.ConstOp) or not isinstance(extent.value, IntegerAttr) or extent.value.value.data != 1:
+        return False
+    if loop.kind.data == "thread_binding" or loop.annotations.data:
+        return False
+    loop.loop_var.replace_all_uses_with(loop.min)
+    move_before(loop.body.block.ops, loop)
+    loop.detach()
+    loop.erase()
+    return True
+
+
 @dataclass(frozen=True)
 class LowerOpaqueBlock(ModulePass):
-    """Removes blocks and loops of one turn; predicates become branches, allocations declarations."""
+    """Removes blocks and loops of one turn; predicates become branches, allocations declarations, bound loops launches."""
 
     name = "lower-opaque-block"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Lowers every block of the module."""
+        loops: list[tir.ForOp] = []
         for inner in post_order(op):
             if isinstance(inner, tir.BlockOp):
                 inline_block(inner)
             elif isinstance(inner, tir.AllocBufferOp):
                 lower_allocation(inner)
-            elif isinstance(inner, tir.ForOp):
-                inline_unit_loop(inner)
+            elif isinstance(inner, tir.ForOp) and not inline_unit_loop(inner):
+                loops.append(inner)
+        # What follows a loop is known when no block is left.
+        for loop in loops:
+            lower_annotations(loop)

@@ -12,7 +12,7 @@ from ...dialects.tir.analysis.analyzer import Value
 from ...dialects.tir.analysis.expr import TRUE, free_vars, substitute
 from ...dialects.tir.analysis.iter_map import IterMapLevel
 from ..tir.regions import Ends
-from .access import Box, bindings_of, extents_of, reads_of, relaxed, writes_of
+from .access import Box, bindings_of, extents_of, made_in, reads_of, relaxed, writes_of
 from .blocks import analyzer_for, bind_axes
 from .structure import all_loops_above, is_inside, loops_above, scope_of, write_regions
 
@@ -62,6 +62,8 @@ def written_box(
     bound = bindings_of(block, analyzer)
     starts = [analyzer.simplify(substitute(analyzer.expr(low), bound)) for low in regions[0].mins]
     sizes = [analyzer.simplify(substitute(analyzer.expr(size), bound)) for size in regions[0].extents]
+    if made_in(block, *starts, *sizes):
+        return "an index is loaded, or computed in the block"
     iters: dict[Value, tuple[Value, Value]] = {loop.loop_var: (loop.min, loop.extent) for loop in inner}
     predicate = analyzer.expr(block.predicate) if with_predicate and block.predicate is not None else TRUE
     found = analyzer.detect_iter_map(starts, iters, predicate, IterMapLevel.SURJECTIVE)

@@ -15,7 +15,7 @@ from ....dialects import tir
 from ....dialects.tir.analysis import Analyzer, Atom, Expr, Kind
 from ....dialects.tir.analysis.expr import TRUE, floordiv, free_vars, ge, logical_and, lt
 from ....dialects.tir.types import I1
-from ...tir.regions import Ends, join
+from ...tir.regions import Ends, join, relax
 from ...tir.rewriting import builder_before
 from ..access import Box, reads_of, relaxed, united, whole, writes_of
 from ..blocks import analyzer_for, axis_kinds, bind_axes, set_block, why_neither, why_not_affine, why_not_complete
@@ -301,7 +301,33 @@ def _move(
             continue
         for provided, wanted in zip(box.dims, need.dims, strict=True):
             _solve(block, provided, wanted, domains, analyzer)
+    if not providing:
+        _check_all_instances(block, loop, domains, analyzer)
     _rebuild(state, block, loop, domains, preserve_unit_loops, anchor, analyzer)
+
+
+def _check_all_instances(
+    block: tir.BlockOp, loop: tir.ForOp, domains: dict[SSAValue, Ends], analyzer: Analyzer
+) -> None:
+    """Over all turns, a consumer must run for every value of its axes, those too for which it reads nothing (padding)."""
+    turns = {analyzer.expr(each.loop_var).atom for each in (*all_loops_above(loop), loop)}
+    variables = {atom for atom in turns if atom is not None}
+    for name, axis, first, extent in zip(
+        block.iter_names.data, block.iter_vars, block.dom_mins, block.dom_extents, strict=True
+    ):
+        ends = domains.get(axis)
+        least = None if ends is None else relax(ends[0], variables, analyzer)
+        greatest = None if ends is None else relax(ends[1], variables, analyzer)
+        if least is None or greatest is None:
+            continue
+        low = analyzer.expr(first)
+        high = low + analyzer.expr(extent) - 1
+        if analyzer.can_prove_ge0(least[0] - low - 1) or analyzer.can_prove_ge0(high - greatest[1] - 1):
+            raise refuse(
+                block,
+                f"reverse_compute_at: axis '{name.data}' of block '{block.block_name.data}' runs from {low!r} to {analyzer.simplify(high)!r}, but what loop '{loop.var_name.data}' makes is read from {least[0]!r} to {greatest[1]!r} only: the rest would not run",
+                "compute_at what it reads at a loop of it instead",
+            )
 
 
 def _solve(block: tir.BlockOp, provided: Ends, wanted: Ends, domains: dict[SSAValue, Ends], analyzer: Analyzer) -> None:

@@ -14,7 +14,7 @@ from ....dialects.tir.analysis import Analyzer, Expr, Kind
 from ....dialects.tir.analysis.expr import TRUE, ZERO, Atom, conjuncts, free_vars, ge, maximum, substitute
 from ....support.walk import walk_ops
 from ...tir.rewriting import builder_at_end, builder_before, erase_dead, erase_if_dead, move_before
-from ..access import declare_access, reads_of, relaxed
+from ..access import declare_access, made_in, reads_of, relaxed
 from ..axes import Axis, axes_of, make_block, move_body, replace_variables
 from ..blocks import analyzer_for, bind_axes, conditions_of, set_block, why_not_complete
 from ..cover import bounds_an_axis, loops_between, written_box
@@ -139,7 +139,7 @@ def _inside(block: tir.BlockOp, condition: SSAValue, analyzer: Analyzer) -> dict
         bounded = [(k, e.coefficient(axis.atom)) for k, axis in enumerate(axes) if e.coefficient(axis.atom)]
         number, sign = bounded[0] if len(bounded) == 1 else (0, 0)
         rest = e - axes[number].symbol.scaled(sign) if sign else ZERO
-        if abs(sign) != 1 or any(axis.atom in free_vars(rest) for axis in axes):
+        if abs(sign) != 1 or any(axis.atom in free_vars(rest) for axis in axes) or made_in(block, rest):
             raise refuse(
                 block,
                 f"decompose_padding: the condition {each!r} of block '{name}' does not bound one axis",

@@ -182,7 +182,7 @@ def main(a: T.handle, p: T.handle):
         ),
         (
             PAD.replace("2 <= vi and", "2 <= vi + vj and"),
-            "of block 'P' does not bound one axis\nnote: what is inside must be a range of each axis: low <= v and v < high",
+            "decompose_padding: the condition 2 <= vi + vj of block 'P' does not bound one axis\nnote: what is inside must be a range of each axis: low <= v and v < high",
         ),
         (PAD.replace("2 <= vi and", "vi % 2 == 0 and"), "of block 'P' does not bound one axis"),
         (
@@ -218,3 +218,26 @@ def test_refused(text: str, message: str) -> None:
 def test_loop_elsewhere() -> None:
     message = refused(CONV, lambda s: s.decompose_padding(s.get_block("P"), s.get_loops("C")[0]))
     assert "decompose_padding: loop 'i' is not around block 'P'" in message
+
+
+def test_padding_does_not_move_to_what_it_pads() -> None:
+    text = """
+@T.prim_func
+def main(A: T.Buffer((8,), "float32"), E: T.Buffer((12,), "float32")):
+    C = T.alloc_buffer((8,))
+    for i in range(8):
+        with T.block("C"):
+            vi = T.axis.spatial(8, i)
+            C[vi] = A[vi] * T.float32(2)
+    for i in range(12):
+        with T.block("E"):
+            vi = T.axis.spatial(12, i)
+            E[vi] = T.if_then_else(2 <= vi and vi < 10, C[vi - 2], T.float32(0))
+"""
+    message = refused(text, lambda s: s.reverse_compute_at(s.get_block("E"), s.get_loops("C")[0]))
+    assert (
+        "reverse_compute_at: axis 'vi' of block 'E' runs from 0 to 11, but what loop 'i' makes is read from 2 to 9 only: the rest would not run"
+        in message
+    )
+    assert "note: compute_at what it reads at a loop of it instead" in message
+    scheduled(text, lambda s: s.compute_at(s.get_block("C"), s.get_loops("E")[0]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from mirstack.passes.schedule import LoopRV, Schedule, ScheduleError
 
 sys.path.insert(0, str(Path(__file__).parent))
 import random_block_moves
+import random_window_moves
 from test_primitives import CHAIN, MATMUL, STENCIL, run
 
 ROWS = """
@@ -58,7 +60,18 @@ PROGRAMS = {
     "rows": ROWS,
     "transposed": TRANSPOSED,
     **random_block_moves.PROGRAMS,
+    **random_window_moves.PROGRAMS,
 }
+
+
+class Watched(Schedule):
+    """Keeps the program as it was before the last primitive."""
+
+    before = ""
+
+    def apply(self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        self.before = print_mir(self.module)
+        return super().apply(name, args, kwargs)
 
 
 class Player:
@@ -83,8 +96,8 @@ class Player:
 
     def step(self) -> None:
         s, draw = self.schedule, self.draw
-        if draw.random() < 0.4:
-            draw.choice(random_block_moves.MOVES)(self)
+        if draw.random() < 0.5:
+            draw.choice(draw.choice([random_block_moves.MOVES, random_window_moves.MOVES]))(self)
             return
         match draw.randrange(14):
             case 0 | 1:
@@ -117,18 +130,17 @@ def play(program: str, seed: int, steps: int = 7) -> None:
     """One game; raises AssertionError with the program at fault."""
     module = parse_mir(PROGRAMS[program])
     expected = run(module)
-    player = Player(Schedule(module), random.Random(seed))
+    schedule = Watched(module)
+    player = Player(schedule, random.Random(seed))
     for _ in range(steps):
-        before = print_mir(module)
         try:
             player.step()
         except ScheduleError:
-            assert print_mir(module) == before
-            continue
+            assert print_mir(module) == schedule.before
         except IndexError:
             continue  # a block without loops was drawn
         module.verify()
-        after = print_mir(module)
+        before, after = schedule.before, print_mir(module)
         assert print_mir(parse_mir(after)) == after
         for ours, theirs in zip(run(module), expected, strict=True):
             assert np.allclose(ours, theirs), f"{player.schedule.trace[-1]}\nbefore:\n{before}\nafter:\n{after}"

@@ -160,21 +160,25 @@ USE = """        for y in range(4):
     ("text", "message"),
     [
         (loop_text(MAKE + USE, "T.parallel(8)"), "rolling_buffer: loop 'o' is parallel, but the turns around 'B' must"),
-        (loop_text(USE + MAKE), "block 'B' does not come before all readers of 'B' in loop 'o'"),
+        (loop_text(USE + MAKE), "rolling_buffer: block 'B' does not come before all readers of 'B' in loop 'o'"),
         (
             loop_text(MAKE + USE.replace("B[v + 2]", "B[T.min(v + 3, 33)]")),
-            "block 'C' is not known to read only what a turn of loop 'o' computes of 'B'\nnote: what earlier turns computed is overwritten",
+            "rolling_buffer: block 'C' is not known to read only what a turn of loop 'o' computes of 'B'\nnote: what earlier turns computed is overwritten",
+        ),
+        (
+            loop_text(MAKE.replace("B[v] =", 'B[T.Cast("int32", D[v // 5])] =') + USE),
+            "is no full box: an index is loaded, or computed in the block",
         ),
         (
             loop_text(MAKE.replace("o * 4 + x", "o * 4 + x // 2 * 2") + USE),
-            "what block 'B' writes of 'B' in a turn of loop 'o' is no full box",
+            "rolling_buffer: what block 'B' writes of 'B' in a turn of loop 'o' is no full box",
         ),
         (
             loop_text(
                 MAKE.replace("                B[", "                T.where(o * 4 + x * 2 < 40)\n                B[")
                 + USE
             ),
-            "of block 'B' bounds no axis of it: in which turns an element is computed is not known",
+            "rolling_buffer: the condition o * 2 + x < 20 of block 'B' bounds no axis of it: in which turns an element is computed is not known",
         ),
         (
             loop_text(
@@ -188,7 +192,7 @@ USE = """        for y in range(4):
         ),
         (
             loop_text(MAKE.replace("range(6)", "range(4)") + USE.replace("B[v + 2]", "B[v]"), buffers=""),
-            "in no dimension of 'B' do turns of a loop around block 'B' and its readers share elements",
+            "rolling_buffer: in no dimension of 'B' do turns of a loop around block 'B' and its readers share elements",
         ),
         (
             loop_text(
@@ -200,7 +204,7 @@ USE = """        for y in range(4):
                 + USE,
                 buffers="    E = T.alloc_buffer((1,))\n",
             ),
-            "what loop 'o' computes of 'B' may differ from turn to turn: axis 'vo' of block 'W' is no index of what it writes",
+            "rolling_buffer: what loop 'o' computes of 'B' may differ from turn to turn: axis 'vo' of block 'W' is no index of what it writes",
         ),
         (
             loop_text(
@@ -221,7 +225,7 @@ USE = """        for y in range(4):
             loop_text(
                 MAKE.replace("B[v] =", 'T.evaluate(T.call_extern("int32", "f", 1))\n                B[v] =') + USE
             ),
-            "may differ from turn to turn: block 'B' does more than compute elements",
+            "rolling_buffer: what loop 'o' computes of 'B' may differ from turn to turn: block 'B' does more than compute elements",
         ),
         (
             loop_text(

@@ -193,11 +193,7 @@ def main(a: T.handle, c: T.handle):
         ),
         (
             lambda s, i: s.sample_compute_location(s.get_block("C"), -3),
-            "decision -3 is no place for block 'C', nor is any further out\nnote: possible are -1, 0, 1",
-        ),
-        (
-            lambda s, i: s.split(s.sample_compute_location(s.get_block("C"), -1), [None, 2]),
-            "stands for the place 'root' that sample_compute_location drew, which is no loop\nnote: only compute_at and reverse_compute_at take it",
+            "sample_compute_location: decision -3 is no place for block 'C', nor is any further out\nnote: possible are -1, 0, 1",
         ),
     ],
 )
@@ -205,9 +201,26 @@ def test_refused(draw: Any, message: str) -> None:
     assert message in refused(MATMUL, lambda s: draw(s, s.get_loops("C")[0]))
 
 
+def test_places_are_no_loops() -> None:
+    sch = Schedule(parse_mir(MATMUL))
+    place = sch.sample_compute_location(sch.get_block("C"), -1)
+    with pytest.raises(ScheduleError) as error:
+        sch.split(place, [None, 2])
+    assert (
+        f"the handle {place!r} stands for the place 'root' that sample_compute_location drew, which is no loop"
+        in str(error.value)
+    )
+    assert "note: only compute_at and reverse_compute_at take it" in str(error.value)
+
+
 def test_refused_loops() -> None:
     sch = Schedule(parse_mir(SYMBOLIC))
-    with pytest.raises(ScheduleError, match="loop 'i' has no constant extent, of which tiles could be drawn"):
+    with pytest.raises(
+        ScheduleError, match="sample_perfect_tile: loop 'i' has no constant extent, of which tiles could be drawn"
+    ):
         sch.sample_perfect_tile(sch.get_loops("C")[0], 2)
-    with pytest.raises(ScheduleError, match="loop 'i' has 4294967296 turns; tiles are drawn of fewer than 2147483648"):
+    with pytest.raises(
+        ScheduleError,
+        match="sample_partitioned_tile: loop 'i' has 4294967296 turns; tiles are drawn of fewer than 2147483648",
+    ):
         sch.sample_partitioned_tile(sch.get_loops("D")[0], 2)

@@ -32,7 +32,12 @@ def numpy_dtype(name: str) -> np.dtype:
     except TypeError:
         import ml_dtypes
 
-        return np.dtype(cast(type[np.generic], getattr(ml_dtypes, name)))
+        found = getattr(ml_dtypes, name, None)
+        if found is None:
+            raise UsageError(
+                f"no array can be given for a parameter of type {name}: a buffer is A: T.Buffer(…), or T.match_buffer(a, …) of a handle"
+            ) from None
+        return np.dtype(cast(type[np.generic], found))
 
 
 def describe(array: np.ndarray) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -221,3 +223,15 @@ def test_view():
     assert mir_run.short_view(np.arange(8)) == "[0, 1, 2, 3, 4, 5, …]"
     assert mir_run.short_view(np.array(True)) == "[True]"
     assert mir_run.short_view(np.array([1 / 3, np.nan], np.float32)) == "[0.3333, nan]"
+
+
+def test_pointers_are_no_arrays(tmp_path: Path, mir_opt: Callable[..., Any]):
+    file = tmp_path / "pointer.mir"
+    file.write_text("""@T.prim_func
+def main(A: T.handle("float32", "global")):
+    B = T.decl_buffer((16,), data=A)
+    B[0] = T.float32(2)
+""")
+    ran = mir_opt(file, "-p", "simplify", "--check-each")
+    assert ran.code != 70
+    assert "no array can be given for a parameter of type handle: a buffer is A: T.Buffer(…)" in ran.err

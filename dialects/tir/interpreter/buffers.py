@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import NoneType
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from ....support.diagnostics import error_at
 from ....support.words import counted
@@ -54,7 +54,22 @@ def sizes(f: Frame, values: list[tuple[int, bool]], op: Operation) -> tuple[int,
 
 @handles(VarOp)
 def compile_var(c: Compiler, op: VarOp) -> Step | None:
-    """A symbolic variable gets its value from a buffer match or a thread; one that nothing binds has none."""
+    """A symbolic variable gets its value from a buffer match or a thread; one that nothing binds has none.
+
+    The extent of an array is told here at once: the shape of a buffer that is matched before may be made of it.
+    """
+    match = _first_match(op)
+    if isinstance(match, MatchBufferOp) and isinstance(match.source, BlockArgument) and op.result in match.extents():
+        slot, source = c.slot(op.result), c.slot(match.source)
+        place, lanes = match.extents().index(op.result), lanes_of(match.result.type.dtype)
+
+        def bind(f: Frame) -> None:
+            given: Any = f.v[source]
+            array = given.array if isinstance(given, View) else given
+            if is_array(array) and place < array.ndim - (lanes > 1):
+                f.v[slot] = array.shape[place]
+
+        return bind
     for use in op.result.uses:
         if isinstance(use.operation, MatchBufferOp | IterVarOp | AttrOp):
             return None

@@ -312,3 +312,16 @@ def test_axes_and_folds_compute_what_loops_compute(text):
         results.append(args)
     for name in "AB":
         np.testing.assert_array_equal(results[0][name], results[1][name])
+
+
+def test_size_of_a_later_buffer() -> None:
+    """What `m` is only the second buffer's shape says."""
+    text = header("a: T.handle, b: T.handle") + (
+        "    m = T.int64()\n    A = T.match_buffer(a, (m * T.int64(2),))\n    B = T.match_buffer(b, (m, 2))\n"
+        '    for i, j in T.grid(m, 2):\n        B[i, j] = A[i * T.int64(2) + T.Cast("int64", j)]\n'
+    )
+    a, b = np.arange(8, dtype=np.float32), np.zeros((4, 2), np.float32)
+    run(text, A=a, B=b)
+    np.testing.assert_array_equal(b, a.reshape(4, 2))
+    with pytest.raises(MirError, match="extent 0 of buffer 'A' is 8, but must be 6"):
+        run(text, A=a, B=b[:3])

@@ -24,6 +24,7 @@ from ...dialects.tir.buffer import AccessOp
 from ...dialects.tir.intrinsics import Effect, intrinsic_effect
 from ...dialects.tir.types import I1, element_of, lanes_of, with_lanes
 from ...support.walk import walk_ops
+from .copying import hoist_views
 from .rewriting import builder_before, enclosing, erase_dead, move_before, ops_of, prim_funcs
 
 MAX_LANES = 1024
@@ -474,6 +475,7 @@ def buffer_type(buffer: SSAValue) -> tir.BufferType:
 
 def vectorize(loop: tir.ForOp) -> bool:
     """Replaces one loop by vector ops; False when it had to become serial."""
+    hoist_views(loop)
     owner = loop.extent.owner
     lanes = owner.value.value.data if isinstance(owner, tir.ConstOp) and isinstance(owner.value, IntegerAttr) else 0
     if lanes == 1:
@@ -486,6 +488,10 @@ def vectorize(loop: tir.ForOp) -> bool:
         try:
             _Vectorizer(loop, lanes).block(loop.body.block.ops, builder)
         except _Serial:
+            # What was made so far uses the function's values: it must not outlive this.
+            for op in reversed(list(holder.ops)):
+                op.detach()
+                op.erase(safe_erase=False)
             loop.properties["kind"] = StringAttr("serial")
             return False
         move_before(holder.ops, loop)

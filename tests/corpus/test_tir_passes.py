@@ -24,14 +24,24 @@ DIFFERENT: dict[str, str] = {
     "HoistIfThenElse/018": "a thread launched in both sides is launched by each",
     "LoopPartition/006": "a minimum is known, and gone; a thread launched in two loops is launched by each",
     "LoopPartition/007": "the parts have no turns where the size is negative; TVM's second one then has some",
+    "PlanAndUpdateBufferAllocationLocation/002": "a buffer is allocated around the block that uses it, not inside",
+    "PlanAndUpdateBufferAllocationLocation/003": "reads and writes of a block that came to hold a buffer name it, too",
     "Simplify/014": "a loop of at most one turn has its variable as 0",
     "Simplify/017": "a minimum is known, and gone, where TVM keeps it",
+    "VectorizeLoop/010": "as many lanes as are known at run time only: the loop is serial",
+    "VectorizeLoop/012": "as 010",
+    "VectorizeLoop/013": "a condition that differs between lanes is a mask",
+    "VectorizeLoop/015": "as 013",
+    "VectorizeLoop/024": "as 010",
     "StorageRewrite/005": "TVM's text uses memory outside of the loop that allocates it; here it is allocated outside",
     "StorageRewrite/006": "as 005",
 }
 
 # Cases that TVM refuses and that are compiled here, with the reason.
 ACCEPTED: dict[str, str] = {
+    "VectorizeLoop/006": "a loop of vectors is serial",
+    "VectorizeLoop/007": "as 006",
+    "VectorizeLoop/008": "as 006",
     "ConvertBlocksToOpaque/004": "an axis in T.where stands for what binds it",
     "StorageRewrite/017": "TVM's test limits a kind of memory of its own",
 }

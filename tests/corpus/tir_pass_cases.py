@@ -46,6 +46,8 @@ OPTIONS: dict[str, str] = {
     "NarrowDataType": "target-bits=32",
     "NarrowDataType/012": "target-bits=16",
 }
+# Cases whose buffer has one element, of which they access four.
+OUT_OF_BOUNDS = ("VectorizeLoop/013", "VectorizeLoop/015")
 # Cases of TVM's ForceNarrowIndexToInt32, which goes by the other's name.
 FORCED = ("NarrowDataType/001", "NarrowDataType/005")
 
@@ -107,6 +109,8 @@ class TirPassCase(Case):
 
         Raises `CannotRun` where a program cannot be run at all.
         """
+        if self.id in OUT_OF_BOUNDS:
+            raise CannotRun("the program reaches outside of its buffer")
         return results_difference(parse_mir(self.before), module)
 
 

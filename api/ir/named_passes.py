@@ -60,7 +60,13 @@ class ConfiguredPass(NamedPass):
         follow = _FOLLOW.get(self.info.name)
         if follow is None:
             return self.module_pass
+        options = {field.name for field in dataclasses.fields(self.module_pass)} - {"name"}
         changes = {name: value for name, value in follow(context).items() if name not in self.given}
+        for name in changes:
+            if name not in options:
+                near = get_close_matches(name, options, n=1)
+                hint = f"; did you mean '{near[0]}'?" if near else ""
+                raise MirError(Diagnostic(f"the pass {self.info.name} has no option '{name}'{hint}"))
         return dataclasses.replace(self.module_pass, **changes)
 
 
@@ -80,10 +86,39 @@ def _convert_layout(context: PassContext) -> dict[str, Any]:
     return {} if layouts is None else {"skip_layers": tuple(layouts.skip_layers)}
 
 
+def _options(key: str) -> Callable[[PassContext], dict[str, Any]]:
+    """All options of a pass, from one setting that holds them by name."""
+
+    def follow(context: PassContext) -> dict[str, Any]:
+        value = context.config.get(key)
+        if value is None:
+            return {}
+        if not isinstance(value, Mapping):
+            raise MirError(Diagnostic(f"{key} holds options by name, as in {{'{key}': {{…}}}}, not {value!r}"))
+        return {str(name): _as_option(option) for name, option in cast("Mapping[str, Any]", value).items()}
+
+    return follow
+
+
+def _cse_tir(context: PassContext) -> dict[str, Any]:
+    config = context.config
+    follow: dict[str, Any] = {}
+    if "tir.disable_cse_tir" in config:
+        follow["enable_cse_tir"] = not config["tir.disable_cse_tir"]
+    if "tir.enable_equiv_terms_in_cse_tir" in config:
+        follow["identify_equiv_terms"] = bool(config["tir.enable_equiv_terms_in_cse_tir"])
+    return follow
+
+
 # Options that follow the context, as in TVM.
 _FOLLOW: dict[str, Callable[[PassContext], dict[str, Any]]] = {
+    "CommonSubexprElimTIR": _cse_tir,
     "ConvertLayout": _convert_layout,
     "FuseOps": _fuse_ops,
+    **{
+        name: _options(f"tir.{name}")
+        for name in ("HoistIfThenElse", "LoopPartition", "RemoveNoOp", "Simplify", "UnrollLoop")
+    },
     "ToMixedPrecision": _to_mixed_precision,
 }
 

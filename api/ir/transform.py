@@ -34,6 +34,23 @@ CONFIG: dict[str, tuple[str, str]] = {
         "bool",
         "whether ToMixedPrecision casts results back to what they were",
     ),
+    "tir.HoistIfThenElse": ("dict[str, Any]", "options of HoistIfThenElse: support_block_scope_hosting, variant"),
+    "tir.LoopPartition": (
+        "dict[str, Any]",
+        "options of LoopPartition: partition_const_loop, no_unroll_loop_with_extent_one",
+    ),
+    "tir.RemoveNoOp": ("dict[str, Any]", "options of RemoveNoOp: use_dataflow_analysis, max_simplification_steps"),
+    "tir.Simplify": (
+        "dict[str, Any]",
+        "options of Simplify: transitively_prove_inequalities, convert_boolean_to_and_of_ors, "
+        "apply_constraints_to_boolean_branches",
+    ),
+    "tir.UnrollLoop": (
+        "dict[str, Any]",
+        "options of UnrollLoop: auto_max_step, auto_max_depth, auto_max_extent, explicit_unroll",
+    ),
+    "tir.disable_cse_tir": ("bool", "whether CommonSubexprElimTIR does nothing"),
+    "tir.enable_equiv_terms_in_cse_tir": ("bool", "whether CommonSubexprElimTIR takes equal sums as the same"),
     "mirstack.trace": ("list[str]", "names of passes that tell what they do, to standard error: ['FoldConstant']"),
     "mirstack.explain": ("list[str]", "names of passes that tell what they left alone and why: ['FuseOps']"),
 }

@@ -268,7 +268,8 @@ def write_behind(
     """A block behind the last that writes the buffer writes its padding."""
     scope = _home(buffer)
     writers = {child_under(scope, op) for op in accesses if isinstance(op, tir.StoreOp)}
-    last = next(op for op in reversed(list(body_of(scope).ops)) if op in writers)
+    # The scope is walked only when there are several.
+    last = next(iter(writers)) if len(writers) == 1 else [op for op in body_of(scope).ops if op in writers][-1]
     type_ = buffer.type
     assert isinstance(type_, tir.BufferType)
     block, loops, inside = _nest(

@@ -31,7 +31,6 @@ from ..structure import (
     buffers_written,
     child_under,
     const_int,
-    in_order,
     is_inside,
     loops_above,
     readers,
@@ -113,7 +112,7 @@ def _planned(block: tir.BlockOp, buffer: SSAValue) -> _Plan:
             block, f"rolling_buffer: block '{called}' writes other buffers besides '{name}', all of them whole"
         )
     scope = scope_of(block)
-    users = in_order((b for b in readers(buffer, scope) if b is not block), scope)
+    users = [b for b in readers(buffer, scope) if b is not block]
     if not users:
         raise refuse(block, f"rolling_buffer: nothing reads '{name}'")
     for op in accesses:

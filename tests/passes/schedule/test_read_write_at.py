@@ -211,3 +211,22 @@ def test_matched_buffers_lie_where_the_copy_lies() -> None:
     )
     printed = scheduled(text, lambda s: s.read_at(s.get_loops("C")[0], s.get_block("C"), 0, "local"))
     assert 'M = T.match_buffer(A_local[v:v + 2], (2,), scope="local")' in printed
+
+
+GATHER = in_loop(
+    TURN.replace(
+        "                C[v] = A[v]",
+        """                T.reads(A[T.Cast("int32", D[v]) % 3], D[v])
+                T.writes(C[v])
+                C[v] = A[T.Cast("int32", D[v]) % 3]""",
+    )
+).replace("C: T.Buffer", 'D: T.Buffer((32,), "float32"), C: T.Buffer')
+
+
+def test_indices_that_are_loaded() -> None:
+    def read(s: Schedule) -> None:
+        s.read_at(s.get_loops("C")[0], s.get_block("C"), 0, "local")
+
+    assert "T.reads(A[0:3])" in scheduled(GATHER, read)
+    message = refused(GATHER.replace(" % 3", ""), read)
+    assert "read_at: what block 'C' reads of 'A' in a turn of loop 'o' is not known" in message

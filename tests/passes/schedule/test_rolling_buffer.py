@@ -159,7 +159,10 @@ USE = """        for y in range(4):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (loop_text(MAKE + USE, "T.parallel(8)"), "rolling_buffer: loop 'o' is parallel, but the turns around 'B' must"),
+        (
+            loop_text(MAKE + USE, "T.parallel(8)"),
+            "rolling_buffer: loop 'o' is parallel, but the turns around 'B' must run one after the other",
+        ),
         (loop_text(USE + MAKE), "rolling_buffer: block 'B' does not come before all readers of 'B' in loop 'o'"),
         (
             loop_text(MAKE + USE.replace("B[v + 2]", "B[T.min(v + 3, 33)]")),
@@ -171,7 +174,7 @@ USE = """        for y in range(4):
         ),
         (
             loop_text(MAKE.replace("o * 4 + x", "o * 4 + x // 2 * 2") + USE),
-            "rolling_buffer: what block 'B' writes of 'B' in a turn of loop 'o' is no full box",
+            "rolling_buffer: what block 'B' writes of 'B' in a turn of loop 'o' is no full box: ",
         ),
         (
             loop_text(

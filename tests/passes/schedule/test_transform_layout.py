@@ -228,7 +228,7 @@ SPLIT: Any = lambda i: [i // 4, i % 4]  # noqa: E731
         (
             STENCIL,
             lay(SPLIT, pad_value=lambda i, j: i + j),
-            "is of the dtype of indices, int32, but 'B' is of float32",
+            "transform_layout: pad_value i + j is of the dtype of indices, int32, but 'B' is of float32",
         ),
         (FILL, lay(SPLIT, pad_value=lambda i, j: "x"), "transform_layout: pad_value 'x' is no int32"),
         (
@@ -281,3 +281,32 @@ def main(a: T.handle, b: T.handle):
 """
     message = refused(text, lambda s: s.transform_layout("B", "C", lambda i, j: [i, j // 4, j % 4], pad_value=1))
     assert "transform_layout: 'C' is padded, and has dimensions of symbolic extent" in message
+
+
+def test_buffers() -> None:
+    strided = STENCIL.replace("T.alloc_buffer((34,))", 'T.alloc_buffer((34,), "float32", strides=[2])')
+    message = refused(strided, lay(lambda i: [i // 2, i % 2]))
+    assert "transform_layout: buffer 'B' has strides, or lies in another buffer's memory" in message
+    matched = STENCIL.replace(
+        "            C[vi] = B[vi] + B[vi + 1] + B[vi + 2]",
+        "            M = T.match_buffer(B[vi:vi + 3], (3,))\n            C[vi] = M[0] + M[1] + M[2]",
+    )
+    message = refused(matched, lay(lambda i: [i // 2, i % 2]))
+    assert "transform_layout: 'B' is used otherwise than by its elements" in message
+
+
+def test_symbolic_dimensions_are_kept() -> None:
+    text = """
+@T.prim_func
+def main(a: T.handle):
+    n = T.int32()
+    A = T.match_buffer(a, (n, 4), "int32")
+    B = T.alloc_buffer((n, 4), "int32")
+    for i, j in T.grid(n, 4):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj]
+"""
+    message = refused(text, lay(lambda i, j: [i // 2, j, i % 2]))
+    assert "transform_layout: buffer 'B' has a symbolic shape" in message
+    assert "note: a dimension of symbolic extent must be one of the new indices by itself, in the old order" in message

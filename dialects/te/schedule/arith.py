@@ -7,31 +7,20 @@ written, then the constant, then what is subtracted; products of two unknowns ar
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from math import gcd
-from typing import TypeAlias
 
 from ... import tir
 from ...tir.analysis import Analyzer
 from ...tir.analysis import expr as x
 from .. import arithmetic as ar
-from .. import expr as ex
-from .. import extern as ext
-from .. import tensor as te
 from ..emit import Numbering
 from ..expr import Apply, Call, Const, Expr, IfThenElse, IterVar, Var
-
-Op: TypeAlias = type[tir.BinaryOp | tir.NotOp | tir.SelectOp | tir.CastOp]
+from .trees import BUILD, Op, map_children
 
 INDEX_DTYPES = ("int32", "int64")
 
-_BUILD: dict[Op, Callable[[ex.ExprLike, ex.ExprLike], Expr]] = {
-    tir.AddOp: ar.add, tir.SubOp: ar.subtract, tir.MulOp: ar.multiply, tir.FloorDivOp: ar.floordiv,
-    tir.FloorModOp: ar.floormod, tir.MinOp: ar.minimum, tir.MaxOp: ar.maximum, tir.LtOp: ar.less, tir.LeOp: ar.less_equal,
-    tir.GtOp: ar.greater, tir.GeOp: ar.greater_equal, tir.EqOp: ar.equal, tir.NeOp: ar.not_equal,
-    tir.AndOp: ar.logical_and, tir.OrOp: ar.logical_or,
-}  # fmt: skip
 _ANALYZE: dict[Op, Callable[..., x.Expr]] = {
     tir.AddOp: x.Expr.__add__, tir.SubOp: x.Expr.__sub__, tir.MulOp: x.Expr.__mul__, tir.FloorDivOp: x.floordiv,
     tir.FloorModOp: x.floormod, tir.DivOp: x.truncdiv, tir.ModOp: x.truncmod, tir.MinOp: x.minimum, tir.MaxOp: x.maximum,
@@ -59,69 +48,6 @@ def is_zero(e: Expr) -> bool:
 def is_one(e: Expr) -> bool:
     """Whether the expression is the number 1."""
     return constant(e) == 1
-
-
-def map_children(e: Expr, change: Callable[[Expr], Expr]) -> Expr:
-    """The expression with its parts changed; itself where none did."""
-    match e:
-        case Apply():
-            args = tuple(map(change, e.args))
-            if all(a is b for a, b in zip(args, e.args, strict=True)):
-                return e
-            build = _BUILD.get(e.op)
-            if build is not None:
-                return build(args[0], args[1])
-            if e.op is tir.SelectOp:
-                return ar.Select(args[0], args[1], args[2])
-            if e.op is tir.CastOp:
-                return ar.cast(e.dtype, args[0])
-            if e.op is tir.NotOp:
-                return ar.logical_not(args[0])
-            return Apply(e.op, args, e.dtype)
-        case IfThenElse():
-            parts = change(e.args[0]), change(e.then_value), change(e.else_value)
-            if parts[0] is e.args[0] and parts[1] is e.then_value and parts[2] is e.else_value:
-                return e
-            return ar.if_then_else(*parts)
-        case Call():
-            operands = tuple(change(o) if isinstance(o, Expr) else o for o in e.operands)
-            if all(a is b for a, b in zip(operands, e.operands, strict=True)):
-                return e
-            return Call(e.intrinsic, operands, e.dtype)
-        case te.Read():
-            args = tuple(map(change, e.args))
-            same = all(a is b for a, b in zip(args, e.args, strict=True))
-            return e if same else te.Read(e.tensor, args)
-        case ext.Load():
-            args = tuple(map(change, e.args))
-            same = all(a is b for a, b in zip(args, e.args, strict=True))
-            return e if same else ext.Load(e.buffer, args)
-        case _:
-            return e
-
-
-def substitute(e: Expr, values: Mapping[int, Expr], memo: dict[int, Expr] | None = None) -> Expr:
-    """The expression with variables replaced; `values` is by the `id` of a variable. Shared parts stay shared."""
-    if not values:
-        return e
-    memo = {} if memo is None else memo
-
-    def change(node: Expr) -> Expr:
-        found = memo.get(id(node))
-        if found is None:
-            replaced = values.get(id(node))
-            found = memo[id(node)] = map_children(node, change) if replaced is None else replaced
-        return found
-
-    return change(e)
-
-
-def both(conditions: Iterable[Expr]) -> Expr:
-    """All conditions as one."""
-    result: Expr = ar.const(True)
-    for condition in conditions:
-        result = ar.logical_and(result, condition)
-    return result
 
 
 class Sum:
@@ -508,7 +434,7 @@ class Arith:
         difference = Sum().add(a).add(b, -1)
         if not difference.terms:
             left, right = number(difference.const, dtype), number(0, dtype)
-            return _BUILD[op](left, right)
+            return BUILD[op](left, right)
         known = self.analyzer.simplify(_COMPARE[op](self.analyzed(left), self.analyzed(right)))
         if not known.terms:
             return Const(int(known.const != 0), "bool")
@@ -529,7 +455,7 @@ class Arith:
             op, b.const = tir.LeOp, 0
         elif op is tir.LeOp and a.terms and b.terms and a.const == 1 and not b.const:
             op, a.const = tir.LtOp, 0
-        return _BUILD[op](self._present(a, dtype), self._present(b, dtype))
+        return BUILD[op](self._present(a, dtype), self._present(b, dtype))
 
     def _divided(self, difference: Sum, dtype: str) -> Expr | None:
         """d*x + y - d*c < 0 with -d < y < d as x < c; with one y beyond that as x + y // d < c."""

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from ..expr import Const, Expr, IterVar, fail
+
+if TYPE_CHECKING:
+    from ..tensor import Tensor
 
 SPATIAL, REDUCE, THREAD, ORDERED, OPAQUE = "S", "R", "thread", "ordered", "opaque"
 """Kinds of an axis: of an element, of a reduction, a thread, the steps of a scan, and one that is not scheduled."""
@@ -123,6 +127,6 @@ class AxisAttrs:
     """"", "unrolled", "vectorized", "parallel" or "tensorized"."""
     thread: IterVar | None = None
     pragmas: list[tuple[str, Expr]] = field(default_factory=list["tuple[str, Expr]"])
-    prefetches: list[tuple[object, Expr]] = field(default_factory=list["tuple[object, Expr]"])
+    prefetches: list[tuple[Tensor, Expr]] = field(default_factory=list["tuple[Tensor, Expr]"])
     align: tuple[int, int] | None = None
     intrinsic: object = None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from .. import extern as ext
 from .. import tensor as te
 from ..expr import Expr, location_scope
-from .arith import map_children
+from .trees import map_children
 
 if TYPE_CHECKING:
     from .stage import StageData

@@ -6,10 +6,10 @@ from copy import copy
 
 from .. import tensor as te
 from ..expr import Expr, IterVar
-from .arith import substitute
 from .axes import Axis, Fuse, Rebase, Split
 from .graph import Replacement, change_body, rebuilt, replace_data_flow
 from .stage import INLINE, INLINED, SCAN_UPDATE, SCOPE, ScheduleData, StageData, root_axes
+from .trees import substitute
 
 
 def copied(schedule: ScheduleData) -> ScheduleData:
@@ -55,7 +55,7 @@ def inject_inline(schedule: ScheduleData) -> None:
             memo: dict[int, Expr] = {}
 
             def inlined(e: Expr, memo: dict[int, Expr] = memo, op: te.ComputeOp = op) -> Expr:
-                from .arith import map_children
+                from .trees import map_children
 
                 found = memo.get(id(e))
                 if found is None:

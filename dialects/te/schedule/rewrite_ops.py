@@ -9,12 +9,13 @@ from .. import tensor as te
 from ..expr import Const, Expr, IterVar, location_scope
 from ..functions import likely
 from ..tensor import compute_named
-from .arith import Arith, both, is_one, is_zero, substitute
+from .arith import Arith, is_one, is_zero
 from .axes import REDUCE, SPATIAL, Axis, Range, domain_of
 from .graph import Replacement, change_body, rebuilt, replace_data_flow, replace_inputs
 from .primitives import leaf, refused
 from .relations import Domains, Values, make_bound_check, pass_down_domain, pass_down_index, pass_up_index, spread
 from .stage import ScheduleData, StageData, new_stage, reset_axes
+from .trees import both, substitute
 
 
 def _stage(schedule: ScheduleData, tensor: te.Tensor) -> StageData:

@@ -141,7 +141,7 @@ def new_stage(op: te.Operation, schedule: ScheduleData, scope: str = "") -> Stag
 
 def reset_axes(stage: StageData) -> None:
     """The loops are the operation's axes again."""
-    stage.all_axes = root_axes(stage.operation)
+    stage.all_axes = list(root_axes(stage.operation))
     stage.leaves = [a for a in stage.all_axes if a.iter_type != OPAQUE]
     stage.relations = []
 

@@ -7,10 +7,11 @@ from ....dialects.te import extern as ext
 from ....dialects.te import tensor as te
 from ....dialects.te.expr import Const, Expr, IterVar, Var, fail, location_scope
 from ....dialects.te.functions import max_value, min_value
-from ....dialects.te.schedule.arith import both, number, substitute
+from ....dialects.te.schedule.arith import number
 from ....dialects.te.schedule.axes import REDUCE, SPATIAL, Range
 from ....dialects.te.schedule.relations import Domains, Values, make_bound_check, spread
 from ....dialects.te.schedule.stage import INLINED, ROOT, SCAN_UPDATE, ScheduleData, StageData, is_placeholder
+from ....dialects.te.schedule.trees import both, substitute
 from .infer_bound import attach_path, scope_of
 from .loops import Nest, conditions, loop_nest, merge
 from .nodes import AllReduce, Attr, Body, Cond, Let, Mark, Provide, Realize, Statements, Stmt, Temporary

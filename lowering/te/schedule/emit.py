@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, StringAttr
+from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, StringAttr
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from ....dialects import tir
@@ -15,13 +15,15 @@ from ....dialects.te import extern as ext
 from ....dialects.te import tensor as te
 from ....dialects.te.emit import type_of
 from ....dialects.te.expr import Const, Expr, IterVar, Var, fail, location_scope
-from ....dialects.te.schedule.arith import Arith, constant, map_children, number
+from ....dialects.te.schedule.arith import Arith, number
 from ....dialects.te.schedule.axes import tag_of
+from ....dialects.te.schedule.trees import map_children
 from ....dialects.tir.types import DYNAMIC, I1, BufferType
 from . import nodes as st
-from .build_stmt import combine, start_values
 from .emit_expr import ExprEmitter
+from .emit_special import all_reduce, prefetch
 from .memory import DEFAULT_ALIGNMENT, Memory, parameter_memory, product, realized_memory
+from .names import buffer_type, clean, param_names
 
 LEGACY = "from_legacy_te_schedule"
 """The attribute of functions that come from a TE schedule."""
@@ -48,16 +50,18 @@ class FunctionEmitter(ExprEmitter):
         self.threads: dict[str, IterVar] = {}
         self.environment: dict[int, SSAValue] = {}
         self.regions: dict[int, list[Expr]] = {}
-        compact = any(isinstance(n, st.Statements) and n.regions for n in walk(body))
-        compact = compact or any(isinstance(n, st.Statements) and _passes_buffers(n) for n in walk(body))
-        names, types = _param_names(arg_names), list[Attribute]()
+        # The variables of loops that attributes outside of them name.
+        self.loop_vars: dict[int, SSAValue] = {}
+        compact = any(isinstance(n, st.Statements) and n.regions for n in st.walk(body))
+        compact = compact or any(isinstance(n, st.Statements) and _passes_buffers(n) for n in st.walk(body))
+        names, types = param_names(arg_names), list[Attribute]()
         for arg, arg_name in zip(args, arg_names, strict=True):
             if isinstance(arg, Var):
                 types.append(type_of(arg.dtype))
             else:
                 memory = self.memories[id(arg)] = parameter_memory(arg, arg_name, compact=compact)
                 is_static = all(isinstance(d, Const) for d in arg.dims)
-                types.append(_buffer_type(memory.shape, arg.dtype) if is_static else tir.HandleType.get())
+                types.append(buffer_type(memory.shape, arg.dtype) if is_static else tir.HandleType.get())
         attrs = DictionaryAttr({LEGACY: IntegerAttr(1, I1), "tir.noalias": IntegerAttr(1, I1)})
         self.prim = tir.PrimFuncOp(name, names, types, attrs=attrs)
         self.prim.location = ex.current_location()
@@ -94,7 +98,7 @@ class FunctionEmitter(ExprEmitter):
             properties: dict[str, Attribute] = {"buffer_type": StringAttr("auto")} if memory.is_auto else {}
             match = tir.MatchBufferOp(
                 clean(memory.name),
-                _buffer_type(memory.shape, tensor.dtype),
+                buffer_type(memory.shape, tensor.dtype),
                 source=param,
                 shape=shape,
                 strides=strides,
@@ -130,7 +134,7 @@ class FunctionEmitter(ExprEmitter):
         properties["implicit"] = IntegerAttr(1, I1)
         made = tir.DeclBufferOp(
             clean(memory.name),
-            _buffer_type([size], memory.dtype, memory.scope),
+            buffer_type([size], memory.dtype, memory.scope),
             source=pointer,
             shape=[] if isinstance(size, Const) else [self.expr(size)],
             properties=properties,
@@ -215,7 +219,7 @@ class FunctionEmitter(ExprEmitter):
     def _environment(self) -> None:
         """Threads that are launched more than once are variables of the whole function."""
         counts: dict[int, int] = {}
-        for node in _launches(self.body, {}):
+        for node in st.launches(self.body, {}):
             counts[id(node.thread)] = counts.get(id(node.thread), 0) + 1
             if counts[id(node.thread)] == 2 and not tag_of(node.thread).startswith(("vthread", "cthread")):
                 op = tir.EnvThreadOp(clean(node.thread.name), tag_of(node.thread))
@@ -273,9 +277,10 @@ class FunctionEmitter(ExprEmitter):
                 self.regions = {key: [self.flat(r.min) for r in ranges] for key, ranges in node.regions.items()}
                 self._given(node.statements)
             case st.AllReduce():
-                self._all_reduce(node)
+                all_reduce(self, node)
             case st.Prefetch():
-                raise fail("a prefetch stands outside of its loop")
+                prefetch(self, node)
+                self._scoped(node.body, is_last)
 
     def _scoped(self, body: st.Body, is_last: bool) -> None:
         """Statements whose allocations end behind them."""
@@ -297,14 +302,14 @@ class FunctionEmitter(ExprEmitter):
     def _loop(self, node: st.Loop) -> None:
         extent = self.arith.simplify(self.flat(node.extent))
         low = self.expr(number(0, extent.dtype))
-        loop = tir.ForOp(clean(node.var.name), low, self.expr(extent), kind=node.kind)
+        variable = self.loop_vars.pop(id(node.var), None)
+        loop = tir.ForOp(clean(node.var.name), low, self.expr(extent), kind=node.kind, var=variable)
         loop.loop_var.name_hint = clean(node.var.name)
-        pragmas = node.body
         self.arith.bind(node.var, number(0, extent.dtype), extent)
         self.add_op(loop)
         self.define(node.var, loop.loop_var)
         with self.inside(loop.body.block):
-            self.statements(pragmas)
+            self.statements(node.body)
 
     def _branch(self, condition: Expr, then: Callable[[], None], orelse: Callable[[], None], has_else: bool) -> None:
         test = self.simplified(condition)
@@ -359,7 +364,7 @@ class FunctionEmitter(ExprEmitter):
         del self.threads[tag]
 
     def _attr(self, node: st.Attr, is_last: bool) -> None:
-        if node.key in ("scan_init", "scan_update", "prefetch_scope"):
+        if node.key in ("scan_init", "scan_update"):
             self._scoped(node.body, is_last)
             return
         if not is_last:
@@ -370,11 +375,11 @@ class FunctionEmitter(ExprEmitter):
             return
         match node.node:
             case IterVar():
-                variable = self.values.get(id(node.node))
+                # The loop, which is inside, gets this variable.
+                variable = self.loop_vars.get(id(node.node))
                 if variable is None:
-                    # The loop is of one turn, and was not made.
-                    self.statements(node.body)
-                    return
+                    made = tir.VarOp(clean(node.node.name), type_of(node.node.dtype))
+                    variable = self.loop_vars[id(node.node)] = self.add(made)
                 token = self.add(tir.IterVarOp(variable, [], "DataPar", ""))
             case te.Tensor():
                 memory = self._memory(node.node)
@@ -415,34 +420,6 @@ class FunctionEmitter(ExprEmitter):
         self._allocate(memory)
         self.aliases[id(buffer)] = memory
         self._scoped(node.body, is_last)
-
-    def _all_reduce(self, node: st.AllReduce) -> None:
-        scope = tir.ScopeOp()
-        with self.inside(scope.body.block):
-            reduction = node.reduction
-            dtypes = [s.dtype for s in node.sources]
-            left = [Var(f"x{i}" if len(dtypes) > 1 else "x", t) for i, t in enumerate(dtypes)]
-            right = [Var(f"y{i}" if len(dtypes) > 1 else "y", t) for i, t in enumerate(dtypes)]
-            identities = [self.expr(v) for v in start_values(reduction)]
-            combiner = Block(arg_types=[type_of(v.dtype) for v in (*left, *right)])
-            for variable, arg in zip((*left, *right), combiner.args, strict=True):
-                self.define(variable, arg)
-            with self.inside(combiner):
-                results = [self.expr(v) for v in combine(reduction, list(left), list(right))]
-                self.add_op(tir.YieldOp(*results))
-            names = [v.name for v in (*left, *right)]
-            reducer = tir.CommReducerOp(identities, Region(combiner), tir.ReducerType(), names)
-            token = self.add(reducer)
-            null = self.expr(ex.Call("reinterpret", (Const(0, "uint64"),), "handle"))
-            self.add_op(tir.AttrOp(token, "reduce_scope", null))
-            held = tuple(ext.Load(b, (number(0),)) for b in node.results)
-            call = ex.Call(
-                "tvm_thread_allreduce",
-                (Const(len(dtypes), "uint32"), *node.sources, node.condition, *held, *node.threads),
-                "handle",
-            )
-            self.add_op(tir.EvaluateOp(self.expr(self.simplified(call))))
-        self.add_op(scope)
 
     # Statements of externs -------------------------------------------------------------------------------------------
 
@@ -485,31 +462,6 @@ class FunctionEmitter(ExprEmitter):
                 )
 
 
-def walk(body: st.Body) -> Generator[st.Stmt]:
-    """All statements of a program."""
-    pending: list[st.Stmt] = list(reversed(body))
-    while pending:
-        node = pending.pop()
-        yield node
-        for part in (getattr(node, "orelse", None), getattr(node, "then", None), getattr(node, "body", None)):
-            pending += reversed(part or [])
-
-
-def _launches(body: st.Body, around: dict[str, int]) -> Generator[st.Launch]:
-    """The launches that are not inside of one of the same thread."""
-    for node in body:
-        if isinstance(node, st.Launch):
-            tag = tag_of(node.thread)
-            if not around.get(tag):
-                yield node
-            around[tag] = around.get(tag, 0) + 1
-            yield from _launches(node.body, around)
-            around[tag] -= 1
-            continue
-        for part in (getattr(node, "body", None), getattr(node, "then", None), getattr(node, "orelse", None)):
-            yield from _launches(part or [], around)
-
-
 def _passes_buffers(node: st.Statements) -> bool:
     """Whether statements hand whole buffers to functions, which have to be compact then."""
     pending: list[ext.Stmt] = list(node.statements)
@@ -526,31 +478,3 @@ def _passes_buffers(node: st.Statements) -> bool:
             case _:
                 pass
     return False
-
-
-def _buffer_type(shape: Sequence[Expr], dtype: str, scope: str = "global") -> BufferType:
-    dims: list[Attribute] = []
-    for extent in shape:
-        value = constant(extent)
-        dims.append(DYNAMIC if value is None else IntegerAttr(value, type_of(extent.dtype)))  # type: ignore[arg-type]
-    return BufferType(ArrayAttr(dims), type_of(dtype), StringAttr(scope))
-
-
-def _param_names(given: Sequence[str]) -> list[str]:
-    names: list[str] = []
-    taken: set[str] = set()
-    for wanted in given:
-        base = name = clean(wanted)
-        count = 0
-        while name in taken:
-            count += 1
-            name = f"{base}_{count}"
-        taken.add(name)
-        names.append(name)
-    return names
-
-
-def clean(name: str) -> str:
-    """The name as TVMScript can write it: `i.outer` is i_outer."""
-    text = "".join(c if c.isalnum() or c == "_" else "_" for c in name) or "v"
-    return f"_{text}" if text[0].isdigit() else text

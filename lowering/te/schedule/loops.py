@@ -12,7 +12,7 @@ from ....dialects.te.schedule.relations import Domains, Values, pass_up_index
 from ....dialects.te.schedule.show import text_of
 from ....dialects.te.schedule.stage import StageData
 from .infer_bound import storage_rank, thread_rank
-from .nodes import Attr, Body, Cond, Holder, Launch, Loop, Mark
+from .nodes import Attr, Body, Cond, Holder, Launch, Loop, Mark, Prefetch
 
 LOOP_KINDS = {"": "serial", "tensorized": "serial"}
 """The kind of a loop by an axis's annotation, where that has another name."""
@@ -56,7 +56,7 @@ def loop_nest(
             values[id(axis)] = _thread_value(stage, thread, domain.extent, tag)
         else:
             for key, value in attrs.pragmas:
-                if not is_init:
+                if not is_init and not is_one(domain.extent):
                     inside.append(Attr(f"pragma_{key}", axis, value, []))
             if is_one(domain.extent):
                 values[id(axis)] = number(0, axis.dtype)
@@ -70,8 +70,8 @@ def loop_nest(
                     )
                 inside.append(Loop(variable, domain.extent, kind, []))
                 values[id(axis)] = variable
-            for tensor, offset in attrs.prefetches:
-                inside.append(Attr("prefetch_scope", tensor, offset, []))
+                for tensor, offset in attrs.prefetches if not is_init else ():
+                    inside.append(Prefetch(tensor, axis, offset, []))
         if not is_init:
             inside.append(Mark(axis, []))
     pass_up_index(stage, domains, values, allow_missing=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import LocationAttr
@@ -9,7 +10,7 @@ from xdsl.dialects.builtin import LocationAttr
 from ....dialects.te import extern as ext
 from ....dialects.te import tensor as te
 from ....dialects.te.expr import Expr, IterVar, Var, current_location
-from ....dialects.te.schedule.axes import Range
+from ....dialects.te.schedule.axes import Range, tag_of
 
 Body = list["Stmt"]
 
@@ -131,10 +132,12 @@ class AllReduce:
 
 @dataclass(eq=False)
 class Prefetch:
-    """A hint that a region of a tensor is wanted soon."""
+    """What is inside reads parts of `tensor`: a hint that those of `offset` turns later of the loop over `axis` are wanted soon."""
 
     tensor: te.Tensor
-    ranges: list[Range]
+    axis: IterVar
+    offset: Expr
+    body: Body
     location: LocationAttr = field(default_factory=current_location)
 
 
@@ -151,5 +154,30 @@ class BufferStore:
 Stmt = (
     Loop | Mark | Launch | Attr | Realize | Provide | Let | Cond | Temporary | Statements | AllReduce | Prefetch | BufferStore
 )  # fmt: skip
-Holder = Loop | Mark | Launch | Attr | Let
+Holder = Loop | Mark | Launch | Attr | Let | Prefetch
 """A statement that a nest is made of: what is inside goes to its `body`."""
+
+
+def walk(body: Body) -> Generator[Stmt]:
+    """All statements of a program."""
+    pending: list[Stmt] = list(reversed(body))
+    while pending:
+        node = pending.pop()
+        yield node
+        for part in (getattr(node, "orelse", None), getattr(node, "then", None), getattr(node, "body", None)):
+            pending += reversed(part or [])
+
+
+def launches(body: Body, around: dict[str, int]) -> Generator[Launch]:
+    """The launches that are not inside of one of the same thread."""
+    for node in body:
+        if isinstance(node, Launch):
+            tag = tag_of(node.thread)
+            if not around.get(tag):
+                yield node
+            around[tag] = around.get(tag, 0) + 1
+            yield from launches(node.body, around)
+            around[tag] -= 1
+            continue
+        for part in (getattr(node, "body", None), getattr(node, "then", None), getattr(node, "orelse", None)):
+            yield from launches(part or [], around)

@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from ....dialects import tir
+from ....support.walk import walk_ops
 from .place_declarations import place_declarations
 from .share_indices import share_indices
 
@@ -29,6 +30,33 @@ def passes(*, simple_mode: bool) -> Iterator[ModulePass]:
             yield known[name].load()()
 
 
+UNROLL_PRAGMAS = ("pragma_auto_unroll_max_step", "pragma_unroll_explicit")
+
+
+def drop_unroll_pragmas(function: tir.PrimFuncOp) -> None:
+    """Takes away what was said to `unroll-loop`, which has run."""
+    for op in list(walk_ops(function)):
+        if isinstance(op, tir.AttrOp) and op.key.data in UNROLL_PRAGMAS:
+            token = op.node.owner
+            op.detach()
+            op.erase()
+            if isinstance(token, tir.IterVarOp) and not token.result.uses:
+                variable = token.var.owner
+                token.detach()
+                token.erase()
+                if isinstance(variable, tir.VarOp):
+                    _drop_variable(variable)
+
+
+def _drop_variable(variable: tir.VarOp) -> None:
+    loops = [use.operation for use in variable.result.uses]
+    if all(isinstance(loop, tir.ForOp) and loop.var is variable.result for loop in loops):
+        for loop in loops:
+            loop.operands = loop.operands[:2]
+        variable.detach()
+        variable.erase()
+
+
 def run_passes(module: ModuleOp, *, simple_mode: bool = False) -> None:
     """Runs the passes, in place."""
     context = Context()
@@ -36,5 +64,6 @@ def run_passes(module: ModuleOp, *, simple_mode: bool = False) -> None:
         each.apply(context, module)
     for op in module.ops:
         if isinstance(op, tir.PrimFuncOp):
+            drop_unroll_pragmas(op)
             share_indices(op)
             place_declarations(op)

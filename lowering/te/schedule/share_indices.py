@@ -143,7 +143,11 @@ class _Sharing:
 
 
 def _is_loop_variable(value: SSAValue) -> bool:
-    return not isinstance(value, OpResult) and isinstance(value.owner, Block) and isinstance(value.owner.parent_op(), tir.ForOp)
+    return (
+        not isinstance(value, OpResult)
+        and isinstance(value.owner, Block)
+        and isinstance(value.owner.parent_op(), tir.ForOp)
+    )
 
 
 def _operands(statement: Operation) -> list[SSAValue]:

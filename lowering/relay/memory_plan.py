@@ -18,8 +18,14 @@ ALIGNMENT = 64
 TRIES = 8
 """How many orders of placing are tried at most; residual connections need two or three."""
 
-MOST_PLACED = 64_000
-"""Of more buffers than a part of these fewer orders are tried: so many buffers are placed in all, or each once."""
+MOST_WORK = 3_000_000
+"""Fewer orders are tried where all would look at more ranges of memory than this: it takes some seconds."""
+
+WORK_OF_A_BUFFER = 40
+"""What placing a buffer costs besides, in ranges looked at."""
+
+MOST_RANGES = 128
+"""Of more ranges that are taken at one stretch of time the closest are taken for one: small gaps are given up for speed."""
 
 
 @dataclass(frozen=True)
@@ -49,36 +55,38 @@ def plan_memory(buffers: Sequence[Lifetime]) -> MemoryPlan:
     """Places the buffers so that no two that live at the same time overlap. Sizes and offsets are in bytes."""
     lower_bound = _peak(buffers)
     order = sorted(range(len(buffers)), key=lambda k: (-buffers[k].size, buffers[k].start))
-    offsets, size = _place(buffers, order)
+    offsets, size, work = _place(buffers, order)
     tried = offsets
-    for _ in range(min(TRIES, MOST_PLACED // max(1, len(buffers))) - 1):
+    for tries in range(1, TRIES):
         # What came to lie above the bound is placed before all others the next time.
         above = {k for k in order if tried[k] + align(buffers[k].size) > lower_bound}
-        if not above:
+        if not above or work * (tries + 1) > MOST_WORK:
             break
         order = [*(k for k in order if k in above), *(k for k in order if k not in above)]
-        tried, total = _place(buffers, order)
+        tried, total, _ = _place(buffers, order)
         if total < size:
             offsets, size = tried, total
     return MemoryPlan(offsets, size, lower_bound)
 
 
-def _place(buffers: Sequence[Lifetime], order: Sequence[int]) -> tuple[tuple[int, ...], int]:
-    """Offsets, and the bytes that all need, where buffers are placed in an order."""
+def _place(buffers: Sequence[Lifetime], order: Sequence[int]) -> tuple[tuple[int, ...], int, int]:
+    """Offsets, the bytes that all need, and the work that it took, where buffers are placed in an order."""
     starts = sorted({buffer.start for buffer in buffers})
     occupied = _Occupied(len(starts))
     offsets = [0] * len(buffers)
-    total = 0
+    total, work = 0, WORK_OF_A_BUFFER * len(buffers)
     for k in order:
         buffer = buffers[k]
         size = align(buffer.size)
         if size:
             # Two buffers live together when one starts while the other lives: the starts are all times that count.
             first, last = bisect_left(starts, buffer.start), bisect_right(starts, buffer.end) - 1
-            offset = offsets[k] = _best_gap(occupied.spans(first, last), size)
+            spans = occupied.spans(first, last)
+            work += len(spans)
+            offset = offsets[k] = _best_gap(spans, size)
             occupied.add(first, last, offset, offset + size)
             total = max(total, offset + size)
-    return tuple(offsets), total
+    return tuple(offsets), total, work
 
 
 def _best_gap(spans: list[tuple[int, int]], size: int) -> int:
@@ -109,6 +117,15 @@ class _Spans:
             low, high = min(low, self.lows[first]), max(high, self.highs[behind - 1])
         self.lows[first:behind] = [low]
         self.highs[first:behind] = [high]
+        if len(self.lows) > MOST_RANGES:
+            self._give_up_small_gaps()
+
+    def _give_up_small_gaps(self) -> None:
+        """Half of the gaps are no longer free, the smallest ones."""
+        gaps = [low - high for low, high in zip(self.lows[1:], self.highs, strict=False)]
+        kept = sorted(sorted(range(len(gaps)), key=gaps.__getitem__)[len(gaps) // 2 :])
+        self.lows = [self.lows[0], *(self.lows[k + 1] for k in kept)]
+        self.highs = [*(self.highs[k] for k in kept), self.highs[-1]]
 
 
 class _Occupied:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mirstack.benchmarks.timing import cpu_seconds, growth
 from mirstack.examples.models.registry import MODELS, build, options_of
+from mirstack.lowering.relay import memory_plan
 from mirstack.lowering.relay.memory_plan import ALIGNMENT, Lifetime, plan_memory
 from mirstack.lowering.relay.static_memory_plan import StaticMemoryPlan, memory_report
 from mirstack.support.diagnostics import MirError
@@ -24,8 +26,8 @@ lifetimes = st.builds(
 )
 
 
-@given(st.lists(lifetimes, max_size=30))
-def test_buffers_that_live_together_do_not_overlap(buffers: list[Lifetime]):
+def assert_apart(buffers: list[Lifetime]) -> None:
+    """Plans, and checks each pair of buffers."""
     plan = plan_memory(buffers)
     assert all(offset % ALIGNMENT == 0 for offset in plan.offsets)
     for i, a in enumerate(buffers):
@@ -36,6 +38,30 @@ def test_buffers_that_live_together_do_not_overlap(buffers: list[Lifetime]):
             apart = plan.offsets[i] + a.size <= plan.offsets[j] or plan.offsets[j] + b.size <= plan.offsets[i]
             assert not together or apart or not a.size or not b.size
     assert plan.lower_bound <= plan.size
+
+
+@given(st.lists(lifetimes, max_size=30))
+def test_buffers_that_live_together_do_not_overlap(buffers: list[Lifetime]):
+    assert_apart(buffers)
+
+
+@pytest.mark.parametrize(("ranges", "worst"), [(2, 1.5), (8, 1.3), (memory_plan.MOST_RANGES, 1.15)])
+def test_nothing_overlaps_where_gaps_are_given_up(ranges: int, worst: float, monkeypatch: pytest.MonkeyPatch):
+    """Memory that is free in many small pieces between buffers of unrelated sizes and lifetimes."""
+    monkeypatch.setattr(memory_plan, "MOST_RANGES", ranges)
+    rng = random.Random(ranges)
+    spans = [sorted(rng.sample(range(250), 2)) for _ in range(250)]
+    buffers = [Lifetime(rng.randrange(1, 1_000_000), start, end) for start, end in spans]
+    assert_apart(buffers)
+    plan = plan_memory(buffers)
+    assert plan.size < worst * plan.lower_bound
+
+
+def test_fewer_orders_are_tried_where_each_is_much_work(monkeypatch: pytest.MonkeyPatch):
+    buffers = [Lifetime(64 * (1 + k * 7 % 11), k, k + k * 5 % 13) for k in range(200)]
+    thorough = plan_memory(buffers)
+    monkeypatch.setattr(memory_plan, "MOST_WORK", 0)
+    assert plan_memory(buffers).size > thorough.size
 
 
 def test_a_chain_needs_two_buffers():

@@ -46,6 +46,9 @@ UNREACHABLE: dict[str, str] = {
     "this comment is not closed: '*/' is missing": "the splitter, which reads a file first, says so",
     "operation '…' cannot be emitted": "a guard for operations that are added later",
     "an expression of kind … cannot be emitted": "a guard for expressions that are added later",
+    "'…' is no expression of TE": "the verifier of te.compute says so before it is lifted",
+    "a value of another region is used": "bodies of computes see their own arguments only",
+    "a string is no value of an expression": "strings are arguments of calls only",
 }
 
 

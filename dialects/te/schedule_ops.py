@@ -69,7 +69,8 @@ class ScheduleOp(IRDLOperation):
     sym_name = opt_prop_def(StringAttr)
     target = opt_prop_def(SymbolRefAttr)
     outputs = opt_prop_def(ArrayAttr[StringAttr])
-    body = region_def("single_block")
+    # Without steps MLIR's text has no block.
+    body = region_def()
     traits = traits_def(IsolatedFromAbove(), NoTerminator(), OptionalSymbol())
 
     def __init__(
@@ -84,6 +85,11 @@ class ScheduleOp(IRDLOperation):
             properties["outputs"] = ArrayAttr([StringAttr(o) for o in outputs])
         super().__init__(properties=properties, regions=[body])
 
+    @property
+    def steps(self) -> Sequence[Operation]:
+        """The ops of the schedule, in order."""
+        return list(self.body.block.ops) if self.body.blocks else []
+
     def verify_(self) -> None:
         from .ops import FuncOp
 
@@ -93,8 +99,8 @@ class ScheduleOp(IRDLOperation):
             raise VerifyException(
                 "a schedule stands in its te.func, or has a name and names the function that it is for"
             )
-        if self.body.block.args:
-            raise VerifyException("a schedule has no block arguments: handles come from its ops")
+        if len(self.body.blocks) > 1 or (self.body.blocks and self.body.block.args):
+            raise VerifyException("a schedule is one block without arguments: handles come from its ops")
 
 
 @irdl_op_definition

@@ -37,7 +37,7 @@ _ATTRIBUTES: dict[type, tuple[str, ...]] = {
     te.TensorSlice: ("dtype",),
     te.PlaceholderOp: ("name", "num_outputs", "output", "attrs", "tag"),
     te.ComputeOp: ("name", "num_outputs", "output", "attrs", "tag", "axis", "reduce_axis", "input_tensors"),
-    te.ScanOp: ("name", "num_outputs", "output", "attrs", "tag", "input_tensors"),
+    te.ScanOp: ("name", "num_outputs", "output", "attrs", "tag", "input_tensors", "scan_axis"),
     ext.ExternOp: ("name", "num_outputs", "output", "attrs", "tag", "input_tensors"),
     ext.Buffer: ("shape", "dtype", "name", "data", "access_ptr", "vload", "vstore"),
     ext.BufferPointer: ("dtype",),

@@ -67,7 +67,7 @@ class SchedulePrinter:
 
     def print(self, schedule: te.ScheduleOp) -> None:
         """A line for each step."""
-        for op in schedule.body.block.ops:
+        for op in schedule.steps:
             match op:
                 case te.TensorRefOp():
                     self.names[op.result] = self._tensor(op, (op.tensor.data, op.which.value.data))
@@ -79,8 +79,8 @@ class SchedulePrinter:
                         )
                     self.names[op.result] = found
                 case te.AxisRefOp():
-                    place = op.place.value.data
-                    self.names[op.result] = f"{self._stage(op.tensor)}.op.{op.which.data}[{place}]"
+                    place = "" if op.which.data == "scan_axis" else f"[{op.place.value.data}]"
+                    self.names[op.result] = f"{self._stage(op.tensor)}.op.{op.which.data}{place}"
                 case te.ThreadAxisOp():
                     self._thread(op)
                 case te.AxisValueOp():

@@ -184,7 +184,7 @@ class _Reader:
         self.values: dict[SSAValue, object] = {}
 
     def read(self, schedule: so.ScheduleOp) -> None:
-        for op in schedule.body.block.ops:
+        for op in schedule.steps:
             with ex.location_scope(op.location):
                 try:
                     self._read(op)

@@ -109,6 +109,7 @@ def scheduled(*lines: str) -> str:
         (PROGRAM + "    return [A, C]\n\n@te.schedule(f)\ndef t(s):\n    return 4\n", "schedule 't' returns something"),
         (PROGRAM + "    return [A, C]\n\n@te.schedule(h)\ndef t(s):\n    pass\n", "there is no TE function 'h' to schedule"),
         (PROGRAM + "    D = te.allocate((4,))\n    return [A, C]\n", "te.allocate stands in the function of a te.extern"),
+        (PROGRAM + "    def body(ins, outs):\n        t = te.allocate((4,), 'float32', 4)\n    D = te.extern((4,), [A], body)\n    return [A, D]\n", "the storage scope of te.allocate is a string, not the number 4"),
     ],
 )  # fmt: skip
 def test_refused(text: str, message: str):
@@ -135,9 +136,9 @@ def g():
         ("return a", "hybrid script 'f' does not return its output tensors"),
         ("b = output_tensor((4,), a.dtype)\n    c = output_tensor((4,), a.dtype)\n    return b", "hybrid script 'f' makes 2 output tensors, but returns 1"),
         ("b = output_tensor((4,), 'f8')\n    return b", "an output tensor cannot have dtype 'f8'"),
-        ("b = output_tensor((4,), a.dtype)\n    t = allocate((4,), 'float32', 4)\n    return b", "the storage scope of allocate is a string"),
-        ("b = output_tensor((4,), a.dtype)\n    x = a[0]\n    x = a\n    return b", "'x' is a variable of dtype float32; it cannot be"),
-        ("b = output_tensor((4,), a.dtype)\n    for i in const_range(a[0]):\n        b[i] = a[i]\n    return b", "const_range takes Python numbers"),
+        ("b = output_tensor((4,), a.dtype)\n    t = allocate((4,), 'float32', 4)\n    return b", "the storage scope of allocate is a string, not the number 4"),
+        ("b = output_tensor((4,), a.dtype)\n    x = a[0]\n    x = a\n    return b", "'x' is a variable of dtype float32; it cannot be a Buffer"),
+        ("b = output_tensor((4,), a.dtype)\n    for i in const_range(a[0]):\n        b[i] = a[i]\n    return b", "const_range takes Python numbers: its turns are written out"),
         ("b = output_tensor((4,), a.dtype)\n    for i in const_range(5000):\n        b[i] = a[i]\n    return b", "const_range writes out 5000 turns; 4096 is the most"),
         ("b = output_tensor((4,), a.dtype)\n    for i, j in const_range(4):\n        b[i] = a[i]\n    return b", "a loop has one variable"),
         ("b = output_tensor((4,), a.dtype)\n    for i in bind('threadIdx.x', 4):\n        b[i] = a[i]\n    return b", "a loop of hybrid script is bound to no thread"),

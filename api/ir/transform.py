@@ -43,7 +43,7 @@ CONFIG: dict[str, tuple[str, str]] = {
     "tir.Simplify": (
         "dict[str, Any]",
         "options of Simplify: transitively_prove_inequalities, convert_boolean_to_and_of_ors, "
-        "apply_constraints_to_boolean_branches",
+        "apply_constraints_to_boolean_branches, propagate_knowns_to_prove_conditional",
     ),
     "tir.UnrollLoop": (
         "dict[str, Any]",

@@ -53,7 +53,7 @@ def _clean(block: Block, analyzer: Analyzer) -> bool:
             elif isinstance(op, tir.LoadOp):
                 later.pop(op.buffer, None)
             continue
-        effects = _effects(op, analyzer)
+        effects = effects_of(op, analyzer)
         if effects.opaque:
             later.clear()
             continue
@@ -65,7 +65,7 @@ def _clean(block: Block, analyzer: Analyzer) -> bool:
         for buffer in effects.reads:
             later.pop(buffer, None)
         for buffer, boxes in effects.filled.items():
-            if buffer not in effects.reads and _is_alone(buffer):
+            if buffer not in effects.reads and is_alone(buffer):
                 later.setdefault(buffer, []).extend(boxes)
     return found
 
@@ -83,7 +83,7 @@ def _covered(
     )
 
 
-def _is_alone(buffer: SSAValue) -> bool:
+def is_alone(buffer: SSAValue) -> bool:
     """Whether the buffer's memory is reached through nothing but loads and stores of it."""
     owner = buffer.owner
     if isinstance(owner, BufferOp) and owner.source is not None and not isinstance(owner, tir.MatchBufferOp):
@@ -91,7 +91,7 @@ def _is_alone(buffer: SSAValue) -> bool:
     return all(isinstance(use.operation, AccessOp | RegionsOp) for use in buffer.uses)
 
 
-def _effects(op: Operation, analyzer: Analyzer) -> Effects:
+def effects_of(op: Operation, analyzer: Analyzer) -> Effects:
     """The effects of a loop nest or store, in terms of what is outside of it."""
     effects = Effects({}, {}, set())
     domain: dict[x.Atom, IntervalSet] = {}

@@ -21,6 +21,7 @@ from ...dialects.tir.operators import as_const
 from .analyzed_walk import AnalyzedWalk, Visit
 from .boolean_simplifier import BooleanSimplifier
 from .expression_simplifier import ExpressionSimplifier
+from .known_contents import propagate_contents
 from .rewriting import (
     erase_dead,
     insert_nothing,
@@ -78,11 +79,13 @@ class Simplify(ModulePass):
     """Simplifies expressions and drops branches that are never, or always, taken.
 
     `transitively_prove_inequalities` follows chains of known inequalities, `convert_boolean_to_and_of_ors` brings conditions
-    into conjunctive normal form, `apply_constraints_to_boolean_branches` simplifies each part of a condition under the others.
+    into conjunctive normal form, `apply_constraints_to_boolean_branches` simplifies each part of a condition under the others,
+    `propagate_knowns_to_prove_conditional` takes into account what was stored into buffers before.
     """
 
     name = "simplify"
     transitively_prove_inequalities: bool = False
+    propagate_knowns_to_prove_conditional: bool = False
     convert_boolean_to_and_of_ors: bool = False
     apply_constraints_to_boolean_branches: bool = False
 
@@ -95,6 +98,8 @@ class Simplify(ModulePass):
 def simplify_function(func: tir.PrimFuncOp, options: Simplify | None = None) -> None:
     """Simplifies one function."""
     options = options or Simplify()
+    if options.propagate_knowns_to_prove_conditional:
+        propagate_contents(func)
     analyzer = Analyzer()
     if options.transitively_prove_inequalities:
         expressions = ExpressionSimplifier(analyzer, prove_transitively)

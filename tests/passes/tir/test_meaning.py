@@ -24,7 +24,7 @@ from random_tir import SIZE, Writer
 PIPELINES: dict[str, bool] = {
     "simplify": False,
     "simplify{transitively-prove-inequalities=true apply-constraints-to-boolean-branches=true}": False,
-    "simplify{convert-boolean-to-and-of-ors=true}": False,
+    "simplify{convert-boolean-to-and-of-ors=true propagate-knowns-to-prove-conditional=true}": False,
     "remove-no-op{use-dataflow-analysis=true}": False,
     "unroll-loop{auto-max-step=12 auto-max-extent=2}": False,
     "loop-partition{partition-const-loop=true}": False,

@@ -63,12 +63,18 @@ def cache_read(
     makers = writers(buffer, scope)
     if len(makers) > 1:
         raise refuse(
-            block, f"cache_read: '{name}' is written by {len(makers)} blocks, so that no one copy holds its final value"
+            block,
+            f"cache_read: '{name}' is written by {len(makers)} blocks, so that no one copy holds its final value",
+            "a buffer that one block writes, or none, can be copied",
         )
     # A block that also writes the buffer reads what it, or another turn of it, wrote: it is no reader of a finished value.
     users = in_order(chosen or (u for u in readers(buffer, scope) if u not in makers), scope)
     if not users or any(u in makers for u in users):
-        raise refuse(block, f"cache_read: no block but its writer reads '{name}'")
+        raise refuse(
+            block,
+            f"cache_read: no block but its writer reads '{name}'",
+            "cache_inplace is for a block that reads what it writes",
+        )
     holder = _common([*makers, *users], scope) if makers else scope
     if makers and holder is scope and all(runs_before(user, makers[0]) for user in users):
         # What is read is what was there before.
@@ -118,7 +124,9 @@ def cache_write(
     reason = why_not_dominant(block)
     if reason is not None:
         raise refuse(
-            block, f"cache_write: block '{block.block_name.data}' is not alone in writing its output: {reason}"
+            block,
+            f"cache_write: block '{block.block_name.data}' is not alone in writing its output: {reason}",
+            "one block must write the buffer",
         )
     if _reads_before_it_writes(block, buffer):
         raise refuse(

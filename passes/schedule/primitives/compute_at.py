@@ -78,31 +78,29 @@ def check_compute_at(
             )
     readers = consumers(block)
     if not readers:
-        raise refuse(block, f"compute_at: nothing reads what block '{name}' computes")
+        raise refuse(
+            block,
+            f"compute_at: nothing reads what block '{name}' computes",
+            "compute_at moves a block to its readers; one that has none stays where it is",
+        )
     for reader in readers:
         if not is_inside(reader, loop):
             raise refuse(
                 reader,
                 f"compute_at: block '{reader.block_name.data}' reads the output of block '{name}', but is not in loop '{under}'",
-                "all readers must be in the loop",
+                f"all readers of what block '{name}' computes must be in the loop",
+            )
+        if runs_before(reader, block):
+            raise refuse(
+                reader,
+                f"compute_at: block '{reader.block_name.data}' reads the output of block '{name}' before that writes it",
+                "the two must keep their order",
             )
     earlier = producers(block)
     _check_inputs_precede(block, earlier, "compute_at")
+    # The loop stands behind the block, as its readers do, and so behind all that the block reads.
     first = min(_position(loop, child_under(loop, r)) for r in readers)
-    last = max((_position(loop, child_under(loop, p)) for p in earlier if is_inside(p, loop)), default=-1)
-    scope = scope_of(block)
-    outer = child_under(scope, loop)
-    for producer in earlier:
-        if not is_inside(producer, loop) and not _before(scope, child_under(scope, producer), outer):
-            raise refuse(
-                producer,
-                f"compute_at: block '{producer.block_name.data}', which block '{name}' reads, does not run before loop '{under}'",
-            )
-    if last >= first:
-        raise refuse(
-            loop, f"compute_at: loop '{under}' has no place behind what block '{name}' reads and before its readers"
-        )
-    return readers, _place(loop, last, first, index)
+    return readers, _place(loop, -1, first, index, "compute_at")
 
 
 @primitive
@@ -135,48 +133,49 @@ def reverse_compute_at(
         )
     reason = why_not_affine(block)
     if reason is not None:
-        raise refuse(block, f"reverse_compute_at: the bindings of block '{name}' are not affine in its loops: {reason}")
+        raise refuse(
+            block,
+            f"reverse_compute_at: the bindings of block '{name}' are not affine in its loops: {reason}",
+            "bind each axis to loops of its own",
+        )
     makers = producers(block)
     if not makers:
-        raise refuse(block, f"reverse_compute_at: no block makes what block '{name}' reads")
+        raise refuse(
+            block,
+            f"reverse_compute_at: no block makes what block '{name}' reads",
+            "reverse_compute_at moves consumers; compute_at moves producers",
+        )
     _check_inputs_precede(block, makers, "reverse_compute_at")
-    scope = scope_of(block)
-    outer = child_under(scope, loop)
     inside = [m for m in makers if is_inside(m, loop)]
     for maker in makers:
-        if maker in inside or _before(scope, child_under(scope, maker), outer):
+        if maker in inside or runs_before(maker, loop):
             continue
         raise refuse(
             maker,
-            f"reverse_compute_at: block '{maker.block_name.data}', which block '{name}' reads, is neither in loop '{under}' nor before it",
+            f"reverse_compute_at: block '{maker.block_name.data}', whose output block '{name}' reads, is neither in loop '{under}' nor before it",
             "all producers must have run",
         )
     if not inside:
-        raise refuse(loop, f"reverse_compute_at: loop '{under}' holds no block that makes what block '{name}' reads")
+        makes = ", ".join(f"'{maker.block_name.data}'" for maker in makers)
+        raise refuse(
+            loop,
+            f"reverse_compute_at: loop '{under}' holds no block that makes what block '{name}' reads",
+            f"give a loop around {makes}",
+        )
     for maker in inside:
         _check_finished(maker, loop, name)
-    later = consumers(block)
-    last = max(_position(loop, child_under(loop, m)) for m in inside)
-    first = min((_position(loop, child_under(loop, c)) for c in later if is_inside(c, loop)), default=1 << 60)
-    for user in later:
-        if runs_before(user, block) and not _before(scope, child_under(scope, user), outer):
+    for user in consumers(block):
+        if runs_before(user, block) and not runs_before(user, loop):
             raise refuse(
                 user,
                 f"reverse_compute_at: block '{user.block_name.data}' reads what is in the output of block '{name}' before that writes it",
                 "the two must keep their order",
             )
-        if not is_inside(user, loop) and _before(scope, child_under(scope, user), outer):
-            raise refuse(
-                user,
-                f"reverse_compute_at: block '{user.block_name.data}', which reads '{name}', runs before loop '{under}'",
-            )
-    if last >= first:
-        raise refuse(
-            loop,
-            f"reverse_compute_at: loop '{under}' has no place behind the producers of block '{name}' and before its readers",
-        )
+    # The block stands behind the loop, as it does behind its producers, and so do those that read what it writes.
+    last = max(_position(loop, child_under(loop, m)) for m in inside)
+    anchor = _place(loop, last, len(loop.body.block.ops), index, "reverse_compute_at")
     made = {b for m in inside for b in buffers_written(m)}
-    _move(state, block, loop, inside, made, preserve_unit_loops, _place(loop, last, first, index), providing=False)
+    _move(state, block, loop, inside, made, preserve_unit_loops, anchor, providing=False)
 
 
 # Legality
@@ -185,7 +184,11 @@ def reverse_compute_at(
 def _check_places(block: tir.BlockOp, loop: tir.ForOp, name: str) -> None:
     called, under = block.block_name.data, loop.var_name.data
     if scope_of(block) is not scope_of(loop):
-        raise refuse(loop, f"{name}: loop '{under}' and block '{called}' are not in the same scope")
+        raise refuse(
+            loop,
+            f"{name}: loop '{under}' and block '{called}' are not in the same scope",
+            f"give a loop around which the same blocks are as around block '{called}'",
+        )
     if is_inside(block, loop):
         raise refuse(loop, f"{name}: loop '{under}' is around block '{called}' already")
     require_own_values(block, name)
@@ -236,20 +239,8 @@ def _position(loop: tir.ForOp, child: Operation) -> int:
     raise ValueError("the op is not in the loop")
 
 
-def _before(scope: Operation, a: Operation, b: Operation) -> bool:
-    """Whether one child of a scope comes before another."""
-    if a is b:
-        return False
-    current = a.next_op
-    while current is not None:
-        if current is b:
-            return True
-        current = current.next_op
-    return False
-
-
-def _place(loop: tir.ForOp, last: int, first: int, index: int) -> Operation | None:
-    """The op before which the block goes; None: at the end."""
+def _place(loop: tir.ForOp, last: int, first: int, index: int, name: str) -> Operation | None:
+    """The op before which the block goes, behind child `last` of the loop and not behind `first`; None: at the end."""
     ops = list(loop.body.block.ops)
     # Values that the reader's bindings need may stay behind: they do not depend on the moved block.
     if index == -1:
@@ -261,7 +252,8 @@ def _place(loop: tir.ForOp, last: int, first: int, index: int) -> Operation | No
     if not last < place <= min(first, len(ops)):
         raise refuse(
             loop,
-            f"compute_at: place {index} of loop '{loop.var_name.data}' is not between what is read and its readers",
+            f"{name}: place {index} of loop '{loop.var_name.data}' is not between what is read and its readers",
+            f"the loop has places 0 to {len(statements)}; -1 and -2 choose one that is right",
         )
     return ops[place] if place < len(ops) else None
 

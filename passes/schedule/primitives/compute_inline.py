@@ -52,11 +52,20 @@ def check_compute_inline(block: tir.BlockOp) -> tuple[tir.StoreOp, list[tir.Bloc
     block = require_block(block, "compute_inline")
     store, buffer = _single_store(block, "compute_inline")
     _require_intermediate(block, buffer, "compute_inline")
+    loads = _loads_outside(buffer, block, "compute_inline")
     reason = why_not_complete(block)
     if reason is not None:
-        raise refuse(block, f"compute_inline: block '{block.block_name.data}' is no complete block: {reason}")
+        raise refuse(
+            block,
+            f"compute_inline: block '{block.block_name.data}' is no complete block: {reason}",
+            "each element must be computed once, from finished inputs",
+        )
     if block.predicate is not None:
-        raise refuse(block, f"compute_inline: block '{block.block_name.data}' has a predicate (T.where)")
+        raise refuse(
+            block,
+            f"compute_inline: block '{block.block_name.data}' has a predicate (T.where)",
+            "inline before splitting, or split by factors of the extent",
+        )
     require_own_values(block, "compute_inline")
     axes = list(block.iter_vars)
     analyzer = Analyzer()
@@ -70,13 +79,18 @@ def check_compute_inline(block: tir.BlockOp) -> tuple[tir.StoreOp, list[tir.Bloc
     used = [i for i in store.indices if i in axes]
     if len(set(used)) != len(used) or len(used) != len(axes):
         raise refuse(
-            store, f"compute_inline: block '{block.block_name.data}' does not index its output by each axis once"
+            store,
+            f"compute_inline: block '{block.block_name.data}' does not index its output by each axis once",
+            "the block must write B[v0, v1, …], each index one axis of its own",
         )
     scope = scope_of(block)
     users = in_order((b for b in readers(buffer, scope) if b is not block), scope)
-    loads = _loads_outside(buffer, block, "compute_inline")
     if not users:
-        raise refuse(block, f"compute_inline: nothing reads '{tir.buffer_name(buffer)}'")
+        raise refuse(
+            block,
+            f"compute_inline: nothing reads '{tir.buffer_name(buffer)}'",
+            f"there is no place for what block '{block.block_name.data}' computes",
+        )
     for source in dict.fromkeys(buffers_read(block)):
         for writer in writers(source, scope):
             if not runs_before(writer, block) and not all(runs_before(user, writer) for user in users):
@@ -107,7 +121,11 @@ def reverse_compute_inline(state: State, block: tir.BlockOp) -> None:
     store, output = _single_store(block, "reverse_compute_inline")
     reason = why_not_complete(block)
     if reason is not None:
-        raise refuse(block, f"reverse_compute_inline: block '{name}' is no complete block: {reason}")
+        raise refuse(
+            block,
+            f"reverse_compute_inline: block '{name}' is no complete block: {reason}",
+            "each element must be computed once, from finished inputs",
+        )
     scope = scope_of(block)
     loads = [op for op in walk_ops(block) if isinstance(op, tir.LoadOp)]
     inputs = [b for b in dict.fromkeys(op.buffer for op in loads) if writers(b, scope)]
@@ -121,11 +139,17 @@ def reverse_compute_inline(state: State, block: tir.BlockOp) -> None:
     _require_intermediate(block, buffer, "reverse_compute_inline")
     makers = writers(buffer, scope)
     if len(makers) != 1:
-        raise refuse(block, f"reverse_compute_inline: '{tir.buffer_name(buffer)}' is written by {len(makers)} blocks")
+        raise refuse(
+            block,
+            f"reverse_compute_inline: '{tir.buffer_name(buffer)}' is written by {len(makers)} blocks",
+            "one block must write the buffer",
+        )
     (maker,) = makers
     if any(use.block is not block and use.block is not maker for use in uses_in(buffer, scope)):
         raise refuse(
-            block, f"reverse_compute_inline: block '{name}' is not the only reader of '{tir.buffer_name(buffer)}'"
+            block,
+            f"reverse_compute_inline: block '{name}' is not the only reader of '{tir.buffer_name(buffer)}'",
+            "the buffer vanishes, so that no other block may read it",
         )
     for use in uses_in(output, scope):
         user = use.block
@@ -140,6 +164,7 @@ def reverse_compute_inline(state: State, block: tir.BlockOp) -> None:
         raise refuse(
             maker,
             f"reverse_compute_inline: the producer, block '{maker.block_name.data}', is no complete block: {reason}",
+            "reverse_compute_at puts the block behind a producer that reduces",
         )
     made, _ = _single_store(maker, "reverse_compute_inline")
     analyzer = Analyzer()
@@ -153,7 +178,9 @@ def reverse_compute_inline(state: State, block: tir.BlockOp) -> None:
     rows = {tuple(analyzer.expr(i) for i in op.indices) for op in reading}
     if len(rows) != 1:
         raise refuse(
-            block, f"reverse_compute_inline: block '{name}' reads '{tir.buffer_name(buffer)}' at {len(rows)} places"
+            block,
+            f"reverse_compute_inline: block '{name}' reads '{tir.buffer_name(buffer)}' at {len(rows)} places",
+            "it must read one element of the buffer in each instance; compute_inline the producer instead",
         )
     (row,) = rows
     found = analyzer.detect_iter_map(
@@ -166,6 +193,7 @@ def reverse_compute_inline(state: State, block: tir.BlockOp) -> None:
         raise refuse(
             block,
             f"reverse_compute_inline: the indices at which block '{name}' reads '{tir.buffer_name(buffer)}' cannot be inverted: {found.errors[0]}",
+            "each instance must read an element of its own; compute_inline the producer instead",
         )
     stored_at = [analyzer.expr(i) for i in made.indices]
     inverse = inverse_affine_iter_map(analyzer, found, iters, stored_at)
@@ -180,7 +208,11 @@ def reverse_compute_inline(state: State, block: tir.BlockOp) -> None:
             if not fresh.can_prove(condition):
                 outside.append(fresh.simplify(condition))
     if block.predicate is not None:
-        raise refuse(block, f"reverse_compute_inline: block '{name}' has a predicate (T.where)")
+        raise refuse(
+            block,
+            f"reverse_compute_inline: block '{name}' has a predicate (T.where)",
+            "inline before splitting, or split by factors of the extent",
+        )
     _require_covered(block, maker, row, stored_at, analyzer, fresh)
     require_own_values(block, "reverse_compute_inline")
     nest = child_under(scope, block)
@@ -270,12 +302,12 @@ def _require_intermediate(block: tir.BlockOp, buffer: SSAValue, primitive_name: 
         raise refuse(
             block,
             f"{primitive_name}: '{tir.buffer_name(buffer)}' is no intermediate buffer of the function: its contents are seen outside",
+            "only a buffer of T.alloc_buffer may vanish",
         )
 
 
 def _loads_outside(buffer: SSAValue, block: tir.BlockOp, primitive_name: str) -> list[tir.LoadOp]:
-    """All loads of a buffer; raises where it is used in another way."""
-
+    """All loads of a buffer outside of the block that writes it; raises for other uses than loads, and stores in other blocks."""
     loads: list[tir.LoadOp] = []
     for use in buffer.uses:
         op = use.operation
@@ -283,11 +315,16 @@ def _loads_outside(buffer: SSAValue, block: tir.BlockOp, primitive_name: str) ->
             continue
         if isinstance(op, tir.LoadOp) and op.predicate is None:
             loads.append(op)
+        elif isinstance(op, tir.StoreOp) and scope_of(op) is not scope_of(block):
+            # A block that writes the buffer as well: refused as such.
+            continue
         elif not isinstance(op, tir.BufferRegionOp) or any(
             isinstance(u.operation, tir.MatchBufferOp) for u in op.result.uses
         ):
             raise refuse(
-                op, f"{primitive_name}: '{tir.buffer_name(buffer)}' is used otherwise than by loads of its elements"
+                op,
+                f"{primitive_name}: '{tir.buffer_name(buffer)}' is used otherwise than by loads of its elements",
+                f"only loads can be replaced by what block '{block.block_name.data}' computes",
             )
     return loads
 

@@ -33,14 +33,24 @@ def decompose_reduction(state: State, block: tir.BlockOp, loop: tir.ForOp) -> Op
     block, loop = require_block(block, "decompose_reduction"), require_loop(loop, "decompose_reduction")
     name, under = block.block_name.data, loop.var_name.data
     if not is_inside(block, loop):
-        raise refuse(loop, f"decompose_reduction: loop '{under}' is not around block '{name}'")
+        raise refuse(
+            loop,
+            f"decompose_reduction: loop '{under}' is not around block '{name}'",
+            f"give a loop that get_loops returned for block '{name}'",
+        )
     reason = why_not_reduction(block)
     if reason is not None:
-        raise refuse(block, f"decompose_reduction: block '{name}' is no reduction block: {reason}")
+        raise refuse(
+            block,
+            f"decompose_reduction: block '{name}' is no reduction block: {reason}",
+            "the block must set with T.init() what it then updates",
+        )
     reason = why_order_matters(block, loop)
     if reason is not None:
         raise refuse(
-            block, f"decompose_reduction: the bindings of block '{name}' are not affine in its loops: {reason}"
+            block,
+            f"decompose_reduction: the bindings of block '{name}' are not affine in its loops: {reason}",
+            "no two turns may run the same instance: bind each axis to loops of its own",
         )
     require_own_values(block, "decompose_reduction")
     analyzer = Analyzer()

@@ -82,7 +82,11 @@ def _check(loop: tir.ForOp, block: tir.BlockOp, name: str, thread: str | None) -
         )
     reason = why_order_matters(block, loop)
     if reason is not None:
-        raise refuse(block, f"{name}: the bindings of block '{called}' are not affine in its loops: {reason}")
+        raise refuse(
+            block,
+            f"{name}: the bindings of block '{called}' are not affine in its loops: {reason}",
+            "no two turns may run the same instance: bind each axis to loops of its own",
+        )
     analyzer = Analyzer()
     across_threads = thread is not None and thread.startswith("threadIdx")
     for axis, kind, binding in zip(block.iter_names.data, axis_kinds(block), block.bindings, strict=True):

@@ -28,7 +28,7 @@ def fuse(state: State, *loops: tir.ForOp, preserve_unit_iters: bool = True) -> O
                                                          vj = T.axis.spatial(4, i_j_fused % 4)
     """
     if not loops:
-        raise refuse(None, "fuse: no loop given")
+        raise refuse(None, "fuse: no loop given", "give the loops from the outermost to the innermost")
     for loop in loops:
         require_plain(require_loop(loop, "fuse"), "fuse")
     for outer, inner in pairwise(loops):

@@ -44,7 +44,7 @@ def loop_partition(
     sizes = _sizes(loop, list(factors), extent)
     blocks = child_blocks(loop)
     if not blocks:
-        raise refuse(loop, f"loop_partition: loop '{name}' holds no block")
+        raise refuse(loop, f"loop_partition: loop '{name}' holds no block", "its parts are named after a block in it")
     base = f"{blocks[0].block_name.data}_{name}"
     why = f"loop '{name}' was partitioned; its blocks are in the loops that loop_partition returned"
     common = _block(loop, state.fresh_block_name(loop, f"{base}_common"))

@@ -39,9 +39,17 @@ def require_plain(loop: tir.ForOp, primitive: str) -> None:
         )
     if loop.annotations.data:
         keys = ", ".join(loop.annotations.data)
-        raise refuse(loop, f"{primitive}: loop '{name}' has annotations ({keys})", "unannotate it first")
+        raise refuse(
+            loop,
+            f"{primitive}: loop '{name}' has annotations ({keys})",
+            f"unannotate it first, or {primitive} before annotate",
+        )
     if const_int(loop.min) != 0:
-        raise refuse(loop, f"{primitive}: loop '{name}' does not start at 0")
+        raise refuse(
+            loop,
+            f"{primitive}: loop '{name}' does not start at 0",
+            "run it from 0 and add the start where its variable is used",
+        )
 
 
 def require_countable(where: Operation, primitive: str, what: str, number: int | None, type: Attribute) -> None:

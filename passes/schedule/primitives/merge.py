@@ -64,6 +64,7 @@ def _common(loops: Sequence[tir.ForOp]) -> Operation:
             raise refuse(
                 loop,
                 f"merge: loops '{loops[0].var_name.data}' and '{loop.var_name.data}' are not in the same scope",
+                "give loops around which the same blocks are",
             )
     paths = [[*path_to(loop, scope)] for loop in loops]
     holder: Operation = scope

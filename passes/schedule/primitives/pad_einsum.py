@@ -42,14 +42,25 @@ def pad_einsum(state: State, block: tir.BlockOp, padding: Sequence[int]) -> None
     axes = list(block.iter_vars)
     if len(padding) != len(axes):
         raise refuse(
-            block, f"pad_einsum: block '{name}' has {counted(len(axes), 'axis')}, but {len(padding)} numbers are given"
+            block,
+            f"pad_einsum: block '{name}' has {counted(len(axes), 'axis')}, but padding has {counted(len(padding), 'number')}",
+            f"give a number for each axis: {', '.join(name.data for name in block.iter_names.data)}",
         )
-    if any(p < 1 for p in padding):
-        raise refuse(block, "pad_einsum: each number must be at least 1")
+    for label, factor in zip(block.iter_names.data, padding, strict=True):
+        if factor < 1:
+            raise refuse(
+                block,
+                f"pad_einsum: axis '{label.data}' of block '{name}' cannot be padded to a multiple of {factor}",
+                "give a positive number; 1 leaves an axis as it is",
+            )
     if why_not_complete(block) is not None and (reason := why_not_reduction(block)) is not None:
-        raise refuse(block, f"pad_einsum: block '{name}' is neither a complete nor a reduction block: {reason}")
+        raise refuse(
+            block,
+            f"pad_einsum: block '{name}' is neither a complete nor a reduction block: {reason}",
+            "pad a block that computes each element once, or sums with T.init()",
+        )
     if block.predicate is not None:
-        raise refuse(block, f"pad_einsum: block '{name}' has a predicate (T.where)")
+        raise refuse(block, f"pad_einsum: block '{name}' has a predicate (T.where)", "pad before splitting")
     loops = loops_above(block)
     variables = {loop.loop_var: loop for loop in loops}
     analyzer = Analyzer()
@@ -128,6 +139,7 @@ def _check_reduction(block: tir.BlockOp, grown: dict[SSAValue, Expr]) -> None:
                 raise refuse(
                     op,
                     f"pad_einsum: reduction axis '{label[0]}' is padded, but the block is no sum of products: zeros would change it",
+                    "give 1 for reduction axes",
                 )
 
 

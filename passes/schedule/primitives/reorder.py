@@ -72,11 +72,11 @@ def reorder(state: State, *ordered_loops: tir.ForOp) -> None:
     """
     loops = [require_loop(loop, "reorder") for loop in ordered_loops]
     if not loops:
-        raise refuse(None, "reorder: no loop given")
+        raise refuse(None, "reorder: no loop given", "give loops of one nest in their new order")
     seen: set[Operation] = set()
     for loop in loops:
         if loop in seen:
-            raise refuse(loop, f"reorder: loop '{loop.var_name.data}' is given twice")
+            raise refuse(loop, f"reorder: loop '{loop.var_name.data}' is given twice", "name each loop once")
         seen.add(loop)
     chain = _chain(loops)
     order = iter(loops)
@@ -150,6 +150,7 @@ def _check_blocks(top: tir.ForOp) -> None:
                 raise refuse(
                     variable,
                     f"reorder: axis '{axis.data}' of block '{name}' is neither spatial nor a reduction axis, so that order matters",
+                    f"reorder only loops inside of which block '{name}' is not",
                 )
         reason = why_order_matters(block, top)
         if reason is not None:

@@ -39,7 +39,9 @@ def split(
     name = loop.var_name.data
     open_places = [k for k, f in enumerate(factors) if f is None]
     if not factors:
-        raise refuse(loop, f"split: loop '{name}' needs at least one factor")
+        raise refuse(
+            loop, f"split: loop '{name}' needs at least one factor", "give a number, or None, for each new loop"
+        )
     if len(open_places) > 1:
         raise refuse(loop, f"split: {len(open_places)} factors of loop '{name}' are None", "leave one to be computed")
     known = [f for f in factors if f is not None]

@@ -58,6 +58,7 @@ def transform_block_layout(state: State, block: tir.BlockOp, index_map: IndexMap
             raise refuse(
                 block,
                 f"transform_block_layout: axis '{axis.name}' of block '{name}' has no constant domain that begins at 0",
+                "only axes with T.axis.…(number, …) can be laid out anew",
             )
         extents.append(extent)
     ranges: dict[Value, tuple[Value, Value]] = {s: (0, e) for s, e in zip(symbols, extents, strict=True)}
@@ -137,7 +138,11 @@ def _own_loops(block: tir.BlockOp) -> list[tir.ForOp]:
     """The loops around a block, which hold nothing else and drive one axis each; raises where that is not so."""
     name = block.block_name.data
     if block.predicate is not None:
-        raise refuse(block, f"transform_block_layout: block '{name}' runs under a condition (T.where)")
+        raise refuse(
+            block,
+            f"transform_block_layout: block '{name}' runs under a condition (T.where)",
+            "transform the block before its loops are split",
+        )
     loops = loops_above(block)
     parent: Operation | None = block.parent_op()
     for loop in reversed(loops):

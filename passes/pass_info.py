@@ -70,7 +70,7 @@ _REQUIRED: dict[str, tuple[str, ...]] = {
 
 
 _ADDS_RESULTS = frozenset(["first-order-gradient"])
-_HALVES = frozenset(["to-mixed-precision"])
+_HALVES = frozenset(["to-mixed-precision", "bf16-compute-legalize"])
 
 
 @dataclass(frozen=True)

@@ -264,6 +264,11 @@ PASSES: tuple[Entry, ...] = (
         "passes.tir.inject_software_pipeline:InjectSoftwarePipeline",
         "annotated loops to prologue, body and epilogue of a pipeline",
     ),
+    Entry(
+        "bf16-compute-legalize",
+        "passes.tir.bf16_compute_legalize:BF16ComputeLegalize",
+        "arithmetic on bfloat16 in float32, rounded at stores",
+    ),
     Entry("storage-rewrite", "passes.tir.storage_rewrite:StorageRewrite", "allocations share memory, one after the other"),
     Entry(
         "rewrite-unsafe-select",

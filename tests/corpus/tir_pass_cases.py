@@ -210,7 +210,7 @@ def _declare(text: str, name: str, kind: str) -> str:
 
 def pass_name(folder: str) -> str:
     """`HoistIfThenElse` as `hoist-if-then-else`."""
-    words = re.findall(r"[A-Z]+(?![a-z])|[A-Z][a-z0-9]*", folder)
+    words = re.findall(r"[A-Z]+[0-9]*(?![a-z])|[A-Z][a-z0-9]*", folder)
     return "-".join(words).lower()
 
 

@@ -1,0 +1,35 @@
+"""bf16-compute-legalize: results are those of float32, rounded once."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+from mirstack.dialects.tir import PrimFuncOp
+from mirstack.dialects.tir.interpreter import interpret_prim_func
+from mirstack.parser import parse_mir
+from mirstack.passes.tir.bf16_compute_legalize import BF16ComputeLegalize
+from xdsl.context import Context
+
+TEXT = """
+@T.prim_func
+def main(A: T.Buffer((64,), "bfloat16"), B: T.Buffer((64,), "bfloat16"), D: T.Buffer((64,), "bfloat16")):
+    C = T.decl_buffer((64,), "bfloat16")
+    for i in range(64):
+        C[i] = A[i] * B[i] + T.bfloat16(0.5)
+    for i in range(64):
+        D[i] = T.Select(A[i] > B[i], T.exp(C[i]) * A[i], T.max(C[i], B[i]) - A[i])
+"""
+
+
+def test_rounded_once() -> None:
+    module = parse_mir(TEXT)
+    BF16ComputeLegalize().apply(Context(), module)
+    func = next(op for op in module.body.block.ops if isinstance(op, PrimFuncOp))
+    generator = np.random.default_rng(0)
+    a, b, d = (generator.standard_normal(64).astype(ml_dtypes.bfloat16) for _ in range(3))
+    b[3] = np.nan
+    interpret_prim_func(func, {"A": a, "B": b, "D": d}, module)
+    x, y = a.astype(np.float32), b.astype(np.float32)
+    c = x * y + np.float32(0.5)
+    expected = np.where(x > y, np.exp(c) * x, np.maximum(c, y) - x).astype(ml_dtypes.bfloat16)
+    np.testing.assert_array_equal(d.astype(np.float32), expected.astype(np.float32))

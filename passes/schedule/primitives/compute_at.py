@@ -18,7 +18,16 @@ from ....dialects.tir.types import I1
 from ...tir.regions import Ends, join, relax
 from ...tir.rewriting import builder_before
 from ..access import Box, reads_of, relaxed, united, whole, writes_of
-from ..blocks import analyzer_for, axis_kinds, bind_axes, set_block, why_neither, why_not_affine, why_not_complete
+from ..blocks import (
+    analyzer_for,
+    axis_kinds,
+    bind_axes,
+    set_block,
+    why_neither,
+    why_not_affine,
+    why_not_complete,
+    why_not_reduction,
+)
 from ..errors import refuse
 from ..handles import PlaceRV
 from ..primitive import primitive
@@ -37,6 +46,7 @@ from ..structure import (
 )
 from .compute_inline import compute_inline, remove_block, reverse_compute_inline
 from .loops import carry_values, name_value, require_block, require_loop, require_own_values
+from .moved_reduction import check_moved_reduction
 
 
 @primitive
@@ -125,12 +135,14 @@ def reverse_compute_at(
     _check_places(block, loop, "reverse_compute_at")
     name, under = block.block_name.data, loop.var_name.data
     reason = why_not_complete(block)
-    if reason is not None:
+    reduction = None if reason is None else why_not_reduction(block)
+    if reason is not None and reduction is not None:
         raise refuse(
             block,
             f"reverse_compute_at: block '{name}' is no complete block: {reason}",
-            "a reduction would run before all of its input is there",
+            f"nor is it a reduction block: {reduction}",
         )
+    reduces = reason is not None
     reason = why_not_affine(block)
     if reason is not None:
         raise refuse(
@@ -165,6 +177,12 @@ def reverse_compute_at(
     for maker in inside:
         _check_finished(maker, loop, name)
     for user in consumers(block):
+        if reduces and is_inside(user, child_under(scope_of(block), loop)):
+            raise refuse(
+                user,
+                f"reverse_compute_at: block '{user.block_name.data}', which reads the sums of block '{name}', is in a loop around '{under}', where they would be unfinished",
+                "choose a loop that shares no other with the readers",
+            )
         if runs_before(user, block) and not runs_before(user, loop):
             raise refuse(
                 user,
@@ -295,6 +313,8 @@ def _move(
             _solve(block, provided, wanted, domains, analyzer)
     if not providing:
         _check_all_instances(block, loop, domains, analyzer)
+        if why_not_complete(block) is not None:
+            check_moved_reduction(block, loop, buffers, domains, analyzer)
     _rebuild(state, block, loop, domains, preserve_unit_loops, anchor, analyzer)
 
 

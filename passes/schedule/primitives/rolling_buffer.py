@@ -232,8 +232,9 @@ def _growth(atom: Atom, variable: Atom | None) -> int | None:
         return None
     dividend, divisor = atom.operands
     factor = dividend.coefficient(variable)
-    rest = dividend - Expr(((variable, factor),), 0)
-    if divisor.value is None or divisor.value <= 0 or factor <= 0 or variable in free_vars(rest):
+    if divisor.value is None or divisor.value <= 0 or factor <= 0:
+        return None
+    if variable in free_vars(dividend - Expr(((variable, factor),), 0)):
         return None
     return -(-factor // divisor.value)
 

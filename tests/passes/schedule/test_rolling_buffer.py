@@ -199,6 +199,13 @@ USE = """        for y in range(4):
         ),
         (
             loop_text(
+                MAKE.replace("o * 4 + x", "o % 4 * 3 // 2 + x")
+                + USE.replace("B[v] + B[v + 2]", "B[v // 4 % 4 * 3 // 2 + v % 4]")
+            ),
+            "rolling_buffer: in no dimension of 'B' do turns of a loop around block 'B' and its readers share elements",
+        ),
+        (
+            loop_text(
                 """        with T.block("W"):
             vo = T.axis.spatial(8, o)
             E[0] = D[vo]

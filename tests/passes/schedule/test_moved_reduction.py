@@ -1,0 +1,140 @@
+"""reverse_compute_at of reductions: each instance once, in an order that begins with T.init."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from mirstack.passes.schedule import Schedule
+from test_primitives import refused, scheduled
+
+SUMS = """
+@T.prim_func
+def main(A: T.Buffer((6, 12), "float32"), C: T.Buffer((6,), "float32")):
+    B = T.alloc_buffer((6, 12))
+    for i, k in T.grid(6, 12):
+        with T.block("B"):
+            vi, vk = T.axis.remap("SS", [i, k])
+            B[vi, vk] = A[vi, vk] * T.float32(2)
+    for i, k in T.grid(6, 12):
+        with T.block("C"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                C[vi] = T.float32(0)
+            C[vi] = C[vi] + B[vi, vk]
+"""
+
+
+def moved(depth: int, *before: Any) -> Any:
+    def steps(s: Schedule) -> None:
+        for step in before:
+            step(s)
+        s.reverse_compute_at(s.get_block("C"), s.get_loops("B")[depth])
+
+    return steps
+
+
+def split(s: Schedule) -> None:
+    i, k = s.get_loops("B")
+    k0, k1 = s.split(k, [None, 4])
+    s.reorder(k0, i, k1)
+
+
+def test_rows_and_elements() -> None:
+    assert 'vi, vk = T.axis.remap("SR", [i, ax0])' in scheduled(SUMS, moved(0))
+    assert "for i, k in T.grid(6, 12):" in scheduled(SUMS, moved(1))
+
+
+def test_parts_of_sums() -> None:
+    text = scheduled(SUMS, moved(1, split))
+    assert "vk = T.axis.reduce(12, k_0 * 4 + ax0)" in text
+    scheduled(SUMS, moved(0, split))
+
+
+def test_threads_add_up_together() -> None:
+    def bound(s: Schedule) -> None:
+        split(s)
+        s.bind(s.get_loops("B")[0], "threadIdx.x")
+
+    scheduled(SUMS, moved(0, bound))
+
+
+@pytest.mark.parametrize(
+    ("text", "steps", "message"),
+    [
+        (
+            SUMS,
+            moved(0, split, lambda s: s.parallel(s.get_loops("B")[0])),
+            "reverse_compute_at: loop 'k_0' is parallel, and would drive reduction axis 'vk' of block 'C'",
+        ),
+        (
+            SUMS.replace("B[vi, vk] = A[vi, vk]", "B[vi, 11 - vk] = A[vi, vk]"),
+            moved(1),
+            "reverse_compute_at: reduction axis 'vk' of block 'C' would not begin with its first value, for which T.init stands",
+        ),
+        (
+            SUMS,
+            moved(
+                0,
+                lambda s: s.split(s.get_loops("B")[1], [None, 5]),
+                lambda s: s.reorder(s.get_loops("B")[1], s.get_loops("B")[0]),
+            ),
+            "reverse_compute_at: the turns of loop 'k_0' are not known to run each instance of reduction block 'C' once: some would run twice, or under a condition",
+        ),
+        (
+            SUMS.replace("B[vi, vk]\n", "B[vi, vk] + B[vi, 11 - vk]\n"),
+            moved(1),
+            "reverse_compute_at: ",
+        ),
+        (
+            SUMS.replace("with T.init():\n                C[vi] = T.float32(0)\n            ", "").replace(
+                "C[vi] = C[vi] +", "C[vi] = C[vi] +"
+            ),
+            moved(0),
+            "reverse_compute_at: block 'C' is no complete block: axis 'vk' is no spatial axis\nnote: nor is it a reduction block: it has no T.init()",
+        ),
+    ],
+)
+def test_refused(text: str, steps: Any, message: str) -> None:
+    assert message in refused(text, steps)
+
+
+def test_several_elements_of_one_instance() -> None:
+    text = SUMS.replace(
+        'T.grid(6, 12):\n        with T.block("C")', 'T.grid(6, 6):\n        with T.block("C")'
+    ).replace("C[vi] = C[vi] + B[vi, vk]", "C[vi] = C[vi] + B[vi, vk * 2] + B[vi, vk * 2 + 1]")
+    message = refused(text, moved(1))
+    assert (
+        "reverse_compute_at: reduction block 'C' reads several elements of 'B' in one instance, which different turns of loop 'k' make"
+        in message
+    )
+
+
+def test_readers_of_sums() -> None:
+    text = """
+@T.prim_func
+def main(A: T.Buffer((6, 12), "float32"), D: T.Buffer((6,), "float32")):
+    B = T.alloc_buffer((6, 12))
+    C = T.alloc_buffer((6,))
+    for i in range(6):
+        for k in range(12):
+            with T.block("B"):
+                vi, vk = T.axis.remap("SS", [i, k])
+                B[vi, vk] = A[vi, vk] * T.float32(2)
+        for k in range(12):
+            with T.block("C"):
+                vi, vk = T.axis.remap("SR", [i, k])
+                with T.init():
+                    C[vi] = T.float32(0)
+                C[vi] = C[vi] + B[vi, vk]
+        for u in range(1):
+            with T.block("D"):
+                vi = T.axis.spatial(6, i)
+                D[vi] = C[vi]
+"""
+    message = refused(text, moved(1))
+    assert (
+        "reverse_compute_at: block 'D', which reads the sums of block 'C', is in a loop around 'k', where they would be unfinished"
+        in message
+    )
+    assert "note: choose a loop that shares no other with the readers" in message

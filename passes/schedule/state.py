@@ -86,9 +86,13 @@ class State:
 
     def named_block(self, scope: Scope, name: str, primitive: str) -> tir.BlockOp:
         """The one block of that name in the function of `scope`."""
-        found = self.named(function_of(scope)).get(name, [])
+        table = self.named(function_of(scope))
+        found = table.get(name, [])
         if len(found) != 1:
-            raise refuse(scope, f"{primitive}: the function has {len(found)} blocks named '{name}'")
+            known = ", ".join(f"'{n}'" for n, blocks in table.items() if blocks)
+            raise refuse(
+                scope, f"{primitive}: the function has {len(found)} blocks named '{name}'", f"its blocks are {known}"
+            )
         return found[0]
 
     def fresh_block_name(self, where: Operation, wanted: str) -> str:

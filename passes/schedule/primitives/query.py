@@ -5,10 +5,10 @@ from __future__ import annotations
 from xdsl.ir import Operation
 
 from ....dialects import tir
-from ..errors import describe, refuse
+from ..errors import refuse
 from ..primitive import primitive
 from ..state import State
-from ..structure import buffers_written, child_blocks, consumers, loops_above, producers
+from ..structure import Scope, buffers_written, child_blocks, consumers, loops_above, producers
 
 
 @primitive
@@ -62,10 +62,8 @@ def get_consumers(state: State, block: tir.BlockOp) -> list[Operation]:
 
 
 @primitive
-def get_output_blocks(state: State, scope_block: Operation) -> list[Operation]:
+def get_output_blocks(state: State, scope_block: Scope) -> list[Operation]:
     """The blocks directly in a scope that write a buffer which the scope does not allocate itself."""
-    if not isinstance(scope_block, tir.BlockOp | tir.PrimFuncOp):
-        raise refuse(scope_block, f"{describe(scope_block)} is no scope of blocks", "give a block or the root block")
     own = {op.result for op in scope_block.body.block.ops if isinstance(op, tir.AllocBufferOp)}
     found: list[Operation] = []
     for block in child_blocks(scope_block):

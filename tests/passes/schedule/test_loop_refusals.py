@@ -1,0 +1,343 @@
+"""What primitives on loops, and annotations and queries, say when they refuse."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from mirstack.passes.schedule import Schedule
+from test_primitives import CHAIN, MATMUL, refused
+
+Steps = Callable[[Schedule], object]
+
+
+def loop(s: Schedule, block: str, number: int = 0) -> Any:
+    """Loop `number` around a block."""
+    return s.get_loops(s.get_block(block))[number]
+
+
+def loops(s: Schedule, block: str) -> list[Any]:
+    """The loops around a block."""
+    return list(s.get_loops(s.get_block(block)))
+
+
+TRIANGLE = """
+@T.prim_func
+def main(A: T.Buffer((8, 8), "float32")):
+    for i in range(8):
+        for j in range(i + 1):
+            with T.block("A"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                A[vi, vj] = T.float32(1)
+"""
+
+SHIFTED = """
+@T.prim_func
+def main(A: T.Buffer((8,), "float32")):
+    for i in T.serial(2, 8):
+        with T.block("A"):
+            vi = T.axis.spatial(8, i)
+            A[vi] = T.float32(1)
+"""
+
+SYMBOLIC = """
+@T.prim_func
+def main(a: T.handle, n: T.int32):
+    A = T.match_buffer(a, (n,))
+    for i in range(n):
+        with T.block("A"):
+            vi = T.axis.spatial(n, i)
+            A[vi] = T.float32(1)
+"""
+
+CROWDED = """
+@T.prim_func
+def main(A: T.Buffer((8,), "float32"), B: T.Buffer((8, 4), "float32")):
+    for i in range(8):
+        with T.block("A"):
+            vi = T.axis.spatial(8, i)
+            A[vi] = T.float32(1)
+        for j in range(4):
+            with T.block("B"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                B[vi, vj] = A[vi]
+"""
+
+SCAN = """
+@T.prim_func
+def main(A: T.Buffer((8, 4), "float32")):
+    for i, j in T.grid(8, 4):
+        with T.block("A"):
+            vi = T.axis.scan(8, i)
+            vj = T.axis.spatial(4, j)
+            A[vi, vj] = T.float32(1)
+"""
+
+REPEATED = """
+@T.prim_func
+def main(A: T.Buffer((11,), "float32")):
+    for i, j in T.grid(8, 4):
+        with T.block("A"):
+            vi = T.axis.spatial(11, i + j)
+            A[vi] = T.float32(1)
+"""
+
+UPDATE = """
+@T.prim_func
+def main(A: T.Buffer((8,), "float32")):
+    for i in range(8):
+        with T.block("A"):
+            vi = T.axis.spatial(8, i)
+            A[vi] = A[vi] + T.float32(1)
+"""
+
+NAMESAKES = """
+@T.prim_func
+def main(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+    for i in range(8):
+        with T.block("A"):
+            vi = T.axis.spatial(8, i)
+            A[vi] = T.float32(1)
+    for i in range(8):
+        with T.block("A"):
+            vi = T.axis.spatial(8, i)
+            B[vi] = A[7 - vi]
+"""
+
+REVERSED = NAMESAKES.replace('T.block("A")', 'T.block("B")', 2).replace('T.block("B")', 'T.block("A")', 1)
+
+LEFT_EMPTY = """
+@T.prim_func
+def main(X: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+    A = T.alloc_buffer((8,))
+    for i in range(8):
+        with T.block("A"):
+            vi = T.axis.spatial(8, i)
+            A[vi] = X[vi]
+        T.evaluate(T.tvm_storage_sync("shared"))
+    for i in range(8):
+        with T.block("B"):
+            vi = T.axis.spatial(8, i)
+            B[vi] = A[vi]
+"""
+
+
+def annotated_twice(s: Schedule) -> None:
+    s.annotate(s.get_block("B"), "key", 1)
+    s.annotate(s.get_block("B"), "key", 2)
+
+
+@pytest.mark.parametrize(
+    ("steps", "message"),
+    [
+        (annotated_twice, "annotate: block 'B' has an annotation 'key' already\nnote: unannotate it first"),
+        (
+            lambda s: s.unannotate(loop(s, "B"), "key"),
+            "unannotate: loop 'i' has no annotation 'key'\nnote: it has none",
+        ),
+        (
+            lambda s: s.annotate(s.get_block("root"), "key", 1),
+            "annotate: function 'main' carries no annotations\nnote: give a loop or a block",
+        ),
+        (
+            lambda s: s.compute_inline(s.get_block("root")),
+            "compute_inline: function 'main' is no block\nnote: give a block that get_block returned",
+        ),
+        (
+            lambda s: s.get_output_blocks(loop(s, "B")),
+            "get_output_blocks: 'scope_block' must be a block or a string, not a loop\n"
+            "note: it is called as sch.get_output_blocks(scope_block)",
+        ),
+        (
+            lambda s: s.cache_read(s.get_block("C"), 0, "local", ["D"]),
+            "cache_read: the function has 0 blocks named 'D'\nnote: its blocks are 'B', 'C'",
+        ),
+    ],
+)
+def test_annotations_and_queries(steps: Steps, message: str) -> None:
+    assert message in refused(CHAIN, steps)
+
+
+def test_namesakes() -> None:
+    message = refused(NAMESAKES, lambda s: s.get_block("A"))
+    assert "function 'main' has 2 blocks named 'A'\nnote: give each its own name" in message
+
+
+def bound(s: Schedule) -> None:
+    s.bind(loop(s, "B"), "threadIdx.x")
+    s.split(loop(s, "B"), [None, 4])
+
+
+def split_annotated(s: Schedule) -> None:
+    s.annotate(loop(s, "B"), "key", 1)
+    s.split(loop(s, "B"), [None, 4])
+
+
+@pytest.mark.parametrize(
+    ("text", "steps", "message"),
+    [
+        (
+            CHAIN,
+            bound,
+            "split: loop 'i' is bound to threadIdx.x, and a bound loop keeps its shape\nnote: split before bind",
+        ),
+        (
+            CHAIN,
+            split_annotated,
+            "split: loop 'i' has annotations (key)\nnote: unannotate it first, or split before annotate",
+        ),
+        (
+            SHIFTED,
+            lambda s: s.split(loop(s, "A"), [None, 2]),
+            "split: loop 'i' does not start at 0\nnote: run it from 0 and add the start where its variable is used",
+        ),
+        (
+            CHAIN,
+            lambda s: s.split(loop(s, "B"), []),
+            "split: loop 'i' needs at least one factor\nnote: give a number, or None, for each new loop",
+        ),
+        (
+            CHAIN,
+            lambda s: s.split(loop(s, "B"), [None, None]),
+            "split: 2 factors of loop 'i' are None\nnote: leave one to be computed",
+        ),
+        (
+            CHAIN,
+            lambda s: s.split(loop(s, "B"), [None, 0]),
+            "split: 0 is no factor of loop 'i'\nnote: a factor is a positive number",
+        ),
+        (
+            CHAIN,
+            lambda s: s.split(loop(s, "B"), [3, 5]),
+            "split: the factors [3, 5] make 15 turns, but loop 'i' has 16\n"
+            "note: the product must be at least the loop's extent; or give None for one factor",
+        ),
+        (
+            SYMBOLIC,
+            lambda s: s.split(loop(s, "A"), [4, 4]),
+            "split: loop 'i' has a symbolic extent\nnote: give None for one factor",
+        ),
+        (CHAIN, lambda s: s.fuse(), "fuse: no loop given\nnote: give the loops from the outermost to the innermost"),
+        (
+            CHAIN,
+            lambda s: s.fuse(*reversed(loops(s, "B"))),
+            "fuse: loop 'i' is not the only thing directly in loop 'j'\n"
+            "note: give the loops from the outermost to the innermost, with nothing between them",
+        ),
+        (
+            TRIANGLE,
+            lambda s: s.fuse(*loops(s, "A")),
+            "fuse: the extent of loop 'j' depends on loop 'i'\nnote: fuse loops that form a box",
+        ),
+        (CHAIN, lambda s: s.reorder(), "reorder: no loop given\nnote: give loops of one nest in their new order"),
+        (
+            CHAIN,
+            lambda s: s.reorder(loop(s, "B"), loop(s, "B")),
+            "reorder: loop 'i' is given twice\nnote: name each loop once",
+        ),
+        (
+            CHAIN,
+            lambda s: s.reorder(loop(s, "B"), loop(s, "C", 1)),
+            "reorder: loops 'i' and 'j' are not nested in each other\nnote: reorder takes loops of one nest",
+        ),
+        (
+            CROWDED,
+            lambda s: s.reorder(*reversed(loops(s, "B"))),
+            "reorder: loop 'j' is not alone in loop 'i'\n"
+            "note: only loops with nothing else between them can change places",
+        ),
+        (
+            TRIANGLE,
+            lambda s: s.reorder(*reversed(loops(s, "A"))),
+            "reorder: the bounds of loop 'j' depend on loop 'i'\nnote: keep 'j' inside of 'i'",
+        ),
+        (
+            SCAN,
+            lambda s: s.reorder(*reversed(loops(s, "A"))),
+            "reorder: axis 'vi' of block 'A' is neither spatial nor a reduction axis, so that order matters\n"
+            "note: reorder only loops inside of which block 'A' is not",
+        ),
+        (
+            REPEATED,
+            lambda s: s.reorder(*reversed(loops(s, "A"))),
+            "reorder: the bindings of block 'A' are not affine in its loops: ",
+        ),
+    ],
+)
+def test_shape_of_loops(text: str, steps: Steps, message: str) -> None:
+    assert message in refused(text, steps)
+
+
+@pytest.mark.parametrize(
+    ("text", "steps", "message"),
+    [
+        (
+            UPDATE,
+            lambda s: s.parallel(loop(s, "A")),
+            "parallel: block 'A' in loop 'i' is neither a complete nor a reduction block\n"
+            "note: not complete: it reads and writes 'A'\nnote: no reduction: it has no T.init()",
+        ),
+        (
+            REPEATED,
+            lambda s: s.vectorize(loop(s, "A")),
+            "vectorize: the bindings of block 'A' are not affine in its loops: ",
+        ),
+        (
+            REPEATED,
+            lambda s: s.vectorize(loop(s, "A")),
+            "note: no two turns may run the same instance: bind each axis to loops of its own",
+        ),
+        (
+            CHAIN,
+            lambda s: s.bind(loop(s, "B"), "threadIdx.w"),
+            "bind: there is no thread axis 'threadIdx.w'\n"
+            "note: there are blockIdx.x, blockIdx.y, blockIdx.z, threadIdx.x, threadIdx.y, threadIdx.z and vthread",
+        ),
+        (
+            MATMUL,
+            lambda s: s.vectorize(loop(s, "C", 2)),
+            "vectorize: loop 'k' drives axis 'vk' of block 'C', which is no spatial axis: its turns depend on each other\n"
+            "note: rfactor loop 'k' to make its turns independent, or vectorize a loop that drives spatial axes only "
+            "('i', 'j')",
+        ),
+    ],
+)
+def test_kinds_of_loops(text: str, steps: Steps, message: str) -> None:
+    assert message in refused(text, steps)
+
+
+def partitioned_without_blocks(s: Schedule) -> None:
+    left = loop(s, "A")
+    s.compute_inline(s.get_block("A"))
+    s.loop_partition(left, [2, None])
+
+
+@pytest.mark.parametrize(
+    ("text", "steps", "message"),
+    [
+        (
+            LEFT_EMPTY,
+            partitioned_without_blocks,
+            "loop_partition: loop 'i' holds no block\nnote: its parts are named after a block in it",
+        ),
+        (
+            MATMUL,
+            lambda s: s.merge(loop(s, "C", 1), loop(s, "C", 1)),
+            "merge: loop 'j' holds another of the loops, or is given twice",
+        ),
+        (
+            MATMUL.replace("T.grid(24, 20):", "T.grid(12, 20):"),
+            lambda s: s.merge(loop(s, "C"), loop(s, "D")),
+            "merge: loops 'i' and 'i' have the extents 24 and 12\n"
+            "note: merged loops run the same number of turns; split one of them first",
+        ),
+        (
+            REVERSED,
+            lambda s: s.merge(loop(s, "A"), loop(s, "B")),
+            "merge: the turns of loops 'i' and 'i' cannot alternate: ",
+        ),
+    ],
+)
+def test_partition_and_merge(text: str, steps: Steps, message: str) -> None:
+    assert message in refused(text, steps)

@@ -272,10 +272,14 @@ def step_ops() -> dict[str, type[StepOp]]:
             type(
                 f"{''.join(part.capitalize() for part in name.split('_'))}StepOp",
                 (StepOp,),
-                {"name": f"te.schedule.{name}", "__doc__": signature.doc, "__module__": __name__},
+                {
+                    "name": f"te.schedule.{name}",
+                    "__doc__": f"The primitive `{name}` of `schedule.signatures`.",
+                    "__module__": __name__,
+                },
             )
         )
-        for name, signature in signatures().items()
+        for name in signatures()
     }
 
 

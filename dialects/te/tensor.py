@@ -307,6 +307,8 @@ def checked_dtype(dtype: object, what: str) -> str:
 
 def var(name: str = "tindex", dtype: str = "int32") -> Var:
     """A symbolic size, or a scalar argument."""
+    if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise fail(f"the name of a variable is a string, not {describe(name)}")
     return Var(name, checked_dtype(dtype, f"variable '{name}'"))
 
 
@@ -329,7 +331,10 @@ def reduce_axis(dom: Sequence[ExprLike], name: str = "rv") -> IterVar:
     low, high = ar.match_types(convert(dom[0]), convert(dom[1]), "reduce_axis")
     if low.dtype not in ("int32", "int64"):
         raise fail(f"the range of reduce_axis '{name}' has dtype {low.dtype}; a range is of int32 or int64")
-    return IterVar(name, low, ar.distance(low, high), "R")
+    extent = ar.distance(low, high)
+    if isinstance(extent, Const) and extent.value < 0:
+        raise fail(f"reduce_axis '{name}' ends at {dom[1]}, before it begins at {dom[0]}")
+    return IterVar(name, low, extent, "R")
 
 
 def argument_names(fcompute: Callable[..., object], ndim: int, varargs_names: Sequence[str] | None = None) -> list[str]:
@@ -337,6 +342,8 @@ def argument_names(fcompute: Callable[..., object], ndim: int, varargs_names: Se
 
     Raises MirError where it does not take `ndim` arguments.
     """
+    if not callable(fcompute):
+        raise fail(f"a compute takes a function of its axes, lambda i, j: …, not {describe(fcompute)}")
     spec = inspect.getfullargspec(fcompute)
     if spec.varkw is not None or spec.defaults or set(spec.kwonlyargs) - set(spec.kwonlydefaults or ()):
         raise fail("the function of a compute takes plain arguments only, one for each axis")

@@ -17,8 +17,6 @@ from ...dialects.te import tensor as te
 from ...dialects.te.builder import func as build_func
 from ...dialects.te.expr import fail
 from ...dialects.te.ops import FuncOp
-from ...dialects.te.schedule.as_ops import trace_to_op
-from ...dialects.te.schedule.frontend import create_schedule
 from ...dialects.te.schedule_ops import ScheduleOp
 from ...support.words import counted
 from ..source import Source
@@ -49,6 +47,9 @@ class Evaluator(Calls):
 
     def run_schedule(self, function: tree.Function, targets: Mapping[str, Evaluator]) -> ScheduleOp:
         """The op of an item `@te.schedule(f)`, `targets` being the TE functions by name. Raises MirError as `run`."""
+        from ...dialects.te.schedule.as_ops import trace_to_op
+        from ...dialects.te.schedule.frontend import create_schedule
+
         target = self._target(function)
         evaluator = targets.get(target)
         with self.at(function.decorators[0].at):
@@ -147,6 +148,8 @@ class Evaluator(Calls):
         with self.at(end):
             op = build_func(function.name, listed, self.attrs, definitions=self.definitions, private=private)
             if schedule is not None:
+                from ...dialects.te.schedule.as_ops import trace_to_op
+
                 note_names(schedule, scope)
                 last = op.body.block.last_op
                 assert last is not None

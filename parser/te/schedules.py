@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ...dialects.te import expr as ex
 from ...dialects.te import tensor as te
 from ...dialects.te.expr import fail
-from ...dialects.te.schedule.frontend import Schedule, Stage
+from ...dialects.te.schedule.marks import ScheduleMark, StageMark
 from ...dialects.te.schedule.signatures import signatures
+
+if TYPE_CHECKING:
+    from ...dialects.te.schedule.frontend import Schedule, Stage
 
 STAGE = tuple(name for name, signature in signatures().items() if signature.owner == "stage")
 SCHEDULE = tuple(name for name, signature in signatures().items() if signature.owner == "schedule")
@@ -21,31 +24,31 @@ NOT_IN_TEXT = {
 }
 
 
-def member(base: Schedule | Stage, name: str) -> Any:
+def member(base: ScheduleMark | StageMark, name: str) -> Any:
     """The attribute of a schedule or stage. Raises MirError for one that there is not."""
-    if isinstance(base, Stage) and name == "op":
-        return base.op
-    known = STAGE if isinstance(base, Stage) else SCHEDULE
+    if isinstance(base, StageMark) and name == "op":
+        return cast("Stage", base).op
+    known = STAGE if isinstance(base, StageMark) else SCHEDULE
     if name in known:
         return getattr(base, name)
-    what = "stage" if isinstance(base, Stage) else "schedule"
+    what = "stage" if isinstance(base, StageMark) else "schedule"
     if name in NOT_IN_TEXT:
         raise fail(f"a {what} has no '.{name}' in text", NOT_IN_TEXT[name])
     from difflib import get_close_matches
 
     close = get_close_matches(name, known, n=1)
-    other = SCHEDULE if isinstance(base, Stage) else STAGE
+    other = SCHEDULE if isinstance(base, StageMark) else STAGE
     notes = [f"did you mean .{close[0]}?"] if close else []
     if name in other:
-        notes = [f"write s.{name}(…)" if isinstance(base, Stage) else f"write s[B].{name}(…): it is of one stage"]
+        notes = [f"write s.{name}(…)" if isinstance(base, StageMark) else f"write s[B].{name}(…): it is of one stage"]
     raise fail(f"a {what} has no '.{name}'", *notes)
 
 
-def stage_of(schedule: Schedule, index: Any) -> Stage:
+def stage_of(schedule: ScheduleMark, index: Any) -> Stage:
     """`s[B]`."""
     if not isinstance(index, (te.Tensor, te.Operation)):
         raise fail(f"a stage is found by its tensor, s[B], not by {ex.describe(index)}")
-    return schedule[index]
+    return cast("Schedule", schedule)[index]
 
 
 def note_names(schedule: Schedule, scope: Mapping[str, Any]) -> None:
@@ -53,7 +56,7 @@ def note_names(schedule: Schedule, scope: Mapping[str, Any]) -> None:
     for name, value in scope.items():
         several = ex.items_of(value)
         for each in (value,) if several is None else ():
-            schedule.trace.named(each.data if isinstance(each, Stage) else each, name)
+            schedule.trace.named(cast("Stage", each).data if isinstance(each, StageMark) else each, name)
 
 
 def operations_of(definitions: Sequence[object]) -> list[te.Operation]:
@@ -64,8 +67,8 @@ def operations_of(definitions: Sequence[object]) -> list[te.Operation]:
 def taken_apart(returned: object) -> tuple[Schedule | None, object]:
     """What a TE function returns: `s, [A, B]`, or without a schedule `[A, B]`."""
     parts = ex.items_of(returned)
-    if parts is not None and len(parts) == 2 and isinstance(parts[0], Schedule):
-        return parts[0], parts[1]
-    if isinstance(returned, Schedule):
+    if parts is not None and len(parts) == 2 and isinstance(parts[0], ScheduleMark):
+        return cast("Schedule", parts[0]), parts[1]
+    if isinstance(returned, ScheduleMark):
         raise fail("the function returns its schedule alone", "end it with return s, [inputs…, outputs…]")
     return None, returned

@@ -50,7 +50,6 @@ def test_refused(case: Case):
 LOWERED = [case for case in CASES if case.info.get("lowered")]
 DIFFERENT = {
     "049_reduce_crossthread": "threads beyond the tensor store nothing here; TVM lets them write past its end",
-    "063_argmax_tuple": "a T.Select whose sides are read in bounds stays one where rewrite-unsafe-select is not run",
 }
 """What prints otherwise than TVM, and why."""
 

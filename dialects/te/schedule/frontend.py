@@ -11,6 +11,7 @@ from typing import Any
 from ..expr import Expr, ExprLike, IterVar, current_location, describe, fail, items_of
 from ..tensor import Operation, Tensor
 from . import primitives, rewrite_ops
+from .marks import ScheduleMark, StageMark
 from .normalize import copied, normalize
 from .place import at_caller, located
 from .signatures import Parameter, signatures
@@ -30,7 +31,7 @@ _SPOKEN = {
 }
 
 
-class Stage:
+class Stage(StageMark):
     """How one tensor is computed: its loops, in order, and where it is computed."""
 
     def __init__(self, schedule: Schedule, data: StageData):
@@ -153,7 +154,7 @@ class Stage:
         primitives.tensorize(self.data, var, tensor_intrin)
 
 
-class Schedule:
+class Schedule(ScheduleMark):
     """The stages of a program: `s[B]` is that of a tensor."""
 
     def __init__(self, data: ScheduleData):

@@ -285,6 +285,9 @@ def storage_align(stage: StageData, axis: IterVar, factor: int, offset: int) -> 
         )
     if factor < 1:
         raise refused(stage, f"the factor of storage_align is {factor}, but must be at least 1")
+    for name, value in (("factor", factor), ("offset", offset)):
+        if not -(1 << 31) <= value < 1 << 31:
+            raise refused(stage, f"the {name} of storage_align is {value}, which does not fit int32")
     stage.attrs_of(axis).align = (factor, offset)
 
 

@@ -33,9 +33,17 @@ NOT_RUN = {
     "249": "the program reads what nothing wrote",
     "262": "a GPU's accumulators",
     "304": "the program writes outside of its buffer",
+    "404": "tensor cores",
+    "409": "the program reads outside of its buffer",
+    "608": "the machine's dot product, by a matched buffer whose region is longer than its row",
+    "614": "an intrinsic of another processor",
+    "617": "an intrinsic of another processor",
+    "564": "tensor cores",
+    "567": "tensor cores",
+    "462": "the program writes outside of its buffer",
 }
 # Products of large matrices for a GPU's threads, and loops of many turns.
-LONG = ("121", "123", "124", "343", "347", "348", "400", "401")
+LONG = ("121", "123", "124", "343", "347", "348", "400", "401", "402", "403", "414", "500", "503", "504", "505")
 
 MOST_TURNS = 100_000
 """Up to which the interpreter is asked."""
@@ -60,7 +68,10 @@ def arguments_of(function: PrimFuncOp, rng: np.random.Generator) -> list[Any] | 
             type = matches[0].result.type if len(matches) == 1 else None
         if type is None or type.static_shape is None:
             return None
-        arguments.append(rng.integers(0, 4, type.static_shape).astype(dtype_named(type_to_dtype(type.dtype))))
+        dtype = dtype_named(type_to_dtype(type.dtype))
+        # Whole numbers where they count; else numbers that are all different, for the place of the largest is one.
+        numbers = rng.random(type.static_shape) if dtype.kind == "f" else rng.integers(0, 4, type.static_shape)
+        arguments.append(np.asarray(numbers).astype(dtype))
     return arguments
 
 
@@ -83,8 +94,8 @@ def test_native(path: Path) -> None:
     before, after = parse_mir(text), schedule.module
     for old, new in zip(functions(before), functions(after), strict=True):
         arguments = arguments_of(old, np.random.default_rng(1))
-        if arguments is None:
-            continue
+        if arguments is None or [p.type for p in old.params] != [p.type for p in new.params]:
+            continue  # Symbolic sizes, or a layout of parameters that the schedule changed.
         copies = [array.copy() for array in arguments]
         if turns(old) <= MOST_TURNS:
             mirstack.compile(before, "interp", entry=old.sym_name.data)(*arguments)
@@ -92,6 +103,5 @@ def test_native(path: Path) -> None:
             mirstack.compile(before, entry=old.sym_name.data)(*arguments)
         mirstack.compile(after, entry=new.sym_name.data)(*copies)
         for expected, got in zip(arguments, copies, strict=True):
-            np.testing.assert_allclose(
-                got.astype(np.float64), expected.astype(np.float64), rtol=1e-3 if got.dtype.itemsize < 4 else 1e-4
-            )
+            rtol = 2e-2 if got.dtype.itemsize < 4 else 1e-4
+            np.testing.assert_allclose(got.astype(np.float64), expected.astype(np.float64), rtol=rtol, atol=1e-6)

@@ -16,6 +16,7 @@ from mirstack.passes.schedule import Schedule, ScheduleError
 from mirstack.passes.schedule.primitive import names
 from mirstack.passes.schedule.primitives.transform_layout import AXIS_SEPARATOR
 from mirstack.support.diagnostics import MirError
+from mirstack.support.verify import verify
 from xdsl.dialects.builtin import ModuleOp
 
 
@@ -76,6 +77,7 @@ def replay(path: Path) -> Outcome:
                 outcome.same += 1
             else:
                 outcome.other.append(call["text"])
+    verify(module)
     return outcome
 
 

@@ -10,6 +10,7 @@ from mirstack.api.compile import compile
 from mirstack.parser import parse_mir, print_mir
 from mirstack.passes.schedule.apply_schedule import ApplySchedule
 from mirstack.support.diagnostics import MirError, Sources
+from mirstack.support.verify import verify
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
@@ -34,7 +35,7 @@ def with_script(*lines: str, target: str = "(main)", program: str = CHAIN) -> st
 def applied(text: str, **options: Any) -> ModuleOp:
     module = parse_mir(text, "a.mir")
     ApplySchedule(**options).apply(Context(), module)
-    module.verify()
+    verify(module)
     return module
 
 

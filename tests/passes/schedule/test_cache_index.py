@@ -8,6 +8,7 @@ from typing import Any
 
 from mirstack.parser import parse_mir
 from mirstack.passes.schedule import Schedule
+from mirstack.support.verify import verify
 
 sys.path.insert(0, str(Path(__file__).parent))
 from test_primitives import refused, scheduled
@@ -83,7 +84,7 @@ def main(A: T.Buffer((24,), "float32"), I: T.Buffer((8,), "int32"), B: T.Buffer(
     module = parse_mir(inner)
     schedule = Schedule(module)
     made = schedule.cache_index(schedule.get_block("B"), "global")
-    module.verify()
+    verify(module)
     assert len(made) == 1
 
 
@@ -102,7 +103,7 @@ def main(B: T.Buffer((8,), "int32")):
     module = parse_mir(deep)
     schedule = Schedule(module)
     schedule.cache_index(schedule.get_block("B"), "global", 2)
-    module.verify()
+    verify(module)
 
 
 def test_refusals() -> None:

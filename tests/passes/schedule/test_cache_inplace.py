@@ -8,6 +8,7 @@ from typing import Any
 
 from mirstack.parser import parse_mir, print_mir
 from mirstack.passes.schedule import Schedule
+from mirstack.support.verify import verify
 
 sys.path.insert(0, str(Path(__file__).parent))
 from test_primitives import CHAIN, refused, scheduled
@@ -62,7 +63,7 @@ def test_whole_buffer_behind_an_address() -> None:
     module = parse_mir(OPAQUE)
     schedule = Schedule(module)
     inplace()(schedule)
-    module.verify()
+    verify(module)
     text = print_mir(module)
     assert 'T.call_extern("int32", "f", A_local.data)' in text
     assert text.count("for ax0 in range(64):") == 2

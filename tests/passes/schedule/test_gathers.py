@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 from mirstack.parser import parse_mir, print_mir
 from mirstack.passes.schedule import Schedule
+from mirstack.support.verify import verify
 from test_primitives import scheduled
 
 GATHER = """
@@ -75,5 +76,5 @@ def test_names_and_calls() -> None:
     assert f"T.reads(I[vi], A[{load}])" in scheduled(text, lambda s: s.compute_inline("B"))
     module = parse_mir(text.replace(load, 'T.call_extern("int32", "f", vi)'))
     Schedule(module).compute_inline("B")
-    module.verify()
+    verify(module)
     assert "T.reads(A[0:16])" in print_mir(module)

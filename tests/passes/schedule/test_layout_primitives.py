@@ -8,6 +8,7 @@ import pytest
 from mirstack.parser import parse_mir, print_mir
 from mirstack.passes.schedule import Schedule, ScheduleError
 from mirstack.passes.schedule.primitives.transform_layout import AXIS_SEPARATOR
+from mirstack.support.verify import verify
 from test_primitives import CHAIN, MATMUL, scheduled
 
 Steps = Callable[[Schedule], object]
@@ -57,7 +58,7 @@ def scheduled_by_value(text: str, steps: Steps) -> str:
     """`scheduled`, of a program whose parameters become handles."""
     module = parse_mir(text)
     steps(Schedule(module))
-    module.verify()
+    verify(module)
     printed = print_mir(module)
     assert print_mir(parse_mir(printed)) == printed
     return printed

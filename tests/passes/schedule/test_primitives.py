@@ -12,6 +12,7 @@ from mirstack.dialects.tir.interpreter import interpret_prim_func
 from mirstack.parser import parse_mir, print_mir
 from mirstack.passes.schedule import Schedule, ScheduleError
 from mirstack.passes.schedule.primitive import names
+from mirstack.support.verify import verify
 
 MATMUL = """
 @T.prim_func
@@ -75,7 +76,7 @@ def scheduled(text: str, steps: Callable[[Schedule], object]) -> str:
     module = parse_mir(text)
     expected = run(module)
     steps(Schedule(module))
-    module.verify()
+    verify(module)
     for after, before in zip(run(module), expected, strict=True):
         np.testing.assert_allclose(after, before)
     printed = print_mir(module)

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from mirstack.parser import parse_mir, print_mir
 from mirstack.passes.schedule import LoopRV, Schedule, ScheduleError
+from mirstack.support.verify import verify
 
 sys.path.insert(0, str(Path(__file__).parent))
 import random_block_moves
@@ -139,7 +140,7 @@ def play(program: str, seed: int, steps: int = 7) -> None:
             assert print_mir(module) == schedule.before
         except IndexError:
             continue  # a block without loops was drawn
-        module.verify()
+        verify(module)
         before, after = schedule.before, print_mir(module)
         assert print_mir(parse_mir(after)) == after
         for ours, theirs in zip(run(module), expected, strict=True):

@@ -10,6 +10,7 @@ import pytest
 from mirstack.parser import parse_mir, print_mir
 from mirstack.passes.schedule import Schedule, ScheduleError
 from mirstack.passes.schedule.intrinsics import TensorIntrin
+from mirstack.support.verify import verify
 
 sys.path.insert(0, str(Path(__file__).parent))
 from test_primitives import MATMUL, refused, run
@@ -87,7 +88,7 @@ def tensorized(text: str, steps: Any) -> str:
     module = parse_mir(text)
     expected = run(parse_mir(MATMUL))
     steps(Schedule(module))
-    module.verify()
+    verify(module)
     printed = print_mir(module)
     assert print_mir(parse_mir(printed)) == printed
     main = printed[printed.index("def main") :]
@@ -217,7 +218,7 @@ def test_statements_that_differ() -> None:
         return message(DESC.replace(old, new))
 
     found = desc("T.grid(4, 5, 8)", "T.grid(4, 5, 4)")
-    assert "loop 'k_1' has 8 turns, where loop 'k' of the description has 4: it is not 'tile'" in found
+    assert "tensorize: loop 'k_1' has 8 turns, where loop 'k' of the description has 4: it is not 'tile'" in found
     assert "the description has loop 'k' here" in found
     assert "what the store to 'C' is another value than in the description" in desc("A[vi, vk] * B", "A[vi, vk] - B")
     assert "axis 'vi_i' of block 'C_update' is spatial over 4" in desc('"SSR", [i, j, k]', '"RSR", [i, j, k]')
@@ -349,7 +350,7 @@ def main(A: T.Buffer((4, 4), "float32")):
 
     module = parse_mir(program(desc, impl, main))
     steps(Schedule(module))
-    module.verify()
+    verify(module)
     assert "the condition of 'if' is another one than in the description" in message(
         desc.replace("vi > 1", "vi > 2"), impl, steps, main
     )

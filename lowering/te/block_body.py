@@ -11,8 +11,10 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ...dialects import te, tir
 from ...dialects.te.expr import FLOAT_LIMITS, INT_LIMITS, is_float
+from ...dialects.te.ops import tensor_name
 from ...dialects.tir.types import type_to_dtype
 from ...support.deep import in_deep_stack
+from ...support.diagnostics import error_at
 from . import make
 
 if TYPE_CHECKING:
@@ -133,7 +135,14 @@ class BlockBody:
 
     def _copy(self, op: Operation, operands: Sequence[SSAValue]) -> Operation:
         if isinstance(op, te.ReadOp):
-            copied: Operation = make.load(self.lowering.buffers[op.tensor], operands)
+            buffer = self.lowering.buffers.get(op.tensor)
+            if buffer is None:
+                raise error_at(
+                    op,
+                    f"tensor '{tensor_name(op.tensor)}' is read, but neither computed before nor a parameter",
+                    "list the inputs among the parameters",
+                )
+            copied: Operation = make.load(buffer, operands)
         else:
             copied = type(op).create(
                 operands=operands,

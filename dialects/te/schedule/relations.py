@@ -301,6 +301,17 @@ def same_range(a: Range, b: Range, arith: Arith) -> bool:
     return a is b or (arith.prove_equal(a.min, b.min) and arith.prove_equal(a.extent, b.extent))
 
 
+def visible_ranges(stage: StageData, domains: Domains) -> list[tuple[IterVar, Range]]:
+    """The axes that a stage's values may be made of, with their ranges: its own, and those of the stages that it is inside of."""
+    found: dict[int, IterVar] = {}
+    around: StageData | None = stage
+    while around is not None:
+        threads = [a.thread for a in around.attrs.values() if a.thread is not None]
+        found |= {id(axis): axis for axis in (*around.all_axes, *threads) if axis in domains}
+        around = around.attach_spec().attach_stage
+    return [(axis, domains[axis]) for axis in found.values()]
+
+
 def make_bound_check(
     stage: StageData, domains: Domains, values: Values, *, skip_domain: bool, skip: set[int]
 ) -> list[Expr]:
@@ -309,7 +320,7 @@ def make_bound_check(
     arith = Arith()
     evaluate = Interval(arith)
     sets: dict[int, IntSet] = {}
-    for axis, range in domains.items():
+    for axis, range in visible_ranges(stage, domains):
         arith.bind(axis, range.min, range.extent)
         sets[id(axis)] = IntSet.of_range(range)
     checked = {id(axis): False for axis in stage.leaves}

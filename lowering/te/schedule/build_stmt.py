@@ -27,6 +27,12 @@ class Builder:
         self.marks: dict[int, list[Mark]] = {}
         self.scan_init: dict[int, Body] = {}
         self.scan_update: dict[int, Body] = {}
+        self.threads: dict[int, IterVar] = {
+            key: attrs.thread
+            for stage in schedule.stages
+            for key, attrs in stage.attrs.items()
+            if attrs.thread is not None
+        }
 
     def run(self) -> Body:
         """The statements of the whole program."""
@@ -73,7 +79,7 @@ class Builder:
 
     def _realize(self, stage: StageData, body: Body) -> Body:
         op = stage.operation
-        paths = {id(stage): [self._thread(a) for a in attach_path(stage)]}
+        paths = {id(stage): [self.threads.get(id(a), a) for a in attach_path(stage)]}
         scope = scope_of(stage, paths)
         for tensor in reversed(op.outputs):
             aligned: dict[int, tuple[int, int]] = {}
@@ -87,13 +93,6 @@ class Builder:
                 ranges = [Range(number(0, d.dtype), d) for d in tensor.dims]
             body = [Realize(tensor, ranges, scope, body, aligned)]
         return body
-
-    def _thread(self, axis: IterVar) -> IterVar:
-        for stage in self.schedule.stages:
-            attrs = stage.known_attrs(axis)
-            if attrs is not None and attrs.thread is not None:
-                return attrs.thread
-        return axis
 
     def _provide(self, stage: StageData) -> Body:
         op = stage.operation

@@ -10,7 +10,7 @@ from ....dialects.te.schedule.arith import Arith, is_one, is_zero, number
 from ....dialects.te.schedule.axes import Range, domain_of, tag_of
 from ....dialects.te.schedule.graph import inputs_of
 from ....dialects.te.schedule.int_set import EVERYTHING, Interval, IntSet
-from ....dialects.te.schedule.relations import Domains, pass_down_domain, pass_up_set
+from ....dialects.te.schedule.relations import Domains, pass_down_domain, pass_up_set, visible_ranges
 from ....dialects.te.schedule.stage import (
     INLINED,
     ROOT,
@@ -66,6 +66,7 @@ class BoundInference:
             if stage.op is not None and stage.attach_type != INLINED:
                 self._collect_reads(stage)
         self.paths = {id(stage): attach_path(stage) for stage in schedule.stages if stage.attach_type != INLINED}
+        self.bound_paths = {key: [self.bind.get(id(a), a) for a in path] for key, path in self.paths.items()}
 
     def _collect_reads(self, stage: StageData) -> None:
         op = stage.operation
@@ -109,13 +110,10 @@ class BoundInference:
             for reader in self.readers.get(id(tensor), []):
                 consumers.setdefault(id(reader), reader)
         reads: dict[int, list[list[IntSet]]] = {id(t): [[] for _ in t.dims] for t in op.outputs}
-        scope, path = scope_of(stage, self._bound_paths()), self.paths[id(stage)]
+        scope, path = scope_of(stage, self.bound_paths), self.paths[id(stage)]
         for consumer in consumers.values():
             self._consumer(stage, consumer, scope, path, reads)
         self._gather(op, reads)
-
-    def _bound_paths(self) -> dict[int, list[IterVar]]:
-        return {key: [self.bind.get(id(a), a) for a in path] for key, path in self.paths.items()}
 
     def _needs_relax(self, axis: IterVar, found: bool, scope: str) -> bool:
         """Whether the whole of an axis is needed: one inside of the attach point, or of threads that share the memory."""
@@ -168,7 +166,7 @@ class BoundInference:
         interval = Interval(arith)
         sets: dict[int, IntSet] = {}
         op = consumer.operation
-        for axis, range in self.domains.items():
+        for axis, range in visible_ranges(consumer, self.domains):
             arith.bind(axis, range.min, range.extent)
         for axis in root_axes(op):
             held = state.get(id(axis))

@@ -12,7 +12,7 @@ from ....dialects.te.schedule.arith import Arith, is_one, number
 from ....dialects.te.schedule.axes import Range, domain_of
 from ....dialects.te.schedule.int_set import Interval, IntSet
 from ....dialects.te.schedule.intrinsic import TensorIntrin
-from ....dialects.te.schedule.relations import Domains, Values, make_bound_check, pass_up_set, spread
+from ....dialects.te.schedule.relations import Domains, Values, make_bound_check, pass_up_set, spread, visible_ranges
 from ....dialects.te.schedule.show import text_of
 from ....dialects.te.schedule.stage import StageData
 from ....dialects.te.schedule.trees import substitute
@@ -42,7 +42,7 @@ def tensorize(stage: StageData, op: te.ComputeOp, domains: Domains, predicates: 
     regions = _output_region(stage, op, domains, place)
     region_of = {id(axis): region for axis, region in zip((*op.axis, *op.reduce_axis), regions, strict=True)}
     _verify(stage, op, intrin, region_of)
-    reads = _input_regions(op, region_of, domains)
+    reads = _input_regions(stage, op, region_of, domains)
     masks = {id(a): 2 for a in op.reduce_axis} | {id(a): 1 for a in op.axis}
     spread(stage, masks)
     common = next((i for i, a in enumerate(stage.leaves) if masks.get(id(a), 0) & 2), len(stage.leaves))
@@ -99,7 +99,7 @@ def _output_region(stage: StageData, op: te.ComputeOp, domains: Domains, place: 
     """What the loops from the tensorized one on run over, of each of the operation's axes."""
     arith = Arith()
     interval = Interval(arith)
-    for axis, range in domains.items():
+    for axis, range in visible_ranges(stage, domains):
         arith.bind(axis, range.min, range.extent)
     sets: dict[int, IntSet] = {}
     for i, axis in enumerate(stage.leaves):
@@ -119,11 +119,13 @@ def _simplified(range: Range, arith: Arith) -> Range:
     return Range(arith.simplify(range.min), arith.simplify(range.extent))
 
 
-def _input_regions(op: te.ComputeOp, region_of: dict[int, Range], domains: Domains) -> dict[int, list[Range]]:
+def _input_regions(
+    stage: StageData, op: te.ComputeOp, region_of: dict[int, Range], domains: Domains
+) -> dict[int, list[Range]]:
     """What is read of each tensor, while the axes run over the regions."""
     arith = Arith()
     interval = Interval(arith)
-    for axis, range in domains.items():
+    for axis, range in visible_ranges(stage, domains):
         if id(axis) not in region_of:
             arith.bind(axis, range.min, range.extent)
     sets = {key: IntSet.of_range(region) for key, region in region_of.items()}

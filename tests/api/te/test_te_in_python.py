@@ -1,0 +1,152 @@
+"""`mirstack.te` in Python: hybrid scripts, functions with blocks, names of `tir`, slices, and what `lower` prints."""
+
+from __future__ import annotations
+
+import mirstack as tvm
+import numpy as np
+import pytest
+from mirstack import te
+from mirstack.support.diagnostics import MirError
+
+FACTOR = 3
+
+
+@te.hybrid.script
+def scaled_sums(a, width):  # type: ignore[no-untyped-def]
+    sums = output_tensor((a.shape[0],), a.dtype)  # type: ignore[name-defined] # noqa: F821
+    parts = output_tensor((a.shape[0], 2), "float32")  # type: ignore[name-defined] # noqa: F821
+    row = allocate((a.shape[1],), a.dtype, "local")  # type: ignore[name-defined] # noqa: F821
+    for i in parallel(a.shape[0]):  # type: ignore[name-defined] # noqa: F821
+        total = float32(0.0)  # type: ignore[name-defined] # noqa: F821
+        for j in range(width):
+            row[j] = a[i, j] * FACTOR
+        for j in range(width):
+            if row[j] > 0.0 and not j > 5:
+                total += row[j]
+            elif row[j] < -1.0 or j == 0:
+                total -= sqrt(row[j] * row[j])  # type: ignore[name-defined] # noqa: F821
+        for c in const_range(2):  # type: ignore[name-defined] # noqa: F821
+            parts[i, c] = total if c == 0 else row[c]
+        sums[i] = total
+    return sums, parts
+
+
+def test_hybrid_script():
+    A = te.placeholder((4, 7), name="A")
+    S, P = scaled_sums(A, 7)
+    C = te.compute((4,), lambda i: S[i] + P[i, 1], name="C")
+    s = te.create_schedule(C.op)
+    module = tvm.lower(s, [A, S, P, C], simple_mode=True)
+    a = np.random.default_rng(0).standard_normal((4, 7)).astype("float32")
+    row = a * 3
+    j = np.arange(7)
+    want = np.where((row > 0) & (j <= 5), row, np.where((row < -1) | (j == 0), -np.abs(row), 0)).sum(1)
+    for target in ("interp", "llvm"):
+        got = [np.empty(4, "float32"), np.empty((4, 2), "float32"), np.empty(4, "float32")]
+        tvm.build(module, target=target)["main"](a, *got)
+        np.testing.assert_allclose(got[0], want, rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(got[2], want + row[:, 1], rtol=1e-5, atol=1e-5)
+
+
+def test_hybrid_scripts_are_functions_in_files():
+    with pytest.raises(TypeError, match=r"@te.hybrid.script decorates a function"):
+        te.hybrid.script(4)  # type: ignore[arg-type]
+    namespace: dict[str, object] = {}
+    exec("def f(a):\n    return a\n", namespace)
+    with pytest.raises(MirError, match="the source of 'f' cannot be read"):
+        te.hybrid.script(namespace["f"])  # type: ignore[arg-type]
+    with pytest.raises(MirError, match="hybrid script 'scaled_sums' takes 2 arguments, but is called with 1"):
+        scaled_sums(te.placeholder((4, 4)))
+
+
+def test_errors_in_a_script_show_its_line():
+    @te.hybrid.script
+    def wrong(a):  # type: ignore[no-untyped-def]
+        b = output_tensor((4,), a.dtype)  # type: ignore[name-defined] # noqa: F821
+        b[0] = a[0, 1]
+        return b
+
+    with pytest.raises(MirError, match=r"(?s)test_te_in_python.py:\d+:\d+: error: .*b\[0\] = a\[0, 1\]"):
+        wrong(te.placeholder((4,)))
+
+
+def test_create_prim_func():
+    A = te.placeholder((4,), name="A")
+    B = te.compute((4,), lambda i: A[i] + 1.0, name="B")
+    function = te.create_prim_func([A, B], name="plus")
+    assert function.name == "plus"
+    assert 'T.block("B")' in function.script()
+
+
+def test_functions_on_expressions_have_both_names():
+    from mirstack import tir
+
+    n = te.var("n")
+    for name in ("exp", "if_then_else", "all", "any", "floordiv", "div", "Select", "const", "call_extern", "max_value"):
+        assert getattr(tir, name) is getattr(te, name)
+    assert tir.all(n > 0, n < 4).dtype == "bool"
+    with pytest.raises(AttributeError, match=r"module 'mirstack.tir' has no attribute 'nothing'"):
+        _ = tir.nothing
+
+
+def test_slices_and_calls_of_tensors():
+    A = te.placeholder((4, 5), name="A")
+    B = te.compute(A.shape, lambda *i: A(*i) + A[i[0]][i[1]], name="B")
+    s = te.create_schedule(B)
+    a, b = np.ones((4, 5), "float32"), np.empty((4, 5), "float32")
+    tvm.build(tvm.lower(s, [A, B]))["main"](a, b)
+    assert (b == 2).all()
+    assert [axis.name for axis in s[B].op.axis] == ["i0", "i1"]
+
+
+def test_printing_a_lowered_module():
+    n = te.size_var("n")
+    A = te.placeholder((n,), name="A")
+    B = te.compute((n,), lambda i: A[i] * 2, name="B")
+    s = te.create_schedule(B.op)
+    s[B].split(B.op.axis[0], factor=16)
+    text = str(tvm.lower(s, [A, B], simple_mode=True))
+    assert text.splitlines()[-8:] == [
+        "        A_1 = T.match_buffer(A, (n,), strides=(\"stride\",), buffer_type=\"auto\")",
+        "        B_1 = T.match_buffer(B, (n,), strides=(\"stride\",), buffer_type=\"auto\")",
+        "        for i_outer, i_inner in T.grid((n + 15) // 16, 16):",
+        "            if T.likely(i_outer * 16 + i_inner < n):",
+        "                B_2 = T.Buffer((B_1.strides[0] * n,), data=B_1.data, buffer_type=\"auto\")",
+        "                A_2 = T.Buffer((A_1.strides[0] * n,), data=A_1.data, buffer_type=\"auto\")",
+        "                cse_var_1: T.int32 = i_outer * 16 + i_inner",
+        "                B_2[cse_var_1 * B_1.strides[0]] = A_2[cse_var_1 * A_1.strides[0]] * T.float32(2)",
+    ]  # fmt: skip
+
+
+def test_lowering_leaves_the_schedule_as_it_was():
+    A = te.placeholder((16,), name="A")
+    B = te.compute((16,), lambda i: A[i] + 1.0, name="B")
+    C = te.compute((16,), lambda i: B[i] * 2.0, name="C")
+    s = te.create_schedule(C.op)
+    s[B].compute_inline()
+    first = tvm.lower(s, [A, C]).script()
+    assert tvm.lower(s, [A, C]).script() == first
+    assert [leaf.name for leaf in s[C].leaf_iter_vars] == ["i"]
+    assert s[C].op is C.op
+    assert [stage.data.attach_type for stage in s.normalize().stages] == ["root", "inlined", "root"]
+
+
+def test_the_time_of_lowering_is_linear_in_the_number_of_stages():
+    import time
+
+    def seconds(count: int) -> float:
+        tensors = [te.placeholder((32,), name="A")]
+        for i in range(count):
+            tensors.append(_next(tensors[-1], i))
+        s = te.create_schedule(tensors[-1].op)
+        start = time.perf_counter()
+        tvm.lower(s, [tensors[0], tensors[-1]], simple_mode=True)
+        return time.perf_counter() - start
+
+    seconds(5)
+    small, large = seconds(20), seconds(80)
+    assert large < 12 * small
+
+
+def _next(source: te.Tensor, i: int) -> te.Tensor:
+    return te.compute((32,), lambda x: source[x] + 1.0, name=f"S{i}")

@@ -265,6 +265,11 @@ PASSES: tuple[Entry, ...] = (
         "annotated loops to prologue, body and epilogue of a pipeline",
     ),
     Entry(
+        "inject-virtual-thread",
+        "passes.tir.inject_virtual_thread:InjectVirtualThread",
+        "what virtual threads do, one after the other",
+    ),
+    Entry(
         "bf16-compute-legalize",
         "passes.tir.bf16_compute_legalize:BF16ComputeLegalize",
         "arithmetic on bfloat16 in float32, rounded at stores",

@@ -31,6 +31,8 @@ class Target:
         """The target that a text names. Raises MirError for one that there is not."""
         if isinstance(target, Target):
             return target
+        if target is not None and not isinstance(target, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f"a target is a text, such as 'llvm -mcpu=haswell', not {target!r}")
         kind, *options = shlex.split(target or "llvm") or ["llvm"]
         if kind not in _NATIVE and kind != "interp":
             raise MirError(

@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 
 from ..dialects.te.expr import Var, describe
 from ..dialects.te.tensor import Tensor
+from ..support.diagnostics import Diagnostic, MirError
 from .ir.module import IRModule
 from .ir.prim_func import CLASS, CLASS_NAME, PrimFunc
 
@@ -37,6 +38,8 @@ def lower(
 
     if binds:
         raise TypeError("lower takes no buffers to bind; a parameter gets a buffer of its own")
+    if not name.isidentifier():
+        raise MirError(Diagnostic(f"'{name}' cannot be the name of a function: it is no identifier"))
     if isinstance(inp, Schedule):
         given: list[object] = list(args or ())
         params: list[Tensor | Var] = []

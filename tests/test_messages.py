@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -23,8 +23,12 @@ PACKAGES = (
     "dialects/tir",
     "dialects/rule",
     "dialects/schedule",
+    "lowering/te",
     "parser",
     "passes/rules",
+    "passes/schedule",
+    "passes/tir",
+    "lowering/te",
 )
 RAISERS = frozenset(
     [
@@ -33,6 +37,7 @@ RAISERS = frozenset(
         "LexError",
         "SignatureError",
         "VerifyException",
+        "differs",
         "error",
         "error_at",
         "fail",
@@ -89,10 +94,11 @@ def _forms(node: ast.expr) -> Iterator[tuple[str, str, str]]:
     """The texts, patterns and anchors that an expression can be: one for a literal, one for each side of a condition."""
     match node:
         case ast.Constant(value=str(text)):
+            text = text.partition("\n")[0]
             yield text, re.escape(text), text
         case ast.JoinedStr():
             # Of what is formatted nothing is known, nor whether it is a word of its own.
-            fixed = [p.value if isinstance(p, ast.Constant) else None for p in node.values]
+            fixed = list(_first_line(p.value if isinstance(p, ast.Constant) else None for p in node.values))
             if sum(len(part) for part in fixed if isinstance(part, str)) > 3:
                 yield (
                     "".join(part if isinstance(part, str) else "…" for part in fixed),
@@ -104,6 +110,18 @@ def _forms(node: ast.expr) -> Iterator[tuple[str, str, str]]:
             yield from _forms(node.orelse)
         case _:
             pass
+
+
+def _first_line(parts: Iterable[object]) -> Iterator[str | None]:
+    """The parts of a text up to its first line break; None for what is formatted. Tests are searched line by line."""
+    for part in parts:
+        if not isinstance(part, str):
+            yield None
+        elif "\n" in part:
+            yield part.partition("\n")[0]
+            return
+        else:
+            yield part
 
 
 @cache
@@ -128,7 +146,7 @@ def is_tested(message: Message) -> bool:
 
 
 # Messages that had no test when this was written. The numbers may only fall: a new message comes with its test.
-UNTESTED = {"dialects/te": 18, "dialects/tir": 30, "parser": 14}
+UNTESTED = {"dialects/te": 18, "dialects/tir": 30, "lowering/te": 12, "parser": 13, "passes/tir": 7}
 
 
 @pytest.mark.parametrize("package", PACKAGES)

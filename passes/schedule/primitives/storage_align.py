@@ -36,14 +36,16 @@ def storage_align(
     buffer = written_buffer(block, buffer_index, "storage_align")
     name, type_ = tir.buffer_name(buffer), buffer.type
     assert isinstance(type_, tir.BufferType)
-    if type(factor) is not int or factor <= 0:
-        raise refuse(block, f"storage_align: the factor {factor!r} is no positive number")
-    if type(offset) is not int:
-        raise refuse(block, f"storage_align: the offset {offset!r} is no number")
-    if type(axis) is not int or not -type_.rank <= axis < type_.rank:
+    if factor <= 0:
+        raise refuse(
+            block,
+            f"storage_align: factor {factor} for dimension {axis} of buffer '{name}' is no positive number",
+            "the stride is made a multiple of the factor, plus the offset",
+        )
+    if not -type_.rank <= axis < type_.rank:
         raise refuse(
             buffer,
-            f"storage_align: buffer '{name}' has no dimension {axis!r}",
+            f"storage_align: buffer '{name}' has no dimension {axis}",
             f"it has {counted(type_.rank, 'dimension')}, 0 to {type_.rank - 1}",
         )
     if not isinstance(buffer.owner, tir.AllocBufferOp):

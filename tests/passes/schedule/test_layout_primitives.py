@@ -102,7 +102,7 @@ REFUSALS: list[tuple[str, Steps, str]] = [
     (
         CHAIN,
         lambda s: s.storage_align(s.get_block("B"), 0, 0, 0, 1),
-        "storage_align: the factor 0 is no positive number",
+        "storage_align: factor 0 for dimension 0 of buffer 'B' is no positive number",
     ),
     (
         CHAIN,

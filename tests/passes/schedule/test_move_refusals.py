@@ -217,8 +217,8 @@ def test_compute_at_refused(text: str, steps: Steps, message: str) -> None:
         (
             MATMUL,
             at("D", "C", 2, reverse=True),
-            "reverse_compute_at: block 'C' reduces axis 'vk' over a loop around this place, so that block 'D' would read "
-            "unfinished sums\nnote: choose a loop outside of the reduction",
+            "reverse_compute_at: block 'C' reduces axis 'vk' over a loop around this place, so that block 'D' would read unfinished sums\n"
+            "note: choose a loop outside of the reduction",
         ),
         (
             COPY,

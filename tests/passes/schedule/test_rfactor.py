@@ -260,7 +260,7 @@ def main(A: T.Buffer((6, 24), "float32"), B: T.Buffer((6,), "float32"), C: T.Buf
 
     part = MATMUL.replace("T.grid(24, 20, 16)", "T.grid(12, 20, 16)")
     assert (
-        "block 'D' reads elements of 'C' that block 'C' does not write (dimension 0): the scope is no stage pipeline"
+        "rfactor: block 'D' reads elements of 'C' that block 'C' does not write (dimension 0): the scope is no stage pipeline"
         in refused(part, lambda s: over_k(s, "C"))
     )
 

@@ -70,29 +70,37 @@ def main(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32"), n: T.int32)
 @pytest.mark.parametrize(
     ("text", "steps", "message"),
     [
-        (CHAIN, steps_on("B", lambda i: (i,)), "the map takes 1 index, but block 'B' has 2 axes"),
-        (CHAIN, steps_on("B", lambda i, j: (i, "j")), "the map gives 'j', which is no index"),
-        (CHAIN, steps_on("B", lambda i, j: (i, i)), "the map is not one-to-one on the axes of block 'B'"),
+        (
+            CHAIN,
+            steps_on("B", lambda i: (i,)),
+            "transform_block_layout: the map takes 1 index, but block 'B' has 2 axes",
+        ),
+        (CHAIN, steps_on("B", lambda i, j: (i, "j")), "transform_block_layout: the map gives 'j', which is no index"),
+        (
+            CHAIN,
+            steps_on("B", lambda i, j: (i, i)),
+            "transform_block_layout: the map is not one-to-one on the axes of block 'B': ",
+        ),
         (CHAIN, steps_on("B", lambda i, j: (i // 4, j)), "note: each new index takes whole digits of the axes"),
         (
             MATMUL,
             steps_on("C", lambda i, j, k: (i * 16 + k, j)),
-            "new axis 0 of block 'C' mixes axes of the kinds R and S\nnote: make each new axis of spatial axes or of",
+            "transform_block_layout: new axis 0 of block 'C' mixes axes of the kinds R and S\nnote: make each new axis of spatial axes or of",
         ),
         (
             CHAIN,
             steps_on("B", lambda i, j: (j, i), lambda s, b: s.split(s.get_loops(b)[1], [None, 8])),
-            "block 'B' runs under a condition (T.where)",
+            "transform_block_layout: block 'B' runs under a condition (T.where)",
         ),
         (
             CHAIN,
             steps_on("B", lambda i, j: (j, i), lambda s, b: s.split(s.get_loops(b)[1], [None, 5])),
-            "the loops of block 'B' do not drive one axis each\nnote: transform the block before",
+            "transform_block_layout: the loops of block 'B' do not drive one axis each\nnote: transform the block before",
         ),
         (
             CHAIN,
             steps_on("B", lambda i, j: (j, i), lambda s, b: s.parallel(s.get_loops(b)[0])),
-            "loop 'i' is parallel or annotated, which new loops would not be\nnote: transform the block first",
+            "transform_block_layout: loop 'i' is parallel or annotated, which new loops would not be\nnote: transform the block first",
         ),
     ],
 )
@@ -105,9 +113,9 @@ def test_refused_places() -> None:
     from mirstack.passes.schedule import ScheduleError
 
     for name, message in (
-        ("A", "loop 'i' holds more than block 'A'"),
-        ("C", "'tir.if' stands among the loops of block 'C'"),
-        ("D", "the loops of block 'D' stand under a branch"),
+        ("A", "transform_block_layout: loop 'i' holds more than block 'A'"),
+        ("C", "transform_block_layout: 'tir.if' stands among the loops of block 'C'"),
+        ("D", "transform_block_layout: the loops of block 'D' stand under a branch"),
     ):
         s = Schedule(parse_mir(TWO))
         with pytest.raises(ScheduleError) as caught:
@@ -130,7 +138,9 @@ def main(a: T.handle, n: T.int32):
             A[vi] = T.float32(1)
 """)
     )
-    with pytest.raises(ScheduleError, match="axis 'vi' of block 'A' has no constant domain that begins at 0"):
+    with pytest.raises(
+        ScheduleError, match="transform_block_layout: axis 'vi' of block 'A' has no constant domain that begins at 0"
+    ):
         s.transform_block_layout(s.get_block("A"), lambda i: (i,))
 
 

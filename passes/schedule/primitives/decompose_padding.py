@@ -73,15 +73,25 @@ class _Plan:
 def _planned(block: tir.BlockOp, loop: tir.ForOp) -> _Plan:
     name, under = block.block_name.data, loop.var_name.data
     if not is_inside(block, loop) or scope_of(block) is not scope_of(loop):
-        raise refuse(loop, f"decompose_padding: loop '{under}' is not around block '{name}'")
+        raise refuse(
+            loop, f"decompose_padding: loop '{under}' is not around block '{name}'", "give a loop of get_loops(block)"
+        )
     reason = why_not_complete(block)
     if reason is not None:
-        raise refuse(block, f"decompose_padding: block '{name}' is no complete block: {reason}")
+        raise refuse(
+            block,
+            f"decompose_padding: block '{name}' is no complete block: {reason}",
+            "it must write each element once, and read other buffers only",
+        )
     require_own_values(block, "decompose_padding")
     parent = block.parent_op()
     while parent is not None and parent is not loop:
         if not isinstance(parent, tir.ForOp):
-            raise refuse(block, f"decompose_padding: block '{name}' stands under a branch in loop '{under}'")
+            raise refuse(
+                block,
+                f"decompose_padding: block '{name}' stands under a branch in loop '{under}'",
+                "give a loop inside of the branch",
+            )
         parent = parent.parent_op()
     store, condition, padding = _choice(block)
     analyzer = analyzer_for(all_loops_above(block))
@@ -120,10 +130,18 @@ def _choice(block: tir.BlockOp) -> tuple[tir.StoreOp, SSAValue, SSAValue]:
         owner = value.owner
         if not isinstance(owner, Operation):
             if value in block.iter_vars:
-                raise refuse(store, f"decompose_padding: the padding of block '{name}' depends on its axes")
+                raise refuse(
+                    store,
+                    f"decompose_padding: the padding of block '{name}' depends on its axes",
+                    "the padding must be one value",
+                )
         elif is_inside(owner, block):
             if isinstance(owner, tir.LoadOp | tir.IfThenElseOp):
-                raise refuse(store, f"decompose_padding: the padding of block '{name}' is no constant")
+                raise refuse(
+                    store,
+                    f"decompose_padding: the padding of block '{name}' is no constant",
+                    "the padding must be one value",
+                )
             pending += owner.operands
     return store, choice.condition, padding
 
@@ -161,11 +179,17 @@ def _inside(block: tir.BlockOp, condition: SSAValue, analyzer: Analyzer) -> dict
         )
     }
     if not kept:
-        raise refuse(block, f"decompose_padding: block '{name}' pads nothing: its condition always holds")
+        raise refuse(
+            block,
+            f"decompose_padding: block '{name}' pads nothing: its condition always holds",
+            "the block may stay as it is",
+        )
     for k, (low, high) in kept.items():
         if analyzer.can_prove_ge0(low - high - 1):
             raise refuse(
-                block, f"decompose_padding: block '{name}' copies nothing: no value of axis '{axes[k].name}' is inside"
+                block,
+                f"decompose_padding: block '{name}' copies nothing: no value of axis '{axes[k].name}' is inside",
+                "the block may stay as it is",
             )
     return kept
 
@@ -183,7 +207,9 @@ def _check_others(block: tir.BlockOp, loop: tir.ForOp, target: SSAValue) -> None
     others: dict[tir.BlockOp, None] = {}
     for use in uses_in(target, scope):
         if use.block is None:
-            raise refuse(block, f"decompose_padding: '{buffer}' is used outside of any block")
+            raise refuse(
+                block, f"decompose_padding: '{buffer}' is used outside of any block", "give the statement a block"
+            )
         if use.block is not block and is_inside(use.block, loop):
             others[use.block] = None
     for other in others:

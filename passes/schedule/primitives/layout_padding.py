@@ -61,6 +61,7 @@ def pad_value_of(buffer: SSAValue, given: object, rank: int) -> PadValue:
             raise refuse(
                 buffer,
                 f"transform_layout: pad_value takes {called} indices, but the new layout of '{name}' has {rank} dimensions",
+                "it takes one for each new index",
             )
         symbols, given = called
         if isinstance(given, list | tuple) and len(given) == 1:  # pyright: ignore[reportUnknownArgumentType]
@@ -69,18 +70,27 @@ def pad_value_of(buffer: SSAValue, given: object, rank: int) -> PadValue:
         given = given.value
     if isinstance(given, Expr):
         if any(atom not in [s.atom for s in symbols] for atom in free_vars(given)):
-            raise refuse(buffer, f"transform_layout: pad_value {given!r} uses other values than the new indices")
+            raise refuse(
+                buffer,
+                f"transform_layout: pad_value {given!r} uses other values than the new indices",
+                "compute it of its parameters and numbers",
+            )
         if type_.dtype != index_type(buffer):
             raise refuse(
                 buffer,
                 f"transform_layout: pad_value {given!r} is of the dtype of indices, {type_to_dtype(index_type(buffer))}, but '{name}' is of {dtype}",
+                "give a number",
             )
         return PadValue(given, symbols)
     if isinstance(given, int | float) and isinstance(type_.dtype, AnyFloat):
         return PadValue(float(given), symbols)
     fits = isinstance(given, int) and isinstance(type_.dtype, tir.types.IntegerType) and _holds(type_.dtype, given)
     if not fits:
-        raise refuse(buffer, f"transform_layout: pad_value {given!r} is no {dtype}, which the elements of '{name}' are")
+        raise refuse(
+            buffer,
+            f"transform_layout: pad_value {given!r} is no {dtype}, which the elements of '{name}' are",
+            "give a number of that dtype",
+        )
     assert isinstance(given, int)
     return PadValue(int(given), symbols)
 

@@ -36,6 +36,7 @@ def check_moved_reduction(
             raise refuse(
                 block,
                 f"reverse_compute_at: reduction block '{name}' reads several elements of '{tir.buffer_name(read.buffer)}' in one instance, which different turns of loop '{under}' make",
+                "choose a loop that makes all of them in one turn",
             )
     iters: dict[Value, tuple[Value, Value]] = {each.loop_var: (each.min, each.extent) for each in loops}
     places: list[Expr] = []
@@ -57,6 +58,7 @@ def check_moved_reduction(
         raise refuse(
             block,
             f"reverse_compute_at: the turns of loop '{under}' are not known to run each instance of reduction block '{name}' once: {reason}",
+            "choose a loop outside of those that drive the reduction, or split without a rest",
         )
     _check_order(block, loops, places, analyzer)
 
@@ -77,9 +79,11 @@ def _check_order(block: tir.BlockOp, loops: Sequence[tir.ForOp], places: Sequenc
                 raise refuse(
                     driver,
                     f"reverse_compute_at: loop '{driver.var_name.data}' is {driver.kind.data}, and would drive reduction axis '{axis.data}' of block '{block.block_name.data}'",
+                    "rfactor it, or choose an outer loop",
                 )
             if atom.kind is not Kind.VAR or place.coefficient(atom) <= 0:
                 raise refuse(
                     block,
                     f"reverse_compute_at: reduction axis '{axis.data}' of block '{block.block_name.data}' would not begin with its first value, for which T.init stands",
+                    "decompose_reduction it first, or choose an outer loop",
                 )

@@ -90,6 +90,7 @@ def read_at(
                 raise refuse(
                     reader,
                     f"read_at: what block '{reader.block_name.data}' reads of '{name}' in a turn of loop '{under}' is not known",
+                    "cache_read copies all of a buffer",
                 )
             box = reached if box is None else united(box, reached, analyzer)
     assert box is not None
@@ -173,11 +174,13 @@ def _checked(loop: tir.ForOp, block: tir.BlockOp, storage_scope: str, name: str)
     require_scope(block, storage_scope, name)
     called, under = block.block_name.data, loop.var_name.data
     if not is_inside(block, loop) or scope_of(block) is not scope_of(loop):
-        raise refuse(loop, f"{name}: loop '{under}' is not around block '{called}'")
+        raise refuse(loop, f"{name}: loop '{under}' is not around block '{called}'", "give a loop of get_loops(block)")
     for each in (*all_loops_above(loop), loop):
         if each.kind.data == "vectorized":
             raise refuse(
-                each, f"{name}: loop '{each.var_name.data}' is vectorized: its turns are lanes, which do not copy"
+                each,
+                f"{name}: loop '{each.var_name.data}' is vectorized: its turns are lanes, which do not copy",
+                "copy before vectorize",
             )
     return loop, block
 
@@ -186,10 +189,12 @@ def _uses(block: tir.BlockOp, loop: tir.ForOp, buffer: SSAValue, name: str) -> l
     """The uses of a buffer by blocks in a loop."""
     owner = buffer.owner
     if isinstance(owner, tir.BufferOp) and owner.stride_dims.data:
-        raise refuse(block, f"{name}: buffer '{tir.buffer_name(buffer)}' has strides")
+        raise refuse(block, f"{name}: buffer '{tir.buffer_name(buffer)}' has strides", "copy a compact buffer")
     uses = uses_in(buffer, scope_of(block))
     if any(use.block is None for use in uses):
-        raise refuse(block, f"{name}: '{tir.buffer_name(buffer)}' is used outside of any block")
+        raise refuse(
+            block, f"{name}: '{tir.buffer_name(buffer)}' is used outside of any block", "give the statement a block"
+        )
     return [use for use in uses if use.block is not None and is_inside(use.block, loop)]
 
 
@@ -226,6 +231,7 @@ def _sizes(block: tir.BlockOp, box: Box, analyzer: Analyzer, name: str) -> list[
             raise refuse(
                 block,
                 f"{name}: how many elements of '{tir.buffer_name(box.buffer)}' a turn copies in dimension {number} differs from turn to turn",
+                "split loops without a rest first",
             )
     return sizes
 

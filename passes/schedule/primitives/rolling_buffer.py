@@ -109,18 +109,22 @@ def _planned(block: tir.BlockOp, buffer: SSAValue) -> _Plan:
         )
     if len(set(buffers_written(block))) > 1:
         raise refuse(
-            block, f"rolling_buffer: block '{called}' writes other buffers besides '{name}', all of them whole"
+            block,
+            f"rolling_buffer: block '{called}' writes other buffers besides '{name}', all of them whole",
+            "give each buffer a block of its own",
         )
     scope = scope_of(block)
     users = [b for b in readers(buffer, scope) if b is not block]
     if not users:
-        raise refuse(block, f"rolling_buffer: nothing reads '{name}'")
+        raise refuse(block, f"rolling_buffer: nothing reads '{name}'", "roll the buffer of a producer")
     for op in accesses:
         if not any(is_inside(op, each) for each in (block, *users)) or (
             isinstance(op, tir.StoreOp) and not is_inside(op, block)
         ):
             raise refuse(
-                op, f"rolling_buffer: '{name}' is used outside of block '{called}' and the blocks that read it"
+                op,
+                f"rolling_buffer: '{name}' is used outside of block '{called}' and the blocks that read it",
+                "give every use a block",
             )
     around = next((loop for loop in reversed(loops_above(block)) if all(is_inside(u, loop) for u in users)), None)
     if around is None:
@@ -137,9 +141,14 @@ def _planned(block: tir.BlockOp, buffer: SSAValue) -> _Plan:
         raise refuse(
             block,
             f"rolling_buffer: what block '{called}' writes of '{name}' in a turn of loop '{around.var_name.data}' is no full box: {box}",
+            "bind each axis that indexes it to loops that count by 1, as compute_at does",
         )
     if any(const_int(extent) != 1 for extent in write_regions(block)[0].extents):
-        raise refuse(block, f"rolling_buffer: block '{called}' writes several elements of '{name}' in one instance")
+        raise refuse(
+            block,
+            f"rolling_buffer: block '{called}' writes several elements of '{name}' in one instance",
+            "roll before blockize or tensorize",
+        )
     outer = [loop for loop in loops_above(block) if loop not in inner]
     windows = [w for w in (_window(k, *ends, outer, analyzer) for k, ends in enumerate(box.dims)) if w is not None]
     moving = [w for w in windows if w.overlap > 0]
@@ -168,7 +177,7 @@ def _accesses(block: tir.BlockOp, buffer: SSAValue) -> list[AccessOp]:
             "cache_write it first, and roll the copy",
         )
     if owner.stride_dims.data:
-        raise refuse(block, f"rolling_buffer: buffer '{name}' has strides")
+        raise refuse(block, f"rolling_buffer: buffer '{name}' has strides", "roll a compact buffer")
     found: list[AccessOp] = []
     for use in list(buffer.uses):
         op = use.operation
@@ -177,7 +186,11 @@ def _accesses(block: tir.BlockOp, buffer: SSAValue) -> list[AccessOp]:
         elif not isinstance(op, tir.BufferRegionOp) or any(
             not isinstance(u.operation, tir.ReadsOp | tir.WritesOp) for u in op.result.uses
         ):
-            raise refuse(op, f"rolling_buffer: '{name}' is used otherwise than by its elements")
+            raise refuse(
+                op,
+                f"rolling_buffer: '{name}' is used otherwise than by its elements",
+                "roll before its regions are matched or its address is taken",
+            )
     return found
 
 
@@ -194,11 +207,16 @@ def _check_order(block: tir.BlockOp, users: Sequence[tir.BlockOp], around: tir.F
         raise refuse(
             block,
             f"rolling_buffer: block '{block.block_name.data}' does not come before all readers of '{name}' in loop '{around.var_name.data}'",
+            "compute_at the block at that loop",
         )
     parent = block.parent_op()
     while parent is not None and parent is not scope_of(block):
         if not isinstance(parent, tir.ForOp):
-            raise refuse(block, f"rolling_buffer: block '{block.block_name.data}' stands under a branch")
+            raise refuse(
+                block,
+                f"rolling_buffer: block '{block.block_name.data}' stands under a branch",
+                "only a block that every turn runs can leave elements for the next",
+            )
         parent = parent.parent_op()
 
 
@@ -249,6 +267,7 @@ def _check_turns(
             raise refuse(
                 loop,
                 f"rolling_buffer: loop '{loop.var_name.data}' is {loop.kind.data}, but the turns around '{name}' must run one after the other",
+                "roll along a serial loop, and bind or parallelize no loop around it",
             )
     for window in moving:
         loop = window.loop
@@ -265,6 +284,7 @@ def _check_turns(
                 raise refuse(
                     inner,
                     f"rolling_buffer: how far loop '{inner.var_name.data}' runs depends on loop '{loop.var_name.data}'",
+                    "all turns must have the same loops inside",
                 )
 
 
@@ -304,6 +324,7 @@ def _check_predicate(
             raise refuse(
                 block,
                 f"rolling_buffer: the condition {condition!r} of block '{block.block_name.data}' bounds no axis of it: in which turns an element is computed is not known",
+                "a condition may say from or up to which value an axis runs",
             )
 
 
@@ -322,12 +343,17 @@ def _check_values(block: tir.BlockOp, first: tir.ForOp, users: Sequence[tir.Bloc
             raise refuse(
                 each,
                 f"rolling_buffer: what loop '{first.var_name.data}' computes of '{name}' may differ from turn to turn: {reason}",
+                "what is kept must be what would be computed again",
             )
         own = set(buffers_written(each))
         for buffer in dict.fromkeys(buffers_read(each)):
             scope = scope_of(each)
             if any(use.writes and use.block is None for use in uses_in(buffer, scope)):
-                raise refuse(each, f"rolling_buffer: '{tir.buffer_name(buffer)}' is written outside of any block")
+                raise refuse(
+                    each,
+                    f"rolling_buffer: '{tir.buffer_name(buffer)}' is written outside of any block",
+                    "give the statement a block",
+                )
             inside = [w for w in writers(buffer, scope) if is_inside(w, first) and w not in seen]
             if buffer not in own:
                 pending += inside

@@ -41,7 +41,9 @@ def sample_categorical(
         )
     if any(not 0 <= p < float("inf") for p in probs) or not sum(probs) > 0:
         raise refuse(
-            None, f"sample_categorical: {list(probs)} are no probabilities: none is negative, and not all are 0"
+            None,
+            f"sample_categorical: {list(probs)} are no probabilities: none is negative, and not all are 0",
+            "they need not add up to 1",
         )
     if decision is None:
         (decision,) = state.random.choices(range(len(candidates)), weights=list(probs))
@@ -80,6 +82,7 @@ def sample_perfect_tile(
             raise refuse(
                 loop,
                 f"sample_perfect_tile: the one factor of loop '{loop.var_name.data}' is its extent {extent}, which is more than {max_innermost_factor}",
+                "give a greater one, or -1",
             )
         (last,) = state.random.choices(inner, weights=weights)
         tiles = [*_factoring(extent // last, n - 1, state.random), last]
@@ -196,9 +199,17 @@ def _extent(loop: tir.ForOp, n: int, name: str) -> int:
     extent = const_int(loop.extent)
     called = loop.var_name.data
     if extent is None or extent < 1:
-        raise refuse(loop, f"{name}: loop '{called}' has no constant extent, of which tiles could be drawn")
+        raise refuse(
+            loop,
+            f"{name}: loop '{called}' has no constant extent, of which tiles could be drawn",
+            "tiles are of loops whose extent is a number from 1",
+        )
     if extent >= LONGEST_LOOP:
-        raise refuse(loop, f"{name}: loop '{called}' has {extent} turns; tiles are drawn of fewer than {LONGEST_LOOP}")
+        raise refuse(
+            loop,
+            f"{name}: loop '{called}' has {extent} turns; tiles are drawn of fewer than {LONGEST_LOOP}",
+            "split it first",
+        )
     if not 1 <= n <= MOST_TILES:
         raise refuse(loop, f"{name}: n is {n}", f"it is from 1 to {MOST_TILES}")
     return extent

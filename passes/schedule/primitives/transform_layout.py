@@ -134,6 +134,7 @@ def _padded(target: SSAValue, extents: dict[Expr, int], results: Sequence[Expr],
         raise refuse(
             target,
             f"transform_layout: the layout of '{tir.buffer_name(target)}' cannot be shown to keep all elements apart: {found}",
+            "make it of whole digits of the indices, as i // 16 and i % 16 are",
         )
     shape[:] = found.shape
     return found
@@ -156,7 +157,9 @@ def _padding(target: SSAValue, layout: LayoutMap, given: object, rank: int) -> P
         )
     if len(layout.symbols) != len(target.type.shape.data):  # type: ignore[attr-defined]
         raise refuse(
-            target, f"transform_layout: '{tir.buffer_name(target)}' is padded, and has dimensions of symbolic extent"
+            target,
+            f"transform_layout: '{tir.buffer_name(target)}' is padded, and has dimensions of symbolic extent",
+            "let the dimensions of constant extent divide evenly",
         )
     return value
 

@@ -36,7 +36,9 @@ def _text(e: Expr, depth: int) -> str:
             symbol = str(getattr(e.op, "SYMBOL", e.op.name))
             if symbol[0].isalpha() and symbol not in ("and", "or"):
                 return f"{symbol.removeprefix('T.')}({', '.join(parts)})"
-            return f"{_grouped(e.args[0], parts[0])} {symbol} {_grouped(e.args[1], parts[1])}"
+            strength = _precedence(e)
+            left, right = _grouped(e.args[0], parts[0], strength), _grouped(e.args[1], parts[1], strength + 1)
+            return f"{left} {symbol} {right}"
         case te.Read():
             return f"{e.tensor.name}[{', '.join(_text(a, depth + 1) for a in e.args)}]"
         case ext.Load():
@@ -50,6 +52,14 @@ def _text(e: Expr, depth: int) -> str:
             return "…"
 
 
-def _grouped(e: Expr, text: str) -> str:
-    is_infix = isinstance(e, Apply) and not str(getattr(e.op, "SYMBOL", "T.")).startswith("T.") and len(e.args) == 2
-    return f"({text})" if is_infix else text
+_PRECEDENCE = {"or": 0, "and": 1, "+": 3, "-": 3, "*": 4, "//": 4, "%": 4, "/": 4}
+
+
+def _precedence(e: Expr) -> int:
+    """How strongly an infix operator binds; what is no operator binds most."""
+    symbol = str(getattr(e.op, "SYMBOL", "T.")) if isinstance(e, Apply) else "T."
+    return 5 if symbol.startswith("T.") else _PRECEDENCE.get(symbol, 2)
+
+
+def _grouped(e: Expr, text: str, around: int) -> str:
+    return f"({text})" if _precedence(e) < around else text

@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from mirstack import IRModule, build
+from mirstack.lowering.te.lower_te_to_tir import LowerTEToTIR
 from mirstack.parser import parse_mir, print_mir
 from mirstack.support.diagnostics import MirError
+from xdsl.context import Context
 
 PROGRAM = """@te.func
 def f():
@@ -60,6 +62,13 @@ def test_a_schedule_apart_runs():
     a, c = np.arange(80, dtype="float32").reshape(10, 8), np.empty(10, "float32")
     build(module)["f"](a, c)
     np.testing.assert_allclose(c, a.sum(1) * 2)
+
+
+def test_a_function_is_scheduled_once():
+    item = "\n@te.schedule(f)\ndef {}(s):\n    s[C].unroll(C.op.axis[0])\n"
+    text = PROGRAM + "    return [A, C]\n" + item.format("g") + item.format("h")
+    with pytest.raises(MirError, match="TE function 'f' is scheduled twice"):
+        LowerTEToTIR().apply(Context(), parse_mir(text))
 
 
 def test_cache_write_of_several_and_pass():

@@ -151,11 +151,23 @@ def test_groups_inlining_and_caches():
     g.compute_at(s[E], xo)
     local = s.cache_read(A, "local", [B])
     s[local].compute_at(s[B], s[B].op.axis[0])
-    s[C].double_buffer()
     a, e = floats(40), np.empty(38, "float32")
     run(s, [A, E], a, e)
     c = (a + 1) * 2
     np.testing.assert_allclose(e, (c[:-2] - c[2:]) ** 2, rtol=1e-4, atol=1e-5)
+
+
+def test_double_buffer():
+    A = te.placeholder((40,), name="A")
+    B = te.compute((40,), lambda i: A[i] + 1.0, name="B")
+    C = te.compute((40,), lambda i: B[i] * 2.0, name="C")
+    s = te.create_schedule(C.op)
+    xo, _ = s[C].split(C.op.axis[0], factor=8)
+    s[B].compute_at(s[C], xo)
+    s[B].double_buffer()
+    a, c = floats(40), np.empty(40, "float32")
+    run(s, [A, C], a, c)
+    np.testing.assert_allclose(c, (a + 1) * 2, rtol=1e-6)
 
 
 def test_storage_align_pads_rows():
@@ -349,7 +361,58 @@ def threads_with_init() -> Any:
     return s, [A, B]
 
 
+def fused_away() -> Any:
+    A, B, C, s = plain()
+    s[B].compute_at(s[C], C.op.axis[0])
+    s[C].fuse(*C.op.axis)
+    return s, [A, C]
+
+
+def output_in_a_group() -> Any:
+    A, B, C, _ = plain()
+    D = te.compute((16, 8), lambda i, j: C[i, j] + 1.0, name="D")
+    s = te.create_schedule([C.op, D.op])
+    g = s.create_group(outputs=C, inputs=B)
+    g.compute_at(s[D], D.op.axis[0])
+    return s, [A, C, D]
+
+
+def foreign_prefetch() -> Any:
+    A, _, C, s = plain()
+    s[C].prefetch(te.placeholder((4,), name="P"), C.op.axis[0], 1)
+    return s, [A, C]
+
+
+def row_of_sums() -> te.TensorIntrin:
+    a = te.placeholder((8,), name="a")
+    b = te.compute((8,), lambda i: a[i] + 1.0, name="b")
+    return te.decl_tensor_intrin(b.op, lambda ins, outs: outs[0].vstore((0,), ins[0].vload((0,))), name="row")
+
+
+def inside_an_intrinsic() -> Any:
+    A, B, C, s = plain()
+    jo, ji = s[C].split(C.op.axis[1], factor=8)
+    s[B].compute_at(s[C], ji)
+    s[C].tensorize(jo, row_of_sums())
+    return s, [A, C]
+
+
+def tensorized_across_threads() -> Any:
+    A = te.placeholder((8, 64), name="A")
+    k = te.reduce_axis((0, 64), name="k")
+    B = te.compute((8,), lambda i: te.sum(A[i, k], axis=k), name="B")
+    s = te.create_schedule(B.op)
+    s[B].tensorize(B.op.axis[0], row_of_sums())
+    s[B].bind(k, te.thread_axis("threadIdx.x"))
+    return s, [A, B]
+
+
 CANNOT = [
+    (fused_away, "stage 'B' is computed at axis 'i' of stage 'C', which is no loop of it"),
+    (output_in_a_group, "output 'C' is computed inside of another stage"),
+    (foreign_prefetch, "tensor 'P' is prefetched, but neither computed before nor a parameter"),
+    (inside_an_intrinsic, "stage 'B' is computed at a loop that was not made"),
+    (tensorized_across_threads, "stage 'B' has a tensorized axis and reduces across threads"),
     (vectorized_size, "loop 'i' of stage 'B' runs over n, but a vectorized loop has a known number of elements"),
     (reader_outside, "stage 'B' is computed at loop 'i' of stage 'D', which its reader 'C' is not inside of"),
     (unequal_threads, "thread 'threadIdx.x' has 16 threads, but stage 'C' binds it to a loop over 8"),
@@ -390,7 +453,10 @@ def test_wrong_intrinsics():
     A, B, C, s = plain()
     _, ji = s[B].split(B.op.axis[1], factor=3)
     s[B].tensorize(ji, row)
-    with pytest.raises(MirError, match=r"stage 'B' cannot be tensorized at axis 'j.inner': elements past the end"):
+    with pytest.raises(
+        MirError,
+        match=r"stage 'B' cannot be tensorized at axis 'j.inner': elements past the end are in its part \(j.inner \+ j.outer \* 3 < 8\)",
+    ):
         tvm.lower(s, [A, C])
     A, B, C, s = plain()
     s[B].tensorize(B.op.axis[0], row)
@@ -430,7 +496,7 @@ def test_intrinsics_of_reductions():
         return s, [A, B]
 
     for intrin, reducer, message in (
-        (whole, te.max, "intrinsic 'most' cannot add to a result, but reduction loops are around it"),
+        (whole, te.max, "intrinsic 'most' cannot add to a result, but reduction loops are around it in stage 'B'"),
         (whole, te.min, "stage 'B' does not compute what intrinsic 'most' does: they reduce by different operations"),
     ):
         with pytest.raises(MirError, match=message):
@@ -440,7 +506,9 @@ def test_intrinsics_of_reductions():
     B = te.compute((4,), lambda i: te.max(A[i, k], axis=k), name="B")
     s = te.create_schedule(B.op)
     s[B].tensorize(k, steps)
-    with pytest.raises(MirError, match="intrinsic 'most' has no statements for a whole computation"):
+    with pytest.raises(
+        MirError, match="intrinsic 'most' has no statements for a whole computation, which stage 'B' tensorizes"
+    ):
         tvm.lower(s, [A, B])
 
 

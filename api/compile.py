@@ -118,7 +118,12 @@ def _module_of(source: str | PathLike[str] | ModuleOp | IRModule) -> ModuleOp:
     if isinstance(source, str | PathLike):
         return load(source)
     from ..passes.relay.infer_type import ensure_types
+    from .ir.module import IRModule
 
+    if not isinstance(source, IRModule):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError(
+            f"compile takes the path of a file or a module (of a schedule, its mod), not {type(source).__name__}"
+        )
     module = source.copy_op()
     ensure_types(module)
     return module

@@ -7,8 +7,8 @@ from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 
-from ..dialects.te.expr import Var, describe
-from ..dialects.te.tensor import Tensor
+from ..dialects.te.expr import Var, describe, fail
+from ..dialects.te.tensor import PlaceholderOp, Tensor
 from ..support.diagnostics import Diagnostic, MirError
 from .ir.module import IRModule
 from .ir.prim_func import CLASS, CLASS_NAME, PrimFunc
@@ -50,6 +50,14 @@ def lower(
                 )
             params.append(arg)
         with at_caller():
+            for param in params:
+                if not isinstance(param, Tensor) or isinstance(param.op, PlaceholderOp):
+                    continue
+                if inp.data.stage_of(param.op) is None:
+                    raise fail(
+                        f"parameter '{param.op.name}' is computed by no stage of this schedule",
+                        "a schedule has what its outputs are computed from: te.create_schedule(B.op)",
+                    )
             function = lower_schedule(inp.data, params, name)
         function.attributes[CLASS] = StringAttr(CLASS_NAME)
         module = ModuleOp([function])

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ....dialects import tir
 from ....dialects.te import tensor as te
-from ....dialects.te.expr import Var, fail
+from ....dialects.te.expr import Var
 from ....dialects.te.schedule.normalize import copied, normalize
 from ....dialects.te.schedule.stage import ScheduleData
 from ....support.deep import in_deep_stack
@@ -28,16 +28,6 @@ def lower_schedule(schedule: ScheduleData, args: Sequence[te.Tensor | Var], name
         normalize(work)
         domains = infer_bound(work)
         body = schedule_ops(work, domains)
-        for arg in args:
-            if (
-                isinstance(arg, te.Tensor)
-                and not isinstance(arg.op, te.PlaceholderOp)
-                and not schedule.stage_of(arg.op)
-            ):
-                raise fail(
-                    f"parameter '{arg.op.name}' is computed by no stage of this schedule",
-                    "a schedule has what its outputs are computed from: te.create_schedule(B.op)",
-                )
         current = [_current(work, a) if isinstance(a, te.Tensor) else a for a in args]
         names = [a.op.name if isinstance(a, te.Tensor) else a.name for a in args]
         function = FunctionEmitter(name, current, names, body, _in_scans(work)).run()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from xdsl.builder import Builder
 from xdsl.ir import Block, Operation, SSAValue
@@ -139,7 +140,9 @@ def _evaluated(block: tir.BlockOp, index_map: AxesMap, primitive_name: str) -> l
         )
     analyzer = Analyzer()
     found: list[Expr] = []
-    for item in index_map(*(analyzer.expr(v) for v in block.iter_vars)):
+    given: object = index_map(*(analyzer.expr(v) for v in block.iter_vars))
+    items = cast("Sequence[object]", given) if isinstance(given, list | tuple) else [given]
+    for item in items:
         if not isinstance(item, Expr | int):
             raise refuse(block, f"{primitive_name}: the map gives {item!r}, which is no index")
         found.append(as_expr(item))

@@ -51,3 +51,9 @@ def test_refused(wrong: Callable[[], object], message: str) -> None:
 def test_target_is_a_text() -> None:
     with pytest.raises(TypeError, match="a target is a text, such as 'llvm -mcpu=haswell', not 5"):
         mirstack.build(lowered(), target=5)  # type: ignore[arg-type]
+
+
+def test_compile_takes_modules() -> None:
+    tensor = rows()
+    with pytest.raises(TypeError, match="compile takes the path of a file or a module"):
+        mirstack.compile(te.create_schedule(tensor.op))  # type: ignore[arg-type]

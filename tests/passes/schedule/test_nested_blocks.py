@@ -28,3 +28,8 @@ def test_reindex() -> None:
     text = scheduled(NESTED, steps)
     assert "A_reindex[v0] = A[vi, v0]" in text
     assert "B[vi, v0] = B_reindex[v0]" in text
+
+
+def test_a_map_of_one_index() -> None:
+    text = scheduled(NESTED, lambda s: s.reindex_cache_read(s.get_block("B"), 0, "local", lambda j: j))
+    assert "A_local[v0] = A[vi, v0]" in text

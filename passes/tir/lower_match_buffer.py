@@ -43,6 +43,7 @@ def lower_match(match: tir.MatchBufferOp) -> None:
         raise error_at(
             match,
             f"'{match.var_name.data}' has more dimensions than the region of '{buffer_name(source)}' that it matches",
+            "match as many dimensions as the region has, or fewer",
         )
     for extent in region.extents[:dropped]:
         if not analyzer.can_prove_equal(extent, 1):

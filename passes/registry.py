@@ -265,6 +265,11 @@ PASSES: tuple[Entry, ...] = (
         "annotated loops to prologue, body and epilogue of a pipeline",
     ),
     Entry(
+        "inject-double-buffer",
+        "passes.tir.inject_double_buffer:InjectDoubleBuffer",
+        "memory that a loop fills for its next turn, in halves",
+    ),
+    Entry(
         "inject-virtual-thread",
         "passes.tir.inject_virtual_thread:InjectVirtualThread",
         "what virtual threads do, one after the other",

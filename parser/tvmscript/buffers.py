@@ -123,8 +123,10 @@ class Buffers(Calls):
             return var
         value = self.expr(node)
         if isinstance(value, Const):
-            if isinstance(value.value, float):
-                self.fail(node, f"an extent is an integer, not {value.value}")
+            if isinstance(value.value, float) or value.type == I1:
+                self.fail(
+                    node, f"an extent is an integer, not {value.value if value.type != I1 else bool(value.value)}"
+                )
             return value
         if not type_to_dtype(value.type).startswith(("int", "uint")):
             self.fail(node, f"an extent is an integer, not {self.describe(value)}")

@@ -131,6 +131,7 @@ def all_tested_text() -> str:
     """What the tests hold, a line of each; texts broken over lines of Python are joined."""
     files = [*ROOT.glob("filecheck/**/*.*"), *(ROOT / "tests").rglob("*.py")]
     texts = [f.read_text(errors="replace") for f in files if f.is_file() and f != Path(__file__)]
+    texts = [re.sub(r'"\n\s*f?"', "", text) for text in texts]
     # `re.escape`d expectations of pytest count as well.
     return re.sub(r"\\(?=[^\w\s\"'])", "", "\n".join(texts))
 

@@ -11,8 +11,11 @@ from test_tensorize import DESC, message
 
 Steps = Callable[[Schedule], object]
 
-INDEXED_BY_REDUCTION = MATMUL.replace("T.grid(24, 20, 16)", "T.grid(24, 1, 16)").replace("C[vi, vj] = ", "C[vi, vk] = ")
-INDEXED_BY_REDUCTION = INDEXED_BY_REDUCTION.replace("= C[vi, vj] +", "= C[vi, vk] +")
+INDEXED_BY_REDUCTION = (
+    MATMUL.replace("T.grid(24, 20, 16)", "T.grid(24, 1, 16)")
+    .replace("C[vi, vj] = ", "C[vi, vk] = ")
+    .replace("= C[vi, vj] +", "= C[vi, vk] +")
+)
 DIFFERENT_ELEMENTS = MATMUL.replace("C[vi, vj] = T.float32(0)", "C[vi, 0] = T.float32(0)")
 
 

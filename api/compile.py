@@ -93,6 +93,8 @@ def compile(
 
     def work() -> Executable:
         module = _module_of(source)
+        # Before what is not reached goes: declarations of tensor intrinsics are not.
+        apply_ready_schedules(module)
         if target == "interp":
             from .interpret import InterpretedExecutable
 
@@ -102,7 +104,6 @@ def compile(
 
         function = find_entry(module, entry)
         name = name_of(function)
-        apply_ready_schedules(module)
         module = only_reachable(module, name)
         check_functions(module, runs=True)
         options = Options(entry=name, opt_level=opt_level, cpu=cpu, threads=threads)

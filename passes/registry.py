@@ -239,9 +239,7 @@ PASSES: tuple[Entry, ...] = (
     ),
     Entry("remove-no-op", "passes.tir.remove_no_op:RemoveNoOp", "take statements away that do nothing"),
     Entry("unroll-loop", "passes.tir.unroll_loop:UnrollLoop", "the turns of a loop one after the other"),
-    Entry(
-        "loop-partition", "passes.tir.loop_partition:LoopPartition", "split loops where a likely condition changes"
-    ),
+    Entry("loop-partition", "passes.tir.loop_partition:LoopPartition", "split loops where a likely condition changes"),
     Entry(
         "hoist-if-then-else",
         "passes.tir.hoist_if_then_else:HoistIfThenElse",
@@ -279,7 +277,9 @@ PASSES: tuple[Entry, ...] = (
         "passes.tir.bf16_compute_legalize:BF16ComputeLegalize",
         "arithmetic on bfloat16 in float32, rounded at stores",
     ),
-    Entry("storage-rewrite", "passes.tir.storage_rewrite:StorageRewrite", "allocations share memory, one after the other"),
+    Entry(
+        "storage-rewrite", "passes.tir.storage_rewrite:StorageRewrite", "allocations share memory, one after the other"
+    ),
     Entry(
         "rewrite-unsafe-select",
         "passes.tir.rewrite_unsafe_select:RewriteUnsafeSelect",

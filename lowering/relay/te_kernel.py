@@ -94,9 +94,7 @@ class _Kernel:
     The inputs are placeholders, or the tensors `given`, depth first where parameters are tuples.
     """
 
-    def __init__(
-        self, function: relay.FuncOp | relay.FnOp, large: bool = False, given: Sequence[Tensor] | None = None
-    ):
+    def __init__(self, function: relay.FuncOp | relay.FnOp, large: bool = False, given: Sequence[Tensor] | None = None):
         self.use_large = large
         self.large: _Large | None = None
         self.values: dict[SSAValue, Sequence[Tensor]] = {}

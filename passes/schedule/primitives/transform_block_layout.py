@@ -79,9 +79,7 @@ def transform_block_layout(state: State, block: tir.BlockOp, index_map: IndexMap
     for number, size in enumerate(sizes):
         require_countable(block, "transform_block_layout", f"the extent of new axis {number}", size, type_)
     builder = builder_before(place, block.location)
-    bounds = [
-        tuple(builder.insert(tir.ConstOp.int(value, type_)).result for value in (0, size)) for size in sizes
-    ]
+    bounds = [tuple(builder.insert(tir.ConstOp.int(value, type_)).result for value in (0, size)) for size in sizes]
     new_loops: list[tir.ForOp] = []
     for number, (low, extent) in enumerate(bounds):
         loop = tir.ForOp(f"ax{number}", low, extent)

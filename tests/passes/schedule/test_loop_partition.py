@@ -20,7 +20,9 @@ def test_rest_is_a_part() -> None:
         assert [s.get(part).var_name.data for part in parts] == ["i0", "i1", "i2"]  # type: ignore[attr-defined]
 
     text = scheduled(CHAIN, steps)
-    assert "for i0, j in T.grid(4, 30):" in text and "for i1 in range(4, 6):" in text and "for i2 in range(6, 16):" in text
+    assert (
+        "for i0, j in T.grid(4, 30):" in text and "for i1 in range(4, 6):" in text and "for i2 in range(6, 16):" in text
+    )
     for name in ("B_i_common", "B_i0_partition", "B_i1_partition", "B_i2_partition", "B_i0", "B_i1", "B_i2"):
         assert f'T.block("{name}")' in text
 

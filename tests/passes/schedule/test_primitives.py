@@ -297,7 +297,9 @@ def test_transform_layout() -> None:
 def test_pad_einsum() -> None:
     text = scheduled(MATMUL, lambda s: s.pad_einsum(s.get_block("C"), [16, 16, 1]))
     assert "A_pad = T.alloc_buffer((32, 16))" in text and "T.grid(32, 32, 16)" in text
-    assert "has 3 axes, but padding has 2 numbers" in refused(MATMUL, lambda s: s.pad_einsum(s.get_block("C"), [16, 16]))
+    assert "has 3 axes, but padding has 2 numbers" in refused(
+        MATMUL, lambda s: s.pad_einsum(s.get_block("C"), [16, 16])
+    )
 
 
 def test_tiled_matmul() -> None:

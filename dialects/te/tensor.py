@@ -33,6 +33,12 @@ class Operation:
         self.attrs: dict[str, AttrValue] = dict(attrs or {})
         self.location = current_location()
         self.outputs: tuple[Tensor, ...] = ()
+        self.axis: tuple[IterVar, ...] = ()
+
+    @property
+    def reduce_axis(self) -> tuple[IterVar, ...]:
+        """The axes that are reduced over: none, but of a compute that is a reduction."""
+        return ()
 
     def give(self, outputs: Sequence[tuple[Dims, str]]) -> tuple[Tensor, ...]:
         """Makes the tensors, of these shapes and dtypes."""

@@ -39,8 +39,10 @@ class Stage(StageMark):
         self.data = data
 
     @property
-    def op(self) -> Operation | None:
-        """The operation, as primitives have rewritten it."""
+    def op(self) -> Operation:
+        """The operation, as primitives have rewritten it. Raises MirError for a group of stages."""
+        if self.data.op is None:
+            raise fail("a group of stages has no operation of its own", "take the stage of a tensor: s[B].op")
         return self.data.op
 
     @property

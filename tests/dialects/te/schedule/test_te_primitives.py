@@ -42,7 +42,7 @@ def test_split_fuse_reorder_tile():
     assert names(s[C]) == ["j", "i.inner", "i.outer"]
     s[C].fuse(ii, io)
     assert names(s[C]) == ["j", "i.inner.i.outer.fused"]
-    s[B].tile(*B.op.axis, 4, 8)
+    s[B].tile(B.op.axis[0], B.op.axis[1], 4, 8)
     assert names(s[B]) == ["i.outer", "j.outer", "i.inner", "j.inner"]
 
 
@@ -59,9 +59,9 @@ def test_stages_keep_their_tensors_through_rewriting():
     s, A, B, C = chain()
     cached = s.cache_read(A, "local", [B])
     written = s.cache_write(C, "global")
-    assert [stage.op.name for stage in s.stages if stage.op] == ["A", "A.local", "B", "C.global", "C"]
+    assert [stage.op.name for stage in s.stages] == ["A", "A.local", "B", "C.global", "C"]
     assert s[cached].scope == "local"
-    assert s[written].op is not None
+    assert s[written].op.name == "C.global"
     assert s[C].is_output
     assert repr(s[C]) == "stage(C)"
 
@@ -73,6 +73,12 @@ def test_rfactor_makes_the_parts_a_stage():
     assert parts.shape == (8, 16)
     assert [a.name for a in s[B].op.reduce_axis] == ["k.inner.v"]
     assert names(s[parts]) == ["i", "k.inner", "k.outer"]
+
+
+def test_a_group_has_no_operation():
+    s, A, B, _ = chain()
+    with pytest.raises(MirError, match="a group of stages has no operation of its own"):
+        _ = s.create_group(outputs=B, inputs=A).op
 
 
 def test_every_primitive_has_a_doc():

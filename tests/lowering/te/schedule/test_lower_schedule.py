@@ -438,31 +438,31 @@ def test_wrong_intrinsics():
     a = te.placeholder((8,), name="a")
     b = te.compute((8,), lambda i: a[i] * 3.0, name="b")
     row = te.decl_tensor_intrin(b.op, lambda ins, outs: outs[0].vstore((0,), ins[0].vload((0,))), name="row")
-    A, B, C, s = plain()
-    s[B].tensorize(B.op.axis[1], row)
+    in_, mid, out, s = plain()
+    s[mid].tensorize(mid.op.axis[1], row)
     with pytest.raises(
         MirError, match=r"stage 'B' does not compute what intrinsic 'row' does: 2.0 stands where it has 3.0"
     ):
-        tvm.lower(s, [A, C])
-    A, B, C, s = plain()
-    s[B].tensorize(B.op.axis[0], row)
+        tvm.lower(s, [in_, out])
+    in_, mid, out, s = plain()
+    s[mid].tensorize(mid.op.axis[0], row)
     with pytest.raises(
         MirError, match="what stage 'B' tensorizes is a region of \\(16, 8\\), but intrinsic 'row' takes \\(8\\)"
     ):
-        tvm.lower(s, [A, C])
-    A, B, C, s = plain()
-    _, ji = s[B].split(B.op.axis[1], factor=3)
-    s[B].tensorize(ji, row)
+        tvm.lower(s, [in_, out])
+    in_, mid, out, s = plain()
+    _, ji = s[mid].split(mid.op.axis[1], factor=3)
+    s[mid].tensorize(ji, row)
     with pytest.raises(
         MirError,
         match=r"stage 'B' cannot be tensorized at axis 'j.inner': elements past the end are in its part \(j.inner \+ j.outer \* 3 < 8\)",
     ):
-        tvm.lower(s, [A, C])
-    A, B, C, s = plain()
-    s[B].tensorize(B.op.axis[0], row)
-    s[B].tensorize(B.op.axis[1], row)
+        tvm.lower(s, [in_, out])
+    in_, mid, out, s = plain()
+    s[mid].tensorize(mid.op.axis[0], row)
+    s[mid].tensorize(mid.op.axis[1], row)
     with pytest.raises(MirError, match="stage 'B' is tensorized at several axes"):
-        tvm.lower(s, [A, C])
+        tvm.lower(s, [in_, out])
     with pytest.raises(MirError, match=r"a tensor intrinsic is made of a te.compute, not of a PlaceholderOp"):
         te.decl_tensor_intrin(a.op, lambda ins, outs: [])
     with pytest.raises(MirError, match="tensor intrinsic 'row' takes scalar parameters"):

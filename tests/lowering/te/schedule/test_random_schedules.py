@@ -9,6 +9,7 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from mirstack import te
+from mirstack.dialects.te.tensor import PlaceholderOp
 from mirstack.support.diagnostics import MirError
 
 REFUSALS = ("is not inside of", "known number of elements", "does not begin at 0", "cannot be unrolled", "is unrolled")
@@ -54,8 +55,7 @@ def reduction(draw: Any, symbolic: bool) -> tuple[list[te.Tensor], list[np.ndarr
 
 def transform(draw: Any, s: te.Schedule, tensors: list[te.Tensor]) -> None:
     """Some steps; a step that is refused changes nothing."""
-    computed = [t for t in tensors if t.op in [stage.op for stage in s.stages] or s[t].op is not None]
-    computed = [t for t in computed if not s[t].data.op.__class__.__name__.startswith("Placeholder")]
+    computed = [t for t in tensors if not isinstance(s[t].op, PlaceholderOp)]
     for _ in range(draw(st.integers(0, 6))):
         tensor = draw(st.sampled_from(computed))
         stage = s[tensor]
@@ -116,7 +116,7 @@ def transform(draw: Any, s: te.Schedule, tensors: list[te.Tensor]) -> None:
                 case "vectorize":
                     stage.vectorize(axis)
                 case _:
-                    stage.storage_align(stage.op.axis[0], size, 1)  # type: ignore[union-attr]
+                    stage.storage_align(stage.op.axis[0], size, 1)
         except MirError:
             pass
 
@@ -130,7 +130,11 @@ def run(
     return result
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(
+    max_examples=40,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
+)
 @given(st.data())
 def test_schedules_keep_the_meaning(data: Any):
     draw = data.draw
@@ -150,5 +154,3 @@ def test_schedules_keep_the_meaning(data: Any):
         assert any(text in str(error) for text in REFUSALS)
         return
     np.testing.assert_array_equal(got, want)
-    if draw(st.integers(0, 3)) == 0:
-        np.testing.assert_array_equal(run(s, args, arrays, shape, "llvm"), want)

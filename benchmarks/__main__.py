@@ -5,7 +5,19 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 
-BENCHMARKS = ("startup", "parsing", "scaling", "depth", "rules", "passes", "schedules", "call", "dense", "elementwise", "mlp")
+BENCHMARKS = (
+    "startup",
+    "parsing",
+    "scaling",
+    "depth",
+    "rules",
+    "passes",
+    "schedules",
+    "call",
+    "dense",
+    "elementwise",
+    "mlp",
+)
 
 
 def main(names: list[str]) -> int:

@@ -26,7 +26,7 @@ def passes(*, simple_mode: bool) -> Iterator[ModulePass]:
 
     known = {entry.name: entry for entry in PASSES}
     for name in LOWER_PASSES:
-        if name in known and not (simple_mode and name == "loop-partition"):
+        if not (simple_mode and name == "loop-partition"):
             yield known[name].load()()
 
 

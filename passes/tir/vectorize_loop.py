@@ -19,7 +19,7 @@ from xdsl.rewriter import InsertPoint
 
 from ...dialects import tir
 from ...dialects.tir.analysis import Analyzer, Expr
-from ...dialects.tir.analysis.expr import Kind, conjuncts, free_vars, logical_and, substitute
+from ...dialects.tir.analysis.expr import Atom, Kind, conjuncts, free_vars, logical_and, substitute
 from ...dialects.tir.buffer import AccessOp
 from ...dialects.tir.intrinsics import Effect, intrinsic_effect
 from ...dialects.tir.types import I1, element_of, lanes_of, with_lanes
@@ -145,7 +145,7 @@ class _Vectorizer:
                 masked.detach()
                 builder.insert(masked)
             return
-        everywhere, somewhere = (self.analyzer.to_ssa(e, builder, I1) for e in ends)
+        everywhere, somewhere = (self.analyzer.to_ssa(e, builder, I1, self.rebuilt(e)) for e in ends)
         otherwise = Region(block)
         if self.shared_loads:
             # An access that all lanes share is in bounds only where some lane is.
@@ -274,6 +274,14 @@ class _Vectorizer:
                 return True
         return False
 
+    def rebuilt(self, e: Expr) -> dict[Atom, SSAValue]:
+        """What stands for the variables of `e` in the new body: those of the loops inside, for example."""
+        return {
+            atom: self.mapped[value]
+            for atom in free_vars(e)
+            if isinstance(value := atom.payload, SSAValue) and value in self.mapped
+        }
+
     def linear(self, e: Expr, type_: object, builder: Builder) -> SSAValue:
         """base + factor * variable as a ramp (or the base alone)."""
         factor = e.coefficient(self.atom)
@@ -282,8 +290,7 @@ class _Vectorizer:
             raise _Serial
         assert isinstance(type_, IntegerType)
         base = rest + self.analyzer.expr(self.loop.min).scaled(factor)
-        values = {atom: self.mapped[v] for atom in free_vars(base) if (v := atom.payload) in self.mapped}  # pyright: ignore[reportArgumentType]
-        start = self.analyzer.to_ssa(base, builder, type_, values)
+        start = self.analyzer.to_ssa(base, builder, type_, self.rebuilt(base))
         if factor == 0:
             return start
         step = builder.insert(tir.ConstOp.int(factor, type_)).result

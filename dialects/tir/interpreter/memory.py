@@ -167,6 +167,9 @@ class Access:
 
     def write(self, f: Frame, view: View, indices: Sequence[Value], value: Value, lanes: Value = None) -> None:
         """Stores `value` in all iterations that run; `lanes` is a vector's predicate."""
+        if lanes is not None and self.vector:
+            # Lanes that store nothing may be anywhere. Only the last index is a vector, and differs between lanes.
+            indices = [*indices[:-1], np.where(lanes, indices[-1], 0)]
         parts = self.parts(f, view, indices)
         mask = f.mask
         vector = self.vector or view.vector > 1

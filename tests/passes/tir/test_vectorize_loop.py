@@ -125,3 +125,14 @@ for i in range(8):
 )
 def test_what_stays_serial(body: str) -> None:
     assert "for j in range(16):" in vectorized(body)
+
+
+def test_bounds_that_an_inner_loop_has_a_part_in() -> None:
+    """The test whether all lanes run is on the variable of the new inner loop; lanes that do not run may be anywhere."""
+    text = vectorized("""
+for o in T.vectorized(4):
+    for i in range(5):
+        if o * 5 + i < 16:
+            C[0, o * 5 + i] = A[0, o * 5 + i] + T.float32(1)
+""")
+    assert "predicate=" in text and "for i in range(5):" in text

@@ -154,3 +154,5 @@ def test_schedules_keep_the_meaning(data: Any):
         assert any(text in str(error) for text in REFUSALS)
         return
     np.testing.assert_array_equal(got, want)
+    if draw(st.integers(0, 3)) == 0:
+        np.testing.assert_array_equal(run(s, args, arrays, shape, "llvm"), want)

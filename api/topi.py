@@ -8,13 +8,9 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any, cast
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType
-
 from ..dialects.relay.ir import FuncOp
-from ..dialects.te.expr import Const
 from ..dialects.te.tensor import Tensor
-from ..dialects.tir.types import dtype_to_type
-from ..lowering.relay.te_kernel import te_results
+from ..lowering.relay.te_kernel import te_results, type_of_tensor
 from ..support.deep import in_deep_stack
 from .ir.module import IRModule
 from .ir.named_passes import make_pass
@@ -57,7 +53,7 @@ def _function(name: str) -> Any:
             if isinstance(value, Tensor):
                 if value not in tensors:
                     tensors.append(value)
-                    variables.append(Var(f"x{len(variables)}", from_attribute(_type_of(value))))
+                    variables.append(Var(f"x{len(variables)}", from_attribute(type_of_tensor(value))))
                 return variables[tensors.index(value)]
             if isinstance(value, list | tuple):
                 items = [variable(item) for item in cast("list[Any]", value)]
@@ -75,11 +71,6 @@ def _function(name: str) -> Any:
     if signature is not None:
         function.__signature__ = signature  # type: ignore[attr-defined]
     return function
-
-
-def _type_of(tensor: Tensor) -> TensorType[Any]:
-    extents = [dim.value if isinstance(dim, Const) else DYNAMIC_INDEX for dim in tensor.dims]
-    return TensorType(dtype_to_type(tensor.dtype), [int(extent) for extent in extents])
 
 
 def _typed(params: list[Var], body: RelayExpr) -> FuncOp:

@@ -9,9 +9,9 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, TensorType, TupleTyp
 from xdsl.ir import Attribute
 
 from ...dialects.te import builder as te
-from ...dialects.te.expr import Const
 from ...dialects.te.tensor import Tensor
-from ...dialects.tir.types import dtype_to_type, type_to_dtype
+from ...dialects.tir.types import type_to_dtype
+from ...lowering.relay.te_kernel import type_of_tensor
 from ...lowering.te.create_prim_func import create_prim_func
 from ...parser.tvmscript.alpha import alpha_text
 from ...support.deep import in_deep_stack
@@ -97,7 +97,7 @@ class BlockBuilder:
         if variable is None:
             variable = self._prim_funcs[key] = self.add_func(PrimFunc(called), name)
         call = Call(Op.get(CALL_TIR), [variable, *given])
-        types = [_type_of(output) for output in fresh]
+        types = [type_of_tensor(output) for output in fresh]
         call.known_type = types[0] if len(types) == 1 else TupleType(ArrayAttr(types))
         return call
 
@@ -147,11 +147,6 @@ def _cut_at_types(root: RelayExpr) -> RelayExpr:
     found = new[root]
     assert isinstance(found, RelayExpr)
     return found
-
-
-def _type_of(tensor: Tensor) -> TensorType[Attribute]:
-    extents = [int(dim.value) if isinstance(dim, Const) else DYNAMIC_INDEX for dim in tensor.dims]
-    return TensorType(dtype_to_type(tensor.dtype), extents)
 
 
 def call_tir(gvar: GlobalVar, args: RelayExpr | Sequence[RelayExpr]) -> Call:

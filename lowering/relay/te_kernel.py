@@ -20,7 +20,7 @@ from ...dialects.te import ops as te_ops
 from ...dialects.te.builder import Tensor
 from ...dialects.te.expr import Const, Expr, ExprLike
 from ...dialects.tir.size_relations import SIZES
-from ...dialects.tir.types import type_to_dtype
+from ...dialects.tir.types import dtype_to_type, type_to_dtype
 from ...support.diagnostics import error_at
 from ..tir.signature import SHAPE
 from .leaves import leaves_of
@@ -184,6 +184,12 @@ class _Kernel:
             self.sizes.check_broadcast(operator.name, tensor)
         check_reads(operator.name, _names(op, self.values), results, self.sizes)
         return results
+
+
+def type_of_tensor(tensor: Tensor) -> TensorType[Attribute]:
+    """The Relay type of a TE tensor; an extent that is no number is `?`."""
+    extents = [int(dim.value) if isinstance(dim, Const) else DYNAMIC_INDEX for dim in tensor.dims]
+    return TensorType(dtype_to_type(tensor.dtype), extents)
 
 
 def tensor_leaves(type: Attribute) -> list[TensorType[Attribute]]:

@@ -1,0 +1,61 @@
+"""Which values of a block's axes a region of its buffer asks for: linear bounds solved for one axis at a time."""
+
+from __future__ import annotations
+
+from xdsl.ir import SSAValue
+
+from ...dialects import tir
+from ...dialects.tir.analysis import Analyzer, Atom, Expr, Kind
+from ...dialects.tir.analysis.expr import floordiv, free_vars
+from ..tir.regions import Ends, join
+
+
+def solve_axis(
+    block: tir.BlockOp, provided: Ends, wanted: Ends, domains: dict[SSAValue, Ends], analyzer: Analyzer
+) -> None:
+    """From `axis + low … axis + high` having to meet `wanted`: the axis' values. Axes that are not alone stay free."""
+    axes = {analyzer.expr(v).atom: v for v in block.iter_vars}
+    low, high = provided
+    found = [(atom, c) for atom, c in low.terms if atom in axes]
+    if len(found) == 1 and found[0][1] == -1:
+        # 9 - axis must meet the range: the axis meets it mirrored.
+        solve_axis(block, (-high, -low), (-wanted[1], -wanted[0]), domains, analyzer)
+        return
+    if len(found) != 1 or found[0][1] != 1:
+        scaled = _solve_quotient(axes, low, high, wanted, analyzer)
+        if scaled is not None:
+            _restrict(domains, scaled[0], scaled[1], analyzer)
+        return
+    atom = found[0][0]
+    axis = axes[atom]
+    one = Expr(((atom, 1),), 0)
+    below, above = low - one, high - one
+    others = {a for a in axes if a is not None and a is not atom}
+    if any(v in others or v is atom for v in free_vars(below, above)):
+        return
+    # axis + above must reach wanted's low end, axis + below its high end.
+    _restrict(domains, axis, (analyzer.simplify(wanted[0] - above), analyzer.simplify(wanted[1] - below)), analyzer)
+
+
+def _solve_quotient(
+    axes: dict[Atom | None, SSAValue], low: Expr, high: Expr, wanted: Ends, analyzer: Analyzer
+) -> tuple[SSAValue, Ends] | None:
+    """For `c * axis … c * axis + (c - 1)` the axis is the wanted range divided by c, for `axis // c` that times c."""
+    quotient = low.atom
+    if quotient is not None and quotient.kind is Kind.FLOORDIV and low == high:
+        dividend, divisor = quotient.operands
+        if dividend.atom in axes and divisor.value is not None and divisor.value > 0:
+            ends = wanted[0].scaled(divisor.value), wanted[1].scaled(divisor.value) + (divisor.value - 1)
+            return axes[dividend.atom], (analyzer.simplify(ends[0]), analyzer.simplify(ends[1]))
+    if len(low.terms) != 1 or low.const or low.terms[0][0] not in axes:
+        return None
+    atom, factor = low.terms[0]
+    if factor <= 1 or analyzer.simplify(high - low).value != factor - 1:
+        return None
+    by = Expr((), factor)
+    return axes[atom], (analyzer.simplify(floordiv(wanted[0], by)), analyzer.simplify(floordiv(wanted[1], by)))
+
+
+def _restrict(domains: dict[SSAValue, Ends], axis: SSAValue, ends: Ends, analyzer: Analyzer) -> None:
+    known = domains.get(axis)
+    domains[axis] = ends if known is None else join(known, ends, analyzer)

@@ -50,7 +50,12 @@ def lower(
                 )
             params.append(arg)
         with at_caller():
-            for param in params:
+            for number, param in enumerate(params):
+                if any(param is other for other in params[:number]):
+                    raise fail(
+                        f"'{param.name}' is a parameter twice",
+                        "each tensor and each te.var is listed once in `args`",
+                    )
                 if not isinstance(param, Tensor) or isinstance(param.op, PlaceholderOp):
                     continue
                 if inp.data.stage_of(param.op) is None:

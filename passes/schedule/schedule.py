@@ -20,7 +20,8 @@ from .handles import BlockRV, ExprRV, Handle, LoopRV, PlaceRV
 from .maps import LambdaMap, RecordedMap
 from .primitive import Instruction, Primitive, find, names
 from .state import State
-from .trace import Trace
+from .structure import function_of, scope_of
+from .trace import Trace, handles_in
 
 if TYPE_CHECKING:
     from .methods import Primitives  # pyright: ignore[reportMissingModuleSource]
@@ -43,6 +44,7 @@ class Schedule(Primitives):
         self.module = mod
         self.state = State(mod, random.Random(seed))
         self.trace = Trace()
+        self._traced: set[Handle] = set()
 
     @property
     def mod(self) -> Any:
@@ -57,6 +59,12 @@ class Schedule(Primitives):
             return handle.place
         return handle.value if isinstance(handle, ExprRV) else self.state.op(handle)
 
+    def handle(self, block: tir.BlockOp) -> BlockRV:
+        """The handle of a block that was found by looking at the program. The trace finds it by its name, or place."""
+        handle = self.state.handle(block)
+        assert isinstance(handle, BlockRV)
+        return handle
+
     def copy(self) -> Schedule:
         """A schedule of a copy of the module, in which the handles given out so far stand for the same places."""
         with no_collection():
@@ -67,6 +75,7 @@ class Schedule(Primitives):
         places = dict(zip(walk_ops(self.module), walk_ops(module), strict=True))
         new.state = self.state.copy_to(module, places)
         new.trace = Trace(self.trace.insts, self.trace.decisions)
+        new._traced = set(self._traced)
         return new
 
     def fork_seed(self) -> int:
@@ -119,6 +128,7 @@ class Schedule(Primitives):
             shape.check(bound)
         except SignatureError as error:
             raise refuse(None, error.message, error.note) from None
+        self._trace_handles(bound)
         positional, keywords = self._python_arguments(shape, bound)
         self.state.decision = None
         result = known.apply(self.state, *positional, **keywords)
@@ -163,6 +173,24 @@ class Schedule(Primitives):
             return {key: self._op(value) for key, value in cast("dict[Any, Any]", argument).items()}
         return argument
 
+    def _trace_handles(self, bound: Mapping[str, Any]) -> None:
+        """Has the trace say where handles of blocks come from that no primitive gave."""
+        for handle in handles_in(list(bound.values())):
+            if isinstance(handle, BlockRV) and handle not in self._traced:
+                self._trace_block(handle)
+
+    def _trace_block(self, handle: BlockRV) -> None:
+        """Has the trace get a block by its name, or, where several have that name, as one of those in its scope."""
+        op = self.state.op(handle)
+        function = function_of(op)
+        name = op.block_name.data if isinstance(op, tir.BlockOp) else "root"
+        if op is function or len(self.state.named(function).get(name, ())) == 1:
+            own = self.state.focus == function.sym_name.data
+            self.apply("get_block", (name,), {} if own else {"func_name": function.sym_name.data})
+            return
+        scope = self.state.handle(scope_of(op))
+        self.apply("get_child_blocks", (scope,), {})
+
     def _record(self, known: Primitive, bound: Mapping[str, Any], result: Any) -> Any:
         """The result as handles, after the call is in the trace."""
         decision = self.state.decision
@@ -173,6 +201,7 @@ class Schedule(Primitives):
         given = [self._handle(op) for op in ops]
         inst = Instruction(known.name, bound, tuple(given), tuple(map(_label, ops)))
         self.trace.append(inst, decision)
+        self._traced.update(item for item in given if isinstance(item, Handle))
         return given if several else given[0] if given else None
 
     def _handle(self, result: Any) -> Any:

@@ -6,18 +6,20 @@ function that its user scheduled (`tir.is_scheduled`), or with blocks that are a
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Container, Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.passes import ModulePass
 
 from ...dialects import tir
+from ...dialects.schedule import ScriptOp
 from ...support.target import Target, named
 from ..schedule import BlockRV, Schedule, ScheduleError
 from ..schedule.apply_schedule import is_scheduled
+from ..schedule.intrinsics import is_half
 from ..schedule.structure import child_blocks
 from .default_rules import dot
 from .default_rules.contraction import match_contraction, pays, schedule_contraction
@@ -105,21 +107,57 @@ def schedule_block(sch: Schedule, block: BlockRV, target: Target) -> None:
         schedule_elementwise(sch, block, target)
 
 
+def print_schedules(module: ModuleOp, target: Target) -> None:
+    """Puts behind each function that rules schedule the script of what they do, and leaves the function as it is."""
+    scripts = [s for s in module.body.block.ops if isinstance(s, ScriptOp)]
+    taken = {name.data for op in module.body.block.ops if isinstance(name := op.properties.get("sym_name"), StringAttr)}
+    by_hand = {s.target.root_reference.data for s in scripts if s.target is not None}
+    for function in prim_funcs(module):
+        name = function.sym_name.data
+        if name in by_hand or is_half(function):
+            continue
+        copy = function.clone()
+        sch = Schedule(ModuleOp([copy]))
+        sch.state.focus = name
+        schedule_function(sch, copy, target)
+        trace = sch.trace.simplified()
+        if len(trace):
+            chosen = fresh(f"{name}_schedule", taken)
+            taken.add(chosen)
+            script = trace.as_script(chosen, name)
+            script.location = function.location
+            module.body.block.insert_op_after(script, function)
+
+
+def fresh(wanted: str, taken: Container[str]) -> str:
+    """`wanted`, or that with a number behind it where the name is taken."""
+    name, number = wanted, 0
+    while name in taken:
+        number += 1
+        name = f"{wanted}_{number}"
+    return name
+
+
 @dataclass(frozen=True)
 class DefaultSchedule(ModulePass):
     """Schedules functions by rules on shape and target.
 
     `cpu` is LLVM's name of the processor ("" for this one), `threads` how many threads parallel loops may use (0: all).
+    With `print`, functions stay as they are, and behind each is the schedule, as text that apply-schedule applies.
     """
 
     name = "default-schedule"
 
     cpu: str = ""
     threads: int = 0
+    print: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Schedules every function of the module that is not scheduled yet."""
         target = named(self.cpu, self.threads or None)
+        if self.print:
+            print_schedules(op, target)
+            return
         sch = Schedule(op)
         for function in prim_funcs(op):
             sch.work_on(function.sym_name.data)

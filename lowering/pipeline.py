@@ -48,9 +48,9 @@ def lowering_passes(options: Options) -> Iterator[ModulePass]:
         yield make("simplify-expr")
         yield make("eliminate-common-subexpr")
     if options.opt_level >= 3:
-        # Scales of channels go into weights, which are constants more often than not.
-        yield make("backward-fold-scale-axis")
-        yield make("forward-fold-scale-axis")
+        # Constant scales of channels go into constant weights.
+        yield make("backward-fold-scale-axis", constants_only=True)
+        yield make("forward-fold-scale-axis", constants_only=True)
         yield make("fold-constant")
     # Operators grouped into kernels.
     yield make("fuse-ops", fuse_opt_level=2 if optimize else 0)

@@ -35,14 +35,18 @@ class BackwardFoldScaleAxis(ModulePass):
     name = "backward-fold-scale-axis"
     tells: ClassVar[bool] = True
 
+    constants_only: bool = False
+    """Fold only constant scales into constant weights, so that nothing is scaled while the program runs."""
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         ensure_types(op)
-        _Backward(tracer(self.name)).run(list(open_ops(op)))
+        _Backward(tracer(self.name), self.constants_only).run(list(open_ops(op)))
 
 
 class _Backward:
-    def __init__(self, trace: Tracer | None) -> None:
+    def __init__(self, trace: Tracer | None, constants_only: bool) -> None:
         self.trace = trace
+        self.constants_only = constants_only
         self.messages: dict[SSAValue, Message] = {}
         """What scale of a value can be folded into what computes it."""
 
@@ -63,7 +67,7 @@ class _Backward:
         name = op.OPERATOR.name
         layer = fold.output_layer(op)
         if layer is not None:
-            return Message(layer.axes)
+            return fold.layer_message(op, layer, self.constants_only)
         if name in fold.ACTIVATIONS:
             message = self.messages.get(op.args[0])
             return None if message is None else message.behind_activation()

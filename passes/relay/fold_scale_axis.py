@@ -28,6 +28,8 @@ ACTIVATIONS = ("nn.relu", "nn.leaky_relu")
 """Operators f with f(s * x) == s * f(x) for every s >= 0."""
 SUMS = ("add", "subtract")
 _CONVOLUTIONS = ("nn.conv2d", "nn.conv3d")
+MOST_OPERATORS = 16
+"""How many operators `is_constant` looks at: each scale that is folded adds two."""
 _SAME_ELEMENTS = ("expand_dims", "reshape", "transpose", "squeeze", "repeat")
 """Operators whose result has the values of their argument and no others."""
 
@@ -40,6 +42,8 @@ class Message:
     axes: tuple[int, ...]
     non_negative: bool = False
     invertible: bool = False
+    constant: bool = False
+    """Only scales that are known when the program is compiled."""
 
     def behind_activation(self) -> Message:
         """The same, where the scale has to pass an activation."""
@@ -53,10 +57,17 @@ class Message:
         """What is asked for by both; None where they name other dimensions."""
         if self.axes != other.axes:
             return None
-        return Message(self.axes, self.non_negative or other.non_negative, self.invertible or other.invertible)
+        return Message(
+            self.axes,
+            self.non_negative or other.non_negative,
+            self.invertible or other.invertible,
+            self.constant or other.constant,
+        )
 
     def accepts(self, scale: SSAValue) -> bool:
         """Whether a scale's values are as they have to be; they are known of constants alone."""
+        if self.constant and not is_constant(scale):
+            return False
         if not self.non_negative and not self.invertible:
             return True
         while isinstance(scale.owner, OperatorOp) and scale.owner.OPERATOR.name in _SAME_ELEMENTS:
@@ -70,6 +81,19 @@ class Message:
         with np.errstate(all="ignore"):
             inverse = (1 / values).astype(array.dtype).astype(np.float64)
         return not self.invertible or bool(np.all(np.isfinite(values) & np.isfinite(inverse)))
+
+
+def is_constant(value: SSAValue) -> bool:
+    """Whether a value is computed from constants alone, by a few operators: what folding of constants left, and this pass made."""
+    pending, seen = [value], 0
+    while pending:
+        owner = pending.pop().owner
+        seen += 1
+        if isinstance(owner, OperatorOp) and not owner.OPERATOR.stateful and owner.args and seen < MOST_OPERATORS:
+            pending += owner.args
+        elif not isinstance(owner, ir.ConstantOp):
+            return False
+    return True
 
 
 @dataclass(frozen=True)
@@ -90,6 +114,13 @@ def input_layer(op: OperatorOp) -> Layer | None:
         return None
     kernel = _kernel(op)
     return None if kernel is None else _layer(op.attrs().data_layout, kernel, "O" if _is_depthwise(op, kernel) else "I")
+
+
+def layer_message(op: OperatorOp, layer: Layer, constants_only: bool) -> Message | None:
+    """The scales that a layer takes into its weight; None where only constant weights may be scaled and its is none."""
+    if constants_only and not is_constant(op.args[1]):
+        return None
+    return Message(layer.axes, constant=constants_only)
 
 
 def output_layer(op: OperatorOp) -> Layer | None:

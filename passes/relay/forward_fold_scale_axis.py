@@ -33,9 +33,12 @@ class ForwardFoldScaleAxis(ModulePass):
     name = "forward-fold-scale-axis"
     tells: ClassVar[bool] = True
 
+    constants_only: bool = False
+    """Fold only constant scales into constant weights, so that nothing is scaled while the program runs."""
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         ensure_types(op)
-        _Forward(tracer(self.name)).run(list(open_ops(op)))
+        _Forward(tracer(self.name), self.constants_only).run(list(open_ops(op)))
 
 
 @dataclass(frozen=True)
@@ -49,8 +52,9 @@ class _Scaled:
 
 
 class _Forward:
-    def __init__(self, trace: Tracer | None) -> None:
+    def __init__(self, trace: Tracer | None, constants_only: bool) -> None:
         self.trace = trace
+        self.constants_only = constants_only
         self.messages: dict[SSAValue, Message | None] = {}
         """What the users of a value can fold; None where one of them cannot."""
         self.scaled: dict[SSAValue, _Scaled] = {}
@@ -79,7 +83,7 @@ class _Forward:
         messages: list[Message | None] = [None] * len(op.args)
         layer = fold.input_layer(op)
         if layer is not None:
-            messages[0] = Message(layer.axes)
+            messages[0] = fold.layer_message(op, layer, self.constants_only)
         elif behind is not None and name in fold.ACTIVATIONS:
             messages[0] = behind.behind_activation()
         elif behind is not None and name in fold.SUMS:

@@ -117,3 +117,32 @@ def test_across_branches() -> None:
     before = print_mir(module)
     run(BACKWARD, module)
     assert print_mir(module) == before
+
+
+@pytest.mark.parametrize(
+    ("weight", "scale", "folds"),
+    [
+        ("meta[relay.Constant][0]", "stack((2f, 0.5f))", True),
+        ("%w", "stack((2f, 0.5f))", False),
+        ("meta[relay.Constant][0]", "%s", False),
+        ("meta[relay.Constant][0]", "tanh(%s)", False),
+    ],
+)
+@pytest.mark.parametrize("name", [FORWARD, BACKWARD])
+def test_constants_only(name: str, weight: str, scale: str, folds: bool) -> None:
+    """With the option nothing is scaled that is known only when the program runs."""
+    weight = weight.replace("meta[relay.Constant][0]", "stack((stack((1f, 2f)), stack((3f, 4f))))")
+    scaled = (
+        f"nn.dense(multiply(%x, {scale}), {weight})"
+        if name == FORWARD
+        else f"multiply(nn.dense(%x, {weight}), {scale})"
+    )
+    module = parse_mir(
+        f"def @main(%x: Tensor[(1, 2), float32], %w: Tensor[(2, 2), float32], %s: Tensor[(2), float32]) {{ {scaled} }}"
+    )
+    pass_factories()["fold-constant"]()().apply(Context(), module)
+    pass_factories()[name]()(constants_only=True).apply(Context(), module)
+    operators = [op for op in walk_ops(module) if isinstance(op, OperatorOp)]
+    (dense,) = (op for op in operators if op.OPERATOR.name == "nn.dense")
+    assert (dense.args[1].owner in operators) == folds
+    assert names(module).count("multiply") == 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import sys
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -19,9 +20,11 @@ from ..lowering.pipeline import Options
 from ..lowering.relay.extents import MOST_EXTENT
 from ..lowering.relay.heap import CONSTANTS as CONSTANTS_AT
 from ..lowering.relay.heap import CONTEXT_BYTES, DEPTH, END, GROWN, SIZES, STACK_LIMIT, TOP
+from ..lowering.relay.heap import PREPARED as PREPARED_AT
 from ..lowering.relay.leaves import WORD
 from ..lowering.relay.lower_relay_to_llvm import CONSTANTS, ENTRY, FINISH, MEMORY
-from ..lowering.relay.memory_plan import ALIGNMENT
+from ..lowering.relay.memory_plan import ALIGNMENT, align
+from ..lowering.relay.prepare import PREPARE, PREPARE_ONLY, PREPARED
 from ..support.diagnostics import MirError
 from ..support.words import counted
 from .entry import Arguments, rebuild, result_tensors
@@ -74,9 +77,22 @@ class RelayExecutable(Executable):
         memory = module.attributes[MEMORY]
         assert isinstance(memory, DictionaryAttr)
         self.arena_bytes, self.arena_lower_bound = (_number(memory, key) for key in ("arena", "lower_bound"))
+        self._prepared = _Prepared(module)
+        self._tables = (ctypes.addressof(self._constant_table), self._prepared.address)
+        self._prepare(module)
         self._table_type = ctypes.c_uint64 * (1 + len(self._inputs) + len(self._outputs))
         # Contexts that no call is using; list.pop and append are atomic, so that threads share it without a lock.
         self._idle: list[_Context] = []
+
+    @property
+    def constant_bytes(self) -> int:
+        """Bytes of the constants that calls read as they are."""
+        return sum(array.nbytes for array in self._constants)
+
+    @property
+    def prepared_bytes(self) -> int:
+        """Bytes of what was computed from constants when the code was loaded, such as packed weights."""
+        return self._prepared.bytes
 
     def __call__(self, *args: Any) -> Any:
         inputs = self._inputs
@@ -103,7 +119,7 @@ class RelayExecutable(Executable):
         try:
             context = self._idle.pop()
         except IndexError:
-            context = _Context(self.arena_bytes, ctypes.addressof(self._constant_table))
+            context = _Context(self.arena_bytes, self._tables)
         context.words[STACK_LIMIT // WORD] = stack_limit()
         table = self._table_type(context.address, *addresses, *map(address_of, outputs))
         use_threads(self._threads)
@@ -123,18 +139,56 @@ class RelayExecutable(Executable):
             raise MirError(diagnostic_of(message))
         return outputs[0] if self._single else rebuild(self._result_type, list(outputs))
 
+    def _prepare(self, module: ModuleOp) -> None:
+        """Computes what depends on constants only; gives constants up that nothing needs from then on."""
+        if not self._prepared.places:
+            return
+        context = _Context(0, self._tables)
+        context.words[STACK_LIMIT // WORD] = stack_limit()
+        table = (ctypes.c_uint64 * (1 + len(self._prepared.places)))(context.address, *self._prepared.places)
+        use_threads(self._threads)
+        status: int = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)(self._code.address(PREPARE))(
+            ctypes.addressof(table)
+        )
+        if status != 0:
+            raise MirError(diagnostic_of(self._messages.get(status, f"{self.name} failed with status {status}")))
+        unused = module.attributes[PREPARE_ONLY]
+        assert isinstance(unused, IntegerAttr)
+        for index in range(len(self._constants) - unused.value.data, len(self._constants)):
+            self._constant_table[index] = None
+        del self._constants[len(self._constants) - unused.value.data :]
+
+
+class _Prepared:
+    """The memory of what is computed from constants when the code is loaded, and the table of addresses for the code."""
+
+    def __init__(self, module: ModuleOp):
+        attr = module.attributes.get(PREPARED)
+        sizes = (
+            [item.value.data for item in attr.data if isinstance(item, IntegerAttr)]
+            if isinstance(attr, ArrayAttr)
+            else []
+        )
+        starts = list(accumulate(map(align, sizes), initial=0))
+        self.bytes = sum(sizes)
+        self.memory = np.empty(starts[-1] + ALIGNMENT, np.uint8)
+        base = -(-address_of(self.memory) // ALIGNMENT) * ALIGNMENT
+        self.places = [base + start for start in starts[:-1]]
+        self.table = (ctypes.c_void_p * max(1, len(sizes)))(*self.places)
+        self.address = ctypes.addressof(self.table)
+
 
 class _Context:
     """What one call at a time works with: the heap's first chunk and the words that the code keeps there."""
 
-    def __init__(self, arena: int, constants: int):
-        self.arena = arena
+    def __init__(self, arena: int, tables: tuple[int, int]):
+        self.arena, self.tables = arena, tables
         self.memory = np.empty(arena + ALIGNMENT, np.uint8)
         start = -(-address_of(self.memory) // ALIGNMENT) * ALIGNMENT
         self.words = (ctypes.c_uint64 * (CONTEXT_BYTES // WORD))()
         self.words[TOP // WORD] = start
         self.words[END // WORD] = start + arena
-        self.words[CONSTANTS_AT // WORD] = constants
+        self.words[CONSTANTS_AT // WORD], self.words[PREPARED_AT // WORD] = tables
         self.address = ctypes.addressof(self.words)
 
     def grown(self) -> _Context:
@@ -145,7 +199,7 @@ class _Context:
         self.words[GROWN // WORD] = 0
         if self.arena + more > MOST_ARENA:
             return self
-        return _Context(self.arena + more, self.words[CONSTANTS_AT // WORD])
+        return _Context(self.arena + more, self.tables)
 
 
 class _DynamicOutput:

@@ -12,6 +12,7 @@ from xdsl.passes import ModulePass
 
 from ..passes.registry import PASSES
 from ..support.garbage import no_collection
+from ..support.target import foreign_triple
 from .mangle_symbols import linked_name
 
 if TYPE_CHECKING:
@@ -23,13 +24,15 @@ Observer = Callable[[ModulePass, ModuleOp], None]
 
 @dataclass(frozen=True)
 class Options:
-    """What is compiled, and for what. `cpu` is LLVM's `-mcpu`, None for this machine; `triple` likewise."""
+    """What is compiled, and for what. `cpu` is LLVM's `-mcpu`, None for this machine; `triple` likewise. `caches` are the
+    sizes of the data caches where they are not those that are known (`support.target.named`)."""
 
     entry: str = "main"
     opt_level: int = 3
     cpu: str | None = None
     triple: str | None = None
     threads: int | None = None
+    caches: str = ""
 
 
 def lowering_passes(options: Options) -> Iterator[ModulePass]:
@@ -60,7 +63,9 @@ def lowering_passes(options: Options) -> Iterator[ModulePass]:
     yield make("lower-te-to-tir")
     yield make("apply-schedule", mark=True)
     if optimize and "default-schedule" in _PASSES:
-        yield make("default-schedule", cpu=options.cpu or "", threads=options.threads or 0)
+        yield make("default-schedule", cpu=options.cpu or "", threads=options.threads or 0, caches=options.caches)
+        # What schedules do to constants alone, such as packing weights, is done once, when the code is loaded.
+        yield make("lift-transform-params")
     # Reductions of which it is not known that there is something to reduce.
     yield make("decompose-open-reductions")
     # Functions of symbolic sizes touch nothing outside of their buffers.
@@ -104,7 +109,8 @@ def target_of(options: Options) -> Target:
     """The options as the code generator takes them."""
     from .llvm.jit import Target
 
-    return Target(triple=options.triple, cpu=options.cpu, opt_level=options.opt_level)
+    triple = options.triple or foreign_triple(options.cpu)
+    return Target(triple=triple, cpu=options.cpu, opt_level=options.opt_level)
 
 
 def llvm_text(module: ModuleOp, options: Options = Options()) -> str:

@@ -310,6 +310,11 @@ PASSES: tuple[Entry, ...] = (
         "lower-te-to-tir", "lowering.te.lower_te_to_tir:LowerTEToTIR", "TE functions to TIR, a block for each tensor"
     ),
     Entry(
+        "lift-transform-params",
+        "lowering.relay.lift_transform_params:LiftTransformParams",
+        "what kernels compute from constants alone to functions of their own",
+    ),
+    Entry(
         "lower-relay-to-llvm",
         "lowering.relay.lower_relay_to_llvm:LowerRelayToLLVM",
         "main to an LLVM function over one arena",

@@ -27,6 +27,7 @@ from .frame import Frame, branches, free_values, plan_frame, returned
 from .kernel_call import Kernel, call_kernel
 from .leaves import BoxLeaf, TensorLeaf, leaves_of, on_heap
 from .match_cast import MatchCastOp
+from .prepare import PreparedOp
 
 Predicate = llvm.ICmpPredicateFlag
 Leaves = list[SSAValue]
@@ -65,7 +66,7 @@ class FunctionLowering:
         unit.frames[name] = self.frame
         self.values: dict[SSAValue, Leaves] = {}
         self.closures = 0
-        self.constants: SSAValue | None = None
+        self.tables: dict[int, SSAValue] = {}
         self.takes = False
         inputs = [leaf for param in source.params for leaf in leaves_of(param.type, param)]
         self.result_leaves = leaves_of(self.result_type, returned(body))
@@ -124,12 +125,13 @@ class FunctionLowering:
                 at += 8
             self.values[value] = leaves
 
-    def _constant_table(self) -> SSAValue:
-        """The table of constants, loaded once a function."""
-        if self.constants is None:
-            address = llvm.GEPOp(self.context, [heap.CONSTANTS], i8, inbounds=True)
-            self.constants = self.emit.at_start(address, llvm.LoadOp(address.result, PTR))
-        return self.constants
+    def _table(self, offset: int) -> SSAValue:
+        """The table that the context holds at an offset, loaded once a function."""
+        table = self.tables.get(offset)
+        if table is None:
+            address = llvm.GEPOp(self.context, [offset], i8, inbounds=True)
+            table = self.tables[offset] = self.emit.at_start(address, llvm.LoadOp(address.result, PTR))
+        return table
 
     def _leaves(self, values: Sequence[SSAValue]) -> Leaves:
         return [leaf for value in values for leaf in self.values[value]]
@@ -154,7 +156,11 @@ class FunctionLowering:
                 pass
             case relay.ConstantOp():
                 index = self.unit.constant_index(op.value)
-                self.values[op.result] = [self.emit.load(self._constant_table(), PTR, 8 * index)]
+                self.values[op.result] = [self.emit.load(self._table(heap.CONSTANTS), PTR, 8 * index)]
+            case PreparedOp():
+                table, first = self._table(heap.PREPARED), op.index.value.data
+                count = len(leaves_of(op.result.type, op.result))
+                self.values[op.result] = [self.emit.load(table, PTR, 8 * (first + k)) for k in range(count)]
             case relay.LetOp():
                 self.values[op.result] = self.values[op.value]
             case relay.TupleOp():

@@ -3,7 +3,8 @@ together.
 
 The context that every function receives points to: the top, the end, the table of constants, the lowest stack address
 that recursion may reach, the newest chunk, how many calls of recursive functions are open, how many bytes of chunks were
-taken, the two sizes that a failed check compared, and the top and end before the call. The first chunk is the arena that
+taken, the two sizes that a failed check compared, the top and end before the call, and the table of what was prepared from constants
+when the program was loaded (`prepare.py`). The first chunk is the arena that
 the caller brings; when it is full a chunk is taken from malloc, and given back when the function that needed it returns.
 """
 
@@ -16,9 +17,9 @@ from xdsl.ir import Block, Region, SSAValue
 from .emitter import PTR, Emitter
 from .memory_plan import ALIGNMENT
 
-TOP, END, CONSTANTS, STACK_LIMIT, CHUNK, DEPTH, GROWN, SIZES, BASE = 0, 8, 16, 24, 32, 40, 48, 56, 72
+TOP, END, CONSTANTS, STACK_LIMIT, CHUNK, DEPTH, GROWN, SIZES, BASE, PREPARED = 0, 8, 16, 24, 32, 40, 48, 56, 72, 88
 """Byte offsets in the context; SIZES and BASE are of two words."""
-CONTEXT_BYTES = 88
+CONTEXT_BYTES = 96
 
 MOST_CALLS = 1 << 20
 """Calls inside calls that a program may make: LLVM turns some recursion into loops, which the stack's limit cannot see."""

@@ -29,6 +29,7 @@ from .function_lowering import FunctionLowering, Unit
 from .kernel_call import Kernel
 from .leaves import leaves_of, on_heap
 from .match_cast import insert_match_casts
+from .prepare import PREPARE, PREPARE_BODY, PREPARE_ONLY, PREPARED, Preparation, prepared_attr, pure_kernels
 from .shape_function import ShapeFunction
 
 ENTRY = "mirstack_entry"
@@ -75,14 +76,24 @@ class LowerRelayToLLVM(ModulePass):
             any(isinstance(inner, relay.RefOp) for name in reachable for inner in walk_ops(functions[name])),
             lambda message, where: _status(messages, message, where),
         )
+        preparation = Preparation(_preparable(op, kernels).__contains__)
+        for name in reachable:
+            preparation.take_from(functions[name])
         for name in reachable:
             FunctionLowering(unit, name, functions[name]).run()
-        entry, ret_type = _entry(functions[self.entry], self.entry), functions[self.entry].ret_type
+        entries, ret_type = [_entry(functions[self.entry], self.entry, ENTRY)], functions[self.entry].ret_type
+        prepare = preparation.function()
+        if prepare is not None:
+            shared = len(unit.constants)
+            FunctionLowering(unit, PREPARE_BODY, prepare).run()
+            entries.append(_entry(prepare, PREPARE_BODY, PREPARE))
+            op.attributes[PREPARED] = prepared_attr(preparation.sizes)
+            op.attributes[PREPARE_ONLY] = IntegerAttr(len(unit.constants) - shared, 64)
         for function in list(op.ops):
             if isinstance(function, relay.FuncOp | relay.TypeDataOp):
                 function.detach()
                 function.erase()
-        op.body.block.add_ops([*unit.functions, entry, *([_finish()] if on_heap(ret_type) else [])])
+        op.body.block.add_ops([*unit.functions, *entries, *([_finish()] if on_heap(ret_type) else [])])
         heap.add_heap(op)
         op.attributes[CONSTANTS] = ArrayAttr(list(unit.constants))
         op.attributes[MEMORY] = _memory_report(unit, self.entry, {n: calls_of(functions[n]) for n in reachable})
@@ -150,8 +161,14 @@ def _status(messages: dict[str, StringAttr], message: str, where: Operation) -> 
     return code
 
 
-def _entry(function: relay.FuncOp, name: str) -> llvm.FuncOp:
-    """Takes the context and all addresses from a table, calls the function, gives the heap back; what the results with `?`
+def _preparable(module: ModuleOp, kernels: dict[str, Kernel]) -> set[str]:
+    """The kernels that may run before the program does: they only compute, and cannot fail."""
+    pure = pure_kernels(module)
+    return {name for name, kernel in kernels.items() if name in pure and not kernel.fails and kernel.signature is None}
+
+
+def _entry(function: relay.FuncOp, name: str, symbol: str) -> llvm.FuncOp:
+    """The function `symbol` for Python: takes the context and all addresses from a table, calls the function, gives the heap back; what the results with `?`
     lie in, later (`FINISH`)."""
     count = sum(len(leaves_of(p.type, p)) for p in function.params) + len(leaves_of(function.ret_type))
     region = Region(Block(arg_types=[PTR]))
@@ -166,7 +183,7 @@ def _entry(function: relay.FuncOp, name: str) -> llvm.FuncOp:
     if not on_heap(function.ret_type):
         heap.release(emit, context, saved)
     emit.give(status)
-    return llvm.FuncOp(ENTRY, llvm.LLVMFunctionType([PTR], i32), llvm.LinkageAttr("external"), body=region)
+    return llvm.FuncOp(symbol, llvm.LLVMFunctionType([PTR], i32), llvm.LinkageAttr("external"), body=region)
 
 
 def _finish() -> llvm.FuncOp:

@@ -1,7 +1,8 @@
 """`lower-relay-to-te`: every Primitive function becomes a TE function, its calls `call_tir`.
 
 An operator that stands outside of any Primitive function becomes a kernel of its own. Functions that compute the same
-become one kernel: they are compared by structure, constants by value.
+become one kernel: they are compared by structure, constants by value. Calls that give constants, as weights are, have a kernel of
+their own, which says so (`tir.constant_params`).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from ...dialects.relay import ir as relay
 from ...dialects.relay.operator import OperatorOp
 from ...passes.relay.fuse_ops import is_kernel, outline
+from .constant_calls import Constants, constant_places, mark_constant_params
 
 MOST_NAMED = 6
 """A kernel's name lists at most this many operators."""
@@ -34,6 +36,7 @@ class LowerRelayToTE(ModulePass):
         for function in list(op.ops):
             if isinstance(function, relay.FuncOp):
                 _lower_body(function.body.block, kernels)
+        mark_constant_params(op)
 
 
 class _Kernels:
@@ -42,11 +45,13 @@ class _Kernels:
     def __init__(self, module: ModuleOp):
         self.module = module
         self.by_structure: dict[Hashable, str] = {}
+        self.constants = Constants()
         self.names = {name.data for op in module.ops if isinstance(name := op.properties.get("sym_name"), StringAttr)}
 
-    def kernel(self, function: relay.FnOp) -> str:
-        """The name of the TE function that computes what the Primitive function does."""
-        key = structure(function)
+    def kernel(self, function: relay.FnOp, calls: list[relay.CallOp]) -> str:
+        """The name of the TE function that computes what the Primitive function does, for these calls of it."""
+        constant = frozenset[int].intersection(*(constant_places(call.arguments, self.constants) for call in calls))
+        key = (structure(function), constant)
         name = self.by_structure.get(key)
         if name is None:
             name = self.by_structure[key] = self._fresh_name(function)
@@ -86,7 +91,7 @@ def _lower_kernel(function: relay.FnOp, kernels: _Kernels) -> None:
     """Replaces the calls of a Primitive function by calls of its TE function, and erases it."""
     calls = _calls(function)
     _lift_tensors(function, calls)
-    name = kernels.kernel(function) if calls else ""
+    name = kernels.kernel(function, calls) if calls else ""
     for call in calls:
         lowered = relay.CallTirOp(name, call.arguments, call.result.type)
         lowered.location = call.location

@@ -20,7 +20,8 @@ from ....dialects.tir.analysis import Analyzer, Expr
 from ....dialects.tir.analysis.expr import free_vars
 from ....support.target import Target
 from ...schedule import BlockRV, LoopRV, Schedule
-from ...schedule.structure import buffers_read, buffers_written, child_blocks, consumers, producers
+from ...schedule.structure import buffers_read, buffers_written, child_blocks, consumers, function_of, producers
+from ..constant_params import constant_params
 from .elementwise import extent_of, parallelize, schedule_elementwise, vectorize_loop
 from .shape import Load, Shape, element_bytes, shape_of
 
@@ -173,6 +174,8 @@ def schedule_contraction(sch: Schedule, block: BlockRV, match: Contraction, targ
     if match.rows is not None:
         padding[names.index(match.rows)] = tile.rows if m % tile.rows else 1
     padding[names.index(match.columns)] = tile.columns if n % tile.columns else 1
+    constants = constant_params(function_of(op))
+    constant = match.panel.buffer in constants
     before = set(producers(op))
     number = _read_number(op, match.panel.buffer)
     if any(p > 1 for p in padding):
@@ -182,6 +185,8 @@ def schedule_contraction(sch: Schedule, block: BlockRV, match: Contraction, targ
     for each in made:
         if each is not packed:
             schedule_elementwise(sch, handle_of(sch, each), target)
+    if match.broadcast.buffer in constants:
+        _pack_rows(sch, block, match, tile)
     packing: BlockRV = handle_of(sch, packed) if packed is not None else sch.cache_read(block, number, "global")
     epilogue = take_out(sch, block)
 
@@ -200,7 +205,9 @@ def schedule_contraction(sch: Schedule, block: BlockRV, match: Contraction, targ
     alone = [by_axis[v] for v in shape.spatial if v not in match.panel.axes and v is not match.rows]
     reducing = [by_axis[v] for v in shape.reduction]
     sch.reorder(*shared, column_outer, *alone, *row_outer, *reducing, *row_inner, column_vectors, column_lanes)
-    sch.compute_at(packing, column_outer)
+    if not constant:
+        # What is packed once lies at the root, where `lift-transform-params` takes it from.
+        sch.compute_at(packing, column_outer)
     _pack(sch, packing, match, tile, target)
     innermost_row = [*shared, column_outer, *alone, *row_outer][-1]
     sch.reverse_compute_at(epilogue, innermost_row)
@@ -333,6 +340,28 @@ def _pack(sch: Schedule, packing: BlockRV, match: Contraction, tile: Tile, targe
             length *= extent
         sch.reorder(*rest, driving, *run)
         sch.unroll(run[-1])
+
+
+def _pack_rows(sch: Schedule, block: BlockRV, match: Contraction, tile: Tile) -> None:
+    """Lays the constant A out as [row tile, other dimensions, row in the tile], so that a tile reads it from front to end."""
+    if match.rows is None or tile.rows < 2:
+        return
+    row = Analyzer().expr(match.rows)
+    places = [k for k, index in enumerate(match.broadcast.indices) if index == row]
+    if len(places) != 1:
+        return
+    place = places[0]
+    op = sch.get(block)
+    assert isinstance(op, tir.BlockOp)
+    load = next(x for x in match.shape.loads if x is match.broadcast)
+    number = _read_number(op, load.op.buffer)
+
+    def layout(*indices: Expr) -> list[Expr]:
+        others = [i for k, i in enumerate(indices) if k != place]
+        return [indices[place] // tile.rows, *others, indices[place] % tile.rows]
+
+    packing = sch.cache_read(block, number, "global")
+    sch.transform_layout(packing, ("write", 0), layout)
 
 
 def own_loops(sch: Schedule, block: BlockRV) -> list[LoopRV]:

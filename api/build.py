@@ -21,10 +21,12 @@ _NATIVE = ("llvm", "cpu", "c")
 
 @dataclass(frozen=True)
 class Target:
-    """What code is made for, as TVM writes it: `llvm`, `llvm -mcpu=haswell`. `cpu` None is this processor."""
+    """What code is made for, as TVM writes it: `llvm`, `llvm -mcpu=haswell`. `cpu` None is this processor; `-caches=32K,1M`
+    are the sizes of its data caches where schedules should count on others than those known."""
 
     kind: str = "llvm"
     cpu: str | None = None
+    caches: str = ""
 
     @staticmethod
     def of(target: str | Target | None) -> Target:
@@ -40,15 +42,17 @@ class Target:
                     "there are llvm (with -mcpu=NAME), and interp for the interpreters"
                 )
             )
-        cpu = None
+        given: dict[str, str] = {}
         for option in options:
             name, _, value = option.partition("=")
-            if name != "-mcpu":
+            if name not in ("-mcpu", "-caches"):
                 raise MirError(
-                    Diagnostic(f"the target '{kind}' has no option '{name}'").with_note("it takes -mcpu=NAME")
+                    Diagnostic(f"the target '{kind}' has no option '{name}'").with_note(
+                        "it takes -mcpu=NAME, and -caches=32K,1M,16M"
+                    )
                 )
-            cpu = value
-        return Target(kind, cpu)
+            given[name] = value
+        return Target(kind, given.get("-mcpu"), given.get("-caches", ""))
 
 
 class Module:
@@ -188,6 +192,7 @@ def build(
                 threads=threads,
                 opt_level=opt_level,
                 cpu=chosen.cpu,
+                caches=chosen.caches,
             )
         )
         for symbol, op in functions_of(inputs.op).items()

@@ -12,6 +12,7 @@ from xdsl.ir import Operation
 
 from ..support.deep import in_deep_stack
 from ..support.diagnostics import Diagnostic, MirError, Sources
+from ..support.target import require_host
 from ..support.verify import verify
 from ..support.walk import walk_ops
 from .entry import entry_kind, find_entry, functions_of, name_of
@@ -75,14 +76,16 @@ def compile(
     threads: int | None = None,
     opt_level: int = 3,
     cpu: str | None = None,
+    caches: str = "",
     observers: tuple[Observer, ...] = (),
 ) -> Executable:
     """Compiles an entry of a `.mir` file or of a module (of xDSL's or an `IRModule`), which stays as it is.
 
     `target` is "cpu" for native code or "interp" for the interpreters. `entry` names the function; by default the only
     one, else `main`. `threads` bounds the threads of parallel loops (all cores by default), `opt_level` is 0 to 3, `cpu`
-    LLVM's name of the processor (this one by default). `observers` are called after each pass with the pass and the
-    module. Raises MirError for what cannot be compiled.
+    LLVM's name of the processor (this one by default), `caches` the sizes of its data caches where schedules should
+    count on others than those known (`"32K,1M,16M"`). `observers` are called after each pass with the pass and the
+    module. Raises MirError for what cannot be compiled, or would not run here.
     """
     if target not in ("cpu", "interp"):
         raise ValueError(f"there is no target '{target}'; the targets are cpu and interp")
@@ -90,6 +93,9 @@ def compile(
         raise ValueError(f"opt_level is 0, 1, 2 or 3, not {opt_level}")
     if threads is not None and threads < 1:
         raise ValueError(f"threads must be at least 1, not {threads}")
+
+    if target == "cpu":
+        require_host(cpu)
 
     def work() -> Executable:
         module = _module_of(source)
@@ -106,7 +112,7 @@ def compile(
         name = name_of(function)
         module = only_reachable(module, name)
         check_functions(module, runs=True)
-        options = Options(entry=name, opt_level=opt_level, cpu=cpu, threads=threads)
+        options = Options(entry=name, opt_level=opt_level, cpu=cpu, threads=threads, caches=caches)
         return compile_native(module, find_entry(module, name), entry_kind(function), options, observers)
 
     return in_deep_stack(work)

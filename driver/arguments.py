@@ -70,6 +70,9 @@ def _add_input_and_output(parser: argparse.ArgumentParser, targets: list[str], d
         "-O", dest="opt_level", type=int, choices=range(4), default=3, help="optimization level of -t llvm and asm (3)"
     )
     parser.add_argument("--mcpu", "-mcpu", metavar="CPU", help="the CPU of -t llvm and asm; this machine's by default")
+    parser.add_argument(
+        "--caches", default="", metavar="SIZES", help="sizes of its data caches, such as 32K,1M,16M, for schedules"
+    )
     parser.add_argument("-o", "--output-file", metavar="FILE", help="where to write; standard output without it")
     parser.add_argument(
         "--split-input-file", action="store_true", help="compile the parts between lines `// -----` one by one"

@@ -126,7 +126,7 @@ class MirOptMain(xDSLOptMain):
             case "llvm" | "asm" as native:
                 emit = print_llvm if native == "llvm" else print_asm
                 watch = timing.watch if timing is not None and self.args.timing else None
-                return emit(module, Machine(self.args.opt_level, self.args.mcpu), watch)
+                return emit(module, Machine(self.args.opt_level, self.args.mcpu, self.args.caches), watch)
             case _:
                 return super().output_resulting_program(module)
 

@@ -82,6 +82,9 @@ def argument_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("-O", dest="opt_level", type=int, choices=range(4), default=3, help="optimization level (3)")
     parser.add_argument("--mcpu", "-mcpu", metavar="CPU", help="the CPU to compile for; this machine's by default")
+    parser.add_argument(
+        "--caches", default="", metavar="SIZES", help="sizes of its data caches, such as 32K,1M,16M, for schedules"
+    )
     parser.add_argument("--repeat", type=_positive, default=1, metavar="N", help="run N times, showing best and median")
     parser.add_argument("--debug", action="store_true", help="with an internal error, show where it happened")
     return parser
@@ -100,6 +103,7 @@ def compile_entry(args: argparse.Namespace) -> Executable:
         threads=args.threads,
         opt_level=args.opt_level,
         cpu=args.mcpu,
+        caches=args.caches,
     )
 
 

@@ -83,10 +83,11 @@ def print_mir(module: ModuleOp) -> str:
 
 @dataclass(frozen=True)
 class Machine:
-    """What native code is made for: `cpu` is LLVM's name of it, None for this machine's."""
+    """What native code is made for: `cpu` is LLVM's name of it, None for this machine's, `caches` as `Options` has them."""
 
     opt_level: int = 3
     cpu: str | None = None
+    caches: str = ""
 
 
 Watch = Callable[[ModulePass, ModuleOp], None]
@@ -120,7 +121,7 @@ def _options(module: ModuleOp, machine: Machine) -> Options:
 
     functions = list(functions_of(module))
     entry = functions[0] if len(functions) == 1 else "main"
-    return Options(entry=entry, opt_level=machine.opt_level, cpu=machine.cpu)
+    return Options(entry=entry, opt_level=machine.opt_level, cpu=machine.cpu, caches=machine.caches)
 
 
 TARGETS = ("mir", "mlir", "llvm", "asm")

@@ -1,15 +1,16 @@
-"""What schedules need to know of a processor: its vectors, registers and caches. Nothing here loads LLVM."""
+"""What schedules need to know of a processor: its vectors, registers, caches, dot products. Nothing here loads LLVM."""
 
 from __future__ import annotations
 
 import os
 import platform
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
 from .diagnostics import Diagnostic, MirError
+from .processors import Arch, family_of
 
 
 @dataclass(frozen=True)
@@ -25,43 +26,133 @@ class Target:
     l2: int = 512 << 10
     l3: int = 8 << 20
     cores: int = 1
+    arch: Arch = "x86_64"
+    features: frozenset[str] = frozenset()
+    """What it has beyond its vectors, in the words of `processors.Family`."""
 
     def lanes(self, element_bytes: int) -> int:
         """How many elements a vector holds."""
         return max(self.vector_bytes // element_bytes, 1)
 
+    @property
+    def has_fma(self) -> bool:
+        """Whether a multiplication and an addition are one instruction."""
+        return self.arch == "aarch64" or self.vector_bytes >= 32
 
-# By the vector extension that a compiler may count on for LLVM's name of the processor.
-AVX512 = re.compile(
-    r"x86-64-v4|znver[5-9]|znver4|skylake-avx512|cascadelake|cooperlake|cannonlake|icelake.*|tigerlake|rocketlake|sapphirerapids|emeraldrapids|graniterapids.*|knl|knm"
-)
-AVX2 = re.compile(
-    r"x86-64-v3|haswell|broadwell|skylake|core-avx2|znver[123]|alderlake|raptorlake|meteorlake|arrowlake.*|lunarlake|gracemont|sierraforest"
-)
-NEON = re.compile(r"generic-aarch64|aarch64|cortex-[ax].*|neoverse.*|apple-.*|a64fx|ampere.*|carmel|thunderx.*|kryo")
-SSE = re.compile(
-    r"x86-64|x86-64-v2|generic|nehalem|westmere|sandybridge|ivybridge|btver2|core2|corei7.*|silvermont|goldmont.*|tremont"
-)
+    @property
+    def has_int8_dot(self) -> bool:
+        """Whether four products of 8 bits are added to a lane of 32 bits by one instruction (VNNI, Arm's sdot)."""
+        return bool(self.features & {"vnni", "dotprod"})
+
+    @property
+    def has_bf16_dot(self) -> bool:
+        """Whether two products of bfloat16 are added to a lane of float32 by one instruction (AVX512-BF16, Arm's bfdot)."""
+        return "bf16" in self.features
 
 
-def named(cpu: str, cores: int | None = None) -> Target:
-    """The target that LLVM calls `cpu`; "" or "native" is this machine. Raises MirError for a name that is not known."""
+def named(cpu: str, cores: int | None = None, caches: str = "") -> Target:
+    """The target that LLVM calls `cpu`; "" or "native" is this machine.
+
+    `caches` says otherwise of its data caches, first, second and third level: `32K,1M,16M`, a level left empty being what
+    is known. Raises MirError for a name of which nothing is known, and for sizes that are none.
+    """
     count = cores or os.cpu_count() or 1
-    if cpu in ("", "native"):
-        return _host(count)
-    if AVX512.fullmatch(cpu):
-        return Target(cpu, 64, 32, True, l2=1 << 20, l3=16 << 20, cores=count)
-    if AVX2.fullmatch(cpu):
-        return Target(cpu, 32, 16, True, l2=256 << 10, cores=count)
-    if NEON.fullmatch(cpu):
-        return Target(cpu, 16, 32, False, l1=64 << 10, l2=1 << 20, cores=count)
-    if SSE.fullmatch(cpu):
-        return Target(cpu, 16, 16, False, l2=256 << 10, cores=count)
+    target = _host(count) if cpu in ("", "native") else _known(cpu, count)
+    return _with_caches(target, caches) if caches else target
+
+
+def _known(cpu: str, cores: int) -> Target:
+    family = family_of(cpu)
+    if family is None:
+        raise MirError(
+            Diagnostic(f"nothing is known of a processor '{cpu}'").with_note(
+                "use a name of LLVM's such as x86-64-v3, haswell, znver4, skylake-avx512, neoverse-n1 or apple-m1"
+            )
+        )
+    width = family.vector_bytes
+    return Target(
+        cpu, width, _registers(family.arch, width), _masks(family.arch, width), family.l1, family.l2, family.l3, cores,
+        family.arch, family.features,
+    )  # fmt: skip
+
+
+def _registers(arch: Arch, vector_bytes: int) -> int:
+    return 32 if arch == "aarch64" or vector_bytes == 64 else 16
+
+
+def _masks(arch: Arch, vector_bytes: int) -> bool:
+    return arch == "x86_64" and vector_bytes >= 32
+
+
+SIZE = re.compile(r"(\d+)([KMG]?)")
+
+
+def _with_caches(target: Target, text: str) -> Target:
+    parts = [part.strip() for part in text.split(",")]
+    sizes = [SIZE.fullmatch(part) for part in parts]
+    if len(parts) > 3 or any(part and not (size and int(size[1])) for part, size in zip(parts, sizes, strict=True)):
+        raise MirError(
+            Diagnostic(f"'{text}' does not say how large caches are").with_note(
+                "give the sizes of the first, second and third level, such as 32K,1M,16M; a level left empty is as it is known"
+            )
+        )
+    given = {level: _bytes(size) for level, size in zip(("l1", "l2", "l3"), sizes, strict=False) if size}
+    return replace(target, **given)  # type: ignore[arg-type]
+
+
+def _bytes(size: re.Match[str]) -> int:
+    return int(size[1]) << {"": 0, "K": 10, "M": 20, "G": 30}[size[2]]
+
+
+# Whether code runs here, and what it is made for where it does not
+
+
+def foreign_triple(cpu: str | None) -> str | None:
+    """LLVM's name of the system for code of a processor of another kind than this machine's; None for one of this kind."""
+    target = named(cpu or "")
+    if target.arch == _arch():
+        return None
+    return f"{target.arch}-apple-macosx" if (cpu or "").startswith("apple-") else f"{target.arch}-unknown-linux-gnu"
+
+
+def require_host(cpu: str | None) -> None:
+    """Raises MirError unless this machine runs code made for `cpu`, which would end the process otherwise."""
+    host, target = named(""), named(cpu or "")
+    if target.arch != host.arch:
+        lacks = f"it is of another kind, {target.arch}"
+    elif target.vector_bytes > host.vector_bytes:
+        lacks = f"this machine has no vectors of {target.vector_bytes} bytes"
+    elif missing := sorted(target.features - host.features):
+        lacks = f"this machine has no {', '.join(missing)}"
+    else:
+        return
     raise MirError(
-        Diagnostic(f"nothing is known of a processor '{cpu}'").with_note(
-            "use a name of LLVM's such as x86-64-v3, haswell, znver4, skylake-avx512, neoverse-n1 or apple-m1"
+        Diagnostic(f"code for the processor '{cpu}' does not run here: {lacks}").with_note(
+            f"compile for this machine, without -mcpu, or look at the code: mir-opt -t asm -mcpu={cpu}"
         )
     )
+
+
+# This machine
+
+
+def _arch() -> Arch:
+    return "aarch64" if platform.machine().lower() in ("arm64", "aarch64") else "x86_64"
+
+
+FLAGS = {
+    **{"avx512_vnni": "vnni", "avx512vnni": "vnni", "avx_vnni": "avxvnni", "avxvnni": "avxvnni"},
+    **{"avx512_bf16": "bf16", "avx512bf16": "bf16", "avx512_fp16": "fp16", "avx512fp16": "fp16"},
+    **{
+        "asimddp": "dotprod",
+        "dotprod": "dotprod",
+        "i8mm": "i8mm",
+        "asimdhp": "fp16",
+        "fullfp16": "fp16",
+        "bf16": "bf16",
+    },
+}
+"""The features by the names that Linux has for them, and LLVM."""
 
 
 @cache
@@ -69,21 +160,26 @@ def _host(cores: int) -> Target:
     """This machine, from what its operating system says of it."""
     caches = _cache_sizes()
     l1, l2, l3 = caches.get(1, 32 << 10), caches.get(2, 512 << 10), caches.get(3, 8 << 20)
-    if platform.machine().lower() in ("arm64", "aarch64"):
-        return Target("native", 16, 32, False, l1, l2, l3, cores)
-    flags = _cpu_flags()
-    if {"avx512f", "avx512vl", "avx512bw"} <= flags:
-        return Target("native", 64, 32, True, l1, l2, l3, cores)
-    if {"avx2", "fma"} <= flags:
-        return Target("native", 32, 16, True, l1, l2, l3, cores)
-    return Target("native", 16, 16, False, l1, l2, l3, cores)
+    arch, flags = _arch(), _cpu_flags()
+    features = {FLAGS[flag] for flag in flags if flag in FLAGS}
+    width = 16
+    if arch == "x86_64" and {"avx512f", "avx512vl", "avx512bw"} <= flags:
+        width = 64
+    elif arch == "x86_64" and {"avx2", "fma"} <= flags:
+        width = 32
+        # Without AVX-512 it is the other VNNI that counts.
+        features &= {"avxvnni"}
+        features |= {"vnni"} if features else set[str]()
+    return Target(
+        "native", width, _registers(arch, width), _masks(arch, width), l1, l2, l3, cores, arch, frozenset(features)
+    )  # fmt: skip
 
 
 def _cpu_flags() -> set[str]:
     """The processor's features, from Linux's /proc/cpuinfo, else from LLVM."""
     try:
         for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.startswith("flags"):
+            if line.startswith(("flags", "Features")):
                 return set(line.partition(":")[2].split())
     except OSError:
         pass
@@ -103,6 +199,6 @@ def _cache_sizes() -> dict[int, int]:
             text = (folder / "size").read_text().strip()
         except (OSError, ValueError):
             continue
-        if kind != "Instruction" and (match := re.fullmatch(r"(\d+)([KMG]?)", text)):
-            sizes[level] = int(match[1]) << {"": 0, "K": 10, "M": 20, "G": 30}[match[2]]
+        if kind != "Instruction" and (match := SIZE.fullmatch(text)):
+            sizes[level] = _bytes(match)
     return sizes

@@ -143,6 +143,7 @@ class DefaultSchedule(ModulePass):
     """Schedules functions by rules on shape and target.
 
     `cpu` is LLVM's name of the processor ("" for this one), `threads` how many threads parallel loops may use (0: all).
+    `caches` are the sizes of its data caches where they are not those that are known of it ("32K,1M,16M").
     With `print`, functions stay as they are, and behind each is the schedule, as text that apply-schedule applies.
     """
 
@@ -150,11 +151,12 @@ class DefaultSchedule(ModulePass):
 
     cpu: str = ""
     threads: int = 0
+    caches: str = ""
     print: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Schedules every function of the module that is not scheduled yet."""
-        target = named(self.cpu, self.threads or None)
+        target = named(self.cpu, self.threads or None, self.caches)
         if self.print:
             print_schedules(op, target)
             return

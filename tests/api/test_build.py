@@ -49,6 +49,9 @@ def test_nothing_to_build() -> None:
 
 def test_targets() -> None:
     assert Target.of("llvm -mcpu=haswell") == Target("llvm", "haswell")
+    assert Target.of("llvm -caches=16K,64K") == Target("llvm", None, "16K,64K")
+    with pytest.raises(MirError, match="'much' does not say how large caches are"):
+        mirstack.build(from_source(TEXT), target="llvm -caches=much")
     with pytest.raises(MirError, match="there is no target 'cuda'\nnote: there are llvm"):
         mirstack.build(from_source(TEXT), target="cuda")
     with pytest.raises(MirError, match="the target 'llvm' has no option '-libs'\nnote: it takes -mcpu=NAME"):

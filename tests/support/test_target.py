@@ -1,0 +1,105 @@
+"""What is known of processors: by name, by the user's word, of this machine."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import mirstack
+import pytest
+from mirstack.driver.mir_run import main as mir_run
+from mirstack.support import target as targets
+from mirstack.support.diagnostics import MirError
+from mirstack.support.processors import FAMILIES
+from mirstack.support.target import Target, foreign_triple, named, require_host
+
+RELU = """
+@T.prim_func
+def main(A: T.Buffer((100,), "float32"), B: T.Buffer((100,), "float32")):
+    for i in range(100):
+        with T.block("B"):
+            vi = T.axis.remap("S", [i])
+            B[vi] = T.max(A[vi], T.float32(0))
+"""
+
+
+@pytest.mark.parametrize(
+    ("cpu", "arch", "vector_bytes", "registers", "int8", "bf16"),
+    [
+        ("x86-64", "x86_64", 16, 16, False, False),
+        ("haswell", "x86_64", 32, 16, False, False),
+        ("alderlake", "x86_64", 32, 16, True, False),
+        ("skylake-avx512", "x86_64", 64, 32, False, False),
+        ("cascadelake", "x86_64", 64, 32, True, False),
+        ("znver4", "x86_64", 64, 32, True, True),
+        ("cortex-a72", "aarch64", 16, 32, False, False),
+        ("neoverse-n1", "aarch64", 16, 32, True, False),
+        ("apple-m1", "aarch64", 16, 32, True, False),
+        ("neoverse-v1", "aarch64", 16, 32, True, True),
+    ],
+)
+def test_processors(cpu: str, arch: str, vector_bytes: int, registers: int, int8: bool, bf16: bool) -> None:
+    target = named(cpu, 4)
+    assert (target.arch, target.vector_bytes, target.vector_registers) == (arch, vector_bytes, registers)
+    assert (target.has_int8_dot, target.has_bf16_dot, target.cores) == (int8, bf16, 4)
+    assert target.lanes(4) == vector_bytes // 4 and target.l1 < target.l2 <= target.l3
+    assert target.has_fma == (cpu != "x86-64") and target.has_masks == (arch == "x86_64" and vector_bytes > 16)
+
+
+def test_every_family_is_reached() -> None:
+    for family in FAMILIES:
+        first = family.names.split("|")[0].replace(".*", "").replace("[5-9]", "5").replace("[123]", "1")
+        first = first.replace("[2-9]", "2").replace("(v1", "v1").replace("(v[23]", "v2").replace("(n1", "n1")
+        first = (
+            first.replace("apple-a1[23]", "apple-a12").replace("(x2", "x2").replace("(x1", "x1").replace("a(72", "a72")
+        )
+        assert next(f for f in FAMILIES if targets.family_of(first) is f) is family, first
+
+
+def test_unknown_processor() -> None:
+    with pytest.raises(MirError, match="nothing is known of a processor 'z80'\nnote: use a name of LLVM's such as"):
+        named("z80")
+
+
+def test_sizes_of_caches_are_the_users_to_say() -> None:
+    known = named("haswell")
+    assert named("haswell", caches="16K,,1M") == replace(known, l1=16 << 10, l3=1 << 20)
+    assert named("haswell", caches=" 8192 ").l1 == 8192
+    for wrong in ("32K,foo", "0", "1K,1K,1K,1K", "-1", "32 K"):
+        with pytest.raises(MirError, match=f"'{wrong}' does not say how large caches are\nnote: give the sizes of"):
+            named("haswell", caches=wrong)
+
+
+def test_this_machine_runs_code_for_itself() -> None:
+    require_host(None)
+    assert foreign_triple(None) is None
+
+
+def test_code_for_another_machine_is_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    znver3 = Target("native", 32, 16, True)
+    monkeypatch.setattr(targets, "_host", lambda cores: znver3)
+    require_host("haswell")
+    for cpu, why in (
+        ("neoverse-n1", "it is of another kind, aarch64"),
+        ("skylake-avx512", "this machine has no vectors of 64 bytes"),
+        ("alderlake", "this machine has no avxvnni, vnni"),
+    ):
+        with pytest.raises(
+            MirError, match=f"code for the processor '{cpu}' does not run here: {why}\nnote: compile for"
+        ):
+            mirstack.compile(mirstack.parse(RELU), cpu=cpu)
+
+
+def test_triples(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("platform.machine", lambda: "x86_64")
+    assert foreign_triple("haswell") is None
+    assert foreign_triple("neoverse-n1") == "aarch64-unknown-linux-gnu"
+    assert foreign_triple("apple-m1") == "aarch64-apple-macosx"
+
+
+def test_caches_on_the_command_line(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "relu.mir"
+    file.write_text(RELU)
+    assert mir_run([str(file), "--target", "cpu", "--caches", "16K,64K,1M"]) == 0
+    assert mir_run([str(file), "--caches", "much"]) == 1
+    assert "error: 'much' does not say how large caches are" in capfd.readouterr().err

@@ -12,8 +12,9 @@ demo: $(VENV)/.installed
 # Everything, fastest first, so that a slip shows early.
 test: lint types filecheck unit
 
+# Against other engines, those that are installed (`.venv/bin/pip install -e '.[bench]'`); options by BENCH='--family conv'.
 bench: $(VENV)/.installed-test
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks.compare $(BENCH)
 
 setup: $(VENV)/.installed-test
 

@@ -1,0 +1,208 @@
+"""Runs workloads in all engines that are installed and prints tables; `--help` lists the options."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from fnmatch import fnmatch
+from importlib.util import find_spec
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from . import processors
+from .engine import ENGINES, OURS
+from .results import Results, Row
+from .worker import Worker
+from .workloads import FAMILIES, WORKLOADS, Workload
+
+HERE = Path(__file__).parent
+RESULTS = HERE / "results.json"
+PACKAGES = {
+    "onnxruntime": ("onnxruntime", "onnx"),
+    "openvino": ("openvino", "onnx"),
+    "tvm": ("tvm", "onnx"),
+    "iree": ("iree", "jax"),
+}
+"""What an engine needs, where that is more than itself."""
+
+
+def missing(engine: str) -> list[str]:
+    """The packages that are not installed, by the names that one imports."""
+    return [name for name in PACKAGES.get(engine, (engine,)) if find_spec(name) is None]
+
+
+def argument_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.compare", description=__doc__)
+    parser.add_argument("--family", action="append", choices=FAMILIES, help="only these (may be repeated)")
+    parser.add_argument("--workload", action="append", metavar="PATTERN", help="only those whose name fits, as resnet*")
+    parser.add_argument("--engines", default=",".join(ENGINES), help=f"of {','.join(ENGINES)}")
+    parser.add_argument(
+        "--best", type=int, metavar="N", help="only mirstack and the N quickest engines of each workload's results"
+    )
+    parser.add_argument(
+        "--threads", type=int, default=1, choices=(1, 2), help="1: engines in one process; 2: a process an engine"
+    )
+    parser.add_argument("--budget", type=float, default=1.5, help="seconds of timing a workload (1.5)")
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        default=1e9,
+        help="begin no workload after so long; those measured longest ago come first",
+    )
+    parser.add_argument("--results", type=Path, default=RESULTS, help="the file that results are kept in")
+    parser.add_argument("--files", type=Path, default=Path("build/benchmarks"), help="where the workloads' files go")
+    return parser
+
+
+def chosen(args: argparse.Namespace, results: Results) -> list[Workload]:
+    """The workloads that the options name, those measured longest ago first."""
+    found = [
+        w
+        for w in WORKLOADS
+        if (not args.family or w.family in args.family)
+        and (not args.workload or any(fnmatch(w.name, pattern) for pattern in args.workload))
+    ]
+    rows = results.rows.get(args.threads, {})
+    return sorted(found, key=lambda w: rows[w.name].time if w.name in rows else "") if args.seconds < 1e9 else found
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The command; gives the exit code."""
+    parser = argument_parser()
+    args = parser.parse_args(argv)
+    wanted = args.engines.split(",")
+    for name in wanted:
+        if name not in ENGINES:
+            parser.error(f"there is no engine '{name}'; there are {', '.join(ENGINES)}")
+    engines: list[str] = []
+    for name in wanted:
+        lacking = missing(name)
+        if lacking:
+            print(f"{name} is missing ({', '.join(lacking)}): install the extra `bench`", file=sys.stderr)
+        else:
+            engines.append(name)
+    start = time.monotonic()
+    results = Results.load(args.results)
+    workloads = chosen(args, results)
+    args.files.mkdir(parents=True, exist_ok=True)
+    if args.threads == 1:
+        processors.restrict(1)
+    results.cpu = processors.model_name()
+    for workload in workloads:
+        if time.monotonic() - start > args.seconds:
+            break
+        row = measured(workload, _engines_for(workload, engines, args, results), args)
+        results.put(args.threads, workload.name, row)
+        results.save(args.results)
+        _show(workload, results.rows[args.threads][workload.name])
+    return 0
+
+
+def _engines_for(workload: Workload, engines: list[str], args: argparse.Namespace, results: Results) -> list[str]:
+    row = results.rows.get(args.threads, {}).get(workload.name)
+    if args.best is None or row is None:
+        return engines
+    best = sorted((name for name in row.seconds if name != OURS), key=lambda name: row.seconds[name])[: args.best]
+    return [name for name in engines if name == OURS or name in best]
+
+
+def measured(workload: Workload, engines: list[str], args: argparse.Namespace) -> Row:
+    """The workload's row: peak and bandwidth, then the engines in turns."""
+    from . import hardware
+
+    row = Row(time=datetime.now(UTC).isoformat(timespec="seconds"))
+    row.peak_gflops = hardware.fma_gflops() * args.threads
+    row.copy_gbytes = hardware.copy_gbytes()
+    if args.threads == 1:
+        _in_process(workload, engines, args, row)
+    else:
+        _in_processes(workload, engines, args, row)
+    return row
+
+
+def _in_process(workload: Workload, engines: list[str], args: argparse.Namespace, row: Row) -> None:
+    from .measure import Here, Timed, interleaved
+    from .run import TOLERANCE, difference, load, short
+
+    programs: dict[str, Timed] = {}
+    reference = None
+    quickest = float("inf")
+    for name in sorted(engines, key=lambda name: name == OURS):
+        try:
+            loaded = load(workload, name, 1, args.files)
+        except Exception as error:
+            # An engine that does not take a program is a note under the table, not the end of the others.
+            row.problems[name] = short(error)
+            continue
+        reference = reference or loaded.results
+        off = difference(loaded.results, reference)
+        row.compile_seconds[name] = loaded.compile_seconds
+        if off > TOLERANCE:
+            row.problems[name] = f"its result differs by {off:.1e} of the largest value"
+        elif loaded.first_seconds > max(0.3, 20 * quickest):
+            row.seconds[name] = loaded.first_seconds
+        else:
+            programs[name] = Here(loaded.call.run)
+            quickest = min(quickest, loaded.first_seconds)
+    row.seconds.update(interleaved(programs, args.budget))
+
+
+def _in_processes(workload: Workload, engines: list[str], args: argparse.Namespace, row: Row) -> None:
+    import numpy as np
+
+    from .measure import Timed, interleaved
+    from .run import TOLERANCE, difference
+
+    programs: dict[str, Timed] = {}
+    reference = None
+    quickest = float("inf")
+    with TemporaryDirectory() as folder, _workers(engines, args) as workers:
+        for name in sorted(engines, key=lambda name: name == OURS):
+            file = Path(folder) / f"{name}.npz"
+            try:
+                answer = workers[name].ask(load=workload.name, results=str(file))
+            except RuntimeError as error:
+                row.problems[name] = str(error)
+                continue
+            with np.load(file, allow_pickle=False) as saved:
+                arrays = [saved[f"arr_{k}"] for k in range(len(saved.files))]
+            reference = reference or arrays
+            off = difference(arrays, reference)
+            row.compile_seconds[name] = answer["compile"]
+            if off > TOLERANCE:
+                row.problems[name] = f"its result differs by {off:.1e} of the largest value"
+            elif answer["first"] > max(0.3, 20 * quickest):
+                row.seconds[name] = answer["first"]
+            else:
+                programs[name] = workers[name]
+                quickest = min(quickest, answer["first"])
+        row.seconds.update(interleaved(programs, args.budget))
+
+
+@contextmanager
+def _workers(engines: list[str], args: argparse.Namespace) -> Generator[dict[str, Worker]]:
+    workers = {name: Worker(name, args.threads, args.files) for name in engines}
+    try:
+        yield workers
+    finally:
+        for worker in workers.values():
+            worker.close()
+
+
+def _show(workload: Workload, row: Row) -> None:
+    from .tables import limit_text, time_text
+
+    ratio = "" if row.ratio is None else f"{row.ratio:5.2f}"
+    others = ", ".join(
+        f"{name} {time_text(seconds)}" for name, seconds in sorted(row.seconds.items(), key=lambda i: i[1])
+    )
+    trouble = "".join(f"; {name}: {text}" for name, text in row.problems.items())
+    print(f"{workload.name:<36}{ratio:>6} {limit_text(workload, row):>9}  {others}{trouble}", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,56 @@
+"""What an engine is: a form of a program that it reads, and how to load and call that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Protocol, cast
+
+from .graph import Array, Graph
+
+
+@dataclass
+class Call:
+    """A program with its inputs in place: `run` computes the results anew, `read` gives those of a run as arrays."""
+
+    run: Callable[[], Any]
+    read: Callable[[Any], list[Array]]
+
+
+class Engine(Protocol):
+    """An engine's file. Importing it raises ImportError where the engine is not installed."""
+
+    def version(self) -> str: ...
+
+    def prepare(self, graph: Graph, source: Path) -> Any:
+        """The program in the form in which the engine takes it from a user: a file, or for jax and torch a function."""
+        ...
+
+    def load(self, prepared: Any, threads: int) -> Any:
+        """The program compiled, or read, as the engine has it."""
+        ...
+
+    def bind(self, program: Any, inputs: Sequence[Array]) -> Call:
+        """The program with these inputs, in the form that suits the engine best."""
+        ...
+
+
+ENGINES: dict[str, str] = {
+    "mirstack": "ours",
+    "onnxruntime": "onnx_runtime",
+    "openvino": "open_vino",
+    "torch": "torch_cpu",
+    "jax": "jax_cpu",
+    "tvm": "tvm_relax",
+    "iree": "iree_cpu",
+}
+"""Files by the names that users type."""
+
+OURS = "mirstack"
+
+
+def engine_of(name: str) -> Engine:
+    """The engine. Raises ImportError where it is not installed."""
+    return cast(Engine, import_module(f"{__package__}.engines.{ENGINES[name]}"))

@@ -1,0 +1,38 @@
+"""jax on the CPU: `jax.jit` of the graph. XLA's threads are those that the process may use (see `processors`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from ..engine import Call
+from ..graph import Array, Graph
+from ..to_jax import function_of
+
+jax.config.update("jax_platforms", "cpu")
+
+
+def version() -> str:
+    return jax.__version__
+
+
+def prepare(graph: Graph, source: Path) -> Callable[..., Any]:
+    jax.numpy.zeros(1).block_until_ready()
+    return function_of(graph)
+
+
+def load(prepared: Callable[..., Any], threads: int) -> Any:
+    return jax.jit(prepared)
+
+
+def bind(program: Any, inputs: Sequence[Array]) -> Call:
+    arrays = [jax.device_put(array) for array in inputs]
+
+    def run() -> Any:
+        return jax.block_until_ready(program(*arrays))
+
+    return Call(run, lambda results: [np.asarray(result) for result in results])

@@ -1,0 +1,32 @@
+"""mirstack: a `.mir` text and its side file, called with numpy arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.metadata import version as installed
+from pathlib import Path
+from typing import Any
+
+import mirstack
+import numpy as np
+from mirstack.api.executable import flatten
+
+from ..engine import Call
+from ..graph import Array, Graph
+
+
+def version() -> str:
+    return installed("mirstack")
+
+
+def prepare(graph: Graph, source: Path) -> Path:
+    mirstack.preload()
+    return source
+
+
+def load(prepared: Path, threads: int) -> Any:
+    return mirstack.compile(prepared, threads=threads)
+
+
+def bind(program: Any, inputs: Sequence[Array]) -> Call:
+    return Call(lambda: program(*inputs), lambda result: [np.asarray(array) for array in flatten(result)])

@@ -1,0 +1,36 @@
+"""torch on the CPU, eager, in inference mode."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from ..engine import Call
+from ..graph import Array, Graph
+from ..to_torch import module_of
+
+
+def version() -> str:
+    return torch.__version__.split("+")[0]
+
+
+def prepare(graph: Graph, source: Path) -> Any:
+    return module_of(graph)
+
+
+def load(prepared: Any, threads: int) -> Any:
+    torch.set_num_threads(threads)
+    return prepared
+
+
+def bind(program: Any, inputs: Sequence[Array]) -> Call:
+    tensors = [torch.from_numpy(array) for array in inputs]
+
+    def run() -> Any:
+        with torch.inference_mode():
+            return program(*tensors)
+
+    return Call(run, lambda results: [result.numpy() for result in results])

@@ -1,0 +1,46 @@
+"""TVM's Relax, untuned: the default pipeline on the ONNX model, for this processor."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import tvm
+from llvmlite import binding
+from tvm import relax
+from tvm.relax.frontend.onnx import from_onnx
+
+from ..engine import Call
+from ..graph import Array, Graph
+from . import onnx_file
+
+
+def version() -> str:
+    return tvm.__version__.split(".post")[0]
+
+
+def prepare(graph: Graph, source: Path) -> Path:
+    return onnx_file.write(graph, source)
+
+
+def load(prepared: Path, threads: int) -> Any:
+    os.environ["TVM_NUM_THREADS"] = str(threads)
+    module = from_onnx(onnx.load(str(prepared)), keep_params_in_input=False)
+    target = tvm.target.Target({"kind": "llvm", "mcpu": binding.get_host_cpu_name()})
+    with target:
+        return relax.VirtualMachine(tvm.compile(module, target), tvm.cpu())
+
+
+def bind(program: Any, inputs: Sequence[Array]) -> Call:
+    tensors = [tvm.runtime.tensor(array) for array in inputs]
+    main = program["main"]
+
+    def read(result: Any) -> list[Array]:
+        results = result if not hasattr(result, "numpy") else [result]
+        return [np.asarray(each.numpy()) for each in results]
+
+    return Call(lambda: main(*tensors), read)

@@ -1,0 +1,85 @@
+"""What this processor can do at most, measured: fused multiply-adds in registers, and copying."""
+
+from __future__ import annotations
+
+import ctypes
+import statistics
+import time
+from collections.abc import Callable
+from functools import cache
+
+import numpy as np
+from llvmlite import binding
+
+CHAINS = 12
+"""Independent chains of multiply-adds: more than latency times units, fewer than registers."""
+ITERATIONS = 200_000
+
+
+def _peak_kernel(lanes: int) -> str:
+    vector = f"<{lanes} x float>"
+    phis = "\n".join(f"  %a{k} = phi {vector} [ zeroinitializer, %entry ], [ %b{k}, %loop ]" for k in range(CHAINS))
+    fmas = "\n".join(
+        f"  %b{k} = call {vector} @llvm.fma.v{lanes}f32({vector} %a{k}, {vector} %x, {vector} %x)"
+        for k in range(CHAINS)
+    )
+    sums = [f"  %s0 = fadd {vector} %b0, %b0"]
+    sums += [f"  %s{k} = fadd {vector} %s{k - 1}, %b{k}" for k in range(1, CHAINS)]
+    return f"""
+declare {vector} @llvm.fma.v{lanes}f32({vector}, {vector}, {vector})
+define void @peak(ptr %p, i64 %n) {{
+entry:
+  %x = load {vector}, ptr %p, align 4
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %entry ], [ %j, %loop ]
+{phis}
+{fmas}
+  %j = add i64 %i, 1
+  %more = icmp ult i64 %j, %n
+  br i1 %more, label %loop, label %done
+done:
+{chr(10).join(sums)}
+  store {vector} %s{CHAINS - 1}, ptr %p, align 4
+  ret void
+}}
+"""
+
+
+@cache
+def _engine() -> tuple[binding.ExecutionEngine, Callable[[int, int], None], int]:
+    binding.initialize_native_target()
+    binding.initialize_native_asmprinter()
+    features = binding.get_host_cpu_features()
+    lanes = 16 if features.get("avx512f") else 8 if features.get("avx2") else 4
+    machine = binding.Target.from_default_triple().create_target_machine(
+        cpu=binding.get_host_cpu_name(), features=features.flatten(), opt=2
+    )
+    engine = binding.create_mcjit_compiler(binding.parse_assembly(_peak_kernel(lanes)), machine)
+    engine.finalize_object()
+    call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(engine.get_function_address("peak"))
+    return engine, call, lanes
+
+
+def fma_gflops(rounds: int = 15) -> float:
+    """GFLOP/s of float32 multiply-adds of one core that never leave registers: the best of the rounds."""
+    _, call, lanes = _engine()
+    data = np.full(lanes, 0.5, np.float32)
+    best = 0.0
+    for _ in range(rounds):
+        start = time.perf_counter()
+        call(data.ctypes.data, ITERATIONS)
+        best = max(best, 2 * lanes * CHAINS * ITERATIONS / (time.perf_counter() - start) / 1e9)
+    return best
+
+
+def copy_gbytes(megabytes: int = 64, rounds: int = 9) -> float:
+    """GB/s, read and written counted, of copying arrays of this size by one core (`memcpy`): the median."""
+    source = np.ones(megabytes << 18, np.float32)
+    target = np.zeros_like(source)
+    times: list[float] = []
+    for _ in range(rounds):
+        start = time.perf_counter()
+        ctypes.memmove(target.ctypes.data, source.ctypes.data, source.nbytes)
+        times.append(time.perf_counter() - start)
+    return 2 * source.nbytes / statistics.median(times) / 1e9

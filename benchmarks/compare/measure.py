@@ -1,0 +1,69 @@
+"""Medians of programs that take turns, so that a machine's slow moments hit all alike."""
+
+from __future__ import annotations
+
+import gc
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+SAMPLE = 0.002
+"""Seconds that a sample shall take at least: quick programs are called several times for one."""
+FEWEST, MOST = 5, 41
+"""Samples of each program."""
+SLOW = 8.0
+"""A program that takes so many times as long as the quickest gets two samples: it must not take the time of the others."""
+
+
+class Timed(Protocol):
+    """A program that can be called so many times in a row, wherever it is; gives the seconds of one call."""
+
+    def sample(self, calls: int) -> float: ...
+
+
+class Here:
+    """A program of this process."""
+
+    def __init__(self, run: Callable[[], object]):
+        self.run = run
+
+    def sample(self, calls: int) -> float:
+        run = self.run
+        enabled = gc.isenabled()
+        gc.disable()
+        try:
+            start = time.perf_counter()
+            for _ in range(calls):
+                run()
+            return (time.perf_counter() - start) / calls
+        finally:
+            if enabled:
+                gc.enable()
+
+
+def calls_of(program: Timed) -> tuple[int, float]:
+    """How many calls a sample needs, and what a call takes, about; the program runs warm after it."""
+    calls = 1
+    while True:
+        spent = program.sample(calls)
+        if spent * calls >= SAMPLE:
+            return calls, spent
+        calls = min(calls * 8, max(calls + 1, round(1.2 * SAMPLE / max(spent, 1e-8))))
+
+
+def interleaved(programs: Mapping[str, Timed], budget: float) -> dict[str, float]:
+    """The median seconds of one call of each, within about `budget` seconds in all (but at least `FEWEST` samples)."""
+    warm = {name: calls_of(program) for name, program in programs.items()}
+    quickest = min((seconds for _, seconds in warm.values()), default=0.0)
+    slow = {name for name, (_, seconds) in warm.items() if seconds > SLOW * quickest}
+    times: dict[str, list[float]] = {name: [] for name in programs}
+    gc.collect()
+    end = time.perf_counter() + budget
+    for turn in range(MOST):
+        if turn >= FEWEST and time.perf_counter() > end:
+            break
+        for name, program in programs.items():
+            if turn < 2 or name not in slow:
+                times[name].append(program.sample(warm[name][0]))
+    return {name: statistics.median(each) for name, each in times.items()}

@@ -1,0 +1,45 @@
+"""Which processors and how many threads the engines get: settings that count only before an engine is imported."""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from pathlib import Path
+
+
+def restrict(threads: int) -> None:
+    """Keeps this process to so many processors and says so to libraries that read the environment."""
+    available = sorted(os.sched_getaffinity(0))
+    os.sched_setaffinity(0, set(available[-threads:]))
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "TVM_NUM_THREADS"):
+        os.environ[name] = str(threads)
+    if threads == 1:
+        os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false"
+    os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+
+
+def model_name() -> str:
+    """The processor, as the system calls it."""
+    family = model = name = ""
+    with open("/proc/cpuinfo", encoding="utf-8") as file:
+        for line in file:
+            key, _, value = (part.strip() for part in line.partition(":"))
+            if key == "model name":
+                name = value
+            elif key == "cpu family":
+                family = value
+            elif key == "model":
+                model = value
+            elif not key:
+                break
+    return f"{name} (family {family}, model {model})"
+
+
+@cache
+def cache_bytes() -> int:
+    """Bytes of the largest cache; 0 where the system does not say."""
+    found = [0]
+    for file in Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size"):
+        text = file.read_text(encoding="ascii").strip()
+        found.append(int(text[:-1]) * {"K": 1 << 10, "M": 1 << 20}[text[-1]] if text[-1] in "KM" else int(text))
+    return max(found)

@@ -1,0 +1,102 @@
+"""What was measured, kept in a JSON file, so that tables can be made anew and parts measured again."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from math import exp, log
+from pathlib import Path
+
+from .engine import OURS
+
+
+@dataclass
+class Row:
+    """A workload at a number of threads: seconds of a call by engine, and what stood in the way of the others."""
+
+    seconds: dict[str, float] = field(default_factory=dict[str, float])
+    compile_seconds: dict[str, float] = field(default_factory=dict[str, float])
+    problems: dict[str, str] = field(default_factory=dict[str, str])
+    peak_gflops: float = 0.0
+    """Of multiply-adds in registers, all threads together, measured right before."""
+    copy_gbytes: float = 0.0
+    time: str = ""
+    """When, as ISO 8601 in UTC."""
+
+    @property
+    def best(self) -> tuple[str, float] | None:
+        """The quickest engine but ours, and its seconds."""
+        others = {name: seconds for name, seconds in self.seconds.items() if name != OURS}
+        return min(others.items(), key=lambda item: item[1]) if others else None
+
+    @property
+    def ratio(self) -> float | None:
+        """Our seconds to the best engine's."""
+        best = self.best
+        return self.seconds[OURS] / best[1] if best is not None and OURS in self.seconds else None
+
+
+@dataclass
+class Cost:
+    """Of a program in a process of its own: seconds from what the engine reads to the first result, and memory."""
+
+    cold: float
+    warm: float | None
+    """With what an earlier process left in the engine's cache; None where it has none."""
+    compile_bytes: int
+    """The most that the process took while it compiled, beyond what it took before."""
+    run_bytes: int
+    """The most that it took after that, beyond the same."""
+    arena: tuple[int, int] | None = None
+    """Bytes of the arena, and its lower bound: what lives at one time."""
+
+
+@dataclass
+class Results:
+    """By number of threads, then workload; costs by workload, then engine."""
+
+    cpu: str = ""
+    versions: dict[str, str] = field(default_factory=dict[str, str])
+    rows: dict[int, dict[str, Row]] = field(default_factory=dict[int, dict[str, Row]])
+    costs: dict[str, dict[str, Cost]] = field(default_factory=dict[str, dict[str, Cost]])
+
+    def put(self, threads: int, workload: str, row: Row) -> None:
+        """Keeps a row; engines that were not measured this time keep what they had."""
+        rows = self.rows.setdefault(threads, {})
+        old = rows.get(workload)
+        if old is not None:
+            for name in (*row.seconds, *row.problems):
+                old.seconds.pop(name, None)
+                old.problems.pop(name, None)
+            row.seconds = {**old.seconds, **row.seconds}
+            row.problems = {**old.problems, **row.problems}
+            row.compile_seconds = {**old.compile_seconds, **row.compile_seconds}
+        rows[workload] = row
+
+    def save(self, path: Path) -> None:
+        path.write_text(json.dumps(asdict(self), indent=1, sort_keys=True) + "\n", encoding="utf-8")
+
+    @staticmethod
+    def load(path: Path) -> Results:
+        """The results in a file; empty ones where there is none."""
+        if not path.exists():
+            return Results()
+        data = json.loads(path.read_text(encoding="utf-8"))
+        return Results(
+            data["cpu"],
+            data["versions"],
+            {int(t): {name: Row(**row) for name, row in rows.items()} for t, rows in data["rows"].items()},
+            {name: {e: _cost(cost) for e, cost in costs.items()} for name, costs in data["costs"].items()},
+        )
+
+
+def _cost(data: dict[str, object]) -> Cost:
+    cost = Cost(**data)  # pyright: ignore[reportArgumentType]
+    return Cost(cost.cold, cost.warm, cost.compile_bytes, cost.run_bytes, tuple(cost.arena) if cost.arena else None)  # pyright: ignore[reportArgumentType]
+
+
+def geometric_mean(values: list[float]) -> float:
+    """The mean of ratios. Raises ValueError for none, or for one that is not above 0."""
+    if not values:
+        raise ValueError("there is no mean of nothing")
+    return exp(sum(map(log, values)) / len(values))

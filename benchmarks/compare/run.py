@@ -1,0 +1,72 @@
+"""One workload in one engine: prepared, compiled, its result compared."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+
+import mirstack
+import numpy as np
+
+from .engine import Call, engine_of
+from .graph import Array, Graph, graph_of
+from .workloads import Workload
+
+TOLERANCE = 2e-4
+"""By how much results may differ from those of the reference, of the largest value: sums are taken in other orders."""
+
+
+@dataclass
+class Loaded:
+    """A workload in an engine, called once."""
+
+    call: Call
+    results: list[Array]
+    compile_seconds: float
+    """From the form that the engine takes to the first result."""
+    first_seconds: float
+    """Of the first call alone."""
+
+
+def prepared_graph(workload: Workload, folder: Path) -> tuple[Graph, Path]:
+    """The workload's graph, and its files in the folder, written once."""
+    path = folder / f"{workload.name}.mir"
+    if not path.exists():
+        path = workload.write(folder)
+    return graph_of(mirstack.load(path)), path
+
+
+def load(workload: Workload, engine_name: str, threads: int, folder: Path) -> Loaded:
+    """The workload compiled by an engine. Raises ImportError where that is not installed, and whatever the engine raises."""
+    graph, path = prepared_graph(workload, folder)
+    inputs = workload.inputs([(value.shape, value.dtype) for value in graph.inputs])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        engine = engine_of(engine_name)
+        prepared = engine.prepare(graph, path)
+        start = time.perf_counter()
+        call = engine.bind(engine.load(prepared, threads), inputs)
+        loaded = time.perf_counter()
+        result = call.run()
+        end = time.perf_counter()
+    return Loaded(call, [np.array(array) for array in call.read(result)], end - start, end - loaded)
+
+
+def difference(arrays: list[Array], reference: list[Array]) -> float:
+    """The largest difference, of the reference's largest value; infinite where shapes differ or a value is no number."""
+    if [array.shape for array in arrays] != [array.shape for array in reference]:
+        return float("inf")
+    worst = 0.0
+    for array, other in zip(arrays, reference, strict=True):
+        scale = float(np.abs(other).max(initial=0.0)) or 1.0
+        off = float(np.abs(array.astype(np.float64) - other).max(initial=0.0)) / scale
+        worst = max(worst, off if off == off else float("inf"))
+    return worst
+
+
+def short(error: BaseException) -> str:
+    """An error as a table's footnote has it."""
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[-1] if lines else ''}"[:160]

@@ -1,0 +1,92 @@
+"""Results as tables in Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .engine import ENGINES, OURS
+from .processors import cache_bytes
+from .results import Results, Row, geometric_mean
+from .workloads import FAMILIES, WORKLOADS, Workload
+
+
+def time_text(seconds: float) -> str:
+    """Three digits, in the unit that suits."""
+    for unit, scale in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
+        if seconds >= scale * 0.9995:
+            value = seconds / scale
+            return f"{value:.{0 if value >= 99.95 else 1 if value >= 9.995 else 2}f} {unit}"
+    return f"{seconds * 1e9:.0f} ns"
+
+
+def limit_text(workload: Workload, row: Row) -> str:
+    """How near we are to what the processor can do: of the multiply-add peak, or of the copy bandwidth if that is what limits.
+
+    What fits into the caches is not limited by copying, so that nothing is said of it.
+    """
+    seconds = row.seconds.get(OURS)
+    if seconds is None or not row.peak_gflops or not row.copy_gbytes:
+        return ""
+    arithmetic = workload.flops / 1e9 / row.peak_gflops
+    copying = workload.bytes / 1e9 / row.copy_gbytes if workload.bytes > cache_bytes() else 0.0
+    if not arithmetic and not copying:
+        return ""
+    return f"{max(arithmetic, copying) / seconds:.0%} {'copy' if copying > arithmetic else 'FMA'}"
+
+
+def summary(results: Results, threads: int) -> str:
+    """The geometric mean and the worst of the ratios, by family."""
+    rows = results.rows.get(threads, {})
+    lines = [
+        "| Family | Workloads | Geometric mean of ratios | Worst | Above 1.25 |",
+        "| --- | ---: | ---: | --- | ---: |",
+    ]
+    for family in FAMILIES:
+        ratios = {
+            w.name: ratio
+            for w in WORKLOADS
+            if w.family == family and w.name in rows and (ratio := rows[w.name].ratio) is not None
+        }
+        if ratios:
+            worst = max(ratios, key=lambda name: ratios[name])
+            above = sum(ratio > 1.25 for ratio in ratios.values())
+            mean = geometric_mean(list(ratios.values()))
+            lines.append(f"| {family} | {len(ratios)} | {mean:.2f} | {ratios[worst]:.2f} ({worst}) | {above} |")
+    return "\n".join(lines)
+
+
+def timings(results: Results, threads: int, families: Sequence[str] = FAMILIES) -> str:
+    """A row a workload: ours, each engine's, the ratio to the best, and the share of the processor's limit."""
+    rows = results.rows.get(threads, {})
+    shown = [w for w in WORKLOADS if w.family in families and w.name in rows]
+    engines = [
+        name for name in ENGINES if any(name in rows[w.name].seconds or name in rows[w.name].problems for w in shown)
+    ]
+    lines = [
+        f"| Workload | {' | '.join(engines)} | Ratio | Limit |",
+        f"| --- |{' ---: |' * len(engines)} ---: | ---: |",
+    ]
+    for workload in shown:
+        row = rows[workload.name]
+        best = row.best
+        cells: list[str] = []
+        for name in engines:
+            if name in row.seconds:
+                text = time_text(row.seconds[name])
+                cells.append(f"**{text}**" if best is not None and name == best[0] else text)
+            else:
+                cells.append("fails" if name in row.problems else "")
+        ratio = "" if row.ratio is None else f"{row.ratio:.2f}"
+        lines.append(f"| {workload.name} | {' | '.join(cells)} | {ratio} | {limit_text(workload, row)} |")
+    return "\n".join(lines)
+
+
+def problems(results: Results, threads: int) -> str:
+    """A line for each engine that did not run a workload."""
+    rows = results.rows.get(threads, {})
+    return "\n".join(
+        f"- {w.name}, {name}: {text}"
+        for w in WORKLOADS
+        if w.name in rows
+        for name, text in rows[w.name].problems.items()
+    )

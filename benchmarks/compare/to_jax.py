@@ -1,0 +1,152 @@
+"""Relay's operators in jax.numpy and jax.lax, which jax and, through StableHLO, IREE compile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from .evaluate import Function, evaluate
+from .graph import Graph, Node
+from .padding import pairs
+
+PRECISION = lax.Precision.HIGHEST
+
+
+def function_of(graph: Graph) -> Callable[..., tuple[Any, ...]]:
+    """The graph as a function of its inputs that jax can trace; weights are constants of it."""
+
+    def function(*inputs: Any) -> tuple[Any, ...]:
+        return evaluate(graph, FUNCTIONS, inputs, [np.asarray(value.array) for value in graph.constants])
+
+    return function
+
+
+def _conv2d(node: Node, x: Any, w: Any) -> Any:
+    a = node.attrs
+    layout = (a.data_layout, a.kernel_layout or "OIHW", a.out_layout or a.data_layout)
+    return lax.conv_general_dilated(
+        x,
+        w,
+        a.strides,
+        pairs(a.padding),
+        rhs_dilation=a.dilation,
+        dimension_numbers=layout,
+        feature_group_count=a.groups,
+        precision=PRECISION,
+    )
+
+
+def _conv2d_transpose(node: Node, x: Any, w: Any) -> Any:
+    a = node.attrs
+    (top, bottom), (left, right) = pairs(a.padding)
+    height, width = w.shape[2:]
+    more = a.output_padding
+    return lax.conv_general_dilated(
+        x,
+        jnp.flip(w, (2, 3)),
+        (1, 1),
+        ((height - 1 - top, height - 1 - bottom + more[0]), (width - 1 - left, width - 1 - right + more[1])),
+        lhs_dilation=a.strides,
+        dimension_numbers=("NCHW", "IOHW", "NCHW"),
+        precision=PRECISION,
+    )
+
+
+def _pool(node: Node, x: Any, start: Any, combine: Any) -> Any:
+    a = node.attrs
+    window, strides = (1, 1, *a.pool_size), (1, 1, *a.strides)
+    return lax.reduce_window(x, start, combine, window, strides, ((0, 0), (0, 0), *pairs(a.padding)))
+
+
+def _avg_pool2d(node: Node, x: Any) -> Any:
+    total = _pool(node, x, 0.0, lax.add)
+    if node.attrs.count_include_pad:
+        return total / np.float32(np.prod(node.attrs.pool_size))
+    return total / _pool(node, jnp.ones_like(x), 0.0, lax.add)
+
+
+def _matmul(x: Any, w: Any, transpose_a: bool, transpose_b: bool) -> Any:
+    x = jnp.swapaxes(x, -1, -2) if transpose_a else x
+    w = jnp.swapaxes(w, -1, -2) if transpose_b else w
+    return jnp.matmul(x, w, precision=PRECISION)
+
+
+def _bias_add(node: Node, x: Any, bias: Any) -> Any:
+    axis = node.attrs.axis % x.ndim
+    return x + bias.reshape((-1,) + (1,) * (x.ndim - 1 - axis))
+
+
+def _batch_norm(node: Node, x: Any, gamma: Any, beta: Any, mean: Any, var: Any) -> Any:
+    a = node.attrs
+    shape = tuple(-1 if k == a.axis % x.ndim else 1 for k in range(x.ndim))
+    scale = gamma / jnp.sqrt(var + np.float32(a.epsilon))
+    return x * scale.reshape(shape) + (beta - mean * scale).reshape(shape), mean, var
+
+
+def _layer_norm(node: Node, x: Any, gamma: Any, beta: Any) -> Any:
+    axis = node.attrs.axis
+    mean = x.mean(axis, keepdims=True)
+    var = ((x - mean) ** 2).mean(axis, keepdims=True)
+    return (x - mean) / jnp.sqrt(var + np.float32(node.attrs.epsilon)) * gamma + beta
+
+
+def _split(node: Node, x: Any) -> Any:
+    sections = node.attrs.indices_or_sections
+    return tuple(jnp.split(x, sections if isinstance(sections, int) else list(sections), node.attrs.axis))
+
+
+def _reduce(reduce: Any) -> Callable[[Node, Any], Any]:
+    def reduced(node: Node, x: Any) -> Any:
+        axis = node.attrs.axis
+        return reduce(x, None if axis is None or axis == () else tuple(axis), keepdims=node.attrs.keepdims)
+
+    return reduced
+
+
+FUNCTIONS: dict[str, Function] = {
+    "nn.conv2d": _conv2d,
+    "nn.conv2d_transpose": _conv2d_transpose,
+    "nn.max_pool2d": lambda n, x: _pool(n, x, -jnp.inf, lax.max),
+    "nn.avg_pool2d": _avg_pool2d,
+    "nn.global_avg_pool2d": lambda n, x: x.mean((2, 3), keepdims=True),
+    "nn.dense": lambda n, x, w: _matmul(x, w, False, True),
+    "nn.matmul": lambda n, x, w: _matmul(x, w, n.attrs.transpose_a, n.attrs.transpose_b),
+    "nn.batch_matmul": lambda n, x, w: _matmul(x, w, n.attrs.transpose_a, n.attrs.transpose_b),
+    "nn.bias_add": _bias_add,
+    "nn.batch_norm": _batch_norm,
+    "nn.layer_norm": _layer_norm,
+    "nn.relu": lambda n, x: jnp.maximum(x, 0),
+    "nn.softmax": lambda n, x: jax.nn.softmax(x, n.attrs.axis),
+    "nn.batch_flatten": lambda n, x: x.reshape(n.outputs[0].shape),
+    "add": lambda n, x, y: x + y,
+    "subtract": lambda n, x, y: x - y,
+    "multiply": lambda n, x, y: x * y,
+    "divide": lambda n, x, y: x / y,
+    "power": lambda n, x, y: jnp.power(x, y),
+    "maximum": lambda n, x, y: jnp.maximum(x, y),
+    "minimum": lambda n, x, y: jnp.minimum(x, y),
+    "clip": lambda n, x: jnp.clip(x, n.attrs.a_min, n.attrs.a_max),
+    "negative": lambda n, x: -x,
+    "exp": lambda n, x: jnp.exp(x),
+    "log": lambda n, x: jnp.log(x),
+    "sqrt": lambda n, x: jnp.sqrt(x),
+    "tanh": lambda n, x: jnp.tanh(x),
+    "sigmoid": lambda n, x: jax.nn.sigmoid(x),
+    "erf": lambda n, x: lax.erf(x),
+    "less": lambda n, x, y: x < y,
+    "where": lambda n, c, x, y: jnp.where(c, x, y),
+    "sum": _reduce(jnp.sum),
+    "mean": _reduce(jnp.mean),
+    "max": _reduce(jnp.max),
+    "reshape": lambda n, x: x.reshape(n.outputs[0].shape),
+    "transpose": lambda n, x: jnp.transpose(x, n.attrs.axes),
+    "take": lambda n, x, i: jnp.take(x, i, n.attrs.axis, mode="clip"),
+    "concatenate": lambda n, *xs: jnp.concatenate(xs, n.attrs.axis),
+    "split": _split,
+}
+"""By Relay's name."""

@@ -8,7 +8,6 @@ import mirstack
 import numpy as np
 import pytest
 from mirstack.api.executable import flatten
-
 from mirstack.benchmarks.compare.engine import ENGINES, engine_of
 from mirstack.benchmarks.compare.graph import graph_of
 from mirstack.benchmarks.compare.run import difference

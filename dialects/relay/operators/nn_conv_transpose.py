@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..operator import Attrs, AttrSpec, Operator, OpPattern, Relation, attr, register
@@ -126,10 +126,66 @@ def _compute(rank: int) -> Any:
             reach = (weights[a] - 1) * attrs.dilation[n] + (1 - before[n] - after[n] + extra[n])
             result[a] = (sizes[a] - 1) * attrs.strides[n] + reach
         rc = te.reduce_axis((0, per_group), name="dc")
-        kernels = {a: te.reduce_axis((0, weights[a]), name=f"d{a.lower()}") for a in axes}
+
+        def product(
+            data: Tensor, kernel: Callable[..., Any], at: dict[str, Any], data_at: dict[str, Any], taps: dict[str, Any]
+        ) -> Any:
+            """The sum over channels and taps of data, at its layout, times the kernel."""
+            channel = rc if attrs.groups == 1 else te.floordiv(at["C"], weights["O"]) * per_group + rc
+            out_channel = at["C"] if attrs.groups == 1 else te.floormod(at["C"], weights["O"])
+            left = data(*data_layout.indices({"N": at["N"], "C": channel, **data_at}))
+            right = kernel(*kernel_layout.indices({"I": channel, "O": out_channel, **taps}))
+            return te.sum(left.astype(dtype) * right.astype(dtype), axis=[rc, *reduced.values()])
+
+        name = f"conv{rank}d_transpose"
+        fixed = [sizes[a] for a in axes] + [weights[a] for a in axes]
+        if max(attrs.strides) > 1 and set(attrs.dilation) == {1} and all(isinstance(size, int) for size in fixed):
+            # Elements whose places agree modulo the strides are made by the same taps of the kernel: a convolution
+            # without strides for each phase, of every strides-th tap, then the phases side by side.
+            s = dict(zip(axes, attrs.strides, strict=True))
+            cut = dict(zip(axes, before, strict=True))
+            count = {a: -(-weights[a] // s[a]) for a in axes}
+            turns = {a: -(-result[a] // s[a]) for a in axes}
+            # Place s*q + r takes from element q + (r + cut) // s - t what tap (r + cut) % s + s*t makes of it.
+            moved = {a: cut[a] // s[a] - count[a] + 1 for a in axes}
+            margin = {a: turns[a] + (s[a] - 1 + cut[a]) // s[a] - moved[a] for a in axes}
+            reduced = {a: te.reduce_axis((0, count[a]), name=f"d{a.lower()}") for a in axes}
+
+            def shifted(*i: Any) -> Any:
+                at = data_layout.logical_indices(i)
+                at = {**at, **{a: at[a] + moved[a] for a in axes}}
+                inside = te.all(*(bound for a in axes for bound in (at[a] >= 0, at[a] < sizes[a])))
+                return te.if_then_else(inside, x(*data_layout.indices(at)), te.const(0, x.dtype))
+
+            def taps(*i: Any) -> Any:
+                r, at = i[:rank], kernel_layout.logical_indices(i[rank:])
+                at = {**at, **{a: te.floormod(r[n] + cut[a], s[a]) + at[a] * s[a] for n, a in enumerate(axes)}}
+                if all(weights[a] % s[a] == 0 for a in axes):
+                    return w(*kernel_layout.indices(at))
+                inside = te.all(*(at[a] < weights[a] for a in axes))
+                return te.if_then_else(inside, w(*kernel_layout.indices(at)), te.const(0, w.dtype))
+
+            def phase(*i: Any) -> Any:
+                r, at = i[:rank], out_layout.logical_indices(i[rank:])
+                places = {
+                    a: at[a] + (te.floordiv(r[n] + cut[a], s[a]) - moved[a]) - reduced[a] for n, a in enumerate(axes)
+                }
+                return product(data, lambda *k: kernel(*r, *k), at, places, dict(reduced))
+
+            def joined(*i: Any) -> Any:
+                at = out_layout.logical_indices(i)
+                turn = {a: te.floordiv(at[a], s[a]) for a in axes}
+                return phases(*(te.floormod(at[a], s[a]) for a in axes), *out_layout.indices({**at, **turn}))
+
+            steps = tuple(s.values())
+            data = te.compute(data_layout.physical({**sizes, **margin}), shifted, name="data_pad")
+            kernel = te.compute((*steps, *kernel_layout.physical({**weights, **count})), taps, name="kernel_phases")
+            phases = te.compute((*steps, *out_layout.physical({**result, **turns})), phase, name=f"{name}_phases")
+            return [te.compute(out_layout.physical(result), joined, name=name)]
 
         # The data with its elements `strides` apart and zeros between and around: a convolution of it is what is wanted,
         # and one that the schedules of convolutions know.
+        reduced = {a: te.reduce_axis((0, weights[a]), name=f"d{a.lower()}") for a in axes}
         spread = {**sizes, **{a: result[a] + (weights[a] - 1) * attrs.dilation[n] for n, a in enumerate(axes)}}
 
         def element(*i: Any) -> Any:
@@ -144,22 +200,14 @@ def _compute(rank: int) -> Any:
                 at = {**at, a: place}
             return te.if_then_else(te.all(*inside), x(*data_layout.indices(at)), te.const(0, x.dtype))
 
-        data = te.compute(data_layout.physical(spread), element, name="data_dilate_pad")
+        spread_data = te.compute(data_layout.physical(spread), element, name="data_dilate_pad")
 
         def body(*i: Any) -> Any:
             at = out_layout.logical_indices(i)
-            channel = rc if attrs.groups == 1 else te.floordiv(at["C"], weights["O"]) * per_group + rc
-            filter_at: dict[str, Any] = {
-                "I": channel,
-                "O": at["C"] if attrs.groups == 1 else te.floormod(at["C"], weights["O"]),
-            }
-            data_at: dict[str, Any] = {"N": at["N"], "C": channel}
-            for n, a in enumerate(axes):
-                data_at[a] = at[a] + (weights[a] - 1 - kernels[a]) * attrs.dilation[n]
-            left, right = data(*data_layout.indices(data_at)), w(*kernel_layout.indices({**filter_at, **kernels}))
-            return te.sum(left.astype(dtype) * right.astype(dtype), axis=[rc, *kernels.values()])
+            places = {a: at[a] + (weights[a] - 1 - reduced[a]) * attrs.dilation[n] for n, a in enumerate(axes)}
+            return product(spread_data, w, at, places, dict(reduced))
 
-        return [te.compute(out_layout.physical(result), body, name=f"conv{rank}d_transpose")]
+        return [te.compute(out_layout.physical(result), body, name=name)]
 
     return compute
 

@@ -140,7 +140,6 @@ def _in_process(workload: Workload, engines: list[str], args: argparse.Namespace
             continue
         reference = reference or loaded.results
         off = difference(loaded.results, reference)
-        row.compile_seconds[name] = loaded.compile_seconds
         if off > TOLERANCE:
             row.problems[name] = f"its result differs by {off:.1e} of the largest value"
         elif loaded.first_seconds > max(0.3, 20 * quickest):
@@ -172,7 +171,6 @@ def _in_processes(workload: Workload, engines: list[str], args: argparse.Namespa
                 arrays = [saved[f"arr_{k}"] for k in range(len(saved.files))]
             reference = reference or arrays
             off = difference(arrays, reference)
-            row.compile_seconds[name] = answer["compile"]
             if off > TOLERANCE:
                 row.problems[name] = f"its result differs by {off:.1e} of the largest value"
             elif answer["first"] > max(0.3, 20 * quickest):

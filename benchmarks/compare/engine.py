@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from pathlib import Path
 from typing import Any, Protocol, cast
 
-from .graph import Array, Graph
+from .graph import Array
+from .material import Material
 
 
 @dataclass
@@ -24,7 +24,7 @@ class Engine(Protocol):
 
     def version(self) -> str: ...
 
-    def prepare(self, graph: Graph, source: Path) -> Any:
+    def prepare(self, material: Material) -> Any:
         """The program in the form in which the engine takes it from a user: a file, or for jax and torch a function."""
         ...
 

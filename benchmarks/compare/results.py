@@ -15,7 +15,6 @@ class Row:
     """A workload at a number of threads: seconds of a call by engine, and what stood in the way of the others."""
 
     seconds: dict[str, float] = field(default_factory=dict[str, float])
-    compile_seconds: dict[str, float] = field(default_factory=dict[str, float])
     problems: dict[str, str] = field(default_factory=dict[str, str])
     peak_gflops: float = 0.0
     """Of multiply-adds in registers, all threads together, measured right before."""
@@ -70,7 +69,6 @@ class Results:
                 old.problems.pop(name, None)
             row.seconds = {**old.seconds, **row.seconds}
             row.problems = {**old.problems, **row.problems}
-            row.compile_seconds = {**old.compile_seconds, **row.compile_seconds}
         rows[workload] = row
 
     def save(self, path: Path) -> None:

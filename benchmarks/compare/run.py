@@ -7,11 +7,11 @@ import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
-import mirstack
 import numpy as np
 
 from .engine import Call, engine_of
-from .graph import Array, Graph, graph_of
+from .graph import Array
+from .material import Material
 from .workloads import Workload
 
 TOLERANCE = 2e-4
@@ -24,34 +24,23 @@ class Loaded:
 
     call: Call
     results: list[Array]
-    compile_seconds: float
-    """From the form that the engine takes to the first result."""
     first_seconds: float
     """Of the first call alone."""
 
 
-def prepared_graph(workload: Workload, folder: Path) -> tuple[Graph, Path]:
-    """The workload's graph, and its files in the folder, written once."""
-    path = folder / f"{workload.name}.mir"
-    if not path.exists():
-        path = workload.write(folder)
-    return graph_of(mirstack.load(path)), path
-
-
 def load(workload: Workload, engine_name: str, threads: int, folder: Path) -> Loaded:
     """The workload compiled by an engine. Raises ImportError where that is not installed, and whatever the engine raises."""
-    graph, path = prepared_graph(workload, folder)
-    inputs = workload.inputs([(value.shape, value.dtype) for value in graph.inputs])
+    material = Material(workload, folder)
+    inputs = material.inputs
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         engine = engine_of(engine_name)
-        prepared = engine.prepare(graph, path)
-        start = time.perf_counter()
+        prepared = engine.prepare(material)
         call = engine.bind(engine.load(prepared, threads), inputs)
         loaded = time.perf_counter()
         result = call.run()
         end = time.perf_counter()
-    return Loaded(call, [np.array(array) for array in call.read(result)], end - start, end - loaded)
+    return Loaded(call, [np.array(array) for array in call.read(result)], end - loaded)
 
 
 def difference(arrays: list[Array], reference: list[Array]) -> float:

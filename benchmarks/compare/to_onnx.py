@@ -43,8 +43,8 @@ class _Writer:
         graph = helper.make_graph(
             self.nodes,
             "main",
-            [_info(value) for value in self.graph.inputs],
-            [_info(value) for value in results],
+            [info(value.name, value) for value in self.graph.inputs],
+            [info(value.name, value) for value in results],
             [numpy_helper.from_array(array, name) for name, array in self.initializers.items()],
         )
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=10)
@@ -87,8 +87,9 @@ def _drop_identities(nodes: list[Any], kept: set[str]) -> None:
             nodes.remove(node)
 
 
-def _info(value: Value) -> Any:
-    return helper.make_tensor_value_info(value.name, helper.np_dtype_to_tensor_dtype(value.dtype), list(value.shape))
+def info(name: str, value: Value) -> Any:
+    """An input or output of this name, of the value's type."""
+    return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(value.dtype), list(value.shape))
 
 
 def _pads(padding: Any) -> list[int]:

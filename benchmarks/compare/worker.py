@@ -67,7 +67,7 @@ def main(engine: str, threads: int, folder: Path) -> None:
                 timed = Here(loaded.call.run)
                 if "results" in command:
                     np.savez(command["results"], *loaded.results)
-                answer = {"compile": loaded.compile_seconds, "first": loaded.first_seconds}
+                answer = {"first": loaded.first_seconds}
             elif timed is None:
                 answer = {"error": "nothing is loaded"}
             else:

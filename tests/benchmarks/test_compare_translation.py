@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import mirstack
-import numpy as np
 import pytest
 from mirstack.api.executable import flatten
 from mirstack.benchmarks.compare.engine import ENGINES, engine_of
 from mirstack.benchmarks.compare.graph import graph_of
+from mirstack.benchmarks.compare.material import Material
 from mirstack.benchmarks.compare.run import difference
+from mirstack.benchmarks.compare.workloads import Source, Workload
 
 T = "Tensor[({}), float32]".format
 IMAGE, CHANNELS_LAST = "%x: " + T("1, 4, 7, 6"), "%x: " + T("1, 7, 6, 4")
@@ -61,19 +62,11 @@ def test_engines_agree_with_the_interpreter(program: str, engine_name: str, tmp_
         engine = engine_of(engine_name)
     except ImportError:
         pytest.skip(f"{engine_name} is not installed")
-    path = tmp_path / "program.mir"
-    path.write_text('#[version = "0.0.5"]\n' + TEXTS[program], encoding="utf-8")
-    module = mirstack.load(path)
-    graph = graph_of(module)
-    rng = np.random.default_rng(3)
-    inputs = [
-        rng.standard_normal(value.shape, np.float32)
-        if value.dtype.kind == "f"
-        else rng.integers(0, 5, value.shape).astype(value.dtype)
-        for value in graph.inputs
-    ]
-    expected = flatten(mirstack.compile(module, target="interp")(*inputs))
-    call = engine.bind(engine.load(engine.prepare(graph, path), 1), inputs)
+    text = '#[version = "0.0.5"]\n' + TEXTS[program]
+    material = Material(Workload(program, "memory", lambda: Source(lambda _: text, {}), indices=5), tmp_path)
+    inputs = material.inputs
+    expected = flatten(mirstack.compile(material.source, target="interp")(*inputs))
+    call = engine.bind(engine.load(engine.prepare(material), 1), inputs)
     assert difference(call.read(call.run()), expected) < 1e-5
 
 

@@ -14,7 +14,8 @@ import numpy as np
 from jax import export
 
 from ..engine import Call
-from ..graph import Array, Graph
+from ..graph import Array
+from ..material import Material
 from ..to_jax import function_of
 
 
@@ -22,9 +23,10 @@ def version() -> str:
     return installed("iree-base-compiler")
 
 
-def prepare(graph: Graph, source: Path) -> Path:
-    path = source.with_suffix(".stablehlo")
-    if not path.exists() or path.stat().st_mtime < source.stat().st_mtime:
+def prepare(material: Material) -> Path:
+    path = material.file(".stablehlo")
+    if not material.is_fresh(path):
+        graph = material.graph
         shapes = [jax.ShapeDtypeStruct(value.shape, value.dtype) for value in graph.inputs]
         exported = export.export(jax.jit(function_of(graph)))(*shapes)
         path.write_bytes(exported.mlir_module_serialized)

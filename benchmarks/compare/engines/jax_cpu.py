@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import jax
 import numpy as np
 
 from ..engine import Call
-from ..graph import Array, Graph
+from ..graph import Array
+from ..material import Material
 from ..to_jax import function_of
 
 jax.config.update("jax_platforms", "cpu")
+jax.numpy.zeros(1).block_until_ready()
 
 
 def version() -> str:
     return jax.__version__
 
 
-def prepare(graph: Graph, source: Path) -> Callable[..., Any]:
-    jax.numpy.zeros(1).block_until_ready()
-    return function_of(graph)
+def prepare(material: Material) -> Callable[..., Any]:
+    return function_of(material.graph)
 
 
 def load(prepared: Callable[..., Any], threads: int) -> Any:
@@ -31,6 +31,7 @@ def load(prepared: Callable[..., Any], threads: int) -> Any:
 
 def bind(program: Any, inputs: Sequence[Array]) -> Call:
     arrays = [jax.device_put(array) for array in inputs]
+    jax.block_until_ready(program(*arrays))  # Compiles.
 
     def run() -> Any:
         return jax.block_until_ready(program(*arrays))

@@ -1,4 +1,4 @@
-"""The ONNX file that several engines read, written once."""
+"""The ONNX files that several engines read, each written once."""
 
 from __future__ import annotations
 
@@ -6,13 +6,25 @@ from pathlib import Path
 
 import onnx
 
-from ..graph import Graph
+from ..material import Material
 from ..to_onnx import model_of
 
 
-def write(graph: Graph, source: Path) -> Path:
-    """`NAME.onnx` beside the workload's text, written unless it is newer than that."""
-    path = source.with_suffix(".onnx")
-    if not path.exists() or path.stat().st_mtime < source.stat().st_mtime:
-        onnx.save(model_of(graph), str(path))
+def translated(material: Material) -> Path:
+    """The program in ONNX, operator by operator."""
+    path = material.file(".onnx")
+    if not material.is_fresh(path):
+        onnx.save(model_of(material.graph), str(path))
+    return path
+
+
+def exported(material: Material) -> Path:
+    """The program in ONNX as a user would have exported it: with ONNX's operator for a whole LSTM where the program is one."""
+    if material.workload.name != "lstm":
+        return translated(material)
+    path = material.file(".exported.onnx")
+    if not material.is_fresh(path):
+        from ..recurrent import lstm_model
+
+        onnx.save(lstm_model(material.workload.make().weights, material.graph), str(path))
     return path

@@ -10,7 +10,8 @@ import numpy as np
 import openvino as ov
 
 from ..engine import Call
-from ..graph import Array, Graph
+from ..graph import Array
+from ..material import Material
 from . import onnx_file
 
 
@@ -18,8 +19,8 @@ def version() -> str:
     return ov.__version__.split("-")[0]
 
 
-def prepare(graph: Graph, source: Path) -> Path:
-    return onnx_file.write(graph, source)
+def prepare(material: Material) -> Path:
+    return onnx_file.exported(material)
 
 
 def load(prepared: Path, threads: int) -> Any:

@@ -12,16 +12,19 @@ import numpy as np
 from mirstack.api.executable import flatten
 
 from ..engine import Call
-from ..graph import Array, Graph
+from ..graph import Array
+from ..material import Material
+
+# What a user's program imports at its start; the other engines' imports are not counted, either.
+mirstack.preload()
 
 
 def version() -> str:
     return installed("mirstack")
 
 
-def prepare(graph: Graph, source: Path) -> Path:
-    mirstack.preload()
-    return source
+def prepare(material: Material) -> Path:
+    return material.source
 
 
 def load(prepared: Path, threads: int) -> Any:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import torch
 
 from ..engine import Call
-from ..graph import Array, Graph
+from ..graph import Array
+from ..material import Material
 from ..to_torch import module_of
 
 
@@ -17,8 +17,8 @@ def version() -> str:
     return torch.__version__.split("+")[0]
 
 
-def prepare(graph: Graph, source: Path) -> Any:
-    return module_of(graph)
+def prepare(material: Material) -> Any:
+    return module_of(material.graph)
 
 
 def load(prepared: Any, threads: int) -> Any:

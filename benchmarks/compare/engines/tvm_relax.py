@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,8 @@ from tvm import relax
 from tvm.relax.frontend.onnx import from_onnx
 
 from ..engine import Call
-from ..graph import Array, Graph
+from ..graph import Array
+from ..material import Material
 from . import onnx_file
 
 
@@ -23,16 +25,30 @@ def version() -> str:
     return tvm.__version__.split(".post")[0]
 
 
-def prepare(graph: Graph, source: Path) -> Path:
-    return onnx_file.write(graph, source)
+def prepare(material: Material) -> Path:
+    return onnx_file.translated(material)
 
 
 def load(prepared: Path, threads: int) -> Any:
     os.environ["TVM_NUM_THREADS"] = str(threads)
-    module = from_onnx(onnx.load(str(prepared)), keep_params_in_input=False)
+    with _silent():
+        module = from_onnx(onnx.load(str(prepared)), keep_params_in_input=False)
     target = tvm.target.Target({"kind": "llvm", "mcpu": binding.get_host_cpu_name()})
     with target:
         return relax.VirtualMachine(tvm.compile(module, target), tvm.cpu())
+
+
+@contextmanager
+def _silent() -> Generator[None]:
+    """Without the library's warnings, which it writes past Python; its errors are exceptions."""
+    kept = os.dup(2)
+    with open(os.devnull, "wb") as nothing:
+        os.dup2(nothing.fileno(), 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
 
 
 def bind(program: Any, inputs: Sequence[Array]) -> Call:

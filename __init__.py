@@ -6,6 +6,7 @@ The names below are imported from `mirstack.api` when they are first used, so th
 from __future__ import annotations
 
 import sys
+import time
 from importlib import import_module
 from importlib.machinery import ModuleSpec
 from typing import TYPE_CHECKING
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
     from .api.ir.module import IRModule
     from .api.lower import lower
     from .api.nd import cpu
+
+# Source files that are newer than this may not be the code that runs here: see `lowering.cache.keys`.
+IMPORTED_AT = time.time_ns()
 
 # Modules of `api` that can also be imported as `mirstack.NAME`.
 _MODULES = ("ir", "nd", "relay", "rules", "script", "te", "tir", "topi", "transform")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -19,7 +20,7 @@ from .entry import entry_kind, find_entry, functions_of, name_of
 from .executable import Executable
 
 if TYPE_CHECKING:
-    from ..lowering.pipeline import Observer
+    from ..lowering.pipeline import Observer, Options
     from .ir.module import IRModule
 
 TargetName = Literal["cpu", "interp"]
@@ -59,13 +60,7 @@ def check_functions(module: ModuleOp, *, runs: bool = False) -> None:
 
 def load(path: str | PathLike[str]) -> ModuleOp:
     """The module in a `.mir` file. Raises MirError for a file that cannot be read or is wrong."""
-    file = Path(path)
-    try:
-        text = file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as exception:
-        reason = exception.strerror if isinstance(exception, OSError) else "it is not UTF-8 text"
-        raise MirError(Diagnostic(f"{file} cannot be read: {reason}")) from None
-    return parse(text, str(path), directory=file.parent)
+    return _Read.of_file(path).parse()
 
 
 def compile(
@@ -78,6 +73,7 @@ def compile(
     cpu: str | None = None,
     caches: str = "",
     observers: tuple[Observer, ...] = (),
+    cache: bool = True,
 ) -> Executable:
     """Compiles an entry of a `.mir` file or of a module (of xDSL's or an `IRModule`), which stays as it is.
 
@@ -85,7 +81,8 @@ def compile(
     one, else `main`. `threads` bounds the threads of parallel loops (all cores by default), `opt_level` is 0 to 3, `cpu`
     LLVM's name of the processor (this one by default), `caches` the sizes of its data caches where schedules should
     count on others than those known (`"32K,1M,16M"`). `observers` are called after each pass with the pass and the
-    module. Raises MirError for what cannot be compiled, or would not run here.
+    module that it ran on: each kernel is a module of its own. With `cache`, and without observers, compiled code is taken from
+    the cache on disk where it is there, and kept there (`lowering.cache`). Raises MirError for what cannot be compiled, or would not run here.
     """
     if target not in ("cpu", "interp"):
         raise ValueError(f"there is no target '{target}'; the targets are cpu and interp")
@@ -97,25 +94,107 @@ def compile(
     if target == "cpu":
         require_host(cpu)
 
-    def work() -> Executable:
-        module = _module_of(source)
-        # Before what is not reached goes: declarations of tensor intrinsics are not.
-        apply_ready_schedules(module)
-        if target == "interp":
-            from .interpret import InterpretedExecutable
+    if target == "interp":
+        return in_deep_stack(lambda: _interpreted(_module_of(source), entry))
+    from ..lowering.pipeline import Options
 
-            return InterpretedExecutable(module, find_entry(module, entry))
-        from ..lowering.pipeline import Options
-        from .native import compile_native
+    options = Options(opt_level=opt_level, cpu=cpu, threads=threads, caches=caches)
+    read = _Read.of_file(source) if isinstance(source, str | PathLike) else source
+    return in_deep_stack(lambda: _native(read, entry, options, observers, cache))
 
-        function = find_entry(module, entry)
-        name = name_of(function)
-        module = only_reachable(module, name)
-        check_functions(module, runs=True)
-        options = Options(entry=name, opt_level=opt_level, cpu=cpu, threads=threads, caches=caches)
-        return compile_native(module, find_entry(module, name), entry_kind(function), options, observers)
 
-    return in_deep_stack(work)
+def compile_text(
+    text: str,
+    name: str,
+    directory: str | PathLike[str] | None,
+    options: Options,
+    entry: str | None = None,
+    *,
+    cache: bool = True,
+) -> Executable:
+    """Compiles an entry of a `.mir` text to native code, as `compile` does with a file; `name` and `directory` as for `parse`."""
+    require_host(options.cpu)
+    read = _Read(text, name, None if directory is None else Path(directory))
+    return in_deep_stack(lambda: _native(read, entry, options, (), cache))
+
+
+@dataclass(frozen=True)
+class _Read:
+    """A text that was read."""
+
+    text: str
+    name: str
+    directory: Path | None
+
+    @staticmethod
+    def of_file(path: str | PathLike[str]) -> _Read:
+        """The text of a file. Raises MirError where it cannot be read."""
+        file = Path(path)
+        try:
+            text = file.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as exception:
+            reason = exception.strerror if isinstance(exception, OSError) else "it is not UTF-8 text"
+            raise MirError(Diagnostic(f"{file} cannot be read: {reason}")) from None
+        return _Read(text, str(path), file.parent)
+
+    def parse(self) -> ModuleOp:
+        """The module that it holds."""
+        return parse(self.text, self.name, directory=self.directory)
+
+
+def _native(
+    source: _Read | ModuleOp | IRModule,
+    entry: str | None,
+    options: Options,
+    observers: tuple[Observer, ...],
+    cache: bool,
+) -> Executable:
+    """The executable of an entry, by way of the cache."""
+    from ..lowering.cache.keys import context_key
+    from ..lowering.cache.store import Store
+    from .cached import CachedProgram
+    from .native import compile_program, load_program
+
+    store = Store.open() if cache and not observers else None
+    context = None if store is None else context_key(options)
+    module = None if isinstance(source, _Read) else _module_of(source)
+    place = None
+    if store is not None and context is not None:
+        if isinstance(source, _Read):
+            place = CachedProgram.of_text(source.text, source.name, source.directory, context, entry, store)
+        elif module is not None:
+            place = CachedProgram.of_module(module, context, entry, store)
+    known = None if place is None else place.load()
+    if known is not None:
+        return load_program(known, options)
+    warnings = len(Sources.current().warnings)
+    if isinstance(source, _Read):
+        module = source.parse()
+    assert module is not None
+    # Before what is not reached goes: declarations of tensor intrinsics are not.
+    apply_ready_schedules(module)
+    function = find_entry(module, entry)
+    name = name_of(function)
+    module = only_reachable(module, name)
+    check_functions(module, runs=True)
+    options = replace(options, entry=name)
+    kernels = None
+    if store is not None and context is not None:
+        from ..lowering.cache.kernels import KernelCache
+
+        kernels = KernelCache(store, context)
+    program = compile_program(module, find_entry(module, name), entry_kind(function), options, observers, kernels)
+    if place is not None and len(Sources.current().warnings) == warnings:
+        # What was warned of is warned of again the next time.
+        place.save(program)
+    return load_program(program, options)
+
+
+def _interpreted(module: ModuleOp, entry: str | None) -> Executable:
+    from .interpret import InterpretedExecutable
+
+    apply_ready_schedules(module)
+    return InterpretedExecutable(module, find_entry(module, entry))
 
 
 def _module_of(source: str | PathLike[str] | ModuleOp | IRModule) -> ModuleOp:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp, StringAttr, TensorType, TupleType
 from xdsl.ir import Attribute, Operation
 
-from ..dialects.tir.types import type_to_dtype
 from ..support.diagnostics import error_at
 from ..support.words import counted
 from .executable import Kind, Param
+
+if TYPE_CHECKING:
+    from ..lowering.program import Tensor, Tree
 
 LEVELS: dict[str, Kind] = {"relay.func": "relay", "te.func": "te", "tir.prim_func": "tir"}
 
@@ -53,116 +55,123 @@ def entry_kind(entry: Operation) -> Kind:
     return LEVELS[entry.name]
 
 
-def relay_params(entry: Operation) -> list[Param]:
-    """The tensors that a Relay function takes; the fields of a tuple `t` are `t.0`, `t.1.0`, …
+def relay_params(entry: Operation) -> tuple[tuple[str, Tree], ...]:
+    """The parameters of a Relay function.
 
     Raises MirError for a parameter that holds anything but tensors: an entry takes only arrays.
     """
     from ..dialects.relay.ir import FuncOp
+    from ..lowering.program import tree_of
 
     assert isinstance(entry, FuncOp)
-    params: list[Param] = []
+    params: list[tuple[str, Tree]] = []
     for name, value in zip(entry.param_names.data, entry.params, strict=True):
-        found = list(_tensors(name.data, value.type))
-        for path, type in found:
-            if not isinstance(type, TensorType):
-                raise error_at(
-                    value,
-                    f"parameter %{path} of @{entry.sym_name.data} is no tensor, so that it cannot be called from outside",
-                    "an entry takes tensors and tuples of tensors",
-                )
-            shape = tuple("?" if extent == DYNAMIC_INDEX else extent for extent in type.get_shape())
-            params.append(Param(path, shape, type_to_dtype(type.element_type)))
-    return params
+        tree = tree_of(value.type)
+        if tree is None:
+            path = next(path for path, type in _leaves(name.data, value.type) if not isinstance(type, TensorType))
+            raise error_at(
+                value,
+                f"parameter %{path} of @{entry.sym_name.data} is no tensor, so that it cannot be called from outside",
+                "an entry takes tensors and tuples of tensors",
+            )
+        params.append((name.data, tree))
+    return tuple(params)
 
 
-def _tensors(path: str, type: Attribute) -> Iterator[tuple[str, Attribute]]:
+def _leaves(path: str, type: Attribute) -> Iterator[tuple[str, Attribute]]:
     """What a type holds, depth first, each under its path."""
     if not isinstance(type, TupleType):
         yield path, type
         return
     for index, field in enumerate(type.types.data):
-        yield from _tensors(f"{path}.{index}", field)
+        yield from _leaves(f"{path}.{index}", field)
+
+
+def tensors_of(path: str, tree: Tree) -> Iterator[Param]:
+    """The tensors of a parameter, depth first; the fields of a tuple `t` are `t.0`, `t.1.0`, …"""
+    if isinstance(tree, tuple):
+        for index, field in enumerate(tree):
+            yield from tensors_of(f"{path}.{index}", field)
+    else:
+        yield Param(path, tuple("?" if extent == DYNAMIC_INDEX else extent for extent in tree.shape), tree.dtype)
 
 
 @dataclass(frozen=True)
 class Arguments:
-    """How a Relay entry is called: the names and types of its parameters, of which some are tuples."""
+    """How a Relay entry is called: its parameters, of which some are tuples."""
 
     function: str
-    names: tuple[str, ...]
-    types: tuple[Attribute, ...]
-
-    @staticmethod
-    def of(entry: Operation) -> Arguments:
-        """The parameters of a Relay function."""
-        from ..dialects.relay.ir import FuncOp
-
-        assert isinstance(entry, FuncOp)
-        names = tuple(name.data for name in entry.param_names.data)
-        return Arguments(entry.sym_name.data, names, tuple(param.type for param in entry.params))
+    params: tuple[tuple[str, Tree], ...]
 
     @property
     def has_tuples(self) -> bool:
         """Whether a parameter is a tuple, so that `flat` does more than count."""
-        return any(isinstance(type, TupleType) for type in self.types)
+        return any(isinstance(tree, tuple) for _, tree in self.params)
+
+    @property
+    def tensors(self) -> list[Param]:
+        """All tensors that are taken."""
+        return [param for name, tree in self.params for param in tensors_of(name, tree)]
 
     def flat(self, args: Sequence[Any]) -> list[Any]:
         """The arguments of a call as one list of tensors. Raises TypeError where their number or that of a tuple's
         fields is another."""
-        if len(args) != len(self.names):
-            names = ", ".join(self.names)
-            raise TypeError(f"{self.function} takes {counted(len(self.names), 'argument')} ({names}), not {len(args)}")
+        if len(args) != len(self.params):
+            names = ", ".join(name for name, _ in self.params)
+            raise TypeError(f"{self.function} takes {counted(len(self.params), 'argument')} ({names}), not {len(args)}")
         return [
-            leaf
-            for name, type, value in zip(self.names, self.types, args, strict=True)
-            for leaf in _flat(name, type, value)
+            leaf for (name, tree), value in zip(self.params, args, strict=True) for leaf in _flat(name, tree, value)
         ]
 
     def nested(self, leaves: Sequence[Any]) -> list[Any]:
         """The arguments as the function takes them, from what `flat` gave."""
         rest = list(leaves)
-        return [rebuild(type, rest) for type in self.types]
+        return [rebuild(tree, rest) for _, tree in self.params]
 
 
-def _flat(path: str, type: Attribute, value: Any) -> Iterator[Any]:
-    if not isinstance(type, TupleType):
+def _flat(path: str, tree: Tree, value: Any) -> Iterator[Any]:
+    if not isinstance(tree, tuple):
         yield value
         return
     fields: Sequence[Any] = cast("Sequence[Any]", value) if isinstance(value, tuple | list) else ()
-    if len(fields) != len(type.types.data) or not isinstance(value, tuple | list):
+    if len(fields) != len(tree) or not isinstance(value, tuple | list):
         kind = cast("object", value).__class__.__name__
         given = f"one of {len(fields)}" if isinstance(value, tuple | list) else kind
-        raise TypeError(f"'{path}' must be a tuple of {len(type.types.data)}, not {given}")
-    for index, (field, item) in enumerate(zip(type.types.data, fields, strict=True)):
+        raise TypeError(f"'{path}' must be a tuple of {len(tree)}, not {given}")
+    for index, (field, item) in enumerate(zip(tree, fields, strict=True)):
         yield from _flat(f"{path}.{index}", field, item)
 
 
-def result_tensors(type: Attribute, entry: Operation | None = None) -> list[TensorType[Attribute]]:
-    """The tensors of a Relay entry's result, depth first. Raises MirError for a result that holds anything else."""
-    match type:
-        case TensorType():
-            return [type]
-        case TupleType():
-            return [leaf for field in type.types.data for leaf in result_tensors(field, entry)]
-        case _:
-            from ..dialects.relay.text import is_known, type_text
+def relay_result(type: Attribute, entry: Operation | None = None) -> Tree:
+    """What a Relay entry gives. Raises MirError for a result that holds anything but tensors."""
+    from ..lowering.program import tree_of
 
-            if not is_known(type):
-                raise error_at(
-                    entry,
-                    "the type of what the entry returns is not known",
-                    "write it: def @main(…) -> Tensor[(2, 3), float32]; a function that only calls itself never returns",
-                )
-            raise error_at(
-                entry,
-                f"the entry returns {type_text(type)}, which Python cannot take",
-                "return a tensor or a tuple of tensors",
-            )
+    tree = tree_of(type)
+    if tree is not None:
+        return tree
+    from ..dialects.relay.text import is_known, type_text
+
+    wrong = next(leaf for _, leaf in _leaves("", type) if not isinstance(leaf, TensorType))
+    if not is_known(wrong):
+        raise error_at(
+            entry,
+            "the type of what the entry returns is not known",
+            "write it: def @main(…) -> Tensor[(2, 3), float32]; a function that only calls itself never returns",
+        )
+    raise error_at(
+        entry,
+        f"the entry returns {type_text(wrong)}, which Python cannot take",
+        "return a tensor or a tuple of tensors",
+    )
 
 
-def rebuild(type: Attribute, leaves: list[object]) -> object:
-    """The nested tuple of a Relay type from its leaves, which are taken from the front of the list."""
-    if isinstance(type, TupleType):
-        return tuple(rebuild(field, leaves) for field in type.types.data)
+def flatten_tree(tree: Tree) -> list[Tensor]:
+    """The tensors of a tree, depth first."""
+    return [leaf for field in tree for leaf in flatten_tree(field)] if isinstance(tree, tuple) else [tree]
+
+
+def rebuild(tree: Tree, leaves: list[Any]) -> Any:
+    """The nested tuple of a tree from its leaves, which are taken from the front of the list."""
+    if isinstance(tree, tuple):
+        return tuple(rebuild(field, leaves) for field in tree)
     return leaves.pop(0)

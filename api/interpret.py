@@ -25,8 +25,8 @@ class InterpretedExecutable(Executable):
         self.name = name_of(entry)
         self.kind = entry_kind(entry)
         self._module, self._entry = module, entry
-        self.params = relay_params(entry) if self.kind == "relay" else kernel_params(entry)
-        self._arguments = Arguments.of(entry) if self.kind == "relay" else None
+        self._arguments = Arguments(self.name, relay_params(entry)) if self.kind == "relay" else None
+        self.params = kernel_params(entry) if self._arguments is None else self._arguments.tensors
 
     def __call__(self, *args: Any) -> Any:
         if self._arguments is not None:

@@ -7,17 +7,15 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import ModuleOp
 
 from ..lowering.llvm.call import address_of, diagnostic_of
 from ..lowering.llvm.jit import CompiledModule
 from ..lowering.mangle_symbols import linked_name
-from ..lowering.pipeline import Options
-from ..lowering.tir.signature import BufferParam, HandleParam, KernelSignature, ScalarParam, Size
+from ..lowering.program import KernelProgram
+from ..lowering.tir.signature import BufferParam, HandleParam, ScalarParam, Size
 from ..support.diagnostics import Diagnostic, MirError
 from ..support.words import counted
-from .executable import Array, Executable, Kind, Param, as_array, check_array
-from .native import messages_of
+from .executable import Array, Executable, Param, as_array, check_array
 from .threads import use_threads
 
 C_TYPES: dict[str, Any] = {
@@ -39,21 +37,13 @@ C_TYPES: dict[str, Any] = {
 class KernelExecutable(Executable):
     """A compiled TIR or TE function; buffers are written in place."""
 
-    def __init__(
-        self,
-        options: Options,
-        kind: Kind,
-        signature: KernelSignature,
-        module: ModuleOp,
-        code: CompiledModule,
-        threads: int | None,
-    ):
-        self.name = options.entry
-        self.kind = kind
+    def __init__(self, program: KernelProgram, code: CompiledModule, threads: int | None):
+        self.name = program.entry
+        self.kind = "te" if program.kind == "te" else "tir"
         self._code = code
         self._threads = threads
-        self._signature = signature
-        self._messages = messages_of(module)
+        self._signature = signature = program.signature
+        self._messages = program.messages
         self.params = [param_of(param) for param in signature.params]
         types = [_c_type(param, self.name) for param in signature.params]
         symbols = [ctypes.c_int64] * len(signature.symbols)

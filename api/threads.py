@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ..lowering.llvm.jit import CompiledModule
+
 _in_use: int | None = None
 
 
-def thread_count(text: str, asked: int | None) -> int | None:
-    """The threads that code with this LLVM IR runs on: what was asked for or all cores; None without parallel loops."""
-    if "@mirstack_parallel_for" not in text:
+def thread_count(code: CompiledModule, asked: int | None) -> int | None:
+    """The threads that the code runs on: what was asked for or all cores; None without parallel loops."""
+    if "mirstack_parallel_for" not in code.imports:
         return None
     from ..lowering.runtime import default_threads
 

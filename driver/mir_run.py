@@ -85,6 +85,12 @@ def argument_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--caches", default="", metavar="SIZES", help="sizes of its data caches, such as 32K,1M,16M, for schedules"
     )
+    parser.add_argument(
+        "--no-cache",
+        dest="cache",
+        action="store_false",
+        help="compile anew, whatever the cache on disk has, and keep nothing",
+    )
     parser.add_argument("--repeat", type=_positive, default=1, metavar="N", help="run N times, showing best and median")
     parser.add_argument("--debug", action="store_true", help="with an internal error, show where it happened")
     return parser
@@ -93,8 +99,17 @@ def argument_parser() -> argparse.ArgumentParser:
 def compile_entry(args: argparse.Namespace) -> Executable:
     """The compiled entry that the command line asks for; raises `MirError`."""
     from ..api.compile import compile as compile_module
-    from .modules import read_module
+    from ..api.compile import compile_text
+    from .modules import format_of, read_module
+    from .sources import read_source
 
+    if args.target == "cpu" and format_of(args.file, args.frontend) == "mir":
+        from ..lowering.pipeline import Options
+
+        source = read_source(args.file)
+        Sources.current().add(source.name, source.text)
+        options = Options(opt_level=args.opt_level, cpu=args.mcpu, threads=args.threads, caches=args.caches)
+        return compile_text(source.text, source.name, source.directory, options, args.entry, cache=args.cache)
     module = read_module(args.file, args.frontend)
     return compile_module(
         module,
@@ -104,6 +119,7 @@ def compile_entry(args: argparse.Namespace) -> Executable:
         opt_level=args.opt_level,
         cpu=args.mcpu,
         caches=args.caches,
+        cache=args.cache,
     )
 
 

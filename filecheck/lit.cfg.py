@@ -16,6 +16,8 @@ config.test_source_root = os.path.dirname(__file__)  # noqa: F821
 config.test_exec_root = os.path.join(config.test_source_root, "..", "build", "filecheck")  # noqa: F821
 # mir-opt, mir-run, filecheck and xdsl-opt are those of the environment that lit itself runs in.
 config.environment["PATH"] = os.pathsep.join([os.path.dirname(sys.executable), os.environ["PATH"]])  # noqa: F821
+# Programs are compiled by every test, not taken from the cache on disk.
+config.environment["MIRSTACK_CACHE_LIMIT"] = "0"  # noqa: F821
 # A copy of the package under test stands before the installed one by PYTHONPATH. It is given to each command, since lit's own
 # `diff` changes it for the rest of a test.
 if "PYTHONPATH" in os.environ:

@@ -40,7 +40,13 @@ def lowering_passes(options: Options) -> Iterator[ModulePass]:
 
     At level 0 nothing is fused and nothing scheduled: every operator is a plain loop nest.
     """
-    optimize = options.opt_level > 0
+    yield from graph_passes(options)
+    yield from kernel_passes(options)
+    yield from program_passes(options)
+
+
+def graph_passes(options: Options) -> Iterator[ModulePass]:
+    """From Relay to Relay's functions that call kernels, which are TE and TIR functions."""
     # Relay: one function for each type, shapes where they are known.
     yield make("monomorphize")
     yield make("dynamic-to-static")
@@ -56,13 +62,17 @@ def lowering_passes(options: Options) -> Iterator[ModulePass]:
         yield make("forward-fold-scale-axis", constants_only=True)
         yield make("fold-constant")
     # Operators grouped into kernels.
-    yield make("fuse-ops", fuse_opt_level=2 if optimize else 0)
+    yield make("fuse-ops", fuse_opt_level=2 if options.opt_level > 0 else 0)
     # Kernels to TE; the functions around them stay Relay until their kernels are LLVM functions.
     yield make("lower-relay-to-te")
+
+
+def kernel_passes(options: Options) -> Iterator[ModulePass]:
+    """From TE and TIR functions to LLVM functions: each function for itself, but for how Relay's functions call it."""
     # TE to TIR, scheduled by the scripts of the module, else by rules on shape and target.
     yield make("lower-te-to-tir")
     yield make("apply-schedule", mark=True)
-    if optimize and "default-schedule" in _PASSES:
+    if options.opt_level > 0:
         yield make("default-schedule", cpu=options.cpu or "", threads=options.threads or 0, caches=options.caches)
         # What schedules do to constants alone, such as packing weights, is done once, when the code is loaded.
         yield make("lift-transform-params")
@@ -82,8 +92,12 @@ def lowering_passes(options: Options) -> Iterator[ModulePass]:
     yield make("mangle-symbols")
     # TIR's loops and buffers to scf, memref, vector and arith.
     yield make("lower-tir-to-scf")
-    # All of it to the LLVM dialect, and Relay's functions to LLVM functions that call the kernels over one arena.
+    # All of it to the LLVM dialect.
     yield make("lower-std-to-llvm")
+
+
+def program_passes(options: Options) -> Iterator[ModulePass]:
+    """Relay's functions to LLVM functions that call the kernels over one arena."""
     yield make("lower-relay-to-llvm", entry=linked_name(options.entry))
 
 

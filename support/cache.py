@@ -1,7 +1,8 @@
 """A folder for things that are dear to compute and safe to lose, as JSON: LALR tables and the like.
 
-The folder is `$MIRSTACK_CACHE`, else `mirstack` in `$XDG_CACHE_HOME` or `~/.cache`. Nothing in it is trusted to be
-well-formed, nothing is executed, and a folder that cannot be written only costs the time to compute again.
+The folder is `$MIRSTACK_CACHE`, else `mirstack` in `$XDG_CACHE_HOME` or `~/.cache`; `MIRSTACK_CACHE=off` does without. Nothing
+read here is trusted to be well-formed, nothing is executed, and a folder that cannot be written only costs the time to compute
+again. Compiled code is kept by `lowering.cache.store`, in the same folder.
 """
 
 from __future__ import annotations
@@ -11,6 +12,11 @@ import os
 import tempfile
 from pathlib import Path
 from typing import Any
+
+
+def is_off() -> bool:
+    """Whether nothing shall be kept."""
+    return os.environ.get("MIRSTACK_CACHE", "").lower() == "off"
 
 
 def cache_folder() -> Path:
@@ -24,6 +30,8 @@ def cache_folder() -> Path:
 
 def read_json(name: str) -> Any:
     """The value stored under `name`, or None when there is none that can be read."""
+    if is_off():
+        return None
     try:
         return json.loads((cache_folder() / name).read_bytes())
     except (OSError, RuntimeError, ValueError):
@@ -32,6 +40,8 @@ def read_json(name: str) -> Any:
 
 def write_json(name: str, value: Any) -> None:
     """Stores a value under `name`, whole or not at all: other processes may write the same name at the same time."""
+    if is_off():
+        return
     try:
         folder = cache_folder()
         folder.mkdir(parents=True, exist_ok=True)

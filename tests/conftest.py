@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+# Tests compile what they test: programs are not taken from the cache on disk, nor left there. Its own tests turn it on.
+os.environ["MIRSTACK_CACHE_LIMIT"] = "0"
+
 
 @pytest.fixture(scope="session")
 def corpus() -> Path:

@@ -86,7 +86,8 @@ def parse(text: str) -> llvm.ModuleRef:
     """LLVM's own module of IR text, verified; raises `MirError` with LLVM's complaint when the text is not well formed."""
     _initialize(False)
     try:
-        module = llvm.parse_assembly(text)
+        # In a context of its own: contexts are not for several threads at once, and go with their modules.
+        module = llvm.parse_assembly(text, llvm.create_context())
         module.verify()
     except RuntimeError as error:
         raise MirError(
@@ -177,6 +178,8 @@ class CompiledModule:
     objects: tuple[bytes, ...]
     """The object files that it was linked from."""
     exports: frozenset[str]
+    imports: frozenset[str] = frozenset()
+    """What it calls of the runtime and of the process's libraries."""
     keep_alive: tuple[object, ...] = ()
     """What the code points to: memory of imported symbols, other modules."""
     _addresses: dict[str, int] = field(default_factory=dict[str, int])
@@ -238,7 +241,7 @@ def link_objects(
             tracker = builder.link(_engine(), f"mirstack.{next(_LIBRARY_NUMBERS)}")
         except RuntimeError as error:
             raise MirError(Diagnostic(f"the compiled code cannot be loaded: {error}")) from None
-    return CompiledModule(tracker, tuple(objects), frozenset(defined), keep_alive)
+    return CompiledModule(tracker, tuple(objects), frozenset(defined), frozenset(imports), keep_alive)
 
 
 def _resolve(names: Iterable[str]) -> dict[str, int]:

@@ -29,7 +29,17 @@ from .function_lowering import FunctionLowering, Unit
 from .kernel_call import Kernel
 from .leaves import leaves_of, on_heap
 from .match_cast import insert_match_casts
-from .prepare import PREPARE, PREPARE_BODY, PREPARE_ONLY, PREPARED, Preparation, prepared_attr, pure_kernels
+from .prepare import (
+    FAILS,
+    KERNEL,
+    PREPARE,
+    PREPARE_BODY,
+    PREPARE_ONLY,
+    PREPARED,
+    Preparation,
+    prepared_attr,
+    pure_kernels,
+)  # fmt: skip
 from .shape_function import ShapeFunction
 
 ENTRY = "mirstack_entry"
@@ -120,25 +130,28 @@ def _kernels(module: ModuleOp) -> dict[str, Kernel]:
     of a model's depth."""
     kernels: dict[str, Kernel] = {}
     for op in module.ops:
-        if isinstance(op, llvm.FuncOp) and op.body.blocks:
-            op.linkage = llvm.LinkageAttr("internal")
+        if isinstance(op, llvm.FuncOp) and (op.body.blocks or KERNEL in op.attributes):
             name = op.sym_name.data
             signature, shape = KernelSignature.of(op), ShapeFunction.of(op)
+            fails = may_fail(op)
+            if KERNEL not in op.attributes:
+                op.linkage = llvm.LinkageAttr("internal")
             if signature is not None and len(op.body.blocks) > 1:
                 op.no_inline = UnitAttr()
             if signature is not None and not signature.symbols and shape is None:
                 signature = None
             status = op.function_type.output == i32
-            kernels[name] = Kernel(
-                name, status, status and _may_fail(op), len(op.function_type.inputs), signature, shape
-            )
+            kernels[name] = Kernel(name, status, status and fails, len(op.function_type.inputs), signature, shape)
             for key in (SIGNATURE, SHAPE):
                 op.attributes.pop(key, None)
     return kernels
 
 
-def _may_fail(kernel: llvm.FuncOp) -> bool:
+def may_fail(kernel: llvm.FuncOp) -> bool:
     """Whether a function that returns a status returns another one than 0 anywhere."""
+    declared = kernel.attributes.get(KERNEL)
+    if isinstance(declared, DictionaryAttr):
+        return FAILS in declared.data
     ends = [op for block in kernel.body.blocks if isinstance(op := block.last_op, llvm.ReturnOp)]
     return not all(_is_zero(op.arg) for op in ends)
 

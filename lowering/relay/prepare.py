@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 
 from xdsl.dialects import llvm
-from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, ModuleOp, SymbolRefAttr
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, ModuleOp, SymbolRefAttr
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.irdl import IRDLOperation, irdl_op_definition, prop_def, result_def, traits_def
 from xdsl.rewriter import InsertPoint, Rewriter
@@ -31,6 +31,12 @@ PREPARE_ONLY = "mirstack.prepare_only"
 
 PREPARE_BODY = "mirstack_prepare_body"
 """The function that `PREPARE` calls."""
+
+KERNEL = "mirstack.kernel"
+"""The attribute of a declared function that is a kernel compiled elsewhere: a dictionary that says what its body would."""
+
+PURE, FAILS = "pure", "fails"
+"""Entries of `KERNEL`: that the kernel does nothing but compute; that it may return another status than 0."""
 
 HARMLESS = frozenset(("mirstack_parallel_for", "aligned_alloc", "malloc", "free"))
 """The functions of other libraries that a kernel may call and still do nothing but compute."""
@@ -170,7 +176,13 @@ def pure_kernels(module: ModuleOp) -> set[str]:
         if isinstance(function, llvm.FuncOp):
             name = function.sym_name.data
             names.add(name)
-            if not function.body.blocks and name not in HARMLESS and not name.startswith("llvm."):
+            kernel = function.attributes.get(KERNEL)
+            known = name in HARMLESS or name.startswith("llvm.")
+            if (
+                not function.body.blocks
+                and not known
+                and not (isinstance(kernel, DictionaryAttr) and PURE in kernel.data)
+            ):
                 impure.append(name)
             for op in walk_ops(function):
                 for attr in op.properties.values() if isinstance(op, llvm.CallOp | llvm.AddressOfOp) else ():

@@ -1,0 +1,104 @@
+"""Programs from the cache on disk: what `mirstack.compile` looks for before it compiles."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from io import StringIO
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Attribute
+from xdsl.printer import Printer
+
+from ..dialects.array import ArrayBox, ArrayValueAttr
+from ..lowering.cache.keys import digest
+from ..lowering.cache.programs import load_program, save_program
+from ..lowering.cache.store import Store
+
+if TYPE_CHECKING:
+    from ..lowering.program import Program
+
+HASHED_TOGETHER = 1 << 20
+"""Bytes of arrays from which on it pays to hash them in several threads."""
+
+_SIDE_FILE = re.compile(r'constants\s*=\s*"([^"\n]+)"')
+
+
+class CachedProgram:
+    """The place in the cache of what one source becomes with some options; `entry` None means the default one."""
+
+    def __init__(self, store: Store, context: bytes, entry: str | None, text: str, boxes: Sequence[ArrayBox]):
+        self.store = store
+        _hash(boxes)
+        self._arrays = {box.digest: box for box in boxes}
+        arrays = b"".join(box.digest for box in boxes)
+        self._key = digest(context, json.dumps(entry), text, arrays)
+
+    @staticmethod
+    def of_module(module: ModuleOp, context: bytes, entry: str | None, store: Store) -> CachedProgram:
+        """Of a module: the key is its generic text, places in the source included, which messages tell."""
+        printer = _Printer(StringIO())
+        printer.print_op(module)
+        assert isinstance(printer.stream, StringIO)
+        return CachedProgram(store, context, entry, f"mlir {printer.stream.getvalue()}", printer.boxes)
+
+    @staticmethod
+    def of_text(
+        text: str, name: str, directory: Path | None, context: bytes, entry: str | None, store: Store
+    ) -> CachedProgram | None:
+        """Of a `.mir` text, which is not parsed; None where a side file that it may name cannot be read."""
+        from ..parser.relay.side_file import SideFile
+
+        boxes: list[ArrayBox] = []
+        listed: list[str] = []
+        for side in sorted(set(_SIDE_FILE.findall(text))) if directory is not None else ():
+            path = directory / side  # type: ignore[operator]
+            if not path.is_file():
+                continue
+            try:
+                file = SideFile(path)
+                names = list(file.names())
+                boxes += [ArrayBox(file.array(each)) for each in names]
+            except (OSError, ValueError):
+                return None
+            listed.append(json.dumps([side, names]))
+        return CachedProgram(store, context, entry, "\n".join(["mir", name, *listed, text]), boxes)
+
+    def load(self) -> Program | None:
+        """The program, if it is there."""
+        return load_program(self.store, self._key, self._arrays.get)
+
+    def save(self, program: Program) -> None:
+        """Keeps the program."""
+        save_program(self.store, self._key, program, self._arrays.get)
+
+
+class _Printer(Printer):
+    """Prints the generic form with places, and instead of each array its number among `boxes`."""
+
+    def __init__(self, stream: StringIO):
+        super().__init__(stream=stream, print_generic_format=True, print_debuginfo=True)
+        self.boxes: list[ArrayBox] = []
+
+    def print_attribute(self, attribute: Attribute) -> None:
+        if isinstance(attribute, ArrayValueAttr):
+            self.print_string(f"#array{len(self.boxes)}")
+            self.boxes.append(attribute.data)
+        else:
+            super().print_attribute(attribute)
+
+
+def _hash(boxes: Sequence[ArrayBox]) -> None:
+    """Computes digests, of large arrays in several threads: hashing does not hold the interpreter's lock."""
+    large = [box for box in boxes if box.array.nbytes >= HASHED_TOGETHER]
+    if len(large) > 1:
+        with ThreadPoolExecutor() as pool:
+            list(pool.map(_digest, large))
+
+
+def _digest(box: ArrayBox) -> bytes:
+    return box.digest

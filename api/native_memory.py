@@ -1,0 +1,134 @@
+"""The memory that a Relay program works with: contexts of calls, what is prepared, the arrays of results."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections.abc import Sequence
+from itertools import accumulate
+
+import numpy as np
+from xdsl.dialects.builtin import DYNAMIC_INDEX
+
+from ..lowering.llvm.call import address_of
+from ..lowering.relay.heap import CONSTANTS, CONTEXT_BYTES, END, GROWN, PREPARED, STACK_LIMIT, TOP
+from ..lowering.relay.leaves import WORD
+from ..lowering.relay.memory_plan import ALIGNMENT, align
+from .executable import Array
+from .stack import stack_limit
+
+LARGE_BYTES = 1 << 20
+"""Outputs from this size on are used again when the caller has dropped them."""
+MOST_ARENA = 1 << 30
+"""Bytes of heap that a context keeps between calls at most, beyond what is planned."""
+KEPT = 2
+"""How many arrays an output keeps: the one that the caller still looks at, and the one to write next."""
+
+
+class Prepared:
+    """The memory of what is computed from constants when the code is loaded, and the table of addresses for the code."""
+
+    def __init__(self, sizes: Sequence[int]):
+        starts = list(accumulate(map(align, sizes), initial=0))
+        self.bytes = sum(sizes)
+        self.memory = np.empty(starts[-1] + ALIGNMENT, np.uint8)
+        base = -(-address_of(self.memory) // ALIGNMENT) * ALIGNMENT
+        self.places = [base + start for start in starts[:-1]]
+        self.table = (ctypes.c_void_p * max(1, len(sizes)))(*self.places)
+        self.address = ctypes.addressof(self.table)
+
+
+class Context:
+    """What one call at a time works with: the heap's first chunk, the words that the code keeps there, and the table of
+    addresses that the code is called with, of which the first is that of the words."""
+
+    def __init__(self, arena: int, tables: tuple[int, int], arguments: int):
+        self.arena, self.tables, self.arguments = arena, tables, arguments
+        self.memory = np.empty(arena + ALIGNMENT, np.uint8)
+        start = -(-address_of(self.memory) // ALIGNMENT) * ALIGNMENT
+        self.words = (ctypes.c_uint64 * (CONTEXT_BYTES // WORD))()
+        self.words[TOP // WORD] = start
+        self.words[END // WORD] = start + arena
+        self.words[CONSTANTS // WORD], self.words[PREPARED // WORD] = tables
+        self.address = ctypes.addressof(self.words)
+        self.table = (ctypes.c_uint64 * (1 + arguments))(self.address)
+        self.table_address = ctypes.addressof(self.table)
+        self.thread = 0
+        """The thread that called last."""
+
+    def enter(self, thread: int) -> None:
+        """Another thread is to call: its stack is another."""
+        self.words[STACK_LIMIT // WORD] = stack_limit()
+        self.thread = thread
+
+    def grown(self) -> Context:
+        """The context for the next call: with a larger first chunk where this call had to ask for memory."""
+        more: int = self.words[GROWN // WORD]
+        if more == 0:
+            return self
+        self.words[GROWN // WORD] = 0
+        if self.arena + more > MOST_ARENA:
+            return self
+        return Context(self.arena + more, self.tables, self.arguments)
+
+
+class Output:
+    """Arrays for one output. Large ones that the caller has dropped are handed out again: fresh memory costs the
+    operating system as much time to clear as a simple kernel takes."""
+
+    def __init__(self, shape: tuple[int, ...], dtype: np.dtype[np.generic]):
+        self.shape, self.dtype = shape, dtype
+        self.large = dtype.itemsize * int(np.prod(shape, dtype=np.int64)) >= LARGE_BYTES
+        self.given: list[Array] = []
+
+    def read(self, array: Array) -> Array:
+        """The tensor, which was written where it was wanted."""
+        return array
+
+    def take(self) -> Array:
+        """An array that nobody else holds."""
+        if not self.large:
+            return np.empty(self.shape, self.dtype)
+        for _ in range(len(self.given)):
+            try:
+                array = self.given.pop(0)
+            except IndexError:  # another thread took it
+                break
+            # Held by `array` and by the call of getrefcount alone: no name, no view and no DLPack tensor is left.
+            if sys.getrefcount(array) == 2:
+                self.given.append(array)
+                return array
+            self.given.append(array)
+        array = np.empty(self.shape, self.dtype)
+        self.given = [*self.given[1 - KEPT :], array]
+        return array
+
+
+class DynamicOutput:
+    """An output of which the shape is known after the call: native code gives the address of its descriptor."""
+
+    def __init__(self, shape: tuple[int, ...], dtype: np.dtype[np.generic]):
+        self.shape, self.dtype = shape, dtype
+        self._last = Output((0,), dtype)
+
+    def take(self) -> Array:
+        """A place for the address."""
+        return np.empty(1, np.uint64)
+
+    def read(self, place: Array) -> Array:
+        """A copy of the tensor, whose memory is about to be given back."""
+        count = 1 + self.shape.count(DYNAMIC_INDEX)
+        data, *sizes = (ctypes.c_uint64 * count).from_address(int(place[0]))
+        extents = iter(sizes)
+        shape = tuple(next(extents) if e == DYNAMIC_INDEX else e for e in self.shape)
+        last = self._last
+        if last.shape != shape:
+            last = self._last = Output(shape, self.dtype)
+        result = last.take()
+        ctypes.memmove(address_of(result), data, result.nbytes)
+        return result
+
+
+def output_of(shape: tuple[int, ...], dtype: np.dtype[np.generic]) -> Output | DynamicOutput:
+    """The output of this type."""
+    return DynamicOutput(shape, dtype) if DYNAMIC_INDEX in shape else Output(shape, dtype)

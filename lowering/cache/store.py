@@ -1,0 +1,184 @@
+"""A folder of files that are read whole or not at all: each under a key, with a checksum over everything in it.
+
+A file is a header of 128 bytes and a payload. The header holds a magic word, the format's version, the kind, the payload's
+length, the key and the SHA-256 of all that and of the payload. Files are written beside their place and renamed into it, so that
+readers in other processes see all of a file or none; a file that is damaged, cut short, of another version, under a wrong name or
+somebody else's counts as absent, and is replaced. What is in use stays: a hit renews the time of a file, and those that were
+used the longest ago are deleted when the folder outgrows its limit. There is no lock.
+
+The folder is `compiled` in `support.cache.cache_folder()`. `MIRSTACK_CACHE=off` turns it off, `MIRSTACK_CACHE_LIMIT` is the most
+bytes that it may take (`1G` by default, `512M`, …; 0 turns it off, too).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import mmap
+import os
+import re
+import stat
+import struct
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+from ...support.cache import cache_folder, is_off
+
+Buffer: TypeAlias = "bytes | bytearray | memoryview"
+
+VERSION = 1
+"""Of the format of files; what is in them is told apart by keys."""
+
+DEFAULT_LIMIT = 1 << 30
+_KEPT = 0.8
+"""How much of the limit is left full when files are deleted."""
+
+_HEADER = struct.Struct("<8sII16sQ32s32s24x")
+_MAGIC = b"MIRSTACK"
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What a folder holds: the files of each kind, and the bytes of all."""
+
+    folder: Path
+    limit: int
+    files: dict[str, int]
+    bytes: int
+
+
+class Store:
+    """The files of one folder."""
+
+    def __init__(self, folder: Path, limit: int = DEFAULT_LIMIT):
+        self.folder = folder
+        self.limit = limit
+
+    @staticmethod
+    def open() -> Store | None:
+        """The store that the environment names; None where it is turned off, or the folder is one that others may write to."""
+        limit = limit_of(os.environ.get("MIRSTACK_CACHE_LIMIT"))
+        if is_off() or limit == 0:
+            return None
+        store = Store(cache_folder() / "compiled", limit)
+        return store if store._is_ours() else None
+
+    def _is_ours(self) -> bool:
+        """Whether nobody else can put files there: what is read is run. An absent folder is made."""
+        try:
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            found = self.folder.lstat()
+        except (OSError, RuntimeError, ValueError):
+            return False
+        return stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o022
+
+    def path(self, kind: str, key: bytes) -> Path:
+        """Where the file of this key is, if there is one."""
+        return self.folder / f"{key.hex()}.{kind}"
+
+    def read(self, kind: str, key: bytes) -> memoryview | None:
+        """The payload kept under a key, mapped into memory; None where there is none that is whole."""
+        path = self.path(kind, key)
+        try:
+            with path.open("rb") as file:
+                about = os.fstat(file.fileno())
+                if not stat.S_ISREG(about.st_mode) or about.st_uid != os.geteuid() or about.st_size < _HEADER.size:
+                    return None
+                data = memoryview(mmap.mmap(file.fileno(), about.st_size, access=mmap.ACCESS_READ))
+        except (OSError, ValueError):
+            return None
+        payload = data[_HEADER.size :]
+        if bytes(data[: _HEADER.size]) != _header(kind, key, [payload]):
+            with suppress(OSError):
+                path.unlink()
+            return None
+        with suppress(OSError):
+            os.utime(path)
+        return payload
+
+    def has(self, kind: str, key: bytes) -> bool:
+        """Whether there is a file under the key, whole or not."""
+        return self.path(kind, key).exists()
+
+    def write(self, kind: str, key: bytes, parts: Sequence[Buffer]) -> None:
+        """Keeps the parts, one behind the other, under a key. What cannot be written is not kept."""
+        if sum(len(part) for part in parts) * 2 > self.limit:
+            return
+        try:
+            handle, temporary = tempfile.mkstemp(dir=self.folder, prefix=".new-")
+            try:
+                with os.fdopen(handle, "wb") as file:
+                    file.write(_header(kind, key, parts))
+                    for part in parts:
+                        file.write(part)
+                os.replace(temporary, self.path(kind, key))
+            except BaseException:
+                with suppress(OSError):
+                    os.unlink(temporary)
+                raise
+        except (OSError, RuntimeError):
+            return
+
+    def files(self) -> Iterator[tuple[os.DirEntry[str], os.stat_result]]:
+        """All files, those that are being written among them."""
+        try:
+            entries = list(os.scandir(self.folder))
+        except OSError:
+            return
+        for entry in entries:
+            with suppress(OSError):
+                if entry.is_file(follow_symlinks=False):
+                    yield entry, entry.stat(follow_symlinks=False)
+
+    def trim(self) -> None:
+        """Deletes the files that were used the longest ago, if all together take more than the limit."""
+        files = list(self.files())
+        total = sum(about.st_size for _, about in files)
+        if total <= self.limit:
+            return
+        for entry, about in sorted(files, key=lambda item: item[1].st_mtime_ns):
+            with suppress(OSError):
+                os.unlink(entry.path)
+            total -= about.st_size
+            if total <= self.limit * _KEPT:
+                return
+
+    def usage(self) -> Usage:
+        """How many files there are of each kind, and their bytes."""
+        counts: dict[str, int] = {}
+        total = 0
+        for entry, about in self.files():
+            kind = entry.name.rpartition(".")[2]
+            counts[kind] = counts.get(kind, 0) + 1
+            total += about.st_size
+        return Usage(self.folder, self.limit, dict(sorted(counts.items())), total)
+
+    def clear(self) -> int:
+        """Deletes all files; gives their number."""
+        count = 0
+        for entry, _ in self.files():
+            with suppress(OSError):
+                os.unlink(entry.path)
+                count += 1
+        return count
+
+
+def _header(kind: str, key: bytes, parts: Iterable[Buffer]) -> bytes:
+    """What stands before a payload that is made of these parts."""
+    length = 0
+    hasher = hashlib.sha256()
+    for part in parts:
+        hasher.update(part)
+        length += len(part)
+    hasher.update(struct.pack("<I16sQ", VERSION, kind.encode(), length) + key)
+    return _HEADER.pack(_MAGIC, VERSION, 0, kind.encode(), length, key, hasher.digest())
+
+
+def limit_of(text: str | None) -> int:
+    """The bytes that `512M`, `2G`, `0` mean; the default for no text, and for one that means nothing."""
+    found = re.fullmatch(r"(\d{1,15})([KMG]?)B?", (text or "").strip().upper())
+    return DEFAULT_LIMIT if found is None else int(found[1]) * _UNITS[found[2]]

@@ -1,0 +1,67 @@
+"""Object files made in background threads, while Python goes on lowering what comes next.
+
+A module is optimized and coded by LLVM without holding Python's interpreter lock, in an LLVM context of its own.
+"""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import Future
+from queue import SimpleQueue
+from types import TracebackType
+
+from .jit import Target, emit_object
+
+STACK_BYTES = 1 << 28
+"""LLVM recurses over expressions and dominator trees: chains of thousands need more than a thread's usual stack."""
+
+_Job = tuple[str, "Future[bytes]"]
+
+
+class ObjectPool:
+    """Threads that compile LLVM IR; leaving the `with` block ends them, and drops what has not begun when it is left by an
+    exception. Threads start when there is something to do."""
+
+    def __init__(self, target: Target, threads: int):
+        self._target = target
+        self._most = max(1, threads)
+        self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
+        self._threads: list[threading.Thread] = []
+        self._dropped = False
+
+    def submit(self, text: str) -> Future[bytes]:
+        """The object file of this LLVM IR text, in time. Its `result()` raises what `emit_object` raises."""
+        future: Future[bytes] = Future()
+        self._jobs.put((text, future))
+        if len(self._threads) < self._most:
+            size = threading.stack_size(STACK_BYTES)
+            try:
+                thread = threading.Thread(target=self._work, name=f"mirstack-llvm-{len(self._threads)}", daemon=True)
+                thread.start()
+            finally:
+                threading.stack_size(size)
+            self._threads.append(thread)
+        return future
+
+    def _work(self) -> None:
+        while (job := self._jobs.get()) is not None:
+            text, future = job
+            if self._dropped:
+                future.cancel()
+                continue
+            try:
+                future.set_result(emit_object(text, self._target))
+            except BaseException as error:  # handed to whoever asks for the result
+                future.set_exception(error)
+
+    def __enter__(self) -> ObjectPool:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._dropped = kind is not None
+        for _ in self._threads:
+            self._jobs.put(None)
+        for thread in self._threads:
+            thread.join()

@@ -1,0 +1,280 @@
+"""Compiled code on disk: what is taken from there, and what never is."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import mirstack
+import numpy as np
+import pytest
+from mirstack.lowering import build as building
+from mirstack.lowering.cache.keys import context_key, digest
+from mirstack.lowering.cache.store import DEFAULT_LIMIT, Store, limit_of
+from mirstack.lowering.pipeline import Options
+from mirstack.support.diagnostics import MirError
+
+MODEL = """#[version = "0.0.5"]
+#[constants = "weights.npz"]
+def @main(%x: Tensor[(3, 40), float32]) {
+  %0 = nn.relu(nn.dense(%x, meta[relay.Constant]["w"], units=24));
+  (add(%0, multiply(meta[relay.Constant]["b"], 2f)), sqrt(%x))
+}
+"""
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
+    """An empty cache that is in use."""
+    monkeypatch.setenv("MIRSTACK_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("MIRSTACK_CACHE_LIMIT")
+    # Files of the compiler that somebody edits while tests run do not turn the cache off.
+    monkeypatch.setattr("mirstack.lowering.cache.keys._compiler", lambda: b"this one")
+    found = Store.open()
+    assert found is not None
+    return found
+
+
+@pytest.fixture
+def lowered(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The kernels and programs that are lowered, by the names of their functions."""
+    names: list[str] = []
+    emit = building._Build.emit  # pyright: ignore[reportPrivateUsage]
+
+    def watch(self, module):  # type: ignore[no-untyped-def]
+        names.append(next(op.sym_name.data for op in module.ops if op.name == "llvm.func"))
+        return emit(self, module)
+
+    monkeypatch.setattr(building._Build, "emit", watch)  # pyright: ignore[reportPrivateUsage]
+    return names
+
+
+def write_model(folder: Path, text: str = MODEL, seed: int = 0) -> Path:
+    generator = np.random.default_rng(seed)
+    w = generator.standard_normal((24, 40)).astype("float32")
+    b = generator.standard_normal(24).astype("float32")
+    np.savez(folder / "weights.npz", w=w, b=b)
+    (folder / "m.mir").write_text(text)
+    return folder / "m.mir"
+
+
+X = np.random.default_rng(7).random((3, 40)).astype("float32")
+
+
+def expected(folder: Path) -> list[np.ndarray]:
+    arrays = np.load(folder / "weights.npz")
+    return [np.maximum(X @ arrays["w"].T, 0) + arrays["b"] * 2, np.sqrt(X)]
+
+
+def check(path: Path) -> None:
+    for got, wanted in zip(mirstack.compile(path)(X), expected(path.parent), strict=True):
+        np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-5)
+
+
+def test_a_program_is_lowered_once(tmp_path: Path, store: Store, lowered: list[str]) -> None:
+    path = write_model(tmp_path)
+    check(path)
+    first = len(lowered)
+    assert first >= 2
+    check(path)
+    assert len(lowered) == first
+    kinds = store.usage().files
+    assert kinds["program"] == 1 and kinds["kernel"] >= 1
+    assert mirstack.compile(path)(X)[0].shape == (3, 24)
+
+
+def test_a_module_is_found_too_and_its_places_count(tmp_path: Path, store: Store, lowered: list[str]) -> None:
+    module = mirstack.load(write_model(tmp_path))
+    mirstack.compile(module)
+    first = len(lowered)
+    mirstack.compile(module)
+    assert len(lowered) == first
+    moved = mirstack.parse("\n" + MODEL, str(tmp_path / "m.mir"), directory=tmp_path)
+    mirstack.compile(moved)
+    # Its messages tell other lines, so the program is another; the kernels are not.
+    assert len(lowered) == first + 1
+
+
+def test_other_weights_or_options_make_another_program(tmp_path: Path, store: Store, lowered: list[str]) -> None:
+    path = write_model(tmp_path)
+    check(path)
+    write_model(tmp_path, seed=1)
+    check(path)
+    assert store.usage().files["program"] == 2
+    mirstack.compile(path, opt_level=1)
+    mirstack.compile(path, threads=1)
+    assert store.usage().files["program"] >= 3
+
+
+def test_a_change_of_the_model_compiles_what_changed(tmp_path: Path, store: Store, lowered: list[str]) -> None:
+    path = write_model(tmp_path)
+    check(path)
+    lowered.clear()
+    path.write_text(MODEL.replace("sqrt(%x)", "exp(%x)"))
+    result = mirstack.compile(path)(X)
+    np.testing.assert_allclose(result[1], np.exp(X), rtol=1e-5)
+    assert len(lowered) == 2, lowered  # exp, and the program
+
+
+def test_messages_tell_where_it_is_now(tmp_path: Path, store: Store, lowered: list[str]) -> None:
+    text = """def @main(%x: Tensor[(?, 4), float32], %y: Tensor[(?, 4), float32]) { add(%x, %y) }"""
+    ok = np.ones((2, 4), "float32")
+    for lines in (0, 0, 3):
+        module = mirstack.parse("\n" * lines + text, "m.mir")
+        function = mirstack.compile(module)
+        np.testing.assert_array_equal(function(ok, ok), ok + ok)
+        with pytest.raises(MirError, match=rf"m\.mir:{lines + 1}:"):
+            function(ok, np.ones((3, 4), "float32"))
+
+
+def test_small_arrays_are_with_the_program_and_large_ones_apart(tmp_path: Path, store: Store) -> None:
+    text = MODEL.replace('multiply(meta[relay.Constant]["b"], 2f)', 'multiply(meta[relay.Constant]["big"], 2f)')
+    path = write_model(tmp_path, text)
+    big = np.random.default_rng(3).random((1000, 3, 24)).astype("float32")
+    arrays = dict(np.load(tmp_path / "weights.npz"))
+    np.savez(tmp_path / "weights.npz", **arrays, big=big)
+    for _ in range(2):
+        result = mirstack.compile(path)(X)
+        np.testing.assert_allclose(result[0], np.maximum(X @ arrays["w"].T, 0) + big * 2, rtol=1e-5, atol=1e-5)
+    assert store.usage().files["array"] == 1
+    (array,) = store.folder.glob("*.array")
+    array.unlink()
+    result = mirstack.compile(path)(X)
+    np.testing.assert_allclose(result[0], np.maximum(X @ arrays["w"].T, 0) + big * 2, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("at", [0, 9, 20, 40, 60, 130, 200, -5])
+def test_damaged_files_are_made_again(tmp_path: Path, store: Store, lowered: list[str], at: int) -> None:
+    path = write_model(tmp_path)
+    check(path)
+    first = len(lowered)
+    for file in store.folder.iterdir():
+        data = bytearray(file.read_bytes())
+        data[at] ^= 0x10
+        file.write_bytes(data)
+    check(path)
+    assert len(lowered) == 2 * first
+    check(path)
+    assert len(lowered) == 2 * first
+
+
+@pytest.mark.parametrize("length", [0, 7, 127, 128, 300])
+def test_short_files_and_others_files_are_not_read(tmp_path: Path, store: Store, length: int) -> None:
+    key, other = digest("one"), digest("other")
+    store.write("program", key, [b"abc" * 100, b"def"])
+    found = store.read("program", key)
+    assert found is not None and bytes(found) == b"abc" * 100 + b"def"
+    data = store.path("program", key).read_bytes()
+    store.path("program", other).write_bytes(data)  # under a wrong name
+    assert store.read("program", other) is None
+    store.path("kernel", key).write_bytes(data)  # of a wrong kind
+    assert store.read("kernel", key) is None
+    store.path("program", key).write_bytes(data[:length])
+    assert store.read("program", key) is None
+    assert store.read("program", digest("absent")) is None
+
+
+def test_a_folder_that_others_may_write_to_is_not_used(tmp_path: Path, store: Store) -> None:
+    store.folder.chmod(0o777)
+    assert Store.open() is None
+    store.folder.chmod(0o700)
+    assert Store.open() is not None
+
+
+def test_what_was_used_last_stays(tmp_path: Path) -> None:
+    store = Store(tmp_path, 5000)
+    keys = [digest(str(number)) for number in range(8)]
+    for number, key in enumerate(keys):
+        store.write("kernel", key, [bytes(900)])
+        os.utime(store.path("kernel", key), ns=(number, number))
+    assert store.read("kernel", keys[0]) is not None  # which renews it
+    store.trim()
+    assert store.has("kernel", keys[0]) and store.has("kernel", keys[7]) and not store.has("kernel", keys[1])
+    assert store.usage().bytes <= 5000
+    store.write("kernel", digest("large"), [bytes(4000)])
+    assert not store.has("kernel", digest("large"))
+    count = sum(store.usage().files.values())
+    assert store.clear() == count and store.usage().bytes == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "limit"),
+    [(None, DEFAULT_LIMIT), ("0", 0), ("512M", 512 << 20), ("2G", 2 << 30), ("3kb", 3 << 10), ("much", DEFAULT_LIMIT)],
+)
+def test_limits(text: str | None, limit: int) -> None:
+    assert limit_of(text) == limit
+
+
+def test_turned_off(tmp_path: Path, store: Store, lowered: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write_model(tmp_path)
+    mirstack.compile(path, cache=False)
+    assert store.usage().files == {}
+    mirstack.compile(path, observers=(lambda step, module: None,))
+    assert store.usage().files == {}
+    monkeypatch.setenv("MIRSTACK_CACHE_LIMIT", "0")
+    mirstack.compile(path)
+    monkeypatch.delenv("MIRSTACK_CACHE_LIMIT")
+    monkeypatch.setenv("MIRSTACK_CACHE", "off")
+    mirstack.compile(path)
+    assert store.usage().files == {}
+
+
+def test_keys_tell_machines_apart() -> None:
+    keys = {context_key(Options(cpu=cpu, threads=threads)) for cpu in (None, "haswell") for threads in (1, 2)}
+    keys |= {context_key(Options(caches="16K,256K,4M", threads=1)), context_key(Options(opt_level=1, threads=1))}
+    assert None in keys or len(keys) == 6
+
+
+def test_a_compiler_edited_while_it_runs_uses_no_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    from mirstack.lowering.cache import keys
+
+    monkeypatch.setattr(keys, "IMPORTED_AT", 0)
+    keys._compiler.cache_clear()  # pyright: ignore[reportPrivateUsage]
+    assert context_key(Options()) is None
+    keys._compiler.cache_clear()  # pyright: ignore[reportPrivateUsage]
+
+
+def test_te_and_tir_entries(store: Store, lowered: list[str]) -> None:
+    text = """
+@T.prim_func
+def twice(a: T.handle, b: T.handle):
+    n = T.int32()
+    A = T.match_buffer(a, (n,), "float32")
+    B = T.match_buffer(b, (n,), "float32")
+    for i in range(n):
+        with T.block("B"):
+            v = T.axis.spatial(n, i)
+            B[v] = A[v] * T.float32(2)
+"""
+    module = mirstack.parse(text)
+    for _ in range(2):
+        a, b = np.arange(5, dtype="float32"), np.zeros(5, "float32")
+        mirstack.compile(module)(a, b)
+        np.testing.assert_array_equal(b, a * 2)
+    assert len(lowered) == 1
+
+
+def test_several_processes_and_threads_at_once(tmp_path: Path) -> None:
+    path = write_model(tmp_path)
+    code = textwrap.dedent(f"""
+        import mirstack, numpy as np
+        x = np.ones((3, 40), "float32")
+        for _ in range(3):
+            out = mirstack.compile({str(path)!r})(x)
+            assert out[0].shape == (3, 24)
+    """)
+    environment = {**os.environ, "MIRSTACK_CACHE": str(tmp_path / "cache"), "MIRSTACK_CACHE_LIMIT": "64M"}
+    with ThreadPoolExecutor(2) as pool:
+        done = list(
+            pool.map(
+                lambda _: subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True),
+                range(2),
+            )
+        )
+    assert [(process.returncode, process.stderr) for process in done] == [(0, "")] * 2
+    left = [file.name for file in (tmp_path / "cache" / "compiled").iterdir() if file.name.startswith(".new-")]
+    assert left == []

@@ -9,6 +9,7 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from fnmatch import fnmatch
+from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -30,9 +31,18 @@ PACKAGES = {
 """What an engine needs, where that is more than itself."""
 
 
+DISTRIBUTIONS = {"tvm": "apache-tvm", "iree": "iree-base-compiler"}
+"""By what name pip installs an engine, where that is another."""
+
+
 def missing(engine: str) -> list[str]:
     """The packages that are not installed, by the names that one imports."""
     return [name for name in PACKAGES.get(engine, (engine,)) if find_spec(name) is None]
+
+
+def version_of(engine: str) -> str:
+    """The version that is installed."""
+    return version(DISTRIBUTIONS.get(engine, engine)).split(".post")[0]
 
 
 def argument_parser() -> argparse.ArgumentParser:
@@ -55,6 +65,10 @@ def argument_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--results", type=Path, default=RESULTS, help="the file that results are kept in")
     parser.add_argument("--files", type=Path, default=Path("build/benchmarks"), help="where the workloads' files go")
+    parser.add_argument("--costs", action="store_true", help="measure compile time and memory of the models instead")
+    parser.add_argument(
+        "--write", action="store_true", help="only write the kept results into the README, and its plots"
+    )
     return parser
 
 
@@ -87,11 +101,16 @@ def main(argv: Sequence[str] | None = None) -> int:
             engines.append(name)
     start = time.monotonic()
     results = Results.load(args.results)
+    if args.write:
+        return _write(results)
     workloads = chosen(args, results)
+    if args.costs:
+        return _costs([w for w in workloads if w.family == "model"], engines, args, results, start)
     args.files.mkdir(parents=True, exist_ok=True)
     if args.threads == 1:
         processors.restrict(1)
     results.cpu = processors.model_name()
+    results.versions |= {name: version_of(name) for name in engines}
     for workload in workloads:
         if time.monotonic() - start > args.seconds:
             break
@@ -99,6 +118,42 @@ def main(argv: Sequence[str] | None = None) -> int:
         results.put(args.threads, workload.name, row)
         results.save(args.results)
         _show(workload, results.rows[args.threads][workload.name])
+    return 0
+
+
+def _costs(
+    workloads: list[Workload], engines: list[str], args: argparse.Namespace, results: Results, start: float
+) -> int:
+    from .cost import measured as costs_of
+    from .tables import bytes_text, time_text
+
+    for workload in workloads:
+        for name in engines:
+            if time.monotonic() - start > args.seconds:
+                return 0
+            try:
+                cost = costs_of(name, workload.name, args.threads, args.files)
+            except RuntimeError as error:
+                print(f"{workload.name}, {name}: {error}", flush=True)
+                continue
+            results.costs.setdefault(workload.name, {})[name] = cost
+            results.save(args.results)
+            warm = "" if cost.warm is None else f", warm {time_text(cost.warm)}"
+            memory = f"{bytes_text(cost.compile_bytes)} compiling, {bytes_text(cost.run_bytes)} running"
+            print(f"{workload.name}, {name}: {time_text(cost.cold)}{warm}, {memory}", flush=True)
+    return 0
+
+
+def _write(results: Results) -> int:
+    from . import plot, readme
+
+    readme.write(results)
+    if find_spec("matplotlib") is None:
+        print("the plots are left as they are: matplotlib is missing, install the extra `bench`", file=sys.stderr)
+        return 1
+    for threads in (1, 2):
+        if results.rows.get(threads):
+            plot.draw(results, threads, readme.README.with_name(f"compare-{threads}.png"))
     return 0
 
 

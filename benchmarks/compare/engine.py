@@ -22,8 +22,6 @@ class Call:
 class Engine(Protocol):
     """An engine's file. Importing it raises ImportError where the engine is not installed."""
 
-    def version(self) -> str: ...
-
     def prepare(self, material: Material) -> Any:
         """The program in the form in which the engine takes it from a user: a file, or for jax and torch a function."""
         ...

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Sequence
 
 from .engine import ENGINES, OURS
@@ -90,3 +91,65 @@ def problems(results: Results, threads: int) -> str:
         if w.name in rows
         for name, text in rows[w.name].problems.items()
     )
+
+
+def conditions(results: Results) -> str:
+    """When and on what it was measured, and the versions of the engines."""
+    times = sorted(row.time for rows in results.rows.values() for row in rows.values())
+    if not times:
+        return ""
+    first, last = times[0][:10], times[-1][:10]
+    days = first if first == last else f"{first} to {last}"
+    found = list(results.rows.get(1, {}).values())
+    peak = statistics.median(row.peak_gflops for row in found) if found else 0.0
+    copy = statistics.median(row.copy_gbytes for row in found) if found else 0.0
+    versions = ", ".join(f"{name} {results.versions[name]}" for name in ENGINES if results.versions.get(name))
+    return (
+        f"Measured {days} on {results.cpu}; one core reaches {peak:.0f} GFLOP/s of float32 multiply-adds in registers and copies "
+        f"{copy:.0f} GB/s (medians of all workloads' runs). Engines: {versions}."
+    )
+
+
+def bytes_text(size: int) -> str:
+    """In MB or kB."""
+    return f"{size / 1e6:.1f} MB" if size >= 1e5 else f"{size / 1e3:.1f} kB"
+
+
+def costs(results: Results) -> str:
+    """A row a model: seconds to the first result and memory of each engine, and our arena against its lower bound."""
+    shown = [w for w in WORKLOADS if w.name in results.costs]
+    if not shown:
+        return ""
+    engines = [name for name in ENGINES if any(name in results.costs[w.name] for w in shown)]
+    lines = [
+        f"| Model | {' | '.join('mirstack, cold / warm' if name == OURS else name for name in engines)} |",
+        f"| --- |{' ---: |' * len(engines)}",
+    ]
+    for workload in shown:
+        found = results.costs[workload.name]
+        cells: list[str] = []
+        for name in engines:
+            cost = found.get(name)
+            text = "" if cost is None else time_text(cost.cold)
+            cells.append(text if cost is None or cost.warm is None else f"{text} / {time_text(cost.warm)}")
+        lines.append(f"| {workload.name} | {' | '.join(cells)} |")
+    lines += [
+        "",
+        f"| Model | {' | '.join(engines)} | Arena | Lower bound | Ratio |",
+        f"| --- |{' ---: |' * len(engines)} ---: | ---: | ---: |",
+    ]
+    for workload in shown:
+        found = results.costs[workload.name]
+        cells = [
+            f"{bytes_text(found[name].compile_bytes)}, {bytes_text(found[name].run_bytes)}" if name in found else ""
+            for name in engines
+        ]
+        ours = found.get(OURS)
+        arena = ours.arena if ours is not None else None
+        last = "| | |" if arena is None else f"{bytes_text(arena[0])} | {bytes_text(arena[1])} | {_quotient(*arena)} |"
+        lines.append(f"| {workload.name} | {' | '.join(cells)} | {last}")
+    return "\n".join(lines)
+
+
+def _quotient(arena: int, bound: int) -> str:
+    return f"{arena / bound:.2f}" if bound else "1.00"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib.metadata import version as installed
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +16,6 @@ from ..engine import Call
 from ..graph import Array
 from ..material import Material
 from ..to_jax import function_of
-
-
-def version() -> str:
-    return installed("iree-base-compiler")
 
 
 def prepare(material: Material) -> Path:

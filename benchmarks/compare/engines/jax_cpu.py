@@ -17,10 +17,6 @@ jax.config.update("jax_platforms", "cpu")
 jax.numpy.zeros(1).block_until_ready()
 
 
-def version() -> str:
-    return jax.__version__
-
-
 def prepare(material: Material) -> Callable[..., Any]:
     return function_of(material.graph)
 

@@ -15,10 +15,6 @@ from ..material import Material
 from . import onnx_file
 
 
-def version() -> str:
-    return ort.__version__
-
-
 def prepare(material: Material) -> Path:
     return onnx_file.exported(material)
 

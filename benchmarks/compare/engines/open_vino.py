@@ -15,10 +15,6 @@ from ..material import Material
 from . import onnx_file
 
 
-def version() -> str:
-    return ov.__version__.split("-")[0]
-
-
 def prepare(material: Material) -> Path:
     return onnx_file.exported(material)
 

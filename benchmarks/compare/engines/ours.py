@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib.metadata import version as installed
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +16,6 @@ from ..material import Material
 
 # What a user's program imports at its start; the other engines' imports are not counted, either.
 mirstack.preload()
-
-
-def version() -> str:
-    return installed("mirstack")
 
 
 def prepare(material: Material) -> Path:

@@ -13,10 +13,6 @@ from ..material import Material
 from ..to_torch import module_of
 
 
-def version() -> str:
-    return torch.__version__.split("+")[0]
-
-
 def prepare(material: Material) -> Any:
     return module_of(material.graph)
 

@@ -21,10 +21,6 @@ from ..material import Material
 from . import onnx_file
 
 
-def version() -> str:
-    return tvm.__version__.split(".post")[0]
-
-
 def prepare(material: Material) -> Path:
     return onnx_file.translated(material)
 

@@ -1,0 +1,41 @@
+"""Writes the results into the README: each table stands between two markers, the rest is left as it is."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from .results import Results
+from .tables import conditions, costs, problems, summary, timings
+from .workloads import FAMILIES
+
+README = Path(__file__).parents[1] / "README.md"
+
+
+def sections(results: Results) -> dict[str, str]:
+    """The text of each marked section by its name; one without results is empty."""
+    found = {"conditions": conditions(results), "costs": costs(results)}
+    for threads in (1, 2):
+        found[f"summary-{threads}"] = summary(results, threads)
+        found[f"problems-{threads}"] = problems(results, threads)
+        for family in FAMILIES:
+            found[f"{family}-{threads}"] = timings(results, threads, (family,))
+    return found
+
+
+def written(text: str, found: dict[str, str]) -> str:
+    """The README's text with each section that it marks replaced. Raises ValueError for a marker without results' section."""
+
+    def replaced(match: re.Match[str]) -> str:
+        name = match[1]
+        if name not in found:
+            raise ValueError(f"the README has a section '{name}' that is not written; there are {', '.join(found)}")
+        body = f"{found[name]}\n\n" if found[name] else ""
+        return f"<!-- compare: {name} -->\n\n{body}<!-- end -->"
+
+    return re.sub(r"<!-- compare: ([\w-]+) -->\n.*?<!-- end -->", replaced, text, flags=re.DOTALL)
+
+
+def write(results: Results, path: Path = README) -> None:
+    """Refreshes the file."""
+    path.write_text(written(path.read_text(encoding="utf-8"), sections(results)), encoding="utf-8")

@@ -1,0 +1,167 @@
+"""Ratios, means, tables and the README's sections of the comparison with other engines."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from mirstack.benchmarks.compare import __main__, readme, tables
+from mirstack.benchmarks.compare.measure import SAMPLE, calls_of, interleaved
+from mirstack.benchmarks.compare.results import Cost, Results, Row, geometric_mean
+from mirstack.benchmarks.compare.run import difference
+from mirstack.benchmarks.compare.workloads import WORKLOADS, named
+
+
+class Clock:
+    """A program that takes these seconds in turn."""
+
+    def __init__(self, *seconds: float):
+        self.seconds = list(seconds)
+        self.calls: list[int] = []
+
+    def sample(self, calls: int) -> float:
+        self.calls.append(calls)
+        return self.seconds[min(len(self.calls), len(self.seconds)) - 1]
+
+
+def some_results() -> Results:
+    results = Results(cpu="a processor", versions={"onnxruntime": "1.2"})
+    row = Row(
+        {"mirstack": 3e-3, "onnxruntime": 2e-3, "torch": 4e-3},
+        {"tvm": "does not fit"},
+        100.0,
+        20.0,
+        "2026-01-02T03:04:05",
+    )
+    results.put(1, "matmul_512", row)
+    results.put(
+        1, "matmul_1024", Row({"mirstack": 20e-3, "onnxruntime": 40e-3}, {}, 100.0, 20.0, "2026-01-03T00:00:00")
+    )
+    results.costs["resnet18"] = {
+        "mirstack": Cost(4.5, 0.5, 200_000_000, 50_000_000, (1100, 1000)),
+        "iree": Cost(6.0, None, 1, 2),
+    }
+    return results
+
+
+def test_ratio_is_ours_to_the_best_other() -> None:
+    row = Row({"mirstack": 3.0, "torch": 4.0, "jax": 2.0})
+    assert row.best == ("jax", 2.0)
+    assert row.ratio == 1.5
+    assert Row({"jax": 2.0}).ratio is None
+    assert Row({"mirstack": 2.0}).best is None
+
+
+def test_geometric_mean() -> None:
+    assert geometric_mean([0.5, 2.0]) == pytest.approx(1.0)
+    with pytest.raises(ValueError, match="there is no mean of nothing"):
+        geometric_mean([])
+
+
+def test_results_are_kept_and_merged(tmp_path: Path) -> None:
+    path = tmp_path / "results.json"
+    results = some_results()
+    results.put(1, "matmul_512", Row({"mirstack": 1e-3, "tvm": 5e-3}, {"torch": "broken"}))
+    row = results.rows[1]["matmul_512"]
+    assert row.seconds == {"mirstack": 1e-3, "onnxruntime": 2e-3, "tvm": 5e-3}
+    assert row.problems == {"torch": "broken"}
+    results.save(path)
+    assert Results.load(path) == results
+    assert Results.load(tmp_path / "none.json") == Results()
+
+
+def test_tables() -> None:
+    results = some_results()
+    assert "| matmul | 2 | 0.87 | 1.50 (matmul_512) | 1 |" in tables.summary(results, 1)
+    table = tables.timings(results, 1, ("matmul",))
+    assert "| Workload | mirstack | onnxruntime | torch | tvm | Ratio | Limit |" in table
+    assert "| matmul_512 | 3.00 ms | **2.00 ms** | 4.00 ms | fails | 1.50 | 89% FMA |" in table
+    assert tables.problems(results, 1) == "- matmul_512, tvm: does not fit"
+    assert "Measured 2026-01-02 to 2026-01-03 on a processor" in tables.conditions(results)
+    costs = tables.costs(results)
+    assert "| resnet18 | 4.50 s / 500 ms | 6.00 s |" in costs
+    assert "200.0 MB, 50.0 MB | 0.0 kB, 0.0 kB | 1.1 kB | 1.0 kB | 1.10 |" in costs
+
+
+def test_limit_is_copying_where_that_takes_longer() -> None:
+    gather = named("relu_fma_16M")
+    row = Row({"mirstack": 2 * gather.bytes / 20e9}, {}, 100.0, 20.0)
+    assert tables.limit_text(gather, row) == "50% copy"
+    assert tables.limit_text(named("gelu_1k"), row) == ""
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(1.234, "1.23 s"), (0.0999, "99.9 ms"), (0.01, "10.0 ms"), (3.14e-6, "3.14 µs"), (5e-8, "50 ns")],
+)
+def test_times(seconds: float, text: str) -> None:
+    assert tables.time_text(seconds) == text
+
+
+def test_readme_sections_are_replaced() -> None:
+    text = "before\n<!-- compare: a -->\nold\n<!-- end -->\nbetween\n<!-- compare: b -->\nold\n<!-- end -->\nafter\n"
+    found = {"a": "| new |", "b": ""}
+    fresh = readme.written(text, found)
+    assert fresh == (
+        "before\n<!-- compare: a -->\n\n| new |\n\n<!-- end -->\nbetween\n<!-- compare: b -->\n\n<!-- end -->\nafter\n"
+    )
+    assert readme.written(fresh, found) == fresh
+    with pytest.raises(ValueError, match="the README has a section 'b' that is not written; there are a"):
+        readme.written(text, {"a": ""})
+
+
+def test_every_section_of_the_readme_is_written() -> None:
+    text = readme.README.read_text(encoding="utf-8")
+    readme.written(text, readme.sections(some_results()))
+
+
+def test_quick_programs_are_called_often() -> None:
+    assert calls_of(Clock(1.0)) == (1, 1.0)
+    calls, seconds = calls_of(Clock(1e-6))
+    assert calls * seconds >= SAMPLE
+
+
+def test_turns_give_medians_and_slow_programs_few() -> None:
+    quick, slow = Clock(1.0, 1.0, 3.0, 5.0, 4.0, 2.0), Clock(9.0, 10.0, 12.0)
+    assert interleaved({"quick": quick, "slow": slow}, 0.0) == {"quick": 3.0, "slow": 11.0}
+    assert len(slow.calls) == 3
+
+
+def test_difference_is_relative_to_the_largest() -> None:
+    assert difference([np.array([1.0, 4.0])], [np.array([1.5, 5.0])]) == pytest.approx(0.2)
+    assert difference([np.zeros(2)], [np.zeros(3)]) == float("inf")
+    assert difference([np.array([np.nan])], [np.array([1.0])]) == float("inf")
+
+
+def test_workloads_have_names_of_their_own() -> None:
+    names = [workload.name for workload in WORKLOADS]
+    assert len(set(names)) == len(names)
+
+
+def test_an_engine_that_is_not_known(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        __main__.main(["--engines", "mirstack,abacus"])
+    assert "there is no engine 'abacus'; there are mirstack, onnxruntime" in capsys.readouterr().err
+
+
+def test_an_engine_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(__main__, "find_spec", lambda name: None if name == "iree" else name)
+    assert __main__.missing("iree") == ["iree"]
+    assert __main__.missing("openvino") == []
+
+
+def test_a_workload_is_measured_and_kept(tmp_path: Path) -> None:
+    root = Path(__file__).parents[2]
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.compare", "--engines", "mirstack", "--workload", "gelu_1k", "--budget", "0.01",
+         "--results", str(tmp_path / "r.json"), "--files", str(tmp_path / "files")],
+        cwd=root, env=os.environ, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("gelu_1k")
+    row = Results.load(tmp_path / "r.json").rows[1]["gelu_1k"]
+    assert row.seconds["mirstack"] > 0 and row.peak_gflops > 0 and row.copy_gbytes > 0

@@ -1,4 +1,5 @@
-"""What xDSL's standard dialects do for scalars only, lane by lane on vectors: compares, selects, casts, gather and scatter.
+"""What xDSL's standard dialects do for scalars only, lane by lane on vectors: compares, selects, casts, gather and scatter;
+and dot products of groups of lanes, for which processors have instructions.
 
 The ops carry the names and the meaning of their scalar kin in `arith` (`arith.cmpi`, `arith.sitofp`, …); gather and
 scatter those of MLIR's `vector` dialect.
@@ -12,6 +13,7 @@ from typing import ClassVar
 from xdsl.dialects.builtin import (
     I1,
     AnyFloatConstr,
+    DenseArrayBase,
     IndexType,
     IntegerType,
     MemRefType,
@@ -194,4 +196,62 @@ class ScatterOp(IRDLOperation):
         super().__init__(operands=[ref, indices, index_vec, mask, value])
 
 
-VectorExt = Dialect("vector_ext", [CastOp, CmpfOp, CmpiOp, GatherOp, ScatterOp, SelectOp], [])
+@irdl_op_definition
+class DotOp(IRDLOperation):
+    """To each lane of `acc` the products of its group of lanes of `lhs` and `rhs` are added, in the type of `acc`.
+
+    `vector_ext.dot %acc, %a, %b unsigned [true, false] : vector<4xi32>, vector<16xi8>, vector<16xi8>`: lane 0 takes lanes
+    0 to 3, lane 1 lanes 4 to 7, and so on; `unsigned` says how the integers of each side are extended. Sums of integers
+    wrap around, those of floats are rounded in any order.
+    """
+
+    name = "vector_ext.dot"
+    T: ClassVar = VarConstraint("T", _VECTOR)
+    acc = operand_def(T)
+    lhs = operand_def(_VECTOR)
+    rhs = operand_def(_VECTOR)
+    unsigned = prop_def(DenseArrayBase.constr(i1))
+    result = result_def(T)
+    traits = traits_def(Pure())
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = (
+        "$acc `,` $lhs `,` $rhs `unsigned` $unsigned attr-dict `:` type($acc) `,` type($lhs) `,` type($rhs)"
+    )
+
+    def __init__(
+        self,
+        acc: SSAValue | Operation,
+        lhs: SSAValue | Operation,
+        rhs: SSAValue | Operation,
+        unsigned: tuple[bool, bool] = (False, False),
+    ):
+        flags = DenseArrayBase.from_list(i1, [int(flag) for flag in unsigned])
+        super().__init__(
+            operands=[acc, lhs, rhs], properties={"unsigned": flags}, result_types=[SSAValue.get(acc).type]
+        )
+
+    @property
+    def lhs_unsigned(self) -> bool:
+        """Whether the lanes of `lhs` are extended by zeros."""
+        return self.unsigned.get_values()[0] != 0
+
+    @property
+    def rhs_unsigned(self) -> bool:
+        """Whether the lanes of `rhs` are extended by zeros."""
+        return self.unsigned.get_values()[1] != 0
+
+    def verify_(self) -> None:
+        vectors = [v.type for v in self.operands if isinstance(v.type, VectorType)]
+        counts = [vector.element_count() for vector in vectors]
+        if any(vector.get_num_dims() != 1 for vector in vectors):
+            raise VerifyException("a dot product is of vectors of one dimension")
+        if counts[1] != counts[2] or counts[1] % counts[0]:
+            raise VerifyException(f"{counts[1]} and {counts[2]} lanes are no equal groups for {counts[0]} sums")
+        kinds = [isinstance(vector.element_type, IntegerType) for vector in vectors]
+        if len(set(kinds)) != 1:
+            raise VerifyException("a dot product is of integers, or of floats")
+        if len(self.unsigned) != 2:
+            raise VerifyException("`unsigned` has one flag for each side")
+
+
+VectorExt = Dialect("vector_ext", [CastOp, CmpfOp, CmpiOp, DotOp, GatherOp, ScatterOp, SelectOp], [])

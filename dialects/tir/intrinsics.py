@@ -85,6 +85,7 @@ OTHER_PURE = frozenset(
         "vectorlow",
         "vectorhigh",
         "vectorcombine",
+        "vector_dot",
         "address_of",
         "tvm_access_ptr",
         "tvm_thread_invariant",
@@ -154,6 +155,7 @@ SAME_DTYPE = (
     | BINARY_MATH
     | BITWISE
     | frozenset(["bitwise_not", "fma", "likely", "popcount", "ret", "tvm_thread_context", "tvm_thread_invariant"])
+    | frozenset(["vector_dot"])
 )
 # Those of the dtype of their second argument.
 SECOND_DTYPE = frozenset(["tvm_warp_shuffle", "tvm_warp_shuffle_down", "tvm_warp_shuffle_up"])
@@ -211,7 +213,7 @@ def intrinsic_arity(name: str) -> int | None:
 
 _ARITIES = {
     "bitwise_not": 1, "popcount": 1, "clz": 1, "likely": 1, "reinterpret": 1, "isnullptr": 1, "ceildiv": 2, "fma": 3,
-    "q_multiply_shift": 4, "q_multiply_shift_per_axis": 7,
+    "q_multiply_shift": 4, "q_multiply_shift_per_axis": 7, "vector_dot": 3,
 }  # fmt: skip
 
 

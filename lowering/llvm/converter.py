@@ -93,6 +93,8 @@ class Converter(Builder):
 
     handlers: dict[type[Operation], Handler]
     signatures: dict[str, Signature]
+    cpu: str = ""
+    """LLVM's name of the processor that code is made for; "" is this one."""
 
     types: TypeConverter = field(default_factory=TypeConverter)
     frames: list[Frame] = field(default_factory=list[Frame])

@@ -13,6 +13,7 @@ from ...support.garbage import no_collection
 from . import (
     arith_to_llvm,
     cf_to_llvm,
+    dot_to_llvm,
     func_to_llvm,
     math_to_llvm,
     memref_to_llvm,
@@ -31,6 +32,7 @@ TABLES = (
     math_to_llvm.TABLE,
     memref_to_llvm.TABLE,
     vector_to_llvm.TABLE,
+    dot_to_llvm.TABLE,
 )
 
 HANDLERS: dict[type, Handler] = {op: handler for table in TABLES for op, handler in table.handlers.items()}
@@ -40,14 +42,15 @@ LOWERED = (func.FuncOp, memref.GlobalOp)
 """What is lowered at the top of a module."""
 
 
-def lower_std_to_llvm(module: ModuleOp) -> None:
-    """Converts every function and global of `module` in place; raises `MirError` at an op that LLVM has no code for.
+def lower_std_to_llvm(module: ModuleOp, cpu: str = "") -> None:
+    """Converts every function and global of `module` in place, with the instructions of LLVM's processor `cpu` ("" is this
+    one); raises `MirError` at an op that LLVM has no code for.
 
     What is of another level at the top of the module (LLVM functions, Relay functions, …) is left as it is.
     """
     with no_collection():
         ops = list(module.body.ops)
-        converter = Converter(HANDLERS, func_to_llvm.signatures_of(ops))
+        converter = Converter(HANDLERS, func_to_llvm.signatures_of(ops), cpu)
         for op in ops:
             if not isinstance(op, LOWERED):
                 converter.know(op)
@@ -64,10 +67,15 @@ def lower_std_to_llvm(module: ModuleOp) -> None:
 
 @dataclass(frozen=True)
 class LowerStdToLLVM(ModulePass):
-    """Lowers func, cf, scf, arith, math, memref and vector to the `llvm` dialect; memrefs become bare pointers."""
+    """Lowers func, cf, scf, arith, math, memref and vector to the `llvm` dialect; memrefs become bare pointers.
+
+    `cpu` is LLVM's name of the processor whose instructions may be used ("" for this one).
+    """
 
     name = "lower-std-to-llvm"
 
+    cpu: str = ""
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Converts the module in place."""
-        lower_std_to_llvm(op)
+        lower_std_to_llvm(op, self.cpu)

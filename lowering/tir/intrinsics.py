@@ -279,6 +279,24 @@ def _reinterpret(f: FunctionLowering, op: tir.CallOp) -> None:
         f.bind(op.result, Plain(f.emit(arith.BitcastOp, (value,), type_)))
 
 
+def _vector_dot(f: FunctionLowering, op: tir.CallOp) -> None:
+    """T.vector_dot(sums, a, b)."""
+    assert op.result is not None
+    types = [value.type for value in op.arguments]
+    counts = [lanes_of(type_) for type_ in types]
+    if counts[0] < 2 or counts[1] != counts[2] or counts[1] % counts[0]:
+        raise error_at(
+            op,
+            f"T.vector_dot takes sums and two vectors with a group of lanes for each, not {', '.join(map(type_to_dtype, types))}",
+            "such as T.vector_dot(int32x16, uint8x64, int8x64)",
+        )
+    if len({is_float(type_) for type_ in types}) != 1:
+        raise error_at(op, "T.vector_dot takes integers, or floats", "cast one side")
+    sums, a, b = f.plains(op.arguments)
+    dot = vector_ext.DotOp(sums, a, b, (is_unsigned(types[1]), is_unsigned(types[2])))
+    f.bind(op.result, Plain(f.add(dot).result))
+
+
 def _ceildiv(f: FunctionLowering, op: tir.CallOp) -> None:
     assert op.result is not None
     if is_index_dtype(op.result.type):
@@ -499,6 +517,7 @@ RULES: dict[str, Rule] = {
     "sigmoid": _sigmoid,
     "ldexp": _ldexp,
     "reinterpret": _reinterpret,
+    "vector_dot": _vector_dot,
     "ceildiv": _ceildiv,
     "q_multiply_shift": _q_multiply_shift,
     "q_multiply_shift_per_axis": _q_multiply_shift_per_axis,

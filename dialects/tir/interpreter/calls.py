@@ -116,6 +116,8 @@ def _function(op: CallOp) -> tuple[Callable[..., Any] | None, int]:
         return reinterpret(operand, result, op), 0
     if name in ("vectorlow", "vectorhigh", "vectorcombine"):
         return _halves(name), 0
+    if name == "vector_dot":
+        return _dot(dtype_of(result, op)), 0
     if name == "large_uint_imm":
         return _joined_halves, 0
     if name == "isnullptr":
@@ -148,6 +150,17 @@ def _halves(name: str) -> Callable[..., Any]:
         return scalar_or_array(a[..., a.shape[-1] // 2 :])
 
     return {"vectorcombine": combine, "vectorlow": low, "vectorhigh": high}[name]
+
+
+def _dot(dtype: np.dtype[Any]) -> Callable[..., Any]:
+    """To each lane of the first vector, the products of its group of lanes of the two others are added."""
+
+    def dot(sums: Any, a: Any, b: Any) -> Any:
+        products = np.asarray(a).astype(dtype) * np.asarray(b).astype(dtype)
+        groups = products.reshape(*products.shape[:-1], sums.shape[-1], -1)
+        return sums + groups.sum(axis=-1, dtype=dtype)
+
+    return dot
 
 
 def _constant_call(op: CallOp) -> Value:

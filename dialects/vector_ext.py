@@ -200,7 +200,7 @@ class ScatterOp(IRDLOperation):
 class DotOp(IRDLOperation):
     """To each lane of `acc` the products of its group of lanes of `lhs` and `rhs` are added, in the type of `acc`.
 
-    `vector_ext.dot %acc, %a, %b unsigned [true, false] : vector<4xi32>, vector<16xi8>, vector<16xi8>`: lane 0 takes lanes
+    `vector_ext.dot %acc, %a, %b unsigned [1, 0] : vector<4xi32>, vector<16xi8>, vector<16xi8>`: lane 0 takes lanes
     0 to 3, lane 1 lanes 4 to 7, and so on; `unsigned` says how the integers of each side are extended. Sums of integers
     wrap around, those of floats are rounded in any order.
     """

@@ -93,7 +93,7 @@ def kernel_passes(options: Options) -> Iterator[ModulePass]:
     # TIR's loops and buffers to scf, memref, vector and arith.
     yield make("lower-tir-to-scf")
     # All of it to the LLVM dialect.
-    yield make("lower-std-to-llvm")
+    yield make("lower-std-to-llvm", cpu=options.cpu or "")
 
 
 def program_passes(options: Options) -> Iterator[ModulePass]:

@@ -42,7 +42,7 @@ func.func @f(%a: vector<4xi32>) {
 
 func.func @f(%a: vector<4xi32>, %b: vector<14xi8>) {
   // expected-error@below {{14 and 14 lanes are no equal groups for 4 sums}}
-  %c = vector_ext.dot %a, %b, %b unsigned [true, true] : vector<4xi32>, vector<14xi8>, vector<14xi8>
+  %c = vector_ext.dot %a, %b, %b unsigned [1, 1] : vector<4xi32>, vector<14xi8>, vector<14xi8>
   func.return
 }
 
@@ -50,7 +50,7 @@ func.func @f(%a: vector<4xi32>, %b: vector<14xi8>) {
 
 func.func @f(%a: vector<4xi32>, %b: vector<8xf32>) {
   // expected-error@below {{a dot product is of integers, or of floats}}
-  %c = vector_ext.dot %a, %b, %b unsigned [true, true] : vector<4xi32>, vector<8xf32>, vector<8xf32>
+  %c = vector_ext.dot %a, %b, %b unsigned [1, 1] : vector<4xi32>, vector<8xf32>, vector<8xf32>
   func.return
 }
 
@@ -58,7 +58,7 @@ func.func @f(%a: vector<4xi32>, %b: vector<8xf32>) {
 
 func.func @f(%a: vector<2x2xi32>, %b: vector<8xi8>) {
   // expected-error@below {{a dot product is of vectors of one dimension}}
-  %c = vector_ext.dot %a, %b, %b unsigned [true, true] : vector<2x2xi32>, vector<8xi8>, vector<8xi8>
+  %c = vector_ext.dot %a, %b, %b unsigned [1, 1] : vector<2x2xi32>, vector<8xi8>, vector<8xi8>
   func.return
 }
 
@@ -66,6 +66,6 @@ func.func @f(%a: vector<2x2xi32>, %b: vector<8xi8>) {
 
 func.func @f(%a: vector<4xi32>, %b: vector<8xi8>) {
   // expected-error@below {{`unsigned` has one flag for each side}}
-  %c = vector_ext.dot %a, %b, %b unsigned [true] : vector<4xi32>, vector<8xi8>, vector<8xi8>
+  %c = vector_ext.dot %a, %b, %b unsigned [1] : vector<4xi32>, vector<8xi8>, vector<8xi8>
   func.return
 }

@@ -16,7 +16,7 @@ func.func @ops(%a: vector<4xi32>, %x: vector<4xf32>, %m: memref<8x8xf32>, %i: in
   %gather = vector_ext.gather %m[%i, %i] [%a], %cmpf, %x : memref<8x8xf32>, vector<4xi32>, vector<4xi1>, vector<4xf32>
   // CHECK-NEXT: vector_ext.scatter %m[%i, %i] [%a], %cmpf, %x : memref<8x8xf32>, vector<4xi32>, vector<4xi1>, vector<4xf32>
   vector_ext.scatter %m[%i, %i] [%a], %cmpf, %x : memref<8x8xf32>, vector<4xi32>, vector<4xi1>, vector<4xf32>
-  // CHECK-NEXT: %dot = vector_ext.dot %a, %u, %u unsigned [true, false] : vector<4xi32>, vector<16xi8>, vector<16xi8>
-  %dot = vector_ext.dot %a, %u, %u unsigned [true, false] : vector<4xi32>, vector<16xi8>, vector<16xi8>
+  // CHECK-NEXT: %dot = vector_ext.dot %a, %u, %u unsigned [1, 0] : vector<4xi32>, vector<16xi8>, vector<16xi8>
+  %dot = vector_ext.dot %a, %u, %u unsigned [1, 0] : vector<4xi32>, vector<16xi8>, vector<16xi8>
   func.return
 }

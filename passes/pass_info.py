@@ -47,6 +47,7 @@ _LEVELS: dict[str, int] = {
     "forward-fold-scale-axis": 3,
     "backward-fold-scale-axis": 3,
     "alter-op-layout": 3,
+    "conv2d-to-winograd": 3,
     "convert-layout": 3,
     "defuse-ops": 3,
     "combine-parallel-conv2d": 4,
@@ -60,7 +61,7 @@ _REQUIRED: dict[str, tuple[str, ...]] = {
         "fuse-ops", "defuse-ops", "eliminate-common-subexpr", "simplify-inference", "simplify-expr", "fast-math",
         "canonicalize-ops", "canonicalize-cast", "combine-parallel-conv2d", "combine-parallel-dense",
         "combine-parallel-batch-matmul", "forward-fold-scale-axis", "backward-fold-scale-axis", "flatten-atrous-conv",
-        "fold-explicit-padding", "alter-op-layout", "convert-layout", "legalize", "qnn-canonicalize-ops", "qnn-legalize",
+        "fold-explicit-padding", "alter-op-layout", "conv2d-to-winograd", "convert-layout", "legalize", "qnn-canonicalize-ops", "qnn-legalize",
         "dead-code-elimination", "split-args", "monomorphize", "lower-relay-to-te",
     )
 } | {

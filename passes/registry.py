@@ -79,6 +79,11 @@ PASSES: tuple[Entry, ...] = (
         "batched products of one left side as one",
     ),
     Entry("alter-op-layout", "passes.relay.alter_op_layout:AlterOpLayout", "blocks as wide as the target's vectors"),
+    Entry(
+        "conv2d-to-winograd",
+        "passes.relay.conv2d_to_winograd:Conv2DToWinograd",
+        "3x3 convolutions by Winograd's algorithm where that pays",
+    ),
     Entry("legalize", "relay/legalize.mir", "operators in the one form that the target's kernels are written for"),
     Entry("convert-layout", "passes.relay.convert_layout:ConvertLayout", "operators in the layouts that are asked for"),
     Entry(

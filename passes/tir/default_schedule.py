@@ -27,6 +27,7 @@ from .default_rules.elementwise import schedule_elementwise
 from .default_rules.inline import inline_blocks
 from .default_rules.reduction import schedule_reduction, schedule_rows, shared_rows
 from .default_rules.shape import fresh_blocks, shape_of
+from .default_rules.winograd import find_stages, schedule_winograd
 from .rewriting import prim_funcs
 
 
@@ -37,6 +38,9 @@ def schedule_function(sch: Schedule, function: tir.PrimFuncOp, target: Target) -
         return
     blocks = inline_blocks(sch, blocks)
     handles = [_handle(sch, b) for b in blocks]
+    for stages in find_stages(blocks):
+        with tolerating():
+            schedule_winograd(sch, stages, target)
     # Contractions first: they take what follows them along.
     for handle in handles:
         op = sch.get(handle)

@@ -46,7 +46,7 @@ MADE_FOR = {
     "branches": ("partial-evaluate", "to-a-normal-form", "to-basic-block-normal-form", "to-mixed-precision"),
     "layers": (
         "alter-op-layout", "backward-fold-scale-axis", "canonicalize-cast", "canonicalize-ops", "combine-parallel-conv2d",
-        "convert-layout", "flatten-atrous-conv", "fold-explicit-padding", "forward-fold-scale-axis",
+        "conv2d-to-winograd", "convert-layout", "flatten-atrous-conv", "fold-explicit-padding", "forward-fold-scale-axis",
         "legalize", "simplify-inference",
     ),
     "quantized": ("fake-quantization-to-integer", "qnn-canonicalize-ops", "qnn-legalize"),

@@ -11,6 +11,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
+from .computes_winograd import te_conv_2d, te_weight_2d
 from .meanings import Array, numpy_type
 from .nn_conv import SPATIAL, check_window, conv_attributes, spatial_padding, window_count
 from .relations import ANY, dtype_attr, rank_must_be, shape_of, show_argument, tensor_type
@@ -89,6 +90,8 @@ def _constant(rows: Matrix, dtype: str, name: str) -> Tensor:
 
 def _te_weight(attrs: Attrs, w: Tensor) -> Tensor:
     kernel = [int(d) if isinstance(d, int) else ANY for d in w.shape[2:]]
+    if len(kernel) == 2:
+        return te_weight_2d(transforms(attrs.tile_size, kernel[-1]), w)
     axes = _transformed(kernel)
     g = _constant(transforms(attrs.tile_size, kernel[-1]).filter, w.dtype, "G")
     taps = {axis: te.reduce_axis((0, kernel[axis]), name=f"r{axis}") for axis in axes}
@@ -178,11 +181,13 @@ def _te_conv(attrs: Attrs, x: Tensor, w: Tensor) -> Tensor:
     result = attrs.out_dtype or x.dtype
     wide = "float64" if "float64" in (x.dtype, result) else "float32"
     found = transforms(tile, kernel[-1])
-    output, data = _constant(found.output, wide, "A"), _constant(found.data, wide, "B")
-    size = len(found.data)
     before, after = spatial_padding(attrs.padding, rank) or ((), ())
     batch, channels, *sizes = x.shape
     places = [d + (low + high - k + 1) for d, low, high, k in zip(sizes, before, after, kernel, strict=True)]
+    if rank == 2:
+        return te_conv_2d(found, x, w, before, places, wide, result)
+    output, data = _constant(found.output, wide, "A"), _constant(found.data, wide, "B")
+    size = len(found.data)
     spread: list[Any] = []
     for axis, place in enumerate(places):
         tiles = te.ceildiv(te.convert(place), tile) if not isinstance(place, int) else -(-place // tile)

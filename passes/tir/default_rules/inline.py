@@ -9,6 +9,7 @@ from ....support.walk import walk_ops
 from ...schedule import BlockRV, Schedule, ScheduleError
 from ...schedule.structure import buffers_written, consumers
 from .contraction import match_contraction
+from .selectors import selector_axes
 from .shape import COSTLY, Shape, shape_of
 
 CHEAP = 4
@@ -40,7 +41,7 @@ def attempt(sch: Schedule, block: tir.BlockOp) -> bool:
 
 def _pays(block: tir.BlockOp) -> bool:
     shape = shape_of(block)
-    if shape is None or shape.reduction or len(shape.stores) != 1:
+    if shape is None or shape.reduction or len(shape.stores) != 1 or selector_axes(shape):
         return False
     (buffer,) = buffers_written(block)[:1] or (None,)
     if buffer is None or not isinstance(buffer.owner, tir.AllocBufferOp):

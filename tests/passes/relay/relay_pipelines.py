@@ -31,6 +31,8 @@ ROUNDINGS: dict[str, Rounding] = {
         ),
         ROUNDED,
     ),
+    # Transforms with sums and differences of several elements, before and after the products.
+    "conv2d-to-winograd": Rounding(unit=2.0**-20),
     # The approximations are off by some 1e-5 of the value (tanh and erf by as much absolutely).
     "fast-math": Rounding(unit=3e-5, absolute=1e-6),
     # Half an ulp of float16 and, below its normal numbers, half its smallest one; it overflows beyond 65504.
@@ -43,6 +45,7 @@ OPTIONS: dict[str, tuple[str, ...]] = {
     "combine-parallel-conv2d": ("{min-num-branches=2}",),
     "combine-parallel-dense": ("{min-num-branches=2}", "{min-num-branches=2 to-batch=false}"),
     "convert-layout": ('{layouts="nn.conv2d:NHWC,default"}', '{layouts="nn.conv2d:NCHW2c,default;nn.max_pool2d:NHWC"}'),
+    "conv2d-to-winograd": ("{tile-size=2}", "{tile-size=4}"),
     "dead-code-elimination": ("", "{inline-once=true}"),
     "eta-expand": ("{expand-constructor=true expand-global-var=true}",),
     "fold-constant": ("", "{fold-qnn=true}"),

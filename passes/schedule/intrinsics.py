@@ -110,7 +110,9 @@ def find_intrinsic(module: ModuleOp, name: str, where: Operation) -> TensorIntri
             raise refuse(op, f"tensor intrinsic '{name}' has two functions with the role '{role.data}'")
         halves[role.data] = op
     if not halves:
-        registered = TensorIntrin.get(name, allow_missing=True)
+        from .dot_intrinsics import dot_intrinsic
+
+        registered = TensorIntrin.get(name, allow_missing=True) or dot_intrinsic(name)
         if registered is None:
             raise _unknown(where, name, [*known, *TensorIntrin.names()])
         return registered

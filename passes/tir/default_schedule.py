@@ -23,6 +23,7 @@ from ..schedule.intrinsics import is_half
 from ..schedule.structure import child_blocks
 from .default_rules import dot
 from .default_rules.contraction import match_contraction, pays, schedule_contraction
+from .default_rules.dot_products import choose_dot, schedule_dot_product
 from .default_rules.elementwise import schedule_elementwise
 from .default_rules.inline import inline_blocks
 from .default_rules.reduction import schedule_reduction, schedule_rows, shared_rows
@@ -50,7 +51,10 @@ def schedule_function(sch: Schedule, function: tir.PrimFuncOp, target: Target) -
         if match is None:
             continue
         with tolerating():
-            if dot.suits(match):
+            product = choose_dot(match, target)
+            if product is not None:
+                schedule_dot_product(sch, handle, match, product, target)
+            elif dot.suits(match):
                 dot.schedule_dot(sch, handle, match, target)
             elif pays(match):
                 schedule_contraction(sch, handle, match, target)

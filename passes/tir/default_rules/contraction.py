@@ -190,7 +190,7 @@ def schedule_contraction(sch: Schedule, block: BlockRV, match: Contraction, targ
     packing: BlockRV = handle_of(sch, packed) if packed is not None else sch.cache_read(block, number, "global")
     epilogue = take_out(sch, block)
 
-    _lanes_innermost(sch, block, match)
+    lanes_innermost(sch, block, match)
 
     loops: list[LoopRV] = sch.get_loops(block)
     by_axis = dict(zip(names, loops, strict=True))
@@ -211,19 +211,22 @@ def schedule_contraction(sch: Schedule, block: BlockRV, match: Contraction, targ
     _pack(sch, packing, match, tile, target)
     innermost_row = [*shared, column_outer, *alone, *row_outer][-1]
     sch.reverse_compute_at(epilogue, innermost_row)
-    _store_tile(sch, epilogue, target)
+    store_tile(sch, epilogue, target)
     sch.vectorize(column_lanes)
     for loop in (*row_inner, column_vectors):
         sch.unroll(loop)
-    # Threads share out column panels, or rows where there are too few of them.
-    panels, tiles = [*shared, column_outer], [*alone, *row_outer]
-    few = _turns(sch, panels) < min(2 * target.cores, _turns(sch, tiles))
-    parallelize(sch, tiles if few else panels, work, target)
+    share_out(sch, [*shared, column_outer], [*alone, *row_outer], work, target)
     init = sch.decompose_reduction(block, reducing[0])
     head = own_loops(sch, init)
     sch.vectorize(head[-1])
     for loop in head[:-1]:
         sch.unroll(loop)
+
+
+def share_out(sch: Schedule, panels: list[LoopRV], tiles: list[LoopRV], work: int, target: Target) -> None:
+    """Threads share out column panels, or rows where there are too few of them."""
+    few = _turns(sch, panels) < min(2 * target.cores, _turns(sch, tiles))
+    parallelize(sch, tiles if few else panels, work, target)
 
 
 def _turns(sch: Schedule, loops: list[LoopRV]) -> int:
@@ -268,7 +271,7 @@ def take_out(sch: Schedule, block: BlockRV) -> BlockRV:
         return handle_of(sch, reader)
 
 
-def _lanes_innermost(sch: Schedule, block: BlockRV, match: Contraction) -> None:
+def lanes_innermost(sch: Schedule, block: BlockRV, match: Contraction) -> None:
     """Lays the accumulators out so that those of a vector lie side by side."""
     op = sch.get(block)
     assert isinstance(op, tir.BlockOp)
@@ -381,7 +384,7 @@ def _loop_of_axis(sch: Schedule, block: BlockRV, axis: int) -> LoopRV | None:
     return None
 
 
-def _store_tile(sch: Schedule, epilogue: BlockRV, target: Target) -> None:
+def store_tile(sch: Schedule, epilogue: BlockRV, target: Target) -> None:
     """The tile is stored along the output's last dimension."""
     op = sch.get(epilogue)
     assert isinstance(op, tir.BlockOp)

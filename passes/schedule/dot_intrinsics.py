@@ -1,0 +1,99 @@
+"""Tensor intrinsics that every schedule knows: dot products of groups of elements, by the numbers in their names.
+
+`dot_16x4_u8i8i32` adds to each of 16 sums in int32 the products of 4 uint8, the same for all sums, with 4 int8 of its own:
+
+    for i, k in T.grid(16, 4): C[i] = C[i] + T.Cast("int32", A[k]) * T.Cast("int32", B[i * 4 + k])
+
+The name says sums x group, then the types of A, B and C; behind `_ba` the product is B * A. C is in scope "local": the sums
+stay in registers. The implementation is `T.vector_dot`, for which processors have instructions (VNNI, AVX512-BF16, Arm's
+dotprod); such layouts of B are those that oneDNN packs weights in.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from ...dialects import tir
+from .intrinsics import TensorIntrin
+
+NAME = re.compile(
+    r"dot_([1-9]\d{0,2})x([1-9]\d?)_(bf16|f16|f32|[iu]8|[iu]16)(bf16|f16|f32|[iu]8|[iu]16)(f32|i32)(_ba)?"
+)
+DTYPES = {
+    **{"bf16": "bfloat16", "f16": "float16", "f32": "float32", "i32": "int32"},
+    **{"i8": "int8", "u8": "uint8", "i16": "int16", "u16": "uint16"},
+}
+"""The dtypes by what the names of intrinsics call them."""
+SHORT = {dtype: short for short, dtype in DTYPES.items()}
+"""The other way round."""
+
+
+def dot_name(sums: int, group: int, a: str, b: str, c: str, swapped: bool = False) -> str:
+    """The name of the intrinsic for these dtypes; `swapped` where the product is B * A."""
+    return f"dot_{sums}x{group}_{SHORT[a]}{SHORT[b]}{SHORT[c]}{'_ba' if swapped else ''}"
+
+
+@cache
+def dot_intrinsic(name: str) -> TensorIntrin | None:
+    """The intrinsic of that name; None for another kind of name."""
+    match = NAME.fullmatch(name)
+    if match is None:
+        return None
+    sums, group = int(match[1]), int(match[2])
+    a, b, c = (DTYPES[match[k]] for k in (3, 4, 5))
+    whole = {dtype.startswith(("int", "uint")) for dtype in (a, b, c)}
+    if sums < 2 or len(whole) != 1:
+        return None
+    desc, impl = _functions(sums, group, a, b, c, swapped=match[6] is not None)
+    return TensorIntrin(name, desc, impl)
+
+
+def _functions(sums: int, group: int, a: str, b: str, c: str, swapped: bool) -> tuple[tir.PrimFuncOp, tir.PrimFuncOp]:
+    from ...parser import parse_mir
+
+    lanes = sums * group
+    buffers = f"""(a: T.handle, b: T.handle, c: T.handle):
+    A = T.match_buffer(a, ({group},), "{a}", offset_factor=1)
+    B = T.match_buffer(b, ({lanes},), "{b}", offset_factor=1)
+    C = T.match_buffer(c, ({sums},), "{c}", offset_factor=1, scope="local")
+    with T.block("root"):
+        T.reads(C[0:{sums}], A[0:{group}], B[0:{lanes}])
+        T.writes(C[0:{sums}])"""
+    factors = [_cast(c, a, "A[vk]"), _cast(c, b, f"B[vi * {group} + vk]")]
+    if swapped:
+        factors.reverse()
+    text = f"""
+@T.prim_func
+def desc{buffers}
+        for i, k in T.grid({sums}, {group}):
+            with T.block("update"):
+                vi, vk = T.axis.remap("SR", [i, k])
+                C[vi] = C[vi] + {factors[0]} * {factors[1]}
+
+@T.prim_func
+def impl{buffers}
+        C[0:{sums}] = T.vector_dot(C[0:{sums}], {_repeated(sums, group, a)}, B[0:{lanes}])
+"""
+    desc, impl = (op for op in parse_mir(text).body.block.ops if isinstance(op, tir.PrimFuncOp))
+    return desc.clone(), impl.clone()
+
+
+def _cast(target: str, source: str, value: str) -> str:
+    return value if source == target else f'T.Cast("{target}", {value})'
+
+
+def _repeated(sums: int, group: int, dtype: str) -> str:
+    """The group of A once for each sum: as one word, broadcast, where there is a word of its size."""
+    if group == 1:
+        return f"T.Broadcast(A[0], {sums})"
+    word = {16: "int16", 32: "int32", 64: "int64"}.get(group * BITS[dtype])
+    if word is None:
+        places = ", ".join(map(str, [k for _ in range(sums) for k in range(group)]))
+        return f"T.Shuffle([A[0:{group}]], [{places}])"
+    return f'T.reinterpret("{dtype}x{sums * group}", T.Broadcast(T.reinterpret("{word}", A[0:{group}]), {sums}))'
+
+
+BITS = {"bfloat16": 16, "float16": 16, "float32": 32, "int8": 8, "uint8": 8, "int16": 16, "uint16": 16}
+
+__all__ = ["dot_intrinsic", "dot_name"]

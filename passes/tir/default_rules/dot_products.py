@@ -1,0 +1,247 @@
+"""Contractions of bytes and of bfloat16: the products of a group along k are added to each lane by one instruction.
+
+C[m, n] += A[m, k] * B[n, k] with B packed in panels [n / width, k / group, n in the panel, k in the group], so that one load
+gives a lane for each n with its group of k, and A such that a group lies in one word, which is repeated in all lanes. The rest
+is as in `contraction`. Weights that are constants are packed once, at the root of the function.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.ir import SSAValue
+
+from ....dialects import tir
+from ....dialects.tir.analysis import Analyzer, Expr
+from ....support.target import Target
+from ...schedule import BlockRV, LoopRV, Schedule
+from ...schedule.dot_intrinsics import dot_name
+from ...schedule.structure import buffers_read, buffers_written, function_of, producers
+from ..constant_params import constant_params
+from .contraction import (
+    MIN_ROWS,
+    MIN_WORK,
+    Contraction,
+    Tile,
+    choose_tile,
+    lanes_innermost,
+    own_loops,
+    share_out,
+    store_tile,
+    take_out,
+)
+from .elementwise import vectorize_loop
+from .shape import Load, element_bytes
+
+BYTES = ("int8", "uint8")
+
+
+@dataclass(frozen=True)
+class DotProduct:
+    """How a contraction is done by dot products."""
+
+    axis: SSAValue
+    """The reduced axis whose elements are taken in groups."""
+    group: int
+    lanes: int
+    """Sums of a vector."""
+    intrinsic: str
+    """The tensor intrinsic that does one vector."""
+
+
+def choose_dot(match: Contraction, target: Target) -> DotProduct | None:
+    """The dot product that does a contraction on a target; None where there is none that pays."""
+    types = _dtypes(match)
+    if types is None or match.shape.points < MIN_WORK:
+        return None
+    a, b, c, swapped = types
+    if c == "int32" and a in BYTES and b in BYTES:
+        group = 4 if target.has_int8_dot else 2
+        if not target.has_int8_dot and target.arch != "x86_64":
+            # Arm's widening multiply-add takes elements one by one.
+            return None
+    elif (a, b, c) == ("bfloat16", "bfloat16", "float32"):
+        group = 2
+    else:
+        return None
+    axis = _grouped_axis(match)
+    rows = 1 if match.rows is None else match.shape.extent(match.rows) or 1
+    op = match.shape.block
+    if axis is None or (rows < MIN_ROWS and match.panel.buffer not in constant_params(function_of(op))):
+        # A panel that is packed at every call must be used often.
+        return None
+    lanes = target.lanes(4)
+    return DotProduct(axis, group, lanes, dot_name(lanes, group, a, b, c, swapped))
+
+
+def _dtypes(match: Contraction) -> tuple[str, str, str, bool] | None:
+    """The dtypes of A, B and C, and whether the product is B * A; None for a sum that is not C + A * B with plain casts."""
+    store = match.shape.stores[0]
+    total = store.value.owner
+    if not isinstance(total, tir.AddOp) or not isinstance(total.lhs.owner, tir.LoadOp):
+        return None
+    product = total.rhs.owner
+    if not isinstance(product, tir.MulOp):
+        return None
+    factors: list[tir.LoadOp] = []
+    for side in (product.lhs.owner, product.rhs.owner):
+        load = side.value.owner if isinstance(side, tir.CastOp) else side
+        if not isinstance(load, tir.LoadOp):
+            return None
+        factors.append(load)
+    swapped = factors[0] is match.panel.op
+    if [match.panel.op, match.broadcast.op] != factors and [match.broadcast.op, match.panel.op] != factors:
+        return None
+    a, b = (tir.type_to_dtype(load.op.result.type) for load in (match.broadcast, match.panel))
+    return a, b, tir.type_to_dtype(store.value.type), swapped
+
+
+def _grouped_axis(match: Contraction) -> SSAValue | None:
+    """The longest reduced axis that is an index by itself of both inputs."""
+    analyzer = Analyzer()
+    found: list[tuple[int, SSAValue]] = []
+    for axis in match.shape.reduction:
+        if all(_place(load, axis, analyzer) is not None for load in (match.broadcast, match.panel)):
+            found.append((match.shape.extent(axis) or 0, axis))
+    return max(found, key=lambda each: each[0], default=(0, None))[1]
+
+
+def _place(load: Load, axis: SSAValue, analyzer: Analyzer) -> int | None:
+    """The one index of a load that is the axis; None when there is none, or when others use it, too."""
+    places = [k for k, index in enumerate(load.indices) if index == analyzer.expr(axis)]
+    users = [index for index in load.indices if index.coefficient(analyzer.expr(axis).terms[0][0]) != 0]
+    return places[0] if len(places) == 1 and len(users) == 1 else None
+
+
+def schedule_dot_product(sch: Schedule, block: BlockRV, match: Contraction, dot: DotProduct, target: Target) -> None:
+    """Packs, tiles and tensorizes; what follows is applied to each tile."""
+    shape = match.shape
+    work = shape.points // dot.group * 2
+    names = list(shape.axes)
+    m = 1 if match.rows is None else shape.extent(match.rows) or 1
+    n = shape.extent(match.columns) or 1
+    tile = _tile(m, n, match, target)
+    op = sch.get(block)
+    assert isinstance(op, tir.BlockOp)
+    constant = match.panel.buffer in constant_params(function_of(op))
+    padding = [1] * len(names)
+    padding[names.index(match.columns)] = tile.columns
+    padding[names.index(dot.axis)] = dot.group
+    if match.rows is not None:
+        padding[names.index(match.rows)] = tile.rows if m % tile.rows else 1
+    panel, broadcast = buffers_read(op).index(match.panel.buffer), buffers_read(op).index(match.broadcast.buffer)
+    sch.pad_einsum(block, padding)
+    packing = _copied(sch, block, panel, match.panel.buffer)
+    _pack(sch, packing, match, dot, tile)
+    _group_rows(sch, block, broadcast, match, dot, target)
+    epilogue = take_out(sch, block)
+    lanes_innermost(sch, block, match)
+
+    by_axis = dict(zip(names, sch.get_loops(block), strict=True))
+    column_outer, column_vectors, column_lanes = sch.split(by_axis[match.columns], [None, tile.vectors, tile.lanes])
+    depth, group = sch.split(by_axis[dot.axis], [None, dot.group])
+    row_outer: list[LoopRV] = []
+    row_inner: list[LoopRV] = []
+    if match.rows is not None:
+        outer, inner = sch.split(by_axis[match.rows], [None, tile.rows])
+        row_outer, row_inner = [outer], [inner]
+    shared = [by_axis[v] for v in shape.spatial if v in match.panel.axes and v is not match.columns]
+    alone = [by_axis[v] for v in shape.spatial if v not in match.panel.axes and v is not match.rows]
+    reducing = [depth if v is dot.axis else by_axis[v] for v in shape.reduction]
+    panels, tiles = [*shared, column_outer], [*alone, *row_outer]
+    sch.reorder(*panels, *tiles, *reducing, *row_inner, column_vectors, column_lanes, group)
+    if not constant:
+        sch.compute_at(packing, column_outer)
+    sch.reverse_compute_at(epilogue, [*panels, *tiles][-1])
+    store_tile(sch, epilogue, target)
+    for loop in (*row_inner, column_vectors):
+        sch.unroll(loop)
+    share_out(sch, panels, tiles, work, target)
+    head = own_loops(sch, sch.decompose_reduction(block, reducing[0]))
+    sch.vectorize(head[-1])
+    for loop in head[:-1]:
+        sch.unroll(loop)
+    sch.tensorize(column_lanes, dot.intrinsic)
+
+
+def _tile(m: int, n: int, match: Contraction, target: Target) -> Tile:
+    """The register tile; its rows divide those of an image, which cannot be padded."""
+    lanes = target.lanes(4)
+    best = choose_tile(m, n, lanes, target.vector_registers)
+    plain = match.rows is not None and _place(match.broadcast, match.rows, Analyzer()) is not None
+    if plain or m % best.rows == 0:
+        return best
+    rows = max(r for r in range(1, best.rows + 1) if m % r == 0)
+    vectors = min((target.vector_registers - 2) // (rows + 1), -(-n // lanes), 6)
+    return Tile(rows, max(vectors, 1), lanes)
+
+
+def _copied(sch: Schedule, block: BlockRV, number: int, original: SSAValue) -> BlockRV:
+    """The block that copies an input of the contraction: the one that padded it, else a new one."""
+    op = sch.get(block)
+    assert isinstance(op, tir.BlockOp)
+    buffer = buffers_read(op)[number]
+    if buffer is not original:
+        return sch.handle(next(p for p in producers(op) if buffers_written(p)[0] is buffer))
+    copy: BlockRV = sch.cache_read(block, number, "global")
+    return copy
+
+
+def _pack(sch: Schedule, packing: BlockRV, match: Contraction, dot: DotProduct, tile: Tile) -> None:
+    """Lays B out as [column panel, other dimensions with k in groups, column in the panel and k in the group]."""
+    analyzer = Analyzer()
+    column, depth = _place(match.panel, match.columns, analyzer), _place(match.panel, dot.axis, analyzer)
+    assert column is not None and depth is not None
+    width, group = tile.columns, dot.group
+
+    def layout(*indices: Expr) -> list[Expr]:
+        others = [i // group if k == depth else i for k, i in enumerate(indices) if k != column]
+        return [indices[column] // width, *others, indices[column] % width * group + indices[depth] % group]
+
+    loops = own_loops(sch, packing)
+    sch.transform_layout(packing, ("write", 0), layout)
+    if len(loops) != len(match.panel.indices):
+        return
+    columns = loops.pop(column)
+    outer, inner = sch.split(loops.pop(depth - (depth > column)), [None, group])
+    if depth == len(match.panel.indices) - 1:
+        # Rows of k are copied in groups, a cache line of each row at a time.
+        outer, run = sch.split(outer, [None, max(RUN_BYTES // group, 1)])
+        sch.reorder(*loops, outer, columns, run, inner)
+        sch.unroll(run)
+        sch.vectorize(inner)
+    else:
+        sch.reorder(*loops, outer, columns, inner)
+        sch.unroll(inner)
+
+
+RUN_BYTES = 64
+"""Bytes of a row that are copied together: a cache line."""
+
+
+def _group_rows(
+    sch: Schedule, block: BlockRV, number: int, match: Contraction, dot: DotProduct, target: Target
+) -> None:
+    """Has the groups of A lie together: as they are where k is its last dimension, else in a copy [.., k / group, .., k in it]."""
+    place = _place(match.broadcast, dot.axis, Analyzer())
+    assert place is not None
+    op = sch.get(block)
+    assert isinstance(op, tir.BlockOp)
+    original = match.broadcast.buffer
+    moved = place != len(match.broadcast.indices) - 1
+    if buffers_read(op)[number] is original and not moved:
+        return
+    copy = _copied(sch, block, number, original)
+    if moved:
+        group = dot.group
+
+        def layout(*indices: Expr) -> list[Expr]:
+            return [*(i // group if k == place else i for k, i in enumerate(indices)), indices[place] % group]
+
+        sch.transform_layout(copy, ("write", 0), layout)
+    loops = own_loops(sch, copy)
+    if loops:
+        vectorize_loop(sch, loops[-1], target.lanes(element_bytes(original)))
+
+
+__all__ = ["DotProduct", "choose_dot", "schedule_dot_product"]

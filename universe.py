@@ -19,6 +19,7 @@ DIALECTS: dict[str, str] = {
     "rule": "dialects.rule:RULE",
     "schedule": "dialects.schedule:schedule_dialect",
     "llvm_ext": "dialects.llvm_ext:LLVMExt",
+    "math_ext": "dialects.math_ext:MathExt",
     "vector_ext": "dialects.vector_ext:VectorExt",
 }
 

@@ -301,6 +301,11 @@ PASSES: tuple[Entry, ...] = (
         "one loop for each thread axis of a kernel",
     ),
     Entry("flatten-buffer", "passes.tir.flatten_buffer:FlattenBuffer", "buffers of one dimension"),
+    Entry(
+        "lower-lane-reduction",
+        "passes.tir.lower_lane_reduction:LowerLaneReduction",
+        "annotated reductions to partial results in the lanes of vectors",
+    ),
     Entry("vectorize-loop", "passes.tir.vectorize_loop:VectorizeLoop", "vectorized loops to ramps and vectors"),
     # From level to level.
     Entry(

@@ -10,7 +10,7 @@ from enum import Enum, auto
 
 from xdsl.ir import Attribute
 
-from .types import I1, I32, HandleType, StringType, dtype_to_type, with_lanes_of
+from .types import I1, I32, HandleType, StringType, dtype_to_type, element_of, with_lanes_of
 
 
 class Effect(Enum):
@@ -58,6 +58,8 @@ UNARY_MATH = frozenset(
 )
 # Mathematics on two values of the same dtype.
 BINARY_MATH = frozenset(["pow", "power", "atan2", "fmod", "hypot", "copysign", "nextafter", "ldexp"])
+# All lanes of a vector combined, in any order; not in TVMScript, but what reductions in lanes end in.
+HORIZONTAL = frozenset(["vector_reduce_add", "vector_reduce_mul", "vector_reduce_min", "vector_reduce_max"])
 BITWISE = frozenset(["bitwise_and", "bitwise_or", "bitwise_xor", "shift_left", "shift_right"])
 # Tests of one float, giving bool.
 FLOAT_TESTS = frozenset(["isnan", "isinf", "isfinite"])
@@ -200,13 +202,15 @@ INT32 = frozenset(
         "vscale",
     ]
 )
-KNOWN = DTYPE_FIRST | DTYPE_LAST | BOOLEAN | HANDLES | SAME_DTYPE | SECOND_DTYPE | frozenset(OWN_DTYPE) | INT32
+KNOWN = (
+    DTYPE_FIRST | DTYPE_LAST | BOOLEAN | HANDLES | SAME_DTYPE | SECOND_DTYPE | frozenset(OWN_DTYPE) | INT32 | HORIZONTAL
+)
 """Every intrinsic that the text may name behind `T.` without its dtype being given (`T.tir.…` names any other)."""
 
 
 def intrinsic_arity(name: str) -> int | None:
     """How many arguments `T.name(…)` takes, a dtype that is named first or last not counted; None where it is not fixed."""
-    if name in UNARY_MATH or name in FLOAT_TESTS:
+    if name in UNARY_MATH or name in FLOAT_TESTS or name in HORIZONTAL:
         return 1
     return 2 if name in BINARY_MATH or name in BITWISE else _ARITIES.get(name)
 
@@ -225,12 +229,14 @@ def intrinsic_type(name: str, arguments: Sequence[Attribute]) -> Attribute:
         return with_lanes_of(I1, arguments[0]) if arguments else I1
     if name in SAME_DTYPE:
         return next((type for type in arguments if not isinstance(type, StringType)), I32)
+    if name in HORIZONTAL and arguments:
+        return element_of(arguments[0])
     if name in SECOND_DTYPE and len(arguments) > 1:
         return arguments[1]
     return dtype_to_type(OWN_DTYPE[name]) if name in OWN_DTYPE else I32
 
 
-PURE = UNARY_MATH | BINARY_MATH | BITWISE | FLOAT_TESTS | OTHER_PURE
+PURE = UNARY_MATH | BINARY_MATH | BITWISE | FLOAT_TESTS | OTHER_PURE | HORIZONTAL
 
 
 def intrinsic_effect(name: str) -> Effect:

@@ -6,16 +6,19 @@ reordered but by `mul_add`, so that what a formula says is what is computed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from xdsl.dialects import llvm
-from xdsl.dialects.builtin import Float64Type, IntegerType, f32, f64
-from xdsl.ir import Attribute, SSAValue
+from xdsl.dialects.builtin import Float64Type, IntegerType, f32, f64, i1
+from xdsl.ir import Attribute, Block, SSAValue
 
 from ...dialects import llvm_ext
 from .builder import FASTMATH_NONE, WRAPS, Builder
-from .types import element_of, float_width, with_element
+from .types import element_of, float_width, lanes, with_element
+
+NumberT = TypeVar("NumberT", "Int", "Float")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,12 @@ class Bool:
         typed = yes if isinstance(yes, Float) else no
         assert isinstance(typed, Float)
         return Float(self.b, self.b.select(self.value, typed.same(yes), typed.same(no)))
+
+    def pick(self, like: NumberT, yes: float, no: float) -> NumberT:
+        """The number `yes` where true, else `no`, in the type of `like`."""
+        if isinstance(like, Float):
+            return type(like)(self.b, self.b.select(self.value, like.same(yes), like.same(no)))
+        return type(like)(self.b, self.b.select(self.value, like.same(int(yes)), like.same(int(no))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,6 +231,29 @@ class Float:
         """Toward zero, as an integer of `width` bits; it must fit."""
         type_ = with_element(self.value.type, IntegerType(width))
         return Int(self.b, self.b.emit(llvm_ext.FPToSIOp, (self.value,), type_))
+
+
+def usually(condition: Bool, usual: Callable[[], Float], otherwise: Callable[[], Float]) -> Float:
+    """`usual` where all lanes meet the condition, by a branch, else `otherwise` for all; for a scalar `otherwise`, without a branch,
+    so that loops over it can be made loops over vectors."""
+    if not lanes(condition.value.type):
+        return otherwise()
+    b = condition.b
+    region = b.block.parent
+    assert region is not None
+    everywhere = b.compute("vector.reduce.and", (condition.value,), i1)
+    near, far = Block(), Block()
+    region.add_block([near, far])
+    b.cond_branch(everywhere, near, (), far, ())
+    b.block = near
+    common = usual()
+    after = Block(arg_types=[common.value.type])
+    b.branch(after, [common.value])
+    b.block = far
+    b.branch(after, [otherwise().value])
+    region.add_block(after)
+    b.block = after
+    return Float(b, after.args[0])
 
 
 def mul_add(x: Float, y: Float | float, z: Float | float) -> Float:

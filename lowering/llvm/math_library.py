@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from .lane_expr import Float, Int, mul_add, polynomial
+from .lane_expr import Bool, Float, Int, mul_add, polynomial, usually
 
 INF = math.inf
 NAN = math.nan
@@ -25,6 +25,7 @@ EXPM1 = (
     *(0.50000000448958525, 0.1666666636533322, 0.041666357523127526),
     *(0.0083333900313315807, 0.0013940914359201457, 0.00019845884259619564),
 )
+EXPM1_SHORT = (0.4999999701976776, 0.1666654348373413, 0.04166720062494278, 0.008366547524929047, 0.0013882516650483012)
 # 2**r = 1 + r * EXP2(r) for |r| <= 1/2.
 EXP2 = (
     *(0.69314718060265206, 0.2402265053955172, 0.055504096259961357, 0.0096181519878405943),
@@ -35,17 +36,12 @@ LOG = (
     *(0.33333331708477413, -0.25000821063080119, 0.2000122710366552, -0.1662335653461204),
     *(0.1420175162408329, -0.13160183515391535, 0.12761621098923273, -0.076345472920077085),
 )
-# tanh(x) = x + x**3 * TANH(x**2) for x**2 <= 0.4.
-TANH = (-0.33333276061422801, 0.13331274477677333, -0.053725129317404434, 0.020589832944462759, -0.0056483218949436728)
-# erf(x) = x + x * ERF(x**2) for |x| <= 0.9; erfc(x) = exp(x * ERFC(x)) for 0.9 <= x <= 4.
+# erf(x) = 1 - exp(-x * ERF(x)) for 0 <= x <= 3.95.
 ERF = (
-    *(0.12837916673576038, -0.37612634693637931, 0.11283710451428131, -0.026860243146841342),
-    *(0.0052031708437327915, -0.00081674706277806205, 8.4769834094360519e-5),
+    *(1.1283791670955126, 0.6366193890571594, 0.10277783125638962, -0.019153064116835594, -0.0001603954005986452),
+    *(0.0016670266631990671, -0.0006328363087959588, 0.0001176411024061963, -9.25624499359401e-06),
 )
-ERFC = (
-    *(-1.1285414481159681, -0.63567310293481838, -0.10516959365818351, 0.022575727933653153),
-    *(-0.002869195376514998, 2.7463921365830094e-5, 4.9934483009309715e-5, -5.296481721290386e-6),
-)
+ERF_FIRST = 1.128379225730896  # 2 / sqrt(pi), rounded to f32
 # In f64: 2**r = 1 + r * EXP2_WIDE(r); atanh(s) = s + s**3 * LOG_WIDE(s**2) for |s| <= (sqrt(2) - 1) / (sqrt(2) + 1).
 MAGIC_F64 = 6755399441055744.0  # 1.5 * 2**52
 EXP2_WIDE = (
@@ -65,6 +61,12 @@ COS = (
     *(0.99999999999999994, -1.2337005501361484, 0.25366950789972648, -0.020863480732562645),
     *(0.000919259931432328, -2.5200068245275886e-5, 4.6543905416639951e-7),
 )
+# In f32: sin(r) = r + r**3 * SIN_NEAR(r**2) and cos(r) = 1 + r**2 * COS_NEAR(r**2) for |r| <= pi/4; pi/2 in pieces of 11 bits, which
+# times a number of up to 12 bits are exact.
+SIN_NEAR = (-0.16666655242443085, 0.008332155644893646, -0.0001951463200384751)
+COS_NEAR = (-0.5, 0.04166664555668831, -0.0013887309469282627, 2.443241282890085e-05)
+HALF_PI = (1.5703125, 0.0004837512969970703, 7.549533620476723e-08, 2.5633440682570896e-12)
+NEAR = 4096.0
 # atan(z) = z + z**3 * ATAN(z**2) for |z| <= tan(pi/8); sinh(x) = x + x**3 * SINH(x**2) for |x| <= 1.
 ATAN = (
     *(-0.33333333331661199, 0.19999999680237279, -0.14285693323421832, 0.11110443441166084),
@@ -83,65 +85,119 @@ TWO_OVER_PI = tuple(
 # Exponentials
 
 
-def _split_exponent(x: Float) -> tuple[Int, Float]:
-    """x = n ln 2 + r in f32, |r| <= ln 2 / 2."""
+def _split_exponent(x: Float) -> tuple[Float, Float]:
+    """x = n ln 2 + r in f32, |r| <= ln 2 / 2: a number whose lowest bits are those of n, and r."""
     shifted = mul_add(x, 1.4426950408889634, MAGIC_F32)
     n = shifted - MAGIC_F32
-    r = mul_add(n, -LN2_LOW, mul_add(n, -LN2_HIGH, x))
-    return shifted.bits() - 0x4B400000, r
+    return shifted, mul_add(n, -LN2_LOW, mul_add(n, -LN2_HIGH, x))
 
 
-def _scaled(x: Float, n: Int) -> Float:
-    """x * 2**n for -252 <= n <= 254 in f32, in two steps: the result may overflow or be denormal."""
-    half = n >> 1
-    return x * ((half + 127) << 23).as_float_bits() * ((n - half + 127) << 23).as_float_bits()
+def _power_of_two(shifted: Float, bias: int = 127) -> Float:
+    """2**(n + bias - 127), of which the exponent's bits are n + bias, for the n in the low bits of `shifted`."""
+    return ((shifted.bits() << 23) + (bias << 23)).as_float_bits()
+
+
+def _scaled(less: Float, shifted: Float, tiny: Bool) -> Float:
+    """(1 + less) * 2**n for n up to 128; where `tiny`, down to -160. The result may overflow or be denormal.
+
+    A factor of two powers is applied last, as 2**n itself would overflow or be denormal before the result does.
+    """
+    bits = shifted.bits() << 23
+    scale = (bits + tiny.pick(bits, (127 + 64) << 23, 126 << 23)).as_float_bits()
+    return mul_add(less, scale, scale) * tiny.pick(less, 2.0**-64, 2.0)
 
 
 def exp(x: Float) -> Float:
     """e**x."""
-    n, r = _split_exponent(x.at_least(-110.0).at_most(100.0))
-    return _scaled(mul_add(r * r, polynomial(r, EXP), r) + 1.0, n)
+
+    def near() -> Float:
+        shifted, r = _split_exponent(x)
+        less, scale = mul_add(r * r, polynomial(r, EXP), r), _power_of_two(shifted)
+        return mul_add(less, scale, scale)
+
+    def anywhere() -> Float:
+        bounded = x.at_least(-110.0).at_most(89.0)
+        shifted, r = _split_exponent(bounded)
+        return _scaled(mul_add(r * r, polynomial(r, EXP), r), shifted, bounded < -86.0)
+
+    return usually(abs(x) < 86.0, near, anywhere)
 
 
 def exp2(x: Float) -> Float:
     """2**x."""
-    x = x.at_least(-160.0).at_most(140.0)
+    x = x.at_least(-160.0).at_most(128.0)
     shifted = x + MAGIC_F32
     r = x - (shifted - MAGIC_F32)
-    return _scaled(mul_add(r, polynomial(r, EXP2), 1.0), shifted.bits() - 0x4B400000)
+    return _scaled(r * polynomial(r, EXP2), shifted, x < -124.0)
 
 
 def expm1(x: Float) -> Float:
     """e**x - 1, accurate near 0."""
-    n, r = _split_exponent(x.at_least(-20.0).at_most(100.0))
+    x = x.at_least(-20.0).at_most(89.0)
+    shifted, r = _split_exponent(x)
     less = mul_add(r * r, polynomial(r, EXPM1), r)
     # 2**n overflows before the result does.
-    half = ((n + 126) << 23).as_float_bits()
-    scaled = mul_add(less, half, half - 0.5)
-    large = x > 88.0
-    return x.equals(0.0).choose(x, large.choose(exp(x), scaled * 2.0))
+    half = _power_of_two(shifted, 126)
+    return x.equals(0.0).choose(x, mul_add(less, half, half - 0.5) * 2.0)
+
+
+def _expm1_below(x: Float) -> tuple[Float, Float, Float]:
+    """e**x - 1, e**x and e**x + 1 for -20 <= x <= 0."""
+    shifted, r = _split_exponent(x)
+    less = mul_add(r * r, polynomial(r, EXPM1_SHORT), r)
+    scale = _power_of_two(shifted)
+    return mul_add(less, scale, scale - 1.0), mul_add(less, scale, scale), mul_add(less, scale, scale + 1.0)
 
 
 def tanh(x: Float) -> Float:
     """(e**x - e**-x) / (e**x + e**-x)."""
     magnitude = abs(x)
-    square = x * x
-    small = mul_add(x * square, polynomial(square, TANH), x)
-    n, r = _split_exponent(magnitude.at_most(10.0) * 2.0)
-    power = (mul_add(r * r, polynomial(r, EXP), r) + 1.0) * ((n + 127) << 23).as_float_bits()
-    large = 1.0 - 2.0 / (power + 1.0)
-    return (magnitude < 0.6).choose(small, large).with_sign_of(x)
+    bounded = magnitude.at_most(9.1)
+    less, power, above = _expm1_below(-(bounded + bounded))
+    # Beyond 1/2 it is what is left of 1.
+    large = magnitude > 0.55
+    quotient = large.choose(power + power, -less) / above
+    return large.choose(1.0 - quotient, quotient).with_sign_of(x)
+
+
+def sigmoid(x: Float) -> Float:
+    """1 / (1 + e**-x)."""
+
+    def near() -> Float:
+        shifted, r = _split_exponent(-x)
+        power = _power_of_two(shifted)
+        quotient, rounded = _inverse_of_sum(mul_add(r * r, polynomial(r, EXP), r), power, power + 1.0, 1.0)
+        return mul_add(-rounded, quotient, quotient)
+
+    def anywhere() -> Float:
+        bounded = (-x).at_least(-80.0).at_most(110.0)
+        shifted, r = _split_exponent(bounded)
+        # Far below 0 the result is denormal, and e**-x beyond the range: numerator and denominator are scaled.
+        beyond = bounded > 60.0
+        bits = shifted.bits() << 23
+        power = (bits + beyond.pick(bits, (127 - 64) << 23, 127 << 23)).as_float_bits()
+        unit = beyond.pick(x, 2.0**-64, 1.0)
+        quotient, rounded = _inverse_of_sum(mul_add(r * r, polynomial(r, EXP), r), power, power + unit, unit)
+        return mul_add(-(rounded * beyond.pick(x, 2.0**64, 1.0)), quotient, quotient)
+
+    return usually(abs(x) < 60.0, near, anywhere)
+
+
+def _inverse_of_sum(less: Float, power: Float, total: Float, unit: Float | float) -> tuple[Float, Float]:
+    """unit / (less * power + total), and that times what was rounded away of the denominator, which is more than an error
+    of 2 units of the last place allows."""
+    below = mul_add(less, power, total)
+    quotient = unit / below
+    return quotient, mul_add(less, power, total - below) * quotient
 
 
 def erf(x: Float) -> Float:
     """2 / sqrt(pi) times the integral of exp(-t**2) from 0 to x."""
-    magnitude = abs(x)
-    square = x * x
-    small = mul_add(x, polynomial(square, ERF), x)
-    bounded = magnitude.at_most(4.0)
-    n, r = _split_exponent(bounded * polynomial(bounded, ERFC))
-    power = (mul_add(r * r, polynomial(r, EXP), r) + 1.0) * ((n + 127) << 23).as_float_bits()
-    return (magnitude < 0.9).choose(small, (1.0 - power).with_sign_of(x))
+    bounded = abs(x).at_most(3.95)
+    # The first coefficient in two parts: near 0 the result is its multiple.
+    rest = bounded * polynomial(bounded, (ERF[0] - ERF_FIRST, *ERF[1:]))
+    less, _, _ = _expm1_below(-mul_add(bounded, ERF_FIRST, rest))
+    return less.with_sign_of(x)
 
 
 # Logarithms
@@ -269,25 +325,54 @@ def _sin_cos(r: Float) -> tuple[Float, Float]:
     return r * polynomial(square, SIN), polynomial(square, COS)
 
 
+def _sin_cos_near(x: Float) -> tuple[Int, Float, Float]:
+    """Of x = n pi/2 + r with |r| <= pi/4, in f32: a number whose lowest bits are those of n, the sine and the cosine of r."""
+    shifted = mul_add(x, 2.0 / math.pi, MAGIC_F32)
+    n = shifted - MAGIC_F32
+    r = x
+    for piece in HALF_PI:
+        r = mul_add(n, -piece, r)
+    square = r * r
+    sine = mul_add(square * r, polynomial(square, SIN_NEAR), r)
+    return shifted.bits(), sine, mul_add(square, polynomial(square, COS_NEAR), 1.0)
+
+
 def _signed(n: Int, bit: int, value: Float) -> Float:
     """`value`, negated where the bit of n is set."""
-    return (value.bits() ^ ((n & bit) << (63 - bit.bit_length() + 1))).as_float_bits()
+    width = 64 if value.is_wide() else 32
+    return (value.bits() ^ ((n & bit) << (width - bit.bit_length()))).as_float_bits()
 
 
 def sin(x: Float) -> Float:
     """The sine of x radians."""
-    n, r = _quarter_turns(x)
-    sine, cosine = _sin_cos(r)
-    chosen = (n & 1).compare("ne", 0).choose(cosine, sine)
-    return _keep_sign(x, _signed(n, 2, chosen).narrow())
+
+    def near() -> Float:
+        n, sine, cosine = _sin_cos_near(x)
+        return _signed(n, 2, (n & 1).compare("ne", 0).choose(cosine, sine))
+
+    def anywhere() -> Float:
+        n, r = _quarter_turns(x)
+        sine, cosine = _sin_cos(r)
+        chosen = (n & 1).compare("ne", 0).choose(cosine, sine)
+        return _keep_sign(x, _signed(n, 2, chosen).narrow())
+
+    return usually(abs(x) < NEAR, near, anywhere)
 
 
 def cos(x: Float) -> Float:
     """The cosine of x radians."""
-    n, r = _quarter_turns(x)
-    sine, cosine = _sin_cos(r)
-    chosen = (n & 1).compare("ne", 0).choose(sine, cosine)
-    return _signed(n + 1, 2, chosen).narrow()
+
+    def near() -> Float:
+        n, sine, cosine = _sin_cos_near(x)
+        return _signed(n + 1, 2, (n & 1).compare("ne", 0).choose(sine, cosine))
+
+    def anywhere() -> Float:
+        n, r = _quarter_turns(x)
+        sine, cosine = _sin_cos(r)
+        chosen = (n & 1).compare("ne", 0).choose(sine, cosine)
+        return _signed(n + 1, 2, chosen).narrow()
+
+    return usually(abs(x) < NEAR, near, anywhere)
 
 
 def tan(x: Float) -> Float:
@@ -391,7 +476,7 @@ def atanh(x: Float) -> Float:
 UNARY: dict[str, Callable[[Float], Float]] = {
     function.__name__: function
     for function in (
-        *(exp, exp2, expm1, log, log2, log10, log1p, tanh, erf, cbrt, rsqrt),
+        *(exp, exp2, expm1, log, log2, log10, log1p, tanh, sigmoid, erf, cbrt, rsqrt),
         *(sin, cos, tan, asin, acos, atan, sinh, cosh, asinh, acosh, atanh),
     )
 }

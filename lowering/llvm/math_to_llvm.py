@@ -25,7 +25,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
-from ...dialects import llvm_ext
+from ...dialects import llvm_ext, math_ext
 from .arith_to_llvm import divide, fastmath_of, in_f32, integer_to_float, resize_float
 from .builder import WRAPS, Builder
 from .converter import Converter, HandlerTable
@@ -64,13 +64,14 @@ LIBRARY: tuple[type[Operation], ...] = (
     *(math.AcosOp, math.AcoshOp, math.AsinOp, math.AsinhOp, math.Atan2Op, math.AtanOp, math.AtanhOp, math.CbrtOp),
     *(math.CosOp, math.CoshOp, math.ErfOp, math.Exp2Op, math.ExpM1Op, math.ExpOp, math.Log10Op, math.Log1pOp),
     *(math.Log2Op, math.LogOp, math.PowFOp, math.RsqrtOp, math.SinOp, math.SinhOp, math.TanOp, math.TanhOp),
+    math_ext.SigmoidOp,
 )
 
 
 @TABLE.on(*LIBRARY)
 def convert_library(c: Converter, op: Operation) -> None:
     """Functions that are computed by formulas."""
-    c.bind(op.results[0], elementary(c, op.name.removeprefix("math."), c.operands(op)))
+    c.bind(op.results[0], elementary(c, op.name.partition(".")[2], c.operands(op)))
 
 
 def elementary(c: Converter, name: str, operands: Sequence[SSAValue]) -> SSAValue:
@@ -136,13 +137,14 @@ def inline_function(
 ) -> llvm.FuncOp:
     """A private function that is inlined wherever it is called."""
     entry = Block(arg_types=inputs)
+    region = Region(entry)
     builder.start_function(entry)
     builder.append(llvm.ReturnOp(body(entry.args)))
     return llvm.FuncOp(
         symbol,
         llvm.LLVMFunctionType(inputs, output),
         llvm.LinkageAttr("internal"),
-        body=Region(entry),
+        body=region,
         other_props={"no_unwind": UnitAttr(), "passthrough": ArrayAttr([StringAttr("alwaysinline")])},
     )
 
@@ -153,6 +155,10 @@ def _in_f64(c: Converter, name: str, operands: Sequence[SSAValue]) -> SSAValue:
     if name == "rsqrt":
         root = c.compute("sqrt", operands, type_)
         return c.emit(llvm.FDivOp, (c.constant(1.0, type_), root), type_, {"fastmathFlags": fastmath_of(None)})
+    if name == "sigmoid":
+        x = Float(c, operands[0])
+        power = Float(c, _in_f64(c, "exp", [(-abs(x)).value]))
+        return ((x < 0.0).choose(power, 1.0) / (power + 1.0)).value
     symbol = c.declare(C_NAMES.get(name, name), [f64] * len(operands), f64)
     if not lanes(type_):
         result = c.call(symbol, operands, f64)

@@ -38,6 +38,8 @@ CONTRACT: Mapping[str, Attribute] = {"fastmath": arith.FastMathFlagsAttr([FastMa
 REASSOCIABLE: Mapping[str, Attribute] = {
     "fastmath": arith.FastMathFlagsAttr([FastMathFlag.REASSOC, FastMathFlag.ALLOW_CONTRACT])
 }
+# Which of two zeros a reduction finds the larger depends on the order of its terms anyway.
+ANY_ZERO: Mapping[str, Attribute] = {"fastmath": arith.FastMathFlagsAttr([FastMathFlag.NO_SIGNED_ZEROS])}
 _PREDICATES = {"eq": 0, "ne": 1, "slt": 2, "sle": 3, "sgt": 4, "sge": 5, "ult": 6, "ule": 7, "ugt": 8, "uge": 9}
 _FLOAT_PREDICATES = {
     "oeq": 1,

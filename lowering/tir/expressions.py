@@ -24,7 +24,7 @@ from ...dialects import tir, vector_ext
 from ...dialects.tir.types import element_of, is_unsigned, lanes_of
 from ...passes.tir.convert_blocks_to_opaque import REASSOCIATE
 from ...support.diagnostics import error_at
-from .emitter import CONTRACT, FASTMATH_NONE, INDEX, NO_FLAGS, REASSOCIABLE
+from .emitter import ANY_ZERO, CONTRACT, FASTMATH_NONE, INDEX, NO_FLAGS, REASSOCIABLE
 from .function import FunctionLowering, is_index_dtype, lowers
 from .values import Form, Index, Plain, Pointer, Ramp, convert_type
 
@@ -194,9 +194,9 @@ def arithmetic(
 def _float_extremum(f: FunctionLowering, op: tir.BinaryOp, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
     """Minimum or maximum, as TVM has it: one compare, so that of a NaN and a number it is the second operand."""
     smaller = isinstance(op, tir.MinOp)
-    if _may_reassociate(op, lhs.type):
+    if _may_reassociate(op, element_of(lhs.type)):
         # LLVM makes vectors of a reduction by these; they hand a NaN on.
-        return f.emit(arith.MinimumfOp if smaller else arith.MaximumfOp, (lhs, rhs), lhs.type, FASTMATH_NONE)
+        return f.emit(arith.MinimumfOp if smaller else arith.MaximumfOp, (lhs, rhs), lhs.type, ANY_ZERO)
     return f.select(f.compare_floats("olt" if smaller else "ogt", lhs, rhs), lhs, rhs)
 
 

@@ -20,11 +20,11 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.llvm import LLVMPointerType
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from ...dialects import tir, vector_ext
+from ...dialects import math_ext, tir, vector_ext
 from ...dialects.tir.types import element_of, is_unsigned, lanes_of, type_to_dtype, with_lanes
 from ...support.diagnostics import error_at
 from ...support.words import counted
-from .emitter import FASTMATH_NONE, NO_FLAGS
+from .emitter import ANY_ZERO, FASTMATH_NONE, NO_FLAGS, REASSOCIABLE
 from .expressions import bind_choice, convert, is_float
 from .function import FunctionLowering, is_index_dtype
 from .values import DYNAMIC, Index, Plain, Pointer, Ramp, convert_type
@@ -246,14 +246,30 @@ def _sigmoid(f: FunctionLowering, op: tir.CallOp) -> None:
     assert op.result is not None
 
     def compute(args: Sequence[SSAValue], type_: Attribute) -> SSAValue:
-        one = f.number(1, type_)
-        negated = f.emit(arith.NegfOp, args, type_, FASTMATH_NONE)
-        power = f.emit(math.ExpOp, (negated,), type_, FASTMATH_NONE)
-        return f.emit(
-            arith.DivfOp, (one, f.emit(arith.AddfOp, (one, power), type_, FASTMATH_NONE)), type_, FASTMATH_NONE
-        )
+        return f.emit(math_ext.SigmoidOp, args, type_)
 
     f.bind(op.result, Plain(_in_wide_float(f, op, False, compute)))
+
+
+def _horizontal(kind: str) -> Rule:
+    """All lanes of a vector combined, in any order."""
+
+    def rule(f: FunctionLowering, op: tir.CallOp) -> None:
+        from xdsl.dialects import vector
+
+        assert op.result is not None
+        value = f.plain(op.arguments[0])
+        element = op.result.type
+        if is_float(element):
+            name = {"min": "minimumf", "max": "maximumf"}.get(kind, kind)
+        else:
+            name = f"{kind}{'ui' if is_unsigned(element) else 'si'}" if kind in ("min", "max") else kind
+        properties: dict[str, Attribute] = {"kind": vector.CombiningKindAttr(vector.CombiningKindFlag(name))}
+        properties |= (REASSOCIABLE if kind in ("add", "mul") else ANY_ZERO) if is_float(element) else FASTMATH_NONE
+        result = convert_type(element, op.result)
+        f.bind(op.result, Plain(f.emit(vector.ReductionOp, (value,), result, properties)))
+
+    return rule
 
 
 def _ldexp(f: FunctionLowering, op: tir.CallOp) -> None:
@@ -516,6 +532,10 @@ RULES: dict[str, Rule] = {
     "isfinite": _against_infinity("olt"),
     "sigmoid": _sigmoid,
     "ldexp": _ldexp,
+    "vector_reduce_add": _horizontal("add"),
+    "vector_reduce_mul": _horizontal("mul"),
+    "vector_reduce_min": _horizontal("min"),
+    "vector_reduce_max": _horizontal("max"),
     "reinterpret": _reinterpret,
     "vector_dot": _vector_dot,
     "ceildiv": _ceildiv,

@@ -24,10 +24,18 @@ from ...dialects.tir.buffer import AccessOp
 from ...dialects.tir.intrinsics import Effect, intrinsic_effect
 from ...dialects.tir.types import I1, element_of, lanes_of, with_lanes
 from ...support.walk import walk_ops
+from .convert_blocks_to_opaque import REASSOCIATE
 from .copying import hoist_views
 from .rewriting import builder_before, enclosing, erase_dead, move_before, ops_of, prim_funcs
 
 MAX_LANES = 1024
+HORIZONTAL: dict[type[Operation], str] = {
+    tir.AddOp: "vector_reduce_add",
+    tir.MulOp: "vector_reduce_mul",
+    tir.MinOp: "vector_reduce_min",
+    tir.MaxOp: "vector_reduce_max",
+}
+"""The intrinsic that combines the lanes of a vector as an op combines a reduction's terms."""
 
 
 class _Serial(Exception):
@@ -314,8 +322,13 @@ class _Vectorizer:
     def store(self, op: tir.StoreOp, builder: Builder) -> None:
         if op.predicate is not None:
             raise _Serial
-        value = self.value(op.value, builder)
         buffer, indices = self.indices(op, builder)
+        if not indices or lanes_of(indices[-1].type) == 1:
+            value = self.combined(op, builder)
+            if value is not None:
+                builder.insert(tir.StoreOp(value, buffer, indices))
+                return
+        value = self.value(op.value, builder)
         if not indices or lanes_of(indices[-1].type) == 1:
             # Every lane stores to one place: only the last counts, and each may read what the one before stored.
             if lanes_of(value.type) > 1 or self.masks or self.reads_back(op):
@@ -326,6 +339,24 @@ class _Vectorizer:
             tir.StoreOp(self.spread(value, builder), buffer, indices, self.masks[-1] if self.masks else None)
         )
         new.attributes.update(op.attributes)
+
+    def combined(self, op: tir.StoreOp, builder: Builder) -> SSAValue | None:
+        """What a reduction whose lanes meet in one element stores there: the lanes are combined first. None for no such store."""
+        update = op.value.owner
+        if not isinstance(update, Operation) or REASSOCIATE not in update.attributes or self.masks:
+            return None
+        name = HORIZONTAL.get(type(update))
+        old = next(
+            (o for o in update.operands if isinstance(o.owner, tir.LoadOp) and o.owner.buffer is op.buffer), None
+        )
+        terms = [o for o in update.operands if o is not old]
+        if name is None or old is None or len(terms) != 1 or self.is_varying(old) or not self.is_varying(terms[0]):
+            return None
+        term = self.spread(self.value(terms[0], builder), builder)
+        total = builder.insert(tir.CallOp(name, [term], old.type)).results[0]
+        operands = [self.value(old, builder), total]
+        new = type(update).create(operands=operands, result_types=[old.type], attributes=update.attributes)
+        return builder.insert(new).results[0]
 
     def reads_back(self, op: tir.StoreOp) -> bool:
         """Whether the loop also reads the buffer."""

@@ -125,7 +125,9 @@ def _te_softmax(attrs: Attrs, x: Tensor, log: bool) -> Tensor:
     total = te_reduce(lambda e, axis: te.sum(e, axis=axis), exps, [axis], False, "T_softmax_expsum")
     if log:
         return te.compute(x.shape, lambda *i: x(*i) - of(largest, i) - te.log(of(total, i)), name="T_log_softmax_norm")
-    return te.compute(x.shape, lambda *i: exps(*i) / of(total, i), name="T_softmax_norm")
+    # One division a row: each is many multiplications.
+    inverse = te.compute(total.shape, lambda *i: te.const(1, x.dtype) / total(*i), name="T_softmax_inverse")
+    return te.compute(x.shape, lambda *i: exps(*i) * of(inverse, i), name="T_softmax_norm")
 
 
 def _register_softmax(name: str, log: bool, doc: str, *, source: str) -> None:

@@ -12,6 +12,7 @@ from ....support.diagnostics import error_at
 from ....support.words import counted
 from ..buffer import LoadOp
 from ..expr import CallOp
+from ..intrinsics import HORIZONTAL
 from ..types import BufferType, HandleType, ReducerType, RegionType, StringType, TokenType, element_of
 from .compiler import Compiler, handles
 from .frame import Frame, Step
@@ -118,6 +119,8 @@ def _function(op: CallOp) -> tuple[Callable[..., Any] | None, int]:
         return _halves(name), 0
     if name == "vector_dot":
         return _dot(dtype_of(result, op)), 0
+    if name in HORIZONTAL:
+        return _across_lanes(name), 0
     if name == "large_uint_imm":
         return _joined_halves, 0
     if name == "isnullptr":
@@ -161,6 +164,19 @@ def _dot(dtype: np.dtype[Any]) -> Callable[..., Any]:
         return sums + groups.sum(axis=-1, dtype=dtype)
 
     return dot
+
+
+def _across_lanes(name: str) -> Callable[..., Any]:
+    """All lanes combined, in the order in which processors do it: halves with halves."""
+    combine = {"add": np.add, "mul": np.multiply, "min": np.minimum, "max": np.maximum}[name.rpartition("_")[2]]
+
+    def apply(a: Any) -> Any:
+        while a.shape[-1] > 1:
+            half = a.shape[-1] // 2
+            a = np.concatenate((combine(a[..., :half], a[..., half : 2 * half]), a[..., 2 * half :]), axis=-1)
+        return scalar_or_array(a[..., 0])
+
+    return apply
 
 
 def _constant_call(op: CallOp) -> Value:

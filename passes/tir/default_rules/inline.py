@@ -50,7 +50,10 @@ def _pays(block: tir.BlockOp) -> bool:
     if not readers:
         return False
     branches = any(isinstance(op, tir.IfThenElseOp) for op in walk_ops(block))
-    costly = any(isinstance(op, tir.CallOp) and op.intrinsic.data in COSTLY for op in walk_ops(block))
+    costly = any(
+        isinstance(op, tir.DivOp) or (isinstance(op, tir.CallOp) and op.intrinsic.data in COSTLY)
+        for op in walk_ops(block)
+    )
     for reader in readers:
         inner = shape_of(reader)
         if inner is None:

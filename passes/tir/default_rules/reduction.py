@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from xdsl.ir import SSAValue
+from xdsl.dialects.builtin import Float32Type, Float64Type, IntegerType
+from xdsl.ir import Attribute, SSAValue
 
 from ....dialects import tir
 from ....dialects.tir.analysis import Analyzer
@@ -10,10 +11,11 @@ from ....dialects.tir.analysis.expr import free_vars
 from ....support.target import Target
 from ...schedule import BlockRV, LoopRV, Schedule, ScheduleError
 from ...schedule.structure import buffers_written, consumers, read_regions, write_regions
+from ..lower_lane_reduction import LANES, MASKS, VECTORS
 from .contraction import own_loops
-from .elementwise import lanes_of_block, parallelize, vectorize_loop
-from .shape import Shape, element_bytes, shape_of
-from .vector import contiguous_suffix
+from .elementwise import PARALLEL_WORK, extent_of, lanes_of_block, parallelize, vectorize_loop
+from .shape import Shape, block_shape, element_bytes, shape_of
+from .vector import contiguous_reduction, contiguous_suffix
 
 
 def vector_axis(shape: Shape) -> SSAValue | None:
@@ -36,36 +38,91 @@ def schedule_reduction(sch: Schedule, block: BlockRV, target: Target) -> None:
     work = shape.points * shape.cost
     loops: list[LoopRV] = sch.get_loops(block)
     by_axis = dict(zip(shape.axes, loops, strict=True))
-    reducing = [by_axis[v] for v in shape.reduction]
-    axis = vector_axis(shape)
-    if axis is None:
-        spatial = [by_axis[v] for v in shape.spatial]
-        if spatial:
-            sch.reorder(*spatial, *reducing)
-        parallelize(sch, spatial, work, target)
-        sch.decompose_reduction(block, reducing[0])
+    if vector_axis(shape) is not None:
+        reduce_columns(sch, block, shape, by_axis, target, work)
         return
-    outer = [by_axis[v] for v in shape.spatial if v is not axis]
+    spatial = [by_axis[v] for v in shape.spatial]
+    reducing = [by_axis[v] for v in shape.reduction]
+    if spatial:
+        sch.reorder(*spatial, *reducing)
+    parallelize(sch, spatial, work, target)
+    reduce_in_lanes(sch, block, shape, reducing, target)
+
+
+def reduce_in_lanes(sch: Schedule, block: BlockRV, shape: Shape, reducing: list[LoopRV], target: Target) -> None:
+    """Has the loops of a reduction over neighbouring elements keep partial results in the lanes of vectors.
+
+    `reducing` drive the reduction axes of `shape`, in order, and hold nothing but the block.
+    """
+    count = contiguous_reduction(shape)
+    first = reducing[0]
+    if count and len(shape.stores) == 1 and _is_lane_type(shape.stores[0].value.type):
+        lanes = lanes_of_block(shape, target)
+        inner = reducing[-1]
+        if count > 1:
+            inner = sch.fuse(*reducing[-count:])
+            first = inner if count == len(reducing) else first
+        if (extent_of(sch, inner) or SHORTEST) >= SHORTEST:
+            sch.annotate(inner, LANES, lanes)
+            sch.annotate(inner, VECTORS, ACCUMULATORS)
+            sch.annotate(inner, MASKS, int(target.has_masks))
+    sch.decompose_reduction(block, first)
+
+
+SHORTEST = 4
+"""Terms below which vectors are not worth their last step, in which the lanes meet."""
+ACCUMULATORS = 4
+"""Vectors of partial results: an addition takes about as many cycles, and each cycle has one to begin."""
+
+
+def _is_lane_type(type_: Attribute) -> bool:
+    """Whether partial results may be kept in lanes: others are summed in their order."""
+    return isinstance(type_, Float32Type | Float64Type | IntegerType) and type_ != tir.types.I1
+
+
+def reduce_columns(
+    sch: Schedule, block: BlockRV, shape: Shape, by_axis: dict[SSAValue, LoopRV], target: Target, work: int
+) -> None:
+    """Vectors over the output's columns: several rows at a time are added to a strip of the output that stays in cache.
+
+    `by_axis` are the loops of the axes of `shape` that are to be scheduled; work of 0 leaves all on one thread.
+    """
+    axis = vector_axis(shape)
+    assert axis is not None
+    outer = [by_axis[v] for v in shape.spatial if v is not axis and v in by_axis]
+    reducing = [by_axis[v] for v in shape.reduction]
     lanes = lanes_of_block(shape, target)
     extent = shape.extent(axis)
-    if extent is not None and extent > lanes:
-        inner = by_axis[axis]
-        parts = next((u for u in (4, 2) if extent % (u * lanes) == 0), 1)
-        head, middle, tail = sch.split(inner, [None, parts, lanes])
-        sch.reorder(*outer, head, *reducing, middle, tail)
-        sch.vectorize(tail)
-        sch.unroll(middle)
-        outer.append(head)
+    column = by_axis[axis]
+    strips: list[LoopRV] = []
+    if extent is None or extent > lanes:
+        width = max(target.l1 // 4 // element_bytes(shape.stores[0].buffer), lanes)
+        if extent is not None:
+            # On several threads every one has a strip.
+            width = min(width, -(-extent // (target.cores * lanes)) * lanes if work >= PARALLEL_WORK else extent)
+        if extent is None or extent > width:
+            strip, column = sch.split(column, [None, width])
+            strips = [strip]
+        head, column = sch.split(column, [None, lanes])
+        chunk = [head]
     else:
-        tail = by_axis[axis]
-        sch.reorder(*outer, *reducing, tail)
-        sch.vectorize(tail)
-    parallelize(sch, outer, work, target)
-    head = own_loops(sch, sch.decompose_reduction(block, reducing[0]))
+        chunk = []
+    last = reducing[-1]
+    rows = shape.extent(shape.reduction[-1])
+    together = next((u for u in (8, 7, 6, 5, 4) if rows is not None and rows % u == 0), 8)
+    if rows is None or rows > together:
+        rest, inner = sch.split(last, [None, together])
+        reducing[-1] = rest
+    else:
+        inner = last
+        reducing.pop()
+    sch.reorder(*outer, *strips, *reducing, *chunk, inner, column)
+    sch.vectorize(column)
+    sch.unroll(inner)
+    parallelize(sch, [*outer, *strips], work, target)
+    head = own_loops(sch, sch.decompose_reduction(block, reducing[0] if reducing else (chunk or [inner])[0]))
     if head:
         sch.vectorize(head[-1])
-        for loop in head[-2:-1]:
-            sch.unroll(loop)
 
 
 # Several stages over the same rows: softmax, layer norm
@@ -152,16 +209,36 @@ def schedule_rows(sch: Schedule, blocks: list[BlockRV], rows: int, target: Targe
 
 
 def _schedule_row(sch: Schedule, block: BlockRV, target: Target) -> None:
-    """One stage inside of a row: a reduction with its init apart, or an elementwise loop in vectors."""
+    """One stage inside of a row: a reduction, or an elementwise loop in vectors."""
     inner = own_loops(sch, block)
     if not inner:
         return
     op = sch.get(block)
     assert isinstance(op, tir.BlockOp)
-    kinds = [k.data for k in op.iter_types.data]
-    if "R" in kinds:
-        first = next((loop for loop in inner if _drives(sch, loop, op)), inner[0])
-        sch.decompose_reduction(block, first)
+    shape = block_shape(op)
+    if shape is not None and shape.reduction:
+        by_axis = {v: loop for v in shape.axes if (loop := _driving(sch, inner, op, v)) is not None}
+        if all(v in by_axis for v in shape.reduction) and len(set(by_axis.values())) == len(inner):
+            if vector_axis(shape) in by_axis:
+                reduce_columns(sch, block, shape, by_axis, target, 0)
+                return
+            spatial = [by_axis[v] for v in shape.spatial if v in by_axis]
+            reducing = [by_axis[v] for v in shape.reduction]
+            if spatial:
+                sch.reorder(*spatial, *reducing)
+            reduce_in_lanes(sch, block, shape, reducing, target)
+            return
+    if any(k.data == "R" for k in op.iter_types.data):
+        drives = (
+            loop
+            for loop in inner
+            if any(
+                _driving(sch, [loop], op, v)
+                for v, k in zip(op.iter_vars, op.iter_types.data, strict=True)
+                if k.data == "R"
+            )
+        )
+        sch.decompose_reduction(block, next(drives, inner[0]))
         return
     store = next((s for s in op.body.block.ops if isinstance(s, tir.StoreOp)), None)
     if store is None or not store.indices:
@@ -169,15 +246,15 @@ def _schedule_row(sch: Schedule, block: BlockRV, target: Target) -> None:
     vectorize_loop(sch, inner[-1], target.lanes(element_bytes(store.buffer)))
 
 
-def _drives(sch: Schedule, loop: LoopRV, block: tir.BlockOp) -> bool:
-    """Whether a reduction axis of the block is bound to the loop."""
-    op = sch.get(loop)
-    assert isinstance(op, tir.ForOp)
-    analyzer = Analyzer()
-    for kind, binding in zip(block.iter_types.data, block.bindings, strict=True):
-        if kind.data == "R" and any(a.payload is op.loop_var for a in free_vars(analyzer.expr(binding))):
-            return True
-    return False
+def _driving(sch: Schedule, loops: list[LoopRV], block: tir.BlockOp, axis: SSAValue) -> LoopRV | None:
+    """The one of some loops that an axis of the block is bound to."""
+    binding = block.bindings[list(block.iter_vars).index(axis)]
+    used = {a.payload for a in free_vars(Analyzer().expr(binding))}
+    for loop in loops:
+        op = sch.get(loop)
+        if isinstance(op, tir.ForOp) and op.loop_var in used:
+            return loop
+    return None
 
 
 def _schedule_alone(sch: Schedule, block: BlockRV, target: Target) -> None:

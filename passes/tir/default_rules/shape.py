@@ -114,9 +114,15 @@ def shape_of(block: tir.BlockOp) -> Shape | None:
             return None
         if loop.extent is not extent and analyzer.expr(loop.extent) != analyzer.expr(extent):
             return None
+    return block_shape(block)
+
+
+def block_shape(block: tir.BlockOp) -> Shape | None:
+    """The shape of a block wherever its loops are; None when it is more than loads and stores."""
     kinds = tuple(k.data for k in block.iter_types.data)
     if any(kind not in ("S", "R") for kind in kinds):
         return None
+    analyzer = Analyzer()
     axes = {analyzer.expr(v).atom: v for v in block.iter_vars}
     # Channels in blocks are written by their number, (outer * 16 + inner) // 16: what is left of it are the axes. An axis of
     # one turn stays one, too.

@@ -28,6 +28,25 @@ def contiguous_suffix(shape: Shape) -> int:
     return best
 
 
+def contiguous_reduction(shape: Shape) -> int:
+    """How many of the innermost reduction axes run together over neighbouring elements of all that is read; 0: none.
+
+    What does not use them at all may be anywhere. They may be fused, and their elements taken in vectors.
+    """
+    axes = shape.reduction
+    analyzer = Analyzer()
+    outputs = {s.buffer for s in shape.stores}
+    best = 0
+    for count in range(1, len(axes) + 1):
+        chosen = axes[-count:]
+        loads = [load for load in shape.loads if load.buffer not in outputs]
+        if all(_fits(load.buffer, load.indices, chosen, shape, analyzer) for load in loads):
+            best = count
+        elif count > 1:
+            break
+    return best
+
+
 def _accesses(shape: Shape, analyzer: Analyzer) -> list[tuple[SSAValue, tuple[Expr, ...]]]:
     loads = [(load.buffer, load.indices) for load in shape.loads]
     stores = [(s.buffer, tuple(analyzer.expr(i) for i in s.indices)) for s in shape.stores]

@@ -1,0 +1,28 @@
+"""Elementary functions that xDSL's `math` dialect lacks, on floats and vectors of them."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from xdsl.dialects.builtin import AnyFloatConstr, VectorType
+from xdsl.ir import Attribute, Dialect, Operation, SSAValue
+from xdsl.irdl import IRDLOperation, VarConstraint, irdl_op_definition, operand_def, result_def, traits_def
+from xdsl.traits import Pure
+
+
+@irdl_op_definition
+class SigmoidOp(IRDLOperation):
+    """`math_ext.sigmoid %x : f32`: 1 / (1 + e**-x), also where e**-x is beyond the type's range."""
+
+    name = "math_ext.sigmoid"
+    T: ClassVar = VarConstraint("T", AnyFloatConstr | VectorType.constr(AnyFloatConstr))
+    operand = operand_def(T)
+    result = result_def(T)
+    traits = traits_def(Pure())
+    assembly_format = "$operand attr-dict `:` type($operand)"
+
+    def __init__(self, operand: SSAValue | Operation, type: Attribute | None = None):
+        super().__init__(operands=[operand], result_types=[type or SSAValue.get(operand).type])
+
+
+MathExt = Dialect("math_ext", [SigmoidOp], [])

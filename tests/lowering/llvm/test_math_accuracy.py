@@ -1,0 +1,152 @@
+"""Elementary functions on vectors of f32: within 2 units in the last place of float64's, and C's limits at the ends.
+
+The quick test takes every binade's ends, the places where formulas change, and a stride through all bit patterns; the slow one takes all.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import mirstack
+import numpy as np
+import pytest
+
+COUNT = 1 << 18
+PROGRAM = """# from tvm.script import tir as T
+
+@T.prim_func
+def main(x: T.Buffer(({count},), "float32"), y: T.Buffer(({count},), "float32")):
+    for i, j in T.grid({count} // 16, 16):
+        with T.block("y"):
+            v = T.axis.spatial({count}, i * 16 + j)
+            y[v] = T.{name}(x[v])
+"""
+_erf = np.frompyfunc(math.erf, 1, 1)
+
+
+def _sigmoid(x: Any) -> Any:
+    return np.where(x < 0, np.exp(x) / (1 + np.exp(x)), 1 / (1 + np.exp(-x)))
+
+
+REFERENCE: dict[str, Callable[[Any], Any]] = {
+    "exp": np.exp,
+    "exp2": np.exp2,
+    "log": np.log,
+    "log2": np.log2,
+    "log10": np.log10,
+    "log1p": np.log1p,
+    "tanh": np.tanh,
+    "erf": lambda x: np.asarray(_erf(x), np.float64),
+    "sigmoid": _sigmoid,
+    "sin": np.sin,
+    "cos": np.cos,
+    "tan": np.tan,
+    "rsqrt": lambda x: 1 / np.sqrt(x),
+    "sqrt": np.sqrt,
+    "atan": np.arctan,
+    "asin": np.arcsin,
+    "acos": np.arccos,
+    "sinh": np.sinh,
+    "cosh": np.cosh,
+    "asinh": np.arcsinh,
+    "acosh": np.arccosh,
+    "atanh": np.arctanh,
+}
+MOST_ULPS = 2.0
+# Where formulas change and results leave the range of f32.
+EDGES = (
+    *(88.722839, -87.336548, -103.97208, -86.0, 86.0, 89.0, -110.0, 60.0, -60.0, 128.0, -126.0, -149.0, -150.0),
+    *(9.1, 9.010913, 0.55, 3.95, 3.92, 1.0, -1.0, 0.5, 4096.0, -4096.0, math.pi, 100 * math.pi, 1e-3, 1e-4, 0.7071068),
+)
+
+
+def compiled(name: str, cpu: str | None = None) -> Any:
+    """The function over an array of COUNT elements, in vectors."""
+    schedule = mirstack.tir.Schedule(mirstack.parse(PROGRAM.format(name=name, count=COUNT)))
+    schedule.vectorize(schedule.get_loops(schedule.get_block("y"))[-1])
+    return mirstack.compile(schedule.mod, threads=1, cpu=cpu)
+
+
+def sample(stride: int) -> Any:
+    """Bit patterns of floats: special ones, 500 around each edge, and every `stride`-th of all."""
+    special = np.array(
+        [0, 0x7F800000, 0x7FC00000, 0x7F800001, 0x7FC00123, 1, 0x007FFFFF, 0x00800000, 0x7F7FFFFF], np.uint32
+    )
+    edges = np.array(EDGES, np.float32).view(np.uint32).astype(np.int64)
+    near = (edges[:, None] + np.arange(-250, 250)).ravel().astype(np.uint32)
+    binades = (np.arange(256, dtype=np.int64)[:, None] * (1 << 23) + np.arange(-8, 8)).ravel().clip(0).astype(np.uint32)
+    strided = np.arange(0, 1 << 32, stride, dtype=np.uint64).astype(np.uint32)
+    return np.concatenate([special, special | np.uint32(1 << 31), near, binades, binades | np.uint32(1 << 31), strided])
+
+
+def ulps(result: Any, exact: Any) -> Any:
+    """How many units in the last place of f32 a result is from float64's; infinite where it is of another kind."""
+    with np.errstate(all="ignore"):
+        rounded = exact.astype(np.float32)
+        finite = np.isfinite(rounded) & np.isfinite(result)
+        exponent = np.frexp(np.where(finite, exact, 1.0))[1]
+        error = np.abs(result.astype(np.float64) - exact) / np.ldexp(1.0, np.maximum(exponent - 24, -149))
+        same = (np.isnan(rounded) & np.isnan(result)) | (rounded == result)
+        # The largest number and infinity are neighbours.
+        same |= np.abs(np.abs(exact) - 2.0**128) < 2.0**105
+        wrong_zero = (exact == 0) & (result == 0) & (np.signbit(exact) != np.signbit(result))
+    return np.where(finite & ~wrong_zero, error, np.where(same & ~wrong_zero, 0.0, np.inf))
+
+
+def check(name: str, bits: Any, cpu: str | None = None, most: float = MOST_ULPS) -> None:
+    """Compares the function on all these bit patterns."""
+    function, result = compiled(name, cpu), np.empty(COUNT, np.float32)
+    for start in range(0, len(bits), COUNT):
+        part = np.resize(bits[start : start + COUNT], COUNT)
+        x = part.view(np.float32)
+        function(x, result)
+        with np.errstate(all="ignore"):
+            error = ulps(result, REFERENCE[name](x.astype(np.float64)))
+        worst = int(np.argmax(error))
+        assert error[worst] <= most, (name, x[worst], result[worst], error[worst])
+
+
+@pytest.mark.parametrize("name", REFERENCE)
+def test_within_two_ulps(name: str) -> None:
+    check(name, sample(8191))
+
+
+@pytest.mark.parametrize("cpu", ["haswell", "x86-64"])
+@pytest.mark.parametrize("name", ["exp", "tanh", "erf", "sigmoid", "sin", "cos", "log"])
+def test_other_targets(name: str, cpu: str) -> None:
+    # Without fused multiply-add there are more roundings.
+    check(name, sample(65521), cpu, MOST_ULPS if cpu == "haswell" else 2.5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", REFERENCE)
+def test_every_float(name: str) -> None:
+    for start in range(0, 1 << 32, 1 << 26):
+        check(name, np.arange(start, start + (1 << 26), dtype=np.uint64).astype(np.uint32))
+
+
+def test_power() -> None:
+    """Within 4 units in the last place, and C's limits."""
+    program = PROGRAM.replace(
+        'y: T.Buffer(({count},), "float32")', 'e: T.Buffer(({count},), "float32"), y: T.Buffer(({count},), "float32")'
+    )
+    text = program.format(name="pow", count=COUNT).replace("T.pow(x[v])", "T.pow(x[v], e[v])")
+    schedule = mirstack.tir.Schedule(mirstack.parse(text))
+    schedule.vectorize(schedule.get_loops(schedule.get_block("y"))[-1])
+    power = mirstack.compile(schedule.mod, threads=1)
+    rng = np.random.default_rng(0)
+    special = np.array(
+        [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -2.0, 3.0, -3.0, np.inf, -np.inf, np.nan, 1e-40, -1e-40, 3e38], "f4"
+    )
+    x = np.exp(rng.uniform(-80, 80, COUNT)).astype(np.float32)
+    e = (rng.uniform(-90, 90, COUNT) / np.log(x)).astype(np.float32)
+    grid = np.array(np.meshgrid(special, special), np.float32).reshape(2, -1)
+    x[: grid.shape[1]], e[: grid.shape[1]] = grid
+    result = np.empty(COUNT, np.float32)
+    power(x, e, result)
+    with np.errstate(all="ignore"):
+        error = ulps(result, np.power(x.astype(np.float64), e.astype(np.float64)))
+    worst = int(np.argmax(error))
+    assert error[worst] <= 4.0, (x[worst], e[worst], result[worst], error[worst])

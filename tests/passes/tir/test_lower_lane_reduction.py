@@ -1,0 +1,104 @@
+"""lower-lane-reduction: sums and extrema of rows of any length, masked or not, NaN included, as numpy has them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import mirstack
+import numpy as np
+import pytest
+from mirstack import tir
+from mirstack.dialects.tir.interpreter import interpret_prim_func
+from mirstack.parser import parse_mir, print_mir
+from mirstack.passes.registry import PASSES
+from mirstack.passes.tir.rewriting import prim_funcs
+from xdsl.context import Context
+
+PROGRAM = """# from tvm.script import tir as T
+
+@T.prim_func
+def main(A: T.Buffer((5, {length}), "{dtype}"), B: T.Buffer((5,), "{dtype}")):
+    T.func_attr({{"tir.noalias": T.bool(True)}})
+    for i, k in T.grid(5, {length}):
+        with T.block("B"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                B[vi] = T.{dtype}({init})
+            B[vi] = {update}
+"""
+UPDATES: dict[str, tuple[str, str, Callable[[Any], Any]]] = {
+    "sum": ("B[vi] + A[vi, vk]", "0", lambda x: x.sum(1, dtype=x.dtype)),
+    "max": ("T.max(B[vi], A[vi, vk])", "-1000000", lambda x: x.max(1)),
+    "min": ("T.min(A[vi, vk], B[vi])", "1000000", lambda x: x.min(1)),
+    "prod": ("B[vi] * A[vi, vk]", "1", lambda x: x.prod(1, dtype=x.dtype)),
+}
+
+
+def scheduled(length: int, update: str, dtype: str = "float32", lanes: int = 16, masks: int = 1) -> Any:
+    """The reduction of 5 rows, in lanes."""
+    text, init, _ = UPDATES[update]
+    program = PROGRAM.format(length=length, dtype=dtype, init=init, update=text)
+    sch = tir.Schedule(mirstack.parse(program))
+    block = sch.get_block("B")
+    loop = sch.get_loops(block)[-1]
+    for key, value in (("reduction_lanes", lanes), ("reduction_vectors", 4), ("reduction_masks", masks)):
+        sch.annotate(loop, key, value)
+    sch.decompose_reduction(block, loop)
+    return sch.mod
+
+
+def values(length: int, dtype: str) -> Any:
+    """5 rows whose products stay small."""
+    rng = np.random.default_rng(length)
+    small = rng.uniform(0.9, 1.1, (5, length)) if dtype.startswith("float") else rng.integers(-9, 9, (5, length))
+    return small.astype(dtype)
+
+
+@pytest.mark.parametrize("length", [1, 2, 7, 16, 17, 31, 33, 64, 65, 130])
+@pytest.mark.parametrize("masks", [0, 1])
+def test_rows_of_any_length(length: int, masks: int) -> None:
+    for update, (_, _, expected) in UPDATES.items():
+        for dtype in ("float32", "int32") if length in (7, 33, 130) else ("float32",):
+            x = values(length, dtype)
+            result = np.zeros(5, dtype)
+            mirstack.compile(scheduled(length, update, dtype, masks=masks))(x, result)
+            np.testing.assert_allclose(result, expected(x), rtol=1e-4)
+
+
+@pytest.mark.parametrize(("cpu", "lanes", "masks"), [("haswell", 8, 1), ("x86-64", 4, 0)])
+def test_other_targets(cpu: str, lanes: int, masks: int) -> None:
+    for length in (5, 37, 100):
+        x, result = values(length, "float32"), np.zeros(5, "float32")
+        mirstack.compile(scheduled(length, "sum", lanes=lanes, masks=masks), cpu=cpu)(x, result)
+        np.testing.assert_allclose(result, x.sum(1), rtol=1e-4)
+
+
+@pytest.mark.parametrize("length", [7, 33])
+def test_a_nan_anywhere_is_the_extremum(length: int) -> None:
+    for update in ("max", "min"):
+        run = mirstack.compile(scheduled(length, update))
+        for place in range(length):
+            x, result = values(length, "float32"), np.zeros(5, "float32")
+            x[2, place] = np.nan
+            run(x, result)
+            assert np.isnan(result[2]), place
+            assert not np.isnan(result[[0, 1, 3, 4]]).any()
+
+
+def test_what_was_there_counts() -> None:
+    """The init is the value before the loop, whatever it is."""
+    x, result = np.full((5, 40), -2.0e6, "float32"), np.zeros(5, "float32")
+    mirstack.compile(scheduled(40, "max"))(x, result)
+    assert (result == -1e6).all()
+
+
+def test_the_interpreter_runs_the_result() -> None:
+    module = parse_mir(str(scheduled(37, "sum").script()))
+    known = {entry.name: entry for entry in PASSES}
+    for name in ("convert-blocks-to-opaque", "lower-opaque-block", "lower-lane-reduction", "vectorize-loop"):
+        known[name].load()().apply(Context(), module)
+    assert "T.vector_reduce_add(" in print_mir(module)
+    x, result = values(37, "float32"), np.zeros(5, "float32")
+    interpret_prim_func(prim_funcs(module)[0], {"A": x, "B": result}, module)
+    np.testing.assert_allclose(result, x.sum(1), rtol=1e-5)

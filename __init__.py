@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from .api.ir.module import IRModule
     from .api.lower import lower
     from .api.nd import cpu
+    from .support.stopwatch import timing
 
 # Source files that are newer than this may not be the code that runs here: see `lowering.cache.keys`.
 IMPORTED_AT = time.time_ns()
@@ -45,11 +46,12 @@ _PUBLIC = {
     "lower": "api.lower:lower",
     "parse": "api.compile:parse",
     "preload": "api.compile:preload",
+    "timing": "support.stopwatch:timing",
 }
 
 __all__ = [
     "Executable", "IRModule", "build", "compile", "cpu", "ir", "load", "lower", "nd", "parse", "preload", "relay", "rules", "script",
-    "te", "tir", "topi", "transform",
+    "te", "timing", "tir", "topi", "transform",
 ]  # fmt: skip
 
 

@@ -6,15 +6,12 @@ import json
 import re
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Attribute
-from xdsl.printer import Printer
 
-from ..dialects.array import ArrayBox, ArrayValueAttr
+from ..dialects.array import ArrayBox
 from ..lowering.cache.keys import digest
 from ..lowering.cache.programs import load_program, save_program
 from ..lowering.cache.store import Store
@@ -41,10 +38,10 @@ class CachedProgram:
     @staticmethod
     def of_module(module: ModuleOp, context: bytes, entry: str | None, store: Store) -> CachedProgram:
         """Of a module: the key is its generic text, places in the source included, which messages tell."""
-        printer = _Printer(StringIO())
-        printer.print_op(module)
-        assert isinstance(printer.stream, StringIO)
-        return CachedProgram(store, context, entry, f"mlir {printer.stream.getvalue()}", printer.boxes)
+        from ..lowering.cache.module_text import module_text
+
+        text, boxes = module_text(module)
+        return CachedProgram(store, context, entry, f"mlir {text}", boxes)
 
     @staticmethod
     def of_text(
@@ -75,21 +72,6 @@ class CachedProgram:
     def save(self, program: Program) -> None:
         """Keeps the program."""
         save_program(self.store, self._key, program, self._arrays.get)
-
-
-class _Printer(Printer):
-    """Prints the generic form with places, and instead of each array its number among `boxes`."""
-
-    def __init__(self, stream: StringIO):
-        super().__init__(stream=stream, print_generic_format=True, print_debuginfo=True)
-        self.boxes: list[ArrayBox] = []
-
-    def print_attribute(self, attribute: Attribute) -> None:
-        if isinstance(attribute, ArrayValueAttr):
-            self.print_string(f"#array{len(self.boxes)}")
-            self.boxes.append(attribute.data)
-        else:
-            super().print_attribute(attribute)
 
 
 def _hash(boxes: Sequence[ArrayBox]) -> None:

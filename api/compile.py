@@ -13,6 +13,7 @@ from xdsl.ir import Operation
 
 from ..support.deep import in_deep_stack
 from ..support.diagnostics import Diagnostic, MirError, Sources
+from ..support.stopwatch import timed
 from ..support.target import require_host
 from ..support.verify import verify
 from ..support.walk import walk_ops
@@ -153,24 +154,28 @@ def _native(
     from ..lowering.cache.keys import context_key
     from ..lowering.cache.store import Store
     from .cached import CachedProgram
-    from .native import compile_program, load_program
+    from .native import load_program
 
     store = Store.open() if cache and not observers else None
     context = None if store is None else context_key(options)
     module = None if isinstance(source, _Read) else _module_of(source)
     place = None
-    if store is not None and context is not None:
-        if isinstance(source, _Read):
-            place = CachedProgram.of_text(source.text, source.name, source.directory, context, entry, store)
-        elif module is not None:
-            place = CachedProgram.of_module(module, context, entry, store)
-    known = None if place is None else place.load()
+    with timed("look up"):
+        if store is not None and context is not None:
+            if isinstance(source, _Read):
+                place = CachedProgram.of_text(source.text, source.name, source.directory, context, entry, store)
+            elif module is not None:
+                place = CachedProgram.of_module(module, context, entry, store)
+        known = None if place is None else place.load()
     if known is not None:
         return load_program(known, options)
     warnings = len(Sources.current().warnings)
     if isinstance(source, _Read):
-        module = source.parse()
+        with timed("parse"):
+            module = source.parse()
     assert module is not None
+    from .native_compile import compile_program
+
     # Before what is not reached goes: declarations of tensor intrinsics are not.
     apply_ready_schedules(module)
     function = find_entry(module, entry)
@@ -186,7 +191,8 @@ def _native(
     program = compile_program(module, find_entry(module, name), entry_kind(function), options, observers, kernels)
     if place is not None and len(Sources.current().warnings) == warnings:
         # What was warned of is warned of again the next time.
-        place.save(program)
+        with timed("keep"):
+            place.save(program)
     return load_program(program, options)
 
 
@@ -235,6 +241,7 @@ PRELOADED = (
     "lowering.relay.te_kernel",
     "lowering.llvm.translation",
     "lowering.llvm.jit",
+    "api.native_compile",
     "api.native_relay",
     "api.native_kernel",
 )

@@ -1,112 +1,30 @@
-"""Native executables: an entry lowered and compiled to a program, a program loaded and called by address."""
+"""Compiled programs loaded into this process, ready to be called."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, ModuleOp, StringAttr
-from xdsl.ir import Attribute, Operation
-from xdsl.passes import ModulePass
-
-from ..dialects import te
-from ..dialects.array import ArrayValueAttr
-from ..lowering.build import Built, build
-from ..lowering.mangle_symbols import linked_name
-from ..lowering.pipeline import Observer, Options
-from ..lowering.program import KernelProgram, Program, RelayProgram, Tree
-from ..lowering.relay.lower_relay_to_llvm import CONSTANTS, MEMORY
-from ..lowering.relay.prepare import PREPARE_ONLY, PREPARED
-from ..lowering.tir.signature import KernelSignature
-from .entry import find_entry, relay_params, relay_result
-from .executable import Executable, Kind
+from ..lowering.program import Program, RelayProgram
+from ..support.stopwatch import timed
+from .executable import Executable
 from .threads import thread_count
 
 if TYPE_CHECKING:
-    from ..lowering.cache.kernels import KernelCache
-
-
-def compile_program(
-    module: ModuleOp,
-    entry: Operation,
-    kind: Kind,
-    options: Options,
-    observers: Sequence[Observer] = (),
-    kernels: KernelCache | None = None,
-) -> Program:
-    """Lowers and compiles the module, which is used up; `entry` is the function of it that Python calls."""
-    if kind == "relay":
-        return _relay_program(module, entry, options, observers, kernels)
-    names = entry.param_names() if isinstance(entry, te.FuncOp) else None
-    # A private function is seen by no one outside of its module; the entry must be.
-    entry.properties.pop("sym_visibility", None)
-    built = build(module, options, observers)
-    signature = _signature(built.module, linked_name(options.entry))
-    if names is not None:
-        # The handle of a symbolic buffer has a name of its own; the tensor's is the one that counts.
-        params = tuple(replace(param, name=name) for param, name in zip(signature.params, names, strict=True))
-        signature = replace(signature, params=params)
-    return KernelProgram(options.entry, kind, signature, built.messages, built.objects)
-
-
-def _signature(module: ModuleOp, name: str) -> KernelSignature:
-    """How the lowered function called `name` is called."""
-    for op in module.ops:
-        if op.properties.get("sym_name") == StringAttr(name):
-            signature = KernelSignature.of(op)
-            if signature is not None:
-                return signature
-    raise AssertionError(f"@{name} was lowered without a signature")
-
-
-def _relay_program(
-    module: ModuleOp, entry: Operation, options: Options, observers: Sequence[Observer], kernels: KernelCache | None
-) -> RelayProgram:
-    params, result = relay_params(entry), entry.properties["ret_type"]
-    relay_result(result, entry)
-
-    def keep_result(step: ModulePass, module: ModuleOp) -> None:
-        # A shape that the program computes from what is known is part of the result's type from here on.
-        nonlocal result
-        if step.name == "dynamic-to-static":
-            result = find_entry(module, options.entry).properties["ret_type"]
-
-    built = build(module, options, (keep_result, *observers), kernels)
-    return _with_facts(built, options.entry, params, relay_result(result))
-
-
-def _with_facts(built: Built, entry: str, params: tuple[tuple[str, Tree], ...], result: Tree) -> RelayProgram:
-    attributes = built.module.attributes
-    constants, memory, prepared = (attributes.get(key) for key in (CONSTANTS, MEMORY, PREPARED))
-    assert isinstance(constants, ArrayAttr) and isinstance(memory, DictionaryAttr)
-    return RelayProgram(
-        entry,
-        params,
-        result,
-        built.messages,
-        tuple(attr.data for attr in constants.data if isinstance(attr, ArrayValueAttr)),
-        _number(memory.data["arena"]),
-        _number(memory.data["lower_bound"]),
-        tuple(_number(item) for item in prepared.data) if isinstance(prepared, ArrayAttr) else (),
-        _number(attributes[PREPARE_ONLY]) if PREPARE_ONLY in attributes else 0,
-        built.objects,
-    )
-
-
-def _number(attr: Attribute) -> int:
-    assert isinstance(attr, IntegerAttr)
-    return attr.value.data
+    from ..lowering.pipeline import Options
 
 
 def load_program(program: Program, options: Options) -> Executable:
     """The program's code linked into this process, ready to be called."""
     from ..lowering.llvm.jit import link_objects
-    from .native_kernel import KernelExecutable
-    from .native_relay import RelayExecutable
 
-    code = link_objects(program.objects)
+    with timed("link"):
+        code = link_objects(program.objects)
     threads = thread_count(code, options.threads)
     if isinstance(program, RelayProgram):
-        return RelayExecutable(program, code, threads)
+        from .native_relay import RelayExecutable
+
+        with timed("prepare constants"):
+            return RelayExecutable(program, code, threads)
+    from .native_kernel import KernelExecutable
+
     return KernelExecutable(program, code, threads)

@@ -11,8 +11,7 @@ import numpy as np
 from xdsl.dialects.builtin import DYNAMIC_INDEX
 
 from ..lowering.llvm.call import address_of
-from ..lowering.relay.heap import CONSTANTS, CONTEXT_BYTES, END, GROWN, PREPARED, STACK_LIMIT, TOP
-from ..lowering.relay.leaves import WORD
+from ..lowering.relay.calling import CONSTANTS, CONTEXT_BYTES, END, GROWN, PREPARED, STACK_LIMIT, TOP, WORD
 from ..lowering.relay.memory_plan import ALIGNMENT, align
 from .executable import Array
 from .stack import stack_limit

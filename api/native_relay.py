@@ -12,11 +12,7 @@ from ..dialects.array import ArrayBox, numpy_dtype
 from ..lowering.llvm.call import address_of, diagnostic_of
 from ..lowering.llvm.jit import CompiledModule
 from ..lowering.program import RelayProgram
-from ..lowering.relay.extents import MOST_EXTENT
-from ..lowering.relay.heap import DEPTH, SIZES
-from ..lowering.relay.leaves import WORD
-from ..lowering.relay.lower_relay_to_llvm import ENTRY, FINISH
-from ..lowering.relay.prepare import PREPARE
+from ..lowering.relay.calling import DEPTH, ENTRY, FINISH, MOST_EXTENT, PREPARE, SIZES, WORD
 from ..support.diagnostics import MirError
 from ..support.words import counted
 from .entry import Arguments, flatten_tree, rebuild

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from ..support.deep import in_deep_stack
 from ..support.diagnostics import MirError, Sources, render_all
+from ..support.stopwatch import process_start, timed, timing
 from .errors import INVALID, OK, UsageError, guarded
 
 if TYPE_CHECKING:
@@ -45,6 +46,38 @@ def _positive(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"'{text}' is not a whole number from 1 on")
     return int(text)
+
+
+class CacheInfo(argparse.Action):
+    """`--cache-info`: where the cache is, and what is in it."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from ..lowering.cache.store import Store, megabytes
+
+        store = Store.open()
+        if store is None:
+            print(f"the cache is turned off: {Store.why_off()}")
+        else:
+            usage = store.usage()
+            print(f"{usage.folder}: {megabytes(usage.bytes)} of at most {megabytes(usage.limit)}")
+            for kind, count in usage.files.items():
+                print(f"  {count} of kind {kind}")
+        parser.exit()
+
+
+class ClearCache(argparse.Action):
+    """`--clear-cache`: deletes the files."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from ..lowering.cache.store import Store
+        from ..support.words import counted
+
+        store = Store.open()
+        if store is None:
+            print(f"the cache is turned off: {Store.why_off()}")
+        else:
+            print(f"{store.folder}: {counted(store.clear(), 'file')} deleted")
+        parser.exit()
 
 
 def argument_parser() -> argparse.ArgumentParser:
@@ -91,6 +124,13 @@ def argument_parser() -> argparse.ArgumentParser:
         action="store_false",
         help="compile anew, whatever the cache on disk has, and keep nothing",
     )
+    parser.add_argument(
+        "--cache-info", action=CacheInfo, nargs=0, help="show what the cache of compiled code holds, and exit"
+    )
+    parser.add_argument(
+        "--clear-cache", action=ClearCache, nargs=0, help="delete all compiled code that is kept, and exit"
+    )
+    parser.add_argument("--timing", action="store_true", help="show where the time went, to standard error")
     parser.add_argument("--repeat", type=_positive, default=1, metavar="N", help="run N times, showing best and median")
     parser.add_argument("--debug", action="store_true", help="with an internal error, show where it happened")
     return parser
@@ -128,7 +168,8 @@ def run(args: argparse.Namespace, compile_with: Compile = compile_entry) -> int:
     from . import run_inputs
 
     start = time.perf_counter()
-    executable = compile_with(args)
+    with timed("compile"):
+        executable = compile_with(args)
     compile_seconds = time.perf_counter() - start
     parameters = executable.params
     given = run_inputs.load_inputs(args.input, parameters)
@@ -168,7 +209,8 @@ def _timed_runs(executable: Executable, inputs: Arrays, repeat: int) -> tuple[Ar
     for _ in range(repeat):
         fresh = {name: array.copy() for name, array in inputs.items()}
         start = time.perf_counter()
-        results = executable.run(fresh)
+        with timed("run" if seconds else "first run"):
+            results = executable.run(fresh)
         seconds.append(time.perf_counter() - start)
     return results, seconds
 
@@ -225,12 +267,16 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     def body() -> int:
         sources = Sources()
-        with sources.reading():
+        with sources.reading(), timing() as times:
+            times.child("start").seconds = time.time() - process_start() if args.timing else 0.0
             try:
                 return run(args)
             except MirError as error:
                 print(render_all(error.diagnostics, sources), file=sys.stderr)
                 return INVALID
+            finally:
+                if args.timing:
+                    print(times.report(), file=sys.stderr)
 
     return guarded("mir-run", lambda: in_deep_stack(body), debug=args.debug)
 

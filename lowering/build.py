@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, StringAttr
 from xdsl.passes import ModulePass
 
 from ..support.garbage import no_collection
+from ..support.stopwatch import timed
 from .mangle_symbols import MangleSymbols
 from .pipeline import Observer, Options, graph_passes, kernel_passes, lowering_passes, program_passes, target_of
 from .units import Unit, split
@@ -20,9 +20,6 @@ from .units import Unit, split
 if TYPE_CHECKING:
     from .cache.kernels import KernelCache
     from .llvm.object_pool import ObjectPool
-
-MOST_THREADS = 8
-"""Threads that compile objects at most: one Python thread feeds them all."""
 
 
 @dataclass
@@ -48,7 +45,8 @@ class _Build:
 
     def run(self, passes: Iterator[ModulePass] | Sequence[ModulePass], module: ModuleOp) -> None:
         for step in passes:
-            step.apply(self.context, module)
+            with timed(step.name):
+                step.apply(self.context, module)
             for observe in self.observers:
                 observe(step, module)
 
@@ -56,7 +54,9 @@ class _Build:
         """Has LLVM compile a module of its dialect."""
         from .llvm.translation import translate
 
-        future = self.pool.submit(translate(module))
+        with timed("translate"):
+            text = translate(module)
+        future = self.pool.submit(text)
         self.objects.append(future)
         self.messages |= messages_of(module)
         return future
@@ -72,20 +72,25 @@ def build(
     """
     from .llvm.object_pool import ObjectPool
 
-    with no_collection(), ObjectPool(target_of(options), min(os.cpu_count() or 1, MOST_THREADS)) as pool:
+    with no_collection(), ObjectPool(target_of(options)) as pool:
         work = _Build(options, observers, pool)
-        work.run(graph_passes(options), module)
+        with timed("graph"):
+            work.run(graph_passes(options), module)
         units = split(module)
         if units is None:
             rest = list(lowering_passes(options))[len(list(graph_passes(options))) :]
-            work.run(rest, module)
+            with timed("kernels"):
+                work.run(rest, module)
         else:
             steps = [step for step in kernel_passes(options) if step.name != MangleSymbols.name]
-            for unit in units:
-                _build_unit(work, unit, steps, module, kernels)
-            work.run(program_passes(options), module)
+            with timed("kernels"):
+                for unit in units:
+                    _build_unit(work, unit, steps, module, kernels)
+            with timed("program"):
+                work.run(program_passes(options), module)
         work.emit(module)
-        objects = tuple(future.result() for future in work.objects)
+        with timed("wait for LLVM"):
+            objects = tuple(future.result() for future in work.objects)
     if kernels is not None:
         kernels.write()
     return Built(module, work.messages, objects)
@@ -96,8 +101,9 @@ def _build_unit(
 ) -> None:
     """Compiles a unit, or takes it from the cache, and joins it to the program."""
     unit.add_stubs()
-    candidate = None if kernels is None else kernels.candidate(unit)
-    known = None if candidate is None else candidate.find(work.messages)
+    with timed("look up"):
+        candidate = None if kernels is None else kernels.candidate(unit)
+        known = None if candidate is None else candidate.find(work.messages)
     if known is not None:
         known.join(unit, program)
         work.messages |= known.messages

@@ -13,7 +13,6 @@ from xdsl.dialects.builtin import TensorType, TupleType
 from xdsl.ir import Attribute
 
 from ..dialects.array import ArrayBox
-from ..dialects.tir.types import type_to_dtype
 from .tir.signature import BufferParam, HandleParam, KernelSignature, Param, ScalarParam, Size
 
 
@@ -36,6 +35,8 @@ def tree_of(type: Attribute) -> Tree | None:
         known = tuple(field for field in fields if field is not None)
         return known if len(known) == len(fields) else None
     if isinstance(type, TensorType):
+        from ..dialects.tir.types import type_to_dtype
+
         return Tensor(tuple(type.get_shape()), type_to_dtype(type.element_type))
     return None
 

@@ -64,8 +64,17 @@ class Store:
         limit = limit_of(os.environ.get("MIRSTACK_CACHE_LIMIT"))
         if is_off() or limit == 0:
             return None
-        store = Store(cache_folder() / "compiled", limit)
+        store = Store(_folder(), limit)
         return store if store._is_ours() else None
+
+    @staticmethod
+    def why_off() -> str:
+        """Why `open` gives none, for people."""
+        if is_off():
+            return "MIRSTACK_CACHE is off"
+        if limit_of(os.environ.get("MIRSTACK_CACHE_LIMIT")) == 0:
+            return "MIRSTACK_CACHE_LIMIT is 0"
+        return f"{_folder()} cannot be written to, or others can write to it, too"
 
     def _is_ours(self) -> bool:
         """Whether nobody else can put files there: what is read is run. An absent folder is made."""
@@ -176,6 +185,15 @@ def _header(kind: str, key: bytes, parts: Iterable[Buffer]) -> bytes:
         length += len(part)
     hasher.update(struct.pack("<I16sQ", VERSION, kind.encode(), length) + key)
     return _HEADER.pack(_MAGIC, VERSION, 0, kind.encode(), length, key, hasher.digest())
+
+
+def _folder() -> Path:
+    return cache_folder() / "compiled"
+
+
+def megabytes(size: int) -> str:
+    """Bytes for people."""
+    return f"{size / (1 << 20):.1f} MiB"
 
 
 def limit_of(text: str | None) -> int:

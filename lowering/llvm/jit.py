@@ -16,6 +16,7 @@ from functools import cache
 import llvmlite.binding as llvm
 
 from ...support.diagnostics import Diagnostic, MirError
+from ...support.stopwatch import timed
 
 _LOCK = threading.Lock()
 _LIBRARY_NUMBERS = itertools.count()
@@ -130,10 +131,12 @@ def _prepared(text: str, target: Target, jit: bool) -> tuple[llvm.ModuleRef, llv
 
 
 def _optimized(text: str, target: Target, machine: llvm.TargetMachine, *, slp: bool = True) -> llvm.ModuleRef:
-    module = parse(text)
+    with timed("read"):
+        module = parse(text)
     module.triple = target.resolved()[0]
     module.data_layout = str(machine.target_data)
-    optimize(module, machine, target.opt_level, slp=slp)
+    with timed("optimize"):
+        optimize(module, machine, target.opt_level, slp=slp)
     return module
 
 
@@ -149,7 +152,8 @@ def _defect(module: llvm.ModuleRef) -> str | None:
 def emit_object(text: str, target: Target = HOST) -> bytes:
     """IR text to the bytes of an object file, optimized for `target`; for linking into this process unless it is foreign."""
     module, machine = _prepared(text, target, target.is_host)
-    return machine.emit_object(module)
+    with timed("generate code"):
+        return machine.emit_object(module)
 
 
 def emit_assembly(text: str, target: Target = HOST) -> str:

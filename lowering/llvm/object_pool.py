@@ -1,4 +1,4 @@
-"""Object files made in background threads, while Python goes on lowering what comes next.
+"""Object files made in a background thread, while Python goes on lowering what comes next.
 
 A module is optimized and coded by LLVM without holding Python's interpreter lock, in an LLVM context of its own.
 """
@@ -10,6 +10,7 @@ from concurrent.futures import Future
 from queue import SimpleQueue
 from types import TracebackType
 
+from ...support.stopwatch import current_span, in_background
 from .jit import Target, emit_object
 
 STACK_BYTES = 1 << 28
@@ -19,31 +20,38 @@ _Job = tuple[str, "Future[bytes]"]
 
 
 class ObjectPool:
-    """Threads that compile LLVM IR; leaving the `with` block ends them, and drops what has not begun when it is left by an
-    exception. Threads start when there is something to do."""
+    """A thread that compiles LLVM IR; leaving the `with` block ends it, and drops what has not begun when the block is left by
+    an exception. It starts when there is something to do.
 
-    def __init__(self, target: Target, threads: int):
+    There is one thread because llvmlite lets one at a time into LLVM, and because LLVM takes less time for a kernel than
+    lowering it does, so that one keeps up.
+    """
+
+    def __init__(self, target: Target):
         self._target = target
-        self._most = max(1, threads)
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
-        self._threads: list[threading.Thread] = []
+        self._thread: threading.Thread | None = None
         self._dropped = False
+        self._span = current_span()
 
     def submit(self, text: str) -> Future[bytes]:
         """The object file of this LLVM IR text, in time. Its `result()` raises what `emit_object` raises."""
         future: Future[bytes] = Future()
         self._jobs.put((text, future))
-        if len(self._threads) < self._most:
+        if self._thread is None:
             size = threading.stack_size(STACK_BYTES)
             try:
-                thread = threading.Thread(target=self._work, name=f"mirstack-llvm-{len(self._threads)}", daemon=True)
-                thread.start()
+                self._thread = threading.Thread(target=self._work, name="mirstack-llvm", daemon=True)
+                self._thread.start()
             finally:
                 threading.stack_size(size)
-            self._threads.append(thread)
         return future
 
     def _work(self) -> None:
+        with in_background(self._span, "LLVM, beside"):
+            self._compile_all()
+
+    def _compile_all(self) -> None:
         while (job := self._jobs.get()) is not None:
             text, future = job
             if self._dropped:
@@ -61,7 +69,6 @@ class ObjectPool:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._dropped = kind is not None
-        for _ in self._threads:
+        if self._thread is not None:
             self._jobs.put(None)
-        for thread in self._threads:
-            thread.join()
+            self._thread.join()

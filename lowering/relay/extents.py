@@ -14,6 +14,7 @@ from xdsl.ir import Operation, SSAValue
 
 from ..tir.signature import Size
 from . import heap
+from .calling import MOST_EXTENT
 from .emitter import PTR
 from .leaves import WORD, DynamicTensorLeaf, TensorLeaf
 from .memory_plan import ALIGNMENT
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 
 Extent: TypeAlias = "int | SSAValue"
 
-MOST_EXTENT = (1 << 31) - 1
-"""Kernels count in int32."""
 MOST_BYTES = 1 << 46
 """A tensor larger than any machine's memory: its size in bytes is not computed further, so that it cannot overflow."""
 

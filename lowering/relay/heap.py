@@ -14,12 +14,15 @@ from xdsl.dialects import llvm
 from xdsl.dialects.builtin import ModuleOp, i8, i64
 from xdsl.ir import Block, Region, SSAValue
 
+from .calling import BASE as BASE
+from .calling import CHUNK, END, GROWN, TOP
+from .calling import CONSTANTS as CONSTANTS
+from .calling import DEPTH as DEPTH
+from .calling import PREPARED as PREPARED
+from .calling import SIZES as SIZES
+from .calling import STACK_LIMIT as STACK_LIMIT
 from .emitter import PTR, Emitter
 from .memory_plan import ALIGNMENT
-
-TOP, END, CONSTANTS, STACK_LIMIT, CHUNK, DEPTH, GROWN, SIZES, BASE, PREPARED = 0, 8, 16, 24, 32, 40, 48, 56, 72, 88
-"""Byte offsets in the context; SIZES and BASE are of two words."""
-CONTEXT_BYTES = 96
 
 MOST_CALLS = 1 << 20
 """Calls inside calls that a program may make: LLVM turns some recursion into loops, which the stack's limit cannot see."""

@@ -15,9 +15,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from ...dialects.relay.types import AdtType, FuncType, RefType, TypeVarType, UnknownType
 from ...support.diagnostics import error_at
-
-WORD = 8
-"""Bytes of a pointer and of an extent."""
+from .calling import WORD as WORD
 
 
 @dataclass(frozen=True)

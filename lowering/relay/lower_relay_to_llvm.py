@@ -23,6 +23,7 @@ from ..tir.signature import SHAPE, SIGNATURE, KernelSignature
 from . import heap
 from .adt import DataTypes
 from .call_graph import calls_of, recursive_functions
+from .calling import ENTRY, FINISH, PREPARE
 from .emitter import PTR, Emitter
 from .frame import Frame
 from .function_lowering import FunctionLowering, Unit
@@ -32,7 +33,6 @@ from .match_cast import insert_match_casts
 from .prepare import (
     FAILS,
     KERNEL,
-    PREPARE,
     PREPARE_BODY,
     PREPARE_ONLY,
     PREPARED,
@@ -41,12 +41,6 @@ from .prepare import (
     pure_kernels,
 )  # fmt: skip
 from .shape_function import ShapeFunction
-
-ENTRY = "mirstack_entry"
-"""The function that Python calls: one pointer to a table of the context, the inputs' and the outputs' addresses."""
-
-FINISH = "mirstack_finish"
-"""The function that Python calls, with the context, when it has taken results of dynamic shape from the heap."""
 
 CONSTANTS = "mirstack.constants"
 """Module attribute: the arrays that the context's table of constants must hold, in order."""

@@ -20,9 +20,6 @@ from ...support.walk import walk_ops
 from .constant_calls import Constants
 from .leaves import TensorLeaf, leaves_of
 
-PREPARE = "mirstack_prepare"
-"""The function that Python calls once: as the entry, but it takes the context and the results' addresses only."""
-
 PREPARED = "mirstack.prepared"
 """Module attribute: the bytes of each tensor in the table of what is prepared; absent where there is nothing to prepare."""
 

@@ -6,8 +6,10 @@ import os
 import subprocess
 import sys
 import textwrap
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import mirstack
 import numpy as np
@@ -17,6 +19,9 @@ from mirstack.lowering.cache.keys import context_key, digest
 from mirstack.lowering.cache.store import DEFAULT_LIMIT, Store, limit_of
 from mirstack.lowering.pipeline import Options
 from mirstack.support.diagnostics import MirError
+
+if TYPE_CHECKING:
+    from conftest import Ran
 
 MODEL = """#[version = "0.0.5"]
 #[constants = "weights.npz"]
@@ -221,6 +226,39 @@ def test_turned_off(tmp_path: Path, store: Store, lowered: list[str], monkeypatc
     monkeypatch.setenv("MIRSTACK_CACHE", "off")
     mirstack.compile(path)
     assert store.usage().files == {}
+
+
+def test_the_command_shows_and_clears_it(
+    tmp_path: Path, store: Store, mir_run: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch, lowered: list[str]
+) -> None:
+    path = write_model(tmp_path)
+    assert mir_run(path, "--random", 0).code == 0
+    first = len(lowered)
+    assert mir_run(path, "--random", 0).code == 0 and len(lowered) == first
+    assert mir_run(path, "--random", 0, "--no-cache").code == 0 and len(lowered) == 2 * first
+    ran = mir_run("--cache-info")
+    assert ran.code == 0 and f"{store.folder}: 0.0 MiB of at most 1024.0 MiB" in ran.out
+    assert "1 of kind program" in ran.out
+    count = sum(store.usage().files.values())
+    assert mir_run("--clear-cache").out == f"{store.folder}: {count} files deleted\n"
+    assert store.usage().files == {}
+    for variable, value, why in (
+        ("MIRSTACK_CACHE", "off", "MIRSTACK_CACHE is off"),
+        ("MIRSTACK_CACHE_LIMIT", "0", "MIRSTACK_CACHE_LIMIT is 0"),
+        ("MIRSTACK_CACHE", "/dev/null/x", "/dev/null/x/compiled cannot be written to, or others can write to it, too"),
+    ):
+        with monkeypatch.context() as changed:
+            changed.setenv(variable, value)
+            for option in ("--cache-info", "--clear-cache"):
+                assert mir_run(option).out == f"the cache is turned off: {why}\n"
+
+
+def test_the_command_tells_where_time_goes(tmp_path: Path, store: Store, mir_run: Callable[..., Ran]) -> None:
+    path = write_model(tmp_path)
+    ran = mir_run(path, "--random", 0, "--timing", "--repeat", 2)
+    lines = {line.split()[0] for line in ran.err.splitlines() if line.split()}
+    assert {"start", "compile", "parse", "fuse-ops", "translate", "optimize", "link", "first", "run", "total"} <= lines
+    assert "parse" not in mir_run(path, "--random", 0, "--timing").err
 
 
 def test_keys_tell_machines_apart() -> None:

@@ -1,0 +1,25 @@
+"""How Python calls a Relay program's code: the functions' names and what lies where in a call's context.
+
+Kept apart from what emits such code, so that running a compiled program does not import the compiler.
+"""
+
+from __future__ import annotations
+
+ENTRY = "mirstack_entry"
+"""The function that Python calls: one pointer to a table of the context, the inputs' and the outputs' addresses."""
+
+FINISH = "mirstack_finish"
+"""The function that Python calls, with the context, when it has taken results of dynamic shape from the heap."""
+
+PREPARE = "mirstack_prepare"
+"""The function that Python calls once: as the entry, but it takes the context and the results' addresses only."""
+
+TOP, END, CONSTANTS, STACK_LIMIT, CHUNK, DEPTH, GROWN, SIZES, BASE, PREPARED = 0, 8, 16, 24, 32, 40, 48, 56, 72, 88
+"""Byte offsets in the context (`heap.py` says what for); SIZES and BASE are of two words."""
+CONTEXT_BYTES = 96
+
+WORD = 8
+"""Bytes of a pointer and of an extent."""
+
+MOST_EXTENT = (1 << 31) - 1
+"""Kernels count in int32."""

@@ -1,0 +1,127 @@
+"""Where the time of a compilation goes: a tree of named spans, measured while somebody listens.
+
+    with timing() as times:
+        mirstack.compile("model.mir")
+    print(times.report())
+
+What takes time says so with `timed`, which costs next to nothing when nobody listens. Spans of one name inside of another are
+one line: passes run once for each kernel, and their number stands beside.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Span:
+    """What is done under a name, in all: `seconds` of wall-clock time, how often, and the spans inside of it.
+
+    A span in the `background` runs beside those around it, in a thread of its own.
+    """
+
+    name: str
+    seconds: float = 0.0
+    count: int = 0
+    children: dict[str, Span] = field(default_factory=dict[str, "Span"])
+    background: bool = False
+
+    def child(self, name: str) -> Span:
+        """The span of this name inside."""
+        return self.children.setdefault(name, Span(name))
+
+    def find(self, *path: str) -> Span | None:
+        """The span inside under these names, outer ones first; None where there is none."""
+        found: Span | None = self
+        for name in path:
+            found = None if found is None else found.children.get(name)
+        return found
+
+    def walk(self, depth: int = 0) -> Iterator[tuple[int, Span]]:
+        """This span and all those inside, in the order in which they began, with how deep they are inside."""
+        yield depth, self
+        for span in self.children.values():
+            yield from span.walk(depth + 1)
+
+    def report(self) -> str:
+        """The spans inside as a table of milliseconds, of how often, and of the share of all."""
+        rows = [(depth - 1, span) for depth, span in self.walk() if depth]
+        width = max((2 * depth + len(span.name) for depth, span in rows), default=0)
+        total = sum(span.seconds for span in self.children.values() if not span.background)
+        lines = [f"{'':<{width}}  {'ms':>9}  {'times':>6}  {'share':>6}"]
+        for depth, span in rows:
+            name = "  " * depth + span.name
+            share = f"{span.seconds / total:6.1%}" if total else ""
+            lines.append(f"{name:<{width}}  {span.seconds * 1e3:>9.1f}  {span.count:>6}  {share:>6}")
+        return "\n".join([*lines, f"{'total':<{width}}  {total * 1e3:>9.1f}"])
+
+
+_CURRENT: ContextVar[Span | None] = ContextVar("span", default=None)
+
+
+@contextmanager
+def timing() -> Generator[Span]:
+    """While inside, what `timed` marks is measured, in the span that is given; in threads that are started with this context."""
+    span = Span("")
+    token = _CURRENT.set(span)
+    try:
+        yield span
+    finally:
+        _CURRENT.reset(token)
+
+
+@contextmanager
+def timed(name: str) -> Generator[None]:
+    """Counts the block, and the time that it takes, under this name."""
+    parent = _CURRENT.get()
+    if parent is None:
+        yield
+        return
+    span = parent.child(name)
+    token = _CURRENT.set(span)
+    start = time.perf_counter()
+    try:
+        yield
+    finally:
+        span.seconds += time.perf_counter() - start
+        span.count += 1
+        _CURRENT.reset(token)
+
+
+def current_span() -> Span | None:
+    """The span that this thread is in; None when nobody listens."""
+    return _CURRENT.get()
+
+
+@contextmanager
+def in_background(parent: Span | None, name: str) -> Generator[None]:
+    """What this thread does while inside is measured as a span of `parent`, another thread's, that runs beside it."""
+    if parent is None:
+        yield
+        return
+    span = parent.child(name)
+    span.background = True
+    token = _CURRENT.set(span)
+    try:
+        yield
+    finally:
+        _CURRENT.reset(token)
+        span.seconds = sum(inner.seconds for inner in span.children.values())
+        span.count = max((inner.count for inner in span.children.values()), default=0)
+
+
+def process_start() -> float:
+    """When this process began, in seconds since 1970 as `time.time()` gives; where the system does not tell, now."""
+    try:
+        with open("/proc/self/stat", encoding="ascii") as file:
+            ticks = int(file.read().rpartition(")")[2].split()[19])
+        with open("/proc/uptime", encoding="ascii") as file:
+            up = float(file.read().split()[0])
+        return time.time() - up + ticks / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError, IndexError):
+        return time.time()

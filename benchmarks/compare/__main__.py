@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from fnmatch import fnmatch
@@ -111,13 +111,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         processors.restrict(1)
     results.cpu = processors.model_name()
     results.versions |= {name: version_of(name) for name in engines}
-    for workload in workloads:
-        if time.monotonic() - start > args.seconds:
-            break
-        row = measured(workload, _engines_for(workload, engines, args, results), args)
-        results.put(args.threads, workload.name, row)
-        results.save(args.results)
-        _show(workload, results.rows[args.threads][workload.name])
+    with _workers(engines if args.threads > 1 else [], args) as workers:
+        for workload in workloads:
+            if time.monotonic() - start > args.seconds:
+                break
+            row = measured(workload, _engines_for(workload, engines, args, results), args, workers)
+            results.put(args.threads, workload.name, row)
+            results.save(args.results)
+            _show(workload, results.rows[args.threads][workload.name])
     return 0
 
 
@@ -165,7 +166,7 @@ def _engines_for(workload: Workload, engines: list[str], args: argparse.Namespac
     return [name for name in engines if name == OURS or name in best]
 
 
-def measured(workload: Workload, engines: list[str], args: argparse.Namespace) -> Row:
+def measured(workload: Workload, engines: list[str], args: argparse.Namespace, workers: Mapping[str, Worker]) -> Row:
     """The workload's row: peak and bandwidth, then the engines in turns."""
     from . import hardware
 
@@ -175,7 +176,7 @@ def measured(workload: Workload, engines: list[str], args: argparse.Namespace) -
     if args.threads == 1:
         _in_process(workload, engines, args, row)
     else:
-        _in_processes(workload, engines, args, row)
+        _in_processes(workload, {name: workers[name] for name in engines}, args, row)
     return row
 
 
@@ -205,7 +206,7 @@ def _in_process(workload: Workload, engines: list[str], args: argparse.Namespace
     row.seconds.update(interleaved(programs, args.budget))
 
 
-def _in_processes(workload: Workload, engines: list[str], args: argparse.Namespace, row: Row) -> None:
+def _in_processes(workload: Workload, workers: Mapping[str, Worker], args: argparse.Namespace, row: Row) -> None:
     import numpy as np
 
     from .measure import Timed, interleaved
@@ -214,8 +215,8 @@ def _in_processes(workload: Workload, engines: list[str], args: argparse.Namespa
     programs: dict[str, Timed] = {}
     reference = None
     quickest = float("inf")
-    with TemporaryDirectory() as folder, _workers(engines, args) as workers:
-        for name in sorted(engines, key=lambda name: name == OURS):
+    with TemporaryDirectory() as folder:
+        for name in sorted(workers, key=lambda name: name == OURS):
             file = Path(folder) / f"{name}.npz"
             try:
                 answer = workers[name].ask(load=workload.name, results=str(file))
@@ -233,7 +234,7 @@ def _in_processes(workload: Workload, engines: list[str], args: argparse.Namespa
             else:
                 programs[name] = workers[name]
                 quickest = min(quickest, answer["first"])
-        row.seconds.update(interleaved(programs, args.budget))
+    row.seconds.update(interleaved(programs, args.budget))
 
 
 @contextmanager

@@ -5,10 +5,14 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 from . import processors
+
+PAUSE = 0.01
+"""Seconds before a sample."""
 
 
 class Worker:
@@ -16,29 +20,47 @@ class Worker:
 
     def __init__(self, engine: str, threads: int, folder: Path):
         self.engine = engine
-        command = [sys.executable, "-m", __name__, engine, str(threads), str(folder)]
-        self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        self._command = [sys.executable, "-m", __name__, engine, str(threads), str(folder)]
+        self._process = self._started()
+
+    def _started(self) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
         )
 
     def ask(self, **command: Any) -> dict[str, Any]:
-        """The answer to a command. Raises RuntimeError with the engine's own words where it failed."""
+        """The answer to a command. Raises RuntimeError with the engine's own words where it failed; a process that died is
+        started anew.
+        """
         stdin, stdout = self._process.stdin, self._process.stdout
         assert stdin is not None and stdout is not None
-        stdin.write(json.dumps(command) + "\n")
-        stdin.flush()
-        line = stdout.readline()
+        try:
+            stdin.write(json.dumps(command) + "\n")
+            stdin.flush()
+            line = stdout.readline()
+        except BrokenPipeError:
+            line = ""
         if not line:
-            raise RuntimeError(f"the process ended with status {self._process.wait()}")
+            status = self._process.wait()
+            self._process = self._started()
+            raise RuntimeError(f"the process ended with status {status}")
         answer: dict[str, Any] = json.loads(line)
         if "error" in answer:
             raise RuntimeError(answer["error"])
         return answer
 
     def sample(self, calls: int) -> float:
+        """As `measure.Timed`, after a pause: another engine's threads may spin for a while after its turn."""
+        time.sleep(PAUSE)
         return float(self.ask(sample=calls)["seconds"])
 
+    def kill(self) -> None:
+        """Ends the process at once, as a crash would."""
+        self._process.kill()
+        self._process.wait()
+
     def close(self) -> None:
+        """Ends the process."""
         if self._process.stdin is not None:
             self._process.stdin.close()
         self._process.wait()
@@ -71,6 +93,7 @@ def main(engine: str, threads: int, folder: Path) -> None:
             elif timed is None:
                 answer = {"error": "nothing is loaded"}
             else:
+                timed.run()  # Wakes its threads, and fetches what the other engines' turns pushed out of the caches.
                 answer = {"seconds": timed.sample(command["sample"])}
         except Exception as error:
             # Whatever an engine raises is what the table says of it.

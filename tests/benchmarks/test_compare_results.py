@@ -13,6 +13,7 @@ from mirstack.benchmarks.compare import __main__, readme, tables
 from mirstack.benchmarks.compare.measure import SAMPLE, calls_of, interleaved
 from mirstack.benchmarks.compare.results import Cost, Results, Row, geometric_mean
 from mirstack.benchmarks.compare.run import difference
+from mirstack.benchmarks.compare.worker import Worker
 from mirstack.benchmarks.compare.workloads import WORKLOADS, named
 
 
@@ -129,6 +130,26 @@ def test_turns_give_medians_and_slow_programs_few() -> None:
     quick, slow = Clock(1.0, 1.0, 3.0, 5.0, 4.0, 2.0), Clock(9.0, 10.0, 12.0)
     assert interleaved({"quick": quick, "slow": slow}, 0.0) == {"quick": 3.0, "slow": 11.0}
     assert len(slow.calls) == 3
+
+
+def test_a_worker_measures_says_what_failed_and_is_started_again(tmp_path: Path) -> None:
+    worker = Worker("mirstack", 1, tmp_path)
+    try:
+        with pytest.raises(RuntimeError, match="nothing is loaded"):
+            worker.sample(1)
+        with pytest.raises(RuntimeError, match="KeyError: 'no_such_workload'"):
+            worker.ask(load="no_such_workload")
+        assert worker.ask(load="gelu_1k", results=str(tmp_path / "results.npz"))["first"] > 0
+        assert worker.sample(3) > 0
+        with np.load(tmp_path / "results.npz") as results:
+            assert results["arr_0"].shape == (1024,)
+        worker.kill()
+        with pytest.raises(RuntimeError, match="the process ended with status -9"):
+            worker.sample(1)
+        with pytest.raises(RuntimeError, match="nothing is loaded"):
+            worker.sample(1)
+    finally:
+        worker.close()
 
 
 def test_difference_is_relative_to_the_largest() -> None:

@@ -2,7 +2,8 @@
 
 Greedy with best fit (Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference", 2020): one buffer is
 placed after the other, the largest first, each in the smallest gap between those that live at the same time. Where that does
-not reach the lower bound, the order is bettered a few times (Joslin and Clements, "Squeaky Wheel Optimization", 1999).
+not reach the lower bound, the order is bettered a few times (Joslin and Clements, "Squeaky Wheel Optimization", 1999), then
+that of the buffers' first use.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ ALIGNMENT = 64
 """Bytes: a cache line, and the widest vector."""
 
 TRIES = 8
-"""How many orders of placing are tried at most; residual connections need two or three."""
+"""How often an order of placing is bettered at most; residual connections need two or three."""
 
 MOST_WORK = 3_000_000
 """Fewer orders are tried where all would look at more ranges of memory than this: it takes some seconds."""
@@ -54,19 +55,22 @@ def align(size: int) -> int:
 def plan_memory(buffers: Sequence[Lifetime]) -> MemoryPlan:
     """Places the buffers so that no two that live at the same time overlap. Sizes and offsets are in bytes."""
     lower_bound = _peak(buffers)
-    order = sorted(range(len(buffers)), key=lambda k: (-buffers[k].size, buffers[k].start))
-    offsets, size, work = _place(buffers, order)
-    tried = offsets
-    for tries in range(1, TRIES):
-        # What came to lie above the bound is placed before all others the next time.
-        above = {k for k in order if tried[k] + align(buffers[k].size) > lower_bound}
-        if not above or work * (tries + 1) > MOST_WORK:
-            break
-        order = [*(k for k in order if k in above), *(k for k in order if k not in above)]
-        tried, total, _ = _place(buffers, order)
-        if total < size:
-            offsets, size = tried, total
-    return MemoryPlan(offsets, size, lower_bound)
+    largest_first = sorted(range(len(buffers)), key=lambda k: (-buffers[k].size, buffers[k].start))
+    best: tuple[tuple[int, ...], int] = ((), 0)
+    spent = 0
+    for first in (largest_first, sorted(largest_first, key=lambda k: buffers[k].start)):
+        order = first
+        for _ in range(TRIES):
+            offsets, size, work = _place(buffers, order)
+            if not spent or size < best[1]:
+                best = offsets, size
+            spent += work
+            if best[1] == lower_bound or spent + work > MOST_WORK:
+                return MemoryPlan(*best, lower_bound)
+            # What came to lie above the bound is placed before all others the next time.
+            above = {k for k in order if offsets[k] + align(buffers[k].size) > lower_bound}
+            order = [*(k for k in order if k in above), *(k for k in order if k not in above)]
+    return MemoryPlan(*best, lower_bound)
 
 
 def _place(buffers: Sequence[Lifetime], order: Sequence[int]) -> tuple[tuple[int, ...], int, int]:

@@ -21,8 +21,7 @@ from ..schedule import BlockRV, Schedule, ScheduleError
 from ..schedule.apply_schedule import is_scheduled
 from ..schedule.intrinsics import is_half
 from ..schedule.structure import child_blocks
-from .default_rules import dot
-from .default_rules.contraction import match_contraction, pays, schedule_contraction
+from .default_rules.contraction import match_contraction, schedule_by_shape
 from .default_rules.dot_products import choose_dot, schedule_dot_product
 from .default_rules.elementwise import schedule_elementwise
 from .default_rules.inline import inline_blocks
@@ -44,20 +43,9 @@ def schedule_function(sch: Schedule, function: tir.PrimFuncOp, target: Target) -
             schedule_winograd(sch, stages, target)
     # Contractions first: they take what follows them along.
     for handle in handles:
-        op = sch.get(handle)
-        assert isinstance(op, tir.BlockOp)
-        shape = shape_of(op)
-        match = None if shape is None else match_contraction(shape)
-        if match is None:
-            continue
+        # One of them may have taken the next one along, and its handle with it.
         with tolerating():
-            product = choose_dot(match, target)
-            if product is not None:
-                schedule_dot_product(sch, handle, match, product, target)
-            elif dot.suits(match):
-                dot.schedule_dot(sch, handle, match, target)
-            elif pays(match):
-                schedule_contraction(sch, handle, match, target)
+            _schedule_contraction(sch, handle, target)
     left = [b for b in child_blocks(function) if shape_of(b) is not None and _is_root_nest(b)]
     group = _row_group(left)
     if group:
@@ -67,6 +55,21 @@ def schedule_function(sch: Schedule, function: tir.PrimFuncOp, target: Target) -
         if block not in group:
             with tolerating():
                 schedule_block(sch, _handle(sch, block), target)
+
+
+def _schedule_contraction(sch: Schedule, block: BlockRV, target: Target) -> None:
+    """Schedules a block that is a contraction; leaves others alone."""
+    op = sch.get(block)
+    assert isinstance(op, tir.BlockOp)
+    shape = shape_of(op)
+    match = None if shape is None else match_contraction(shape)
+    if match is None:
+        return
+    product = choose_dot(match, target)
+    if product is not None:
+        schedule_dot_product(sch, block, match, product, target)
+    else:
+        schedule_by_shape(sch, block, match, target)
 
 
 @contextmanager

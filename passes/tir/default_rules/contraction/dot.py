@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from itertools import product
 
-from ....dialects import tir
-from ....dialects.tir.analysis import Analyzer
-from ....support.target import Target
-from ...schedule import BlockRV, LoopRV, Schedule
-from .contraction import MIN_ROWS, Contraction, own_loops, take_out
-from .elementwise import parallelize
-from .shape import Load
+from .....dialects import tir
+from .....dialects.tir.analysis import Analyzer
+from .....support.target import Target
+from ....schedule import BlockRV, LoopRV, Schedule
+from ..elementwise import parallelize
+from ..handles import own_loops
+from ..shape import Load
+from .epilogue import take_out
+from .gemm import MIN_ROWS
+from .match import Contraction
 
 MAX_ROWS = 48
 """Rows beyond which the panels of the packed scheme are used often enough."""
@@ -25,17 +28,15 @@ MIN_DEPTH = 128
 def suits(match: Contraction) -> bool:
     """Whether tiles of inner products are the better scheme."""
     shape = match.shape
-    if len(shape.reduction) != 1 or shape.extent(shape.reduction[0]) is None:
+    if len(shape.reduction) != 1 or match.is_constant(match.panel):
         return False
-    k = shape.reduction[0]
-    rows = 1 if match.rows is None else shape.extent(match.rows) or 1
     contiguous = all(_runs_along(load, match) for load in (match.broadcast, match.panel))
     single = all(a in (match.rows, match.columns) or shape.extent(a) == 1 for a in shape.spatial)
-    if rows >= MIN_ROWS and choose_tile(rows, shape.extent(match.columns) or 1, 32) < (2, 2):
+    if match.m >= MIN_ROWS and choose_tile(match.m, match.n, 32) < (2, 2):
         # No divisors to tile by: packing pads instead.
         return False
     is_float = not isinstance(shape.stores[0].value.type, tir.types.IntegerType)
-    return contiguous and single and is_float and rows <= MAX_ROWS and (shape.extent(k) or 0) >= MIN_DEPTH
+    return contiguous and single and is_float and match.m <= MAX_ROWS and match.k >= MIN_DEPTH
 
 
 def _runs_along(load: Load, match: Contraction) -> bool:
@@ -57,8 +58,7 @@ def schedule_dot(sch: Schedule, block: BlockRV, match: Contraction, target: Targ
     """Tiles rows and columns around the reduction, unrolled in it."""
     shape = match.shape
     work = shape.points * 2
-    rows = 1 if match.rows is None else shape.extent(match.rows) or 1
-    tile = choose_tile(rows, shape.extent(match.columns) or 1, target.vector_registers)
+    tile = choose_tile(match.m, match.n, target.vector_registers)
     epilogue = take_out(sch, block)
     loops: list[LoopRV] = sch.get_loops(block)
     by_axis = dict(zip(shape.axes, loops, strict=True))

@@ -1,0 +1,74 @@
+"""The epilogue: what follows a contraction is applied to a tile while it is in registers, on its way to memory."""
+
+from __future__ import annotations
+
+from xdsl.ir import SSAValue
+
+from .....dialects import tir
+from .....dialects.tir.analysis import Analyzer
+from .....support.target import Target
+from ....schedule import BlockRV, Schedule
+from ....schedule.structure import buffers_written, consumers
+from ..elementwise import vectorize_loop
+from ..handles import axis_at, block_of, handle_of, loop_of_axis, own_loops, store_of
+from ..shape import element_bytes, shape_of
+
+
+def take_out(sch: Schedule, block: BlockRV) -> BlockRV:
+    """The block that takes the tile out of the registers: the one elementwise reader, else a copy."""
+    from ..inline import attempt
+
+    op = block_of(sch, block)
+    while True:
+        output = buffers_written(op)[0]
+        readers = consumers(op)
+        if not isinstance(output.owner, tir.AllocBufferOp) or len(readers) != 1 or not _follows(readers[0], output):
+            copy: BlockRV = sch.cache_write(block, 0, "local")
+            return copy
+        reader = readers[0]
+        # A crop of the padded output is computed where it is read, when something reads it.
+        if _is_copy(reader) and isinstance(buffers_written(reader)[0].owner, tir.AllocBufferOp):
+            after = consumers(reader)
+            if len(after) == 1 and _follows(after[0], buffers_written(reader)[0]) and attempt(sch, reader):
+                continue
+        sch.set_scope(block, 0, "local")
+        return handle_of(sch, reader)
+
+
+def _is_copy(block: tir.BlockOp) -> bool:
+    shape = shape_of(block)
+    return shape is not None and len(shape.stores) == 1 and isinstance(shape.stores[0].value.owner, tir.LoadOp)
+
+
+def _follows(block: tir.BlockOp, buffer: SSAValue) -> bool:
+    """Whether a block reads each element of the buffer once, at its own axes, and computes without reduction."""
+    shape = shape_of(block)
+    if shape is None or shape.reduction or len(shape.stores) != 1:
+        return False
+    analyzer = Analyzer()
+    axes = [analyzer.expr(a) for a in shape.axes]
+    for load in shape.loads:
+        if load.buffer is buffer and (
+            len(load.indices) != len(axes)
+            or sorted(map(repr, load.indices)) != sorted(map(repr, axes))
+            or not all(i in axes for i in load.indices)
+        ):
+            return False
+    return True
+
+
+def store_tile(sch: Schedule, epilogue: BlockRV, target: Target, *, unroll: bool = True) -> None:
+    """The tile is stored along the output's last dimension, in one piece of code with `unroll`."""
+    op = block_of(sch, epilogue)
+    loops = own_loops(sch, epilogue)
+    store = store_of(op)
+    axis = axis_at(op, store.indices[-1] if store.indices else None)
+    inner = None if axis is None or not loops else loop_of_axis(sch, epilogue, axis)
+    if inner is None:
+        return
+    rest = [loop for loop in loops if loop is not inner]
+    if rest:
+        sch.reorder(*rest, inner)
+    heads = vectorize_loop(sch, inner, target.lanes(element_bytes(store.buffer)))
+    for loop in (*rest, *heads) if unroll else ():
+        sch.unroll(loop)

@@ -1,0 +1,101 @@
+"""The packed scheme: panels of B, tiles of sums in registers, the loops of Goto's algorithm in order."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import Float64Type
+
+from .....dialects import tir
+from .....support.target import Target
+from ....schedule import BlockRV, LoopRV, Schedule
+from ....schedule.structure import child_blocks
+from ..elementwise import parallelize
+from ..handles import block_of, handle_of, own_loops, turns_of
+from .epilogue import store_tile, take_out
+from .match import Contraction
+from .pack import lanes_innermost, pack_columns, pack_rows, pad_columns, panels_together
+from .tile import tile_for
+
+VECTOR_TYPES = (tir.types.F32, Float64Type(), tir.types.I32)
+"""What sums may be kept in: others have no vector multiply-add, or round after each."""
+MIN_WORK = 1 << 13
+"""Multiplications below which packing is not worth its code."""
+MIN_ROWS = 4
+"""Rows below which a panel is used so seldom that packing it costs more than it saves, where that is done at each call."""
+MIN_COLUMNS = 4
+"""Columns below which a vector is mostly empty."""
+
+
+def pays(match: Contraction) -> bool:
+    """Whether the packed scheme is worth it; else the block is scheduled as any reduction."""
+    if match.shape.stores[0].value.type not in VECTOR_TYPES or match.shape.points < MIN_WORK:
+        return False
+    return match.uses >= MIN_ROWS or (match.is_constant(match.panel) and match.n >= MIN_COLUMNS)
+
+
+def schedule_contraction(sch: Schedule, block: BlockRV, match: Contraction, target: Target) -> None:
+    """Packs, tiles, vectorizes and fuses what follows."""
+    shape = match.shape
+    work = shape.points * 2
+    tile = tile_for(match, target)
+    constant = match.is_constant(match.panel)
+    if match.is_constant(match.broadcast):
+        pack_rows(sch, block, match, tile)
+    packing = pad_columns(sch, block, match, tile, target)
+    epilogue = take_out(sch, block)
+    lanes_innermost(sch, block, match)
+
+    by_axis: dict[object, LoopRV] = dict(zip(shape.axes, sch.get_loops(block), strict=True))
+    group = 1 if constant else panels_together(match, tile, target)
+    factors = [None, tile.vectors, tile.lanes] if group == 1 else [None, group, tile.vectors, tile.lanes]
+    *panels, column_vectors, column_lanes = sch.split(by_axis[match.columns], factors)
+    row_outer: list[LoopRV] = []
+    row_inner: list[LoopRV] = []
+    if match.rows is not None:
+        outer, inner = sch.split(by_axis[match.rows], [None, tile.rows])
+        row_outer, row_inner = [outer], [inner]
+    shared = [by_axis[v] for v in shape.spatial if v in match.panel.axes and v is not match.columns]
+    alone = [by_axis[v] for v in shape.spatial if v not in match.panel.axes and v is not match.rows]
+    reducing = [by_axis[v] for v in shape.reduction]
+    sch.reorder(*shared, *panels, *alone, *row_outer, *reducing, *row_inner, column_vectors, column_lanes)
+    if not constant:
+        sch.compute_at(packing, panels[0])
+    pack_columns(sch, packing, match, tile)
+    sch.reverse_compute_at(epilogue, [*shared, *panels, *alone, *row_outer][-1])
+    store_tile(sch, epilogue, target)
+    sch.vectorize(column_lanes)
+    for loop in (*row_inner, column_vectors):
+        sch.unroll(loop)
+    # Rows that fill no tile run behind the others, so that no turn asks whether a row is there.
+    block_name, below = block_of(sch, block).block_name.data, len(reducing) + len(row_inner) + 2
+    partial = bool(row_outer) and match.m % tile.rows != 0
+    panels, tiles = [*shared, panels[0]], [*alone, *row_outer]
+    few = few_panels(sch, panels, tiles, target)
+    if not few or not partial:
+        share_out(sch, panels, tiles, work, target)
+    parts = [(block, reducing[0])]
+    if partial:
+        loops = sch.loop_partition(row_outer[0], [match.m // tile.rows])
+        parts = [_sums_in(sch, loop, block_name, below) for loop in loops]
+        parallelize(sch, loops[:1] if few else [], work, target)
+    for part, depth in parts:
+        init = own_loops(sch, sch.decompose_reduction(part, depth))
+        sch.vectorize(init[-1])
+        for loop in init[:-1]:
+            sch.unroll(loop)
+
+
+def few_panels(sch: Schedule, panels: list[LoopRV], tiles: list[LoopRV], target: Target) -> bool:
+    """Whether there are too few panels for threads to share them out evenly, and more tiles in each."""
+    return turns_of(sch, panels) < min(2 * target.cores, turns_of(sch, tiles))
+
+
+def share_out(sch: Schedule, panels: list[LoopRV], tiles: list[LoopRV], work: int, target: Target) -> None:
+    """Threads share out column panels, or rows where there are too few of them."""
+    parallelize(sch, tiles if few_panels(sch, panels, tiles, target) else panels, work, target)
+
+
+def _sums_in(sch: Schedule, loop: LoopRV, name: str, below: int) -> tuple[BlockRV, LoopRV]:
+    """The copy of block `name` in a part of its loop, and the first of the loops `below` that stand inside of that."""
+    found = next(b for b in child_blocks(sch.get(loop)) if b.block_name.data.startswith(name))
+    block = handle_of(sch, found)
+    return block, sch.get_loops(block)[-below]

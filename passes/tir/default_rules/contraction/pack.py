@@ -1,0 +1,129 @@
+"""Packing: inputs copied into the order in which tiles read them.
+
+B becomes panels [column // width, other dimensions, column % width], so that the loop over k reads it from front to end. A
+constant is packed at the root of the function, from where `lift-transform-params` takes it; anything else when it is needed.
+"""
+
+from __future__ import annotations
+
+from .....dialects import tir
+from .....dialects.tir.analysis import Analyzer
+from .....dialects.tir.analysis.expr import Expr
+from .....support.target import Target
+from ....schedule import BlockRV, LoopRV, Schedule
+from ....schedule.structure import buffers_read, buffers_written, producers
+from ..elementwise import extent_of, schedule_elementwise, vectorize_loop
+from ..handles import block_of, handle_of, loop_of_axis, own_loops
+from .match import Contraction
+from .tile import Tile
+
+RUN = 16
+"""Elements of a row that are copied together into a panel: a cache line of float32."""
+RUN_BYTES = 2048
+"""Bytes of a row of B that are read in one go where rows lie far apart: shorter runs cost a page and a DRAM row each."""
+MOST_GROUP = 8
+"""Panels that are packed together at most."""
+
+
+def pad_columns(sch: Schedule, block: BlockRV, match: Contraction, tile: Tile, target: Target) -> BlockRV:
+    """Rounds the columns up to whole panels; the stage that copies B, into which it is packed later."""
+    op = block_of(sch, block)
+    number = buffers_read(op).index(match.panel.buffer)
+    before = set(producers(op))
+    axes = list(match.shape.axes)
+    if match.n % tile.columns:
+        padding = [1] * len(axes)
+        padding[axes.index(match.columns)] = tile.columns
+        sch.pad_einsum(block, padding)
+    made = [p for p in producers(op) if p not in before]
+    packed = next((p for p in made if buffers_written(p)[0] is buffers_read(op)[number]), None)
+    for each in made:
+        if each is not packed:
+            schedule_elementwise(sch, handle_of(sch, each), target)
+    if packed is not None:
+        return handle_of(sch, packed)
+    copy: BlockRV = sch.cache_read(block, number, "global")
+    return copy
+
+
+def panels_together(match: Contraction, tile: Tile, target: Target) -> int:
+    """How many panels are packed in one go: several where B lies in long rows, so that each is read in a longer run."""
+    if match.column_place != len(match.panel.indices) - 1:
+        return 1
+    panels = -(-match.n // tile.columns)
+    width = tile.columns * match.element
+    whole = match.n * match.element
+    if whole <= RUN_BYTES or match.k * width > target.l3 // 4:
+        return 1
+    return max(1, min(RUN_BYTES // width, MOST_GROUP, panels))
+
+
+def pack_columns(sch: Schedule, packing: BlockRV, match: Contraction, tile: Tile) -> None:
+    """Lays B out in panels and orders the loops that copy it."""
+    place, rank, width = match.column_place, len(match.panel.indices), tile.columns
+    loops: list[LoopRV] = own_loops(sch, packing)
+    # The loop of dimension k drives axis k of the copy; dimensions of one turn have none.
+    driving = loop_of_axis(sch, packing, place)
+    sch.transform_layout(packing, ("write", 0), _blocked(place, width))
+    if driving is None:
+        return
+    rest = [loop for loop in loops if loop is not driving]
+    if place == rank - 1:
+        # Rows of B are copied as they lie.
+        sch.reorder(*rest, driving)
+        vectorize_loop(sch, driving, tile.lanes)
+    elif rest:
+        _transpose(sch, driving, rest)
+
+
+def _transpose(sch: Schedule, driving: LoopRV, rest: list[LoopRV]) -> None:
+    """B is transposed: a few elements of each row at a time, so that the rows of the panel stay in cache."""
+    run: list[LoopRV] = []
+    length = 1
+    while rest and length < RUN:
+        loop = rest.pop()
+        extent = extent_of(sch, loop) or RUN
+        if extent * length > 2 * RUN:
+            head, loop = sch.split(loop, [None, max(RUN // length, 1)])
+            rest.append(head)
+            extent = RUN
+        run.insert(0, loop)
+        length *= extent
+    sch.reorder(*rest, driving, *run)
+    sch.unroll(run[-1])
+
+
+def pack_rows(sch: Schedule, block: BlockRV, match: Contraction, tile: Tile) -> None:
+    """Lays a constant A out as [row tile, other dimensions, row in the tile]; one whose rows are no dimension stays."""
+    if match.rows is None or tile.rows < 2:
+        return
+    row = Analyzer().expr(match.rows)
+    places = [k for k, index in enumerate(match.broadcast.indices) if index == row]
+    if len(places) == 1 and match.m % tile.rows == 0:
+        number = buffers_read(block_of(sch, block)).index(match.broadcast.buffer)
+        packing = sch.cache_read(block, number, "global")
+        sch.transform_layout(packing, ("write", 0), _blocked(places[0], tile.rows))
+
+
+def _blocked(place: int, width: int):
+    """The layout in which dimension `place` is split: its blocks outermost, what is inside of one innermost."""
+
+    def layout(*indices: Expr) -> list[Expr]:
+        others = [i for k, i in enumerate(indices) if k != place]
+        return [indices[place] // width, *others, indices[place] % width]
+
+    return layout
+
+
+def lanes_innermost(sch: Schedule, block: BlockRV, match: Contraction) -> None:
+    """Lays the sums out so that those of a vector lie side by side."""
+    op = block_of(sch, block)
+    store = next(s for s in op.body.block.ops if isinstance(s, tir.StoreOp))
+    place = list(store.indices).index(match.columns)
+    if place == len(store.indices) - 1:
+        return
+
+    def layout(*indices: Expr) -> list[Expr]:
+        return [*indices[:place], *indices[place + 1 :], indices[place]]
+
+    sch.transform_layout(block, ("write", 0), layout)

@@ -1,0 +1,78 @@
+"""The register tile of a contraction: how many rows and vectors of sums are kept while k runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+
+from .....support.target import Target
+from .match import Contraction
+
+IN_FLIGHT = 6
+"""Multiply-adds that must be independent of each other to hide what one takes: four cycles, one or two begun in each."""
+LOAD = 0.2
+"""What loading a vector or a scalar costs beside the multiply-adds of a turn, in multiply-adds."""
+WINDOW = 0.003
+"""What each further sum of a tile costs its turn: fewer turns fit what the processor looks ahead. (Measured on Zen 4.)"""
+REMAINDER = 0.03
+"""What a tile of another size for the rows that are left costs."""
+FAR = 0.5
+"""What loading a vector costs, in multiply-adds, when the panel that it is from does not stay in the second-level cache."""
+WAYS = 8
+"""Lines of the first-level cache that may share a place: rows of A as far apart as the places are many share theirs."""
+CONFLICT_ROWS = 6
+"""Rows of a tile at most where they do; B needs the ways that are left."""
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A register tile: rows, vectors across, lanes of a vector."""
+
+    rows: int
+    vectors: int
+    lanes: int
+
+    @property
+    def columns(self) -> int:
+        """Columns of a tile, and of a panel of B."""
+        return self.vectors * self.lanes
+
+
+def tile_for(match: Contraction, target: Target) -> Tile:
+    """The tile of a contraction."""
+    lanes = target.lanes(match.element)
+    stride = match.row_bytes()
+    conflict = stride is not None and stride > 0 and stride % (target.l1 // WAYS) == 0
+    rows = CONFLICT_ROWS if conflict else 16
+    depth = match.k * match.element
+    return choose_tile(match.m, match.n, lanes, target.vector_registers, rows, depth, target.l2)
+
+
+def choose_tile(
+    m: int, n: int, lanes: int, registers: int, most_rows: int = 16, depth: int = 0, cache: int = 1 << 20
+) -> Tile:
+    """The tile that takes least time for m rows and n columns, all sums in registers.
+
+    `depth` is the bytes of k elements, `cache` those of the second-level cache: a panel that does not fit is read anew for
+    each row of tiles.
+    """
+    best: tuple[float, Tile] | None = None
+    for vectors, rows in product(range(1, 9), range(1, most_rows + 1)):
+        # Sums, the vectors of B, and one for A (which x86 broadcasts as an operand).
+        if rows * vectors + vectors + 1 > registers or rows > m:
+            continue
+        tile = Tile(rows, vectors, lanes)
+        far = FAR if depth * tile.columns > cache // 2 else 0.0
+        time = m // rows * _turn(rows, vectors, far)
+        if m % rows:
+            time = (1 + REMAINDER) * (time + _turn(m % rows, vectors, far))
+        time *= -(-n // tile.columns)
+        if best is None or time < best[0]:
+            best = (time, tile)
+    return best[1] if best is not None else Tile(1, 1, lanes)
+
+
+def _turn(rows: int, vectors: int, far: float) -> float:
+    """The time of one turn of the loop over k, in multiply-adds of vectors."""
+    sums = rows * vectors
+    return max(sums, IN_FLIGHT) * (1 + WINDOW * sums) + LOAD * (rows + vectors) + far * vectors

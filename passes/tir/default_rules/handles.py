@@ -1,0 +1,59 @@
+"""Handles of what a rule works on: of blocks, of the loops around them alone, of the loop that drives an axis."""
+
+from __future__ import annotations
+
+from math import prod
+
+from xdsl.ir import SSAValue
+
+from ....dialects import tir
+from ....dialects.tir.analysis import Analyzer
+from ....dialects.tir.analysis.expr import free_vars
+from ...schedule import BlockRV, LoopRV, Schedule
+from ...schedule.structure import child_blocks
+from .elementwise import extent_of
+
+
+def handle_of(sch: Schedule, block: tir.BlockOp) -> BlockRV:
+    """The handle of a block."""
+    handle = sch.state.handle(block)
+    assert isinstance(handle, BlockRV)
+    return handle
+
+
+def block_of(sch: Schedule, block: BlockRV) -> tir.BlockOp:
+    """The block that a handle stands for."""
+    op = sch.get(block)
+    assert isinstance(op, tir.BlockOp)
+    return op
+
+
+def own_loops(sch: Schedule, block: BlockRV) -> list[LoopRV]:
+    """The loops that hold nothing but this block."""
+    return [loop for loop in sch.get_loops(block) if len(child_blocks(sch.get(loop))) == 1]
+
+
+def loop_of_axis(sch: Schedule, block: BlockRV, axis: int) -> LoopRV | None:
+    """The one of its own loops that an axis of the block is bound to (plus what is fixed)."""
+    op = block_of(sch, block)
+    used = {a.payload for a in free_vars(Analyzer().expr(op.bindings[axis]))}
+    for loop in own_loops(sch, block):
+        inner = sch.get(loop)
+        if isinstance(inner, tir.ForOp) and inner.loop_var in used:
+            return loop
+    return None
+
+
+def turns_of(sch: Schedule, loops: list[LoopRV]) -> int:
+    """How many turns loops have together; a symbolic extent counts as one."""
+    return prod(extent_of(sch, loop) or 1 for loop in loops)
+
+
+def store_of(block: tir.BlockOp) -> tir.StoreOp:
+    """The first store directly in a block."""
+    return next(op for op in block.body.block.ops if isinstance(op, tir.StoreOp))
+
+
+def axis_at(block: tir.BlockOp, value: SSAValue | None) -> int | None:
+    """Which of the block's axes a value is."""
+    return next((k for k, axis in enumerate(block.iter_vars) if axis is value), None)

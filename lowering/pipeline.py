@@ -12,7 +12,7 @@ from xdsl.passes import ModulePass
 
 from ..passes.registry import PASSES
 from ..support.garbage import no_collection
-from ..support.target import foreign_triple
+from ..support.target import foreign_triple, named
 from .mangle_symbols import linked_name
 
 if TYPE_CHECKING:
@@ -51,6 +51,9 @@ def graph_passes(options: Options) -> Iterator[ModulePass]:
     yield make("monomorphize")
     yield make("dynamic-to-static")
     if options.opt_level >= 2:
+        # Quantized operators by plain ones, whose sums of weights are constants.
+        target = named(options.cpu or "")
+        yield make("qnn-canonicalize-ops", unsigned=target.has_int8_dot and target.arch == "x86_64")
         # What inference does not need goes, what is constant is computed, what is computed twice is computed once.
         yield make("simplify-inference")
         yield make("fold-constant")

@@ -213,6 +213,12 @@ LOWERINGS: Mapping[str, Lowering] = {
 }
 """The lowering of each quantized operator that has one."""
 
+UNSIGNED: Mapping[str, Lowering] = {
+    "qnn.dense": lambda op, make: lower_dense(op, make, unsigned=True),
+    "qnn.conv2d": lambda op, make: lower_conv2d(op, make, unsigned=True),
+}
+"""The lowerings for processors whose dot products take unsigned by signed bytes."""
+
 RULES = "relay/qnn_canonicalize_ops.mir"
 """The rules for the others, which are applied first."""
 
@@ -267,9 +273,14 @@ def lower_quantized(module: ModuleOp, lowerings: Mapping[str, Lowering]) -> None
 
 @dataclass(frozen=True)
 class QnnCanonicalizeOps(ModulePass):
-    """Lower quantized operators to plain ones."""
+    """Lower quantized operators to plain ones.
+
+    With `unsigned`, products with constant weights are of unsigned data and signed weights, as VNNI multiplies them.
+    """
 
     name = "qnn-canonicalize-ops"
+
+    unsigned: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         from ..rules.rewriter import apply_rules
@@ -280,4 +291,4 @@ class QnnCanonicalizeOps(ModulePass):
         for function in op.ops:
             if isinstance(function, ir.FuncOp):
                 apply_rules(function, rules)
-        lower_quantized(op, LOWERINGS)
+        lower_quantized(op, {**LOWERINGS, **UNSIGNED} if self.unsigned else LOWERINGS)

@@ -7,11 +7,13 @@ times sums of w, plus z * y for each term. Terms with a zero point of 0 fall awa
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType
 from xdsl.ir import SSAValue
 
 from ...dialects.relay.emit import Emitter
+from ...dialects.relay.ir import ConstantOp
 from ...dialects.relay.operator import AttrValue, OperatorOp
 from .affine import dtype_of, rank_of, scalar_of
 from .qnn_requantize import is_scalar
@@ -71,12 +73,54 @@ def centered_product(op: OperatorOp, make: Emitter, name: str, axis: int, dtype:
     return make.call(name, x, w, **{"out_dtype": "int32", **op.given()})
 
 
-def lower_dense(op: OperatorOp, make: Emitter) -> SSAValue | None:
+@dataclass(frozen=True)
+class Sides:
+    """Data and weight of a product, with their zero points."""
+
+    data: SSAValue
+    weight: SSAValue
+    data_zero: SSAValue
+    weight_zero: SSAValue
+
+    @staticmethod
+    def of(op: OperatorOp, make: Emitter, unsigned: bool) -> Sides:
+        """Those of an operator; `unsigned`: bytes as VNNI multiplies them, data from 0 and weights around 0.
+
+        Moved by 128, with their zero points, they stand for the same numbers. Only where the weight is constant, which is then
+        moved, and summed, when compiling.
+        """
+        sides = Sides(*op.args[:4])
+        if not unsigned or not isinstance(sides.weight.owner, ConstantOp):
+            return sides
+        types = (dtype_of(sides.data), dtype_of(sides.weight))
+        known = _is_zero_point(sides.data_zero) and _is_zero_point(sides.weight_zero)
+        if not known or not all(name in ("int8", "uint8") for name in types):
+            return sides
+        if types[0] == "int8":
+            sides = replace(sides, data=_moved(make, sides.data, 128), data_zero=_shifted(make, sides.data_zero, 128))
+        if types[1] == "uint8":
+            moved = _moved(make, sides.weight, -128)
+            sides = replace(sides, weight=moved, weight_zero=_shifted(make, sides.weight_zero, -128))
+        return sides
+
+
+def _moved(make: Emitter, x: SSAValue, by: int) -> SSAValue:
+    wide = make.call("add", make.call("cast", x, dtype="int32"), make.constant(by, "int32"))
+    return make.call("cast", wide, dtype="uint8" if by > 0 else "int8")
+
+
+def _shifted(make: Emitter, zero_point: SSAValue, by: int) -> SSAValue:
+    return make.constant(int(scalar_of(zero_point) or 0) + by, "int32")
+
+
+def lower_dense(op: OperatorOp, make: Emitter, unsigned: bool = False) -> SSAValue | None:
     """`qnn.dense` by `nn.dense`."""
-    data, weight, data_zero, weight_zero = op.args[:4]
+    weight = op.args[1]
     units, count = _shape(weight)
-    if rank_of(data) != 2 or count == DYNAMIC_INDEX or units == DYNAMIC_INDEX or not _in_int32(op):
+    if rank_of(op.args[0]) != 2 or count == DYNAMIC_INDEX or units == DYNAMIC_INDEX or not _in_int32(op):
         return centered_product(op, make, "nn.dense", 0)
+    sides = Sides.of(op, make, unsigned)
+    data, weight, data_zero, weight_zero = sides.data, sides.weight, sides.data_zero, sides.weight_zero
     product = make.call("nn.dense", data, weight, **{"out_dtype": "int32", **op.given()})
 
     def of_data() -> SSAValue:
@@ -118,7 +162,7 @@ def lower_conv2d_transpose(op: OperatorOp, make: Emitter) -> SSAValue | None:
     return None if axis < 0 else centered_product(op, make, "nn.conv2d_transpose", axis)
 
 
-def lower_conv2d(op: OperatorOp, make: Emitter) -> SSAValue | None:
+def lower_conv2d(op: OperatorOp, make: Emitter, unsigned: bool = False) -> SSAValue | None:
     """`qnn.conv2d` by `nn.conv2d`, on 8 bits where it is over all channels or over each one; None for layouts in blocks."""
     attrs = op.attrs()
     layout: str = attrs.kernel_layout
@@ -141,7 +185,8 @@ def lower_conv2d(op: OperatorOp, make: Emitter) -> SSAValue | None:
         or not _can_pad(op)
     ):
         return _convolution_in_int32(op, make)
-    return _Convolution(op, make, depthwise).lowered()
+    # Each channel for itself has no dot products.
+    return _Convolution(op, make, depthwise, Sides.of(op, make, unsigned and not depthwise)).lowered()
 
 
 def _in_int32(op: OperatorOp) -> bool:
@@ -178,10 +223,11 @@ def _convolution_in_int32(op: OperatorOp, make: Emitter) -> SSAValue:
 class _Convolution:
     """One `qnn.conv2d` with all that its terms need."""
 
-    def __init__(self, op: OperatorOp, make: Emitter, depthwise: bool):
+    def __init__(self, op: OperatorOp, make: Emitter, depthwise: bool, sides: Sides):
         self.op, self.make, self.depthwise = op, make, depthwise
         self.attrs = op.attrs()
-        self.data, self.weight, self.data_zero, self.weight_zero = op.args[:4]
+        self.data, self.weight = sides.data, sides.weight
+        self.data_zero, self.weight_zero = sides.data_zero, sides.weight_zero
         self.channel_axis: int = self.attrs.data_layout.index("C")
         extents = dict(zip(self.attrs.kernel_layout, _shape(self.weight), strict=True))
         self.window = (extents["H"], extents["W"])

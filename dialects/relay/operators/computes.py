@@ -133,3 +133,17 @@ def unflatten(position: Any, shape: Sequence[Dim]) -> list[Any]:
         result.append(0 if is_one(dim) else te.floormod(position, dim))
         position = position if is_one(dim) else te.floordiv(position, dim)
     return [position, *reversed(result)] if shape else []
+
+
+def sums_of_products(
+    shape: Sequence[Dim], factors: Callable[..., tuple[Any, Any]], axes: Sequence[Any], dtype: str, name: str
+) -> Tensor:
+    """The tensor of the sums over `axes` of two factors, in `dtype`. Half precision is summed in float32, and rounded once."""
+    wide = "float32" if dtype in ("float16", "bfloat16") else dtype
+
+    def body(*i: Expr) -> Expr:
+        left, right = factors(*i)
+        return te.sum(left.astype(wide) * right.astype(wide), axis=list(axes))
+
+    sums = te.compute(tuple(shape), body, name=name)
+    return sums if wide == dtype else te.compute(tuple(shape), lambda *i: sums(*i).astype(dtype), name=f"{name}_cast")

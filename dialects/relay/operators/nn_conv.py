@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from xdsl.dialects.builtin import TensorType
 
 from ..operator import Attrs, AttrSpec, Operator, OpPattern, Relation, attr, register
-from .computes import constant, is_one
+from .computes import constant, is_one, sums_of_products
 from .layout import Layout, checked_layout, laid_out, layout, logical_sizes
 from .meanings import Array, matmul, numpy_type
 from .relations import ANY, dtype_attr, multiply_dims, same_dim, shape_of, show_argument
@@ -249,7 +249,7 @@ def _te_conv(rank: int) -> Any:
         kernels = {a: te.reduce_axis((0, weights[a]), name=f"r{a.lower()}") for a in axes}
         rc = te.reduce_axis((0, per_group), name="rc")
 
-        def body(*i: Expr) -> Any:
+        def factors(*i: Expr) -> tuple[Any, Any]:
             at = out_layout.logical_indices(i)
             channel = at["C"]
             if depthwise:
@@ -265,11 +265,10 @@ def _te_conv(rank: int) -> Any:
             data_at = {"N": at["N"], "C": source}
             for a, stride, dilation in zip(axes, attrs.strides, attrs.dilation, strict=True):
                 data_at[a] = at[a] * stride + kernels[a] * dilation
-            left = padded(*data_layout.indices(data_at))
-            right = w(*kernel_layout.indices({**filter_at, **kernels}))
-            return te.sum(left.astype(dtype) * right.astype(dtype), axis=[rc, *kernels.values()])
+            return padded(*data_layout.indices(data_at)), w(*kernel_layout.indices({**filter_at, **kernels}))
 
-        return [te.compute(out_layout.physical(result), body, name=f"conv{rank}d")]
+        reduced = [rc, *kernels.values()]
+        return [sums_of_products(out_layout.physical(result), factors, reduced, dtype, f"conv{rank}d")]
 
     return compute
 

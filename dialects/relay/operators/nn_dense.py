@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from xdsl.ir import Attribute
 
 from ..operator import Attrs, Large, Operator, OpPattern, Relation, attr, register
-from .computes import Dim, broadcast_dims, constant, is_one
+from .computes import Dim, broadcast_dims, constant, is_one, sums_of_products
 from .meanings import Array, matmul, numpy_type
 from .relations import (
     ANY,
@@ -66,17 +66,15 @@ def _matmul_numpy(x: Array, w: Array, dtype: str | None, transpose_a: bool, tran
 
 
 def _te_matmul(x: Tensor, w: Tensor, dtype: str | None, transpose_a: bool, transpose_b: bool) -> Tensor:
-    result = dtype or x.dtype
     k = te.reduce_axis((0, x.shape[0 if transpose_a else -1]), name="k")
     outer = [x.shape[1]] if transpose_a else list(x.shape[:-1])
     units = w.shape[0 if transpose_b else 1]
 
-    def body(*i: Expr) -> Expr:
-        left = x(k, i[0]) if transpose_a else x(*i[:-1], k)
-        right = w(i[-1], k) if transpose_b else w(k, i[-1])
-        return te.sum(left.astype(result) * right.astype(result), axis=k)
+    def factors(*i: Expr) -> tuple[Expr, Expr]:
+        return x(k, i[0]) if transpose_a else x(*i[:-1], k), w(i[-1], k) if transpose_b else w(k, i[-1])
 
-    return te.compute((*outer, units), body, name=f"T_matmul_{'NT'[transpose_a]}{'NT'[transpose_b]}")
+    name = f"T_matmul_{'NT'[transpose_a]}{'NT'[transpose_b]}"
+    return sums_of_products((*outer, units), factors, [k], dtype or x.dtype, name)
 
 
 ROWS = 8
@@ -165,15 +163,14 @@ def _te_batch_matmul(attrs: Attrs, x: Tensor, y: Tensor) -> Tensor:
     columns = 1 if attrs.transpose_b else 2
     k = te.reduce_axis((0, x.shape[inner]), name="k")
 
-    def body(b: Expr, i: Expr, j: Expr) -> Expr:
+    def factors(b: Expr, i: Expr, j: Expr) -> tuple[Expr, Expr]:
         p, q = (_batch_index(b, t.shape[0], batch) for t in (x, y))
         left = x(p, k, i) if attrs.transpose_a else x(p, i, k)
-        right = y(q, j, k) if attrs.transpose_b else y(q, k, j)
-        return te.sum(left.astype(dtype) * right.astype(dtype), axis=k)
+        return left, y(q, j, k) if attrs.transpose_b else y(q, k, j)
 
     (batch,) = broadcast_dims([x.shape[:1], y.shape[:1]])
     name = f"T_batch_matmul_{'NT'[attrs.transpose_a]}{'NT'[attrs.transpose_b]}"
-    return te.compute((batch, x.shape[rows], y.shape[columns]), body, name=name)
+    return sums_of_products((batch, x.shape[rows], y.shape[columns]), factors, [k], dtype, name)
 
 
 def _batch_index(b: Expr, own: Dim, batch: Dim) -> Any:
@@ -218,11 +215,10 @@ def _te_dense_pack(attrs: Attrs, x: Tensor, w: Tensor) -> Tensor:
     width = w.shape[2]
     k = te.reduce_axis((0, x.shape[1]), name="k")
 
-    def body(*i: Expr) -> Expr:
-        weight = w(te.floordiv(i[1], width), k, te.floormod(i[1], width))
-        return te.sum(x(i[0], k).astype(dtype) * weight.astype(dtype), axis=k)
+    def factors(*i: Expr) -> tuple[Expr, Expr]:
+        return x(i[0], k), w(te.floordiv(i[1], width), k, te.floormod(i[1], width))
 
-    return te.compute((x.shape[0], w.shape[0] * width), body, name="T_dense_pack")
+    return sums_of_products((x.shape[0], w.shape[0] * width), factors, [k], dtype, "T_dense_pack")
 
 
 register(

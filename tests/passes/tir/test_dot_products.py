@@ -165,3 +165,17 @@ def test_names_of_intrinsics() -> None:
         assert found is not None and found.name == name
     for name in ("dot_1x4_u8i8i32", "dot_16x4_u8f32i32", "dot_16x0_u8i8i32", "dp4a"):
         assert dot_intrinsic(name) is None
+
+
+@pytest.mark.parametrize(
+    "operator", ["nn.dense(%x, %w, units=40)", "nn.batch_matmul(expand_dims(%x, axis=0), expand_dims(%w, axis=0))"]
+)
+@pytest.mark.parametrize("opt_level", [0, 3])
+def test_half_precision_is_rounded_once(operator: str, opt_level: int) -> None:
+    """Sums of 2000 terms in bfloat16 itself would be off by several percent."""
+    text = f"def @main(%x: Tensor[(8, 2000), bfloat16], %w: Tensor[(40, 2000), bfloat16]) {{ {operator} }}"
+    x, w = np.abs(draw("bfloat16", (8, 2000), 0)), np.abs(draw("bfloat16", (40, 2000), 1))
+    found = np.asarray(mirstack.compile(mirstack.parse(text), opt_level=opt_level)(x, w)).reshape(8, 40)
+    exact = x.astype("float64") @ w.astype("float64").T
+    assert found.dtype == ml_dtypes.bfloat16
+    np.testing.assert_allclose(found.astype("float64"), exact, rtol=2.0**-8)

@@ -1,0 +1,88 @@
+"""Quantized products as native code: exact, whatever the zero points, on processors with dot products of bytes and without."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import mirstack
+import numpy as np
+import pytest
+from mirstack.api.compile import load
+from mirstack.parser import print_mir
+from mirstack.passes.relay.qnn_canonicalize_ops import QnnCanonicalizeOps
+from mirstack.support.target import named
+from xdsl.context import Context
+
+CPUS = (None, "haswell") if named("").arch == "x86_64" else (None,)
+
+CONV = """qnn.conv2d(%x, meta[relay.Constant][w], {zx}, {zw}, 0.5f, 0.25f, padding=[1, 1, 1, 1], channels=20, kernel_size=[3, 3],
+    out_dtype="int32", data_layout="{layout}", kernel_layout="{kernel}")"""
+DENSE = 'qnn.dense(%x, meta[relay.Constant][w], {zx}, {zw}, 0.5f, 0.25f, units=50, out_dtype="int32")'
+KINDS = {
+    "NHWC": (CONV, (1, 6, 7, 12), (3, 3, 12, 20), "HWIO"),
+    "NCHW": (CONV, (1, 12, 6, 7), (20, 12, 3, 3), "OIHW"),
+    "dense": (DENSE, (9, 70), (50, 70), ""),
+}
+
+
+def model(folder: Path, kind: str, x: str, w: str, zx: int, zw: int) -> Path:
+    """A file with one product of a parameter and a constant, requantized."""
+    call, data, weight, kernel = KINDS[kind]
+    limits = np.iinfo(w)
+    values = np.random.default_rng(0).integers(limits.min, limits.max, weight, endpoint=True).astype(w)
+    np.savez(folder / "weights.npz", w=values)
+    path = folder / "product.mir"
+    path.write_text(
+        f"""#[version = "0.0.5"]
+#[constants = "weights.npz"]
+def @main(%x: Tensor[{data}, {x}]) {{
+  %0 = {call.format(zx=zx, zw=zw, layout=kind, kernel=kernel)};
+  qnn.requantize(%0, 0.125f, 0, 40.0f, 4, out_dtype="int8")
+}}"""
+    )
+    return path
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("x", "w", "zx", "zw"),
+    [
+        ("int8", "int8", 3, 0),
+        ("uint8", "int8", 7, 0),
+        ("uint8", "uint8", 130, 128),
+        ("int8", "uint8", -3, 130),
+        ("int8", "int8", 0, -5),
+    ],
+)
+def test_native_products_are_exact(kind: str, x: str, w: str, zx: int, zw: int, tmp_path: Path) -> None:
+    path = model(tmp_path, kind, x, w, zx, zw)
+    limits = np.iinfo(x)
+    shape = KINDS[kind][1]
+    data: np.ndarray[Any, Any] = (
+        np.random.default_rng(1).integers(limits.min, limits.max, shape, endpoint=True).astype(x)
+    )
+    data[0, 0], data[0, 1] = limits.min, limits.max
+    expected = mirstack.compile(path, "interp")(data)
+    assert np.asarray(expected).std() > 10
+    for cpu in CPUS:
+        np.testing.assert_array_equal(mirstack.compile(path, cpu=cpu)(data), expected)
+
+
+@pytest.mark.parametrize(("x", "w"), [("int8", "int8"), ("int8", "uint8"), ("uint8", "uint8")])
+@pytest.mark.parametrize("kind", KINDS)
+def test_products_of_unsigned_and_signed_bytes(kind: str, x: str, w: str, tmp_path: Path) -> None:
+    module = load(model(tmp_path, kind, x, w, 1, 2))
+    QnnCanonicalizeOps(unsigned=True).apply(Context(), module)
+    text = print_mir(module)
+    assert 'dtype="uint8"' in text or x == "uint8"
+    assert 'dtype="int8") /* ty=Tensor[' in text and "qnn." not in text
+
+
+def test_what_is_no_constant_stays() -> None:
+    text = (
+        "def @main(%x: Tensor[(4, 8), int8], %w: Tensor[(6, 8), int8]) { qnn.dense(%x, %w, 1, 0, 0.5f, 0.5f, units=6) }"
+    )
+    module = mirstack.parse(text)
+    QnnCanonicalizeOps(unsigned=True).apply(Context(), module)
+    assert 'dtype="uint8"' not in print_mir(module)

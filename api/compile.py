@@ -184,10 +184,10 @@ def _native(
     check_functions(module, runs=True)
     options = replace(options, entry=name)
     kernels = None
-    if store is not None and context is not None:
+    if not observers:
         from ..lowering.cache.kernels import KernelCache
 
-        kernels = KernelCache(store, context)
+        kernels = KernelCache(None if context is None else store, context or b"")
     program = compile_program(module, find_entry(module, name), entry_kind(function), options, observers, kernels)
     if place is not None and len(Sources.current().warnings) == warnings:
         # What was warned of is warned of again the next time.

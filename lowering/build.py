@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -20,6 +21,10 @@ from .units import Unit, split
 if TYPE_CHECKING:
     from .cache.kernels import KernelCache
     from .llvm.object_pool import ObjectPool
+
+
+MOST_THREADS = 4
+"""Threads that LLVM runs in at most: one of Python feeds them all."""
 
 
 @dataclass
@@ -72,7 +77,7 @@ def build(
     """
     from .llvm.object_pool import ObjectPool
 
-    with no_collection(), ObjectPool(target_of(options)) as pool:
+    with no_collection(), ObjectPool(target_of(options), min(os.cpu_count() or 1, MOST_THREADS)) as pool:
         work = _Build(options, observers, pool)
         with timed("graph"):
             work.run(graph_passes(options), module)

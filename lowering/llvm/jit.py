@@ -17,6 +17,7 @@ import llvmlite.binding as llvm
 
 from ...support.diagnostics import Diagnostic, MirError
 from ...support.stopwatch import timed
+from .concurrent import emit, run_passes
 
 _LOCK = threading.Lock()
 _LIBRARY_NUMBERS = itertools.count()
@@ -106,7 +107,7 @@ def optimize(module: llvm.ModuleRef, machine: llvm.TargetMachine, level: int, *,
     options.loop_interleaving = level >= 2
     options.loop_unrolling = level >= 2
     builder = llvm.create_pass_builder(machine, options)
-    builder.getModulePassManager().run(module, builder)
+    run_passes(builder.getModulePassManager(), module, builder)
 
 
 def _prepared(text: str, target: Target, jit: bool) -> tuple[llvm.ModuleRef, llvm.TargetMachine]:
@@ -153,7 +154,7 @@ def emit_object(text: str, target: Target = HOST) -> bytes:
     """IR text to the bytes of an object file, optimized for `target`; for linking into this process unless it is foreign."""
     module, machine = _prepared(text, target, target.is_host)
     with timed("generate code"):
-        return machine.emit_object(module)
+        return emit(machine, module)
 
 
 def emit_assembly(text: str, target: Target = HOST) -> str:

@@ -1,4 +1,4 @@
-"""Object files made in a background thread, while Python goes on lowering what comes next.
+"""Object files made in background threads, while Python goes on lowering what comes next.
 
 A module is optimized and coded by LLVM without holding Python's interpreter lock, in an LLVM context of its own.
 """
@@ -20,17 +20,15 @@ _Job = tuple[str, "Future[bytes]"]
 
 
 class ObjectPool:
-    """A thread that compiles LLVM IR; leaving the `with` block ends it, and drops what has not begun when the block is left by
-    an exception. It starts when there is something to do.
+    """Threads that compile LLVM IR; leaving the `with` block ends them, and drops what has not begun when the block is left by
+    an exception. A thread starts when there is something to do and all others are at work."""
 
-    There is one thread because llvmlite lets one at a time into LLVM, and because LLVM takes less time for a kernel than
-    lowering it does, so that one keeps up.
-    """
-
-    def __init__(self, target: Target):
+    def __init__(self, target: Target, threads: int):
         self._target = target
+        self._most = max(1, threads)
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
-        self._thread: threading.Thread | None = None
+        self._threads: list[threading.Thread] = []
+        self._idle = 0
         self._dropped = False
         self._span = current_span()
 
@@ -38,13 +36,14 @@ class ObjectPool:
         """The object file of this LLVM IR text, in time. Its `result()` raises what `emit_object` raises."""
         future: Future[bytes] = Future()
         self._jobs.put((text, future))
-        if self._thread is None:
+        if self._jobs.qsize() > self._idle and len(self._threads) < self._most:
             size = threading.stack_size(STACK_BYTES)
             try:
-                self._thread = threading.Thread(target=self._work, name="mirstack-llvm", daemon=True)
-                self._thread.start()
+                thread = threading.Thread(target=self._work, name=f"mirstack-llvm-{len(self._threads)}", daemon=True)
+                thread.start()
             finally:
                 threading.stack_size(size)
+            self._threads.append(thread)
         return future
 
     def _work(self) -> None:
@@ -52,7 +51,12 @@ class ObjectPool:
             self._compile_all()
 
     def _compile_all(self) -> None:
-        while (job := self._jobs.get()) is not None:
+        while True:
+            self._idle += 1
+            job = self._jobs.get()
+            self._idle -= 1
+            if job is None:
+                return
             text, future = job
             if self._dropped:
                 future.cancel()
@@ -69,6 +73,7 @@ class ObjectPool:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._dropped = kind is not None
-        if self._thread is not None:
+        for _ in self._threads:
             self._jobs.put(None)
-            self._thread.join()
+        for thread in self._threads:
+            thread.join()

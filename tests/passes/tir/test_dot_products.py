@@ -168,7 +168,11 @@ def test_names_of_intrinsics() -> None:
 
 
 @pytest.mark.parametrize(
-    "operator", ["nn.dense(%x, %w, units=40)", "nn.batch_matmul(expand_dims(%x, axis=0), expand_dims(%w, axis=0))"]
+    "operator",
+    [
+        "nn.dense(%x, %w, units=40)",
+        "nn.batch_matmul(expand_dims(%x, axis=0), expand_dims(%w, axis=0), transpose_b=True)",
+    ],
 )
 @pytest.mark.parametrize("opt_level", [0, 3])
 def test_half_precision_is_rounded_once(operator: str, opt_level: int) -> None:

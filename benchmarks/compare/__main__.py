@@ -104,9 +104,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     if args.write:
         return _write(results)
     workloads = chosen(args, results)
+    args.files.mkdir(parents=True, exist_ok=True)
     if args.costs:
         return _costs([w for w in workloads if w.family == "model"], engines, args, results, start)
-    args.files.mkdir(parents=True, exist_ok=True)
     if args.threads == 1:
         processors.restrict(1)
     results.cpu = processors.model_name()
@@ -128,20 +128,22 @@ def _costs(
     from .cost import measured as costs_of
     from .tables import bytes_text, time_text
 
-    for workload in workloads:
-        for name in engines:
-            if time.monotonic() - start > args.seconds:
-                return 0
-            try:
-                cost = costs_of(name, workload.name, args.threads, args.files)
-            except RuntimeError as error:
-                print(f"{workload.name}, {name}: {error}", flush=True)
-                continue
-            results.costs.setdefault(workload.name, {})[name] = cost
-            results.save(args.results)
-            warm = "" if cost.warm is None else f", warm {time_text(cost.warm)}"
-            memory = f"{bytes_text(cost.compile_bytes)} compiling, {bytes_text(cost.run_bytes)} running"
-            print(f"{workload.name}, {name}: {time_text(cost.cold)}{warm}, {memory}", flush=True)
+    every = [(workload, name) for workload in workloads for name in engines]
+    if args.seconds < 1e9:
+        every.sort(key=lambda pair: cost.time if (cost := results.costs.get(pair[0].name, {}).get(pair[1])) else "")
+    for workload, name in every:
+        if time.monotonic() - start > args.seconds:
+            break
+        try:
+            cost = costs_of(name, workload.name, args.threads, args.files)
+        except RuntimeError as error:
+            print(f"{workload.name}, {name}: {error}", flush=True)
+            continue
+        results.costs.setdefault(workload.name, {})[name] = cost
+        results.save(args.results)
+        warm = "" if cost.warm is None else f", warm {time_text(cost.warm)}"
+        memory = f"{bytes_text(cost.compile_bytes)} compiling, {bytes_text(cost.run_bytes)} running"
+        print(f"{workload.name}, {name}: {time_text(cost.cold)}{warm}, {memory}", flush=True)
     return 0
 
 

@@ -11,6 +11,7 @@ import os
 import subprocess
 import sys
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -19,7 +20,9 @@ from .engine import OURS
 from .results import Cost
 
 REPEATS = 3
-"""Cold and warm starts of each; the median counts."""
+"""Cold and warm starts of each at most; the median counts."""
+ENOUGH = 8.0
+"""Seconds after which no more are done."""
 CALLS = 5
 """After the first."""
 LIMIT = 600.0
@@ -27,11 +30,15 @@ LIMIT = 600.0
 
 
 def measured(engine: str, workload: str, threads: int, folder: Path, repeats: int = REPEATS) -> Cost:
-    """The costs, each the median of `repeats` processes. Raises RuntimeError with the engine's words where it fails."""
-    _process("prepare", engine, workload, threads, folder, {})
+    """The costs, each the median of up to `repeats` processes. Raises RuntimeError with the engine's words where it fails."""
+    prepared = folder / f"{workload}.{engine}.prepared"
+    if not prepared.exists():
+        _process("prepare", engine, workload, threads, folder, {})
+        prepared.touch()
     cold: list[dict[str, Any]] = []
     warm: list[float] = []
-    for _ in range(repeats):
+    begin = time.monotonic()
+    while not cold or (len(cold) < repeats and time.monotonic() - begin < ENOUGH):
         with TemporaryDirectory() as cache:
             environment = {"MIRSTACK_CACHE": cache}
             cold.append(_process("run", engine, workload, threads, folder, environment))
@@ -45,6 +52,7 @@ def measured(engine: str, workload: str, threads: int, folder: Path, repeats: in
         middle["compile_bytes"],
         middle["run_bytes"],
         (arena[0], arena[1]) if arena else None,
+        datetime.now(UTC).isoformat(timespec="seconds"),
     )
 
 

@@ -48,6 +48,8 @@ class Cost:
     """The most that it took after that, beyond the same."""
     arena: tuple[int, int] | None = None
     """Bytes of the arena, and its lower bound: what lives at one time."""
+    time: str = ""
+    """When, as ISO 8601 in UTC."""
 
 
 @dataclass
@@ -90,7 +92,8 @@ class Results:
 
 def _cost(data: dict[str, object]) -> Cost:
     cost = Cost(**data)  # pyright: ignore[reportArgumentType]
-    return Cost(cost.cold, cost.warm, cost.compile_bytes, cost.run_bytes, tuple(cost.arena) if cost.arena else None)  # pyright: ignore[reportArgumentType]
+    cost.arena = None if cost.arena is None else (cost.arena[0], cost.arena[1])  # JSON has lists only.
+    return cost
 
 
 def geometric_mean(values: list[float]) -> float:

@@ -66,6 +66,9 @@ def graph_passes(options: Options) -> Iterator[ModulePass]:
         yield make("fold-constant")
         # Of weights that are final now: 3×3 convolutions with fewer multiplications.
         yield make("conv2d-to-winograd")
+    if options.opt_level >= 2:
+        # Two products and the softmax between them as one kernel.
+        yield make("fuse-attention")
     # Operators grouped into kernels.
     yield make("fuse-ops", fuse_opt_level=2 if options.opt_level > 0 else 0)
     # Kernels to TE; the functions around them stay Relay until their kernels are LLVM functions.

@@ -117,6 +117,11 @@ PASSES: tuple[Entry, ...] = (
         "passes.relay.merge_composite:MergeComposite",
         "what the left sides of rules match as functions, one kernel each",
     ),
+    Entry(
+        "fuse-attention",
+        "passes.relay.fuse_attention:FuseAttention",
+        "softmax(Q·Kᵀ)·V as one Primitive function",
+    ),
     Entry("fuse-ops", "passes.relay.fuse_ops:FuseOps", "group operators into Primitive functions, one kernel each"),
     Entry(
         "remove-unused-functions",

@@ -21,6 +21,7 @@ from ..schedule import BlockRV, Schedule, ScheduleError
 from ..schedule.apply_schedule import is_scheduled
 from ..schedule.intrinsics import is_half
 from ..schedule.structure import child_blocks
+from .default_rules.attention import match_attention, schedule_attention
 from .default_rules.contraction import match_contraction, schedule_by_shape
 from .default_rules.dot_products import choose_dot, schedule_dot_product
 from .default_rules.elementwise import schedule_elementwise
@@ -37,6 +38,11 @@ def schedule_function(sch: Schedule, function: tir.PrimFuncOp, target: Target) -
     if blocks is None:
         return
     blocks = inline_blocks(sch, blocks)
+    attention = match_attention(blocks)
+    if attention is not None:
+        with tolerating():
+            schedule_attention(sch, attention, target)
+        return
     handles = [_handle(sch, b) for b in blocks]
     for stages in find_stages(blocks):
         with tolerating():

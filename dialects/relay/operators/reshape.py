@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from ...te import builder as te
-    from ...te.builder import Tensor
+    from ...te.builder import Expr, Tensor
 else:
     from ._lazy import np, te
 
@@ -145,7 +145,39 @@ def _reshape_relation(resolve: Resolve) -> Callable[[Relation], None]:
 
 def te_reshape(x: Tensor, shape: Sequence[Any], name: str = "T_reshape") -> Tensor:
     """The elements of `x` in row-major order, in another shape."""
-    return te.compute(shape, lambda *i: x(*unflatten(flat_index(i, shape), x.shape)), name=name)
+    return te.compute(shape, lambda *i: x(*_place(i, shape, x.shape)), name=name)
+
+
+def _place(indices: Sequence[Expr], shape: Sequence[Any], old: Sequence[Any]) -> list[Any]:
+    """Where in a tensor of shape `old` the element of the reshaped one is; dimensions that are only regrouped are not divided."""
+    result: list[Any] = []
+    at = 0
+    for wide, narrow in _regrouped(shape, old):
+        own = [(i, dim) for i, dim in zip(indices[at : at + len(wide)], wide, strict=True) if not is_one(dim)]
+        at += len(wide)
+        result += unflatten(flat_index([i for i, _ in own], [dim for _, dim in own]), narrow)
+    return result
+
+
+def _regrouped(a: Sequence[Any], b: Sequence[Any]) -> list[tuple[Sequence[Any], Sequence[Any]]]:
+    """Two shapes of as many elements as short runs of dimensions of as many elements; one run where sizes are not known."""
+    if any(not isinstance(dim, int) or dim == 0 for dim in (*a, *b)):
+        return [(a, b)]
+    groups: list[tuple[Sequence[Any], Sequence[Any]]] = []
+    i = j = 0
+    while i < len(a) and j < len(b):
+        first_i, first_j = i, j
+        left, right = a[i], b[j]
+        i, j = i + 1, j + 1
+        while left != right:
+            if left < right:
+                left, i = left * a[i], i + 1
+            else:
+                right, j = right * b[j], j + 1
+        groups.append((a[first_i:i], b[first_j:j]))
+    if i < len(a) or j < len(b):
+        groups.append((a[i:], b[j:]))
+    return groups
 
 
 def _fitting(x: Tensor, shape: Sequence[Any]) -> ResultShapes:

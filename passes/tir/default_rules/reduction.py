@@ -204,11 +204,11 @@ def schedule_rows(sch: Schedule, blocks: list[BlockRV], rows: int, target: Targe
         moved.append(block)
     parallelize(sch, loops[:rows], work, target)
     for block in reversed(moved):
-        _schedule_row(sch, block, target)
+        schedule_row(sch, block, target)
     return True
 
 
-def _schedule_row(sch: Schedule, block: BlockRV, target: Target) -> None:
+def schedule_row(sch: Schedule, block: BlockRV, target: Target) -> None:
     """One stage inside of a row: a reduction, or an elementwise loop in vectors."""
     inner = own_loops(sch, block)
     if not inner:

@@ -96,6 +96,7 @@ def kernel_passes(options: Options) -> Iterator[ModulePass]:
     yield make("compact-buffer-allocation")
     yield make("lower-opaque-block")
     yield make("lower-lane-reduction")
+    yield make("lower-transposed-loads")
     yield make("vectorize-loop")
     # Functions called as one of the C library or of the runtime, by another name.
     yield make("mangle-symbols")

@@ -311,6 +311,11 @@ PASSES: tuple[Entry, ...] = (
         "passes.tir.lower_lane_reduction:LowerLaneReduction",
         "annotated reductions to partial results in the lanes of vectors",
     ),
+    Entry(
+        "lower-transposed-loads",
+        "passes.tir.lower_transposed_loads:LowerTransposedLoads",
+        "annotated tiles to transposes in registers",
+    ),
     Entry("vectorize-loop", "passes.tir.vectorize_loop:VectorizeLoop", "vectorized loops to ramps and vectors"),
     # From level to level.
     Entry(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ....support.target import Target
 from ...schedule import BlockRV, LoopRV, Schedule
 from ..default_rules.shape import Shape, element_bytes, shape_of
+from .transpose import schedule_transposed, transposed_axis
 from .vector import contiguous_suffix
 
 PARALLEL_WORK = 1 << 16
@@ -30,6 +31,10 @@ def schedule_elementwise(sch: Schedule, block: BlockRV, target: Target) -> None:
         return
     work = shape.points * shape.cost
     loops = sch.get_loops(block)
+    across = transposed_axis(shape, target)
+    if across is not None:
+        schedule_transposed(sch, block, shape, across, target)
+        return
     count = contiguous_suffix(shape)
     inner: LoopRV = sch.fuse(*loops[-count:]) if count > 1 else loops[-1]
     outer: list[LoopRV] = loops[: len(loops) - max(count, 1)]

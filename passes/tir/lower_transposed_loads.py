@@ -1,0 +1,295 @@
+"""The pass `lower-transposed-loads`: square tiles that are read along one dimension and written along another.
+
+A loop says that it and the vectorized loop in it are such a tile by the annotation `transposed_tile`, which schedules make:
+
+    for j in T.serial(16, annotations={"transposed_tile": 1}):
+        for i in T.vectorized(16):
+            B[j0 + j, i0 + i] = A[i0 + i, j0 + j]
+
+The tile's elements of A are then read by whole vectors along j, transposed in registers (elements within 16 bytes, then blocks
+of 16 bytes, for which every vector extension has shuffles), and the loops read what that gave:
+
+    A_tile[0:16] = T.Shuffle(…); …
+    for j in T.unroll(16):
+        for i in T.vectorized(16):
+            B[j0 + j, i0 + i] = A_tile[j * 16 + i]
+
+Where the tile's loops have a condition, a tile that is not whole runs as it was written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+from xdsl.builder import Builder
+from xdsl.context import Context
+from xdsl.dialects.builtin import DictionaryAttr, IntegerType, ModuleOp, StringAttr
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.passes import ModulePass
+
+from ...dialects import tir
+from ...dialects.tir.analysis import Analyzer, Expr, Kind
+from ...dialects.tir.analysis.expr import Atom, conjuncts, free_vars, logical_and, substitute
+from ...dialects.tir.operators import as_const
+from ...dialects.tir.types import I1
+from ...support.walk import walk_ops
+from .rewriting import builder_before, enclosing, erase_dead, is_statement, ops_of, prim_funcs
+
+TILE = "transposed_tile"
+"""The annotation of the outer loop of a tile."""
+ELEMENT_BYTES = 4
+"""Bytes of the elements that are transposed so."""
+BLOCK = 4
+"""Elements of 16 bytes, within which and of which shuffles are cheap."""
+
+
+@dataclass(frozen=True)
+class _Tile:
+    """Two loops of the same extent, a power of two, the inner one vectorized, and what they read across."""
+
+    outer: tir.ForOp
+    inner: tir.ForOp
+    size: int
+    loads: list[tuple[tir.LoadOp, Expr, int]]
+    """Loads with where their first element is in the flat buffer, and how far apart the rows are."""
+    stores: list[tuple[tir.StoreOp, Expr, int]]
+    """Stores of whole rows, likewise."""
+    whole: Expr
+    """When no element of the tile is left out."""
+
+
+def _match(outer: tir.ForOp) -> _Tile | None:
+    """The tile that an annotated loop is; None when it is something else."""
+    inner = next((op for op in outer.body.block.ops if isinstance(op, tir.ForOp)), None)
+    if inner is None or inner.kind.data != "vectorized" or sum(map(is_statement, outer.body.block.ops)) != 1:
+        return None
+    sizes = [as_const(loop.extent) for loop in (outer, inner)]
+    if any(s is None or s.value not in (4, 8, 16) for s in sizes) or sizes[0] != sizes[1] or sizes[0] is None:
+        return None
+    if any(low is None or low.value != 0 for low in (as_const(outer.min), as_const(inner.min))):
+        return None
+    size = int(sizes[0].value)
+    analyzer = Analyzer()
+    for loop in reversed([op for op in enclosing(inner) if isinstance(op, tir.ForOp)]):
+        analyzer.bind(loop.loop_var, loop.min, loop.extent)
+    analyzer.bind(inner.loop_var, inner.min, inner.extent)
+    j, i = (analyzer.expr(loop.loop_var).atom for loop in (outer, inner))
+    assert j is not None and i is not None
+    whole = _whole(inner, {j: size - 1, i: size - 1}, analyzer)
+    if whole is None:
+        return None
+    inside = set(walk_ops(outer))
+    loads: list[tuple[tir.LoadOp, Expr, int]] = []
+    for op in ops_of(inner, tir.LoadOp):
+        place = _linear(op, j, i, analyzer, inside)
+        if place is not None and place[1] == 1 and place[2] > 1 and _bytes(op.result.type) == ELEMENT_BYTES:
+            loads.append((op, place[0], place[2]))
+    stores: list[tuple[tir.StoreOp, Expr, int]] = []
+    for op in ops_of(inner, tir.StoreOp):
+        place = _linear(op, j, i, analyzer, inside)
+        if place is not None and place[2] == 1:
+            stores.append((op, place[0], place[1]))
+    return _Tile(outer, inner, size, loads, stores, whole) if loads else None
+
+
+def _whole(inner: tir.ForOp, last: dict[Atom, int], analyzer: Analyzer) -> Expr | None:
+    """When the condition in the loops holds for all elements: bounds from above, which the last element meets last."""
+    parts: list[Expr] = []
+    statements = [op for op in inner.body.block.ops if is_statement(op)]
+    while len(statements) == 1 and isinstance(op := statements[0], tir.IfOp):
+        if op.else_region.blocks:
+            return None
+        for part in conjuncts(analyzer.simplify(op.condition)):
+            atom = part.atom
+            if atom is None or atom.kind is not Kind.GE:
+                return None
+            bound = atom.operands[0]
+            for variable in last:
+                factor = bound.coefficient(variable)
+                if factor > 0 or variable in free_vars(bound - _times(variable, factor)):
+                    return None
+            parts.append(substitute(part, {v: Expr((), n) for v, n in last.items()}))
+        statements = [inside for inside in op.then_region.block.ops if is_statement(inside)]
+    if any(not isinstance(op, tir.StoreOp) for op in statements):
+        return None
+    return logical_and(*parts)
+
+
+def _linear(
+    op: tir.LoadOp | tir.StoreOp, j: Atom, i: Atom, analyzer: Analyzer, inside: set[Operation]
+) -> tuple[Expr, int, int] | None:
+    """Where an access begins in the flat buffer, and how far the loops' next turns go; None where that is not all."""
+    type_, owner = op.buffer.type, op.buffer.owner
+    assert isinstance(type_, tir.BufferType)
+    shape = type_.static_shape
+    strided = isinstance(owner, tir.BufferOp) and (owner.stride_dims.data or owner.elem_offset is not None)
+    if shape is None or strided or op.predicate is not None:
+        return None
+    if isinstance(owner, Operation) and owner in inside:
+        return None
+    total = Expr((), 0)
+    for extent, index in zip(shape, op.indices, strict=True):
+        total = total.scaled(extent) + analyzer.expr(index)
+    total = analyzer.simplify(total)
+    steps = total.coefficient(j), total.coefficient(i)
+    start = total - _times(j, steps[0]) - _times(i, steps[1])
+    if {i, j} & set(free_vars(start)):
+        return None
+    if any(isinstance(v := a.payload, SSAValue) and v.owner in inside for a in free_vars(start)):
+        return None
+    return start, *steps
+
+
+def _times(variable: Atom, factor: int) -> Expr:
+    return Expr(((variable, factor),) if factor else (), 0)
+
+
+def _bytes(dtype: Attribute) -> int:
+    return dtype.width.data // 8 if isinstance(dtype, IntegerType) else getattr(dtype, "bitwidth", 0) // 8
+
+
+def transposed(builder: Builder, rows: Sequence[SSAValue]) -> list[SSAValue]:
+    """The columns of a square of 4, 8 or 16 rows of elements of 4 bytes."""
+    count = len(rows)
+
+    def shuffle(a: SSAValue, b: SSAValue, picked: Sequence[tuple[int, int]]) -> SSAValue:
+        """Of each block of 16 bytes, elements of a (0, k) and b (1, k)."""
+        indices = [side * count + base + k for base in range(0, count, BLOCK) for side, k in picked]
+        return builder.insert(tir.ShuffleOp([a, b], indices)).result
+
+    def blocks(a: SSAValue, b: SSAValue, picked: Sequence[int]) -> SSAValue:
+        """Whole blocks of a, then of b."""
+        indices = [n * BLOCK + k for n in picked for k in range(BLOCK)]
+        return builder.insert(tir.ShuffleOp([a, b], indices)).result
+
+    low, high = [(0, 0), (1, 0), (0, 1), (1, 1)], [(0, 2), (1, 2), (0, 3), (1, 3)]
+    first, last = [(0, 0), (0, 1), (1, 0), (1, 1)], [(0, 2), (0, 3), (1, 2), (1, 3)]
+    groups: list[list[SSAValue]] = []
+    for g in range(0, count, BLOCK):
+        r = rows[g : g + BLOCK]
+        pairs = [(shuffle(r[0], r[1], how), shuffle(r[2], r[3], how)) for how in (low, high)]
+        groups.append([shuffle(a, b, how) for a, b in pairs for how in (first, last)])
+    columns: list[SSAValue] = [rows[0]] * count
+    for c in range(BLOCK):
+        t = [group[c] for group in groups]
+        if count == 4:
+            columns[c] = t[0]
+        elif count == 8:
+            columns[c], columns[4 + c] = blocks(t[0], t[1], (0, 2)), blocks(t[0], t[1], (1, 3))
+        else:
+            even, odd = (0, 2, 4, 6), (1, 3, 5, 7)
+            for parity, how in enumerate((even, odd)):
+                a, b = blocks(t[0], t[1], how), blocks(t[2], t[3], how)
+                columns[4 * parity + c] = blocks(a, b, even)
+                columns[4 * (parity + 2) + c] = blocks(a, b, odd)
+    return columns
+
+
+def lower(outer: tir.ForOp) -> None:
+    """Replaces one annotated tile, or takes the annotation away where it is none."""
+    known = dict(outer.annotations.data)
+    known.pop(TILE, None)
+    outer.annotations = DictionaryAttr(known)
+    tile = _match(outer)
+    if tile is None:
+        return
+    before = builder_before(outer)
+    if tile.whole.value is None:
+        copy = outer.clone()
+        condition = Analyzer().to_ssa(tile.whole, before, I1)
+        branch = before.insert(tir.IfOp(condition, Region(Block()), Region(Block([copy]))))
+        outer.detach()
+        branch.then_region.block.add_op(outer)
+        before = builder_before(outer)
+    _unconditional(tile.inner)
+    _read_tile(tile, before)
+
+
+def _unconditional(inner: tir.ForOp) -> None:
+    """Takes the conditions away, which hold in a whole tile."""
+    while True:
+        branch = next((op for op in inner.body.block.ops if isinstance(op, tir.IfOp)), None)
+        if branch is None:
+            return
+        for op in list(branch.then_region.block.ops):
+            op.detach()
+            inner.body.block.insert_op_before(op, branch)
+        branch.detach()
+        branch.erase()
+
+
+def _read_tile(tile: _Tile, before: Builder) -> None:
+    """Loads the tile's rows, transposes them, and has the loops read the result."""
+    analyzer = Analyzer()
+    size, counter = tile.size, tile.outer.loop_var.type
+    for load, start, distance in tile.loads:
+        type_ = load.buffer.type
+        assert isinstance(type_, tir.BufferType)
+        name, flat = tir.buffer_name(load.buffer), _flat(load.buffer, before)
+        local_type = tir.BufferType.get([size * size], type_.dtype, "local")
+        local = before.insert(tir.DeclBufferOp(f"{name}_tile", local_type)).result
+        local.name_hint = f"{name}_tile"
+
+        def vector_at(base: SSAValue) -> SSAValue:
+            one = before.insert(tir.ConstOp.int(1, counter)).result
+            return before.insert(tir.RampOp(base, one, size)).result
+
+        rows: list[SSAValue] = []
+        for row in range(size):
+            base = analyzer.to_ssa(start + row * distance, before, counter)
+            rows.append(before.insert(tir.LoadOp(flat, [vector_at(base)])).result)
+        for number, column in enumerate(transposed(before, rows)):
+            base = before.insert(tir.ConstOp.int(number * size, counter)).result
+            before.insert(tir.StoreOp(column, local, [vector_at(base)]))
+        inner = builder_before(load)
+        width = inner.insert(tir.ConstOp.int(size, counter)).result
+        row_start = inner.insert(tir.MulOp(tile.outer.loop_var, width)).result
+        place = inner.insert(tir.AddOp(row_start, tile.inner.loop_var)).result
+        new = inner.insert(tir.LoadOp(local, [place])).result
+        load.result.replace_all_uses_with(new)
+        load.detach()
+        load.erase()
+    for store, start, distance in tile.stores:
+        # One sum rather than quotients and remainders of fused loops.
+        flat, first = _flat(store.buffer, before), analyzer.to_ssa(start, before, counter)
+        inner = builder_before(store)
+        step = inner.insert(tir.ConstOp.int(distance, counter)).result
+        row_start = inner.insert(tir.AddOp(first, inner.insert(tir.MulOp(tile.outer.loop_var, step)))).result
+        place = inner.insert(tir.AddOp(row_start, tile.inner.loop_var)).result
+        inner.insert(tir.StoreOp(store.value, flat, [place]))
+        store.detach()
+        store.erase()
+    tile.outer.properties["kind"] = StringAttr("unrolled")
+
+
+def _flat(buffer: SSAValue, before: Builder) -> SSAValue:
+    """A view of a buffer of known extents as one row."""
+    type_ = buffer.type
+    assert isinstance(type_, tir.BufferType) and type_.static_shape is not None
+    name = f"{tir.buffer_name(buffer)}_flat"
+    data = before.insert(tir.BufferGetOp(buffer, "data", tir.HandleType.get(type_.dtype)))
+    flat_type = tir.BufferType.get([prod(type_.static_shape)], type_.dtype, type_.scope.data)
+    flat = before.insert(tir.DeclBufferOp(name, flat_type, source=data.result)).result
+    flat.name_hint = name
+    return flat
+
+
+@dataclass(frozen=True)
+class LowerTransposedLoads(ModulePass):
+    """Transposes tiles annotated with `transposed_tile` in registers."""
+
+    name = "lower-transposed-loads"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Lowers every such loop of the module."""
+        for function in prim_funcs(op):
+            loops = [loop for loop in ops_of(function, tir.ForOp) if TILE in loop.annotations.data]
+            for loop in loops:
+                lower(loop)
+            if loops:
+                erase_dead(function)
+
+
+__all__ = ["TILE", "LowerTransposedLoads", "lower", "transposed"]

@@ -13,17 +13,21 @@ from xdsl.dialects.builtin import (
     AffineMapAttr,
     BFloat16Type,
     DenseIntOrFPElementsAttr,
+    Float32Type,
+    Float64Type,
     IntegerAttr,
     VectorType,
     f32,
+    i1,
     i32,
     i64,
 )
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.ir.affine import AffineMap
 
 from ...dialects import llvm_ext, vector_ext
 from ...support.diagnostics import error_at
+from ...support.target import named
 from .arith_to_llvm import extend_float, fastmath_of, in_f32, resize_integer, truncate_float
 from .builder import NO_FASTMATH, NO_WRAP_SIGNED, Index
 from .converter import Converter, HandlerTable
@@ -32,6 +36,9 @@ from .memref_value import MemRefValue
 from .types import FLOAT_TYPES, element_of, is_memref, is_vector, lanes, with_element
 
 TABLE = HandlerTable()
+
+IN_MEMORY = "in_memory"
+"""Attribute of a vector load or store whose memory is not that of registers: masks do not keep LLVM from anything there."""
 
 
 def _shape(value: SSAValue) -> tuple[int, ...]:
@@ -67,12 +74,36 @@ def _row_address(c: Converter, ref: MemRefValue, indices: Sequence[Index], row: 
     return ref.address(c, shifted)
 
 
+def _masked_width(c: Converter, op: Operation, element: Attribute, shape: Sequence[int]) -> int | None:
+    """The whole vector some of whose lanes are better loaded or stored than pieces that are powers of two; None for pieces."""
+    count = shape[0] if len(shape) == 1 else 0
+    if IN_MEMORY not in op.attributes or count <= 4 or count & (count - 1) == 0:
+        return None
+    target = named(c.cpu)
+    if not target.has_masks or not isinstance(element, Float32Type | Float64Type) or count > target.lanes(element.size):
+        return None
+    return 1 << (count - 1).bit_length()
+
+
+def _first_lanes(c: Converter, count: int, width: int) -> SSAValue:
+    """The mask of the first `count` of `width` lanes."""
+    type_ = VectorType(i1, [width])
+    return c.constant_attr(
+        DenseIntOrFPElementsAttr.from_list(type_, [int(lane < count) for lane in range(width)]), type_
+    )
+
+
 @TABLE.on(vector.LoadOp)
 def convert_load(c: Converter, op: vector.LoadOp) -> None:
     """Neighbouring elements; row by row for a vector of several dimensions."""
     ref, shape = c.memref(op.base), _shape(op.result)
     _check_unit_stride(c, ref, op.base)
     indices = c.indices(op.indices)
+    if (width := _masked_width(c, op, ref.element, shape)) is not None:
+        mask = _first_lanes(c, shape[-1], width)
+        wide = _masked_load(c, ref, ref.address(c, indices), mask, c.poison(VectorType(ref.element, [width])))
+        c.bind(op.result, c.shuffle(wide, wide, range(shape[-1])))
+        return
     if len(shape) <= 1:
         c.bind(op.result, load_element(c, ref.address(c, indices), c.type_of(op.result), ref.alignment))
         return
@@ -101,6 +132,10 @@ def convert_store(c: Converter, op: vector.StoreOp) -> None:
     _check_unit_stride(c, ref, op.base)
     nontemporal = is_set(op.nontemporal)
     indices = c.indices(op.indices)
+    if not nontemporal and (width := _masked_width(c, op, ref.element, shape)) is not None:
+        wide = c.shuffle(value, value, [lane if lane < shape[-1] else -1 for lane in range(width)])
+        _masked_store(c, ref, ref.address(c, indices), _first_lanes(c, shape[-1], width), wide)
+        return
     if len(shape) <= 1:
         store_element(c, value, ref.address(c, indices), ref.alignment, nontemporal)
         return

@@ -7,6 +7,7 @@ from math import prod
 from xdsl.dialects import memref, vector
 from xdsl.dialects.builtin import (
     BytesAttr,
+    DenseArrayBase,
     DenseIntOrFPElementsAttr,
     IntegerAttr,
     IntegerType,
@@ -16,6 +17,7 @@ from xdsl.dialects.builtin import (
     UnitAttr,
     VectorType,
     i1,
+    i64,
 )
 from xdsl.ir import Attribute, Operation, SSAValue
 
@@ -319,7 +321,7 @@ def lower_load(f: FunctionLowering, op: tir.LoadOp) -> None:
     if vector_index is None:
         position = _position(f, buffer, indices)
         if lanes > 1:
-            _bind_load(f, op, _load_lanes(f, buffer, position, type_, mask))
+            _bind_load(f, op, _load_lanes(f, buffer, position, type_, mask, _in_registers(op)))
         elif mask is not None:
             raise error_at(op, "a scalar load takes no predicate", "write T.if_then_else around it")
         else:
@@ -329,10 +331,12 @@ def lower_load(f: FunctionLowering, op: tir.LoadOp) -> None:
     base, spread = _spread(f, buffer, indices, vector_index)
     position = _position(f, buffer, base)
     if isinstance(spread, Ramp) and spread.stride.value == 1:
-        _bind_load(f, op, _load_lanes(f, buffer, position, type_, mask))
+        _bind_load(f, op, _load_lanes(f, buffer, position, type_, mask, _in_registers(op)))
     elif isinstance(spread, Ramp) and spread.stride.value == 0 and mask is None:
         element = f.add(memref.LoadOp.get(buffer.base, position)).res
         _bind_load(f, op, f.broadcast(element, lanes))
+    elif (apart := _distance(buffer, spread, mask)) is not None and lanes > 2:
+        _bind_load(f, op, _load_apart(f, buffer, base, type_, apart))
     else:
         offsets = f.ramp_vector(spread, INDEX) if isinstance(spread, Ramp) else spread
         if mask is None:
@@ -341,17 +345,71 @@ def lower_load(f: FunctionLowering, op: tir.LoadOp) -> None:
         _bind_load(f, op, f.add(vector_ext.GatherOp(buffer.base, position, offsets, mask, passed)).result)
 
 
+IN_MEMORY = "in_memory"
+"""Attribute of a vector's load or store: what is accessed is not meant to be kept in registers."""
+
+
+def _in_registers(op: AccessOp) -> bool:
+    """Whether a buffer is meant to be kept in registers: those of scope local are."""
+    type_ = op.buffer.type
+    return isinstance(type_, tir.BufferType) and type_.scope.data == "local"
+
+
 def _bind_load(f: FunctionLowering, op: tir.LoadOp, value: SSAValue) -> None:
     f.bind(op.result, Plain(value))
 
 
 def _load_lanes(
-    f: FunctionLowering, buffer: Buffer, position: list[SSAValue], type_: Attribute, mask: SSAValue | None
+    f: FunctionLowering,
+    buffer: Buffer,
+    position: list[SSAValue],
+    type_: Attribute,
+    mask: SSAValue | None,
+    registers: bool = False,
 ) -> SSAValue:
     assert isinstance(type_, VectorType)
     if mask is None:
-        return f.add(vector.LoadOp(buffer.base, position, type_)).result
+        load = vector.LoadOp(buffer.base, position, type_)
+        if not registers:
+            load.attributes[IN_MEMORY] = UnitAttr()
+        return f.add(load).result
     return f.add(vector.MaskedLoadOp(buffer.base, position, mask, f.number(0, type_))).result
+
+
+MOST_APART = 4
+"""Lanes no further apart in memory than this are picked out of whole vectors; beyond, they are gathered."""
+
+
+def _distance(buffer: Buffer, spread: Ramp | SSAValue, mask: SSAValue | None) -> int | None:
+    """How far apart the lanes of a ramp lie in memory, where whole vectors hold them."""
+    if mask is not None or not isinstance(spread, Ramp) or (buffer.flat and buffer.strides[-1].value != 1):
+        return None
+    stride = spread.stride.value
+    return stride if isinstance(stride, int) and 2 <= stride <= MOST_APART else None
+
+
+def _load_apart(f: FunctionLowering, buffer: Buffer, indices: list[Index], type_: Attribute, stride: int) -> SSAValue:
+    """Every `stride`-th element from `indices` on, out of vectors that lie between the first of them and the last."""
+    lanes, element = lanes_of(type_), element_of(type_)
+    span = stride * (lanes - 1) + 1
+    width = min(1 << (lanes - 1).bit_length(), span)
+    starts = [*range(0, span - width, width), span - width]
+    total: SSAValue | None = None
+    # Lanes of vectors that are not loaded yet hold anything.
+    picked = [min(lane * stride, width - 1) for lane in range(lanes)]
+    for number, start in enumerate(starts):
+        at = [*indices[:-1], f.index_add(indices[-1], Index.of(start))]
+        value = f.add(vector.LoadOp(buffer.base, _position(f, buffer, at), VectorType(element, [width]))).result
+        if total is not None:
+            reached = starts[number - 1] + width
+            places = [lane * stride for lane in range(lanes)]
+            picked = [
+                lanes + min(place - start, width - 1) if place >= reached else lane for lane, place in enumerate(places)
+            ]
+        mask = DenseArrayBase.from_list(i64, picked)
+        total = f.emit(vector.ShuffleOp, (total or value, value), VectorType(element, [lanes]), {"mask": mask})
+    assert total is not None
+    return total
 
 
 NONTEMPORAL = "tir.nontemporal"
@@ -394,6 +452,8 @@ def _store_lanes(
         f.add(vector.MaskedStoreOp(buffer.base, position, mask, value))
         return
     store = f.add(vector.StoreOp(value, buffer.base, position))
+    if isinstance(op, tir.StoreOp) and not _in_registers(op):
+        store.attributes[IN_MEMORY] = UnitAttr()
     if NONTEMPORAL in op.attributes:
         from xdsl.dialects.builtin import BoolAttr
 

@@ -25,9 +25,12 @@ from .default_rules.attention import match_attention, schedule_attention
 from .default_rules.contraction import match_contraction, schedule_by_shape
 from .default_rules.dot_products import choose_dot, schedule_dot_product
 from .default_rules.elementwise import schedule_elementwise
+from .default_rules.groups import find_groups, split_groups
 from .default_rules.inline import inline_blocks
 from .default_rules.reduction import schedule_reduction, schedule_rows, shared_rows
 from .default_rules.shape import fresh_blocks, shape_of
+from .default_rules.windows import match_window, schedule_windows
+from .default_rules.windows import pays as windows_pay
 from .default_rules.winograd import find_stages, schedule_winograd
 from .rewriting import prim_funcs
 
@@ -44,9 +47,15 @@ def schedule_function(sch: Schedule, function: tir.PrimFuncOp, target: Target) -
             schedule_attention(sch, attention, target)
         return
     handles = [_handle(sch, b) for b in blocks]
+    for handle in handles:
+        with tolerating():
+            _split_groups(sch, handle)
     for stages in find_stages(blocks):
         with tolerating():
             schedule_winograd(sch, stages, target)
+    for handle in handles:
+        with tolerating():
+            _schedule_window(sch, handle, target)
     # Contractions first: they take what follows them along.
     for handle in handles:
         # One of them may have taken the next one along, and its handle with it.
@@ -76,6 +85,26 @@ def _schedule_contraction(sch: Schedule, block: BlockRV, target: Target) -> None
         schedule_dot_product(sch, block, match, product, target)
     else:
         schedule_by_shape(sch, block, match, target)
+
+
+def _split_groups(sch: Schedule, block: BlockRV) -> None:
+    """Gives a convolution in groups an axis for them."""
+    op = sch.get(block)
+    assert isinstance(op, tir.BlockOp)
+    shape = shape_of(op)
+    found = None if shape is None else find_groups(shape)
+    if found is not None:
+        split_groups(sch, block, *found)
+
+
+def _schedule_window(sch: Schedule, block: BlockRV, target: Target) -> None:
+    """Schedules a reduction over windows, where vectors along rows are the better scheme."""
+    op = sch.get(block)
+    assert isinstance(op, tir.BlockOp)
+    shape = shape_of(op)
+    window = None if shape is None else match_window(shape)
+    if shape is not None and window is not None and windows_pay(window, match_contraction(shape), target):
+        schedule_windows(sch, block, window, target)
 
 
 @contextmanager

@@ -140,6 +140,8 @@ def plan(alloc: tir.AllocBufferOp, memo: dict[Operation, list[Block]]) -> tir.Bl
             holder = made = tir.BlockOp("", [], [], [], [], [], body=block_of_ops(target.ops))
             holder.location = owner.location
             target.add_op(holder)
+            # One scope more for all that it holds now.
+            memo.clear()
         target = holder.body.block
     _undeclare(alloc.result, target)
     # Extents of the allocation are values that dominate its old place, hence the new one.

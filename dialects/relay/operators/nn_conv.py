@@ -208,6 +208,11 @@ def _numpy_conv(rank: int) -> Any:
 
 def te_pad_zero(x: Tensor, before: Sequence[Any], after: Sequence[Any], name: str = "pad_temp") -> Tensor:
     """`x` with zeros around; `x` itself when there are none."""
+    return te_pad(x, before, after, te.const(0, x.dtype), name)
+
+
+def te_pad(x: Tensor, before: Sequence[Any], after: Sequence[Any], value: Any, name: str = "pad_temp") -> Tensor:
+    """`x` with elements `value` around; `x` itself when there are none."""
     if all(is_one(1 + p) if isinstance(p, int) else False for p in (*before, *after)):
         return x
     shape = [b + d + a for b, d, a in zip(before, x.shape, after, strict=True)]
@@ -220,7 +225,7 @@ def te_pad_zero(x: Tensor, before: Sequence[Any], after: Sequence[Any], name: st
             if not (isinstance(high, int) and high == 0):
                 inside.append(index < low + dim)
         element = x(*(index - low for index, low in zip(i, before, strict=True)))
-        return te.if_then_else(te.all(*inside), element, te.const(0, x.dtype))
+        return te.if_then_else(te.all(*inside), element, value)
 
     return te.compute(shape, body, name=name)
 

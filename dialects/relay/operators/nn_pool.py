@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 from ..operator import Attrs, AttrSpec, Operator, OpPattern, Relation, attr, register
 from .layout import checked_layout, laid_out, layout, logical_sizes
 from .meanings import Array, is_float
-from .nn_conv import SPATIAL, check_window, spatial_padding, window_count, windows
+from .nn_conv import SPATIAL, check_window, spatial_padding, te_pad, window_count, windows
 from .relations import ANY, show_argument
 from .sources import TVM_NN
 
@@ -156,6 +156,19 @@ def _te_window(
     return te.compute(target.physical(sizes), body, name=name)
 
 
+def _padded(
+    attrs: Attrs, x: Tensor, source: Any, axes: str, sizes: dict[str, Any], before: Sequence[int], is_max: bool
+) -> Tensor:
+    """`x` with what all windows reach: before it, and behind it as far as the last window does."""
+    inputs = source.logical(x.shape)
+    low, high = ([0] * len(source.dims) for _ in range(2))
+    for n, axis in enumerate(axes):
+        reach = (sizes[axis] - 1) * attrs.strides[n] + attrs.dilation[n] * (attrs.pool_size[n] - 1) + 1
+        place = source.places(axis)[0]
+        low[place], high[place] = before[n], max(reach - before[n] - inputs[axis], 0)
+    return te_pad(x, low, high, te.min_value(x.dtype) if is_max else te.const(0, x.dtype))
+
+
 def _te_pool(rank: int, is_max: bool) -> Any:
     axes = SPATIAL[rank]
 
@@ -168,14 +181,23 @@ def _te_pool(rank: int, is_max: bool) -> Any:
         for n, axis in enumerate(axes):
             reach = attrs.dilation[n] * (attrs.pool_size[n] - 1) + 1
             free = inputs[axis] + (before[n] + after[n] - reach + (attrs.strides[n] - 1 if attrs.ceil_mode else 0))
-            sizes[axis] = te.floordiv(free, attrs.strides[n]) + 1
+            sizes[axis] = (
+                free // attrs.strides[n] if isinstance(free, int) else te.floordiv(free, attrs.strides[n])
+            ) + 1
+
+        # The windows of a padded copy, whose rows are as regular as those of a convolution; where sizes are known.
+        first = list(before)
+        data = x
+        if all(isinstance(sizes[axis], int) and len(source.places(axis)) == 1 for axis in axes):
+            data = _padded(attrs, x, source, axes, sizes, before, is_max)
+            first = [0] * rank
 
         def at(n: int, place: Any, offset: Any) -> Any:
-            index = place * attrs.strides[n] + offset * attrs.dilation[n] - before[n]
-            return index, (before[n] > 0, after[n] > 0 or attrs.ceil_mode)
+            index = place * attrs.strides[n] + offset * attrs.dilation[n] - first[n]
+            return index, (data is x and before[n] > 0, data is x and (after[n] > 0 or attrs.ceil_mode))
 
         name = f"pool_{'max' if is_max else 'sum'}"
-        pooled = _te_window(x, source, target, axes, sizes, at, attrs.pool_size, name, is_max)
+        pooled = _te_window(data, source, target, axes, sizes, at, attrs.pool_size, name, is_max)
         if is_max:
             return [pooled]
 

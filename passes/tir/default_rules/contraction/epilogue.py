@@ -46,12 +46,15 @@ def _follows(block: tir.BlockOp, buffer: SSAValue) -> bool:
     if shape is None or shape.reduction or len(shape.stores) != 1:
         return False
     analyzer = Analyzer()
-    axes = [analyzer.expr(a) for a in shape.axes]
+    # An axis of one turn may be written as 0.
+    axes = [analyzer.expr(a) for a in shape.axes if shape.extent(a) != 1]
+    units = [analyzer.expr(a) for a in shape.axes if shape.extent(a) == 1]
     for load in shape.loads:
+        indices = [i for i in load.indices if i not in units and i.value != 0]
         if load.buffer is buffer and (
-            len(load.indices) != len(axes)
-            or sorted(map(repr, load.indices)) != sorted(map(repr, axes))
-            or not all(i in axes for i in load.indices)
+            len(indices) != len(axes)
+            or sorted(map(repr, indices)) != sorted(map(repr, axes))
+            or not all(i in axes for i in indices)
         ):
             return False
     return True

@@ -9,7 +9,7 @@ from xdsl.ir import SSAValue
 
 from .....dialects import tir
 from .....dialects.tir.analysis import Analyzer
-from ....schedule.structure import function_of
+from ....schedule.structure import buffers_read, buffers_written, function_of, producers
 from ...constant_params import constant_params
 from ..shape import Load, Shape, element_bytes, static_extents
 
@@ -62,7 +62,12 @@ class Contraction:
 
     def is_constant(self, load: Load) -> bool:
         """Whether an input is the same at every call of the function."""
-        return load.buffer in constant_params(function_of(self.shape.block))
+        constants = constant_params(function_of(self.shape.block))
+        if load.buffer in constants:
+            return True
+        # Another order of a constant is one, too.
+        makers = [block for block in producers(self.shape.block) if load.buffer in buffers_written(block)]
+        return len(makers) == 1 and all(source in constants for source in buffers_read(makers[0]))
 
     def row_bytes(self) -> int | None:
         """Bytes from a row of A to the next; None where that is not one number."""
@@ -106,7 +111,10 @@ def _factors(store: tir.StoreOp) -> tuple[tir.LoadOp, tir.LoadOp] | None:
     sides = [total.lhs.owner, total.rhs.owner]
     old = [s for s in sides if isinstance(s, tir.LoadOp) and s.buffer is store.buffer]
     terms = [s for s in sides if isinstance(s, tir.MulOp)]
-    if len(old) != 1 or len(terms) != 1 or list(old[0].indices) != list(store.indices):
+    analyzer = Analyzer()
+    if len(old) != 1 or len(terms) != 1:
+        return None
+    if [analyzer.expr(i) for i in old[0].indices] != [analyzer.expr(i) for i in store.indices]:
         return None
     factors = [_behind_casts(terms[0].lhs), _behind_casts(terms[0].rhs)]
     if not all(isinstance(f, tir.LoadOp) and f.buffer is not store.buffer for f in factors):
@@ -134,9 +142,10 @@ def _oriented(shape: Shape, store: tir.StoreOp, a: Load, b: Load) -> tuple[bool,
     if not columns or not any(v in a.axes and v in b.axes for v in shape.reduction):
         return None
     order = {v: k for k, v in enumerate(store.indices)}
-    if any(v not in order for v in shape.spatial):
+    # An axis of one turn may be written as 0.
+    if any(v not in order and shape.extent(v) != 1 for v in shape.spatial):
         return None
-    last = max(columns, key=lambda v: order[v])
+    last = max(columns, key=lambda v: order.get(v, -1))
     rows = [v for v in shape.spatial if v in a.axes and v not in b.axes and (shape.extent(v) or 0) > 1]
-    row = max(rows, key=lambda v: order[v], default=None)
-    return order[last] == len(store.indices) - 1, Contraction(shape, a, b, row, last)
+    row = max(rows, key=lambda v: order.get(v, -1), default=None)
+    return order.get(last) == len(store.indices) - 1, Contraction(shape, a, b, row, last)

@@ -1,0 +1,106 @@
+"""Windows along rows: depthwise, grouped and thin convolutions and pooling against float64, on several processors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mirstack
+import numpy as np
+import pytest
+from mirstack.parser import parse_mir, print_mir
+from mirstack.passes.tir.default_schedule import DefaultSchedule
+from xdsl.context import Context
+
+CPUS = (None, "haswell", "x86-64")
+
+# channels, height, width, filters, kernel, stride, dilation, groups, padding
+CONVS = [
+    (6, 14, 14, 6, 3, 1, 1, 6, 1),
+    (5, 28, 56, 5, 3, 2, 1, 5, 1),
+    (8, 13, 17, 8, 5, 1, 1, 8, 2),
+    (4, 29, 31, 4, 5, 2, 1, 4, 2),
+    (3, 30, 23, 12, 3, 1, 2, 3, 2),  # four filters to a channel
+    (3, 32, 64, 20, 3, 1, 1, 1, 1),
+    (3, 33, 47, 16, 7, 2, 1, 1, 3),
+    (32, 12, 28, 32, 3, 1, 1, 8, 1),
+    (48, 9, 20, 96, 3, 2, 1, 4, 0),
+    (64, 10, 12, 64, 1, 1, 1, 2, 0),
+    (3, 40, 64, 8, 3, 3, 1, 1, 1),
+    (3, 20, 66, 8, 1, 4, 1, 1, 0),
+]
+
+
+def reference(x: Any, w: Any, stride: int, dilation: int, groups: int, padding: int) -> Any:
+    """The convolution in float64."""
+    x = np.pad(x.astype(np.float64), ((0, 0), (0, 0), (padding, padding), (padding, padding)))
+    reach = dilation * (w.shape[2] - 1) + 1
+    views = np.lib.stride_tricks.sliding_window_view(x, (reach, reach), axis=(2, 3))
+    views = views[:, :, ::stride, ::stride, ::dilation, ::dilation]
+    size = x.shape[1] // groups
+    parts = [
+        np.einsum("nchwij,kcij->nkhw", views[:, g * size : (g + 1) * size], part.astype(np.float64))
+        for g, part in enumerate(np.split(w, groups))
+    ]
+    return np.concatenate(parts, axis=1)
+
+
+@pytest.mark.parametrize("cpu", CPUS)
+@pytest.mark.parametrize("case", CONVS, ids=str)
+def test_convolutions(case: tuple[int, ...], cpu: str | None) -> None:
+    channels, height, width, filters, kernel, stride, dilation, groups, padding = case
+    generator = np.random.default_rng(height)
+    x = generator.standard_normal((2, channels, height, width), dtype=np.float32)
+    depthwise = groups == channels
+    shape = (channels, filters // channels) if depthwise else (filters, channels // groups)
+    w = generator.standard_normal((*shape, kernel, kernel), dtype=np.float32)
+    text = f"""#[version = "0.0.5"]
+def @main(%x: Tensor[{x.shape}, float32], %w: Tensor[{w.shape}, float32], %b: Tensor[({filters}), float32]) {{
+  %0 = nn.conv2d(%x, %w, strides=[{stride}, {stride}], padding=[{padding}, {padding}, {padding}, {padding}],
+    dilation=[{dilation}, {dilation}], groups={groups}, channels={filters}, kernel_size=[{kernel}, {kernel}]);
+  nn.relu(nn.bias_add(%0, %b))
+}}"""
+    b = generator.standard_normal(filters, dtype=np.float32)
+    run: Any = mirstack.compile(mirstack.parse(text), cpu=cpu, threads=2)
+    flat = w.reshape(filters, 1, kernel, kernel) if depthwise else w
+    wanted = np.maximum(reference(x, flat, stride, dilation, groups, padding) + b[None, :, None, None], 0)
+    np.testing.assert_allclose(run(x, w, b), wanted, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("cpu", CPUS)
+@pytest.mark.parametrize("is_max", [True, False])
+@pytest.mark.parametrize(
+    "case", [(28, 3, 1, 1), (56, 3, 2, 1), (55, 3, 2, 0), (14, 2, 2, 0), (20, 5, 1, 2), (7, 3, 1, 1)], ids=str
+)
+def test_pooling(case: tuple[int, ...], is_max: bool, cpu: str | None) -> None:
+    size, window, stride, padding = case
+    generator = np.random.default_rng(size)
+    x = generator.standard_normal((1, 5, size, size + 3), dtype=np.float32)
+    name = "max" if is_max else "avg"
+    text = f"""#[version = "0.0.5"]
+def @main(%x: Tensor[{x.shape}, float32]) {{
+  nn.{name}_pool2d(nn.relu(%x), pool_size=[{window}, {window}], strides=[{stride}, {stride}],
+    padding=[{padding}, {padding}, {padding}, {padding}])
+}}"""
+    module = mirstack.parse(text)
+    run: Any = mirstack.compile(module, cpu=cpu, threads=2)
+    interpreted: Any = mirstack.compile(module, target="interp")
+    np.testing.assert_allclose(run(x), interpreted(x), rtol=1e-5, atol=1e-6)
+
+
+def test_groups_have_an_axis() -> None:
+    module = parse_mir("""
+@T.prim_func
+def main(A: T.Buffer((8, 34), "float32"), W: T.Buffer((8, 4, 3), "float32"), C: T.Buffer((8, 32), "float32")):
+    T.func_attr({"tir.noalias": T.bool(True)})
+    for k, x, c, r in T.grid(8, 32, 4, 3):
+        with T.block("conv"):
+            vk, vx, vc, vr = T.axis.remap("SSRR", [k, x, c, r])
+            with T.init():
+                C[vk, vx] = T.float32(0)
+            C[vk, vx] = C[vk, vx] + A[vk // 4 * 4 + vc, vx + vr] * W[vk, vc, vr]
+""")
+    DefaultSchedule(cpu="znver4", threads=1).apply(Context(), module)
+    printed = print_mir(module)
+    assert "T.alloc_buffer((2, 4, 4, 3))" in printed  # the filters by groups
+    assert "// 4 * 4" not in printed
+    assert 'T.alloc_buffer((2, 4, 32), scope="local")' in printed

@@ -16,8 +16,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ..llvm.jit import CompiledModule
 
-SPINS = 2000
-"""How often a worker looks for work before it sleeps: some 20 to 100 microseconds."""
+SPINS = 20_000
+"""How often a worker looks for work before it sleeps: some 200 to 1000 microseconds. Waking it costs as much as a kernel of
+a small model takes, so it stays awake from one call of a model to the next."""
+
+SPINS_CROWDED = 50
+"""The same where there are more threads than processors: whom it waits for may need the one that it spins on."""
 
 PAUSES = {
     "x86_64": 'call void asm sideeffect "pause", "~{memory}"()',
@@ -28,6 +32,7 @@ PAUSES = {
 EXPORTS = (
     "mirstack_parallel_for",
     "mirstack_set_threads",
+    "mirstack_set_spins",
     "mirstack_get_threads",
     "mirstack_reset",
     "mirstack_shutdown",
@@ -40,7 +45,7 @@ def runtime_ir(machine: str) -> str:
     """The runtime as LLVM IR for a processor family (`x86_64`, `aarch64`, …)."""
     text = files(__package__ or "mirstack.lowering.runtime").joinpath("runtime.ll").read_text()
     header, _, code = text.partition("\n\n")
-    return header + "\n\n" + code.replace("PAUSE", PAUSES.get(machine, "")).replace("SPINS", str(SPINS))
+    return header + "\n\n" + code.replace("PAUSE", PAUSES.get(machine, ""))
 
 
 @lru_cache(maxsize=1)
@@ -54,7 +59,7 @@ def _load() -> CompiledModule:
     reset = ctypes.CFUNCTYPE(None)(module.address("mirstack_reset"))
     shutdown = ctypes.CFUNCTYPE(None)(module.address("mirstack_shutdown"))
     reset()
-    ctypes.CFUNCTYPE(None, ctypes.c_int)(module.address("mirstack_set_threads"))(default_threads())
+    _set(module, default_threads())
     # Workers must be gone before their code is, and none survives in a forked child.
     atexit.register(shutdown)
     os.register_at_fork(after_in_child=reset)
@@ -78,12 +83,23 @@ def default_threads() -> int:
     given = os.environ.get("MIRSTACK_THREADS", "")
     if given.isdigit() and int(given) > 0:
         return int(given)
+    return _processors()
+
+
+def _processors() -> int:
+    """The processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def set_threads(count: int) -> None:
     """Parallel loops use up to `count` threads (1 to 256) from now on, the calling thread among them."""
-    ctypes.CFUNCTYPE(None, ctypes.c_int)(runtime().address("mirstack_set_threads"))(count)
+    _set(runtime(), count)
+
+
+def _set(module: CompiledModule, count: int) -> None:
+    spins = SPINS if count <= _processors() else SPINS_CROWDED
+    for name, value in (("mirstack_set_spins", spins), ("mirstack_set_threads", count)):
+        ctypes.CFUNCTYPE(None, ctypes.c_int)(module.address(name))(value)
 
 
 def get_threads() -> int:

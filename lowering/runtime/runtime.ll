@@ -2,7 +2,7 @@
 ;
 ; One region (a call of mirstack_parallel_for) runs at a time. A caller that finds the pool taken runs its loop by itself:
 ; so do nested regions, and a second Python thread. Iterations are handed out in chunks from a shared counter.
-; Workers look for a new region for some microseconds, then sleep on a condition variable. The caller does not wait for
+; Workers look for a new region for a while, which is longer than a kernel that runs on one thread takes, then sleep on a condition variable. The caller does not wait for
 ; sleepers to wake: a worker takes part in a region if it comes while the region is open, and the caller, once the
 ; iterations are all given out, closes the region and waits for those who are inside.
 ;
@@ -10,6 +10,7 @@
 
 @threads = internal global i32 1, align 64        ; threads of a region, the caller's own among them
 @spawned = internal global i32 0                   ; workers that exist
+@spins = internal global i32 0                     ; how often to look for work before sleeping, or yielding
 @stop = internal global i32 0                      ; 1: workers shall end
 @sleepers = internal global i32 0                  ; workers on the condition variable
 @busy = internal global [16 x i32] zeroinitializer, align 64   ; 1 while a region runs
@@ -60,6 +61,12 @@ define void @mirstack_set_threads(i32 %count) nounwind {
   ret void
 }
 
+; A thread looks %count times for what it waits for before it sleeps or yields.
+define void @mirstack_set_spins(i32 %count) nounwind {
+  store atomic i32 %count, ptr @spins seq_cst, align 4
+  ret void
+}
+
 define i32 @mirstack_get_threads() nounwind {
   %count = load atomic i32, ptr @threads monotonic, align 4
   ret i32 %count
@@ -98,6 +105,7 @@ entry:
   br label %wait
 wait:
   %seen = phi i64 [ -1, %entry ], [ %epoch, %idle ], [ %epoch, %enter ], [ %epoch, %leave ]
+  %spins = load atomic i32, ptr @spins monotonic, align 4
   br label %spin
 spin:
   %turn = phi i32 [ 0, %wait ], [ %following, %again ]
@@ -107,7 +115,7 @@ spin:
 again:
   PAUSE
   %following = add i32 %turn, 1
-  %on = icmp ult i32 %following, SPINS
+  %on = icmp ult i32 %following, %spins
   br i1 %on, label %spin, label %sleep
 sleep:
   call i32 @pthread_mutex_lock(ptr @mutex)
@@ -234,6 +242,7 @@ region:
   call void @wake_sleepers()
   call void @work()
   atomicrmw sub ptr @gate, i64 4294967296 acq_rel
+  %spins = load atomic i32, ptr @spins monotonic, align 4
   br label %join
 join:
   %turn = phi i32 [ 0, %region ], [ %following, %pause ], [ 0, %yield ]
@@ -242,7 +251,7 @@ join:
   br i1 %over, label %done, label %linger
 linger:
   %following = add i32 %turn, 1
-  %patient = icmp ult i32 %following, SPINS
+  %patient = icmp ult i32 %following, %spins
   br i1 %patient, label %pause, label %yield
 pause:
   PAUSE

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ def draw(results: Results, threads: int, path: Path) -> None:
 
     matplotlib.use("Agg")
     from matplotlib import pyplot
+    from PIL import Image  # What matplotlib writes PNG with.
 
     rows = results.rows.get(threads, {})
     shown = [w for family in FAMILIES for w in WORKLOADS if w.family == family and w.name in rows and rows[w.name].best]
@@ -55,5 +57,8 @@ def draw(results: Results, threads: int, path: Path) -> None:
     axes.set_xlabel(f"time, the best other engine's being 1; {threads} thread{'s' if threads > 1 else ''}")
     axes.legend(loc="lower right", fontsize=7)
     figure.tight_layout()
-    figure.savefig(path, dpi=90, metadata={"Software": None})
+    drawn = BytesIO()
+    figure.savefig(drawn, dpi=90)
     pyplot.close(figure)
+    # Few colors make a small file.
+    Image.open(drawn).convert("RGB").quantize(32).save(path, optimize=True)

@@ -40,10 +40,35 @@ def _mark_updates(block: tir.BlockOp) -> None:
         if not isinstance(op, tir.StoreOp) or isinstance(op.parent_op(), tir.InitOp):
             continue
         combined = op.value.owner
+        choice = choice_of(op)
+        if choice is not None:
+            choice.attributes[REASSOCIATE] = UnitAttr()
         if isinstance(combined, tir.AddOp | tir.MulOp | tir.MinOp | tir.MaxOp):
             sides = (combined.lhs.owner, combined.rhs.owner)
             if any(isinstance(side, tir.LoadOp) and side.buffer is op.buffer for side in sides):
                 combined.attributes[REASSOCIATE] = UnitAttr()
+
+
+def choice_of(store: tir.StoreOp) -> tir.SelectOp | None:
+    """What a reduction that chooses stores: what was there if it comes first in an order, else the new term. None for other stores.
+
+    The order is a compare of two values, or of values and, where they are equal, of their places, as argmax has it.
+    """
+    value = store.value
+    while isinstance(value.owner, tir.LetOp):
+        value = value.owner.value
+    select = value.owner
+    if not isinstance(select, tir.SelectOp):
+        return None
+    kept, condition = select.true_value.owner, select.condition.owner
+    if not isinstance(kept, tir.LoadOp) or kept.buffer is not store.buffer:
+        return None
+    if isinstance(condition, tir.OrOp):
+        equal = condition.rhs.owner
+        if not isinstance(equal, tir.AndOp) or not isinstance(equal.lhs.owner, tir.EqOp):
+            return None
+        condition = condition.lhs.owner
+    return select if isinstance(condition, tir.GtOp | tir.GeOp | tir.LtOp | tir.LeOp) else None
 
 
 @dataclass(frozen=True)

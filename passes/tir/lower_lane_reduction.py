@@ -38,6 +38,7 @@ from ...dialects.tir.operators import as_const
 from ...support.walk import walk_ops
 from .convert_blocks_to_opaque import REASSOCIATE
 from .copying import copy_ops
+from .lane_choice import ChoiceLanes, match_choice
 from .rewriting import builder_before, erase_dead, is_statement, ops_of, prim_funcs
 
 LANES, VECTORS, MASKS = "reduction_lanes", "reduction_vectors", "reduction_masks"
@@ -334,6 +335,11 @@ def lower(loop: tir.ForOp) -> None:
     lanes, vectors, masks = (_annotation(known.pop(key, None)) for key in (LANES, VECTORS, MASKS))
     loop.annotations = DictionaryAttr(known)
     found = _match(loop) if lanes > 1 else None
+    choice = match_choice(loop) if lanes > 1 and found is None else None
+    if choice is not None and choice.extent >= lanes:
+        ChoiceLanes(choice, lanes).write(max(min(vectors, choice.extent // lanes), 1))
+        loop.detach()
+        loop.erase()
     if found is None:
         return
     extent = as_const(loop.extent)

@@ -11,6 +11,7 @@ from ....dialects.tir.analysis.expr import free_vars
 from ....support.target import Target
 from ...schedule import BlockRV, LoopRV, Schedule, ScheduleError
 from ...schedule.structure import buffers_written, consumers, read_regions, write_regions
+from ..convert_blocks_to_opaque import choice_of
 from ..lower_lane_reduction import LANES, MASKS, VECTORS
 from .contraction import own_loops
 from .elementwise import PARALLEL_WORK, extent_of, lanes_of_block, parallelize, vectorize_loop
@@ -56,7 +57,8 @@ def reduce_in_lanes(sch: Schedule, block: BlockRV, shape: Shape, reducing: list[
     """
     count = contiguous_reduction(shape)
     first = reducing[0]
-    if count and len(shape.stores) == 1 and _is_lane_type(shape.stores[0].value.type):
+    kinds = {_is_lane_type(store.value.type) for store in shape.stores}
+    if count and kinds == {True} and (len(shape.stores) == 1 or _chooses(sch, block)):
         lanes = lanes_of_block(shape, target)
         inner = reducing[-1]
         if count > 1:
@@ -67,6 +69,14 @@ def reduce_in_lanes(sch: Schedule, block: BlockRV, shape: Shape, reducing: list[
             sch.annotate(inner, VECTORS, ACCUMULATORS)
             sch.annotate(inner, MASKS, int(target.has_masks))
     sch.decompose_reduction(block, first)
+
+
+def _chooses(sch: Schedule, block: BlockRV) -> bool:
+    """Whether a block of several outputs chooses between what they were and new terms, as argmax does."""
+    op = sch.get(block)
+    assert isinstance(op, tir.BlockOp)
+    stores = [s for s in op.body.block.ops if isinstance(s, tir.StoreOp)]
+    return all(choice_of(store) is not None for store in stores)
 
 
 SHORTEST = 4
@@ -135,6 +145,11 @@ def shared_rows(blocks: list[tir.BlockOp]) -> int:
         return 0
     known = [s for s in shapes if s is not None]
     count = min(_leading_spatial(s) for s in known)
+    for s in known:
+        # Reductions whose output's columns are contiguous add up whole rows: their columns are no rows of their own.
+        axis = vector_axis(s) if s.reduction else None
+        if axis is not None:
+            count = min(count, s.axes.index(axis))
     extents = known[0].extents
     for s in known[1:]:
         while count and s.extents[:count] != extents[:count]:

@@ -102,3 +102,20 @@ def test_the_interpreter_runs_the_result() -> None:
     x, result = values(37, "float32"), np.zeros(5, "float32")
     interpret_prim_func(prim_funcs(module)[0], {"A": x, "B": result}, module)
     np.testing.assert_allclose(result, x.sum(1), rtol=1e-5)
+
+
+@pytest.mark.parametrize("operator", ["argmax", "argmin"])
+@pytest.mark.parametrize("last", [False, True])
+@pytest.mark.parametrize(("shape", "axis"), [((5, 100), 1), ((9, 16), 1), ((3, 7), 1), ((33, 50), 0), ((4, 20, 19), 1)])
+def test_choices(operator: str, last: bool, shape: tuple[int, ...], axis: int) -> None:
+    """The first of equal elements, or the last, wherever lanes put them."""
+    text = f"""#[version = "0.0.5"]
+def @main(%x: Tensor[({", ".join(map(str, shape))}), float32]) {{
+  {operator}(%x, axis=[{axis}], select_last_index={last})
+}}"""
+    x = np.random.default_rng(0).integers(-4, 4, shape).astype("float32")
+    choose = getattr(np, operator)
+    expected = shape[axis] - 1 - choose(np.flip(x, axis), axis) if last else choose(x, axis)
+    for cpu in (None, "haswell", "x86-64"):
+        result = mirstack.compile(mirstack.parse(text), threads=1, cpu=cpu)(x)
+        np.testing.assert_array_equal(result, expected)

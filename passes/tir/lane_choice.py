@@ -1,0 +1,245 @@
+"""Reductions that choose, such as argmax, with a candidate in each lane of some vectors: a part of `lower-lane-reduction`.
+
+The body of such a loop has one condition, under which each output stays as it is, and the terms that take its place otherwise:
+
+    keep = m[i] > A[i, k] or m[i] == A[i, k] and at[i] < k
+    at[i] = T.Select(keep, at[i], k)
+    m[i] = T.Select(keep, m[i], A[i, k])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from xdsl.builder import Builder
+from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.rewriter import InsertPoint
+
+from ...dialects import tir
+from ...dialects.tir.analysis import Analyzer
+from ...dialects.tir.analysis.expr import free_vars
+from ...dialects.tir.operators import as_const
+from .convert_blocks_to_opaque import REASSOCIATE
+from .copying import copy_ops
+from .rewriting import builder_before, is_statement
+
+
+@dataclass(frozen=True)
+class _Output:
+    """What is chosen: where it is stored, and the term that is the other choice."""
+
+    store: tir.StoreOp
+    term: SSAValue
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A loop that reduces by choosing."""
+
+    loop: tir.ForOp
+    extent: int
+    outputs: list[_Output]
+    body: list[Operation]
+    """The ops that what is stored is computed by."""
+    terms: dict[SSAValue, int]
+    """Values that are the term of an output, by its number."""
+    olds: dict[SSAValue, int]
+    """Values that are what an output was, likewise."""
+
+
+def match_choice(loop: tir.ForOp) -> Choice | None:
+    """The loop as a reduction that chooses; None when it is something else."""
+    low, extent = as_const(loop.min), as_const(loop.extent)
+    if loop.kind.data != "serial" or low is None or low.value != 0 or extent is None:
+        return None
+    ops = list(loop.body.block.ops)
+    stores = [op for op in ops if isinstance(op, tir.StoreOp)]
+    others = [op for op in ops if is_statement(op) and op not in stores]
+    if len(stores) < 2 or others or any(op.regions for op in ops):
+        return None
+    outputs: list[_Output] = []
+    conditions: set[object] = set()
+    keys = _Keys(loop.body.block)
+    for store in stores:
+        select = _behind_let(store.value).owner
+        if not isinstance(select, tir.SelectOp) or REASSOCIATE not in select.attributes or store.predicate is not None:
+            return None
+        kept = _behind_let(select.true_value).owner
+        if not isinstance(kept, tir.LoadOp) or kept.buffer is not store.buffer:
+            return None
+        conditions.add(keys.of(select.condition))
+        outputs.append(_Output(store, select.false_value))
+    if len(conditions) != 1:
+        return None
+    buffers = [o.store.buffer for o in outputs]
+    terms: dict[SSAValue, int] = {}
+    olds: dict[SSAValue, int] = {}
+    wanted = {keys.of(o.term): k for k, o in enumerate(outputs)}
+    if len(wanted) != len(outputs):
+        return None
+    analyzer = Analyzer()
+    for op in ops:
+        if isinstance(op, tir.LoadOp) and op.buffer in buffers:
+            number = buffers.index(op.buffer)
+            there = [analyzer.expr(i) for i in outputs[number].store.indices]
+            if [analyzer.expr(i) for i in op.indices] != there:
+                return None
+            olds[op.result] = number
+        for result in op.results:
+            if keys.of(result) in wanted:
+                terms[result] = wanted[keys.of(result)]
+    if keys.of(loop.loop_var) in wanted:
+        terms[loop.loop_var] = wanted[keys.of(loop.loop_var)]
+    own = {loop.loop_var, *(r for op in ops if isinstance(op, tir.LoadOp) for r in op.results)}
+    for output in outputs:
+        if any(a.payload in own for i in output.store.indices for a in free_vars(analyzer.expr(i))):
+            return None
+    body = [op for op in ops if not isinstance(op, tir.StoreOp)]
+    return Choice(loop, int(extent.value), outputs, body, terms, olds)
+
+
+def _behind_let(value: SSAValue) -> SSAValue:
+    while isinstance(value.owner, tir.LetOp):
+        value = value.owner.value
+    return value
+
+
+class _Keys:
+    """Equal keys for values that are computed alike."""
+
+    def __init__(self, block: Block):
+        self.block = block
+        self.known: dict[SSAValue, object] = {}
+
+    def of(self, value: SSAValue) -> object:
+        """The key of a value."""
+        value = _behind_let(value)
+        if value not in self.known:
+            op = value.owner
+            if isinstance(op, Operation) and op.parent is self.block and len(op.results) == 1 and not op.regions:
+                properties = tuple(sorted((k, v) for k, v in op.properties.items() if k != "name"))
+                self.known[value] = (op.name, value.type, properties, *(self.of(o) for o in op.operands))
+            elif isinstance(op, tir.ConstOp):
+                self.known[value] = (op.name, op.value)
+            else:
+                self.known[value] = value
+        return self.known[value]
+
+
+class ChoiceLanes:
+    """Writes the loops that take the place of one that chooses."""
+
+    def __init__(self, found: Choice, lanes: int):
+        self.found, self.lanes = found, lanes
+        self.type = found.loop.loop_var.type
+        self.before = builder_before(found.loop)
+        analyzer = Analyzer()
+        self.places = [
+            [analyzer.to_ssa(analyzer.expr(i), self.before, i.type) for i in o.store.indices] for o in found.outputs
+        ]
+
+    def write(self, vectors: int) -> None:
+        """Candidates in the lanes of `vectors` vectors, what is left one by one, then all candidates."""
+        b, found = self.before, self.found
+        width = self.lanes * vectors
+        partial: list[SSAValue] = []
+        for output, place in zip(found.outputs, self.places, strict=True):
+            type_ = output.store.value.type
+            name = f"{tir.buffer_name(output.store.buffer)}_lanes"
+            buffer = b.insert(tir.DeclBufferOp(name, tir.BufferType.get([width], type_, "local"))).result
+            buffer.name_hint = name
+            start = b.insert(tir.LoadOp(output.store.buffer, place)).result
+
+            def begin(inner: Builder, at: SSAValue, buffer: SSAValue = buffer, start: SSAValue = start) -> None:
+                inner.insert(tir.StoreOp(start, buffer, [at]))
+
+            self.each(b, vectors, begin)
+            partial.append(buffer)
+        whole = found.extent // width
+
+        def block_of(inner: Builder, k: SSAValue) -> None:
+            base = inner.insert(tir.MulOp(k, self.number(inner, width))).result
+
+            def update(deep: Builder, at: SSAValue) -> None:
+                index = deep.insert(tir.AddOp(base, at)).result
+                self.update(deep, [(p, [at]) for p in partial], {found.loop.loop_var: index})
+
+            self.each(inner, vectors, update)
+
+        self.loop_of(b, found.loop.var_name.data, whole, "serial", block_of)
+        outputs = [(o.store.buffer, p) for o, p in zip(found.outputs, self.places, strict=True)]
+
+        def single(inner: Builder, t: SSAValue) -> None:
+            index = inner.insert(tir.AddOp(t, self.number(inner, whole * width))).result
+            self.update(inner, outputs, {found.loop.loop_var: index})
+
+        if found.extent > whole * width:
+            self.loop_of(b, "rest", found.extent - whole * width, "serial", single)
+        for u in range(1, vectors):
+
+            def fold(inner: Builder, lane: SSAValue, u: int = u) -> None:
+                other = inner.insert(tir.AddOp(lane, self.number(inner, u * self.lanes))).result
+                self.update(inner, [(p, [lane]) for p in partial], self.terms_at(inner, partial, other))
+
+            self.loop_of(b, "lane", self.lanes, "vectorized", fold)
+
+        def last(inner: Builder, lane: SSAValue) -> None:
+            self.update(inner, outputs, self.terms_at(inner, partial, lane))
+
+        self.loop_of(b, "lane", self.lanes, "serial", last)
+
+    def terms_at(self, builder: Builder, buffers: list[SSAValue], at: SSAValue) -> dict[SSAValue, SSAValue]:
+        """Candidates in place of the terms."""
+        loaded = [builder.insert(tir.LoadOp(buffer, [at])).result for buffer in buffers]
+        return {value: loaded[k] for value, k in self.found.terms.items()}
+
+    def update(
+        self, builder: Builder, targets: list[tuple[SSAValue, list[SSAValue]]], values: Mapping[SSAValue, SSAValue]
+    ) -> None:
+        """The loop's body with other outputs and, perhaps, other terms."""
+        known = dict(values)
+        olds = [builder.insert(tir.LoadOp(buffer, place)).result for buffer, place in targets]
+        for value, k in self.found.olds.items():
+            known[value] = olds[k]
+        ops = [op for op in self.found.body if not any(r in known for r in op.results)]
+        copies = copy_ops(ops, known)
+        for copy in copies:
+            builder.insert(copy)
+        made: dict[SSAValue, SSAValue] = {
+            r: n for op, new in zip(ops, copies, strict=True) for r, n in zip(op.results, new.results, strict=True)
+        }
+        for output, (buffer, place) in zip(self.found.outputs, targets, strict=True):
+            builder.insert(tir.StoreOp(made[output.store.value], buffer, place))
+
+    def number(self, builder: Builder, value: int) -> SSAValue:
+        """A number of the type that the loop counts in."""
+        return builder.insert(tir.ConstOp.int(value, self.type)).result
+
+    def each(self, builder: Builder, vectors: int, body: Callable[[Builder, SSAValue], None]) -> None:
+        """A loop over the vectors, and one over the lanes in it."""
+
+        def of_vector(outer: Builder, u: SSAValue) -> None:
+            base = outer.insert(tir.MulOp(u, self.number(outer, self.lanes))).result
+
+            def of_lane(inner: Builder, lane: SSAValue) -> None:
+                body(inner, inner.insert(tir.AddOp(base, lane)).result)
+
+            self.loop_of(outer, "lane", self.lanes, "vectorized", of_lane)
+
+        self.loop_of(builder, "vector", vectors, "unrolled", of_vector)
+
+    def loop_of(
+        self, builder: Builder, name: str, extent: int, kind: str, body: Callable[[Builder, SSAValue], None]
+    ) -> None:
+        """A loop from 0."""
+        block = Block(arg_types=[self.type])
+        block.args[0].name_hint = name
+        inner = Builder(InsertPoint.at_end(block))
+        inner.operation_insertion_handler = builder.operation_insertion_handler
+        low, many = self.number(builder, 0), self.number(builder, extent)
+        body(inner, block.args[0])
+        builder.insert(tir.ForOp(name, low, many, kind=kind, body=Region(block)))
+
+
+__all__ = ["Choice", "ChoiceLanes", "match_choice"]

@@ -164,7 +164,8 @@ def _engines_for(workload: Workload, engines: list[str], args: argparse.Namespac
     row = results.rows.get(args.threads, {}).get(workload.name)
     if args.best is None or row is None:
         return engines
-    best = sorted((name for name in row.seconds if name != OURS), key=lambda name: row.seconds[name])[: args.best]
+    every = {**row.earlier, **row.seconds}
+    best = sorted((name for name in every if name != OURS), key=lambda name: every[name])[: args.best]
     return [name for name in engines if name == OURS or name in best]
 
 

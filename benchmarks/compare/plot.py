@@ -35,8 +35,9 @@ def draw(results: Results, threads: int, path: Path) -> None:
         places: list[tuple[float, int]] = []
         for line, workload in enumerate(shown):
             row = rows[workload.name]
-            if name in row.seconds and row.best is not None:
-                places.append((min(row.seconds[name] / row.best[1], FARTHEST), line))
+            seconds = {**row.earlier, **row.seconds}.get(name)
+            if seconds is not None and row.best is not None:
+                places.append((min(seconds / row.best[1], FARTHEST), line))
         if places:
             ours = name == OURS
             axes.scatter(

@@ -15,12 +15,15 @@ class Row:
     """A workload at a number of threads: seconds of a call by engine, and what stood in the way of the others."""
 
     seconds: dict[str, float] = field(default_factory=dict[str, float])
+    """Of the engines that took turns: only these may be compared."""
     problems: dict[str, str] = field(default_factory=dict[str, str])
     peak_gflops: float = 0.0
     """Of multiply-adds in registers, all threads together, measured right before."""
     copy_gbytes: float = 0.0
     time: str = ""
     """When, as ISO 8601 in UTC."""
+    earlier: dict[str, float] = field(default_factory=dict[str, float])
+    """Seconds of engines that were left out of this run, from an earlier one."""
 
     @property
     def best(self) -> tuple[str, float] | None:
@@ -62,15 +65,13 @@ class Results:
     costs: dict[str, dict[str, Cost]] = field(default_factory=dict[str, dict[str, Cost]])
 
     def put(self, threads: int, workload: str, row: Row) -> None:
-        """Keeps a row; engines that were not measured this time keep what they had."""
+        """Keeps a row; what engines had that were not measured this time is kept as `earlier`."""
         rows = self.rows.setdefault(threads, {})
         old = rows.get(workload)
         if old is not None:
-            for name in (*row.seconds, *row.problems):
-                old.seconds.pop(name, None)
-                old.problems.pop(name, None)
-            row.seconds = {**old.seconds, **row.seconds}
-            row.problems = {**old.problems, **row.problems}
+            now = {*row.seconds, *row.problems}
+            row.earlier = {name: s for name, s in {**old.earlier, **old.seconds}.items() if name not in now}
+            row.problems |= {name: text for name, text in old.problems.items() if name not in now}
         rows[workload] = row
 
     def save(self, path: Path) -> None:

@@ -61,7 +61,9 @@ def timings(results: Results, threads: int, families: Sequence[str] = FAMILIES) 
     rows = results.rows.get(threads, {})
     shown = [w for w in WORKLOADS if w.family in families and w.name in rows]
     engines = [
-        name for name in ENGINES if any(name in rows[w.name].seconds or name in rows[w.name].problems for w in shown)
+        name
+        for name in ENGINES
+        if any(name in (*rows[w.name].seconds, *rows[w.name].earlier, *rows[w.name].problems) for w in shown)
     ]
     lines = [
         f"| Workload | {' | '.join(engines)} | Ratio | Limit |",
@@ -72,7 +74,9 @@ def timings(results: Results, threads: int, families: Sequence[str] = FAMILIES) 
         best = row.best
         cells: list[str] = []
         for name in engines:
-            if name in row.seconds:
+            if name in row.earlier:
+                cells.append(f"({time_text(row.earlier[name])})")
+            elif name in row.seconds:
                 text = time_text(row.seconds[name])
                 cells.append(f"**{text}**" if best is not None and name == best[0] else text)
             else:

@@ -68,7 +68,12 @@ def test_results_are_kept_and_merged(tmp_path: Path) -> None:
     results = some_results()
     results.put(1, "matmul_512", Row({"mirstack": 1e-3, "tvm": 5e-3}, {"torch": "broken"}))
     row = results.rows[1]["matmul_512"]
-    assert row.seconds == {"mirstack": 1e-3, "onnxruntime": 2e-3, "tvm": 5e-3}
+    assert row.seconds == {"mirstack": 1e-3, "tvm": 5e-3}
+    assert row.earlier == {"onnxruntime": 2e-3}
+    assert row.ratio == 0.2
+    assert "| matmul_512 | 1.00 ms | (2.00 ms) | fails | **5.00 ms** | 0.20 | |" in tables.timings(
+        results, 1, ("matmul",)
+    ).replace("|  |", "| |")
     assert row.problems == {"torch": "broken"}
     results.save(path)
     assert Results.load(path) == results

@@ -156,7 +156,14 @@ def _nest(op: Operation) -> _Nest:
                 reads[operand] = None
             elif isinstance(inner, tir.StoreOp):
                 writes[operand] = None
-            elif not isinstance(inner, tir.BufferRegionOp):
+            elif isinstance(inner, tir.BufferRegionOp):
+                views = [u.operation for u in inner.result.uses if isinstance(u.operation, tir.MatchBufferOp)]
+                if views:
+                    # What tensor intrinsics work on.
+                    reads[operand] = None
+                if any(isinstance(u.operation, tir.StoreOp) for view in views for u in view.result.uses):
+                    writes[operand] = None
+            else:
                 pure = False
                 reads[operand] = writes[operand] = None
     return _Nest(op, reads, writes, pure)

@@ -9,6 +9,7 @@ import mirstack
 import numpy as np
 import pytest
 from mirstack.api.compile import load
+from mirstack.lowering.pipeline import Options, lowering_passes
 from mirstack.parser import print_mir
 from mirstack.passes.relay.qnn_canonicalize_ops import QnnCanonicalizeOps
 from mirstack.support.target import named
@@ -86,3 +87,16 @@ def test_what_is_no_constant_stays() -> None:
     module = mirstack.parse(text)
     QnnCanonicalizeOps(unsigned=True).apply(Context(), module)
     assert 'dtype="uint8"' not in print_mir(module)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_weights_are_packed_once(kind: str, tmp_path: Path) -> None:
+    module = load(model(tmp_path, kind, "uint8", "int8", 7, 0))
+    for step in lowering_passes(Options(cpu="znver4", threads=1)):
+        step.apply(Context(), module)
+        if step.name == "lift-transform-params":
+            break
+    text = print_mir(module)
+    kernel = text[text.index("_transform_params(") :]
+    assert "call_tir(@" in text and "_transform_params, meta[relay.Constant][w]" in text
+    assert "T.vector_dot(" in kernel

@@ -230,7 +230,8 @@ def schedule_attention(sch: Schedule, attention: Attention, target: Target) -> N
     for stage in reversed((*before, weights, *after)):
         sch.compute_at(stage, block)
     sch.compute_at(changed, block)
-    rows, columns = own_loops(sch, changed)
+    # A block of columns may reach into the next head.
+    *_, rows, columns = own_loops(sch, changed)
     tile, *inner_row = sch.split(rows, [None, sizes.rows])
     across, *inner_column = sch.split(columns, [None, sizes.score_vectors, lanes])
     sch.reorder(across, tile, *inner_row, *inner_column)

@@ -49,7 +49,19 @@ class Simplifier:
                 self._memo[atom] = Expr(((atom, 1),), 0)
                 simple = self._memo[atom] = self._atom(atom)
             total += simple.scaled(coefficient)
-        return fold_quotients(total) if len(total.terms) > 1 else total
+        return self._folded(fold_quotients(total)) if len(total.terms) > 1 else total
+
+    def _folded(self, e: Expr) -> Expr:
+        """`fold_quotients` where a quotient looks otherwise by what is known: of a = 16*i + j with j < 16, a // 2240 is i // 140."""
+        for atom, here in e.terms:
+            if atom.kind is not Kind.FLOORMOD or atom.operands[1].terms or len(e.terms) == 1:
+                continue
+            dividend, divisor = atom.operands
+            quotient = self.simplify(x.floordiv(dividend, divisor))
+            if quotient.terms and _multiple_of(e, quotient * divisor) == here:
+                rest = e - (quotient * divisor + Expr(((atom, 1),), 0)).scaled(here)
+                return self._folded(fold_quotients(rest + dividend.scaled(here)))
+        return e
 
     def _atom(self, atom: Atom) -> Expr:
         known = self.analyzer.known(atom).equal

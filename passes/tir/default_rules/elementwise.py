@@ -35,11 +35,28 @@ def schedule_elementwise(sch: Schedule, block: BlockRV, target: Target) -> None:
     if across is not None:
         schedule_transposed(sch, block, shape, across, target)
         return
-    count = contiguous_suffix(shape)
+    count = _fused_count(shape, contiguous_suffix(shape), lanes_of_block(shape, target))
     inner: LoopRV = sch.fuse(*loops[-count:]) if count > 1 else loops[-1]
     outer: list[LoopRV] = loops[: len(loops) - max(count, 1)]
     heads = vectorize_loop(sch, inner, lanes_of_block(shape, target)) if count else [inner]
     parallelize(sch, [*outer, *heads], work, target)
+
+
+def _fused_count(shape: Shape, most: int, lanes: int) -> int:
+    """How many of the innermost axes are fused: all of `most` up to two, then as many as make a few vectors.
+
+    The quotients of more than two fused axes are not recognized any more once the loop is split.
+    """
+    points = 1
+    for count, axis in enumerate(reversed(shape.spatial[-most:] if most else []), 1):
+        points *= shape.extent(axis) or MANY
+        if count >= 2 and points >= UNROLL * lanes:
+            return count
+    return most
+
+
+MANY = 1024
+"""What an unknown extent counts as."""
 
 
 def vectorize_loop(sch: Schedule, loop: LoopRV, lanes: int) -> list[LoopRV]:

@@ -9,8 +9,7 @@ from __future__ import annotations
 import argparse
 import statistics
 import time
-from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -21,10 +20,12 @@ import numpy as np
 from mirstack.api.executable import Executable
 from mirstack.dialects import te, tir
 from mirstack.dialects.array import numpy_dtype
-from mirstack.dialects.relay.ir import CallTirOp
+from mirstack.dialects.relay.ir import CallTirOp, ConstantOp, FuncOp, ReturnOp
+from mirstack.dialects.tir.types import type_to_dtype
 from mirstack.passes.schedule.structure import const_int
 from mirstack.support.walk import walk_ops
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, TensorType, TupleType
+from xdsl.ir import Attribute, SSAValue
 from xdsl.passes import ModulePass
 
 SECONDS = 0.25
@@ -46,30 +47,79 @@ class Kernel:
 
 
 def profile(model: str | Path | ModuleOp, *, threads: int | None = None, cpu: str | None = None) -> list[Kernel]:
-    """The model's kernels, the most expensive first. Those of sizes known only at run time are left out."""
-    stages: dict[str, ModuleOp] = {}
+    """The model's kernels, the most expensive first. Those of sizes known only at run time are left out.
+
+    A kernel is called as the model calls it first: what is constant there is, so that it is packed before.
+    """
+    programs: list[ModuleOp] = []
+    flops: dict[str, int] = {}
 
     def keep(step: ModulePass, module: ModuleOp) -> None:
-        if step.name in ("lower-relay-to-te", "lower-te-to-tir"):
-            stages[step.name] = module.clone()
+        if step.name == "lower-relay-to-te":
+            programs.append(module.clone())
+        elif step.name == "lower-te-to-tir":
+            # Of the whole program, or of one kernel after the other.
+            flops.update((f.sym_name.data, multiply_adds(f)) for f in module.ops if isinstance(f, tir.PrimFuncOp))
 
     mirstack.compile(model, threads=threads, cpu=cpu, observers=(keep,))
-    module, lowered = stages["lower-relay-to-te"], stages["lower-te-to-tir"]
-    calls = Counter(op.callee.root_reference.data for op in walk_ops(module) if isinstance(op, CallTirOp))
-    flops = {f.sym_name.data: multiply_adds(f) for f in lowered.ops if isinstance(f, tir.PrimFuncOp)}
+    (module,) = programs
+    calls: dict[str, list[CallTirOp]] = {}
+    for op in walk_ops(module):
+        if isinstance(op, CallTirOp):
+            calls.setdefault(op.callee.root_reference.data, []).append(op)
     kernels: list[Kernel] = []
     for function in module.ops:
         if not isinstance(function, te.FuncOp) or function.sym_name.data not in calls:
             continue
         name = function.sym_name.data
-        alone = ModuleOp([function.clone()])
-        run = mirstack.compile(alone, entry=name, threads=threads, cpu=cpu)
-        arguments = random_arguments(run)
-        if arguments is not None:
-            size = sum(array.nbytes for array in arguments)
+        call = calls[name][0]
+        run = mirstack.compile(alone(function, call), threads=threads, cpu=cpu)
+        if not is_open(call):
+            leaves = iter(random_arguments(run))
+            given = [v.type for v in dict.fromkeys(call.arguments) if not isinstance(v.owner, ConstantOp)]
+            arguments = [nested(type_, leaves) for type_ in given]
+            size = sum(bytes_of(value.type) for value in (*call.arguments, call.result))
             seconds = median_seconds(lambda run=run, arguments=arguments: run(*arguments))
-            kernels.append(Kernel(name, calls[name], seconds, flops.get(name, 0), size))
+            kernels.append(Kernel(name, len(calls[name]), seconds, flops.get(name, 0), size))
     return sorted(kernels, key=lambda kernel: -kernel.calls * kernel.seconds)
+
+
+def alone(function: te.FuncOp, call: CallTirOp) -> ModuleOp:
+    """A program that calls the kernel once; constants are constants, all else are its parameters."""
+    values = list(dict.fromkeys(call.arguments))
+    given = [value for value in values if not isinstance(value.owner, ConstantOp)]
+    main = FuncOp("main", [f"p{k}" for k in range(len(given))], [v.type for v in given], ret_type=call.result.type)
+    block = main.body.block
+    known: dict[SSAValue, SSAValue] = dict(zip(given, block.args, strict=True))
+    for value in values:
+        if isinstance(value.owner, ConstantOp):
+            constant = value.owner.clone()
+            block.add_op(constant)
+            known[value] = constant.result
+    copy = CallTirOp(call.callee.root_reference.data, [known[v] for v in call.arguments], call.result.type)
+    block.add_ops([copy, ReturnOp(copy.result)])
+    return ModuleOp([main, function.clone()])
+
+
+def is_open(call: CallTirOp) -> bool:
+    """Whether some size is known only at run time."""
+    return any(size < 0 for value in (*call.arguments, call.result) for size in sizes_of(value.type))
+
+
+def bytes_of(type_: Attribute) -> int:
+    """Bytes of a tensor, or of the tensors of a tuple."""
+    if isinstance(type_, TupleType):
+        return sum(bytes_of(field) for field in type_.types.data)
+    if not isinstance(type_, TensorType):
+        return 0
+    return prod(type_.get_shape()) * numpy_dtype(type_to_dtype(type_.element_type)).itemsize
+
+
+def sizes_of(type_: Attribute) -> list[int]:
+    """All dimensions of a type's tensors."""
+    if isinstance(type_, TupleType):
+        return [size for field in type_.types.data for size in sizes_of(field)]
+    return list(type_.get_shape()) if isinstance(type_, TensorType) else []
 
 
 def multiply_adds(function: tir.PrimFuncOp) -> int:
@@ -78,23 +128,30 @@ def multiply_adds(function: tir.PrimFuncOp) -> int:
     for block in walk_ops(function):
         if not isinstance(block, tir.BlockOp) or not any(kind.data == "R" for kind in block.iter_types.data):
             continue
-        adds = any(isinstance(op, tir.AddOp) and isinstance(op.rhs.owner, tir.MulOp) for op in block.body.block.ops)
+        adds = any(isinstance(op, tir.MulOp) for op in walk_ops(block)) and any(
+            isinstance(op, tir.AddOp) for op in walk_ops(block)
+        )
         total += 2 * prod(const_int(e) or 1 for e in block.dom_extents) if adds else 0
     return total
 
 
-def random_arguments(run: Executable) -> list[np.ndarray[Any, Any]] | None:
-    """An array for each parameter: numbers around 0, zeros where they may be indices; None for sizes that are open."""
+def random_arguments(run: Executable) -> list[np.ndarray[Any, Any]]:
+    """An array for each parameter: numbers around 0, zeros where they may be indices."""
     rng = np.random.default_rng(0)
     arguments: list[np.ndarray[Any, Any]] = []
     for param in run.params:
         shape = [extent for extent in param.shape if isinstance(extent, int)]
-        if len(shape) < len(param.shape):
-            return None
         dtype = numpy_dtype(param.dtype)
         is_float = np.issubdtype(dtype, np.floating)
         arguments.append(rng.standard_normal(shape).astype(dtype) if is_float else np.zeros(shape, dtype))
     return arguments
+
+
+def nested(type_: Attribute, leaves: Iterator[np.ndarray[Any, Any]]) -> Any:
+    """The next arrays as a value of a type: one, or a tuple of them."""
+    if isinstance(type_, TupleType):
+        return tuple(nested(field, leaves) for field in type_.types.data)
+    return next(leaves)
 
 
 def median_seconds(call: Callable[[], object]) -> float:

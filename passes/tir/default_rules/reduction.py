@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 from xdsl.dialects.builtin import Float32Type, Float64Type, IntegerType
 from xdsl.ir import Attribute, SSAValue
 
@@ -14,7 +16,7 @@ from ...schedule.structure import buffers_written, consumers, read_regions, writ
 from ..convert_blocks_to_opaque import choice_of
 from ..lower_lane_reduction import LANES, MASKS, VECTORS
 from .contraction import own_loops
-from .elementwise import PARALLEL_WORK, extent_of, lanes_of_block, parallelize, vectorize_loop
+from .elementwise import MANY, PARALLEL_WORK, extent_of, lanes_of_block, parallelize, vectorize_loop
 from .shape import Shape, block_shape, element_bytes, shape_of
 from .vector import contiguous_reduction, contiguous_suffix
 
@@ -46,8 +48,38 @@ def schedule_reduction(sch: Schedule, block: BlockRV, target: Target) -> None:
     reducing = [by_axis[v] for v in shape.reduction]
     if spatial:
         sch.reorder(*spatial, *reducing)
+    parts = _parts(shape, work, target)
+    if parts:
+        _reduce_in_parts(sch, block, shape, reducing, parts, target)
+        return
     parallelize(sch, spatial, work, target)
     reduce_in_lanes(sch, block, shape, reducing, target)
+
+
+def _parts(shape: Shape, work: int, target: Target) -> int:
+    """Into how many parts a reduction is cut that gives fewer results than there are threads; 0: none."""
+    results = prod(shape.extent(v) or MANY for v in shape.spatial)
+    extent = shape.extent(shape.reduction[0])
+    if target.cores < 2 or results >= target.cores or work < PARALLEL_WORK or len(shape.stores) != 1 or extent is None:
+        return 0
+    return next((p for p in range(4 * target.cores, target.cores - 1, -1) if extent % p == 0), 0)
+
+
+def _reduce_in_parts(
+    sch: Schedule, block: BlockRV, shape: Shape, reducing: list[LoopRV], parts: int, target: Target
+) -> None:
+    """Each thread reduces some parts of the outermost reduced axis; what they give is reduced after."""
+    number, _ = sch.split(reducing[0], [parts, None])
+    partial: BlockRV = sch.rfactor(number, 0)
+    op = sch.get(partial)
+    assert isinstance(op, tir.BlockOp)
+    inner = block_shape(op)
+    loops: list[LoopRV] = sch.get_loops(partial)
+    sch.reorder(loops[len(shape.spatial)], *loops[: len(shape.spatial)])
+    sch.parallel(loops[len(shape.spatial)])
+    if inner is not None:
+        reduce_in_lanes(sch, partial, inner, loops[len(shape.spatial) + 1 :], target)
+    sch.decompose_reduction(block, sch.get_loops(block)[len(shape.spatial)])
 
 
 def reduce_in_lanes(sch: Schedule, block: BlockRV, shape: Shape, reducing: list[LoopRV], target: Target) -> None:

@@ -1,0 +1,79 @@
+"""Reductions and elementwise kernels under default schedules: every axis, odd sizes, one and two threads, results as numpy's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mirstack
+import numpy as np
+import pytest
+from mirstack.parser import print_mir
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+
+def program(shape: tuple[int, ...], body: str) -> str:
+    return f'#[version = "0.0.5"]\ndef @main(%x: Tensor[({", ".join(map(str, shape))}), float32]) {{\n  {body}\n}}'
+
+
+def lowered(text: str, after: str, **options: Any) -> str:
+    """The kernels after a pass."""
+    seen: list[str] = []
+
+    def look(step: ModulePass, module: ModuleOp) -> None:
+        if step.name == after:
+            seen.append(print_mir(module))
+
+    mirstack.compile(mirstack.parse(text), observers=(look,), **options)
+    return "\n".join(seen)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize(
+    ("shape", "axes"),
+    [
+        ((1 << 17,), (0,)),
+        ((300, 401), (0, 1)),
+        ((1, 70001), (1,)),
+        ((1001, 130), (0,)),
+        ((9, 77, 33), (1,)),
+        ((9, 77, 33), (0, 2)),
+        ((2, 5, 60, 61), (2, 3)),
+        ((3, 40, 7, 9), (1, 2, 3)),
+        ((50, 6), (0,)),
+    ],
+)
+def test_every_axis(shape: tuple[int, ...], axes: tuple[int, ...], threads: int) -> None:
+    x = np.random.default_rng(0).standard_normal(shape).astype("float32")
+    for operator in ("sum", "max", "min", "mean"):
+        run = mirstack.compile(mirstack.parse(program(shape, f"{operator}(%x, axis={list(axes)})")), threads=threads)
+        expected = getattr(np, operator)(x.astype(np.float64), axis=axes)
+        np.testing.assert_allclose(run(x), expected, rtol=1e-4, atol=2e-3 if operator == "sum" else 1e-6)
+
+
+@pytest.mark.parametrize("shape", [(3, 8, 56, 40), (1, 64, 7, 7), (2, 5, 3, 3), (4, 16, 1, 1), (2, 3, 4, 5, 16)])
+def test_elementwise_loops_are_vectors(shape: tuple[int, ...]) -> None:
+    text = program(shape, "nn.relu(%x)")
+    body = lowered(text, "vectorize-loop", threads=1, cpu="x86-64-v4")
+    assert "_flat[" in body or "vload" in body or ":" in body.split("T.max(")[1].split(",")[0], body
+    x = np.random.default_rng(0).standard_normal(shape).astype("float32")
+    np.testing.assert_array_equal(mirstack.compile(mirstack.parse(text), threads=1)(x), np.maximum(x, 0))
+
+
+def test_few_results_are_reduced_in_parts() -> None:
+    text = program((1 << 18,), "sum(%x)")
+    assert "_rf" in lowered(text, "default-schedule", threads=2)
+    assert "_rf" not in lowered(text, "default-schedule", threads=1)
+
+
+@pytest.mark.parametrize("axis", [-1, 1])
+@pytest.mark.parametrize("operator", ["nn.softmax", "nn.log_softmax"])
+def test_softmax(operator: str, axis: int) -> None:
+    shape = (3, 37, 45)
+    x = np.random.default_rng(0).standard_normal(shape).astype("float32") * 10
+    x[0, 0, 0] = -np.inf
+    result = mirstack.compile(mirstack.parse(program(shape, f"{operator}(%x, axis={axis})")))(x)
+    shifted = x.astype(np.float64) - x.max(axis, keepdims=True)
+    expected = shifted - np.log(np.exp(shifted).sum(axis, keepdims=True))
+    expected = expected if operator == "nn.log_softmax" else np.exp(expected)
+    np.testing.assert_allclose(result, expected, rtol=1e-5, atol=1e-6)

@@ -163,6 +163,9 @@ def fresh_blocks(function: tir.PrimFuncOp) -> list[tir.BlockOp] | None:
         return None
     for block in blocks:
         loops = loops_above(block)
+        if not loops and block.predicate is None and not block.annotations.data:
+            # One value, as the quotient of a mean of everything: nothing to schedule, and nothing that somebody scheduled.
+            continue
         if shape_of(block) is None or any(_shares(loop) for loop in loops) or why_neither(block) is not None:
             return None
         if len({loop.loop_var.type for loop in loops}) > 1:

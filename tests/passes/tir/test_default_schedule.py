@@ -218,6 +218,29 @@ def test_reduction_over_rows_is_vectorized_over_columns() -> None:
     assert "T.vectorized(16)" in scheduled(COLUMN_SUM)
 
 
+MEAN = """
+@T.prim_func
+def main(A: T.Buffer((12, 25, 51), "float32"), D: T.Buffer((), "float32")):
+    S = T.alloc_buffer(())
+    for i, j, k in T.grid(12, 25, 51):
+        with T.block("S"):
+            vi, vj, vk = T.axis.remap("RRR", [i, j, k])
+            with T.init():
+                S[()] = T.float32(0)
+            S[()] = S[()] + A[vi, vj, vk]
+    with T.block("D"):
+        v = T.axis.spatial(1, 0)
+        D[()] = S[()] / T.float32(15300)
+"""
+
+
+def test_a_single_value_does_not_keep_others_from_vectors() -> None:
+    assert '"reduction_lanes": 16' in scheduled(MEAN)
+    a, d = np.random.default_rng(0).random((12, 25, 51), np.float32), np.zeros((), np.float32)
+    run(MEAN, [a, d])
+    np.testing.assert_allclose(d, a.mean(dtype=np.float64), rtol=1e-5)
+
+
 def test_unknown_processor() -> None:
     with pytest.raises(MirError, match="nothing is known of a processor 'pentium'"):
         DefaultSchedule(cpu="pentium").apply(Context(), parse_mir(COLUMN_SUM))

@@ -169,6 +169,8 @@ class Sizes:
     score_vectors: int
     output_vectors: int
     """Across a tile of each."""
+    output_lanes: int
+    """Lanes of a vector of the output: fewer than the target has where only so the columns are whole vectors."""
     block: int
     """Rows that go through all stages together."""
 
@@ -176,20 +178,21 @@ class Sizes:
 def choose_sizes(queries: int, keys: int, width: int, element: int, target: Target) -> Sizes:
     """The tiles that waste least of both contractions, and how many rows fit in the caches."""
     lanes, registers = target.lanes(element), target.vector_registers
+    narrow = next((part for part in (lanes, lanes // 2, lanes // 4) if part > 1 and width % part == 0), lanes)
     best: tuple[float, int, int, int] | None = None
     for rows, scores, output in product(range(1, 15), range(1, 7), range(1, 7)):
         # Accumulators, the vectors of the panel, and one for what is broadcast.
         if queries % rows or any(rows * v + v + 1 > registers for v in (scores, output)):
             continue
         cost = 0.0
-        for vectors, columns in ((scores, keys), (output, width)):
-            whole = -(-columns // (vectors * lanes)) * vectors * lanes
+        for vectors, columns, across in ((scores, keys, lanes), (output, width, narrow)):
+            whole = -(-columns // (vectors * across)) * vectors * across
             cost += whole / columns * (1 + 0.35 * (rows + vectors) / (rows * vectors))
         if best is None or cost < best[0]:
             best = (cost, rows, scores, output)
     _, rows, scores, output = best or (0.0, 1, 1, 1)
     fitting = target.l1 // SCORES_OF_L1 // (keys * element * rows)
-    return Sizes(rows, scores, output, rows * _divisor(queries // rows, fitting))
+    return Sizes(rows, scores, output, narrow, rows * _divisor(queries // rows, fitting))
 
 
 def _divisor(number: int, most: int) -> int:
@@ -214,17 +217,17 @@ def schedule_attention(sch: Schedule, attention: Attention, target: Target) -> N
     alone = [handle_of(sch, p) for stage in attention.rows for p in producers(stage) if p not in own]
     alone += [handle_of(sch, p) for p in _makers(scores, scores.left) if not _inline_form(sch, p)]
     k_pack = _bring(sch, first, scores, sizes.score_vectors * lanes)
-    v_pack = _bring(sch, last, output, sizes.output_vectors * lanes)
+    v_pack = _bring(sch, last, output, sizes.output_vectors * sizes.output_lanes)
     changed = take_out(sch, first)
     # What the scores are changed by belongs to their tile.
     before = [stage for stage in before if sch.get(stage) is not sch.get(changed)]
 
     outer, row, column = _output_loops(sch, last, output)
     block, tile, *inner_row = sch.split(row, [None, sizes.block // sizes.rows, sizes.rows])
-    across, *inner_column = sch.split(column, [None, sizes.output_vectors, lanes])
+    across, *inner_column = sch.split(column, [None, sizes.output_vectors, sizes.output_lanes])
     sch.reorder(*outer, block, across, tile, *inner_row, *inner_column)
     sch.compute_at(last, tile)
-    _register_tile(sch, last, lanes)
+    _register_tile(sch, last, sizes.output_lanes)
     _unroll_tile(sch, inner_row, inner_column)
 
     for stage in reversed((*before, weights, *after)):
@@ -246,11 +249,14 @@ def schedule_attention(sch: Schedule, attention: Attention, target: Target) -> N
     # With few heads their panels are packed in front, so that threads may share out the blocks of rows, too.
     many = bool(outer) and prod(scores.size(axis) for axis in scores.batch) >= 2 * target.cores
     work = (scores.shape.points + output.shape.points) * 2
-    panels = ((k_pack, scores, sizes.score_vectors), (v_pack, output, sizes.output_vectors))
-    for pack, match, vectors in panels:
+    panels = (
+        (k_pack, scores, sizes.score_vectors, lanes),
+        (v_pack, output, sizes.output_vectors, sizes.output_lanes),
+    )
+    for pack, match, vectors, across in panels:
         if many:
             sch.compute_at(pack, outer[-1])
-        _pack(sch, pack, match, vectors * lanes, lanes)
+        _pack(sch, pack, match, vectors * across, across)
         if not many:
             parallelize(sch, sch.get_loops(pack)[: max(len(scores.batch), 1)], work, target)
     parallelize(sch, outer if many else [*outer, block], work, target)

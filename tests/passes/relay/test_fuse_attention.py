@@ -114,29 +114,30 @@ def test_one_block_of_rows_at_a_time(case: Case) -> None:
 
 
 HEADS = """
-def @main(%q: Tensor[(2, 24, 96), float32], %k: Tensor[(2, 30, 96), float32], %v: Tensor[(2, 30, 96), float32],
+def @main(%q: Tensor[(2, 24, WIDTH), float32], %k: Tensor[(2, 30, WIDTH), float32], %v: Tensor[(2, 30, WIDTH), float32],
           %m: Tensor[(2, 1, 1, 30), float32]) {
-  %0 = reshape(transpose(reshape(%q, newshape=[2, 24, 6, 16]), axes=[0, 2, 1, 3]), newshape=[-1, 24, 16]);
-  %1 = reshape(transpose(reshape(%k, newshape=[2, 30, 6, 16]), axes=[0, 2, 1, 3]), newshape=[-1, 30, 16]);
-  %2 = reshape(transpose(reshape(%v, newshape=[2, 30, 6, 16]), axes=[0, 2, 3, 1]), newshape=[-1, 16, 30]);
+  %0 = reshape(transpose(reshape(%q, newshape=[2, 24, 6, SIZE]), axes=[0, 2, 1, 3]), newshape=[-1, 24, SIZE]);
+  %1 = reshape(transpose(reshape(%k, newshape=[2, 30, 6, SIZE]), axes=[0, 2, 1, 3]), newshape=[-1, 30, SIZE]);
+  %2 = reshape(transpose(reshape(%v, newshape=[2, 30, 6, SIZE]), axes=[0, 2, 3, 1]), newshape=[-1, SIZE, 30]);
   %3 = add(multiply(reshape(nn.batch_matmul(%0, %1, transpose_b=True), newshape=[2, 6, 24, 30]), 0.25f), %m);
   %4 = nn.batch_matmul(reshape(nn.softmax(%3), newshape=[-1, 24, 30]), %2, transpose_b=True);
-  reshape(transpose(reshape(%4, newshape=[2, 6, 24, 16]), axes=[0, 2, 1, 3]), newshape=[2, 24, 96])
+  reshape(transpose(reshape(%4, newshape=[2, 6, 24, SIZE]), axes=[0, 2, 1, 3]), newshape=[2, 24, WIDTH])
 }
 """
 
 
+@pytest.mark.parametrize("size", [16, 40, 7])
 @pytest.mark.parametrize("cpu", [None, "haswell"])
-def test_heads_of_layers(cpu: str | None) -> None:
+def test_heads_of_layers(cpu: str | None, size: int) -> None:
     """As exported transformers have it: heads are cut out of rows and put together again, the mask is for each key."""
     rng = np.random.default_rng(0)
-    shapes = [(2, 24, 96), (2, 30, 96), (2, 30, 96), (2, 1, 1, 30)]
+    shapes = [(2, 24, 6 * size), (2, 30, 6 * size), (2, 30, 6 * size), (2, 1, 1, 30)]
     q, k, v, mask = (rng.standard_normal(shape).astype(np.float32) for shape in shapes)
-    heads = [x.reshape(2, -1, 6, 16).transpose(0, 2, 1, 3).astype(np.float64) for x in (q, k, v)]
+    heads = [x.reshape(2, -1, 6, size).transpose(0, 2, 1, 3).astype(np.float64) for x in (q, k, v)]
     scores = heads[0] @ heads[1].transpose(0, 1, 3, 2) / 4 + mask
     weights = np.exp(scores - scores.max(-1, keepdims=True))
-    expected = (weights @ heads[2] / weights.sum(-1, keepdims=True)).transpose(0, 2, 1, 3).reshape(2, 24, 96)
-    run = mirstack.compile(mirstack.parse(HEADS), cpu=cpu)
+    expected = (weights @ heads[2] / weights.sum(-1, keepdims=True)).transpose(0, 2, 1, 3).reshape(2, 24, 6 * size)
+    run = mirstack.compile(mirstack.parse(HEADS.replace("WIDTH", str(6 * size)).replace("SIZE", str(size))), cpu=cpu)
     np.testing.assert_allclose(run(q, k, v, mask), expected, rtol=1e-4, atol=1e-5)
 
 
@@ -159,6 +160,7 @@ def test_sizes_of_tiles(cpu: str, queries: int, keys: int, width: int) -> None:
     """Tiles fit in registers and divide the rows; a block is whole tiles."""
     target = named(cpu, 1)
     sizes = rule.choose_sizes(queries, keys, width, 4, target)
+    assert width % sizes.output_lanes == 0 or sizes.output_lanes == target.lanes(4)
     for vectors in (sizes.score_vectors, sizes.output_vectors):
         assert sizes.rows * vectors + vectors + 1 <= target.vector_registers
     assert queries % sizes.block == 0 and sizes.block % sizes.rows == 0

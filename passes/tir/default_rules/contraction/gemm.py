@@ -12,7 +12,7 @@ from ..elementwise import parallelize
 from ..handles import block_of, handle_of, own_loops, turns_of
 from .epilogue import store_tile, take_out
 from .match import Contraction
-from .pack import lanes_innermost, pack_columns, pack_rows, pad_columns, panels_together
+from .pack import lanes_innermost, lies_in_panels, pack_columns, pack_rows, pad_columns, panels_together
 from .tile import tile_for
 
 VECTOR_TYPES = (tir.types.F32, Float64Type(), tir.types.I32)
@@ -38,14 +38,15 @@ def schedule_contraction(sch: Schedule, block: BlockRV, match: Contraction, targ
     work = shape.points * 2
     tile = tile_for(match, target)
     constant = match.is_constant(match.panel)
+    direct = not constant and lies_in_panels(match, tile, target)
     if match.is_constant(match.broadcast):
         pack_rows(sch, block, match, tile)
-    packing = pad_columns(sch, block, match, tile, target)
+    packing = None if direct else pad_columns(sch, block, match, tile, target)
     epilogue = take_out(sch, block)
     lanes_innermost(sch, block, match)
 
     by_axis: dict[object, LoopRV] = dict(zip(shape.axes, sch.get_loops(block), strict=True))
-    group = 1 if constant else panels_together(match, tile, target)
+    group = 1 if constant or direct else panels_together(match, tile, target)
     factors = [None, tile.vectors, tile.lanes] if group == 1 else [None, group, tile.vectors, tile.lanes]
     *panels, column_vectors, column_lanes = sch.split(by_axis[match.columns], factors)
     row_outer: list[LoopRV] = []
@@ -57,9 +58,10 @@ def schedule_contraction(sch: Schedule, block: BlockRV, match: Contraction, targ
     alone = [by_axis[v] for v in shape.spatial if v not in match.panel.axes and v is not match.rows]
     reducing = [by_axis[v] for v in shape.reduction]
     sch.reorder(*shared, *panels, *alone, *row_outer, *reducing, *row_inner, column_vectors, column_lanes)
-    if not constant:
-        sch.compute_at(packing, panels[0])
-    pack_columns(sch, packing, match, tile)
+    if packing is not None:
+        if not constant:
+            sch.compute_at(packing, panels[0])
+        pack_columns(sch, packing, match, tile)
     sch.reverse_compute_at(epilogue, [*shared, *panels, *alone, *row_outer][-1])
     store_tile(sch, epilogue, target)
     sch.vectorize(column_lanes)

@@ -12,6 +12,7 @@ from .....dialects.tir.analysis.expr import Expr
 from .....support.target import Target
 from ....schedule import BlockRV, LoopRV, Schedule
 from ....schedule.structure import buffers_read, buffers_written, producers
+from ...lower_transposed_loads import ELEMENT_BYTES, TILE
 from ..elementwise import extent_of, schedule_elementwise, vectorize_loop
 from ..handles import block_of, handle_of, loop_of_axis, own_loops
 from .match import Contraction
@@ -21,6 +22,8 @@ RUN = 16
 """Elements of a row that are copied together into a panel: a cache line of float32."""
 RUN_BYTES = 2048
 """Bytes of a row of B that are read in one go where rows lie far apart: shorter runs cost a page and a DRAM row each."""
+MOST_TILE = 16
+"""Rows of a square at most that is transposed in registers."""
 MOST_GROUP = 8
 """Panels that are packed together at most."""
 
@@ -46,6 +49,17 @@ def pad_columns(sch: Schedule, block: BlockRV, match: Contraction, tile: Tile, t
     return copy
 
 
+def lies_in_panels(match: Contraction, tile: Tile, target: Target) -> bool:
+    """Whether B can be read as it lies: in rows of whole panels, and so small that the second-level cache holds it."""
+    matrix = match.k * match.n * match.element
+    return (
+        len(match.shape.reduction) == 1
+        and match.column_place == len(match.panel.indices) - 1
+        and match.n % tile.columns == 0
+        and matrix <= target.l2
+    )
+
+
 def panels_together(match: Contraction, tile: Tile, target: Target) -> int:
     """How many panels are packed in one go: several where B lies in long rows, so that each is read in a longer run."""
     if match.column_place != len(match.panel.indices) - 1:
@@ -55,7 +69,8 @@ def panels_together(match: Contraction, tile: Tile, target: Target) -> int:
     whole = match.n * match.element
     if whole <= RUN_BYTES or match.k * width > target.l3 // 4:
         return 1
-    return max(1, min(RUN_BYTES // width, MOST_GROUP, panels))
+    most = min(RUN_BYTES // width, MOST_GROUP, panels)
+    return max((group for group in range(1, most + 1) if panels % group == 0), default=1)
 
 
 def pack_columns(sch: Schedule, packing: BlockRV, match: Contraction, tile: Tile) -> None:
@@ -72,8 +87,22 @@ def pack_columns(sch: Schedule, packing: BlockRV, match: Contraction, tile: Tile
         # Rows of B are copied as they lie.
         sch.reorder(*rest, driving)
         vectorize_loop(sch, driving, tile.lanes)
-    elif rest:
+    elif rest and not _transpose_tiles(sch, driving, rest, match, tile):
         _transpose(sch, driving, rest)
+
+
+def _transpose_tiles(sch: Schedule, driving: LoopRV, rest: list[LoopRV], match: Contraction, tile: Tile) -> bool:
+    """B is transposed in registers, a square of vectors at a time; False where it has no such squares."""
+    size = min(tile.lanes, MOST_TILE)
+    depth = extent_of(sch, rest[-1])
+    if match.element != ELEMENT_BYTES or size < 4 or depth is None or depth < size:
+        return False
+    across, row = sch.split(rest[-1], [None, size])
+    column, lane = sch.split(driving, [None, size])
+    sch.reorder(*rest[:-1], across, column, row, lane)
+    sch.vectorize(lane)
+    sch.annotate(row, TILE, 1)
+    return True
 
 
 def _transpose(sch: Schedule, driving: LoopRV, rest: list[LoopRV]) -> None:

@@ -9,6 +9,7 @@ known by what they read and by the axes that choose between sums (`selectors`), 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import gcd
 
 from xdsl.ir import SSAValue
 
@@ -17,11 +18,15 @@ from ....support.target import Target
 from ...schedule import BlockRV, LoopRV, Schedule
 from ...schedule.structure import buffers_read, consumers, function_of, producers
 from ..constant_params import constant_params
+from ..lower_transposed_loads import TILE
 from .axis_loops import loops_by_axis
 from .contraction import Contraction, handle_of, match_contraction, schedule_contraction
 from .elementwise import extent_of, parallelize, vectorize_loop
 from .selectors import selector_axes
 from .shape import Shape, element_bytes, shape_of
+
+SMALLEST = 4
+"""Tiles of fewer rows are not worth transposing in registers."""
 
 
 @dataclass(frozen=True)
@@ -173,6 +178,19 @@ def _schedule_data(sch: Schedule, across: BlockRV, view: BlockRV, stages: Stages
     parallelize(sch, outside, work, target)
 
 
+def _store_across(sch: Schedule, channel: LoopRV, column: LoopRV, lanes: int) -> None:
+    """Channels become rows again: square tiles that are transposed in registers, where such fill rows."""
+    side = gcd(extent_of(sch, column) or 1, extent_of(sch, channel) or 1, lanes)
+    if side < SMALLEST:
+        vectorize_loop(sch, column, lanes)
+        return
+    far, near = sch.split(column, [None, side])
+    outer, inner = sch.split(channel, [None, side])
+    sch.reorder(outer, far, inner, near)
+    sch.vectorize(near)
+    sch.annotate(inner, TILE, 1)
+
+
 def _choices_inside(
     sch: Schedule, around: list[LoopRV | None], choice: LoopRV | None, vector: LoopRV | None, lanes: int
 ) -> None:
@@ -198,7 +216,7 @@ def _schedule_output(
     blocks = sch.fuse(batch, block)
     sch.compute_at(whole, outer)
     sch.compute_at(down, outer)
-    vectorize_loop(sch, column, lanes)
+    _store_across(sch, inner, column, lanes)
     _, line, place, vector = loops_by_axis(sch, whole)
     choice = None
     if place is not None:

@@ -1,4 +1,5 @@
-"""Tensor intrinsics that every schedule knows: dot products of groups of elements, by the numbers in their names.
+"""Tensor intrinsics that every schedule knows, by the numbers in their names: dot products of groups of elements, and bringing
+the elements of a group together.
 
 `dot_16x4_u8i8i32` adds to each of 16 sums in int32 the products of 4 uint8, the same for all sums, with 4 int8 of its own:
 
@@ -7,6 +8,10 @@
 The name says sums x group, then the types of A, B and C; behind `_ba` the product is B * A. C is in scope "local": the sums
 stay in registers. The implementation is `T.vector_dot`, for which processors have instructions (VNNI, AVX512-BF16, Arm's
 dotprod); such layouts of B are those that oneDNN packs weights in.
+
+`interleave_16x4_u8_3d` takes 4 rows of 16 uint8, which are a dimension apart, and stores them element by element:
+
+    for i, k in T.grid(16, 4): B[i * 4 + k] = A[k, 0, i]
 """
 
 from __future__ import annotations
@@ -20,6 +25,7 @@ from .intrinsics import TensorIntrin
 NAME = re.compile(
     r"dot_([1-9]\d{0,2})x([1-9]\d?)_(bf16|f16|f32|[iu]8|[iu]16)(bf16|f16|f32|[iu]8|[iu]16)(f32|i32)(_ba)?"
 )
+INTERLEAVE = re.compile(r"interleave_([1-9]\d{0,2})x([248])_(bf16|f16|[iu]8|[iu]16)_([2-6])d")
 DTYPES = {
     **{"bf16": "bfloat16", "f16": "float16", "f32": "float32", "i32": "int32"},
     **{"i8": "int8", "u8": "uint8", "i16": "int16", "u16": "uint16"},
@@ -37,6 +43,8 @@ def dot_name(sums: int, group: int, a: str, b: str, c: str, swapped: bool = Fals
 @cache
 def dot_intrinsic(name: str) -> TensorIntrin | None:
     """The intrinsic of that name; None for another kind of name."""
+    if (rows := INTERLEAVE.fullmatch(name)) is not None:
+        return TensorIntrin(name, *_interleaving(int(rows[1]), int(rows[2]), DTYPES[rows[3]], int(rows[4])))
     match = NAME.fullmatch(name)
     if match is None:
         return None
@@ -50,33 +58,61 @@ def dot_intrinsic(name: str) -> TensorIntrin | None:
 
 
 def _functions(sums: int, group: int, a: str, b: str, c: str, swapped: bool) -> tuple[tir.PrimFuncOp, tir.PrimFuncOp]:
-    from ...parser import parse_mir
-
     lanes = sums * group
-    buffers = f"""(a: T.handle, b: T.handle, c: T.handle):
+    factors = [_cast(c, a, "A[vk]"), _cast(c, b, f"B[vi * {group} + vk]")]
+    if swapped:
+        factors.reverse()
+    return _pair(
+        f"""(a: T.handle, b: T.handle, c: T.handle):
     A = T.match_buffer(a, ({group},), "{a}", offset_factor=1)
     B = T.match_buffer(b, ({lanes},), "{b}", offset_factor=1)
     C = T.match_buffer(c, ({sums},), "{c}", offset_factor=1, scope="local")
     with T.block("root"):
         T.reads(C[0:{sums}], A[0:{group}], B[0:{lanes}])
-        T.writes(C[0:{sums}])"""
-    factors = [_cast(c, a, "A[vk]"), _cast(c, b, f"B[vi * {group} + vk]")]
-    if swapped:
-        factors.reverse()
-    text = f"""
-@T.prim_func
-def desc{buffers}
+        T.writes(C[0:{sums}])""",
+        f"""
         for i, k in T.grid({sums}, {group}):
             with T.block("update"):
                 vi, vk = T.axis.remap("SR", [i, k])
-                C[vi] = C[vi] + {factors[0]} * {factors[1]}
+                C[vi] = C[vi] + {factors[0]} * {factors[1]}""",
+        f"C[0:{sums}] = T.vector_dot(C[0:{sums}], {_repeated(sums, group, a)}, B[0:{lanes}])",
+    )
 
-@T.prim_func
-def impl{buffers}
-        C[0:{sums}] = T.vector_dot(C[0:{sums}], {_repeated(sums, group, a)}, B[0:{lanes}])
-"""
-    desc, impl = (op for op in parse_mir(text).body.block.ops if isinstance(op, tir.PrimFuncOp))
-    return desc.clone(), impl.clone()
+
+def interleave_name(count: int, group: int, dtype: str, rank: int) -> str:
+    """The name of the intrinsic that brings `group` rows of `count` elements together, of a buffer of that rank."""
+    return f"interleave_{count}x{group}_{SHORT[dtype]}_{rank}d"
+
+
+def _interleaving(count: int, group: int, dtype: str, rank: int) -> tuple[tir.PrimFuncOp, tir.PrimFuncOp]:
+    between = "0, " * (rank - 2)
+    shape = ", ".join(map(str, (group, *[1] * (rank - 2), count)))
+    whole = ", ".join(f"A[{k}, {between}0:{count}]" for k in range(group))
+    places = ", ".join(str(k * count + i) for i in range(count) for k in range(group))
+    region = f"A[0:{group}, {'0:1, ' * (rank - 2)}0:{count}], "
+    return _pair(
+        f"""(a: T.handle, b: T.handle):
+    A = T.match_buffer(a, ({shape}), "{dtype}", offset_factor=1)
+    B = T.match_buffer(b, ({count * group},), "{dtype}", offset_factor=1)
+    with T.block("root"):
+        T.reads({region.rstrip(", ")})
+        T.writes(B[0:{count * group}])""",
+        f"""
+        for i, k in T.grid({count}, {group}):
+            with T.block("copy"):
+                vk, vi = T.axis.remap("SS", [k, i])
+                B[vi * {group} + vk] = A[vk, {between}vi]""",
+        f"B[0:{count * group}] = T.Shuffle([{whole}], [{places}])",
+    )
+
+
+def _pair(buffers: str, desc: str, impl: str) -> tuple[tir.PrimFuncOp, tir.PrimFuncOp]:
+    """The two functions of an intrinsic, from the text of their parameters and bodies."""
+    from ...parser import parse_mir
+
+    text = f"@T.prim_func\ndef desc{buffers}{desc}\n\n@T.prim_func\ndef impl{buffers}\n        {impl}\n"
+    first, second = (op for op in parse_mir(text).body.block.ops if isinstance(op, tir.PrimFuncOp))
+    return first.clone(), second.clone()
 
 
 def _cast(target: str, source: str, value: str) -> str:
@@ -96,4 +132,4 @@ def _repeated(sums: int, group: int, dtype: str) -> str:
 
 BITS = {"bfloat16": 16, "float16": 16, "float32": 32, "int8": 8, "uint8": 8, "int16": 16, "uint16": 16}
 
-__all__ = ["dot_intrinsic", "dot_name"]
+__all__ = ["dot_intrinsic", "dot_name", "interleave_name"]

@@ -15,7 +15,7 @@ from ....dialects import tir
 from ....dialects.tir.analysis import Analyzer, Expr
 from ....support.target import Target
 from ...schedule import BlockRV, LoopRV, Schedule
-from ...schedule.dot_intrinsics import dot_name
+from ...schedule.dot_intrinsics import dot_name, interleave_name
 from ...schedule.structure import buffers_read, buffers_written, function_of, producers
 from ..constant_params import constant_params
 from .contraction import (
@@ -30,7 +30,7 @@ from .contraction import (
     store_tile,
     take_out,
 )
-from .elementwise import vectorize_loop
+from .elementwise import extent_of, vectorize_loop
 from .shape import Load, element_bytes
 
 BYTES = ("int8", "uint8")
@@ -232,16 +232,39 @@ def _group_rows(
     if buffers_read(op)[number] is original and not moved:
         return
     copy = _copied(sch, block, number, original)
-    if moved:
-        group = dot.group
-
-        def layout(*indices: Expr) -> list[Expr]:
-            return [*(i // group if k == place else i for k, i in enumerate(indices)), indices[place] % group]
-
-        sch.transform_layout(copy, ("write", 0), layout)
     loops = own_loops(sch, copy)
-    if loops:
-        vectorize_loop(sch, loops[-1], target.lanes(element_bytes(original)))
+    if not moved:
+        if loops:
+            vectorize_loop(sch, loops[-1], target.lanes(element_bytes(original)))
+        return
+    group, last = dot.group, len(match.broadcast.indices) - 1
+
+    def layout(*indices: Expr) -> list[Expr]:
+        # Groups lie in the last dimension, one for each of its elements.
+        inner = indices[last] * group + indices[place] % group
+        return [*(i // group if k == place else i for k, i in enumerate(indices[:last])), inner]
+
+    sch.transform_layout(copy, ("write", 0), layout)
+    block_of_copy = sch.get(copy)
+    assert isinstance(block_of_copy, tir.BlockOp)
+    stores = [s for s in block_of_copy.body.block.ops if isinstance(s, tir.StoreOp)]
+    if len(loops) <= last or not isinstance(stores[0].value.owner, tir.LoadOp):
+        # Channels that were padded are no rows to be interleaved.
+        return
+    whole = extent_of(sch, loops[last]) or 1
+    count = max((n for n in range(1, target.vector_bytes + 1) if whole % n == 0), default=1)
+    if count < 4:
+        return
+    outer, members = sch.split(loops[place], [None, group])
+    along, elements = sch.split(loops[last], [None, count])
+    rest = [outer if k == place else loop for k, loop in enumerate(loops[:last])]
+    sch.reorder(*rest, along, elements, members)
+    sch.tensorize(elements, interleave_name(count, group, _dtype(original), last - place + 1))
+
+
+def _dtype(buffer: SSAValue) -> str:
+    assert isinstance(buffer.type, tir.BufferType)
+    return tir.type_to_dtype(buffer.type.dtype)
 
 
 __all__ = ["DotProduct", "choose_dot", "schedule_dot_product"]

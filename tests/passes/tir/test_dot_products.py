@@ -8,8 +8,9 @@ import mirstack
 import ml_dtypes
 import numpy as np
 import pytest
+from mirstack.lowering.pipeline import Options, lowering_passes
 from mirstack.parser import parse_mir, print_mir
-from mirstack.passes.schedule.dot_intrinsics import dot_intrinsic, dot_name
+from mirstack.passes.schedule.dot_intrinsics import dot_intrinsic, dot_name, interleave_name
 from mirstack.passes.tir.default_schedule import DefaultSchedule
 from mirstack.support.target import named
 from xdsl.context import Context
@@ -165,6 +166,27 @@ def test_names_of_intrinsics() -> None:
         assert found is not None and found.name == name
     for name in ("dot_1x4_u8i8i32", "dot_16x4_u8f32i32", "dot_16x0_u8i8i32", "dp4a"):
         assert dot_intrinsic(name) is None
+
+
+def test_rows_are_interleaved() -> None:
+    text = convolution("NCHW", "uint8", (1, 8, 12, 12), 16, 3, "padding=[0, 0]")
+    module = mirstack.parse(text)
+    for step in lowering_passes(Options(cpu="znver4", threads=1)):
+        if step.name == "default-schedule":
+            DefaultSchedule(cpu="znver4", threads=1, print=True).apply(Context(), module)
+            break
+        step.apply(Context(), module)
+    assert 'tensor_intrin="interleave_12x4_u8_3d"' in print_mir(module)
+    assert interleave_name(12, 4, "uint8", 3) == "interleave_12x4_u8_3d"
+
+
+def test_interpreted_after_scheduling() -> None:
+    """The implementations of the intrinsics are programs, too, which the interpreter runs."""
+    text = product(8, 32, 24, "int8", "int8")
+    x, y = draw("int8", (8, 24), 0), draw("int8", (32, 24), 1)
+    d = np.zeros((8, 32), "int32")
+    mirstack.compile(mirstack.parse(scheduled(text, "znver4")), "interp")(x, y, d)
+    np.testing.assert_array_equal(d, np.maximum(x.astype("int64") @ y.astype("int64").T, -5))
 
 
 @pytest.mark.parametrize(

@@ -122,7 +122,10 @@ def test_other_targets(name: str, cpu: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", REFERENCE)
-def test_every_float(name: str) -> None:
+def test_every_float(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if name == "erf":
+        # The standard library's takes one number at a time.
+        monkeypatch.setitem(REFERENCE, name, pytest.importorskip("scipy.special").erf)
     for start in range(0, 1 << 32, 1 << 26):
         check(name, np.arange(start, start + (1 << 26), dtype=np.uint64).astype(np.uint32))
 

@@ -21,7 +21,7 @@ from ...schedule.structure import buffers_read, buffers_written, consumers, prod
 from .contraction.epilogue import take_out
 from .contraction.gemm import VECTOR_TYPES
 from .elementwise import extent_of, parallelize, schedule_elementwise, vectorize_loop
-from .handles import block_of, handle_of, own_loops
+from .handles import block_of, cached, handle_of, own_loops
 from .inline import attempt
 from .reduction import schedule_row
 from .shape import Load, Shape, element_bytes, shape_of
@@ -279,8 +279,7 @@ def _bring(sch: Schedule, block: BlockRV, match: Product, columns: int) -> Block
     if match.size(match.column) % columns == 0:
         if makers:
             return handle_of(sch, makers[0])
-        cached: BlockRV = sch.cache_read(block, buffers_read(op).index(match.right.buffer), "global")
-        return cached
+        return cached(sch, block, buffers_read(op).index(match.right.buffer))
     before = set(producers(op))
     sch.pad_einsum(block, [columns if axis is match.column else 1 for axis in match.shape.axes])
     packed = next(p for p in producers(op) if p not in before)

@@ -31,6 +31,7 @@ from .contraction import (
     take_out,
 )
 from .elementwise import extent_of, vectorize_loop
+from .handles import cached
 from .shape import Load, element_bytes
 
 BYTES = ("int8", "uint8")
@@ -183,8 +184,7 @@ def _copied(sch: Schedule, block: BlockRV, number: int, original: SSAValue) -> B
     buffer = buffers_read(op)[number]
     if buffer is not original:
         return sch.handle(next(p for p in producers(op) if buffers_written(p)[0] is buffer))
-    copy: BlockRV = sch.cache_read(block, number, "global")
-    return copy
+    return cached(sch, block, number)
 
 
 def _pack(sch: Schedule, packing: BlockRV, match: Contraction, dot: DotProduct, tile: Tile) -> None:

@@ -16,6 +16,7 @@ from ....dialects.tir.analysis.expr import Kind
 from ...schedule import BlockRV, Schedule
 from ...schedule.structure import buffers_read, consumers
 from .contraction import handle_of
+from .handles import cached
 from .shape import Shape, shape_of
 
 
@@ -62,7 +63,7 @@ def split_groups(sch: Schedule, block: BlockRV, axis: SSAValue, size: int) -> No
         return layout
 
     for number, where in filters:
-        copy: BlockRV = sch.cache_read(block, number, "global")
+        copy = cached(sch, block, number)
         sch.transform_layout(copy, ("write", 0), divided(where))
     if not isinstance(store.buffer.owner, tir.AllocBufferOp):
         sch.cache_write(block, 0, "global")

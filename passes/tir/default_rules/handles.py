@@ -10,7 +10,7 @@ from ....dialects import tir
 from ....dialects.tir.analysis import Analyzer
 from ....dialects.tir.analysis.expr import free_vars
 from ...schedule import BlockRV, LoopRV, Schedule
-from ...schedule.structure import child_blocks
+from ...schedule.structure import buffers_read, child_blocks, scope_of
 from .elementwise import extent_of
 
 
@@ -26,6 +26,15 @@ def block_of(sch: Schedule, block: BlockRV) -> tir.BlockOp:
     op = sch.get(block)
     assert isinstance(op, tir.BlockOp)
     return op
+
+
+def cached(sch: Schedule, block: BlockRV, number: int) -> BlockRV:
+    """A copy of the buffer that a block reads as its `number`th, which this block alone reads instead."""
+    op = block_of(sch, block)
+    buffer = buffers_read(op)[number]
+    readers = [b for b in child_blocks(scope_of(op)) if any(read is buffer for read in buffers_read(b))]
+    copy: BlockRV = sch.cache_read(block, number, "global", [block] if len(readers) > 1 else None)
+    return copy
 
 
 def own_loops(sch: Schedule, block: BlockRV) -> list[LoopRV]:

@@ -24,6 +24,7 @@ from ..constant_params import constant_params
 from .axis_loops import loops_by_axis
 from .contraction import Contraction, handle_of, own_loops, take_out
 from .elementwise import extent_of, parallelize, schedule_elementwise
+from .handles import cached
 from .shape import Load, Shape, element_bytes, shape_of
 
 MAX_STRIDE = 4
@@ -240,7 +241,7 @@ def _pack_filters(sch: Schedule, block: BlockRV, window: Window, rows: int) -> N
         places = [k for k, index in enumerate(load.indices) if index == row]
         if len(places) != 1 or load.buffer not in constant_params(function_of(op)):
             continue
-        packing: BlockRV = sch.cache_read(block, buffers_read(op).index(load.buffer), "global")
+        packing = cached(sch, block, buffers_read(op).index(load.buffer))
         sch.transform_layout(packing, ("write", 0), _tiles_last(places[0], rows))
 
 

@@ -14,7 +14,7 @@ from ....schedule import BlockRV, LoopRV, Schedule
 from ....schedule.structure import buffers_read, buffers_written, producers
 from ...lower_transposed_loads import ELEMENT_BYTES, TILE
 from ..elementwise import extent_of, schedule_elementwise, vectorize_loop
-from ..handles import block_of, handle_of, loop_of_axis, own_loops
+from ..handles import block_of, cached, handle_of, loop_of_axis, own_loops
 from .match import Contraction
 from .tile import Tile
 
@@ -45,8 +45,7 @@ def pad_columns(sch: Schedule, block: BlockRV, match: Contraction, tile: Tile, t
             schedule_elementwise(sch, handle_of(sch, each), target)
     if packed is not None:
         return handle_of(sch, packed)
-    copy: BlockRV = sch.cache_read(block, number, "global")
-    return copy
+    return cached(sch, block, number)
 
 
 def lies_in_panels(match: Contraction, tile: Tile, target: Target) -> bool:
@@ -130,7 +129,7 @@ def pack_rows(sch: Schedule, block: BlockRV, match: Contraction, tile: Tile) -> 
     places = [k for k, index in enumerate(match.broadcast.indices) if index == row]
     if len(places) == 1 and match.m % tile.rows == 0:
         number = buffers_read(block_of(sch, block)).index(match.broadcast.buffer)
-        packing = sch.cache_read(block, number, "global")
+        packing = cached(sch, block, number)
         sch.transform_layout(packing, ("write", 0), _blocked(places[0], tile.rows))
 
 

@@ -11,6 +11,8 @@ from typing import Any
 
 from . import processors
 
+WARM = 0.02
+"""Seconds of calls before a sample: threads that just woke may share a processor for some milliseconds."""
 PAUSE = 0.01
 """Seconds before a sample."""
 
@@ -93,7 +95,10 @@ def main(engine: str, threads: int, folder: Path) -> None:
             elif timed is None:
                 answer = {"error": "nothing is loaded"}
             else:
-                timed.run()  # Wakes its threads, and fetches what the other engines' turns pushed out of the caches.
+                # Wakes its threads, lets the system spread them, and fetches what the other engines pushed out of the caches.
+                end = time.perf_counter() + WARM
+                while time.perf_counter() < end:
+                    timed.run()
                 answer = {"seconds": timed.sample(command["sample"])}
         except Exception as error:
             # Whatever an engine raises is what the table says of it.

@@ -32,7 +32,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.printer import Printer
 
-from ...dialects import te
+from ...dialects import te, tir
 from ...dialects.relay import ir as relay
 from ...dialects.tir.types import dtype_to_type
 from ...support.diagnostics import source_position
@@ -86,7 +86,8 @@ class KernelCache:
         if len(functions) != 1 or len(unit.calls) != 1 or not isinstance(functions[0], te.FuncOp):
             return None
         function = functions[0]
-        if SHAPE in function.attrs.data:
+        # Where sizes are checked at each call, what is said names the function.
+        if SHAPE in function.attrs.data or any(isinstance(op, tir.VarOp) for op in function.body.block.ops):
             return None
         name = function.sym_name.data
         function.sym_name = StringAttr(_NAME)

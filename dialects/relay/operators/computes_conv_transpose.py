@@ -13,6 +13,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from ..operator import Attrs
+from .computes_col import te_conv_transposed
 from .layout import layout
 from .nn_conv import SPATIAL, spatial_padding
 
@@ -41,6 +42,15 @@ def transposed_compute(rank: int) -> Callable[[Attrs, Sequence[Tensor], Any], li
 
     def compute(attrs: Attrs, xs: Sequence[Tensor], out: Any) -> list[Tensor]:
         transposed = _Transposed(rank, attrs, *xs)
+        every = (*transposed.sizes.values(), *transposed.weights.values())
+        if transposed.has_phases and attrs.groups == 1 and all(isinstance(size, int) for size in every):
+            layouts = (transposed.data_layout, transposed.kernel_layout, transposed.out_layout)
+            steps, cut = list(transposed.strides.values()), list(transposed.cut.values())
+            return [
+                te_conv_transposed(
+                    xs[0], xs[1], transposed.axes, layouts, steps, cut, transposed.result, transposed.dtype
+                )
+            ]
         if not transposed.has_phases:
             return [transposed.over_zeros()]
         return [transposed.apart() if transposed.wastes else transposed.together()]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from xdsl.ir import SSAValue
 
 from ....dialects import tir
+from ....dialects.tir.analysis import Analyzer
+from ....dialects.tir.analysis.expr import free_vars
 from ....support.walk import walk_ops
 from ...schedule import BlockRV, Schedule, ScheduleError
 from ...schedule.structure import buffers_written, consumers
@@ -14,6 +16,9 @@ from .shape import COSTLY, Shape, shape_of
 
 CHEAP = 4
 """An expression of so few operations is computed again for each reader rather than stored."""
+
+SPARED = 16
+"""An expression of more operations is not computed in the order of a reader that reads it across its rows."""
 
 SAME_ELEMENT = 48
 """One reader that reads the same element several times may hold so many operations for it: copies must not pile up."""
@@ -66,12 +71,25 @@ def _pays(block: tir.BlockOp) -> bool:
             return False
         if len(readers) > 1 and (costly or shape.cost > CHEAP):
             return False
+        if shape.cost > SPARED and _across(inner, buffer):
+            return False
         reads = [load.indices for load in inner.loads if load.buffer is buffer]
         # Reads of one element at several places are computed once: the copies are equal, and the code generator sees it.
         limit = SAME_ELEMENT if len(set(reads)) == 1 else CHEAP
         if len(reads) > 1 and (costly or shape.cost * len(reads) > limit):
             return False
     return True
+
+
+def _across(reader: Shape, buffer: SSAValue) -> bool:
+    """Whether neighbours in the reader's result read elements of the buffer that lie apart."""
+    if not reader.stores or not reader.stores[0].indices:
+        return False
+    last = reader.stores[0].indices[-1]
+    return last in reader.axes and any(
+        load.buffer is buffer and last in load.axes and Analyzer().expr(last).atom not in free_vars(load.indices[-1])
+        for load in reader.loads
+    )
 
 
 def _reads_again(reader: Shape, buffer: SSAValue) -> bool:

@@ -1,0 +1,104 @@
+"""TE computes of transposed convolutions with strides, as a matrix product and a sum of what overlaps.
+
+Every element of the data times every tap of every filter is one matrix product over the channels, without the zeros that spreading
+the data out would multiply by: col[tap, place, filter]. An element of the result then adds the ceil(kernel / stride) products
+along each axis that fall on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from .layout import Layout
+
+if TYPE_CHECKING:
+    from ...te import builder as te
+    from ...te.builder import Expr, Tensor
+else:
+    from ._lazy import te
+
+FEW_FILTERS = 8
+"""Filters below which vectors run along places instead."""
+
+
+def te_conv_transposed(
+    x: Tensor,
+    w: Tensor,
+    axes: str,
+    layouts: tuple[Layout, Layout, Layout],
+    strides: Sequence[int],
+    before: Sequence[int],
+    result: dict[str, Any],
+    dtype: str,
+) -> Tensor:
+    """The transposed convolution of x by w, without groups and dilation, all sizes known; `before` is cut off in front.
+
+    `layouts` are those of the data, the weight (letters I and O) and the result, whose sizes `result` gives.
+    """
+    data_layout, kernel_layout, out_layout = layouts
+    sizes, weights = data_layout.logical(x.shape), kernel_layout.logical(w.shape)
+    places = [sizes[a] for a in axes]
+    taps = [weights[a] for a in axes]
+    rank = len(axes)
+
+    def split(flat: Any) -> list[Any]:
+        """The place along each axis of a place's number."""
+        found: list[Any] = []
+        for n in reversed(range(rank)):
+            found.insert(0, te.floormod(flat, places[n]) if n else flat)
+            flat = te.floordiv(flat, places[n])
+        return found
+
+    def row(n: Expr, c: Expr, p: Expr) -> Any:
+        return x(*data_layout.indices({"N": n, "C": c, **dict(zip(axes, split(p), strict=True))})).astype(dtype)
+
+    data = te.compute((sizes["N"], sizes["C"], prod(places)), row, name="data_rows")
+    rc = te.reduce_axis((0, sizes["C"]), name="dc")
+    filters_last = weights["O"] >= FEW_FILTERS
+
+    def multiplied(n: Expr, *i: Expr) -> Any:
+        tap, (p, o) = i[:rank], (i[rank:] if filters_last else reversed(i[rank:]))
+        at = {"I": rc, "O": o, **dict(zip(axes, tap, strict=True))}
+        return te.sum(data(n, rc, p) * w(*kernel_layout.indices(at)).astype(dtype), axis=rc)
+
+    inner = (prod(places), weights["O"]) if filters_last else (weights["O"], prod(places))
+    col = te.compute((sizes["N"], *taps, *inner), multiplied, name="col")
+
+    def element(n: Any, places_out: Sequence[Any], o: Any) -> Any:
+        reached = [place + low for place, low in zip(places_out, before, strict=True)]
+        total: Any = None
+        for turn in product(*(range(-(-k // s)) for k, s in zip(taps, strides, strict=True))):
+            flat: Any = 0
+            tap: list[Any] = []
+            inside: list[Any] = []
+            for axis, t in enumerate(turn):
+                tap.append(te.floormod(reached[axis], strides[axis]) + t * strides[axis])
+                place = te.floordiv(reached[axis], strides[axis]) - t
+                flat = flat * places[axis] + place
+                inside += [place >= 0, place < places[axis]]
+                if taps[axis] % strides[axis]:
+                    inside.append(tap[-1] < taps[axis])
+            last = (flat, o) if filters_last else (o, flat)
+            value = te.if_then_else(te.all(*inside), col(n, *tap, *last), te.const(0, dtype))
+            total = value if total is None else total + value
+        return total
+
+    sums: Any = None
+    if filters_last:
+        # In vectors of filters, as the products lie; then in the result's layout.
+        shape = (sizes["N"], *(result[a] for a in axes), weights["O"])
+
+        def summed(*i: Expr) -> Any:
+            return element(i[0], i[1:-1], i[-1])
+
+        sums = te.compute(shape, summed, name="col_sums")
+
+    def laid_out(*i: Expr) -> Any:
+        at = out_layout.logical_indices(i)
+        where = [at[a] for a in axes]
+        return element(at["N"], where, at["C"]) if sums is None else sums(at["N"], *where, at["C"])
+
+    return te.compute(out_layout.physical(result), laid_out, name=f"conv{rank}d_transpose")

@@ -226,6 +226,11 @@ def schedule_attention(sch: Schedule, attention: Attention, target: Target) -> N
     block, tile, *inner_row = sch.split(row, [None, sizes.block // sizes.rows, sizes.rows])
     across, *inner_column = sch.split(column, [None, sizes.output_vectors, sizes.output_lanes])
     sch.reorder(*outer, block, across, tile, *inner_row, *inner_column)
+    # With few heads their panels are packed in front, so that threads may share out the blocks of rows, too.
+    many = bool(outer) and prod(scores.size(axis) for axis in scores.batch) >= 2 * target.cores
+    work = (scores.shape.points + output.shape.points) * 2
+    # Before sums are apart from their start: what is in a parallel loop has one writer.
+    parallelize(sch, [max(outer, key=lambda loop: extent_of(sch, loop) or 0)] if many else [block], work, target)
     sch.compute_at(last, tile)
     _register_tile(sch, last, sizes.output_lanes)
     _unroll_tile(sch, inner_row, inner_column)
@@ -246,9 +251,6 @@ def schedule_attention(sch: Schedule, attention: Attention, target: Target) -> N
     for maker in alone:
         schedule_elementwise(sch, maker, target)
 
-    # With few heads their panels are packed in front, so that threads may share out the blocks of rows, too.
-    many = bool(outer) and prod(scores.size(axis) for axis in scores.batch) >= 2 * target.cores
-    work = (scores.shape.points + output.shape.points) * 2
     panels = (
         (k_pack, scores, sizes.score_vectors, lanes),
         (v_pack, output, sizes.output_vectors, sizes.output_lanes),
@@ -259,7 +261,6 @@ def schedule_attention(sch: Schedule, attention: Attention, target: Target) -> N
         _pack(sch, pack, match, vectors * across, across)
         if not many:
             parallelize(sch, sch.get_loops(pack)[: max(len(scores.batch), 1)], work, target)
-    parallelize(sch, outer if many else [*outer, block], work, target)
 
 
 def _makers(match: Product, load: Load) -> list[tir.BlockOp]:

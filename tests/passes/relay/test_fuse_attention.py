@@ -9,6 +9,7 @@ import mirstack
 import numpy as np
 import pytest
 from mirstack.dialects import tir
+from mirstack.parser import print_mir
 from mirstack.passes.tir.default_rules import attention as rule
 from mirstack.support.target import named
 from mirstack.support.walk import walk_ops
@@ -164,3 +165,21 @@ def test_sizes_of_tiles(cpu: str, queries: int, keys: int, width: int) -> None:
     for vectors in (sizes.score_vectors, sizes.output_vectors):
         assert sizes.rows * vectors + vectors + 1 <= target.vector_registers
     assert queries % sizes.block == 0 and sizes.block % sizes.rows == 0
+
+
+@pytest.mark.parametrize("heads", [12, 2])
+def test_threads_share_heads_or_blocks_of_rows(heads: int) -> None:
+    """All stages are in a loop that is shared out, and two threads give what one gives."""
+    case = Case(heads, 256, 256, 64, 64)
+    text = case.text()
+    scheduled: list[str] = []
+
+    def keep(step: ModulePass, module: ModuleOp) -> None:
+        if step.name == "default-schedule" and "max" in (printed := print_mir(module)):
+            scheduled.append(printed)
+
+    inputs = case.inputs()
+    two = mirstack.compile(mirstack.parse(text), threads=2, observers=[keep])(*inputs)
+    (kernel,) = scheduled
+    assert kernel.index("T.parallel(") < kernel.index('with T.block("max')
+    np.testing.assert_array_equal(two, mirstack.compile(mirstack.parse(text), threads=1)(*inputs))

@@ -52,8 +52,69 @@ def schedule_reduction(sch: Schedule, block: BlockRV, target: Target) -> None:
     if parts:
         _reduce_in_parts(sch, block, shape, reducing, parts, target)
         return
+    far = _far(shape, target)
+    if far and reduce_in_order(sch, block, shape, by_axis, far, work, target):
+        return
     parallelize(sch, spatial, work, target)
     reduce_in_lanes(sch, block, shape, reducing, target)
+
+
+def _far(shape: Shape, target: Target) -> int:
+    """How many of the outermost reduction axes are farther apart in what is read than all results are, where these stay in cache.
+
+    A sum over the first and the last dimension of three reads memory in order if for each element of the first one a part of
+    all results is made.
+    """
+    outputs = {s.buffer for s in shape.stores}
+    loads = [load for load in shape.loads if load.buffer not in outputs]
+    results = prod(shape.extent(v) or MANY for v in shape.spatial)
+    if len(loads) != 1 or len(shape.stores) != 1 or not shape.spatial:
+        return 0
+    if results * element_bytes(shape.stores[0].buffer) > target.l1 // 2:
+        return 0
+    analyzer = Analyzer()
+    place = {
+        axis: min((k for k, i in enumerate(loads[0].indices) if analyzer.expr(axis).atom in free_vars(i)), default=None)
+        for axis in shape.axes
+    }
+    nearest = min((p for v in shape.spatial if (p := place[v]) is not None), default=0)
+    count = 0
+    for axis in shape.reduction[: len(shape.reduction) - contiguous_reduction(shape)]:
+        at = place[axis]
+        if at is None or at >= nearest:
+            break
+        count += 1
+    return count
+
+
+def reduce_in_order(
+    sch: Schedule,
+    block: BlockRV,
+    shape: Shape,
+    by_axis: dict[SSAValue, LoopRV],
+    far: int,
+    work: int,
+    target: Target,
+) -> bool:
+    """Has the `far` outermost reduction axes around those of the results, of which each thread has a share.
+
+    False, and nothing done, where there are no equal shares.
+    """
+    first, *others = (by_axis[v] for v in shape.spatial)
+    shares: list[LoopRV] = []
+    if target.cores > 1 and work >= PARALLEL_WORK:
+        extent = extent_of(sch, first)
+        if extent is None or extent % target.cores:
+            return False
+        share, first = sch.split(first, [target.cores, None])
+        shares = [share]
+    reducing = [by_axis[v] for v in shape.reduction]
+    sch.reorder(*shares, *reducing[:far], first, *others, *reducing[far:])
+    if shares:
+        sch.parallel(shares[0])
+    annotate_lanes(sch, block, shape, reducing, target)
+    sch.decompose_reduction(block, reducing[0])
+    return True
 
 
 def _parts(shape: Shape, work: int, target: Target) -> int:
@@ -87,6 +148,12 @@ def reduce_in_lanes(sch: Schedule, block: BlockRV, shape: Shape, reducing: list[
 
     `reducing` drive the reduction axes of `shape`, in order, and hold nothing but the block.
     """
+    first = annotate_lanes(sch, block, shape, reducing, target)
+    sch.decompose_reduction(block, first)
+
+
+def annotate_lanes(sch: Schedule, block: BlockRV, shape: Shape, reducing: list[LoopRV], target: Target) -> LoopRV:
+    """Marks the loops of a reduction over neighbouring elements as one of lanes; the outermost of the loops that there are then."""
     count = contiguous_reduction(shape)
     first = reducing[0]
     kinds = {_is_lane_type(store.value.type) for store in shape.stores}
@@ -100,7 +167,7 @@ def reduce_in_lanes(sch: Schedule, block: BlockRV, shape: Shape, reducing: list[
             sch.annotate(inner, LANES, lanes)
             sch.annotate(inner, VECTORS, ACCUMULATORS)
             sch.annotate(inner, MASKS, int(target.has_masks))
-    sch.decompose_reduction(block, first)
+    return first
 
 
 def _chooses(sch: Schedule, block: BlockRV) -> bool:

@@ -41,6 +41,8 @@ def lowered(text: str, after: str, **options: Any) -> str:
         ((2, 5, 60, 61), (2, 3)),
         ((3, 40, 7, 9), (1, 2, 3)),
         ((50, 6), (0,)),
+        ((40, 64, 14, 15), (0, 2, 3)),
+        ((6, 63, 100), (0, 2)),
     ],
 )
 def test_every_axis(shape: tuple[int, ...], axes: tuple[int, ...], threads: int) -> None:
@@ -58,6 +60,14 @@ def test_elementwise_loops_are_vectors(shape: tuple[int, ...]) -> None:
     assert "T.Broadcast(T.float32(0), 16)" in body, body
     x = np.random.default_rng(0).standard_normal(shape).astype("float32")
     np.testing.assert_array_equal(mirstack.compile(mirstack.parse(text), threads=1)(x), np.maximum(x, 0))
+
+
+def test_memory_is_read_in_order() -> None:
+    """The axis that is farther apart than the results is around them; with threads, around the share of each."""
+    text = program((128, 64, 128), "sum(%x, axis=[0, 2])")
+    one, two = (lowered(text, "default-schedule", threads=threads) for threads in (1, 2))
+    assert "for k0, i0 in T.grid(128, 64):" in one, one
+    assert "for i0_0 in T.parallel(2):" in two and "for k0, i0_1 in T.grid(128, 32):" in two, two
 
 
 def test_few_results_are_reduced_in_parts() -> None:

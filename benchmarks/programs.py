@@ -169,6 +169,15 @@ def constants(count: int) -> str:
     return _repeated(part, "%x: Tensor[(4), float32]", 14, count)
 
 
+def attention(count: int) -> str:
+    """Softmaxes between two products."""
+    part = (
+        "%A = nn.batch_matmul(%P, %w, transpose_b=True);\n%B = multiply(%A, 0.25f);\n%D = nn.softmax(%B);\n"
+        "%V = nn.batch_matmul(%D, %w, transpose_b=False);"
+    )
+    return _repeated(part, "%x: Tensor[(2, 16, 16), float32], %w: Tensor[(2, 16, 16), float32]", 5, count)
+
+
 PROGRAMS: dict[str, Callable[[int], str]] = {
     "chain": chain,
     "wide": wide,
@@ -179,5 +188,6 @@ PROGRAMS: dict[str, Callable[[int], str]] = {
     "layers": layers,
     "quantized": quantized,
     "constants": constants,
+    "attention": attention,
 }
 """By name."""

@@ -21,8 +21,8 @@ SIZES = (150, 1_200)
 LARGE_SIZES = (1_000, 8_000)
 SMALL = 100
 
-IDLE = {"infer-type", "remove-unused-functions"}
-"""Programs are typed when they are read, and all functions may be entries."""
+IDLE = {"infer-type", "remove-unused-functions", "conv2d-to-winograd"}
+"""Programs are typed when they are read, all functions may be entries, and weights are inputs."""
 
 
 @cache
@@ -50,6 +50,7 @@ MADE_FOR = {
         "legalize", "simplify-inference",
     ),
     "quantized": ("fake-quantization-to-integer", "qnn-canonicalize-ops", "qnn-legalize"),
+    "attention": ("fuse-attention",),
     "constants": ("defuse-ops", "dynamic-to-static", "fold-constant", "partial-evaluate"),
 }  # fmt: skip
 """Which passes have something to do in programs other than chains and wide ones."""

@@ -179,7 +179,7 @@ def test_threads_share_heads_or_blocks_of_rows(heads: int) -> None:
             scheduled.append(printed)
 
     inputs = case.inputs()
-    two = mirstack.compile(mirstack.parse(text), threads=2, observers=[keep])(*inputs)
+    two = mirstack.compile(mirstack.parse(text), threads=2, observers=(keep,))(*inputs)
     (kernel,) = scheduled
     assert kernel.index("T.parallel(") < kernel.index('with T.block("max')
     np.testing.assert_array_equal(two, mirstack.compile(mirstack.parse(text), threads=1)(*inputs))

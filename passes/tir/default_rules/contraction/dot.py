@@ -25,10 +25,13 @@ MIN_DEPTH = 128
 """Terms below which adding the lanes up at the end costs too much."""
 
 
-def suits(match: Contraction) -> bool:
+def suits(match: Contraction, target: Target) -> bool:
     """Whether tiles of inner products are the better scheme."""
     shape = match.shape
-    if len(shape.reduction) != 1 or match.is_constant(match.panel):
+    if len(shape.reduction) != 1:
+        return False
+    if match.is_constant(match.panel) and (match.m > 1 or match.k * match.n * match.element <= target.l2):
+        # Panels that are packed once cost nothing; of one row, what comes from memory does as fast as it lies, and needs no copy.
         return False
     contiguous = all(_runs_along(load, match) for load in (match.broadcast, match.panel))
     single = all(a in (match.rows, match.columns) or shape.extent(a) == 1 for a in shape.spatial)

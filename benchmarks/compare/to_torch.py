@@ -22,7 +22,7 @@ def module_of(graph: Graph) -> Any:
 
     filters = {node.inputs[1] for node in graph.nodes if node.op == "nn.conv2d" and node.attrs.data_layout == "NHWC"}
 
-    class Program(torch.nn.Module):
+    class Program(torch.nn.Module):  # pyright: ignore[reportUntypedBaseClass]  # where torch is not installed
         def __init__(self) -> None:
             super().__init__()
             for k, value in enumerate(graph.constants):

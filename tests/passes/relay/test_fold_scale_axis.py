@@ -7,6 +7,7 @@ import pytest
 from mirstack.benchmarks.timing import cpu_seconds, growth
 from mirstack.dialects.relay.interpreter import flatten, interpret
 from mirstack.dialects.relay.operator import OperatorOp
+from mirstack.driver.pipeline import read_pipeline
 from mirstack.parser import parse_mir, print_mir
 from mirstack.passes.registry import pass_factories
 from mirstack.support.verify import find_errors
@@ -141,7 +142,8 @@ def test_constants_only(name: str, weight: str, scale: str, folds: bool) -> None
         f"def @main(%x: Tensor[(1, 2), float32], %w: Tensor[(2, 2), float32], %s: Tensor[(2), float32]) {{ {scaled} }}"
     )
     pass_factories()["fold-constant"]()().apply(Context(), module)
-    pass_factories()[name]()(constants_only=True).apply(Context(), module)
+    for step in read_pipeline(f"{name}{{constants-only=true}}", pass_factories()):
+        step.apply(Context(), module)
     operators = [op for op in walk_ops(module) if isinstance(op, OperatorOp)]
     (dense,) = (op for op in operators if op.OPERATOR.name == "nn.dense")
     assert (dense.args[1].owner in operators) == folds

@@ -80,3 +80,13 @@ def _index(table: Operation) -> dict[str, Operation]:
 
 # Verifiers inside xDSL's dialects call the static method by its name on the class.
 SymbolTable.lookup_symbol = staticmethod(lookup_symbol)
+
+
+def take_name(wanted: str, taken: set[str]) -> str:
+    """`wanted`, or with the first number behind it that makes it a name of its own; it is in `taken` from then on."""
+    name, number = wanted, 0
+    while name in taken:
+        number += 1
+        name = f"{wanted}_{number}"
+    taken.add(name)
+    return name

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from .diagnostics import Diagnostic, MirError
 from .processors import Arch, family_of
+from .words import counted
 
 
 @dataclass(frozen=True)
@@ -85,6 +86,8 @@ def _masks(arch: Arch, vector_bytes: int) -> bool:
 
 
 SIZE = re.compile(r"(\d+)([KMG]?)")
+LEAST_CACHE = 1 << 10
+"""Bytes of a cache that rules may count on: they divide by parts of it."""
 
 
 def _with_caches(target: Target, text: str) -> Target:
@@ -97,7 +100,15 @@ def _with_caches(target: Target, text: str) -> Target:
             )
         )
     given = {level: _bytes(size) for level, size in zip(("l1", "l2", "l3"), sizes, strict=False) if size}
-    return replace(target, **given)  # type: ignore[arg-type]
+    least = min(given.values(), default=LEAST_CACHE)
+    if least < LEAST_CACHE:
+        raise MirError(
+            Diagnostic(f"'{text}' has a cache of {counted(least, 'byte')}, which is smaller than any").with_note(
+                f"a cache has at least {LEAST_CACHE} bytes; K, M and G stand for powers of 1024"
+            )
+        )
+    l1, l2, l3 = given.get("l1", target.l1), given.get("l2", target.l2), given.get("l3", target.l3)
+    return replace(target, l1=l1, l2=l2, l3=l3)
 
 
 def _bytes(size: re.Match[str]) -> int:

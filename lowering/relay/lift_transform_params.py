@@ -22,6 +22,7 @@ from ...dialects.relay import ir as relay
 from ...dialects.tir.intrinsics import Effect, intrinsic_effect
 from ...passes.tir.constant_params import constant_params, set_constant_params
 from ...passes.tir.rewriting import prim_funcs
+from ...support.symbols import take_name
 from ...support.walk import walk_ops
 from .constant_calls import kernel_calls
 from .leaves import TensorLeaf, leaves_of
@@ -44,17 +45,8 @@ class LiftTransformParams(ModulePass):
             own = calls.get(function.sym_name.data)
             stages = find_stages(function) if own else None
             if own and stages is not None:
-                name = _fresh(f"{function.sym_name.data}_transform_params", names)
+                name = take_name(f"{function.sym_name.data}_transform_params", names)
                 _lift(function, stages, name, own)
-
-
-def _fresh(base: str, names: set[str]) -> str:
-    name, count = base, 0
-    while name in names:
-        count += 1
-        name = f"{base}_{count}"
-    names.add(name)
-    return name
 
 
 @dataclass(eq=False)

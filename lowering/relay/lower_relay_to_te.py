@@ -19,6 +19,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from ...dialects.relay import ir as relay
 from ...dialects.relay.operator import OperatorOp
 from ...passes.relay.fuse_ops import is_kernel, outline
+from ...support.symbols import take_name
 from .constant_calls import Constants, constant_places, mark_constant_params
 
 MOST_NAMED = 6
@@ -64,12 +65,7 @@ class _Kernels:
         operators = [op.OPERATOR.name.replace(".", "_") for op in function.body.block.ops if isinstance(op, OperatorOp)]
         shown = operators[:MOST_NAMED]
         base = "_".join(["fused", *shown, *(["etc"] if len(operators) > MOST_NAMED else [])])
-        name, count = base, 0
-        while name in self.names:
-            count += 1
-            name = f"{base}_{count}"
-        self.names.add(name)
-        return name
+        return take_name(base, self.names)
 
 
 def _lower_body(body: Block, kernels: _Kernels) -> None:

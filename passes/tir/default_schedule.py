@@ -6,7 +6,7 @@ function that its user scheduled (`tir.is_scheduled`), or with blocks that are a
 
 from __future__ import annotations
 
-from collections.abc import Container, Generator
+from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
@@ -16,6 +16,7 @@ from xdsl.passes import ModulePass
 
 from ...dialects import tir
 from ...dialects.schedule import ScriptOp
+from ...support.symbols import take_name
 from ...support.target import Target, named
 from ..schedule import BlockRV, Schedule, ScheduleError
 from ..schedule.apply_schedule import is_scheduled
@@ -46,7 +47,7 @@ def schedule_function(sch: Schedule, function: tir.PrimFuncOp, target: Target) -
         with tolerating():
             schedule_attention(sch, attention, target)
         return
-    handles = [_handle(sch, b) for b in blocks]
+    handles = [sch.handle(b) for b in blocks]
     for handle in handles:
         with tolerating():
             _split_groups(sch, handle)
@@ -65,11 +66,11 @@ def schedule_function(sch: Schedule, function: tir.PrimFuncOp, target: Target) -
     group = _row_group(left)
     if group:
         with tolerating():
-            schedule_rows(sch, [_handle(sch, b) for b in group], shared_rows(group), target)
+            schedule_rows(sch, [sch.handle(b) for b in group], shared_rows(group), target)
     for block in left:
         if block not in group:
             with tolerating():
-                schedule_block(sch, _handle(sch, block), target)
+                schedule_block(sch, sch.handle(block), target)
 
 
 def _schedule_contraction(sch: Schedule, block: BlockRV, target: Target) -> None:
@@ -112,12 +113,6 @@ def tolerating() -> Generator[None]:
     """A rule that meets a refusal stops where it is: every primitive before left a correct program, if not the fastest."""
     with suppress(ScheduleError):
         yield
-
-
-def _handle(sch: Schedule, block: tir.BlockOp) -> BlockRV:
-    handle = sch.state.handle(block)
-    assert isinstance(handle, BlockRV)
-    return handle
 
 
 def _is_root_nest(block: tir.BlockOp) -> bool:
@@ -168,20 +163,10 @@ def print_schedules(module: ModuleOp, target: Target) -> None:
         schedule_function(sch, copy, target)
         trace = sch.trace.simplified()
         if len(trace):
-            chosen = fresh(f"{name}_schedule", taken)
-            taken.add(chosen)
+            chosen = take_name(f"{name}_schedule", taken)
             script = trace.as_script(chosen, name)
             script.location = function.location
             module.body.block.insert_op_after(script, function)
-
-
-def fresh(wanted: str, taken: Container[str]) -> str:
-    """`wanted`, or that with a number behind it where the name is taken."""
-    name, number = wanted, 0
-    while name in taken:
-        number += 1
-        name = f"{wanted}_{number}"
-    return name
 
 
 @dataclass(frozen=True)

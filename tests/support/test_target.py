@@ -68,6 +68,10 @@ def test_sizes_of_caches_are_the_users_to_say() -> None:
     for wrong in ("32K,foo", "0", "1K,1K,1K,1K", "-1", "32 K"):
         with pytest.raises(MirError, match=f"'{wrong}' does not say how large caches are\nnote: give the sizes of"):
             named("haswell", caches=wrong)
+    with pytest.raises(
+        MirError, match="'1,2' has a cache of 1 byte, which is smaller than any\nnote: a cache has at least 1024 bytes"
+    ):
+        named("haswell", caches="1,2")
 
 
 def test_this_machine_runs_code_for_itself() -> None:

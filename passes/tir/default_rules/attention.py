@@ -21,7 +21,7 @@ from ...schedule.structure import buffers_read, buffers_written, consumers, prod
 from .contraction.epilogue import take_out
 from .contraction.gemm import VECTOR_TYPES
 from .elementwise import extent_of, parallelize, schedule_elementwise, vectorize_loop
-from .handles import block_of, cached, handle_of, own_loops
+from .handles import block_of, cached, own_loops
 from .inline import attempt
 from .reduction import schedule_row
 from .shape import Load, Shape, element_bytes, shape_of
@@ -210,12 +210,12 @@ def schedule_attention(sch: Schedule, attention: Attention, target: Target) -> N
     queries, keys = scores.size(scores.row), scores.size(scores.column)
     sizes = choose_sizes(queries, keys, output.size(output.column), element, target)
     lanes = target.lanes(element)
-    first, weights, last = (handle_of(sch, b) for b in (scores.block, attention.weights, output.block))
+    first, weights, last = (sch.handle(b) for b in (scores.block, attention.weights, output.block))
     at = attention.rows.index(attention.weights)
-    before, after = ([handle_of(sch, b) for b in part] for part in (attention.rows[:at], attention.rows[at + 1 :]))
+    before, after = ([sch.handle(b) for b in part] for part in (attention.rows[:at], attention.rows[at + 1 :]))
     own = {scores.block, *attention.rows}
-    alone = [handle_of(sch, p) for stage in attention.rows for p in producers(stage) if p not in own]
-    alone += [handle_of(sch, p) for p in _makers(scores, scores.left) if not _inline_form(sch, p)]
+    alone = [sch.handle(p) for stage in attention.rows for p in producers(stage) if p not in own]
+    alone += [sch.handle(p) for p in _makers(scores, scores.left) if not _inline_form(sch, p)]
     k_pack = _bring(sch, first, scores, sizes.score_vectors * lanes)
     v_pack = _bring(sch, last, output, sizes.output_vectors * sizes.output_lanes)
     changed = take_out(sch, first)
@@ -279,14 +279,14 @@ def _bring(sch: Schedule, block: BlockRV, match: Product, columns: int) -> Block
     makers = _makers(match, match.right)
     if match.size(match.column) % columns == 0:
         if makers:
-            return handle_of(sch, makers[0])
+            return sch.handle(makers[0])
         return cached(sch, block, buffers_read(op).index(match.right.buffer))
     before = set(producers(op))
     sch.pad_einsum(block, [columns if axis is match.column else 1 for axis in match.shape.axes])
     packed = next(p for p in producers(op) if p not in before)
     for maker in makers:
         attempt(sch, maker)
-    return handle_of(sch, packed)
+    return sch.handle(packed)
 
 
 def _is_form(block: tir.BlockOp) -> bool:
@@ -309,7 +309,7 @@ def _output_loops(sch: Schedule, last: BlockRV, match: Product) -> tuple[list[Lo
         *heads, row, column = sch.get_loops(stored)
         return heads, row, column
     sch.set_scope(last, 0, "local")
-    stored = handle_of(sch, readers[0])
+    stored = sch.handle(readers[0])
     loops = sch.get_loops(stored)
     outer: list[LoopRV] = []
     ends: dict[int, LoopRV] = {}

@@ -15,7 +15,6 @@ from ....dialects.tir.analysis import Analyzer, Expr
 from ....dialects.tir.analysis.expr import Kind
 from ...schedule import BlockRV, Schedule
 from ...schedule.structure import buffers_read, consumers
-from .contraction import handle_of
 from .handles import cached
 from .shape import Shape, shape_of
 
@@ -76,4 +75,4 @@ def split_groups(sch: Schedule, block: BlockRV, axis: SSAValue, size: int) -> No
         other = shape_of(reader)
         found = None if other is None or other.reduction else _divided_axis(other)
         if other is not None and found is not None and found[1] == size:
-            sch.transform_block_layout(handle_of(sch, reader), divided(other.axes.index(found[0])))
+            sch.transform_block_layout(sch.handle(reader), divided(other.axes.index(found[0])))

@@ -14,13 +14,6 @@ from ...schedule.structure import buffers_read, child_blocks, scope_of
 from .elementwise import extent_of
 
 
-def handle_of(sch: Schedule, block: tir.BlockOp) -> BlockRV:
-    """The handle of a block."""
-    handle = sch.state.handle(block)
-    assert isinstance(handle, BlockRV)
-    return handle
-
-
 def block_of(sch: Schedule, block: BlockRV) -> tir.BlockOp:
     """The block that a handle stands for."""
     op = sch.get(block)
@@ -51,6 +44,12 @@ def loop_of_axis(sch: Schedule, block: BlockRV, axis: int) -> LoopRV | None:
         if isinstance(inner, tir.ForOp) and inner.loop_var in used:
             return loop
     return None
+
+
+def loops_by_axis(sch: Schedule, block: BlockRV) -> list[LoopRV | None]:
+    """For each axis of a block that was moved the one of its own loops that it is bound to; None where it has none left, as loops of
+    one turn are gone."""
+    return [loop_of_axis(sch, block, axis) for axis in range(len(block_of(sch, block).iter_vars))]
 
 
 def turns_of(sch: Schedule, loops: list[LoopRV]) -> int:

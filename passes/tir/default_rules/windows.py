@@ -21,10 +21,9 @@ from ....support.target import Target
 from ...schedule import BlockRV, LoopRV, Schedule
 from ...schedule.structure import buffers_read, buffers_written, consumers, function_of, producers
 from ..constant_params import constant_params
-from .axis_loops import loops_by_axis
-from .contraction import Contraction, handle_of, own_loops, take_out
+from .contraction import Contraction, own_loops, take_out
 from .elementwise import extent_of, parallelize, schedule_elementwise
-from .handles import cached
+from .handles import cached, loops_by_axis
 from .shape import Load, Shape, element_bytes, shape_of
 
 MAX_STRIDE = 4
@@ -229,7 +228,7 @@ def _padding(sch: Schedule, op: tir.BlockOp, window: Window) -> BlockRV | None:
     if len(made) != 1 or len(window.inputs) != 1 or len(consumers(made[0])) != 1:
         return None
     shape = shape_of(made[0])
-    return None if shape is None or shape.reduction else handle_of(sch, made[0])
+    return None if shape is None or shape.reduction else sch.handle(made[0])
 
 
 def _pack_filters(sch: Schedule, block: BlockRV, window: Window, rows: int) -> None:

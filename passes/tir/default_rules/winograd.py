@@ -19,9 +19,9 @@ from ...schedule import BlockRV, LoopRV, Schedule
 from ...schedule.structure import buffers_read, consumers, function_of, producers
 from ..constant_params import constant_params
 from ..lower_transposed_loads import TILE
-from .axis_loops import loops_by_axis
-from .contraction import Contraction, handle_of, match_contraction, schedule_contraction
+from .contraction import Contraction, match_contraction, schedule_contraction
 from .elementwise import extent_of, parallelize, vectorize_loop
+from .handles import loops_by_axis
 from .selectors import selector_axes
 from .shape import Shape, element_bytes, shape_of
 
@@ -104,7 +104,7 @@ def _chooses(shape: Shape, axis: int) -> bool:
 def schedule_winograd(sch: Schedule, stages: Stages, target: Target) -> None:
     """Schedules all stages: one after the other, or block of tiles by block of tiles where there are several."""
     image, across, view, products, down, whole, out = (
-        handle_of(sch, block)
+        sch.handle(block)
         for block in (
             *(stages.image, stages.across, stages.view, stages.products),
             *(stages.down, stages.whole, stages.out),

@@ -12,7 +12,7 @@ takes the tile out of the registers. Matrices that are multiplied by few rows ar
 
 from .....support.target import Target
 from ....schedule import BlockRV, Schedule
-from ..handles import handle_of, own_loops
+from ..handles import own_loops
 from . import dot, gevm
 from .epilogue import store_tile, take_out
 from .gemm import MIN_ROWS, MIN_WORK, pays, schedule_contraction, share_out
@@ -40,7 +40,6 @@ __all__ = [
     "Contraction",
     "Tile",
     "choose_tile",
-    "handle_of",
     "lanes_innermost",
     "match_contraction",
     "own_loops",

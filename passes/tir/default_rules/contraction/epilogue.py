@@ -10,7 +10,7 @@ from .....support.target import Target
 from ....schedule import BlockRV, Schedule
 from ....schedule.structure import buffers_written, consumers
 from ..elementwise import vectorize_loop
-from ..handles import axis_at, block_of, handle_of, loop_of_axis, own_loops, store_of
+from ..handles import axis_at, block_of, loop_of_axis, own_loops, store_of
 from ..shape import element_bytes, shape_of
 
 
@@ -32,7 +32,7 @@ def take_out(sch: Schedule, block: BlockRV) -> BlockRV:
             if len(after) == 1 and _follows(after[0], buffers_written(reader)[0]) and attempt(sch, reader):
                 continue
         sch.set_scope(block, 0, "local")
-        return handle_of(sch, reader)
+        return sch.handle(reader)
 
 
 def _is_copy(block: tir.BlockOp) -> bool:

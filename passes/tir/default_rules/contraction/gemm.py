@@ -9,7 +9,7 @@ from .....support.target import Target
 from ....schedule import BlockRV, LoopRV, Schedule
 from ....schedule.structure import child_blocks
 from ..elementwise import parallelize
-from ..handles import block_of, handle_of, own_loops, turns_of
+from ..handles import block_of, own_loops, turns_of
 from .epilogue import store_tile, take_out
 from .match import Contraction
 from .pack import lanes_innermost, lies_in_panels, pack_columns, pack_rows, pad_columns, panels_together
@@ -99,5 +99,5 @@ def share_out(sch: Schedule, panels: list[LoopRV], tiles: list[LoopRV], work: in
 def _sums_in(sch: Schedule, loop: LoopRV, name: str, below: int) -> tuple[BlockRV, LoopRV]:
     """The copy of block `name` in a part of its loop, and the first of the loops `below` that stand inside of that."""
     found = next(b for b in child_blocks(sch.get(loop)) if b.block_name.data.startswith(name))
-    block = handle_of(sch, found)
+    block = sch.handle(found)
     return block, sch.get_loops(block)[-below]

@@ -14,7 +14,7 @@ from ....schedule import BlockRV, LoopRV, Schedule
 from ....schedule.structure import buffers_read, buffers_written, producers
 from ...lower_transposed_loads import ELEMENT_BYTES, TILE
 from ..elementwise import extent_of, schedule_elementwise, vectorize_loop
-from ..handles import block_of, cached, handle_of, loop_of_axis, own_loops
+from ..handles import block_of, cached, loop_of_axis, own_loops
 from .match import Contraction
 from .tile import Tile
 
@@ -42,9 +42,9 @@ def pad_columns(sch: Schedule, block: BlockRV, match: Contraction, tile: Tile, t
     packed = next((p for p in made if buffers_written(p)[0] is buffers_read(op)[number]), None)
     for each in made:
         if each is not packed:
-            schedule_elementwise(sch, handle_of(sch, each), target)
+            schedule_elementwise(sch, sch.handle(each), target)
     if packed is not None:
-        return handle_of(sch, packed)
+        return sch.handle(packed)
     return cached(sch, block, number)
 
 

@@ -22,18 +22,25 @@ def no_collection() -> Generator[None]:
         gc.enable()
 
 
+SMALL = 200_000
+"""Objects that do not count as a program that waits: what parsing a model leaves."""
+
 _collections = -1
 """Full collections of this process when objects were last set aside."""
+_waiting = 0
+"""Objects set aside since then."""
 
 
 def _set_aside() -> None:
     """Has the collector take all objects for old ones, without looking at them: else the next allocation would have it look at
-    everything that was built, which takes as long as many a pass. It does so at the next full collection, and until there was one
-    nothing is set aside again, so that at most one program waits to be given back."""
-    global _collections
+    everything that was built, which takes as long as many a pass. Old ones are given back at the next full collection, and until
+    there was one nothing is set aside beside a large program, so that at most one waits."""
+    global _collections, _waiting
     full: int = gc.get_stats()[-1]["collections"]
+    if full != _collections:
+        _collections, _waiting = full, 0
     # What the program itself froze shall stay so.
-    if full != _collections and gc.get_freeze_count() == 0:
-        _collections = full
+    if _waiting <= SMALL and gc.get_freeze_count() == 0:
+        _waiting += sum(gc.get_count())
         gc.freeze()
         gc.unfreeze()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import gc
 import weakref
 
+import pytest
+from mirstack.support import garbage
 from mirstack.support.garbage import no_collection
 
 
@@ -29,7 +31,8 @@ def test_nothing_is_collected_inside_and_all_is_in_the_end() -> None:
     assert not any(node() is not None for node in nodes)
 
 
-def test_leaving_looks_at_nothing_once_between_two_full_collections() -> None:
+def test_leaving_looks_at_nothing_until_much_was_set_aside(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(garbage, "SMALL", 3000)
     gc.collect()
     ran: list[int] = []
     thresholds = gc.get_threshold()
@@ -42,16 +45,16 @@ def test_leaving_looks_at_nothing_once_between_two_full_collections() -> None:
     gc.callbacks.append(note)
     try:
         counts: list[int] = []
-        for _ in range(2):
+        for size in (500, 5000, 5000):
             with no_collection():
-                kept = [Node() for _ in range(5000)]
+                kept = [Node() for _ in range(size)]
             kept.append(Node())
             counts.append(len(ran))
             del kept
     finally:
         gc.callbacks.remove(note)
         gc.set_threshold(*thresholds)
-    assert counts[0] == 0 < counts[1]
+    assert counts[0] == counts[1] == 0 < counts[2]
     gc.collect()
 
 

@@ -121,6 +121,8 @@ def as_array(value: Any, param: Param) -> Array:
             return np.from_dlpack(cast("Any", value))
         except (BufferError, RuntimeError) as exception:
             raise ValueError(f"'{param.name}' cannot be read through DLPack: {exception}") from None
+        except TypeError:  # a class, of which only the objects are tensors
+            pass
     raise TypeError(f"'{param.name}' must be a numpy array or a DLPack tensor, not {type(value).__name__}")
 
 
@@ -128,7 +130,7 @@ def check_array(array: Array, param: Param, *, writable: bool = False) -> None:
     """Raises TypeError for a wrong dtype, ValueError for a wrong shape, for data that is not row-major contiguous, and
     for an output that is read-only."""
     if array.dtype != numpy_dtype(param.dtype):
-        raise TypeError(f"'{param.name}' must be of dtype {param.dtype}, not {array.dtype.name}")
+        raise TypeError(f"'{param.name}' must be of dtype {param.dtype}, not {array.dtype}")
     if array.ndim != len(param.shape) or any(
         isinstance(extent, int) and given != extent for given, extent in zip(array.shape, param.shape, strict=True)
     ):

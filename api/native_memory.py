@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import accumulate
 
 import numpy as np
 from xdsl.dialects.builtin import DYNAMIC_INDEX
 
 from ..lowering.llvm.call import address_of
-from ..lowering.relay.calling import CONSTANTS, CONTEXT_BYTES, END, GROWN, PREPARED, STACK_LIMIT, TOP, WORD
+from ..lowering.relay.calling import CONSTANTS, CONTEXT_BYTES, DEPTH, END, GROWN, PREPARED, STACK_LIMIT, TOP, WORD
 from ..lowering.relay.memory_plan import ALIGNMENT, align
 from .executable import Array
 from .stack import stack_limit
@@ -37,6 +37,18 @@ class Prepared:
         self.address = ctypes.addressof(self.table)
 
 
+class Link(ctypes.Structure):
+    """A context as `lowering/runtime/call.ll` keeps it while no call uses it."""
+
+    _fields_ = (
+        ("next", ctypes.c_void_p),
+        ("thread", ctypes.c_int64),
+        ("table", ctypes.c_void_p),
+        ("depth", ctypes.c_void_p),
+        ("grown", ctypes.c_void_p),
+    )
+
+
 class Context:
     """What one call at a time works with: the heap's first chunk, the words that the code keeps there, and the table of
     addresses that the code is called with, of which the first is that of the words."""
@@ -54,21 +66,26 @@ class Context:
         self.table_address = ctypes.addressof(self.table)
         self.thread = 0
         """The thread that called last."""
+        self.link = Link(None, 0, self.table_address, self.address + DEPTH, self.address + GROWN)
+        self.link_address = ctypes.addressof(self.link)
 
     def enter(self, thread: int) -> None:
         """Another thread is to call: its stack is another."""
         self.words[STACK_LIMIT // WORD] = stack_limit()
-        self.thread = thread
+        self.thread = self.link.thread = thread
 
     def grown(self) -> Context:
-        """The context for the next call: with a larger first chunk where this call had to ask for memory."""
+        """The context for the next call by the thread that just called: with a larger first chunk where this call had to ask
+        for memory."""
         more: int = self.words[GROWN // WORD]
         if more == 0:
             return self
         self.words[GROWN // WORD] = 0
         if self.arena + more > MOST_ARENA:
             return self
-        return Context(self.arena + more, self.tables, self.arguments)
+        larger = Context(self.arena + more, self.tables, self.arguments)
+        larger.enter(self.thread)
+        return larger
 
 
 class Output:
@@ -79,6 +96,10 @@ class Output:
         self.shape, self.dtype = shape, dtype
         self.large = dtype.itemsize * int(np.prod(shape, dtype=np.int64)) >= LARGE_BYTES
         self.given: list[Array] = []
+
+    def maker(self) -> tuple[Callable[..., Array], tuple[object, ...]]:
+        """What gives the arrays that `take` does, and its arguments."""
+        return (self.take, ()) if self.large else (np.empty, (self.shape, self.dtype))
 
     def read(self, array: Array) -> Array:
         """The tensor, which was written where it was wanted."""

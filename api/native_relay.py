@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable, Sequence
 from threading import get_ident
 from typing import Any
 
@@ -17,10 +18,14 @@ from ..support.diagnostics import MirError
 from ..support.words import counted
 from .entry import Arguments, flatten_tree, rebuild
 from .executable import Array, Executable, Param, as_array, check_array
-from .native_memory import Context, DynamicOutput, Prepared, output_of
+from .native_call import DirectCall, direct_call
+from .native_memory import Context, DynamicOutput, Output, Prepared, output_of
 from .threads import use_threads
 
 _CALL = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)
+
+DIRECT_AFTER = 1
+"""How many calls are done before the direct call is made: a program that is called once does without."""
 
 _C_CONTIGUOUS = 0x0001
 """Bit of `ndarray.flags.num` (numpy's C API, "Array flags")."""
@@ -46,6 +51,7 @@ class RelayExecutable(Executable):
         dynamic = any(isinstance(output, DynamicOutput) for output in self._outputs)
         self._finish = _CALL(code.address(FINISH)) if dynamic else None
         self._single = not isinstance(program.result, tuple)
+        self._nested = isinstance(program.result, tuple) and any(isinstance(f, tuple) for f in program.result)
         self._inputs = [(param, tuple(param.shape), numpy_dtype(param.dtype)) for param in self.params]
         self._constants = [_contiguous(box) for box in program.constants]
         self._constant_table = (ctypes.c_void_p * max(1, len(self._constants)))(*map(address_of, self._constants))
@@ -55,6 +61,10 @@ class RelayExecutable(Executable):
         self._prepare(program.prepare_only)
         # Contexts that no call is using; list.pop and append are atomic, so that threads share it without a lock.
         self._idle: list[Context] = []
+        self._may_be_direct = not (dynamic or any("?" in param.shape for param in self.params))
+        self._calls = 0
+        self._direct: DirectCall | None = None
+        self._direct_call: Callable[..., Any] = _declined
 
     @property
     def constant_bytes(self) -> int:
@@ -67,9 +77,16 @@ class RelayExecutable(Executable):
         return self._prepared.bytes
 
     def __call__(self, *args: Any) -> Any:
-        inputs = self._inputs
         if self._arguments is not None:
             args = tuple(self._arguments.flat(args))
+        result = self._direct_call(*args)
+        if result is NotImplemented:
+            result = self._careful_call(args)
+        return rebuild(self._result, list(result)) if self._nested else result
+
+    def _careful_call(self, args: Sequence[Any]) -> Any:
+        """A call with any arguments, which are checked one by one: the array that results, or a tuple of them."""
+        inputs = self._inputs
         if len(args) != len(inputs):
             names = ", ".join(param.name for param in self.params)
             raise TypeError(f"{self.name} takes {counted(len(inputs), 'argument')} ({names}), not {len(args)}")
@@ -88,20 +105,12 @@ class RelayExecutable(Executable):
             else:
                 addresses.append(address_of(value))
         outputs = [output.take() for output in self._outputs]
-        try:
-            context = self._idle.pop()
-        except IndexError:
-            context = Context(self.arena_bytes, self._tables, len(inputs) + len(self._outputs))
+        context = self._take_context()
         thread = get_ident()
         if context.thread != thread:
             context.enter(thread)
-        table, place = context.table, 1
-        for address in addresses:
-            table[place] = address
-            place += 1
-        for output in outputs:
-            table[place] = address_of(output)
-            place += 1
+        for place, address in enumerate((*addresses, *map(address_of, outputs)), 1):
+            context.table[place] = address
         use_threads(self._threads)
         status = self._call(context.table_address)
         if status != 0:
@@ -109,8 +118,39 @@ class RelayExecutable(Executable):
         if self._finish is not None:
             outputs = [output.read(array) for output, array in zip(self._outputs, outputs, strict=True)]
             self._finish(context.address)
-        self._idle.append(context.grown())
-        return outputs[0] if self._single else rebuild(self._result, list(outputs))
+        self._give_context(context)
+        return outputs[0] if self._single else tuple(outputs)
+
+    def _take_context(self) -> Context:
+        """A context that no call uses."""
+        context = None if self._direct is None else self._direct.take()
+        if context is None:
+            try:
+                context = self._idle.pop()
+            except IndexError:
+                context = Context(self.arena_bytes, self._tables, len(self._inputs) + len(self._outputs))
+        return context
+
+    def _give_context(self, context: Context) -> None:
+        """Keeps a context for the next call, which a program of known shapes does directly if it is not the first."""
+        context = context.grown()
+        if self._calls >= DIRECT_AFTER and self._may_be_direct:
+            self._may_be_direct = False
+            self._direct = direct_call(
+                self._code.address(ENTRY),
+                [(tuple(e for e in shape if isinstance(e, int)), dtype) for _, shape, dtype in self._inputs],
+                [output.maker() for output in self._outputs if isinstance(output, Output)],
+                single=self._single,
+                threads=self._threads,
+                keep_alive=(self._code, self._constants, self._constant_table, self._prepared),
+            )
+            if self._direct is not None:
+                self._direct_call = self._direct.call
+        self._calls += 1
+        if self._direct is None:
+            self._idle.append(context)
+        else:
+            self._direct.give(context)
 
     def _failure(self, status: int, context: Context) -> MirError:
         """What a status other than 0 means; the context is ready for the next call then."""
@@ -121,7 +161,7 @@ class RelayExecutable(Executable):
         for number in range(2):
             size = ctypes.c_int64(context.words[SIZES // WORD + number]).value
             message = message.replace("{size}", str(size), 1)
-        self._idle.append(context.grown())
+        self._give_context(context)
         return MirError(diagnostic_of(message))
 
     def _prepare(self, unused: int) -> None:
@@ -140,6 +180,11 @@ class RelayExecutable(Executable):
         for index in range(len(self._constants) - unused, len(self._constants)):
             self._constant_table[index] = None
         del self._constants[len(self._constants) - unused :]
+
+
+def _declined(*_: Any) -> Any:
+    """Stands for the direct call until there is one."""
+    return NotImplemented
 
 
 def _descriptor(array: Array, param: Param) -> ctypes.Array[ctypes.c_uint64]:

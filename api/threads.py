@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ctypes
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ..lowering.llvm.jit import CompiledModule
 
-_in_use: int | None = None
+POOL = ctypes.c_int64(0)
+"""How many threads the pool was set to here, 0 before that; in memory that compiled code reads, too."""
 
 
 def thread_count(code: CompiledModule, asked: int | None) -> int | None:
@@ -21,9 +23,8 @@ def thread_count(code: CompiledModule, asked: int | None) -> int | None:
 
 def use_threads(count: int | None) -> None:
     """Sets the pool to `count` threads, where the code that is called next needs it at all."""
-    global _in_use
-    if count is not None and count != _in_use:
+    if count is not None and count != POOL.value:
         from ..lowering.runtime import set_threads
 
         set_threads(count)
-        _in_use = count
+        POOL.value = count

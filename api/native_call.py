@@ -1,0 +1,227 @@
+"""Calls of a Relay program by a builtin function, without Python code in between (`lowering/runtime/call.ll`).
+
+Looking at an array from Python takes longer than a small kernel does. The builtin reads numpy's structures, calls the program
+with the interpreter's lock released, and declines what it does not take at once; the executable then does the call itself.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .native_memory import Context
+from .threads import POOL
+
+if TYPE_CHECKING:
+    from ..lowering.llvm.jit import CompiledModule
+
+METH_FASTCALL = 0x0080
+"""Python's C interface: a builtin that takes the address and the number of its arguments."""
+
+PYTHON = (
+    "PyTuple_GetItem",
+    "PyTuple_New",
+    "PyTuple_SetItem",
+    "PyLong_AsVoidPtr",
+    "PyObject_Vectorcall",
+    "PyEval_SaveThread",
+    "PyEval_RestoreThread",
+    "PyThread_get_thread_ident",
+    "Py_IncRef",
+    "Py_DecRef",
+    "PyCFunction_NewEx",
+)
+"""What is called of Python; all but the last by `call.ll`."""
+
+
+class _Array(ctypes.Structure):
+    """A numpy array's object (numpy's C API, "PyArrayObject"), as `call.ll` reads it."""
+
+    _fields_ = (
+        ("references", ctypes.c_int64),
+        ("type", ctypes.c_void_p),
+        ("data", ctypes.c_void_p),
+        ("rank", ctypes.c_int),
+        ("extents", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.c_void_p),
+        ("base", ctypes.c_void_p),
+        ("dtype", ctypes.c_void_p),
+        ("flags", ctypes.c_int),
+    )
+
+
+class _Input(ctypes.Structure):
+    _fields_ = (("dtype", ctypes.c_void_p), ("rank", ctypes.c_int64), ("extents", ctypes.c_void_p))
+
+
+class _Output(ctypes.Structure):
+    _fields_ = (("maker", ctypes.c_void_p), ("arguments", ctypes.c_void_p), ("count", ctypes.c_int64))
+
+
+class _Plan(ctypes.Structure):
+    _fields_ = (
+        ("code", ctypes.c_void_p),
+        ("contexts", ctypes.c_void_p),
+        ("input_count", ctypes.c_int64),
+        ("inputs", ctypes.c_void_p),
+        ("output_count", ctypes.c_int64),
+        ("outputs", ctypes.c_void_p),
+        ("single", ctypes.c_int64),
+        ("threads", ctypes.c_int64),
+        ("pool", ctypes.c_void_p),
+        ("array_type", ctypes.c_void_p),
+        ("declined", ctypes.c_void_p),
+    )
+
+
+class _Method(ctypes.Structure):
+    """PyMethodDef."""
+
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("code", ctypes.c_void_p),
+        ("flags", ctypes.c_int),
+        ("doc", ctypes.c_char_p),
+    )
+
+
+class _Functions:
+    """The functions of `call.ll`; made once, as Python's function objects point to `method` for ever."""
+
+    def __init__(self, module: CompiledModule):
+        self.module = module
+        self.method = _Method(b"call", module.address("mirstack_call"), METH_FASTCALL, None)
+        # These keep the interpreter's lock, which is what keeps the chain of contexts whole.
+        self.take = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(module.address("mirstack_take_context"))
+        give = ctypes.PYFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
+        self.give = give(module.address("mirstack_give_context"))
+        make = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
+        self.make = make(_address("PyCFunction_NewEx"))
+
+
+def _address(name: str) -> int:
+    return ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0
+
+
+@lru_cache(maxsize=1)
+def _functions() -> _Functions | None:
+    """The compiled functions; None where this Python or this numpy keeps objects another way than `call.ll` reads them."""
+    if not (_reads_objects() and all(hasattr(ctypes.pythonapi, name) for name in PYTHON)):
+        return None
+    from ..lowering.llvm.jit import Target, emit_object, link_objects
+
+    text = files("mirstack.lowering.runtime").joinpath("call.ll").read_text()
+    symbols = {name: _address(name) for name in PYTHON}
+    # Optimizing would take 20 ms and gain some 50 ns a call.
+    return _Functions(link_objects([emit_object(text, Target(opt_level=0))], symbols=symbols))
+
+
+def _reads_objects() -> bool:
+    """Whether `_Array` fits: tried on arrays of several kinds. Builds of Python whose objects begin with more than a count of
+    references and the type (for debugging, without the global lock) are told by their size."""
+    if sys.implementation.name != "cpython" or object.__basicsize__ != 16 or ctypes.sizeof(ctypes.c_void_p) != 8:
+        return False
+    samples = (np.zeros(3), np.arange(12, dtype=np.int8)[5:], np.zeros((2, 3), np.float32).T, np.zeros((), np.bool_))
+    for sample in samples:
+        seen = _Array.from_address(id(sample))
+        if (
+            seen.type != id(np.ndarray)
+            or seen.data != sample.__array_interface__["data"][0]
+            or seen.rank != sample.ndim
+            or tuple(seen.extents[: sample.ndim]) != sample.shape
+            or seen.dtype != id(sample.dtype)
+            or seen.flags != sample.flags.num
+        ):
+            return False
+    return True
+
+
+class DirectCall:
+    """The builtin function of one program, `call`, and the contexts that it works with.
+
+    It gives NotImplemented for what it declines: arguments that are not exactly what the program takes, a call that failed, and
+    one for which no context lies ready, which `give` changes.
+    """
+
+    def __init__(
+        self,
+        code: int,
+        inputs: Sequence[tuple[tuple[int, ...], np.dtype[Any]]],
+        makers: Sequence[tuple[Callable[..., Any], tuple[Any, ...]]],
+        *,
+        single: bool,
+        threads: int | None,
+        keep_alive: object,
+    ):
+        functions = _functions()
+        assert functions is not None, "made by `direct_call`"
+        self._functions = functions
+        self._contexts: dict[int, Context] = {}
+        shapes = [(ctypes.c_int64 * len(shape))(*shape) for shape, _ in inputs]
+        taken = (_Input * len(inputs))(
+            *(
+                _Input(id(dtype), len(shape), ctypes.addressof(extents))
+                for (shape, dtype), extents in zip(inputs, shapes, strict=True)
+            )
+        )
+        given = [(ctypes.py_object * len(arguments))(*arguments) for _, arguments in makers]
+        made = (_Output * len(makers))(
+            *(
+                _Output(id(maker), ctypes.addressof(words), len(arguments))
+                for (maker, arguments), words in zip(makers, given, strict=True)
+            )
+        )
+        self._plan = _Plan(
+            code,
+            None,
+            len(inputs),
+            ctypes.addressof(taken),
+            len(makers),
+            ctypes.addressof(made),
+            single,
+            threads or 0,
+            ctypes.addressof(POOL),
+            id(np.ndarray),
+            id(NotImplemented),
+        )
+        self._address = ctypes.addressof(self._plan)
+        # The function holds all that it reads: a call that runs outlives the executable that is dropped meanwhile.
+        held = (self._plan, self._contexts, shapes, taken, given, made, tuple(inputs), tuple(makers), keep_alive)
+        self.call: Callable[..., Any] = functions.make(
+            ctypes.addressof(functions.method), (self._address, held, functions), None
+        )
+
+    def take(self) -> Context | None:
+        """A context that no call uses, if there is one."""
+        link = self._functions.take(self._address)
+        return None if link is None else self._contexts.pop(link)
+
+    def give(self, context: Context) -> None:
+        """Makes a context ready for the next call by the thread that used it last."""
+        self._contexts[context.link_address] = context
+        self._functions.give(self._address, context.link_address)
+
+
+def direct_call(
+    code: int,
+    inputs: Sequence[tuple[tuple[int, ...], np.dtype[Any]]],
+    makers: Sequence[tuple[Callable[..., Any], tuple[Any, ...]]],
+    *,
+    single: bool,
+    threads: int | None,
+    keep_alive: object,
+) -> DirectCall | None:
+    """How to call the program at `code` directly; None where this Python or numpy does not allow it.
+
+    `inputs` are shapes and dtypes; `makers` give a new array for each output. The result is the `single` output's array, or
+    a tuple of all. The pool must be set to `threads`, if that is not None. `keep_alive` is what the program needs in memory.
+    """
+    if _functions() is None:
+        return None
+    return DirectCall(code, inputs, makers, single=single, threads=threads, keep_alive=keep_alive)

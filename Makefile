@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 # Sources that the strict type check covers are set in pyproject.toml, under [tool.basedpyright].
 
-.PHONY: demo test bench setup lint types filecheck unit clean
+.PHONY: demo test bench prebuilt setup lint types filecheck unit clean
 
 demo: $(VENV)/.installed
 	$(BIN)/python examples/digits/demo.py
@@ -15,6 +15,10 @@ test: lint types filecheck unit
 # Against other engines, those that are installed (`.venv/bin/pip install -e '.[bench]'`); options by BENCH='--family conv'.
 bench: $(VENV)/.installed-test
 	$(BIN)/python -m benchmarks.compare $(BENCH)
+
+# What stands ready beside grammars and files of rules; a test fails when it is out of date.
+prebuilt: $(VENV)/.installed
+	$(BIN)/python -m mirstack.driver.prebuild
 
 setup: $(VENV)/.installed-test
 

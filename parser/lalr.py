@@ -1,7 +1,7 @@
 """LALR(1) parsing with lark's tables and a small driver of our own.
 
-lark analyses the grammar file; its tables are kept in the cache folder, so that a later start neither imports lark nor
-analyses anything. The driver reads a token list that a lexer has made in one sweep, calls one function per reduced rule
+lark analyses the grammar file; the tables of grammars that ship with the package stand beside them, others are kept in the cache
+folder, so that a start neither imports lark nor analyses anything. The driver reads a token list that a lexer has made in one sweep, calls one function per reduced rule
 and lets its owner mend the stacks after an error, so that one run reports every error of a text.
 """
 
@@ -14,7 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 
-from ..support.cache import read_json, write_json
+from ..support.cache import read_json, read_prebuilt, write_json
 
 END = "$END"
 # Changes with what `_analyse` returns.
@@ -56,19 +56,30 @@ class Table:
 
 @lru_cache
 def load_table(grammar: Path) -> Table:
-    """The table of a `.lark` file whose start rule is `start`, from the cache folder or made by lark."""
+    """The table of a `.lark` file whose start rule is `start`: the one beside it, from the cache folder, or made by lark."""
     text = grammar.read_bytes()
-    digest = hashlib.blake2b(text, digest_size=12, person=_FORMAT).hexdigest()
+    digest = _digest(text)
     name = f"{grammar.stem}-{digest}.json"
-    stored = read_json(name)
-    if stored is not None:
-        try:
-            return _from_json(stored)
-        except (KeyError, TypeError, ValueError, IndexError):
-            pass  # The file is damaged: it is made again.
+    for read in (lambda: read_prebuilt(grammar, digest), lambda: read_json(name)):
+        stored = read()
+        if stored is not None:
+            try:
+                return _from_json(stored)
+            except (KeyError, TypeError, ValueError, IndexError):
+                pass  # The file is damaged: it is made again.
     stored = _analyse(text.decode())
     write_json(name, stored)
     return _from_json(stored)
+
+
+def prebuilt_table(grammar: Path) -> tuple[str, dict[str, Any]]:
+    """What is shipped beside a grammar: its digest, and its table."""
+    text = grammar.read_bytes()
+    return _digest(text), _analyse(text.decode())
+
+
+def _digest(grammar: bytes) -> str:
+    return hashlib.blake2b(grammar, digest_size=12, person=_FORMAT).hexdigest()
 
 
 def _analyse(grammar: str) -> dict[str, Any]:

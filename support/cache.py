@@ -1,4 +1,4 @@
-"""A folder for things that are dear to compute and safe to lose, as JSON: LALR tables and the like.
+"""What is dear to compute and safe to lose, as JSON: LALR tables and the like; some of it is made ahead and shipped with the package.
 
 The folder is `$MIRSTACK_CACHE`, else `mirstack` in `$XDG_CACHE_HOME` or `~/.cache`; `MIRSTACK_CACHE=off` does without. Nothing
 read here is trusted to be well-formed, nothing is executed, and a folder that cannot be written only costs the time to compute
@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -51,3 +52,27 @@ def write_json(name: str, value: Any) -> None:
         os.replace(temporary, folder / name)
     except (OSError, RuntimeError):
         return
+
+
+def read_prebuilt(source: Path, digest: str) -> Any:
+    """What was made ahead of the file `source`, if it is that of this digest; None where it is of another or there is none.
+
+    It stands beside the source, with the ending `.json`; `python -m mirstack.driver.prebuild` writes it.
+    """
+    try:
+        stored = json.loads(source.with_suffix(".json").read_bytes())
+        return stored["value"] if stored["digest"] == digest else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def prebuilt_text(digest: str, value: Mapping[str, Any]) -> str:
+    """The text of a file that `read_prebuilt` reads. Lists have a line for each element, so that changes can be seen."""
+    lines = [f"{json.dumps(key)}: {_lines(part)}" for key, part in value.items()]
+    return f'{{"digest": {json.dumps(digest)}, "value": {{\n' + ",\n".join(lines) + "}}\n"
+
+
+def _lines(value: Any) -> str:
+    if not isinstance(value, list):
+        return json.dumps(value)
+    return "[\n" + ",\n".join(json.dumps(each, separators=(",", ":"), sort_keys=True) for each in value) + "]"  # pyright: ignore[reportUnknownVariableType]

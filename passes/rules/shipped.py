@@ -1,8 +1,9 @@
 """The rule files that ship with the passes, read only as far as a program needs them.
 
-The cache folder keeps an index of each file: the head of every rule and where its text is. A rule is parsed and compiled when
+Beside each file stands an index: the head of every rule and where its text is. A rule is parsed and compiled when
 a program has an op at which it may begin; rules were verified when the index was made. An index belongs to one text of the
-file and one state of the code that reads it, and is made again when it is damaged.
+file and one state of the code that reads it; where the one beside the file is of another, or damaged, one is made and kept in the
+cache folder.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from ...dialects.rule import RewriteOp
-from ...support.cache import cache_folder, read_json, write_json
+from ...support.cache import cache_folder, read_json, read_prebuilt, write_json
 from ...support.diagnostics import MirError, Sources, location_of, source_position
 from .head import Candidate, Head, head_of
 from .library import load_rules, select_rules
@@ -42,15 +43,25 @@ def shipped_rules(file: str) -> RuleIndex:
 
 
 def read_shipped(path: Path) -> RuleIndex:
-    """The rules of a file that is known to be right; through its index in the cache folder, which is made if need be."""
+    """The rules of a file that is known to be right; through the index beside it or in the cache folder, which is made if need be."""
     text = path.read_text(encoding="utf-8")
-    name = f"rules-{path.stem}-{_digest(_code() + text.encode())}.json"
-    stored = read_json(name)
-    entries = _checked(stored, len(text))
+    digest = _digest(_code() + text.encode())
+    name = f"rules-{path.stem}-{digest}.json"
+    entries = _checked(read_prebuilt(path, digest), len(text)) or _checked(read_json(name), len(text))
     if entries is None:
         entries = _make_index(path, text)
-        write_json(name, {"rules": entries, "check": _check(entries)})
+        write_json(name, _stored(entries))
     return RuleIndex(tuple(_candidate(entry, path, text) for entry in entries))
+
+
+def prebuilt_index(path: Path) -> tuple[str, dict[str, Any]]:
+    """What is shipped beside a file of rules: its digest, and its index."""
+    text = path.read_text(encoding="utf-8")
+    return _digest(_code() + text.encode()), _stored(_make_index(path, text))
+
+
+def _stored(entries: list[Any]) -> dict[str, Any]:
+    return {"rules": entries, "check": _check(entries)}
 
 
 @cache

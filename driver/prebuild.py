@@ -1,0 +1,38 @@
+"""`python -m mirstack.driver.prebuild`: makes what stands ready beside grammars and files of rules, so that no start has to.
+
+    parser/relay/relay.lark          →  parser/relay/relay.json             the LALR table
+    passes/relay/simplify_expr.mir   →  passes/relay/simplify_expr.json     where each rule is, and where it may begin
+
+A file that is out of date costs time, and nothing else: what it belongs to is said by a digest, and made anew where it does not fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from ..parser.lalr import prebuilt_table
+from ..passes.rules.shipped import prebuilt_index
+from ..support.cache import prebuilt_text
+
+ROOT = Path(__file__).parent.parent
+
+
+def prebuilt(root: Path = ROOT) -> Iterator[tuple[Path, str]]:
+    """The files to ship, and what each has to hold."""
+    for grammar in sorted((root / "parser").glob("*/*.lark")):
+        yield grammar.with_suffix(".json"), prebuilt_text(*prebuilt_table(grammar))
+    for rules in sorted((root / "passes").glob("*/*.mir")):
+        yield rules.with_suffix(".json"), prebuilt_text(*prebuilt_index(rules))
+
+
+def main() -> None:
+    """Writes those that changed, and says which."""
+    for path, text in prebuilt():
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
+            print(path.relative_to(ROOT))
+
+
+if __name__ == "__main__":
+    main()

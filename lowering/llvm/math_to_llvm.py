@@ -1,7 +1,8 @@
 """`math` to `llvm`: what LLVM has as an instruction is one; other functions are called.
 
 A function that `math_library` has in f32 becomes one private function per number of lanes, `mirstack.exp.v16f32`, that LLVM
-inlines; f16 and bf16 go by way of f32. In f64 the C library's functions are called, lane by lane.
+inlines (`math_tables` has some for processors that look up tables in registers); f16 and bf16 go by way of f32. In f64 the C
+library's functions are called, lane by lane.
 """
 
 from __future__ import annotations
@@ -26,12 +27,14 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ...dialects import llvm_ext, math_ext
+from ...support.target import Target, named
 from .arith_to_llvm import divide, fastmath_of, in_f32, integer_to_float, resize_float
 from .builder import WRAPS, Builder
 from .converter import Converter, HandlerTable
 from .ir_text import mangled_type
 from .lane_expr import Float
 from .math_library import BINARY, INF, UNARY
+from .math_tables import TABLED, has_tables
 from .types import element_of, lanes, with_element
 
 TABLE = HandlerTable()
@@ -88,7 +91,8 @@ def elementary(c: Converter, name: str, operands: Sequence[SSAValue]) -> SSAValu
         wide = with_element(type_, f32)
         result = elementary(c, name, [resize_float(c, operand, wide) for operand in operands])
         return resize_float(c, result, type_)
-    symbol = c.use_library(f"mirstack.{name}.{mangled_type(type_)}", lambda: library_function(name, type_))
+    target = named(c.cpu)
+    symbol = c.use_library(f"mirstack.{name}.{mangled_type(type_)}", lambda: library_function(name, type_, target))
     result = c.call(symbol, operands, type_)
     assert result is not None
     return result
@@ -116,14 +120,15 @@ def _simple_power(x: Float, exponent: SSAValue) -> Float | None:
     return None
 
 
-def library_function(name: str, type_: Attribute) -> llvm.FuncOp:
-    """The f32 function `name` for scalars or vectors of `type_`."""
+def library_function(name: str, type_: Attribute, target: Target) -> llvm.FuncOp:
+    """The f32 function `name` for scalars or vectors of `type_`, by the formula that suits the processor."""
     symbol = f"mirstack.{name}.{mangled_type(type_)}"
     builder = Builder()
+    unary = TABLED.get(name) if has_tables(target, type_) else None
 
     def body(arguments: Sequence[SSAValue]) -> SSAValue:
         values = [Float(builder, argument) for argument in arguments]
-        return (UNARY[name](values[0]) if len(values) == 1 else BINARY[name](values[0], values[1])).value
+        return ((unary or UNARY[name])(values[0]) if len(values) == 1 else BINARY[name](values[0], values[1])).value
 
     return inline_function(builder, symbol, [type_] * (2 if name in BINARY else 1), type_, body)
 

@@ -1,0 +1,211 @@
+"""Elementary functions in f32 on vectors in whose registers tables are looked up: AVX-512's, of 16 lanes.
+
+One instruction picks, for each lane, one of the 16 elements of a register. So the range of a function can be cut into pieces with a short
+polynomial each, whose coefficients are picked by piece, rather than be covered by one long polynomial and a division: erf takes half the
+time, tanh three quarters. Of exp, 2**(j/16) is picked, which leaves a polynomial of three terms. The exponent is put in by an instruction
+that overflows and underflows as it should, so that no value is a special case. Errors are below 2 units in the last place.
+
+Coefficients are computed when they are first needed, by interpolation at Chebyshev's nodes.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Callable, Sequence
+from functools import cache
+
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, VectorType, i16, i32
+from xdsl.ir import Attribute
+
+from ...support.target import Target
+from .lane_expr import Float, Int, mul_add
+from .math_library import LN2_HIGH, LN2_LOW
+from .types import lanes
+
+LANES = 16
+SIGN = 1 << 31
+
+Table = tuple[int, ...]
+"""The bits of an f32 for each piece."""
+
+
+def has_tables(target: Target, type_: Attribute) -> bool:
+    """Whether tables are looked up in registers of a type on a processor."""
+    return target.arch == "x86_64" and target.vector_bytes == 4 * LANES and lanes(type_) == LANES
+
+
+def _bits(x: float) -> int:
+    """The bits of x, rounded to f32."""
+    return int(struct.unpack("<i", struct.pack("<f", x))[0])
+
+
+def _value(bits: int) -> float:
+    return float(struct.unpack("<f", struct.pack("<i", bits))[0])
+
+
+# Coefficients
+
+
+def _interpolated(f: Callable[[float], float], low: float, high: float, degree: int) -> list[float]:
+    """The coefficients of a polynomial that is as f at Chebyshev's nodes from `low` to `high`, after Newton."""
+    count = degree + 1
+    nodes = [(low + high) / 2 + (high - low) / 2 * math.cos(math.pi * (2 * k + 1) / (2 * count)) for k in range(count)]
+    divided = [f(x) for x in nodes]
+    for level in range(1, count):
+        for k in range(count - 1, level - 1, -1):
+            divided[k] = (divided[k] - divided[k - 1]) / (nodes[k] - nodes[k - level])
+    result: list[float] = []
+    for node, difference in zip(reversed(nodes), reversed(divided), strict=True):
+        # result * (x - node) + difference
+        shifted = [0.0, *result]
+        for power, coefficient in enumerate(result):
+            shifted[power] -= node * coefficient
+        shifted[0] += difference
+        result = shifted
+    return result
+
+
+def _near_zero(f: Callable[[float], float], slope: float, end: float, degree: int) -> list[float]:
+    """The coefficients of f(x) - x from 0 to `end`, for an odd f of that slope at 0: the slope comes out as it is, and the error, which
+    is relative, is kept small toward the end."""
+
+    def rest(x: float) -> float:
+        return (f(x) / x - slope) / (x * x)
+
+    return [0.0, slope - 1.0, 0.0, *_interpolated(rest, end / 4, end, degree - 3)]
+
+
+def _by_power(pieces: Sequence[Sequence[float]]) -> tuple[Table, ...]:
+    return tuple(tuple(_bits(piece[power]) for piece in pieces) for power in range(len(pieces[0])))
+
+
+@cache
+def _powers() -> tuple[Table, Table]:
+    """2**(j/16), and what it was rounded by."""
+    exact = [2.0 ** (j / LANES) for j in range(LANES)]
+    rounded = tuple(map(_bits, exact))
+    return rounded, tuple(_bits(x - _value(r)) for x, r in zip(exact, rounded, strict=True))
+
+
+ERF_STEP = 0.25
+ERF_END = 3.95
+ERF_DEGREE = 5
+
+
+@cache
+def _erf_table() -> tuple[Table, ...]:
+    """erf(k / 4 + u) by powers of u, for the k to which x is nearest; the last one reaches to where the result is 1."""
+    half = ERF_STEP / 2
+    pieces = [_near_zero(math.erf, 2.0 / math.sqrt(math.pi), half, ERF_DEGREE)]
+    for k in range(1, LANES):
+        middle = k * ERF_STEP
+        end = half if k < LANES - 1 else ERF_END - middle
+        pieces.append(_interpolated(lambda u, c=middle: math.erf(c + u), -half, end, ERF_DEGREE))
+    return _by_power(pieces)
+
+
+TANH_SHIFT = 22
+"""A piece is half of a binade: what it is comes from the exponent and one bit more."""
+TANH_FIRST = 0.25
+TANH_END = 9.1
+TANH_DEGREE = 6
+
+
+@cache
+def _tanh_table() -> tuple[Table, ...]:
+    """tanh(c + u) by powers of u, for c in the middle of the piece of x; below `TANH_FIRST` c is 0."""
+    first = _bits(TANH_FIRST) >> TANH_SHIFT
+    pieces = [[0.0] * (TANH_DEGREE + 1)] * LANES
+    pieces[(first - 1) % LANES] = _near_zero(math.tanh, 1.0, TANH_FIRST, TANH_DEGREE)
+    for piece in range(first, (_bits(TANH_END) >> TANH_SHIFT) + 1):
+        low, high = _value(piece << TANH_SHIFT), _value((piece + 1) << TANH_SHIFT)
+        middle = (low + high) / 2
+        pieces[piece % LANES] = _interpolated(
+            lambda u, c=middle: math.tanh(c + u), low - middle, min(high, TANH_END) - middle, TANH_DEGREE
+        )
+    return _by_power(pieces)
+
+
+# Instructions
+
+
+def _table(b: Float, table: Table) -> Float:
+    type_ = VectorType(i32, [LANES])
+    return Int(b.b, b.b.constant_attr(DenseIntOrFPElementsAttr.from_list(type_, table), type_)).as_float_bits()
+
+
+def _picked(table: Table, piece: Int, like: Float) -> Float:
+    """For each lane the element of a table of which its lowest four bits are the number."""
+    operands = (_table(like, table).value, piece.value)
+    return Float(like.b, like.b.compute("x86.avx512.permvar.sf.512", operands, like.value.type))
+
+
+def _times_power(x: Float, exponent: Float) -> Float:
+    """x times 2 to the whole part, rounded down, of the exponent."""
+    b = x.b
+    operands = (x.value, exponent.value, x.value, b.constant(-1, i16), b.constant(4, i32))
+    return Float(b, b.compute("x86.avx512.mask.scalef.ps.512", operands, x.value.type))
+
+
+def _polynomial(u: Float, tables: Sequence[Table], piece: Int, base: Callable[[Float], Float]) -> Float:
+    """By Horner, the constant term as `base` says."""
+    total = _picked(tables[-1], piece, u)
+    for table in tables[-2:0:-1]:
+        total = mul_add(total, u, _picked(table, piece, u))
+    return mul_add(total, u, base(_picked(tables[0], piece, u)))
+
+
+# Functions
+
+
+def _split(x: Float) -> tuple[Int, Float, Float]:
+    """x = n ln 2 + r for n in sixteenths, |r| <= ln 2 / 32: a number whose lowest bits are those of 16 n, n, and e**r - 1."""
+    magic = 1.5 * 2.0**23 / LANES
+    shifted = mul_add(x, 1.0 / math.log(2.0), magic)
+    n = shifted - magic
+    r = mul_add(n, -LN2_LOW, mul_add(n, -LN2_HIGH, x))
+    return shifted.bits(), n, mul_add(r * r, mul_add(r, 1 / 6, 0.5), r)
+
+
+def exp(x: Float) -> Float:
+    """e**x."""
+    piece, n, less = _split(x.at_least(-110.0).at_most(89.0))
+    power = _picked(_powers()[0], piece, x)
+    return _times_power(mul_add(less, power, power), n)
+
+
+def sigmoid(x: Float) -> Float:
+    """1 / (1 + e**-x): of y = e**-|x|, 1 / (1 + y) or y / (1 + y)."""
+    negative = x.bits().compare("slt", 0)
+    piece, n, less = _split((x.bits() | SIGN).as_float_bits().at_least(-110.0))
+    high, low = (_picked(table, piece, x) for table in _powers())
+    y = _times_power(high + mul_add(less, high, low), n)
+    total = y + 1.0
+    quotient = negative.choose(y, 1.0) / total
+    # What the sum was rounded by counts as much as an error of the last place.
+    return mul_add(quotient, (total - 1.0) - y, quotient)
+
+
+def erf(x: Float) -> Float:
+    """2 / sqrt(pi) times the integral of exp(-t**2) from 0 to x."""
+    magnitude = abs(x)
+    magic = 1.5 * 2.0**23 * ERF_STEP
+    shifted = magnitude.at_most((LANES - 0.75) * ERF_STEP) + magic
+    middle = shifted - magic
+    u = magnitude.at_most(ERF_END) - middle
+    far = middle > 0.0
+    return _polynomial(u, _erf_table(), shifted.bits(), lambda base: far.choose(base, u)).with_sign_of(x)
+
+
+def tanh(x: Float) -> Float:
+    """(e**x - e**-x) / (e**x + e**-x)."""
+    magnitude = abs(x).at_most(TANH_END)
+    piece = magnitude.at_least(_value(_bits(TANH_FIRST) - 1)).bits() >> TANH_SHIFT
+    middle = ((magnitude.bits() & -(1 << TANH_SHIFT)) | (1 << (TANH_SHIFT - 1))).as_float_bits()
+    far = magnitude >= TANH_FIRST
+    u = far.choose(magnitude - middle, magnitude)
+    return _polynomial(u, _tanh_table(), piece, lambda base: far.choose(base, u)).with_sign_of(x)
+
+
+TABLED: dict[str, Callable[[Float], Float]] = {f.__name__: f for f in (exp, sigmoid, erf, tanh)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
 from collections.abc import Callable
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from mirstack.lowering.llvm import compile_ir, translate
 
 FLOATS = ("f16", "bf16", "f32", "f64")
 SIZE = 1024
@@ -303,3 +305,46 @@ def test_bfloat16_is_rounded_after_each_op(build: Callable[[str], Any], elementw
     out = np.zeros(4, ml_dtypes.bfloat16)
     code.call("f", x, y, out, 4)
     assert (out == 256).all(), "256 + 1 rounds to 256 in bfloat16, twice"
+
+
+@pytest.mark.parametrize("lanes", [0, 8])
+def test_bfloat16_goes_from_block_to_block(lower: Callable[[str], Any], lanes: int) -> None:
+    """Processors without bfloat16, unoptimized: a loop carries a value, and a branch gives it (LLVM calls `__truncsfbf2`)."""
+    type_ = f"vector<{lanes}xbf16>" if lanes else "bf16"
+    zero = f"dense<0.0> : {type_}" if lanes else f"0.0 : {type_}"
+    load = f"vector.load %x[%i] : memref<64xbf16>, {type_}" if lanes else "memref.load %x[%i] : memref<64xbf16>"
+    store = (
+        f"vector.store %t, %y[%i] : memref<64xbf16>, {type_}" if lanes else "memref.store %t, %y[%i] : memref<64xbf16>"
+    )
+    text = f"""
+func.func @sums(%x: memref<64xbf16>, %y: memref<64xbf16>) {{
+  %zero = arith.constant 0 : index
+  %step = arith.constant {lanes or 1} : index
+  %middle = arith.constant 32 : index
+  %end = arith.constant 64 : index
+  %none = arith.constant {zero}
+  %all = scf.for %i = %zero to %end step %step iter_args(%s = %none) -> ({type_}) {{
+    %v = {load}
+    %first = arith.cmpi slt, %i, %middle : index
+    %w = scf.if %first -> ({type_}) {{
+      scf.yield %v : {type_}
+    }} else {{
+      scf.yield %s : {type_}
+    }}
+    %t = arith.addf %s, %w : {type_}
+    {store}
+    scf.yield %t : {type_}
+  }}
+  func.return
+}}
+"""
+    code = compile_ir(translate(lower(text)), opt_level=0, cpu="x86-64")
+    x = np.arange(64).astype(ml_dtypes.bfloat16)
+    y = np.zeros(64, ml_dtypes.bfloat16)
+    ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p)(code.address("sums"))(
+        x.ctypes.data, y.ctypes.data
+    )
+    total: Any = np.zeros(lanes or 1, ml_dtypes.bfloat16)
+    for start in range(0, 64, lanes or 1):
+        total = total + (x[start : start + (lanes or 1)] if start < 32 else total)
+        np.testing.assert_array_equal(y[start : start + (lanes or 1)], total)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import atexit
 import ctypes
 import os
+import sys
 import threading
 from functools import lru_cache
 from importlib.resources import files
@@ -33,6 +34,7 @@ EXPORTS = (
     "mirstack_parallel_for",
     "mirstack_set_threads",
     "mirstack_set_spins",
+    "mirstack_set_pinning",
     "mirstack_get_threads",
     "mirstack_reset",
     "mirstack_shutdown",
@@ -41,11 +43,12 @@ EXPORTS = (
 _LOCK = threading.RLock()
 
 
-def runtime_ir(machine: str) -> str:
-    """The runtime as LLVM IR for a processor family (`x86_64`, `aarch64`, …)."""
-    text = files(__package__ or "mirstack.lowering.runtime").joinpath("runtime.ll").read_text()
-    header, _, code = text.partition("\n\n")
-    return header + "\n\n" + code.replace("PAUSE", PAUSES.get(machine, ""))
+def runtime_ir(machine: str, system: str) -> str:
+    """The runtime as LLVM IR for a processor family (`x86_64`, `aarch64`, …) and a `sys.platform`."""
+    folder = files(__package__ or "mirstack.lowering.runtime")
+    placement = folder.joinpath("placement_linux.ll" if system == "linux" else "placement_none.ll").read_text()
+    header, _, code = folder.joinpath("runtime.ll").read_text().partition("\n\n")
+    return "\n\n".join((header, code.replace("PAUSE", PAUSES.get(machine, "")), placement))
 
 
 @lru_cache(maxsize=1)
@@ -55,11 +58,13 @@ def _load() -> CompiledModule:
     from ..llvm.jit import compile_ir
 
     # The code is written as it shall run: optimizing it would only take time.
-    module = compile_ir(runtime_ir(platform.machine()), opt_level=0)
+    module = compile_ir(runtime_ir(platform.machine(), sys.platform), opt_level=0)
     reset = ctypes.CFUNCTYPE(None)(module.address("mirstack_reset"))
     shutdown = ctypes.CFUNCTYPE(None)(module.address("mirstack_shutdown"))
     reset()
     _set(module, default_threads())
+    if os.environ.get("MIRSTACK_PINNING") == "off":
+        ctypes.CFUNCTYPE(None, ctypes.c_int)(module.address("mirstack_set_pinning"))(0)
     # Workers must be gone before their code is, and none survives in a forked child.
     atexit.register(shutdown)
     os.register_at_fork(after_in_child=reset)
@@ -100,6 +105,12 @@ def _set(module: CompiledModule, count: int) -> None:
     spins = SPINS if count <= _processors() else SPINS_CROWDED
     for name, value in (("mirstack_set_spins", spins), ("mirstack_set_threads", count)):
         ctypes.CFUNCTYPE(None, ctypes.c_int)(module.address(name))(value)
+
+
+def set_pinning(on: bool) -> None:
+    """Whether workers stay off the processor of the thread that calls (`placement_linux.ll`). They do unless the environment says
+    `MIRSTACK_PINNING=off`; elsewhere than on Linux they cannot be told."""
+    ctypes.CFUNCTYPE(None, ctypes.c_int)(runtime().address("mirstack_set_pinning"))(on)
 
 
 def get_threads() -> int:

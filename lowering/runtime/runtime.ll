@@ -6,7 +6,7 @@
 ; sleepers to wake: a worker takes part in a region if it comes while the region is open, and the caller, once the
 ; iterations are all given out, closes the region and waits for those who are inside.
 ;
-; PAUSE stands for the processor's hint that a thread spins.
+; PAUSE stands for the processor's hint that a thread spins. A second file, placement_*.ll, says where workers run.
 
 @threads = internal global i32 1, align 64        ; threads of a region, the caller's own among them
 @spawned = internal global i32 0                   ; workers that exist
@@ -58,6 +58,7 @@ define void @mirstack_set_threads(i32 %count) nounwind {
   %least = call i32 @llvm.smax.i32(i32 %count, i32 1)
   %most = call i32 @llvm.smin.i32(i32 %least, i32 256)
   store atomic i32 %most, ptr @threads seq_cst, align 4
+  call void @unsettle()
   ret void
 }
 
@@ -178,6 +179,7 @@ make:
 count_it:
   %more = add i32 %count, 1
   store i32 %more, ptr @spawned
+  call void @unsettle()
   br label %next
 done:
   ret void
@@ -224,6 +226,7 @@ serial:
 region:
   %helpers = sub i32 %threads, 1
   call void @spawn(i32 %helpers)
+  call void @settle(i32 %helpers)
   ; Four chunks a thread even out what a slow one leaves.
   %wide = zext i32 %threads to i64
   %parts = mul i64 %wide, 4

@@ -234,3 +234,51 @@ def test_pointers_stay_noalias_in_the_body() -> None:
     text = translate(module)
     (body,) = [line for line in text.splitlines() if line.startswith("define internal i32 @scale.parallel.0.body")]
     assert body.count("ptr noalias nonnull") == 2
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="threads cannot be told where to run here")
+def test_workers_stay_off_the_processor_of_the_caller(code: CompiledModule) -> None:
+    allowed = os.sched_getaffinity(0)
+    if len(allowed) < 2:
+        pytest.skip("one processor")
+    before = set(os.listdir("/proc/self/task"))
+    # What exists of other tests is ended: the workers to be seen are new.
+    ctypes.CFUNCTYPE(None)(runtime.runtime().address("mirstack_shutdown"))()
+    before &= set(os.listdir("/proc/self/task"))
+    x = np.arange(10_000, dtype=np.float32)
+    y = np.zeros_like(x)
+
+    def places() -> list[set[int]]:
+        """Where workers may run after a region."""
+        assert scale(code)(pointer(x), pointer(y), x.size, 2.0) == 0
+        return [os.sched_getaffinity(int(task)) for task in set(os.listdir("/proc/self/task")) - before]
+
+    try:
+        runtime.set_threads(2)
+        for own in sorted(allowed)[:2]:
+            os.sched_setaffinity(0, {own})
+            assert places()[0] <= allowed, "a caller that has one processor leaves its workers alone"
+            os.sched_setaffinity(0, {own, max(allowed - {own})})
+            (place,) = places()
+            assert len(place) == 1 and place <= allowed
+        os.sched_setaffinity(0, allowed)
+        runtime.set_pinning(False)
+        assert places() == [allowed]
+        runtime.set_pinning(True)
+        assert all(len(place) == len(allowed) - 1 for place in places())
+        # More threads than processors: nobody is kept from any.
+        runtime.set_threads(len(allowed) + 1)
+        assert all(place == allowed for place in places())
+    finally:
+        os.sched_setaffinity(0, allowed)
+        runtime.set_pinning(True)
+
+
+@pytest.mark.parametrize("system", ["linux", "darwin"])
+@pytest.mark.parametrize("machine", ["x86_64", "arm64", "riscv64"])
+def test_the_runtime_is_well_formed_everywhere(machine: str, system: str) -> None:
+    from llvmlite import binding
+
+    text = runtime.runtime_ir(machine, system)
+    binding.parse_assembly(text).verify()
+    assert ("pthread_setaffinity_np" in text) == (system == "linux")

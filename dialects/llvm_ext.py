@@ -36,7 +36,6 @@ from xdsl.irdl import (
     AnyAttr,
     AttrSizedOperandSegments,
     EqAttrConstraint,
-    IRDLOperation,
     ParsePropInAttrDict,
     RangeOf,
     VarConstraint,
@@ -57,6 +56,8 @@ from xdsl.printer import Printer
 from xdsl.traits import IsTerminator, MemoryReadEffect, MemoryWriteEffect, Pure
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.hints import isa
+
+from .plain_op import PlainOp
 
 ATOMIC_ORDERINGS = ("monotonic", "acquire", "release", "acq_rel", "seq_cst")
 ATOMIC_RMW_KINDS = (
@@ -126,7 +127,7 @@ def _bool_like(operand: Attribute) -> Attribute:
 
 
 @irdl_op_definition
-class PoisonOp(IRDLOperation):
+class PoisonOp(PlainOp):
     """A value that may be anything: `llvm_ext.poison : T`."""
 
     name = "llvm_ext.poison"
@@ -139,7 +140,7 @@ class PoisonOp(IRDLOperation):
 
 
 @irdl_op_definition
-class FreezeOp(IRDLOperation):
+class FreezeOp(PlainOp):
     """The operand, or some fixed value where it is poison: `llvm_ext.freeze %x : T`."""
 
     name = "llvm_ext.freeze"
@@ -154,7 +155,7 @@ class FreezeOp(IRDLOperation):
 
 
 @irdl_op_definition
-class FCmpOp(IRDLOperation):
+class FCmpOp(PlainOp):
     """Compares floats or vectors of floats: `llvm_ext.fcmp "olt" %a, %b : T`; the result is `i1` or a vector of it.
 
     `predicate` is LLVM's name: `oeq`, `ult`, `uno`, …; xDSL's `llvm.fcmp` takes scalars only.
@@ -192,7 +193,7 @@ class FCmpOp(IRDLOperation):
 
 
 @irdl_op_definition
-class SelectOp(IRDLOperation):
+class SelectOp(PlainOp):
     """Lane by lane `cond ? lhs : rhs`: `llvm_ext.select %c, %a, %b : vector<4xi1>, vector<4xf32>`."""
 
     name = "llvm_ext.select"
@@ -212,7 +213,7 @@ class SelectOp(IRDLOperation):
             raise VerifyException(f"the condition {self.cond.type} has not one lane per lane of {self.lhs.type}")
 
 
-class _CastOp(IRDLOperation):
+class _CastOp(PlainOp):
     """A conversion between number types, lane by lane."""
 
     input = operand_def()
@@ -246,7 +247,7 @@ class UIToFPOp(_CastOp):
 
 
 @irdl_op_definition
-class ExtractElementOp(IRDLOperation):
+class ExtractElementOp(PlainOp):
     """One lane of a vector: `llvm_ext.extractelement %v[%i : i64] : vector<4xf32>`."""
 
     name = "llvm_ext.extractelement"
@@ -263,7 +264,7 @@ class ExtractElementOp(IRDLOperation):
 
 
 @irdl_op_definition
-class LaneAddressesOp(IRDLOperation):
+class LaneAddressesOp(PlainOp):
     """The addresses `offsets` elements after `base`, one per lane: a getelementptr that gives a vector of pointers.
 
     `llvm_ext.lane_addresses %base[%offsets] elem f32 : !llvm.ptr, vector<4xi64> -> vector<4x!llvm.ptr>`
@@ -290,7 +291,7 @@ class LaneAddressesOp(IRDLOperation):
 
 
 @irdl_op_definition
-class SwitchOp(IRDLOperation):
+class SwitchOp(PlainOp):
     """A branch on an integer: `"llvm_ext.switch"(%x, …)[^default, ^bb1, …] <{case_values = array<i64: …>}>`.
 
     `case_operand_segments` says how many of `case_operands` go to each case.
@@ -316,7 +317,7 @@ class SwitchOp(IRDLOperation):
     ):
         super().__init__(
             operands=[value, default_operands, [operand for _, _, operands in cases for operand in operands]],
-            successors=[default_block, [block for _, block, _ in cases]],
+            successors=[default_block, *(block for _, block, _ in cases)],
             properties={
                 "case_values": DenseArrayBase.from_list(i64, [number for number, _, _ in cases]),
                 "case_operand_segments": DenseArrayBase.from_list(i64, [len(operands) for _, _, operands in cases]),
@@ -350,7 +351,7 @@ def _verify_ordering(ordering: StringAttr, allowed: Sequence[str] = ATOMIC_ORDER
 
 
 @irdl_op_definition
-class AtomicRMWOp(IRDLOperation):
+class AtomicRMWOp(PlainOp):
     """Atomically replaces `*ptr` and gives what was there: `llvm_ext.atomicrmw "add" "seq_cst" %p, %v : !llvm.ptr, i64`."""
 
     name = "llvm_ext.atomicrmw"
@@ -378,7 +379,7 @@ class AtomicRMWOp(IRDLOperation):
 
 
 @irdl_op_definition
-class CmpXchgOp(IRDLOperation):
+class CmpXchgOp(PlainOp):
     """Atomically stores `new` where `*ptr` equals `expected`; gives (what was there, whether it was stored)."""
 
     name = "llvm_ext.cmpxchg"
@@ -420,7 +421,7 @@ class CmpXchgOp(IRDLOperation):
 
 
 @irdl_op_definition
-class FenceOp(IRDLOperation):
+class FenceOp(PlainOp):
     """A memory fence: `llvm_ext.fence "release"`."""
 
     name = "llvm_ext.fence"

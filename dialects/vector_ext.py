@@ -23,7 +23,6 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Dialect, Operation, SSAValue
 from xdsl.irdl import (
-    IRDLOperation,
     ParsePropInAttrDict,
     VarConstraint,
     base,
@@ -36,6 +35,8 @@ from xdsl.irdl import (
 )
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
 from xdsl.utils.exceptions import VerifyException
+
+from .plain_op import PlainOp
 
 CMPI_PREDICATES = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
 CMPF_PREDICATES = (
@@ -54,7 +55,7 @@ def _mask_type(value: SSAValue | Operation) -> VectorType:
     return VectorType(i1, SSAValue.get(value, type=VectorType[Attribute]).type.shape)
 
 
-class _CompareOp(IRDLOperation):
+class _CompareOp(PlainOp):
     """A compare of two vectors, lane by lane."""
 
     PREDICATES: ClassVar[tuple[str, ...]]
@@ -100,7 +101,7 @@ class CmpfOp(_CompareOp):
 
 
 @irdl_op_definition
-class SelectOp(IRDLOperation):
+class SelectOp(PlainOp):
     """`vector_ext.select %mask, %a, %b : vector<4xi1>, vector<4xf32>`: `arith.select` lane by lane."""
 
     name = "vector_ext.select"
@@ -121,7 +122,7 @@ class SelectOp(IRDLOperation):
 
 
 @irdl_op_definition
-class CastOp(IRDLOperation):
+class CastOp(PlainOp):
     """`vector_ext.cast "sitofp" %x : vector<4xi32> to vector<4xf32>`: the arith cast of that name, lane by lane."""
 
     name = "vector_ext.cast"
@@ -143,7 +144,7 @@ class CastOp(IRDLOperation):
 
 
 @irdl_op_definition
-class GatherOp(IRDLOperation):
+class GatherOp(PlainOp):
     """Lane i is `base[indices][index_vec[i]]` (steps along the last dimension) where the mask is set, else `pass_thru`.
 
     `vector_ext.gather %m[%i, %j] [%vec], %mask, %else : memref<…>, vector<4xi32>, vector<4xi1>, vector<4xf32>`
@@ -175,7 +176,7 @@ class GatherOp(IRDLOperation):
 
 
 @irdl_op_definition
-class ScatterOp(IRDLOperation):
+class ScatterOp(PlainOp):
     """Stores lane i to `base[indices][index_vec[i]]` (steps along the last dimension) where the mask is set, in lane order."""
 
     name = "vector_ext.scatter"
@@ -197,7 +198,7 @@ class ScatterOp(IRDLOperation):
 
 
 @irdl_op_definition
-class DotOp(IRDLOperation):
+class DotOp(PlainOp):
     """To each lane of `acc` the products of its group of lanes of `lhs` and `rhs` are added, in the type of `acc`.
 
     `vector_ext.dot %acc, %a, %b unsigned [1, 0] : vector<4xi32>, vector<16xi8>, vector<16xi8>`: lane 0 takes lanes

@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, StringAttr, SymbolRefAttr, TupleType, UnitAttr
 from xdsl.ir import Attribute, Block, Operation, OpOperands, Region, SSAValue
 from xdsl.irdl import (
-    IRDLOperation,
     irdl_op_definition,
     operand_def,
     opt_prop_def,
@@ -36,12 +35,13 @@ from xdsl.traits import (
 
 from ...support.operands import ManyOperands, set_operands
 from ..array import ArrayValueAttr
+from ..plain_op import PlainOp
 from .types import UNKNOWN, AdtType, FuncType, RefType, TypeVarType, tuple_of
 
 NO_ATTRS = DictionaryAttr({})
 
 
-class StructureOp(IRDLOperation):
+class StructureOp(PlainOp):
     """An op of this file; the rules that it must keep stand in `verify`. Tuples and calls may have very many operands."""
 
     @property
@@ -154,7 +154,7 @@ class FnOp(StructureOp):
 
 
 @irdl_op_definition
-class ReturnOp(IRDLOperation):
+class ReturnOp(PlainOp):
     """The value of a function's body, of an if's branch or of a match's clause."""
 
     name = "relay.return"
@@ -426,7 +426,7 @@ class MatchOp(StructureOp):
                 "patterns": ArrayAttr(list(patterns)),
                 "complete": IntegerAttr(int(complete), 1),
             },
-            regions=[list(clauses)],
+            regions=list(clauses),
             result_types=[type],
         )
 

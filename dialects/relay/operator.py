@@ -27,11 +27,12 @@ from xdsl.dialects.builtin import (
     TensorType,
 )
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.irdl import IRDLOperation, irdl_op_definition, result_def, traits_def, var_operand_def
+from xdsl.irdl import irdl_op_definition, result_def, traits_def, var_operand_def
 from xdsl.traits import Commutative, OpTrait, Pure
 from xdsl.utils.exceptions import VerifyException
 
 from ...support.words import counted
+from ..plain_op import PlainOp
 from .types import UNKNOWN
 
 if TYPE_CHECKING:
@@ -347,7 +348,7 @@ class Operator:
         return None
 
 
-class OperatorOp(IRDLOperation):
+class OperatorOp(PlainOp):
     """A use of an operator: `relay.nn.dense`. Subclasses are made from table entries by `operator_class`.
 
     Attributes that differ from their defaults stand in `attributes` under TVM's names.

@@ -8,7 +8,6 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, String
 from xdsl.ir import BlockArgument, OpResult, Region, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
-    IRDLOperation,
     irdl_op_definition,
     prop_def,
     region_def,
@@ -22,6 +21,7 @@ from xdsl.utils.exceptions import VerifyException
 from ...support.walk import walk_ops
 from ...support.words import counted
 from .. import tir
+from ..plain_op import PlainOp
 from ..tir.buffer import NO_ATTRS
 from ..tir.types import type_to_dtype
 from .ops import PlaceholderOp, ReadOp, ReduceAxisOp, ReduceOp, check_shape, tensor_name
@@ -53,7 +53,7 @@ def _shape_operands(value: SSAValue) -> Sequence[SSAValue]:
 
 
 @irdl_op_definition
-class ComputeOp(IRDLOperation):
+class ComputeOp(PlainOp):
     """`C = te.compute((n, 4), lambda i, j: A[i, j] * 2.0, name="C", tag="", attrs={})`: one or several tensors of a shape.
 
     The region's arguments are the axes, of the extents' dtypes, named `iter_names`; it ends with `tir.yield` of one
@@ -195,7 +195,7 @@ BODY_OPS = (
 
 
 @irdl_op_definition
-class ScanOp(IRDLOperation):
+class ScanOp(PlainOp):
     """`te.scan(init, update, state, inputs)`: a recurrence along the first dimension.
 
     Result k has the shape of `state[k]`, a placeholder. Its first steps are `init[k]`; each further step t is `update[k]`
@@ -265,7 +265,7 @@ def _check_scan_state(name: str, init: SSAValue, update: SSAValue, state: SSAVal
 
 
 @irdl_op_definition
-class ExternOp(IRDLOperation):
+class ExternOp(PlainOp):
     """`te.extern(shape, [A], lambda ins, outs: …, name="C")`: tensors that statements compute from whole tensors.
 
     The region's arguments are buffers: of the inputs, then of the results; it holds tir statements. `shape` gives the

@@ -13,7 +13,6 @@ from xdsl.dialects.builtin import DictionaryAttr, IntegerType, StringAttr
 from xdsl.ir import Attribute, OpResult, Region, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
-    IRDLOperation,
     irdl_op_definition,
     operand_def,
     opt_operand_def,
@@ -36,6 +35,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from ...support.words import counted
 from .. import tir
+from ..plain_op import PlainOp
 from ..tir.buffer import NO_ATTRS
 from ..tir.types import I1, I32, I64, ReducerType, type_to_dtype
 from .types import TensorType
@@ -66,7 +66,7 @@ def check_shape(name: str, type: TensorType, values: Sequence[SSAValue]) -> None
 
 
 @irdl_op_definition
-class FuncOp(IRDLOperation):
+class FuncOp(PlainOp):
     """`@te.func def f(): …; return [A, n, B]`: tensors that are described in the region, which `te.return` ends.
 
     What is returned are the parameters in order: placeholders and scalars are inputs, all other tensors are outputs.
@@ -126,7 +126,7 @@ def is_input(value: SSAValue) -> bool:
 
 
 @irdl_op_definition
-class ReturnOp(IRDLOperation):
+class ReturnOp(PlainOp):
     """`return [A, B]`: the function's parameters: each input and output once."""
 
     name = "te.return"
@@ -150,7 +150,7 @@ class ReturnOp(IRDLOperation):
 
 
 @irdl_op_definition
-class PlaceholderOp(IRDLOperation):
+class PlaceholderOp(PlainOp):
     """`A = te.placeholder((m, 4), "float32", name="A")`: an input, or the state of a scan."""
 
     name = "te.placeholder"
@@ -168,7 +168,7 @@ class PlaceholderOp(IRDLOperation):
 
 
 @irdl_op_definition
-class ReduceAxisOp(IRDLOperation):
+class ReduceAxisOp(PlainOp):
     """`k = te.reduce_axis((0, n), name="k")`: an axis over `extent` values from `min`; its value stands for the index."""
 
     name = "te.reduce_axis"
@@ -190,7 +190,7 @@ class ReduceAxisOp(IRDLOperation):
 
 
 @irdl_op_definition
-class ReadOp(IRDLOperation):
+class ReadOp(PlainOp):
     """`A[i, j]` in the body of a compute."""
 
     name = "te.read"
@@ -222,7 +222,7 @@ class ReadOp(IRDLOperation):
 
 
 @irdl_op_definition
-class CommReducerOp(IRDLOperation):
+class CommReducerOp(PlainOp):
     """`argmax = te.comm_reducer(combine, identity, name="argmax")` at given dtypes.
 
     `combiner` takes the left values, then the right ones, and yields the combined; `identity` yields the neutral values.
@@ -266,7 +266,7 @@ def _dtypes(types: Sequence[Attribute]) -> str:
 
 
 @irdl_op_definition
-class ReduceOp(IRDLOperation):
+class ReduceOp(PlainOp):
     """`te.sum(x, axis=[k], where=c, init=x0)`: the whole value of a compute.
 
     `kind` is sum, prod, min, max, all or any, or custom with `reducer`. The values combined are `sources` at every

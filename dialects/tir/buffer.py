@@ -19,7 +19,6 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, BlockArgument, Operation, OpResult, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
-    IRDLOperation,
     irdl_op_definition,
     operand_def,
     opt_operand_def,
@@ -34,13 +33,15 @@ from xdsl.utils.exceptions import VerifyException
 
 from ...support.words import counted
 from ..array import ArrayValueAttr
+from ..interned import string
+from ..plain_op import PlainOp
 from .types import I1, BufferType, HandleType, RegionType, element_of, is_scalable, lanes_of, type_to_dtype, with_lanes
 
 EMPTY = ArrayAttr[Attribute]([])
 NO_ATTRS = DictionaryAttr({})
 
 
-class BufferOp(IRDLOperation):
+class BufferOp(PlainOp):
     """An op that makes a buffer named `var_name`.
 
     `source` is what the buffer lies in: the handle of a match or declaration, the region of a match inside a block,
@@ -87,7 +88,7 @@ class BufferOp(IRDLOperation):
                 [] if data is None else [data],
             ],
             properties={
-                "var_name": StringAttr(name),
+                "var_name": string(name),
                 "stride_dims": ArrayAttr(list(stride_dims)),
                 **(properties or {}),
             },
@@ -158,7 +159,7 @@ class DeclBufferOp(BufferOp):
 
 
 @irdl_op_definition
-class BufferGetOp(IRDLOperation):
+class BufferGetOp(PlainOp):
     """`A.data`, `A.elem_offset`, `A.shape[i]`, `A.strides[i]`; `dim` is given for the last two."""
 
     name = "tir.buffer_get"
@@ -169,7 +170,7 @@ class BufferGetOp(IRDLOperation):
     traits = traits_def(Pure())
 
     def __init__(self, buffer: SSAValue | Operation, field: str, type: Attribute, dim: int | None = None):
-        properties: dict[str, Attribute] = {"field": StringAttr(field)}
+        properties: dict[str, Attribute] = {"field": string(field)}
         if dim is not None:
             properties["dim"] = IntegerAttr(dim, 64)
         super().__init__(operands=[buffer], properties=properties, result_types=[type])
@@ -188,7 +189,7 @@ class BufferGetOp(IRDLOperation):
 
 
 @irdl_op_definition
-class BufferRegionOp(IRDLOperation):
+class BufferRegionOp(PlainOp):
     """The box `A[i:i + 4, j]`: a minimum and an extent in each dimension (extent 1 where the text gives one index)."""
 
     name = "tir.buffer_region"
@@ -224,7 +225,7 @@ def accessed_type(buffer: BufferType, indices: Sequence[Attribute]) -> Attribute
     return with_lanes(element_of(buffer.dtype), lanes, scalable)
 
 
-class AccessOp(IRDLOperation):
+class AccessOp(PlainOp):
     """What load and store share: the last index may be a vector (a ramp), then several elements are accessed."""
 
     buffer = operand_def(BufferType)
@@ -313,7 +314,7 @@ class StoreOp(AccessOp):
 
 
 @irdl_op_definition
-class AllocateOp(IRDLOperation):
+class AllocateOp(PlainOp):
     """`p = T.allocate([n], "float32", "global")`: a handle to memory that lives until the end of the block of statements."""
 
     name = "tir.allocate"
@@ -340,9 +341,9 @@ class AllocateOp(IRDLOperation):
         super().__init__(
             operands=[list(extents), [] if condition is None else [condition]],
             properties={
-                "var_name": StringAttr(name),
+                "var_name": string(name),
                 "dtype": dtype,
-                "scope": StringAttr(scope),
+                "scope": string(scope),
                 "annotations": annotations,
             },
             result_types=[HandleType.get(dtype, scope)],
@@ -350,7 +351,7 @@ class AllocateOp(IRDLOperation):
 
 
 @irdl_op_definition
-class AllocateConstOp(IRDLOperation):
+class AllocateConstOp(PlainOp):
     """`p = T.allocate_const(data, "float32", [n])`: a handle to constant data."""
 
     name = "tir.allocate_const"
@@ -362,7 +363,7 @@ class AllocateConstOp(IRDLOperation):
 
     def __init__(self, name: str, data: ArrayValueAttr, dtype: Attribute, annotations: DictionaryAttr = NO_ATTRS):
         super().__init__(
-            properties={"var_name": StringAttr(name), "data": data, "annotations": annotations},
+            properties={"var_name": string(name), "data": data, "annotations": annotations},
             result_types=[HandleType.get(dtype, "global")],
         )
 

@@ -8,7 +8,6 @@ Operands are vectors where a loop was vectorized; then results are vectors of as
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import ClassVar
 
 from xdsl.dialects.builtin import (
@@ -25,7 +24,6 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.irdl import (
-    IRDLOperation,
     irdl_op_definition,
     operand_def,
     opt_operand_def,
@@ -50,17 +48,14 @@ from xdsl.traits import (
 from xdsl.utils.exceptions import VerifyException
 
 from ...support.words import counted
+from ..interned import int_attr, integer, string, vector
+from ..plain_op import PlainOp
 from .intrinsics import Effect, intrinsic_effect
 from .types import I1, I32, BufferType, StringType, element_of, lanes_of, type_to_dtype, with_lanes, with_lanes_of
 
 
-@lru_cache(maxsize=4096)
-def _integer(value: int, type: IntegerType) -> IntegerAttr:
-    return IntegerAttr(value, type, truncate_bits=True)
-
-
 @irdl_op_definition
-class ConstOp(IRDLOperation):
+class ConstOp(PlainOp):
     """An immediate: a number of any scalar type, or a string among a call's arguments."""
 
     name = "tir.const"
@@ -77,7 +72,7 @@ class ConstOp(IRDLOperation):
     def int(value: int, type: Attribute = I32) -> ConstOp:
         assert isinstance(type, IntegerType)
         # Lowering makes thousands, most of them of few values: without the checks of a constructor.
-        return ConstOp.create(properties={"value": _integer(int(value), type)}, result_types=[type])
+        return ConstOp.create(properties={"value": integer(int(value), type)}, result_types=[type])
 
     @staticmethod
     def float(value: float, type: Attribute) -> ConstOp:
@@ -86,7 +81,7 @@ class ConstOp(IRDLOperation):
 
 
 @irdl_op_definition
-class VarOp(IRDLOperation):
+class VarOp(PlainOp):
     """A symbolic variable, `n = T.int32()`: bound by the first buffer match that names it in its shape, strides or offset.
 
     With `size_var` (`T.int32(is_size_var=True)`) it is known not to be negative.
@@ -100,14 +95,14 @@ class VarOp(IRDLOperation):
     traits = traits_def()
 
     def __init__(self, name: str, type: Attribute = I32, *, size_var: bool = False):
-        properties: dict[str, Attribute] = {"var_name": StringAttr(name)}
+        properties: dict[str, Attribute] = {"var_name": string(name)}
         if size_var:
             properties["size_var"] = UnitAttr()
         super().__init__(properties=properties, result_types=[type])
 
 
 @irdl_op_definition
-class LetOp(IRDLOperation):
+class LetOp(PlainOp):
     """A name given to a value by the text: `x: T.int32 = i * 4` or `with T.LetStmt(…) as x`. Scope: the rest of the block.
 
     With `var` (`with T.LetStmt(10, var=n)`) the name is that of a variable bound outside, which the result then stands for.
@@ -131,7 +126,7 @@ class LetOp(IRDLOperation):
         value = SSAValue.get(value)
         super().__init__(
             operands=[value, [] if var is None else [var]],
-            properties={"var_name": StringAttr(name)},
+            properties={"var_name": string(name)},
             result_types=[type or value.type],
         )
 
@@ -146,7 +141,7 @@ class LetOp(IRDLOperation):
             )
 
 
-class BinaryOp(IRDLOperation):
+class BinaryOp(PlainOp):
     """A pure op on two values of one type."""
 
     lhs = operand_def()
@@ -157,7 +152,8 @@ class BinaryOp(IRDLOperation):
     """How TVMScript writes it: an infix operator, or the name of a function of `T`."""
 
     def __init__(self, lhs: SSAValue | Operation, rhs: SSAValue | Operation):
-        lhs = SSAValue.get(lhs)
+        if isinstance(lhs, Operation):
+            lhs = SSAValue.get(lhs)
         super().__init__(operands=[lhs, rhs], result_types=[self.type_of(lhs.type)])
 
     @classmethod
@@ -318,7 +314,7 @@ class OrOp(LogicalOp):
 
 
 @irdl_op_definition
-class NotOp(IRDLOperation):
+class NotOp(PlainOp):
     name = "tir.not"
     value = operand_def()
     result = result_def()
@@ -334,7 +330,7 @@ class NotOp(IRDLOperation):
 
 
 @irdl_op_definition
-class SelectOp(IRDLOperation):
+class SelectOp(PlainOp):
     """`T.Select(condition, true_value, false_value)`: both values are evaluated."""
 
     name = "tir.select"
@@ -360,7 +356,7 @@ class SelectOp(IRDLOperation):
 
 
 @irdl_op_definition
-class IfThenElseOp(IRDLOperation):
+class IfThenElseOp(PlainOp):
     """`T.if_then_else(condition, a, b)`: only the chosen side is evaluated, so that the other may load out of bounds.
 
     Each region ends with `tir.yield` of its value. With a vector condition the choice is made lane by lane.
@@ -388,7 +384,7 @@ class IfThenElseOp(IRDLOperation):
 
 
 @irdl_op_definition
-class YieldOp(IRDLOperation):
+class YieldOp(PlainOp):
     """Ends an expression's region with its value(s)."""
 
     name = "tir.yield"
@@ -400,7 +396,7 @@ class YieldOp(IRDLOperation):
 
 
 @irdl_op_definition
-class CastOp(IRDLOperation):
+class CastOp(PlainOp):
     """`T.Cast("float32", x)`, or `T.float32(x)`: conversion by value; float to integer truncates toward zero."""
 
     name = "tir.cast"
@@ -421,7 +417,7 @@ class CastOp(IRDLOperation):
 
 
 @irdl_op_definition
-class RampOp(IRDLOperation):
+class RampOp(PlainOp):
     """`T.Ramp(base, stride, lanes)`: the vector base, base + stride, …, of `lanes` elements."""
 
     name = "tir.ramp"
@@ -432,7 +428,7 @@ class RampOp(IRDLOperation):
 
     def __init__(self, base: SSAValue | Operation, stride: SSAValue | Operation, lanes: int, scalable: bool = False):
         base = SSAValue.get(base)
-        result = VectorType(base.type, [lanes], ArrayAttr([IntegerAttr(int(scalable), I1)]))
+        result = vector(base.type, lanes, scalable)
         super().__init__(operands=[base, stride], result_types=[result])
 
     def verify_(self) -> None:
@@ -443,7 +439,7 @@ class RampOp(IRDLOperation):
 
 
 @irdl_op_definition
-class BroadcastOp(IRDLOperation):
+class BroadcastOp(PlainOp):
     """`T.Broadcast(value, lanes)`: a vector of `lanes` copies."""
 
     name = "tir.broadcast"
@@ -453,7 +449,7 @@ class BroadcastOp(IRDLOperation):
 
     def __init__(self, value: SSAValue | Operation, lanes: int, scalable: bool = False):
         value = SSAValue.get(value)
-        result = VectorType(value.type, [lanes], ArrayAttr([IntegerAttr(int(scalable), I1)]))
+        result = vector(value.type, lanes, scalable)
         super().__init__(operands=[value], result_types=[result])
 
     def verify_(self) -> None:
@@ -462,7 +458,7 @@ class BroadcastOp(IRDLOperation):
 
 
 @irdl_op_definition
-class ShuffleOp(IRDLOperation):
+class ShuffleOp(PlainOp):
     """`T.Shuffle([vectors], [indices])`: elements `indices` of the concatenated vectors; one index gives a scalar."""
 
     name = "tir.shuffle"
@@ -475,7 +471,7 @@ class ShuffleOp(IRDLOperation):
         element = element_of(SSAValue.get(vectors[0]).type)
         super().__init__(
             operands=[list(vectors)],
-            properties={"indices": ArrayAttr([IntAttr(i) for i in indices])},
+            properties={"indices": ArrayAttr([int_attr(i) for i in indices])},
             result_types=[with_lanes(element, len(indices))],
         )
 
@@ -502,7 +498,7 @@ class CallEffect(MemoryEffect):
 
 
 @irdl_op_definition
-class CallOp(IRDLOperation):
+class CallOp(PlainOp):
     """A call of an intrinsic (`T.exp(x)`, `T.bitwise_and(a, b)`, `T.call_extern("float32", "f", x)`) or of a function.
 
     `intrinsic` is the name after `T.`; with `callee` set it is "call" and the callee is a `tir.prim_func` of the module.
@@ -523,7 +519,7 @@ class CallOp(IRDLOperation):
         type: Attribute | None,
         callee: str | None = None,
     ):
-        properties: dict[str, Attribute] = {"intrinsic": StringAttr(intrinsic)}
+        properties: dict[str, Attribute] = {"intrinsic": string(intrinsic)}
         if callee is not None:
             properties["callee"] = SymbolRefAttr(callee)
         super().__init__(
@@ -532,7 +528,7 @@ class CallOp(IRDLOperation):
 
 
 @irdl_op_definition
-class CommReducerOp(IRDLOperation):
+class CommReducerOp(PlainOp):
     """`T.comm_reducer(lambda x, y: x + y, [identity])`: a commutative reducer of one or several values.
 
     The region's arguments, named `arg_names`, are the left values, then the right ones; it yields the combined values.

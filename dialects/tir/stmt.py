@@ -14,7 +14,6 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, NoneType, StringAtt
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
-    IRDLOperation,
     irdl_op_definition,
     operand_def,
     opt_operand_def,
@@ -35,12 +34,14 @@ from xdsl.traits import (
 from xdsl.utils.exceptions import VerifyException
 
 from ...support.words import counted
+from ..interned import string
+from ..plain_op import PlainOp
 from .buffer import NO_ATTRS
 from .types import I1, I32, BufferType, RegionType, TokenType, type_to_dtype
 
 
 @irdl_op_definition
-class PrimFuncOp(IRDLOperation):
+class PrimFuncOp(PlainOp):
     """`@T.prim_func def f(A: T.Buffer(…), n: T.int32)`: parameters are buffers, handles and scalars.
 
     `attrs` is what `T.func_attr` gives (without `global_symbol`, when that equals the name). `ret_type` is NoneType
@@ -67,8 +68,8 @@ class PrimFuncOp(IRDLOperation):
         private: bool = False,
     ):
         properties: dict[str, Attribute] = {
-            "sym_name": StringAttr(name),
-            "param_names": ArrayAttr([StringAttr(n) for n in param_names]),
+            "sym_name": string(name),
+            "param_names": ArrayAttr([string(n) for n in param_names]),
             "attrs": attrs,
             "ret_type": ret_type or NoneType(),
         }
@@ -94,7 +95,7 @@ class PrimFuncOp(IRDLOperation):
 
 
 @irdl_op_definition
-class ForOp(IRDLOperation):
+class ForOp(PlainOp):
     """`for i in range(…)`, `T.serial`, `T.parallel`, `T.vectorized`, `T.unroll`, `T.thread_binding(…, thread="threadIdx.x")`.
 
     The region's argument runs from `min` over `extent` values. `kind` is TVM's: serial, parallel, vectorized, unrolled
@@ -129,12 +130,12 @@ class ForOp(IRDLOperation):
     ):
         extent = SSAValue.get(extent)
         properties: dict[str, Attribute] = {
-            "var_name": StringAttr(var_name),
-            "kind": StringAttr(kind),
+            "var_name": string(var_name),
+            "kind": string(kind),
             "annotations": annotations,
         }
         if thread is not None:
-            properties["thread"] = StringAttr(thread)
+            properties["thread"] = string(thread)
         super().__init__(
             operands=[min, extent, [] if var is None else [var]],
             properties=properties,
@@ -165,7 +166,7 @@ ITER_TYPES = {"S": "spatial", "R": "reduce", "scan": "scan", "opaque": "opaque"}
 
 
 @irdl_op_definition
-class BlockOp(IRDLOperation):
+class BlockOp(PlainOp):
     """`with T.block("C"):`: a computation over iteration variables, each bound to an expression of the loops outside.
 
     Iteration variable k (the region's argument k) is named `iter_names[k]`, has kind `iter_types[k]` ("S" spatial,
@@ -204,9 +205,9 @@ class BlockOp(IRDLOperation):
         super().__init__(
             operands=[list(dom_mins), extents, list(bindings), [] if predicate is None else [predicate]],
             properties={
-                "block_name": StringAttr(name),
-                "iter_names": ArrayAttr([StringAttr(n) for n in iter_names]),
-                "iter_types": ArrayAttr([StringAttr(t) for t in iter_types]),
+                "block_name": string(name),
+                "iter_names": ArrayAttr([string(n) for n in iter_names]),
+                "iter_types": ArrayAttr([string(t) for t in iter_types]),
                 "annotations": annotations,
             },
             regions=[body or Region(Block(arg_types=[e.type for e in extents]))],
@@ -246,7 +247,7 @@ class BlockOp(IRDLOperation):
             )
 
 
-class RegionsOp(IRDLOperation):
+class RegionsOp(PlainOp):
     """A list of regions at the head of a block."""
 
     regions_ = var_operand_def(RegionType)
@@ -271,7 +272,7 @@ class WritesOp(RegionsOp):
 
 
 @irdl_op_definition
-class InitOp(IRDLOperation):
+class InitOp(PlainOp):
     """`with T.init():` runs before a reduction block's first update of each output element."""
 
     name = "tir.init"
@@ -283,7 +284,7 @@ class InitOp(IRDLOperation):
 
 
 @irdl_op_definition
-class ScopeOp(IRDLOperation):
+class ScopeOp(PlainOp):
     """A scope that ends before its surroundings do: `with T.allocate(…) as p:`, `with T.attr(…):` followed by more."""
 
     name = "tir.scope"
@@ -295,7 +296,7 @@ class ScopeOp(IRDLOperation):
 
 
 @irdl_op_definition
-class IfOp(IRDLOperation):
+class IfOp(PlainOp):
     """`if condition: … else: …`; the second region is empty (no block) without an else."""
 
     name = "tir.if"
@@ -315,7 +316,7 @@ class IfOp(IRDLOperation):
 
 
 @irdl_op_definition
-class WhileOp(IRDLOperation):
+class WhileOp(PlainOp):
     """`while condition: …`: the first region yields the condition, evaluated before each turn."""
 
     name = "tir.while"
@@ -328,7 +329,7 @@ class WhileOp(IRDLOperation):
 
 
 @irdl_op_definition
-class AssertOp(IRDLOperation):
+class AssertOp(PlainOp):
     """`assert condition, "message"`: a false condition stops the program with the message."""
 
     name = "tir.assert"
@@ -337,7 +338,7 @@ class AssertOp(IRDLOperation):
     traits = traits_def(MemoryWriteEffect())
 
     def __init__(self, condition: SSAValue | Operation, message: str):
-        super().__init__(operands=[condition], properties={"message": StringAttr(message)})
+        super().__init__(operands=[condition], properties={"message": string(message)})
 
     def verify_(self) -> None:
         if self.condition.type != I1:
@@ -345,7 +346,7 @@ class AssertOp(IRDLOperation):
 
 
 @irdl_op_definition
-class EvaluateOp(IRDLOperation):
+class EvaluateOp(PlainOp):
     """`T.evaluate(x)`: an expression computed for its effects. `T.ret(x)` is a `tir.call` evaluated so."""
 
     name = "tir.evaluate"
@@ -357,7 +358,7 @@ class EvaluateOp(IRDLOperation):
 
 
 @irdl_op_definition
-class AttrOp(IRDLOperation):
+class AttrOp(PlainOp):
     """`T.attr(node, "key", value)`: an attribute of the rest of the region."""
 
     name = "tir.attr"
@@ -371,7 +372,7 @@ class AttrOp(IRDLOperation):
 
 
 @irdl_op_definition
-class IterVarOp(IRDLOperation):
+class IterVarOp(PlainOp):
     """`T.iter_var(v, T.Range(0, n), "ThreadIndex", "threadIdx.x")`, as the node of an attribute.
 
     `iter_type` is TVM's name of the kind; without a range it has no operands but the variable.
@@ -398,7 +399,7 @@ class IterVarOp(IRDLOperation):
 
 
 @irdl_op_definition
-class TargetOp(IRDLOperation):
+class TargetOp(PlainOp):
     """`T.target({…})` or `T.target("llvm")`, as the node of an attribute."""
 
     name = "tir.target"
@@ -411,7 +412,7 @@ class TargetOp(IRDLOperation):
 
 
 @irdl_op_definition
-class EnvThreadOp(IRDLOperation):
+class EnvThreadOp(PlainOp):
     """`tx = T.env_thread("threadIdx.x")`: a thread variable, launched later."""
 
     name = "tir.env_thread"
@@ -421,11 +422,11 @@ class EnvThreadOp(IRDLOperation):
     traits = traits_def()
 
     def __init__(self, name: str, thread: str, type: Attribute = I32):
-        super().__init__(properties={"var_name": StringAttr(name), "thread": StringAttr(thread)}, result_types=[type])
+        super().__init__(properties={"var_name": string(name), "thread": string(thread)}, result_types=[type])
 
 
 @irdl_op_definition
-class LaunchThreadOp(IRDLOperation):
+class LaunchThreadOp(PlainOp):
     """`tx = T.launch_thread("threadIdx.x", 32)`: the rest of the region runs on that many threads.
 
     With `env` (the value of a `tir.env_thread`) it launches that variable; its own result is then the same variable.
@@ -444,13 +445,13 @@ class LaunchThreadOp(IRDLOperation):
         extent = SSAValue.get(extent)
         super().__init__(
             operands=[[] if env is None else [env], extent],
-            properties={"var_name": StringAttr(name), "thread": StringAttr(thread)},
+            properties={"var_name": string(name), "thread": string(thread)},
             result_types=[extent.type],
         )
 
 
 @irdl_op_definition
-class RealizeOp(IRDLOperation):
+class RealizeOp(PlainOp):
     """`T.realize(A[0:16], "global")`: the memory of a buffer, as older lowering wrote it; for the rest of the region.
 
     With `producer` it is `T.ProducerRealize(A[0:16], condition)`, of a tensor that was not yet made a buffer.
@@ -471,14 +472,14 @@ class RealizeOp(IRDLOperation):
         *,
         producer: bool = False,
     ):
-        properties: dict[str, Attribute] = {} if scope is None else {"scope": StringAttr(scope)}
+        properties: dict[str, Attribute] = {} if scope is None else {"scope": string(scope)}
         if producer:
             properties["producer"] = UnitAttr()
         super().__init__(operands=[region, [] if condition is None else [condition]], properties=properties)
 
 
 @irdl_op_definition
-class PrefetchOp(IRDLOperation):
+class PrefetchOp(PlainOp):
     """`T.prefetch(A, [(0, 16)])`: a hint that a region is wanted soon."""
 
     name = "tir.prefetch"

@@ -26,6 +26,7 @@ from xdsl.ir import Attribute, ParametrizedAttribute, TypeAttribute
 from xdsl.irdl import irdl_attr_definition, param_def
 
 from ...support.diagnostics import Diagnostic, MirError
+from ..interned import integer, string, vector
 
 Dim: TypeAlias = "IntegerAttr | NoneType"
 """One extent or stride of a buffer: a number (i32 or i64, as TVM writes `8` or `T.int64(8)`), or NoneType where an operand gives it."""
@@ -79,8 +80,8 @@ class BufferType(ParametrizedAttribute, TypeAttribute):
 
     @staticmethod
     def get(shape: Sequence[Dim | int], dtype: Attribute, scope: str = "global") -> BufferType:
-        dims = [IntegerAttr(d, I32) if isinstance(d, int) else d for d in shape]
-        return BufferType(ArrayAttr(dims), dtype, StringAttr(scope))
+        dims = [integer(d, I32) if isinstance(d, int) else d for d in shape]
+        return BufferType(ArrayAttr(dims), dtype, string(scope))
 
     @property
     def rank(self) -> int:
@@ -229,7 +230,7 @@ def with_lanes(element: Attribute, lanes: int, scalable: bool = False) -> Attrib
     """`element` for one lane, a vector of it for more (or for a number that is not known)."""
     if lanes == 1 and not scalable:
         return element
-    return VectorType(element, [lanes], ArrayAttr([IntegerAttr(int(scalable), I1)]))
+    return vector(element, lanes, scalable)
 
 
 def with_lanes_of(element: Attribute, type: Attribute) -> Attribute:

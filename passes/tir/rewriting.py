@@ -6,12 +6,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 
 from xdsl.builder import Builder
-from xdsl.dialects.builtin import DenseArrayBase, LocationAttr, ModuleOp, i32
+from xdsl.dialects.builtin import LocationAttr, ModuleOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint
 from xdsl.traits import is_side_effect_free
 
 from ...dialects import tir
+from ...dialects.interned import i32_array
 from ...dialects.tir.buffer import AccessOp
 from ...support.walk import post_order, walk_ops
 
@@ -54,8 +55,7 @@ def block_of_ops(ops: Iterable[Operation]) -> Region:
 def set_operands(op: Operation, *groups: Sequence[SSAValue]) -> None:
     """Gives an op with operand segments new operands, one group per segment."""
     op.operands = [value for group in groups for value in group]
-    sizes = DenseArrayBase.from_list(i32, [len(group) for group in groups])
-    op.properties["operandSegmentSizes"] = sizes
+    op.properties["operandSegmentSizes"] = i32_array(*map(len, groups))
 
 
 def set_indices(op: AccessOp, indices: Sequence[SSAValue], buffer: SSAValue | None = None) -> None:

@@ -1,0 +1,54 @@
+"""Attributes that are made again and again, each made once: making one checks its parameters, which takes longer than most ops."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DenseArrayBase,
+    IntAttr,
+    IntegerAttr,
+    IntegerType,
+    StringAttr,
+    VectorType,
+    i1,
+    i32,
+)
+from xdsl.ir import Attribute
+
+# Bounded, as programs of all sorts may pass through one process.
+_MANY = 1 << 14
+
+
+@lru_cache(_MANY)
+def integer(value: int, type: IntegerType) -> IntegerAttr:
+    """The integer modulo the width of its type."""
+    return IntegerAttr(value, type, truncate_bits=True)
+
+
+@lru_cache(_MANY)
+def int_attr(value: int) -> IntAttr:
+    """A number without a type."""
+    return IntAttr(value)
+
+
+@lru_cache(_MANY)
+def string(text: str) -> StringAttr:
+    """A string, such as a name."""
+    return StringAttr(text)
+
+
+@lru_cache(_MANY)
+def i32_array(*numbers: int) -> DenseArrayBase:
+    """Numbers of 32 bits, such as the sizes of an op's operand segments."""
+    return DenseArrayBase.from_list(i32, numbers)
+
+
+@lru_cache(_MANY)
+def vector(element: Attribute, lanes: int, scalable: bool = False) -> VectorType[Attribute]:
+    """A vector of one dimension."""
+    return VectorType(element, [lanes], ArrayAttr([IntegerAttr(int(scalable), i1)]))
+
+
+__all__ = ["i32_array", "int_attr", "integer", "string", "vector"]

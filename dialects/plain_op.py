@@ -1,0 +1,75 @@
+"""Ops that are made often: their constructors do what IRDL's do, without looking at each argument in every way it may come in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, Region, SSAValue
+from xdsl.irdl import AttrSizedOperandSegments, IRDLOperation
+
+from .interned import i32_array
+
+Values = SSAValue | Operation | Sequence[SSAValue | Operation]
+SEGMENTS = AttrSizedOperandSegments.attribute_name
+
+
+class PlainOp(IRDLOperation):
+    """An op with the constructor of `IRDLOperation` for what ops here pass to it: for each operand's definition a value, an op
+    of one result or a list of these; for each result and region one, or a list of the results; properties, None for those
+    that are left out. That they are as many as the definition says is left to the verifier."""
+
+    def __init__(
+        self,
+        *,
+        operands: Sequence[Values] = (),
+        result_types: Sequence[Attribute | Sequence[Attribute]] = (),
+        properties: Mapping[str, Attribute | None] | None = None,
+        attributes: Mapping[str, Attribute] | None = None,
+        successors: Sequence[Block] = (),
+        regions: Sequence[Region] = (),
+    ):
+        values: list[SSAValue] = []
+        sizes: list[int] = []
+        for operand in operands:
+            kind = type(operand)
+            if kind is OpResult or kind is BlockArgument:
+                values.append(operand)  # pyright: ignore[reportArgumentType]
+                sizes.append(1)
+            elif kind is list or kind is tuple:
+                before = len(values)
+                for value in operand:  # pyright: ignore[reportGeneralTypeIssues, reportUnknownVariableType]
+                    values.append(SSAValue.get(value) if isinstance(value, Operation) else value)  # pyright: ignore[reportUnknownArgumentType]
+                sizes.append(len(values) - before)
+            elif isinstance(operand, SSAValue | Operation):
+                values.append(SSAValue.get(operand))
+                sizes.append(1)
+            else:
+                values += [SSAValue.get(value) for value in operand]
+                sizes.append(len(operand))
+        types: list[Attribute] = []
+        for result_type in result_types:
+            if isinstance(result_type, list | tuple):
+                types += result_type
+            else:
+                types.append(result_type)  # pyright: ignore[reportArgumentType]
+        known = {} if properties is None else {key: value for key, value in properties.items() if value is not None}
+        if _has_segments(type(self)):
+            known[SEGMENTS] = i32_array(*sizes)
+        Operation.__init__(
+            self,
+            operands=values,
+            result_types=types,
+            properties=known,
+            attributes={} if attributes is None else attributes,
+            successors=successors,
+            regions=regions,
+        )
+
+
+@cache
+def _has_segments(op: type[IRDLOperation]) -> bool:
+    return any(isinstance(option, AttrSizedOperandSegments) for option in op.get_irdl_definition().options)
+
+
+__all__ = ["SEGMENTS", "PlainOp"]

@@ -41,7 +41,7 @@ ERF = (
     *(1.1283791670955126, 0.6366193890571594, 0.10277783125638962, -0.019153064116835594, -0.0001603954005986452),
     *(0.0016670266631990671, -0.0006328363087959588, 0.0001176411024061963, -9.25624499359401e-06),
 )
-ERF_FIRST = 1.128379225730896  # 2 / sqrt(pi), rounded to f32
+ERF_FIRST, ERF_FIRST_HIGH = 1.128379225730896, 1.1279296875  # 2 / sqrt(pi), rounded to f32 and to 12 bits
 # In f64: 2**r = 1 + r * EXP2_WIDE(r); atanh(s) = s + s**3 * LOG_WIDE(s**2) for |s| <= (sqrt(2) - 1) / (sqrt(2) + 1).
 MAGIC_F64 = 6755399441055744.0  # 1.5 * 2**52
 EXP2_WIDE = (
@@ -193,10 +193,26 @@ def _inverse_of_sum(less: Float, power: Float, total: Float, unit: Float | float
 
 def erf(x: Float) -> Float:
     """2 / sqrt(pi) times the integral of exp(-t**2) from 0 to x."""
+    return _erf(x, lambda y, rest: mul_add(y, ERF_FIRST, rest))
+
+
+def erf_without_fma(x: Float) -> Float:
+    """erf where a product is rounded before it is added: of the largest one, the first 12 bits of both sides are multiplied exactly."""
+
+    def sum_of(bounded: Float, rest: Float) -> Float:
+        high = (bounded.bits() & -0x1000).as_float_bits()
+        small = (bounded - high) * ERF_FIRST + (high * (ERF_FIRST - ERF_FIRST_HIGH) + rest)
+        return high * ERF_FIRST_HIGH + small
+
+    return _erf(x, sum_of)
+
+
+def _erf(x: Float, sum_of: Callable[[Float, Float], Float]) -> Float:
+    """erf; `sum_of(y, rest)` gives y * ERF_FIRST + rest."""
     bounded = abs(x).at_most(3.95)
     # The first coefficient in two parts: near 0 the result is its multiple.
     rest = bounded * polynomial(bounded, (ERF[0] - ERF_FIRST, *ERF[1:]))
-    less, _, _ = _expm1_below(-mul_add(bounded, ERF_FIRST, rest))
+    less, _, _ = _expm1_below(-sum_of(bounded, rest))
     return less.with_sign_of(x)
 
 
@@ -480,4 +496,5 @@ UNARY: dict[str, Callable[[Float], Float]] = {
         *(sin, cos, tan, asin, acos, atan, sinh, cosh, asinh, acosh, atanh),
     )
 }
+WITHOUT_FMA = {"erf": erf_without_fma}  # for processors that round twice where `UNARY` counts on one rounding
 BINARY: dict[str, Callable[[Float, Float], Float]] = {"powf": powf, "atan2": atan2}

@@ -83,7 +83,14 @@ class Frame:
     """Results of branches that are copied into memory of their own."""
     lifetimes: dict[Place, Lifetime] = field(default_factory=dict[Place, Lifetime])
     """Of the tensors in `offsets`: their bytes, and from which step of the function to which they are needed."""
+    carried: tuple[int, ...] = ()
+    """Offsets of the memory for parameters that a jump to the function's start changes."""
     plan: MemoryPlan = field(default_factory=lambda: MemoryPlan((), 0, 0))
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing lies in the frame."""
+        return not (self.offsets or self.carried)
 
 
 def free_values(function: relay.FnOp) -> list[SSAValue]:
@@ -111,13 +118,14 @@ def branches(op: Operation) -> Sequence[Block]:
     return ()
 
 
-def plan_frame(body: Block, *, refs: bool) -> Frame:
-    """The frame of the function with this body. `refs`: the module has references, which may keep any value alive."""
+def plan_frame(body: Block, *, refs: bool, carried: Sequence[int] = ()) -> Frame:
+    """The frame of the function with this body. `refs`: the module has references, which may keep any value alive; `carried`:
+    bytes of parameters whose memory is the frame's, from one jump to the function's start to the next."""
     frame = Frame()
     result = returned(body)
     sources = Sources()
     _direct(frame, body, result, list(range(len(leaves_of(result.type, result)))), sources)
-    _Lifetimes(frame, refs, sources).run(body)
+    _Lifetimes(frame, refs, sources).run(body, carried)
     return frame
 
 
@@ -165,15 +173,17 @@ class _Lifetimes:
         self.forever: set[int] = set()
         self.time = 0
 
-    def run(self, body: Block) -> None:
+    def run(self, body: Block, carried: Sequence[int]) -> None:
         for op in self._ops(body):
             self.time += 1
             self._visit(op)
         ends = [self.time if k in self.forever else end for k, end in enumerate(self.end)]
         lifetimes = [Lifetime(*item) for item in zip(self.sizes, self.start, ends, strict=True)]
         self.frame.lifetimes = dict(zip(self.places, lifetimes, strict=True))
-        self.frame.plan = plan_memory(lifetimes)
-        self.frame.offsets = dict(zip(self.places, self.frame.plan.offsets, strict=True))
+        self.frame.plan = plan_memory([*lifetimes, *(Lifetime(size, 0, self.time) for size in carried)])
+        offsets = self.frame.plan.offsets
+        self.frame.offsets = dict(zip(self.places, offsets, strict=False))
+        self.frame.carried = offsets[len(self.places) :]
 
     def _ops(self, body: Block) -> Iterator[Operation]:
         """Ops in order, those of branches before the op that holds them."""

@@ -23,11 +23,12 @@ from . import heap
 from .adt import DataTypes
 from .emitter import PTR, Emitter, function
 from .extents import Sizing
-from .frame import Frame, branches, free_values, plan_frame, returned
+from .frame import Frame, branches, free_values, returned
 from .kernel_call import Kernel, call_kernel
 from .leaves import BoxLeaf, TensorLeaf, leaves_of, on_heap
 from .match_cast import MatchCastOp
 from .prepare import PreparedOp
+from .tail_calls import framed
 
 Predicate = llvm.ICmpPredicateFlag
 Leaves = list[SSAValue]
@@ -62,7 +63,7 @@ class FunctionLowering:
         self.unit, self.name, self.source, self.captured = unit, name, source, captured
         body = source.body.block
         self.result_type = returned(body).type
-        self.frame = plan_frame(body, refs=unit.refs)
+        self.frame, self.jumps = framed(name, source, refs=unit.refs)
         unit.frames[name] = self.frame
         self.values: dict[SSAValue, Leaves] = {}
         self.closures = 0
@@ -87,7 +88,9 @@ class FunctionLowering:
         emit, body = self.emit, self.source.body.block
         depth = self._open_call() if self._watches_stack() else None
         saved = heap.mark(emit, self.context)
-        self.memory = self._take(self.frame.plan.size) if self.frame.offsets else self.context
+        self.memory = self.context if self.frame.is_empty else self._take(self.frame.plan.size)
+        if self.jumps.calls:
+            self._open_loop()
         self._unpack_captured()
         self._block(body)
         self._write_result(body)
@@ -169,6 +172,8 @@ class FunctionLowering:
                 self._tuple_get_item(op)
             case relay.CallTirOp():
                 call_kernel(self, op)
+            case relay.CallGlobalOp() if op in self.jumps.calls:
+                self._jump(op, self.jumps.calls[op])
             case relay.CallGlobalOp():
                 self._call(op, op.callee.root_reference.data, op.arguments)
             case relay.CallOp():
@@ -326,6 +331,35 @@ class FunctionLowering:
         failed = emit.compare(status, emit.int(0, i32), Predicate("ne"))
         emit.add(llvm.CondBrOp(failed, self.fail, [status], good, []))
         emit.block = good
+
+    def _open_loop(self) -> None:
+        """Begins what tail calls jump to, with the parameters' pointers."""
+        emit = self.emit
+        self.turn = heap.mark(emit, self.context)
+        pointers = [leaf for param in self.source.params for leaf in self.values[param]]
+        self.loop = emit.new_block(*[PTR] * len(pointers))
+        emit.branch(self.loop, *pointers)
+        emit.block = self.loop
+        self._bind_params(self.source, self.loop.args)
+
+    def _jump(self, op: relay.CallGlobalOp, changed: Sequence[int]) -> None:
+        """A tail call: the parameters get their new values, what the turn took from the heap is given back, and the function
+        begins again. It counts as a call, so that recursion without end ends."""
+        emit = self.emit
+        self._open_call()
+        places = dict(zip(self.jumps.changed, self.frame.carried, strict=True))
+        kinds = [leaf for param in self.source.params for leaf in leaves_of(param.type)]
+        values: Leaves = list(self.loop.args)
+        for number, leaf in enumerate(self._leaves(op.arguments)):
+            kind = kinds[number]
+            if number in changed and isinstance(kind, TensorLeaf):
+                values[number] = emit.offset(self.memory, places[number])
+                emit.copy(values[number], leaf, kind.bytes)
+        heap.release(emit, self.context, self.turn)
+        emit.branch(self.loop, *values)
+        # What would follow is never reached: the result is there when the last turn ends.
+        emit.block = emit.new_block()
+        self.values[op.result] = list(self.outputs)
 
     def _call(self, op: Operation, callee: str, arguments: Sequence[SSAValue]) -> None:
         targets, slots = self._targets(op)

@@ -2,9 +2,9 @@
 together.
 
 The context that every function receives points to: the top, the end, the table of constants, the lowest stack address
-that recursion may reach, the newest chunk, how many calls of recursive functions are open, how many bytes of chunks were
-taken, the two sizes that a failed check compared, the top and end before the call, and the table of what was prepared from constants
-when the program was loaded (`prepare.py`). The first chunk is the arena that
+that recursion may reach, the newest chunk, how many calls of recursive functions are open, the most bytes of chunks that were
+taken at a time, the two sizes that a failed check compared, the top and end before the call, the table of what was prepared from constants
+when the program was loaded (`prepare.py`), and the bytes of chunks that are taken now. The first chunk is the arena that
 the caller brings; when it is full a chunk is taken from malloc, and given back when the function that needed it returns.
 """
 
@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import ModuleOp, i8, i64
 from xdsl.ir import Block, Region, SSAValue
 
 from .calling import BASE as BASE
-from .calling import CHUNK, END, GROWN, TOP
+from .calling import CHUNK, END, GROWN, TAKEN, TOP
 from .calling import CONSTANTS as CONSTANTS
 from .calling import DEPTH as DEPTH
 from .calling import PREPARED as PREPARED
@@ -27,8 +27,11 @@ from .memory_plan import ALIGNMENT
 MOST_CALLS = 1 << 20
 """Calls inside calls that a program may make: LLVM turns some recursion into loops, which the stack's limit cannot see."""
 
-CHUNK_BYTES = 1 << 20
-"""A chunk from malloc holds at least this much, so that recursion seldom asks for one."""
+CHUNK_BYTES = 1 << 16
+"""A chunk from malloc holds at least this much, and as much as all before it, so that recursion seldom asks for one."""
+
+MOST_CHUNK_BYTES = 1 << 24
+"""From here on chunks grow no more."""
 
 GROW = "mirstack_heap_grow"
 RELEASE = "mirstack_heap_release"
@@ -100,9 +103,9 @@ def _grow() -> llvm.FuncOp:
     region = Region(Block(arg_types=[PTR, i64]))
     emit = Emitter(region)
     context, size = emit.block.args
-    least = emit.int(CHUNK_BYTES)
-    small = emit.compare(size, least, Predicate("ult"))
-    body = emit.value(llvm.SelectOp(small, least, size))
+    taken = emit.load(context, i64, TAKEN)
+    bounded = _larger(emit, taken, emit.int(MOST_CHUNK_BYTES), smaller=True)
+    body = _larger(emit, _larger(emit, bounded, emit.int(CHUNK_BYTES)), size)
     whole = emit.value(llvm.AddOp(body, emit.int(ALIGNMENT)))
     chunk = emit.call("aligned_alloc", [emit.int(ALIGNMENT), whole], PTR).results[0]
     address = emit.value(llvm.PtrToIntOp(chunk))
@@ -113,7 +116,9 @@ def _grow() -> llvm.FuncOp:
     emit.store(emit.load(context, PTR, CHUNK), chunk)
     emit.store(emit.load(context, i64, END), chunk, 8)
     emit.store(chunk, context, CHUNK)
-    emit.store(emit.value(llvm.AddOp(emit.load(context, i64, GROWN), whole)), context, GROWN)
+    now = emit.value(llvm.AddOp(taken, whole))
+    emit.store(now, context, TAKEN)
+    emit.store(_larger(emit, emit.load(context, i64, GROWN), now), context, GROWN)
     emit.store(emit.value(llvm.AddOp(address, whole)), context, END)
     first = emit.offset(chunk, ALIGNMENT)
     emit.store(emit.value(llvm.GEPOp.from_mixed_indices(first, [size], i8, inbounds=True)), context, TOP)
@@ -121,6 +126,11 @@ def _grow() -> llvm.FuncOp:
     emit.block = out
     emit.give(chunk)
     return llvm.FuncOp(GROW, llvm.LLVMFunctionType([PTR, i64], PTR), llvm.LinkageAttr("internal"), body=region)
+
+
+def _larger(emit: Emitter, a: SSAValue, b: SSAValue, *, smaller: bool = False) -> SSAValue:
+    """The larger of two sizes, or the smaller one."""
+    return emit.value(llvm.SelectOp(emit.compare(a, b, Predicate("ult" if smaller else "ugt")), a, b))
 
 
 def _release() -> llvm.FuncOp:
@@ -134,6 +144,8 @@ def _release() -> llvm.FuncOp:
     emit.branch_if(emit.compare(emit.load(context, i64, END), end, Predicate("eq")), out, turn)
     emit.block = turn
     chunk = emit.load(context, PTR, CHUNK)
+    whole = emit.value(llvm.SubOp(emit.load(context, i64, END), emit.value(llvm.PtrToIntOp(chunk))))
+    emit.store(emit.value(llvm.SubOp(emit.load(context, i64, TAKEN), whole)), context, TAKEN)
     emit.store(emit.load(chunk, PTR), context, CHUNK)
     emit.store(emit.load(chunk, i64, 8), context, END)
     emit.call("free", [chunk], None)

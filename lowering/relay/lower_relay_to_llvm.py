@@ -48,9 +48,6 @@ CONSTANTS = "mirstack.constants"
 MEMORY = "mirstack.memory"
 """Module attribute: `arena`, the bytes that the entry's frames take; `lower_bound`, the most that lives at one time."""
 
-RECURSION_ARENA = 1 << 20
-"""Bytes added for frames of functions that call themselves; more is taken from malloc as it is needed."""
-
 
 @dataclass(frozen=True)
 class LowerRelayToLLVM(ModulePass):
@@ -204,7 +201,8 @@ def _finish() -> llvm.FuncOp:
 
 
 def _memory_report(unit: Unit, entry: str, calls: dict[str, list[str]]) -> DictionaryAttr:
-    """The arena: along the deepest chain of calls, every function's frame; a margin where functions are recursive."""
+    """The arena: along the deepest chain of calls, every function's frame. Of functions that call themselves one frame is counted;
+    frames of more calls inside calls come from malloc, and what a call needed of that is in the next call's first chunk."""
 
     def along(measure: dict[str, int]) -> int:
         total: dict[str, int] = {}
@@ -221,17 +219,16 @@ def _memory_report(unit: Unit, entry: str, calls: dict[str, list[str]]) -> Dicti
             sizes[owner] = sizes.get(owner, 0) + _rounded(frame, size)
         return sizes
 
-    margin = RECURSION_ARENA if unit.recursive else 0
     return DictionaryAttr(
         {
-            "arena": IntegerAttr(along(frame_bytes("size")) + margin, 64),
+            "arena": IntegerAttr(along(frame_bytes("size")), 64),
             "lower_bound": IntegerAttr(along(frame_bytes("bound")), 64),
         }
     )
 
 
 def _rounded(frame: Frame, size: int) -> int:
-    return size if frame.offsets else 0
+    return 0 if frame.is_empty else size
 
 
 def _topological(entry: str, calls: dict[str, list[str]], recursive: set[str]) -> list[str]:

@@ -24,6 +24,7 @@ from ...support.walk import walk_ops
 from ...support.words import counted
 from .frame import Frame, plan_frame
 from .memory_plan import align
+from .tail_calls import framed
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ def memory_report(module: ModuleOp, *, tensors: bool = False, opt_level: int = 3
         name = global_text(function.sym_name.data)
         for inner in walk_ops(function):
             if isinstance(inner, relay.FuncOp):
-                yield from _describe(name, plan_frame(inner.body.block, refs=has_refs), tensors)
+                yield from _describe(name, framed(inner.sym_name.data, inner, refs=has_refs)[0], tensors)
             elif isinstance(inner, relay.FnOp) and not is_kernel(inner):
                 frame = plan_frame(inner.body.block, refs=has_refs)
                 yield from _describe(f"the local function at {_place(inner)} in {name}", frame, tensors)
@@ -69,7 +70,7 @@ def memory_report(module: ModuleOp, *, tensors: bool = False, opt_level: int = 3
 
 def _describe(name: str, frame: Frame, tensors: bool) -> Iterator[str]:
     total = sum(align(lifetime.size) for lifetime in frame.lifetimes.values())
-    size = frame.plan.size if frame.lifetimes else 0
+    size = 0 if frame.is_empty else frame.plan.size
     saved = f", {100 * (total - size) // total} % saved by reuse" if total else ""
     yield (
         f"{name}: {counted(len(frame.lifetimes), 'tensor')} of {counted(total, 'byte')} in {counted(size, 'byte')}{saved};"

@@ -15,13 +15,14 @@ becomes, with `lanes` for B's partial results,
     for l in T.vectorized(16):                         lanes[l] = lanes[l] + lanes[16 + l]
     for l in T.vectorized(16):                         B[i] = B[i] + lanes[l]
 
+What else the loop stores, each turn in a place of its own, is stored by whole vectors as well: exponentials and their sum, say.
 The last loop, whose lanes meet in one element, becomes a horizontal reduction in `vectorize-loop`. As a reduction's terms may be taken in
 any order, this is what TVM's `lower-cross-thread-reduction` does for threads of a GPU. A loop that is not understood stays serial.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from xdsl.builder import Builder
@@ -32,8 +33,8 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
 from ...dialects import tir
-from ...dialects.tir.analysis import Analyzer
-from ...dialects.tir.analysis.expr import free_vars
+from ...dialects.tir.analysis import Analyzer, Expr
+from ...dialects.tir.analysis.expr import Atom, free_vars
 from ...dialects.tir.operators import as_const
 from ...support.walk import walk_ops
 from .convert_blocks_to_opaque import REASSOCIATE
@@ -49,7 +50,7 @@ Update = tir.AddOp | tir.MulOp | tir.MinOp | tir.MaxOp
 
 @dataclass(frozen=True)
 class _Reduction:
-    """A loop whose body is `output[…] = output[…] op term`."""
+    """A loop whose body is `output[…] = output[…] op term`, after other stores that a term may read."""
 
     loop: tir.ForOp
     store: tir.StoreOp
@@ -58,17 +59,18 @@ class _Reduction:
     term: SSAValue
     needed: list[Operation]
     """The ops of the body that the term is computed by, in order."""
+    aside: list[Operation]
+    """The other stores, with the ops that they are computed by, in order."""
 
 
 def _match(loop: tir.ForOp) -> _Reduction | None:
     """The loop as a reduction whose terms may be taken in any order; None when it is something else."""
-    stores = [op for op in loop.body.block.ops if is_statement(op)]
+    statements = [op for op in loop.body.block.ops if is_statement(op)]
+    stores = [op for op in statements if isinstance(op, tir.StoreOp) and op.predicate is None]
     low = as_const(loop.min)
-    if loop.kind.data != "serial" or low is None or low.value != 0 or len(stores) != 1:
+    if loop.kind.data != "serial" or low is None or low.value != 0 or not stores or stores != statements:
         return None
-    store = stores[0]
-    if not isinstance(store, tir.StoreOp) or store.predicate is not None:
-        return None
+    *others, store = stores
     update = store.value.owner
     if not isinstance(update, Update) or REASSOCIATE not in update.attributes:
         return None
@@ -92,14 +94,39 @@ def _match(loop: tir.ForOp) -> _Reduction | None:
         place = analyzer.expr(there)
         if place != analyzer.expr(here) or any(a.payload in own for a in free_vars(place)):
             return None
-    return _Reduction(loop, store, update, old, term, _needed(loop, term))
+    if any(not _apart(other, store, loop, inside) for other in others):
+        return None
+    aside = {*others, *_needed(loop, [v for other in others for v in other.operands])}
+    return _Reduction(
+        loop, store, update, old, term, _needed(loop, [term]), [op for op in loop.body.block.ops if op in aside]
+    )
 
 
-def _needed(loop: tir.ForOp, term: SSAValue) -> list[Operation]:
-    """The ops at the top of the loop's body that a value is computed from."""
+def _apart(other: tir.StoreOp, store: tir.StoreOp, loop: tir.ForOp, inside: set[Operation]) -> bool:
+    """Whether each turn stores in a place of its own, which no other turn reads, so that turns may run side by side."""
+    analyzer = Analyzer()
+    counter = analyzer.expr(loop.loop_var).atom
+    place = [analyzer.expr(i) for i in other.indices]
+    if other.buffer is store.buffer or counter is None:
+        return False
+    linear = [e for e in place if counter in free_vars(e)]
+    if not linear or any(not e.coefficient(counter) or counter in free_vars(_without(e, counter)) for e in linear):
+        return False
+    if any(isinstance(v := a.payload, SSAValue) and v.owner in inside for e in place for a in free_vars(e)):
+        return False
+    touching = [op for op in inside if isinstance(op, tir.LoadOp | tir.StoreOp) and op.buffer is other.buffer]
+    return all([analyzer.expr(i) for i in op.indices] == place for op in touching)
+
+
+def _without(e: Expr, variable: Atom) -> Expr:
+    return Expr(tuple(t for t in e.terms if t[0] is not variable), e.const)
+
+
+def _needed(loop: tir.ForOp, values: Iterable[SSAValue]) -> list[Operation]:
+    """The ops at the top of the loop's body that values are computed from."""
     body = loop.body.block
     seen: set[Operation] = set()
-    pending: list[SSAValue] = [term]
+    pending = list(values)
     while pending:
         owner = pending.pop().owner
         if not isinstance(owner, Operation) or owner.parent is not body or owner in seen:
@@ -173,6 +200,22 @@ class _Lanes:
             return copies[needed.index(owner)].results[term.index]
         return term
 
+    def side_stores(self, builder: Builder, index: SSAValue) -> None:
+        """The other stores of one turn of the loop."""
+        for copy in copy_ops(self.found.aside, {self.loop.loop_var: index}):
+            builder.insert(copy)
+
+    def bounded_side_stores(self, builder: Builder, index: SSAValue) -> None:
+        """The other stores of a turn that the loop may not have."""
+        if not self.found.aside:
+            return
+        inside = Block()
+        then = Builder(InsertPoint.at_end(inside))
+        then.operation_insertion_handler = builder.operation_insertion_handler
+        condition = builder.insert(tir.LtOp(index, self.loop.extent)).result
+        self.side_stores(then, index)
+        builder.insert(tir.IfOp(condition, Region(inside), Region()))
+
     def bounded_term(self, builder: Builder, index: SSAValue, old: SSAValue) -> SSAValue:
         """The term of a turn that the loop may not have."""
         inside, outside = Block(), Block()
@@ -200,6 +243,7 @@ class _Lanes:
         def body(b: Builder, lane: SSAValue) -> None:
             extent = as_const(self.loop.extent)
             whole = extent is not None and extent.value == self.lanes
+            (self.side_stores if whole else self.bounded_side_stores)(b, lane)
 
             def term(old: SSAValue) -> SSAValue:
                 return self.term(b, lane) if whole else self.bounded_term(b, lane, old)
@@ -238,7 +282,9 @@ class _Lanes:
 
         def taken(inner: Builder, base: SSAValue | int) -> Callable[[Builder, SSAValue, SSAValue], None]:
             def body(b: Builder, at: SSAValue, offset: SSAValue) -> None:
-                self.combine(b, partial, [at], lambda _: self.term(b, self.sum(b, base, offset)))
+                index = self.sum(b, base, offset)
+                self.side_stores(b, index)
+                self.combine(b, partial, [at], lambda _: self.term(b, index))
 
             return body
 
@@ -286,6 +332,7 @@ class _Lanes:
         def vector(inner: Builder, base: SSAValue | int, bounded: bool) -> None:
             def body(b: Builder, lane: SSAValue) -> None:
                 index = self.sum(b, base, lane)
+                (self.bounded_side_stores if bounded else self.side_stores)(b, index)
                 self.combine(
                     b, partial, [lane], lambda old: self.bounded_term(b, index, old) if bounded else self.term(b, index)
                 )
@@ -320,6 +367,7 @@ class _Lanes:
 
         def single(inner: Builder, t: SSAValue) -> None:
             index = self.sum(inner, done, t)
+            self.side_stores(inner, index)
             self.combine(inner, found.store.buffer, self.place, lambda _: self.term(inner, index))
 
         self.loop_of(b, "rest", left, "serial", single)

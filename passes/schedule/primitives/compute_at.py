@@ -143,7 +143,6 @@ def reverse_compute_at(
             f"reverse_compute_at: block '{name}' is no complete block: {reason}",
             f"nor is it a reduction block: {reduction}",
         )
-    reduces = reason is not None
     reason = why_not_affine(block)
     if reason is not None:
         raise refuse(
@@ -178,12 +177,6 @@ def reverse_compute_at(
     for maker in inside:
         _check_finished(maker, loop, name)
     for user in consumers(block):
-        if reduces and is_inside(user, child_under(scope_of(block), loop)):
-            raise refuse(
-                user,
-                f"reverse_compute_at: block '{user.block_name.data}', which reads the sums of block '{name}', is in a loop around '{under}', where they would be unfinished",
-                "choose a loop that shares no other with the readers",
-            )
         if runs_before(user, block) and not runs_before(user, loop):
             raise refuse(
                 user,

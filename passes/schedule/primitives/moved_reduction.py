@@ -15,7 +15,7 @@ from ....dialects.tir.analysis.iter_map import IterMapLevel
 from ...tir.regions import Ends
 from ..access import reads_of
 from ..errors import refuse
-from ..structure import const_int, loops_above
+from ..structure import const_int, consumers, is_inside, loops_above
 
 
 def check_moved_reduction(
@@ -61,6 +61,21 @@ def check_moved_reduction(
             "choose a loop outside of those that drive the reduction, or split without a rest",
         )
     _check_order(block, loops, places, analyzer)
+    _check_readers(block, loops, places, analyzer)
+
+
+def _check_readers(block: tir.BlockOp, loops: Sequence[tir.ForOp], places: Sequence[Expr], analyzer: Analyzer) -> None:
+    """What reads the sums is outside of the loops that drive the reduction."""
+    reduced = (place for kind, place in zip(block.iter_types.data, places, strict=True) if kind.data == "R")
+    driving = {atom for place in reduced for atom in free_vars(place)}
+    first = next((each for each in loops if analyzer.expr(each.loop_var).atom in driving), None)
+    for reader in consumers(block) if first is not None else ():
+        if first is not None and is_inside(reader, first):
+            raise refuse(
+                reader,
+                f"reverse_compute_at: block '{reader.block_name.data}', which reads the sums of block '{block.block_name.data}', is in loop '{first.var_name.data}', which would drive the reduction: they would be unfinished",
+                "choose a loop that shares none but those of other axes with the readers",
+            )
 
 
 def _check_order(block: tir.BlockOp, loops: Sequence[tir.ForOp], places: Sequence[Expr], analyzer: Analyzer) -> None:

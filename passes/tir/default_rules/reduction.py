@@ -12,11 +12,12 @@ from ....dialects.tir.analysis import Analyzer
 from ....dialects.tir.analysis.expr import free_vars
 from ....support.target import Target
 from ...schedule import BlockRV, LoopRV, Schedule, ScheduleError
-from ...schedule.structure import buffers_written, consumers, read_regions, write_regions
+from ...schedule.structure import buffers_written, consumers, producers, read_regions, write_regions
 from ..convert_blocks_to_opaque import choice_of
 from ..lower_lane_reduction import LANES, MASKS, VECTORS
 from .contraction import own_loops
 from .elementwise import MANY, PARALLEL_WORK, extent_of, lanes_of_block, parallelize, vectorize_loop
+from .handles import block_of
 from .shape import Shape, block_shape, element_bytes, shape_of
 from .vector import contiguous_reduction, contiguous_suffix
 
@@ -182,6 +183,8 @@ SHORTEST = 4
 """Terms below which vectors are not worth their last step, in which the lanes meet."""
 ACCUMULATORS = 4
 """Vectors of partial results: an addition takes about as many cycles, and each cycle has one to begin."""
+COSTLY_ACCUMULATORS = 2
+"""The same where terms are made in the loop, which takes longer than an addition and much code."""
 
 
 def _is_lane_type(type_: Attribute) -> bool:
@@ -317,9 +320,56 @@ def schedule_rows(sch: Schedule, blocks: list[BlockRV], rows: int, target: Targe
             continue
         moved.append(block)
     parallelize(sch, loops[:rows], work, target)
+    done: list[BlockRV] = []
+    for block in moved:
+        done += _reduce_as_made(sch, block, [m for m in moved if m not in done], target)
     for block in reversed(moved):
-        schedule_row(sch, block, target)
+        if block not in done:
+            schedule_row(sch, block, target)
     return True
+
+
+def _reduce_as_made(sch: Schedule, block: BlockRV, stages: list[BlockRV], target: Target) -> list[BlockRV]:
+    """Has a reduction take each term where another stage of the row makes it, as the sum of exponentials does; both stages, or none."""
+    op = block_of(sch, block)
+    shape = block_shape(op)
+    if shape is None or len(shape.reduction) != 1 or len(shape.stores) != 1 or contiguous_reduction(shape) != 1:
+        return []
+    extent = shape.extent(shape.reduction[0])
+    lanes = lanes_of_block(shape, target)
+    if not _is_lane_type(shape.stores[0].value.type) or extent is None or extent <= lanes:
+        return []
+    if vector_axis(shape) is not None or (extent % lanes and not target.has_masks):
+        return []
+    makers = set(producers(op))
+    maker = next((s for s in stages if sch.get(s) in makers and _makes_rows(block_of(sch, s), shape)), None)
+    if maker is None or len(own_loops(sch, block)) != 1:
+        return []
+    (loop, *others) = own_loops(sch, maker)
+    if others:
+        return []
+    try:
+        sch.reverse_compute_at(block, loop)
+    except ScheduleError:
+        return []
+    sch.annotate(loop, LANES, lanes)
+    sch.annotate(loop, VECTORS, COSTLY_ACCUMULATORS)
+    sch.annotate(loop, MASKS, int(target.has_masks))
+    sch.decompose_reduction(block, loop)
+    return [block, maker]
+
+
+def _makes_rows(maker: tir.BlockOp, reader: Shape) -> bool:
+    """Whether a stage makes, one neighbour after the other, what a reduction reads."""
+    shape = block_shape(maker)
+    return (
+        shape is not None
+        and not shape.reduction
+        and len(shape.stores) == 1
+        and contiguous_suffix(shape) > 0
+        and shape.stores[0].indices[-1] is shape.axes[-1]
+        and shape.extents[-1] == reader.extent(reader.reduction[0])
+    )
 
 
 def schedule_row(sch: Schedule, block: BlockRV, target: Target) -> None:

@@ -110,8 +110,7 @@ def test_several_elements_of_one_instance() -> None:
     )
 
 
-def test_readers_of_sums() -> None:
-    text = """
+ROWS = """
 @T.prim_func
 def main(A: T.Buffer((6, 12), "float32"), D: T.Buffer((6,), "float32")):
     B = T.alloc_buffer((6, 12))
@@ -132,9 +131,41 @@ def main(A: T.Buffer((6, 12), "float32"), D: T.Buffer((6,), "float32")):
                 vi = T.axis.spatial(6, i)
                 D[vi] = C[vi]
 """
+
+
+def test_readers_in_the_same_row() -> None:
+    text = scheduled(ROWS, moved(1))
+    assert text.index('T.block("B")') < text.index('T.block("C")') < text.index('T.block("D")')
+    assert text.count("for k in range(12):") == 1
+
+
+def test_readers_of_unfinished_sums() -> None:
+    text = """
+@T.prim_func
+def main(A: T.Buffer((6, 12), "float32"), D: T.Buffer((6,), "float32")):
+    B = T.alloc_buffer((6, 12))
+    C = T.alloc_buffer((6,))
+    for k0 in range(3):
+        for i, k1 in T.grid(6, 4):
+            with T.block("B"):
+                vi = T.axis.spatial(6, i)
+                vk = T.axis.spatial(12, k0 * 4 + k1)
+                B[vi, vk] = A[vi, vk] * T.float32(2)
+        for i, k1 in T.grid(6, 4):
+            with T.block("C"):
+                vi = T.axis.spatial(6, i)
+                vk = T.axis.reduce(12, k0 * 4 + k1)
+                with T.init():
+                    C[vi] = T.float32(0)
+                C[vi] = C[vi] + B[vi, vk]
+        for i in range(6):
+            with T.block("D"):
+                vi = T.axis.spatial(6, i)
+                D[vi] = C[vi]
+"""
     message = refused(text, moved(1))
     assert (
-        "reverse_compute_at: block 'D', which reads the sums of block 'C', is in a loop around 'k', where they would be unfinished"
+        "reverse_compute_at: block 'D', which reads the sums of block 'C', is in loop 'k0', which would drive the reduction: they would be unfinished"
         in message
     )
-    assert "note: choose a loop that shares no other with the readers" in message
+    assert "note: choose a loop that shares none but those of other axes with the readers" in message

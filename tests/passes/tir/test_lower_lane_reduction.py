@@ -66,6 +66,52 @@ def test_rows_of_any_length(length: int, masks: int) -> None:
             np.testing.assert_allclose(result, expected(x), rtol=1e-4)
 
 
+SIDE = """# from tvm.script import tir as T
+
+@T.prim_func
+def main(A: T.Buffer((5, {length}), "float32"), B: T.Buffer((5,), "float32"), S: T.Buffer((5, {length}), "float32")):
+    T.func_attr({{"tir.noalias": T.bool(True)}})
+    for i in range(5):
+        B[i] = T.float32(0)
+        for k in T.serial({length}, annotations={{"reduction_lanes": 16, "reduction_masks": {masks}, "reduction_vectors": 2}}):
+            with T.block("S"):
+                vi, vk = T.axis.remap("SS", [i, k])
+                S[vi, {place}] = A[vi, vk] * A[vi, vk]
+            with T.block("B"):
+                vi, vk = T.axis.remap("SR", [i, k])
+                B[vi] = B[vi] + S[vi, {read}]
+"""
+
+
+def side_stores(length: int, masks: int = 1, place: str = "vk", read: str = "vk") -> Any:
+    """Squares that are stored where they are added up."""
+    return mirstack.parse(SIDE.format(length=length, masks=masks, place=place, read=read))
+
+
+@pytest.mark.parametrize("length", [5, 16, 31, 64, 75])
+@pytest.mark.parametrize("masks", [0, 1])
+def test_terms_are_stored_as_well(length: int, masks: int) -> None:
+    a = values(length, "float32")
+    sums, squares = np.zeros(5, "f4"), np.full((5, length), -1, "f4")
+    mirstack.compile(side_stores(length, masks))(a, sums, squares)
+    np.testing.assert_array_equal(squares, a * a)
+    np.testing.assert_allclose(sums, (a * a).sum(1), rtol=1e-6)
+
+
+@pytest.mark.parametrize(("place", "read"), [("0", "0"), ("vk // 2", "vk // 2"), ("vk", "T.max(vk - 1, 0)")])
+def test_stores_that_other_turns_read_stay_in_order(place: str, read: str) -> None:
+    a = values(40, "float32")
+    sums, squares = np.zeros(5, "f4"), np.zeros((5, 40), "f4")
+    mirstack.compile(side_stores(40, 1, place, read))(a, sums, squares)
+    stored = np.zeros((5, 40))
+    wanted = np.zeros(5)
+    for k in range(40):
+        at, of = (k, max(k - 1, 0)) if place == "vk" else (0, 0) if place == "0" else (k // 2, k // 2)
+        stored[:, at] = a[:, k].astype(float) ** 2
+        wanted += stored[:, of]
+    np.testing.assert_allclose(sums, wanted, rtol=1e-5)
+
+
 @pytest.mark.parametrize(("cpu", "lanes", "masks"), [("haswell", 8, 1), ("x86-64", 4, 0)])
 def test_other_targets(cpu: str, lanes: int, masks: int) -> None:
     for length in (5, 37, 100):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from xdsl.ir import Operation
+from xdsl.ir import Block, Operation
 
 
 def walk_ops(root: Operation) -> Iterator[Operation]:
@@ -13,15 +13,37 @@ def walk_ops(root: Operation) -> Iterator[Operation]:
     The op that was just given may be changed inside its regions, but must not be detached, before the next is asked for.
     """
     yield root
-    pending = [(op for region in root.regions for block in region.blocks for op in block.ops)]
+    pending: list[Operation | Block] = blocks_of(root)
     while pending:
-        op = next(pending[-1], None)
-        if op is None:
-            pending.pop()
-            continue
-        yield op
-        if op.regions:
-            pending.append(inner for region in op.regions for block in region.blocks for inner in block.ops)
+        place = pending.pop()
+        op = place.first_op if isinstance(place, Block) else place
+        while op is not None:
+            following = op.next_op
+            yield op
+            if op.regions:
+                if following is not None:
+                    pending.append(following)
+                pending += blocks_of(op)
+                break
+            op = following
+
+
+def blocks_of(op: Operation) -> list[Operation | Block]:
+    """The blocks of an op's regions, the last one first: to be taken from a list's end."""
+    blocks: list[Operation | Block] = []
+    for region in reversed(op.regions):
+        block = region.last_block
+        while block is not None:
+            blocks.append(block)
+            block = block.prev_block
+    return blocks
+
+
+def op_around(op: Operation) -> Operation | None:
+    """The op that a region with `op` in it belongs to; None at the top."""
+    block = op.parent
+    region = None if block is None else block.parent
+    return None if region is None else region.parent
 
 
 def post_order(root: Operation) -> list[Operation]:

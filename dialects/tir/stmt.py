@@ -220,7 +220,10 @@ class BlockOp(PlainOp):
 
     def find(self, kind: type[Operation]) -> Operation | None:
         """The first op of this kind directly in the body: its `tir.reads`, `tir.writes` or `tir.init`."""
-        return next((op for op in self.body.block.ops if isinstance(op, kind)), None)
+        op = self.body.block.first_op
+        while op is not None and type(op) is not kind:
+            op = op.next_op
+        return op
 
     def verify_(self) -> None:
         name, count = self.block_name.data, len(self.iter_vars)

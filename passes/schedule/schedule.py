@@ -45,6 +45,8 @@ class Schedule(Primitives):
         self.state = State(mod, random.Random(seed))
         self.trace = Trace()
         self._traced: set[Handle] = set()
+        self.before_each: list[Callable[[], None]] = []
+        """Called before a primitive is applied: what was found out of the program may then be true no longer."""
 
     @property
     def mod(self) -> Any:
@@ -76,6 +78,7 @@ class Schedule(Primitives):
         new.state = self.state.copy_to(module, places)
         new.trace = Trace(self.trace.insts, self.trace.decisions)
         new._traced = set(self._traced)
+        new.before_each = []
         return new
 
     def fork_seed(self) -> int:
@@ -131,6 +134,8 @@ class Schedule(Primitives):
         self._trace_handles(bound)
         positional, keywords = self._python_arguments(shape, bound)
         self.state.decision = None
+        for forget in self.before_each:
+            forget()
         result = known.apply(self.state, *positional, **keywords)
         return self._record(known, bound, result)
 

@@ -12,6 +12,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects import tir
 from ...dialects.tir.buffer import AccessOp
+from ...support.walk import blocks_of, op_around
 
 Scope: TypeAlias = "tir.BlockOp | tir.PrimFuncOp"
 """What blocks stand in: the function (TVM's root block), or a block around them."""
@@ -72,21 +73,30 @@ def all_loops_above(op: Operation) -> list[tir.ForOp]:
 
 def child_blocks(root: Operation) -> list[tir.BlockOp]:
     """The blocks inside `root` that are in no other block inside it, in order."""
-    found: list[tir.BlockOp] = []
-    pending: list[Iterator[Operation]] = [_inner(root)]
+    return list(_blocks_in(root))
+
+
+def is_only_block(block: tir.BlockOp, root: Operation) -> bool:
+    """Whether `root` holds no other block than this one, apart from those in it."""
+    found = _blocks_in(root)
+    return next(found, None) is block and next(found, None) is None
+
+
+def _blocks_in(root: Operation) -> Iterator[tir.BlockOp]:
+    pending = blocks_of(root)
     while pending:
-        op = next(pending[-1], None)
-        if op is None:
-            pending.pop()
-        elif isinstance(op, tir.BlockOp):
-            found.append(op)
-        elif op.regions:
-            pending.append(_inner(op))
-    return found
-
-
-def _inner(op: Operation) -> Iterator[Operation]:
-    return (inner for region in op.regions for block in region.blocks for inner in block.ops)
+        place = pending.pop()
+        op = place.first_op if isinstance(place, Block) else place
+        while op is not None:
+            following = op.next_op
+            if type(op) is tir.BlockOp:
+                yield op
+            elif op.regions:
+                if following is not None:
+                    pending.append(following)
+                pending += blocks_of(op)
+                break
+            op = following
 
 
 def child_under(ancestor: Operation, op: Operation) -> Operation:
@@ -103,7 +113,7 @@ def is_inside(op: Operation, ancestor: Operation) -> bool:
     while current is not None:
         if current is ancestor:
             return True
-        current = current.parent_op()
+        current = op_around(current)
     return False
 
 
@@ -180,9 +190,9 @@ def _use_at(op: Operation, scope: Scope, reads: bool, writes: bool) -> list[Use]
     block: tir.BlockOp | None = None
     current: Operation | None = op
     while current is not None and current is not scope:
-        if isinstance(current, tir.BlockOp):
+        if type(current) is tir.BlockOp:
             block = current
-        current = current.parent_op()
+        current = op_around(current)
     return [] if current is None else [Use(block, reads, writes)]
 
 

@@ -29,7 +29,7 @@ from .default_rules.elementwise import schedule_elementwise
 from .default_rules.groups import find_groups, split_groups
 from .default_rules.inline import inline_blocks
 from .default_rules.reduction import schedule_reduction, schedule_rows, shared_rows
-from .default_rules.shape import fresh_blocks, shape_of
+from .default_rules.shape import fresh_blocks, remembering_shapes, shape_of
 from .default_rules.windows import match_window, schedule_windows
 from .default_rules.windows import pays as windows_pay
 from .default_rules.winograd import find_stages, schedule_winograd
@@ -160,7 +160,8 @@ def print_schedules(module: ModuleOp, target: Target) -> None:
         copy = function.clone()
         sch = Schedule(ModuleOp([copy]))
         sch.state.focus = name
-        schedule_function(sch, copy, target)
+        with remembering_shapes(sch):
+            schedule_function(sch, copy, target)
         trace = sch.trace.simplified()
         if len(trace):
             chosen = take_name(f"{name}_schedule", taken)
@@ -194,4 +195,5 @@ class DefaultSchedule(ModulePass):
         sch = Schedule(op)
         for function in prim_funcs(op):
             sch.work_on(function.sym_name.data)
-            schedule_function(sch, function, target)
+            with remembering_shapes(sch):
+                schedule_function(sch, function, target)

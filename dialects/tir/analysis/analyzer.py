@@ -110,7 +110,10 @@ class Analyzer:
             return scope
         size = self.expr(extent)
         high = low + size - 1
-        least, most = self.const_int_bound(low).min_value, self.const_int_bound(high).max_value
+        if low.terms or high.terms:
+            least, most = self.const_int_bound(low).min_value, self.const_int_bound(high).max_value
+        else:
+            least, most = low.const, high.const
         bound = self.known(atom).bound.intersect(ConstIntBound(least, most))
         self._learn_that(atom, bound=bound, ends=(low, high), order=len(self._trail))
         for end in (low, high):
@@ -154,7 +157,7 @@ class Analyzer:
     def _learn_that(self, atom: Atom, **news: Any) -> None:
         before = self._known.get(atom)
         self._trail.append((atom, before))
-        self._known[atom] = (before or NOTHING)._replace(**news)
+        self._known[atom] = Known(**news) if before is None else before._replace(**news)
 
     def _clear_memos(self) -> None:
         self._bound_memo.clear()

@@ -78,6 +78,9 @@ def from_ssa(value: SSAValue, memo: dict[SSAValue, Expr]) -> Expr:
 
     `memo` holds what was converted before; it is valid while the ops in it are not changed. `T.likely` is dropped.
     """
+    leaf = _leaf(value)
+    if leaf is not None:
+        return leaf
     found = memo.get(value)
     if found is not None:
         return found
@@ -87,9 +90,11 @@ def from_ssa(value: SSAValue, memo: dict[SSAValue, Expr]) -> Expr:
         current, inputs = pending.pop()
         if current in memo:
             continue
-        if not isinstance(current, OpResult):
-            memo[current] = x.var(current)
+        leaf = _leaf(current)
+        if leaf is not None:
+            memo[current] = leaf
             continue
+        assert isinstance(current, OpResult)
         rule = _RULES.get(type(current.op))
         if rule is None:
             memo[current] = x.var(current)
@@ -109,6 +114,17 @@ def from_ssa(value: SSAValue, memo: dict[SSAValue, Expr]) -> Expr:
             result = x.var(current)
         memo[current] = result
     return memo[value]
+
+
+def _leaf(value: SSAValue) -> Expr | None:
+    """What is asked for most often, and needs no other value: arguments of blocks, and numbers. None for all else."""
+    if not isinstance(value, OpResult):
+        return x.var(value)
+    if type(value.op) is ConstOp:
+        literal = value.op.properties["value"]
+        if type(literal) is IntegerAttr and literal.value.data >= 0:
+            return Expr((), literal.value.data)
+    return None
 
 
 class _Rule(NamedTuple):

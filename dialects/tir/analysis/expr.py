@@ -36,6 +36,9 @@ class Kind(Enum):
     SELECT = auto()  # condition, value if true, value if false; payload: whether only the chosen side is evaluated
     CALL = auto()  # any pure function of its operands; payload: a Function, or "mul"
 
+    # Each is one object; Enum's own hash is computed in Python, of the name.
+    __hash__ = object.__hash__
+
 
 class Symbol:
     """A variable that is no SSA value yet: loop variables to be made, unknowns of an inverse map."""
@@ -60,31 +63,42 @@ class Function(NamedTuple):
 
 
 class Atom:
-    """A variable or a non-linear term. Made by the functions of this module only; equal atoms are one object."""
+    """A variable or a non-linear term. Made by the functions of this module only; equal atoms are one object.
 
-    __slots__ = ("__weakref__", "depth", "kind", "operands", "payload", "serial")
+    The atom of an SSA value lasts as long as that, and an atom of others as long as the youngest of them, which holds it: so the
+    order in which atoms were made, which decides about that of terms, does not depend on when memory is collected.
+    """
+
+    __slots__ = ("__weakref__", "depth", "holds", "kind", "operands", "payload", "serial")
 
     kind: Kind
     operands: tuple[Expr, ...]
     payload: Hashable
     serial: int
     depth: int
+    holds: dict[_Key, Atom]
+    """The atoms of which this one is the youngest part."""
 
     def __init__(self, kind: Kind, operands: tuple[Expr, ...], payload: Hashable):
         self.kind = kind
         self.operands = operands
         self.payload = payload
         self.serial = next(_SERIAL)
+        self.holds = {}
         self.depth = 1 + max((e.depth for e in operands), default=0)
 
     def __repr__(self) -> str:
         return repr(Expr(((self, 1),), 0))
 
 
-_SERIAL = itertools.count()
-_ATOMS: WeakValueDictionary[tuple[Kind, tuple[Expr, ...], Hashable], Atom] = WeakValueDictionary()
-
 Term: TypeAlias = "tuple[Atom, int]"
+_Key: TypeAlias = "tuple[Kind, tuple[Expr, ...], Hashable]"
+
+_SERIAL = itertools.count()
+_ATOMS: WeakValueDictionary[_Key, Atom] = WeakValueDictionary()
+"""Those that are made of no others, and no SSA values: symbols, and functions of nothing."""
+_OF_VALUE = "mirstack_atom"
+"""What an SSA value's own attribute is called that is its atom."""
 
 
 class Expr:
@@ -218,15 +232,27 @@ def as_expr(value: Expr | int) -> Expr:
 
 def _atom(kind: Kind, operands: tuple[Expr, ...], payload: Hashable = None) -> Expr:
     key = (kind, operands, payload)
-    atom = _ATOMS.get(key)
+    youngest: Atom | None = None
+    for operand in operands:
+        # Terms are in order of their making.
+        if operand.terms and (youngest is None or operand.terms[-1][0].serial > youngest.serial):
+            youngest = operand.terms[-1][0]
+    table = _ATOMS if youngest is None else youngest.holds
+    atom = table.get(key)
     if atom is None:
-        atom = _ATOMS[key] = Atom(kind, operands, payload)
+        atom = table[key] = Atom(kind, operands, payload)
     return Expr(((atom, 1),), 0)
 
 
 def var(of: SSAValue | Symbol) -> Expr:
     """The expression that is this variable."""
-    return _atom(Kind.VAR, (), of)
+    if isinstance(of, Symbol):
+        return _atom(Kind.VAR, (), of)
+    known = vars(of)
+    e: Expr | None = known.get(_OF_VALUE)
+    if e is None:
+        e = known[_OF_VALUE] = Expr(((Atom(Kind.VAR, (), of), 1),), 0)
+    return e
 
 
 def symbol(name: str) -> Expr:

@@ -10,7 +10,7 @@ from ....dialects import tir
 from ....dialects.tir.analysis import Analyzer
 from ....dialects.tir.analysis.expr import free_vars
 from ...schedule import BlockRV, LoopRV, Schedule
-from ...schedule.structure import buffers_read, child_blocks, scope_of
+from ...schedule.structure import buffers_read, child_blocks, is_only_block, scope_of
 from .elementwise import extent_of
 
 
@@ -32,24 +32,29 @@ def cached(sch: Schedule, block: BlockRV, number: int) -> BlockRV:
 
 def own_loops(sch: Schedule, block: BlockRV) -> list[LoopRV]:
     """The loops that hold nothing but this block."""
-    return [loop for loop in sch.get_loops(block) if len(child_blocks(sch.get(loop))) == 1]
+    op, loops = block_of(sch, block), sch.get_loops(block)
+    own = len(loops)
+    while own and is_only_block(op, sch.get(loops[own - 1])):
+        own -= 1
+    return loops[own:]
 
 
 def loop_of_axis(sch: Schedule, block: BlockRV, axis: int) -> LoopRV | None:
     """The one of its own loops that an axis of the block is bound to (plus what is fixed)."""
-    op = block_of(sch, block)
-    used = {a.payload for a in free_vars(Analyzer().expr(op.bindings[axis]))}
-    for loop in own_loops(sch, block):
-        inner = sch.get(loop)
-        if isinstance(inner, tir.ForOp) and inner.loop_var in used:
-            return loop
-    return None
+    return _driving(sch, own_loops(sch, block), block_of(sch, block).bindings[axis])
 
 
 def loops_by_axis(sch: Schedule, block: BlockRV) -> list[LoopRV | None]:
     """For each axis of a block that was moved the one of its own loops that it is bound to; None where it has none left, as loops of
     one turn are gone."""
-    return [loop_of_axis(sch, block, axis) for axis in range(len(block_of(sch, block).iter_vars))]
+    loops = own_loops(sch, block)
+    return [_driving(sch, loops, binding) for binding in block_of(sch, block).bindings]
+
+
+def _driving(sch: Schedule, loops: list[LoopRV], value: SSAValue) -> LoopRV | None:
+    """The outermost of the loops whose variable a value is made of."""
+    used = {a.payload for a in free_vars(Analyzer().expr(value))}
+    return next((loop for loop in loops if sch.get(loop).loop_var in used), None)
 
 
 def turns_of(sch: Schedule, loops: list[LoopRV]) -> int:

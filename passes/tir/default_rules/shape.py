@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from math import prod
+from typing import TYPE_CHECKING, NamedTuple
 
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, OpResult, SSAValue
 
 from ....dialects import tir
 from ....dialects.tir.analysis import Analyzer, Expr
@@ -13,6 +17,9 @@ from ....dialects.tir.analysis.expr import free_vars
 from ....support.walk import walk_ops
 from ...schedule.blocks import why_neither
 from ...schedule.structure import child_blocks, const_int, loops_above
+
+if TYPE_CHECKING:
+    from ...schedule import Schedule
 
 # Calls that cost many times an addition.
 COSTLY = frozenset(
@@ -102,8 +109,87 @@ class Shape:
         return max(total, 1)
 
 
+class _Memory:
+    """The shapes that were asked for while a schedule was at work."""
+
+    def __init__(self) -> None:
+        self.changes = 0
+        """How many primitives were applied."""
+        self.shapes: dict[tir.BlockOp, _Known] = {}
+
+    def count(self) -> None:
+        """Notes that a primitive is about to be applied."""
+        self.changes += 1
+
+
+class _Known(NamedTuple):
+    """A shape, all that it was made of, and how many primitives had been applied when that was last looked at."""
+
+    shape: Shape | None
+    parts: list[object]
+    changes: int
+
+
+_MEMORY: ContextVar[_Memory | None] = ContextVar("shapes", default=None)
+
+
+@contextmanager
+def remembering_shapes(sch: Schedule) -> Generator[None]:
+    """While inside, the program changes by primitives of this schedule only, and the shape of a block is found anew only when one of
+    them changed what it is made of: rule after rule asks for it."""
+    memory = _Memory()
+    sch.before_each.append(memory.count)
+    token = _MEMORY.set(memory)
+    try:
+        yield
+    finally:
+        _MEMORY.reset(token)
+        sch.before_each.remove(memory.count)
+
+
 def shape_of(block: tir.BlockOp) -> Shape | None:
     """The shape of a block as a person or TE wrote it; None when it is scheduled already, or more than loads and stores."""
+    memory = _MEMORY.get()
+    if memory is None:
+        return _fresh_shape(block)
+    known = memory.shapes.get(block)
+    if known is not None and known.changes == memory.changes:
+        return known.shape
+    parts = _parts_of(block)
+    shape = known.shape if known is not None and known.parts == parts else _fresh_shape(block)
+    memory.shapes[block] = _Known(shape, parts, memory.changes)
+    return shape
+
+
+def _parts_of(block: tir.BlockOp) -> list[object]:
+    """All that the shape of a block is made of: the loops around it, the ops in it in order, their operands, and what those are computed from."""
+    parts: list[object] = []
+    for loop in loops_above(block):
+        parts += (loop, loop.kind, loop.annotations, loop.loop_var, *loop.operands)
+    parts += (block.iter_types, block.annotations, *block.iter_vars)
+    inside: set[Operation] = set()
+    used: dict[SSAValue, None] = {}
+    for op in walk_ops(block):
+        operands = op.operands
+        inside.add(op)
+        parts.append(op)
+        parts += operands
+        used.update(dict.fromkeys(operands))
+    # What is computed around the block: mostly constants, which are what they are.
+    pending = [
+        v.op for v in used if isinstance(v, OpResult) and v.op not in inside and not isinstance(v.op, tir.ConstOp)
+    ]
+    while pending:
+        op = pending.pop()
+        for inner in walk_ops(op):
+            if inner not in inside:
+                inside.add(inner)
+                parts += (inner, *inner.operands)
+                pending += [v.op for v in inner.operands if isinstance(v, OpResult)]
+    return parts
+
+
+def _fresh_shape(block: tir.BlockOp) -> Shape | None:
     loops = loops_above(block)
     if block.predicate is not None or len(loops) != len(block.bindings) or block.annotations.data:
         return None

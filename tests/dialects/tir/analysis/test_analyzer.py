@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import sys
+import weakref
 from itertools import product
 from pathlib import Path
 
@@ -14,6 +16,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 from evaluate import VARS, conditions, evaluate, expressions
 from mirstack.dialects.tir.analysis import Analyzer, Expr
 from mirstack.dialects.tir.analysis import expr as x
+from mirstack.dialects.tir.types import I32
+from xdsl.ir import Block, SSAValue
 
 RANGES = st.tuples(*(st.tuples(st.integers(-5, 5), st.integers(1, 9)) for _ in VARS))
 
@@ -168,3 +172,29 @@ def test_expressions_of_thousands_of_terms_stay_small():
     for number in range(300):
         total = total + x.symbol(f"v{number}")
     assert len((total * total).terms) == 1
+
+
+def test_atoms_last_as_long_as_their_values() -> None:
+    # The order of terms is that in which atoms were made: it must not depend on when memory was collected meanwhile.
+    a, b = Block(arg_types=[I32, I32]).args
+
+    def mention(value: SSAValue) -> int:
+        part = Analyzer().expr(value) // 4 + Analyzer().expr(value)
+        return max(atom.serial for atom, _ in part.terms)
+
+    first = mention(a)
+    gc.collect()
+    second = mention(b)
+    gc.collect()
+    assert (mention(a), mention(b)) == (first, second)
+    assert [atom.payload for atom, _ in (Analyzer().expr(b) + Analyzer().expr(a)).terms] == [a, b]
+
+
+def test_atoms_go_with_their_values() -> None:
+    (a,) = Block(arg_types=[I32]).args
+    quotient = (Analyzer().expr(a) // 4).atom
+    assert quotient is not None
+    gone = weakref.ref(quotient)
+    del a, quotient
+    gc.collect()
+    assert gone() is None

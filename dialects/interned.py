@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import TypeVar, cast
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
     DenseArrayBase,
+    IndexType,
     IntAttr,
     IntegerAttr,
     IntegerType,
@@ -14,15 +16,18 @@ from xdsl.dialects.builtin import (
     VectorType,
     i1,
     i32,
+    i64,
 )
 from xdsl.ir import Attribute
+
+ElementT = TypeVar("ElementT", bound=Attribute, covariant=True)
 
 # Bounded, as programs of all sorts may pass through one process.
 _MANY = 1 << 14
 
 
 @lru_cache(_MANY)
-def integer(value: int, type: IntegerType) -> IntegerAttr:
+def integer(value: int, type: IntegerType | IndexType) -> IntegerAttr:
     """The integer modulo the width of its type."""
     return IntegerAttr(value, type, truncate_bits=True)
 
@@ -46,9 +51,19 @@ def i32_array(*numbers: int) -> DenseArrayBase:
 
 
 @lru_cache(_MANY)
-def vector(element: Attribute, lanes: int, scalable: bool = False) -> VectorType[Attribute]:
+def i64_array(*numbers: int) -> DenseArrayBase:
+    """Numbers of 64 bits, such as the places of lanes."""
+    return DenseArrayBase.from_list(i64, numbers)
+
+
+def vector_type(element: ElementT, lanes: int, scalable: bool = False) -> VectorType[ElementT]:
     """A vector of one dimension."""
+    return cast("VectorType[ElementT]", _vector(element, lanes, scalable))
+
+
+@lru_cache(_MANY)
+def _vector(element: Attribute, lanes: int, scalable: bool) -> VectorType[Attribute]:
     return VectorType(element, [lanes], ArrayAttr([IntegerAttr(int(scalable), i1)]))
 
 
-__all__ = ["i32_array", "int_attr", "integer", "string", "vector"]
+__all__ = ["i32_array", "i64_array", "int_attr", "integer", "string", "vector_type"]

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cache
 
+from xdsl.dialects.builtin import UNKNOWN_LOC
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, Region, SSAValue
-from xdsl.irdl import AttrSizedOperandSegments, IRDLOperation
+from xdsl.irdl import AttrSizedOperandSegments, IRDLOperation, OptionalDef
 
+from ..support.making import fill_op
 from .interned import i32_array
 
 Values = SSAValue | Operation | Sequence[SSAValue | Operation]
@@ -56,15 +58,27 @@ class PlainOp(IRDLOperation):
         known = {} if properties is None else {key: value for key, value in properties.items() if value is not None}
         if _has_segments(type(self)):
             known[SEGMENTS] = i32_array(*sizes)
-        Operation.__init__(
-            self,
-            operands=values,
-            result_types=types,
-            properties=known,
-            attributes={} if attributes is None else attributes,
-            successors=successors,
-            regions=regions,
-        )
+        defaults = _defaults(type(self))
+        for key, value in defaults:
+            known.setdefault(key, value)
+        fill_op(self, values, types, known, UNKNOWN_LOC)
+        if attributes:
+            self.attributes.update(attributes)
+        if successors:
+            self.successors = successors
+        for region in regions:
+            self.add_region(region)
+
+
+@cache
+def _defaults(op: type[IRDLOperation]) -> list[tuple[str, Attribute]]:
+    """The properties that an op has where none are given."""
+    properties = op.get_irdl_definition().properties
+    return [
+        (key, each.default_value)
+        for key, each in properties.items()
+        if not isinstance(each, OptionalDef) and each.default_value is not None
+    ]
 
 
 @cache

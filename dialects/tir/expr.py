@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from xdsl.dialects.builtin import (
+    UNKNOWN_LOC,
     AnyFloat,
     ArrayAttr,
     FloatAttr,
@@ -47,8 +48,9 @@ from xdsl.traits import (
 )
 from xdsl.utils.exceptions import VerifyException
 
+from ...support.making import make_op
 from ...support.words import counted
-from ..interned import int_attr, integer, string, vector
+from ..interned import int_attr, integer, string, vector_type
 from ..plain_op import PlainOp
 from .intrinsics import Effect, intrinsic_effect
 from .types import I1, I32, BufferType, StringType, element_of, lanes_of, type_to_dtype, with_lanes, with_lanes_of
@@ -72,7 +74,7 @@ class ConstOp(PlainOp):
     def int(value: int, type: Attribute = I32) -> ConstOp:
         assert isinstance(type, IntegerType)
         # Lowering makes thousands, most of them of few values: without the checks of a constructor.
-        return ConstOp.create(properties={"value": integer(int(value), type)}, result_types=[type])
+        return make_op(ConstOp, (), (type,), {"value": integer(int(value), type)}, UNKNOWN_LOC)
 
     @staticmethod
     def float(value: float, type: Attribute) -> ConstOp:
@@ -428,7 +430,7 @@ class RampOp(PlainOp):
 
     def __init__(self, base: SSAValue | Operation, stride: SSAValue | Operation, lanes: int, scalable: bool = False):
         base = SSAValue.get(base)
-        result = vector(base.type, lanes, scalable)
+        result = vector_type(base.type, lanes, scalable)
         super().__init__(operands=[base, stride], result_types=[result])
 
     def verify_(self) -> None:
@@ -449,7 +451,7 @@ class BroadcastOp(PlainOp):
 
     def __init__(self, value: SSAValue | Operation, lanes: int, scalable: bool = False):
         value = SSAValue.get(value)
-        result = vector(value.type, lanes, scalable)
+        result = vector_type(value.type, lanes, scalable)
         super().__init__(operands=[value], result_types=[result])
 
     def verify_(self) -> None:

@@ -26,7 +26,7 @@ from xdsl.ir import Attribute, ParametrizedAttribute, TypeAttribute
 from xdsl.irdl import irdl_attr_definition, param_def
 
 from ...support.diagnostics import Diagnostic, MirError
-from ..interned import integer, string, vector
+from ..interned import integer, string, vector_type
 
 Dim: TypeAlias = "IntegerAttr | NoneType"
 """One extent or stride of a buffer: a number (i32 or i64, as TVM writes `8` or `T.int64(8)`), or NoneType where an operand gives it."""
@@ -230,7 +230,7 @@ def with_lanes(element: Attribute, lanes: int, scalable: bool = False) -> Attrib
     """`element` for one lane, a vector of it for more (or for a number that is not known)."""
     if lanes == 1 and not scalable:
         return element
-    return vector(element, lanes, scalable)
+    return vector_type(element, lanes, scalable)
 
 
 def with_lanes_of(element: Attribute, type: Attribute) -> Attribute:

@@ -8,6 +8,7 @@ Integer division never traps: x / 0 = 0, x % 0 = 0, and the least number divided
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import cast
 
 from xdsl.dialects import arith, llvm
@@ -28,6 +29,7 @@ from xdsl.dialects.utils import FastMathAttrBase
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects import llvm_ext, vector_ext
+from ...dialects.interned import integer
 from ...support.diagnostics import error_at
 from .builder import NO_FASTMATH, WRAPS, Builder, dense_vector, wrap
 from .converter import Converter, HandlerTable
@@ -36,6 +38,7 @@ from .types import element_of, float_width, is_memref, is_vector, with_element
 TABLE = HandlerTable()
 
 
+@lru_cache(256)
 def fastmath_of(flags: Attribute | None) -> llvm.FastMathAttr:
     """arith's fastmath flags as LLVM's."""
     return llvm.FastMathAttr(list(flags.data)) if isinstance(flags, FastMathAttrBase) and flags.data else NO_FASTMATH
@@ -53,7 +56,7 @@ def convert_constant(c: Converter, op: arith.ConstantOp) -> None:
     match value:
         case IntegerAttr():
             assert isinstance(type_, IntegerType)
-            value = IntegerAttr(wrap(value.value.data, type_.width.data), type_)
+            value = integer(wrap(value.value.data, type_.width.data), type_)
         case DenseIntOrFPElementsAttr():
             if not is_vector(type_):
                 raise error_at(op, f"a constant of type {op.result.type} cannot be lowered", "use a memref.global")
@@ -102,7 +105,7 @@ def convert_wrapping_op(c: Converter, op: Operation) -> None:
     flags = op.properties.get("overflowFlags")
     if isinstance(flags, arith.IntegerOverflowAttr) and flags.data:
         bits = (arith.IntegerOverflowFlag.NSW in flags.data) + 2 * (arith.IntegerOverflowFlag.NUW in flags.data)
-        properties = {"overflowFlags": IntegerAttr(bits, 32)}
+        properties = {"overflowFlags": integer(bits, i32)}
     c.bind(op.results[0], c.emit(WRAPPING_OPS[type(op)], (lhs, rhs), lhs.type, properties))
 
 

@@ -17,7 +17,6 @@ from xdsl.dialects.builtin import (
     IntegerAttr,
     IntegerType,
     LocationAttr,
-    StringAttr,
     SymbolRefAttr,
     UnitAttr,
     VectorType,
@@ -28,6 +27,8 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...dialects import llvm_ext
+from ...dialects.interned import i32_array, integer, string, vector_type
+from ...support.making import append_op, make_op, put_after, put_before
 from .types import FLOAT_TYPES, PTR, element_of, is_vector, lanes, with_element
 
 OpT = TypeVar("OpT", bound=Operation)
@@ -40,6 +41,7 @@ WRAPS: dict[str, Attribute] = {"overflowFlags": IntegerAttr(0, 32)}
 FASTMATH_NONE: dict[str, Attribute] = {"fastmathFlags": NO_FASTMATH}
 NO_FLAGS: dict[str, Attribute] = {}
 GEP_INBOUNDS: dict[str, Attribute] = {"inbounds": UnitAttr(), "noWrapFlags": IntegerAttr(0, 32)}
+NOT_ATOMIC = IntegerAttr(0, i64)
 SSA_INDEX = DenseArrayBase.from_list(i32, [llvm.GEP_USE_SSA_VAL])
 ICMP = {name: IntegerAttr(number, i64) for number, name in enumerate(llvm.ALL_ICMP_FLAGS)}
 
@@ -67,7 +69,10 @@ class Builder:
     def append(self, op: OpT) -> OpT:
         """`op`, put at the end of the block with the location of what is being converted."""
         op.location = self.location
-        self.block.add_op(op)
+        if op.regions:
+            self.block.add_op(op)
+        else:
+            append_op(self.block, op)
         return op
 
     def emit(
@@ -78,18 +83,18 @@ class Builder:
         properties: dict[str, Attribute] = NO_FLAGS,
     ) -> SSAValue:
         """The result of a new op; `properties` must name every property that the op's definition asks for."""
-        new = op.create(operands=operands, result_types=(type_,), properties=properties, location=self.location)
-        self.block.add_op(new)
+        new = make_op(op, operands, (type_,), dict(properties), self.location)
+        append_op(self.block, new)
         return new.results[0]
 
     def hoist(self, op: Operation) -> SSAValue:
         """The result of `op`, put in the entry block before anything that is not hoisted."""
         if self._last_hoisted is not None:
-            self.entry.insert_op_after(op, self._last_hoisted)
+            put_after(op, self._last_hoisted)
         elif (first := self.entry.first_op) is not None:
-            self.entry.insert_op_before(op, first)
+            put_before(op, first)
         else:
-            self.entry.add_op(op)
+            append_op(self.entry, op)
         self._last_hoisted = op
         return op.results[0]
 
@@ -102,7 +107,7 @@ class Builder:
             if isinstance(value, DenseIntOrFPElementsAttr) and not prints_exactly(value):
                 known = self._vector_by_lanes(value, type_)
             else:
-                known = self.hoist(llvm.ConstantOp.create(properties={"value": value}, result_types=(type_,)))
+                known = self.hoist(make_op(llvm.ConstantOp, (), (type_,), {"value": value}, UNKNOWN_LOC))
             self._constants[value, type_] = known
         return known
 
@@ -132,14 +137,14 @@ class Builder:
         else:
             assert isinstance(element, IntegerType)
             number = wrap(int(value), element.width.data)
-            scalar = IntegerAttr(number, element)
+            scalar = integer(number, element)
         if is_vector(type_):
             return self.constant_attr(dense_vector(type_, [number]), type_)
         return self.constant_attr(scalar, type_)
 
     def i64(self, value: Index) -> SSAValue:
         """`value` as an i64."""
-        return self.constant_attr(IntegerAttr(value, i64), i64) if isinstance(value, int) else value
+        return self.constant_attr(integer(value, i64), i64) if isinstance(value, int) else value
 
     def poison(self, type_: Attribute) -> SSAValue:
         """A value of no meaning."""
@@ -176,16 +181,14 @@ class Builder:
         if offset == 0:
             return base
         if isinstance(offset, int) and -(2**31) < offset < 2**31:
-            properties = {**GEP_INBOUNDS, "rawConstantIndices": DenseArrayBase.from_list(i32, [offset])}
+            properties = {**GEP_INBOUNDS, "rawConstantIndices": i32_array(offset)}
             return self.emit(llvm.GEPOp, (base,), base.type, {**properties, "elem_type": element})
         properties = {**GEP_INBOUNDS, "rawConstantIndices": SSA_INDEX, "elem_type": element}
         return self.emit(llvm.GEPOp, (base, self.i64(offset)), base.type, properties)
 
     def load(self, ptr: SSAValue, type_: Attribute, alignment: int) -> SSAValue:
         """A load of `type_` from an address that `alignment` divides."""
-        return self.emit(
-            llvm.LoadOp, (ptr,), type_, {"ordering": IntegerAttr(0, i64), "alignment": IntegerAttr(alignment, i64)}
-        )
+        return self.emit(llvm.LoadOp, (ptr,), type_, {"ordering": NOT_ATOMIC, "alignment": integer(alignment, i64)})
 
     def store(self, value: SSAValue, ptr: SSAValue, alignment: int, nontemporal: bool = False) -> None:
         """A store to an address that `alignment` divides."""
@@ -198,7 +201,7 @@ class Builder:
 
     def fcmp(self, predicate: str, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
         """A float compare, by LLVM's predicate name."""
-        properties: dict[str, Attribute] = {"predicate": StringAttr(predicate)}
+        properties: dict[str, Attribute] = {"predicate": string(predicate)}
         return self.emit(llvm_ext.FCmpOp, (lhs, rhs), with_element(lhs.type, i1), properties)
 
     def select(self, cond: SSAValue, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
@@ -219,10 +222,10 @@ class Builder:
             operands=operands,
             result_types=() if type_ is None else (type_,),
             properties={
-                "intrin": StringAttr(f"llvm.{name}"),
+                "intrin": string(f"llvm.{name}"),
                 "fastmathFlags": fastmath,
-                "op_bundle_sizes": DenseArrayBase.from_list(i32, ()),
-                "operandSegmentSizes": DenseArrayBase.from_list(i32, (len(operands), 0)),
+                "op_bundle_sizes": i32_array(),
+                "operandSegmentSizes": i32_array(len(operands), 0),
             },
         )
         self.append(op)
@@ -243,8 +246,8 @@ class Builder:
             "fastmathFlags": NO_FASTMATH,
             "CConv": llvm.CallingConventionAttr("ccc"),
             "TailCallKind": llvm.TailCallKindAttr(llvm.TailCallKind.NONE),
-            "op_bundle_sizes": DenseArrayBase.from_list(i32, ()),
-            "operandSegmentSizes": DenseArrayBase.from_list(i32, (len(operands), 0)),
+            "op_bundle_sizes": i32_array(),
+            "operandSegmentSizes": i32_array(len(operands), 0),
         }
         if isinstance(callee, str):
             properties["callee"] = SymbolRefAttr(callee)
@@ -263,8 +266,8 @@ class Builder:
 
     def shuffle(self, lhs: SSAValue, rhs: SSAValue, mask: Sequence[int]) -> SSAValue:
         """Lanes `mask` of lhs followed by rhs; -1 is a lane of no meaning."""
-        type_ = VectorType(element_of(lhs.type), [len(mask)])
-        return self.emit(llvm.ShuffleVectorOp, (lhs, rhs), type_, {"mask": DenseArrayBase.from_list(i32, mask)})
+        type_ = vector_type(element_of(lhs.type), len(mask))
+        return self.emit(llvm.ShuffleVectorOp, (lhs, rhs), type_, {"mask": i32_array(*mask)})
 
     def branch(self, target: Block, operands: Sequence[SSAValue] = ()) -> llvm.BrOp:
         """Ends the block with a jump."""
@@ -279,7 +282,7 @@ class Builder:
         else_operands: Sequence[SSAValue],
     ) -> llvm.CondBrOp:
         """Ends the block with a jump to `then` or `otherwise`."""
-        segments = DenseArrayBase.from_list(i32, (1, len(then_operands), len(else_operands)))
+        segments = i32_array(1, len(then_operands), len(else_operands))
         return self.append(
             llvm.CondBrOp.create(
                 operands=[cond, *then_operands, *else_operands],
@@ -291,7 +294,7 @@ class Builder:
     def alloca(self, element: Attribute, count: int, alignment: int) -> SSAValue:
         """Room on the stack for `count` elements, taken once, on entry to the function."""
         size = self.constant(count, i64)
-        properties: dict[str, Attribute] = {"elem_type": element, "alignment": IntegerAttr(alignment, i64)}
+        properties: dict[str, Attribute] = {"elem_type": element, "alignment": integer(alignment, i64)}
         return self.hoist(llvm.AllocaOp.create(operands=[size], result_types=(PTR,), properties=properties))
 
     def pointer_slot(self, alignment: int) -> tuple[SSAValue, SSAValue]:

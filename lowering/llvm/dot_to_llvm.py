@@ -12,10 +12,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from xdsl.dialects import llvm
-from xdsl.dialects.builtin import IntegerType, VectorType, bf16, f32, i8, i16, i32
+from xdsl.dialects.builtin import IntegerType, bf16, f32, i8, i16, i32
 from xdsl.ir import SSAValue
 
 from ...dialects import vector_ext
+from ...dialects.interned import vector_type
 from ...support.target import Target, named
 from .arith_to_llvm import extend_float, resize_integer
 from .builder import WRAPS
@@ -99,7 +100,7 @@ def _flip(c: Converter, value: SSAValue) -> SSAValue:
         return c.emit(llvm.XOrOp, (value, c.constant(SIGN, value.type)), value.type)
     # Before the broadcast: LLVM 22's code generator does not end on a vector of bytes of which one word is flipped and then
     # broadcast, which is what its optimizer makes of the other order.
-    words = VectorType(i32, [lanes(value.type) // 4])
+    words = vector_type(i32, lanes(value.type) // 4)
     flipped = c.emit(llvm.XOrOp, (word, c.constant(FLIP, i32)), i32)
     return c.emit(llvm.BitcastOp, (c.broadcast(flipped, words),), value.type)
 

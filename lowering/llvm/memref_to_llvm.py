@@ -29,6 +29,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Block, SSAValue
 
 from ...dialects import llvm_ext
+from ...dialects.interned import integer
 from ...support.diagnostics import error_at
 from .builder import NO_WRAP_SIGNED, Builder, Index
 from .converter import Converter, HandlerTable
@@ -214,7 +215,7 @@ def convert_alloca(c: Converter, op: memref.AllocaOp) -> None:
             "use memref.alloc and memref.dealloc, or move it to the top of the function",
         )
     else:
-        properties: dict[str, Attribute] = {"elem_type": element, "alignment": IntegerAttr(alignment, i64)}
+        properties: dict[str, Attribute] = {"elem_type": element, "alignment": integer(alignment, i64)}
         base = c.emit(llvm.AllocaOp, (span,), PTR, properties)
     c.bind(op.memref, replace(ref, base=base))
 

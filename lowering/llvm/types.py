@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from typing_extensions import TypeIs
 from xdsl.dialects.builtin import (
     BFloat16Type,
@@ -29,6 +31,7 @@ from xdsl.dialects.llvm import (
 )
 from xdsl.ir import Attribute, SSAValue
 
+from ...dialects.interned import vector_type
 from ...support.diagnostics import error_at
 
 PTR = LLVMPointerType()
@@ -68,7 +71,12 @@ def lanes(type_: Attribute) -> int:
 
 def with_element(type_: Attribute, element: Attribute) -> Attribute:
     """`element` in the shape of `type_`."""
-    return VectorType(element, type_.shape) if is_vector(type_) else element
+    return _shaped(type_, element) if is_vector(type_) else element
+
+
+@lru_cache(1024)
+def _shaped(type_: VectorType[Attribute], element: Attribute) -> Attribute:
+    return VectorType(element, type_.shape)
 
 
 def float_width(type_: Attribute) -> int:
@@ -129,7 +137,7 @@ class TypeConverter:
             case _ if is_vector(type_):
                 if type_.get_num_scalable_dims():
                     raise error_at(where, f"scalable vector {type_} cannot be lowered", "use a vector of fixed size")
-                return VectorType(self(type_.element_type, where), [lanes(type_)])
+                return vector_type(self(type_.element_type, where), lanes(type_))
             case _ if isinstance(type_, (*FLOAT_TYPES, *LLVM_TYPES)):
                 return type_
             case _:

@@ -15,8 +15,6 @@ from xdsl.dialects.builtin import (
     DenseIntOrFPElementsAttr,
     Float32Type,
     Float64Type,
-    IntegerAttr,
-    VectorType,
     f32,
     i1,
     i32,
@@ -26,10 +24,11 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.ir.affine import AffineMap
 
 from ...dialects import llvm_ext, vector_ext
+from ...dialects.interned import vector_type
 from ...support.diagnostics import error_at
 from ...support.target import named
 from .arith_to_llvm import extend_float, fastmath_of, in_f32, resize_integer, truncate_float
-from .builder import NO_FASTMATH, NO_WRAP_SIGNED, Index
+from .builder import NO_FASTMATH, NO_WRAP_SIGNED, WRAPS, Index
 from .converter import Converter, HandlerTable
 from .memref_to_llvm import from_memory, is_set, load_element, store_element, to_memory
 from .memref_value import MemRefValue
@@ -87,7 +86,7 @@ def _masked_width(c: Converter, op: Operation, element: Attribute, shape: Sequen
 
 def _first_lanes(c: Converter, count: int, width: int) -> SSAValue:
     """The mask of the first `count` of `width` lanes."""
-    type_ = VectorType(i1, [width])
+    type_ = vector_type(i1, width)
     return c.constant_attr(
         DenseIntOrFPElementsAttr.from_list(type_, [int(lane < count) for lane in range(width)]), type_
     )
@@ -101,13 +100,13 @@ def convert_load(c: Converter, op: vector.LoadOp) -> None:
     indices = c.indices(op.indices)
     if (width := _masked_width(c, op, ref.element, shape)) is not None:
         mask = _first_lanes(c, shape[-1], width)
-        wide = _masked_load(c, ref, ref.address(c, indices), mask, c.poison(VectorType(ref.element, [width])))
+        wide = _masked_load(c, ref, ref.address(c, indices), mask, c.poison(vector_type(ref.element, width)))
         c.bind(op.result, c.shuffle(wide, wide, range(shape[-1])))
         return
     if len(shape) <= 1:
         c.bind(op.result, load_element(c, ref.address(c, indices), c.type_of(op.result), ref.alignment))
         return
-    row_type = VectorType(ref.element, [shape[-1]])
+    row_type = vector_type(ref.element, shape[-1])
     rows = [load_element(c, _row_address(c, ref, indices, row), row_type, ref.alignment) for row in _rows(shape)]
     c.bind(op.result, concatenate(c, rows))
 
@@ -199,7 +198,7 @@ def _bounds_mask(c: Converter, ref: MemRefValue, index: Index, width: int, where
 
 def lanes_below(c: Converter, limit: Index, width: int) -> SSAValue:
     """The mask of `width` lanes whose number is below `limit`."""
-    numbers = VectorType(i64, [width])
+    numbers = vector_type(i64, width)
     steps = c.constant_attr(DenseIntOrFPElementsAttr.from_list(numbers, list(range(width))), numbers)
     return c.icmp("slt", steps, c.broadcast(c.i64(limit), numbers))
 
@@ -237,7 +236,7 @@ def convert_transfer_read(c: Converter, op: vector.TransferReadOp) -> None:
         padding = c.broadcast(c.value(op.padding), type_)
         c.bind(op.result, _masked_load(c, ref, ref.address(c, indices), mask, padding))
         return
-    row_type = VectorType(ref.element, [shape[-1]])
+    row_type = vector_type(ref.element, shape[-1])
     rows = [load_element(c, _row_address(c, ref, indices, row), row_type, ref.alignment) for row in _rows(shape)]
     c.bind(op.result, concatenate(c, rows))
 
@@ -267,7 +266,7 @@ def convert_create_mask(c: Converter, op: vector.CreateMaskOp) -> None:
 
 def lane_addresses(c: Converter, ref: MemRefValue, indices: Sequence[SSAValue], lane_indices: SSAValue) -> SSAValue:
     """The address of each lane of a gather or scatter, as a vector of pointers."""
-    numbers = VectorType(i64, [lanes(lane_indices.type)])
+    numbers = vector_type(i64, lanes(lane_indices.type))
     offsets = resize_integer(c, lane_indices, numbers, True)
     if (stride := ref.strides[-1]) != 1:
         offsets = c.emit(llvm.MulOp, (offsets, c.broadcast(c.i64(stride), numbers)), numbers, NO_WRAP_SIGNED)
@@ -447,7 +446,7 @@ def convert_reduction(c: Converter, op: vector.ReductionOp) -> None:
 def _combine(c: Converter, kind: str, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
     """Two scalars combined as a reduction combines lanes."""
     if (op := COMBINERS.get(kind)) is not None:
-        properties: dict[str, Attribute] = {"overflowFlags": IntegerAttr(0, 32)} if kind in ("add", "mul") else {}
+        properties: dict[str, Attribute] = dict(WRAPS) if kind in ("add", "mul") else {}
         return c.emit(op, (lhs, rhs), lhs.type, properties)
     names = {"minnumf": "minnum", "maxnumf": "maxnum", "minimumf": "minimum", "maximumf": "maximum"}
     return c.compute(names.get(kind, REDUCTIONS[kind]), (lhs, rhs), lhs.type, NO_FASTMATH)

@@ -25,6 +25,8 @@ from xdsl.dialects.utils import FastMathFlag
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...dialects import vector_ext
+from ...dialects.interned import integer, vector_type
+from ...support.making import append_op, make_op, put_after, put_before
 from .values import Index, Ramp
 
 OpT = TypeVar("OpT", bound=Operation)
@@ -69,7 +71,10 @@ class Emitter:
     def add(self, op: OpT) -> OpT:
         """Appends an op, at the location of the source op in work."""
         op.location = self.location
-        self.block.add_op(op)
+        if op.regions:
+            self.block.add_op(op)
+        else:
+            append_op(self.block, op)
         return op
 
     def emit(
@@ -80,8 +85,9 @@ class Emitter:
         properties: Mapping[str, Attribute] | None = None,
     ) -> SSAValue:
         """The result of a new op."""
-        op = kind.create(operands=operands, result_types=(type_,), properties=dict(properties or {}))
-        return self.add(op).results[0]
+        op = make_op(kind, operands, (type_,), dict(properties or {}), self.location)
+        append_op(self.block, op)
+        return op.results[0]
 
     @contextmanager
     def inside(self, block: Block) -> Generator[Block]:
@@ -98,15 +104,15 @@ class Emitter:
         """The constant `value` of type `type_`."""
         known = self._constants.get((value, type_))
         if known is None:
-            op = arith.ConstantOp.create(properties={"value": value}, result_types=(type_,))
+            op = make_op(arith.ConstantOp, (), (type_,), {"value": value}, UNKNOWN_LOC)
             if self._last_constant is not None:
-                self.entry.insert_op_after(op, self._last_constant)
+                put_after(op, self._last_constant)
             elif (first := self.entry.first_op) is not None:
-                self.entry.insert_op_before(op, first)
+                put_before(op, first)
             else:
-                self.entry.add_op(op)
+                append_op(self.entry, op)
             self._last_constant = op
-            known = self._constants[value, type_] = op.result
+            known = self._constants[value, type_] = op.results[0]
         return known
 
     def first_after_constants(self) -> Operation | None:
@@ -128,9 +134,9 @@ class Emitter:
             data = [_wrapped(int(value), element)] if isinstance(element, IntegerType | IndexType) else [float(value)]
             return self.constant_attr(dense(type_, data), type_)
         if isinstance(type_, IndexType):
-            return self.constant_attr(IntegerAttr(int(value), type_), type_)
+            return self.constant_attr(integer(int(value), type_), type_)
         if isinstance(type_, IntegerType):
-            return self.constant_attr(IntegerAttr(_wrapped(int(value), type_), type_), type_)
+            return self.constant_attr(integer(_wrapped(int(value), type_), type_), type_)
         assert isinstance(type_, AnyFloat)
         return self.constant_attr(FloatAttr(float(value), type_), type_)
 
@@ -139,7 +145,7 @@ class Emitter:
 
     def iota(self, lanes: int, step: int, element: Attribute) -> SSAValue:
         """The vector 0, step, 2 * step, …"""
-        type_ = VectorType(element, [lanes])
+        type_ = vector_type(element, lanes)
         return self.constant_attr(dense(type_, [i * step for i in range(lanes)]), type_)
 
     # Index arithmetic
@@ -273,7 +279,7 @@ class Emitter:
         """A ramp as a vector of `element` integers (or `index`)."""
         from xdsl.dialects import vector
 
-        type_ = VectorType(element, [ramp.lanes])
+        type_ = vector_type(element, ramp.lanes)
 
         def scalar(index: Index) -> SSAValue:
             if isinstance(index.value, int):
@@ -296,13 +302,13 @@ class Emitter:
         """An integer compare, scalar or vector."""
         if isinstance(lhs.type, VectorType):
             return self.add(vector_ext.CmpiOp(predicate, lhs, rhs)).result
-        return self.emit(arith.CmpiOp, (lhs, rhs), i1, {"predicate": IntegerAttr(_PREDICATES[predicate], i64)})
+        return self.emit(arith.CmpiOp, (lhs, rhs), i1, {"predicate": integer(_PREDICATES[predicate], i64)})
 
     def compare_floats(self, predicate: str, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
         """A float compare, scalar or vector."""
         if isinstance(lhs.type, VectorType):
             return self.add(vector_ext.CmpfOp(predicate, lhs, rhs)).result
-        properties = {"predicate": IntegerAttr(_FLOAT_PREDICATES[predicate], i64), **FASTMATH_NONE}
+        properties = {"predicate": integer(_FLOAT_PREDICATES[predicate], i64), **FASTMATH_NONE}
         return self.emit(arith.CmpfOp, (lhs, rhs), i1, properties)
 
     def select(self, condition: SSAValue, lhs: SSAValue, rhs: SSAValue) -> SSAValue:

@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 from xdsl.dialects import arith, llvm, math, scf, vector
 from xdsl.dialects.builtin import (
-    DenseArrayBase,
     Float32Type,
     Float64Type,
     FloatAttr,
@@ -15,12 +14,12 @@ from xdsl.dialects.builtin import (
     VectorType,
     f32,
     i1,
-    i64,
 )
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.utils.hints import isa
 
 from ...dialects import tir, vector_ext
+from ...dialects.interned import i64_array, vector_type
 from ...dialects.tir.types import element_of, is_unsigned, lanes_of
 from ...passes.tir.convert_blocks_to_opaque import REASSOCIATE
 from ...support.diagnostics import error_at
@@ -447,8 +446,8 @@ def lower_shuffle(f: FunctionLowering, op: tir.ShuffleOp) -> None:
     values = f.plains(op.vectors)
     lanes = [lanes_of(v.type) for v in op.vectors]
     if len(values) <= 2 and all(n > 1 for n in lanes) and len(picked) > 1 and len(set(lanes)) == 1:
-        type_ = VectorType(element_of(values[0].type), [len(picked)])
-        mask = DenseArrayBase.from_list(i64, picked)
+        type_ = vector_type(element_of(values[0].type), len(picked))
+        mask = i64_array(*picked)
         f.bind(op.result, Plain(f.emit(vector.ShuffleOp, (values[0], values[-1]), type_, {"mask": mask})))
         return
     element = element_of(values[0].type)
@@ -465,7 +464,7 @@ def lower_shuffle(f: FunctionLowering, op: tir.ShuffleOp) -> None:
     if len(picked) == 1:
         f.bind(op.result, Plain(take(picked[0])))
         return
-    total = f.number(0, VectorType(element, [len(picked)]))
+    total = f.number(0, vector_type(element, len(picked)))
     for lane, position in enumerate(picked):
         total = f.add(vector.InsertOp(take(position), total, [lane])).results[0]
     f.bind(op.result, Plain(total))

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from xdsl.dialects import vector
-from xdsl.dialects.builtin import IndexType, IntegerType, MemRefType, UnrealizedConversionCastOp, VectorType
+from xdsl.dialects.builtin import IndexType, IntegerType, MemRefType, UnrealizedConversionCastOp
 from xdsl.dialects.llvm import LLVMPointerType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
+from ...dialects.interned import vector_type
 from ...dialects.tir.expr import VarOp
 from ...dialects.tir.types import element_of, is_unsigned
 from ...support.diagnostics import error_at
@@ -163,7 +164,7 @@ class FunctionLowering(Emitter):
 
     def broadcast(self, value: SSAValue, lanes: int) -> SSAValue:
         """`value` in every lane."""
-        return self.emit(vector.BroadcastOp, (value,), VectorType(value.type, [lanes]))
+        return self.emit(vector.BroadcastOp, (value,), vector_type(value.type, lanes))
 
     # Memory
 

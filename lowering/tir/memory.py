@@ -7,9 +7,7 @@ from math import prod
 from xdsl.dialects import memref, vector
 from xdsl.dialects.builtin import (
     BytesAttr,
-    DenseArrayBase,
     DenseIntOrFPElementsAttr,
-    IntegerAttr,
     IntegerType,
     MemRefType,
     StringAttr,
@@ -22,6 +20,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects import tir, vector_ext
+from ...dialects.interned import i64_array, integer, vector_type
 from ...dialects.tir.buffer import AccessOp, BufferOp, buffer_name
 from ...dialects.tir.types import element_of, lanes_of
 from ...support.diagnostics import error_at
@@ -165,7 +164,7 @@ def allocate(
         count = Index.of(1)
         for extent in extents:
             count = f.index_mul(count, extent)
-        pointer = f.add(memref.AllocOp((f.ssa(count),), (), flat_type(element), IntegerAttr(ALIGNMENT, 64))).memref
+        pointer = f.add(memref.AllocOp((f.ssa(count),), (), flat_type(element), integer(ALIGNMENT, i64))).memref
         f.frees[-1].append(pointer)
         return pointer
     type_ = MemRefType(element, shape)
@@ -173,7 +172,7 @@ def allocate(
         return f.add(memref.AllocaOp.get(element, ALIGNMENT, shape)).memref
     # Loops around take it once, outside of themselves.
     block, depth = f.anchors[-1]
-    op = memref.AllocOp((), (), type_, IntegerAttr(ALIGNMENT, 64))
+    op = memref.AllocOp((), (), type_, integer(ALIGNMENT, i64))
     op.location = f.location
     first = block.first_op
     if block is f.entry:
@@ -225,7 +224,7 @@ def constant_global(name: str, type_: MemRefType, data: bytes) -> memref.GlobalO
         value,
         StringAttr("private"),
         UnitAttr(),
-        IntegerAttr(ALIGNMENT, 64),  # pyright: ignore[reportArgumentType]
+        integer(ALIGNMENT, i64),  # pyright: ignore[reportArgumentType]
     )
 
 
@@ -340,7 +339,7 @@ def lower_load(f: FunctionLowering, op: tir.LoadOp) -> None:
     else:
         offsets = f.ramp_vector(spread, INDEX) if isinstance(spread, Ramp) else spread
         if mask is None:
-            mask = f.number(1, VectorType(i1, [lanes]))
+            mask = f.number(1, vector_type(i1, lanes))
         passed = f.number(0, type_)
         _bind_load(f, op, f.add(vector_ext.GatherOp(buffer.base, position, offsets, mask, passed)).result)
 
@@ -399,15 +398,15 @@ def _load_apart(f: FunctionLowering, buffer: Buffer, indices: list[Index], type_
     picked = [min(lane * stride, width - 1) for lane in range(lanes)]
     for number, start in enumerate(starts):
         at = [*indices[:-1], f.index_add(indices[-1], Index.of(start))]
-        value = f.add(vector.LoadOp(buffer.base, _position(f, buffer, at), VectorType(element, [width]))).result
+        value = f.add(vector.LoadOp(buffer.base, _position(f, buffer, at), vector_type(element, width))).result
         if total is not None:
             reached = starts[number - 1] + width
             places = [lane * stride for lane in range(lanes)]
             picked = [
                 lanes + min(place - start, width - 1) if place >= reached else lane for lane, place in enumerate(places)
             ]
-        mask = DenseArrayBase.from_list(i64, picked)
-        total = f.emit(vector.ShuffleOp, (total or value, value), VectorType(element, [lanes]), {"mask": mask})
+        mask = i64_array(*picked)
+        total = f.emit(vector.ShuffleOp, (total or value, value), vector_type(element, lanes), {"mask": mask})
     assert total is not None
     return total
 
@@ -441,7 +440,7 @@ def lower_store(f: FunctionLowering, op: tir.StoreOp) -> None:
         return
     offsets = f.ramp_vector(spread, INDEX) if isinstance(spread, Ramp) else spread
     if mask is None:
-        mask = f.number(1, VectorType(i1, [lanes]))
+        mask = f.number(1, vector_type(i1, lanes))
     f.add(vector_ext.ScatterOp(buffer.base, position, offsets, mask, value))
 
 

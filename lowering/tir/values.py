@@ -8,6 +8,7 @@ such a value is stored, cast or handed to a function does it become an integer o
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypeAlias
 
 from xdsl.dialects.builtin import (
@@ -94,21 +95,31 @@ class Buffer:
 
 def convert_type(type: Attribute, where: SSAValue | None) -> Attribute:
     """The type of a value: integers lose their sign, vectors their scalable bit; raises MirError at `where` for others."""
+    known = _converted(type)
+    if known is not None:
+        return known
+    raise error_at(
+        where,
+        f"dtype {type_to_dtype(type)} cannot be compiled for a CPU",
+        "bool, int, uint, float16, bfloat16, float32, float64, their vectors of fixed length and handles can",
+    )
+
+
+@lru_cache(1024)
+def _converted(type: Attribute) -> Attribute | None:
+    """The type of a value; None where there is none."""
     match type:
         case IntegerType():
             return type if type.signedness.data is Signedness.SIGNLESS else IntegerType(type.width.data)
         case Float32Type() | Float64Type() | Float16Type() | BFloat16Type():
             return type
         case VectorType() if not any(s.value.data for s in type.scalable_dims.data):
-            return VectorType(convert_type(type.element_type, where), type.shape)
+            element = _converted(type.element_type)
+            return None if element is None else VectorType(element, type.shape)
         case HandleType():
             return LLVMPointerType()
         case _:
-            raise error_at(
-                where,
-                f"dtype {type_to_dtype(type)} cannot be compiled for a CPU",
-                "bool, int, uint, float16, bfloat16, float32, float64, their vectors of fixed length and handles can",
-            )
+            return None
 
 
 def flat_type(element: Attribute, size: int = DYNAMIC) -> MemRefType:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TypeVar
+from functools import cache
+from typing import TypeVar, cast
 
-from xdsl.builder import Builder
+from xdsl.builder import Builder, InsertOpInvT
 from xdsl.dialects.builtin import LocationAttr, ModuleOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint
@@ -14,6 +15,7 @@ from xdsl.traits import is_side_effect_free
 from ...dialects import tir
 from ...dialects.interned import i32_array
 from ...dialects.tir.buffer import AccessOp
+from ...support.making import append_op, put_before
 from ...support.walk import post_order, walk_ops
 
 OpT = TypeVar("OpT", bound=Operation)
@@ -26,7 +28,25 @@ def prim_funcs(module: ModuleOp) -> list[tir.PrimFuncOp]:
 
 def ops_of(root: Operation, kind: type[OpT]) -> list[OpT]:
     """Every op of this kind inside `root`, outer before inner, in order."""
-    return [op for op in walk_ops(root) if isinstance(op, kind)]
+    of_kind = _of_kind(kind)
+    return cast("list[OpT]", [op for op in walk_ops(root) if of_kind[type(op)]])
+
+
+class Kinds(dict[type[Operation], bool]):
+    """Which classes are among some, or derive from them: looked up faster than `isinstance` tells."""
+
+    def __init__(self, *kinds: type[Operation]):
+        super().__init__()
+        self.kinds = kinds
+
+    def __missing__(self, kind: type[Operation]) -> bool:
+        known = self[kind] = issubclass(kind, self.kinds)
+        return known
+
+
+@cache
+def _of_kind(kind: type[Operation]) -> Kinds:
+    return Kinds(kind)
 
 
 def move_before(ops: Iterable[Operation], anchor: Operation) -> None:
@@ -75,23 +95,45 @@ def enclosing(op: Operation) -> Iterator[Operation]:
         parent = parent.parent_op()
 
 
-def builder_before(op: Operation, location: LocationAttr | None = None) -> Builder:
+class PlacedBuilder(Builder):
+    """A builder that gives what it inserts a location."""
+
+    def __init__(self, place: InsertPoint, location: LocationAttr):
+        super().__init__(place)
+        self.location = location
+        # For builders that take it over.
+        self.operation_insertion_handler = [self._locate]
+
+    def insert(self, op: InsertOpInvT, insertion_point: InsertPoint | None = None) -> InsertOpInvT:
+        """Inserts an op, or several, at its place."""
+        if not isinstance(op, Operation) or op.regions or insertion_point is not None:
+            for each in (op,) if isinstance(op, Operation) else op:
+                each.location = self.location
+            return super().insert(op, insertion_point)
+        op.location = self.location
+        place = self.insertion_point
+        if place.insert_before is not None:
+            put_before(op, place.insert_before)
+        else:
+            append_op(place.block, op)
+        return op
+
+    def _locate(self, op: Operation) -> None:
+        op.location = self.location
+
+    def at_end(self, block: Block) -> PlacedBuilder:
+        """One for the end of another block."""
+        return PlacedBuilder(InsertPoint.at_end(block), self.location)
+
+
+def builder_before(op: Operation, location: LocationAttr | None = None) -> PlacedBuilder:
     """A builder whose ops come before `op`, at its location or the one given."""
-    builder = Builder(InsertPoint.before(op))
-    where = op.location if location is None else location
-    builder.operation_insertion_handler = [lambda new: _set_location(new, where)]
-    return builder
+    return PlacedBuilder(InsertPoint.before(op), op.location if location is None else location)
 
 
-def builder_at_end(block: Block, location: LocationAttr) -> Builder:
+def builder_at_end(block: Block, location: LocationAttr) -> PlacedBuilder:
     """A builder whose ops come at the end of `block`."""
-    builder = Builder(InsertPoint.at_end(block))
-    builder.operation_insertion_handler = [lambda new: _set_location(new, location)]
-    return builder
-
-
-def _set_location(op: Operation, location: LocationAttr) -> None:
-    op.location = location
+    return PlacedBuilder(InsertPoint.at_end(block), location)
 
 
 def erase_dead(root: Operation) -> None:
@@ -116,13 +158,17 @@ def erase_if_dead(value: SSAValue) -> None:
 
 def is_dead(op: Operation) -> bool:
     """Whether the op has no effect and no use."""
-    if any(result.uses for result in op.results):
-        return False
-    if isinstance(op, tir.LoadOp | tir.BufferRegionOp | tir.BufferGetOp):
+    for result in op.results:
+        if result.first_use is not None:
+            return False
+    if _READS[type(op)]:
         return True
     if isinstance(op, tir.IfThenElseOp):
         return all(_only_reads(inner) for region in op.regions for inner in region.block.ops)
     return is_side_effect_free(op)
+
+
+_READS = Kinds(tir.LoadOp, tir.BufferRegionOp, tir.BufferGetOp)
 
 
 def _only_reads(op: Operation) -> bool:

@@ -10,12 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from xdsl.builder import Builder
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, IntegerType, ModuleOp, StringAttr, VectorType
 from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.rewriter import InsertPoint
 
 from ...dialects import tir
 from ...dialects.tir.analysis import Analyzer, Expr
@@ -26,7 +24,17 @@ from ...dialects.tir.types import I1, element_of, lanes_of, with_lanes
 from ...support.walk import walk_ops
 from .convert_blocks_to_opaque import REASSOCIATE
 from .copying import hoist_views
-from .rewriting import builder_before, enclosing, erase_dead, move_before, ops_of, prim_funcs
+from .rewriting import (
+    Kinds,
+    PlacedBuilder,
+    builder_at_end,
+    builder_before,
+    enclosing,
+    erase_dead,
+    move_before,
+    ops_of,
+    prim_funcs,
+)
 
 MAX_LANES = 1024
 HORIZONTAL: dict[type[Operation], str] = {
@@ -36,6 +44,14 @@ HORIZONTAL: dict[type[Operation], str] = {
     tir.MaxOp: "vector_reduce_max",
 }
 """The intrinsic that combines the lanes of a vector as an op combines a reduction's terms."""
+
+
+_STATEMENTS = Kinds(
+    tir.StoreOp, tir.LoadOp, tir.IfOp, tir.ForOp, tir.EvaluateOp, tir.AssertOp, tir.IfThenElseOp, tir.CallOp, tir.BufferOp,
+    tir.AllocateOp, tir.AllocateConstOp, tir.ScopeOp, tir.AttrOp, tir.WhileOp, tir.BlockOp, tir.LaunchThreadOp, tir.RealizeOp,
+    tir.PrefetchOp,
+)  # fmt: skip
+"""What is rebuilt where it stands; all else is rebuilt where its value is asked for."""
 
 
 class _Serial(Exception):
@@ -49,7 +65,17 @@ class _Vectorizer:
         self.loop = loop
         self.lanes = lanes
         self.analyzer = Analyzer()
-        self.inside = {op for op in walk_ops(loop) if op is not loop}
+        self.loop_var = loop.loop_var
+        self.inside: set[Operation] = set()
+        self.inputs: dict[SSAValue, tuple[SSAValue, ...]] = {}
+        """What each value of the loop is computed from, by ops of its regions too."""
+        for op in walk_ops(loop):
+            if op is not loop:
+                self.inside.add(op)
+                if op.results:
+                    inner = (o for region in op.regions for each in region.block.ops for o in each.operands)
+                    inputs = (*op.operands, *inner)
+                    self.inputs.update((result, inputs) for result in op.results)
         self.mapped: dict[SSAValue, SSAValue] = {}
         self.masks: list[SSAValue] = []
         self.views: dict[SSAValue, SSAValue] = {}
@@ -67,9 +93,11 @@ class _Vectorizer:
 
     # Statements
 
-    def block(self, ops: Iterable[Operation], builder: Builder) -> None:
+    def block(self, ops: Iterable[Operation], builder: PlacedBuilder) -> None:
         """Rebuilds statements in order; pure ops wait until their values are asked for."""
         for op in ops:
+            if not _STATEMENTS[type(op)]:
+                continue
             match op:
                 case tir.StoreOp():
                     self.store(op, builder)
@@ -98,7 +126,7 @@ class _Vectorizer:
                 case _:
                     pass
 
-    def branch(self, op: tir.IfOp, builder: Builder) -> None:
+    def branch(self, op: tir.IfOp, builder: PlacedBuilder) -> None:
         """One branch for all lanes, or one with a mask."""
         if not self.is_varying(op.condition):
             condition = self.value(op.condition, builder)
@@ -122,19 +150,17 @@ class _Vectorizer:
             return
         # What holds for all lanes is tested first: it may be what keeps accesses that all lanes share in bounds.
         block = Block()
-        inner = Builder(InsertPoint.at_end(block))
-        inner.operation_insertion_handler = builder.operation_insertion_handler
+        inner = builder.at_end(block)
         saved = dict(self.mapped)
         self.masked_branch(op, varying, inner)
         self.mapped = saved
         builder.insert(tir.IfOp(uniform, Region(block)))
 
-    def masked_branch(self, op: tir.IfOp, conditions: list[SSAValue], builder: Builder) -> None:
+    def masked_branch(self, op: tir.IfOp, conditions: list[SSAValue], builder: PlacedBuilder) -> None:
         """The body for the lanes where all `conditions` hold: unmasked when they hold in all."""
         ends = self.ends(conditions)
         block = Block()
-        inner = Builder(InsertPoint.at_end(block))
-        inner.operation_insertion_handler = builder.operation_insertion_handler
+        inner = builder.at_end(block)
         saved = dict(self.mapped)
         mask: SSAValue | None = None
         for condition in conditions:
@@ -182,23 +208,21 @@ class _Vectorizer:
             self.analyzer.simplify(logical_and(*somewhere)),
         )
 
-    def region(self, region: Region, builder: Builder) -> Region:
+    def region(self, region: Region, builder: PlacedBuilder) -> Region:
         """A region rebuilt into a new block; what it computes is not known outside."""
         block = Block()
-        inner = Builder(InsertPoint.at_end(block))
-        inner.operation_insertion_handler = builder.operation_insertion_handler
+        inner = builder.at_end(block)
         saved = dict(self.mapped)
         self.block(region.block.ops, inner)
         self.mapped = saved
         return Region(block)
 
-    def inner_loop(self, op: tir.ForOp, builder: Builder) -> None:
+    def inner_loop(self, op: tir.ForOp, builder: PlacedBuilder) -> None:
         """A loop with the same bounds for all lanes, around vectors."""
         start, extent = self.scalar(op.min, builder), self.scalar(op.extent, builder)
         block = Block(arg_types=[op.loop_var.type])
         self.analyzer.bind(op.loop_var, op.min, op.extent)
-        inner = Builder(InsertPoint.at_end(block))
-        inner.operation_insertion_handler = builder.operation_insertion_handler
+        inner = builder.at_end(block)
         saved = dict(self.mapped)
         self.mapped[op.loop_var] = block.args[0]
         block.args[0].name_hint = op.loop_var.name_hint
@@ -220,7 +244,7 @@ class _Vectorizer:
 
     # Accesses
 
-    def indices(self, op: AccessOp, builder: Builder) -> tuple[SSAValue, list[SSAValue]]:
+    def indices(self, op: AccessOp, builder: PlacedBuilder) -> tuple[SSAValue, list[SSAValue]]:
         """The buffer and the indices, the last one a vector where any rises with the lane."""
         varying = [self.is_varying(i) for i in op.indices]
         if any(lanes_of(i.type) > 1 for i in op.indices) or lanes_of(buffer_type(op.buffer).dtype) > 1:
@@ -232,7 +256,7 @@ class _Vectorizer:
             indices.append(self.index(op.indices[-1], builder))
         return self.operand(op.buffer, builder), indices
 
-    def flat_access(self, op: AccessOp, builder: Builder) -> tuple[SSAValue, list[SSAValue]]:
+    def flat_access(self, op: AccessOp, builder: PlacedBuilder) -> tuple[SSAValue, list[SSAValue]]:
         """An access whose lanes lie in several rows, through a one-dimensional view of the buffer."""
         old = buffer_type(op.buffer)
         shape = old.static_shape
@@ -257,7 +281,7 @@ class _Vectorizer:
             view.name_hint = name
         return view, [self.linear(self.analyzer.simplify(total), op.indices[-1].type, builder)]
 
-    def index(self, value: SSAValue, builder: Builder) -> SSAValue:
+    def index(self, value: SSAValue, builder: PlacedBuilder) -> SSAValue:
         """An index: scalar, a ramp, or any vector."""
         if not self.is_varying(value):
             return self.scalar(value, builder)
@@ -290,7 +314,7 @@ class _Vectorizer:
             if isinstance(value := atom.payload, SSAValue) and value in self.mapped
         }
 
-    def linear(self, e: Expr, type_: object, builder: Builder) -> SSAValue:
+    def linear(self, e: Expr, type_: object, builder: PlacedBuilder) -> SSAValue:
         """base + factor * variable as a ramp (or the base alone)."""
         factor = e.coefficient(self.atom)
         rest = e - self.variable.scaled(factor)
@@ -304,7 +328,7 @@ class _Vectorizer:
         step = builder.insert(tir.ConstOp.int(factor, type_)).result
         return builder.insert(tir.RampOp(start, step, self.lanes)).result
 
-    def load(self, op: tir.LoadOp, builder: Builder) -> None:
+    def load(self, op: tir.LoadOp, builder: PlacedBuilder) -> None:
         if op.predicate is not None:
             raise _Serial
         buffer, indices = self.indices(op, builder)
@@ -319,7 +343,7 @@ class _Vectorizer:
         new.result.name_hint = op.result.name_hint
         self.mapped[op.result] = new.result
 
-    def store(self, op: tir.StoreOp, builder: Builder) -> None:
+    def store(self, op: tir.StoreOp, builder: PlacedBuilder) -> None:
         if op.predicate is not None:
             raise _Serial
         buffer, indices = self.indices(op, builder)
@@ -340,7 +364,7 @@ class _Vectorizer:
         )
         new.attributes.update(op.attributes)
 
-    def combined(self, op: tir.StoreOp, builder: Builder) -> SSAValue | None:
+    def combined(self, op: tir.StoreOp, builder: PlacedBuilder) -> SSAValue | None:
         """What a reduction whose lanes meet in one element stores there: the lanes are combined first. None for no such store."""
         update = op.value.owner
         if not isinstance(update, Operation) or REASSOCIATE not in update.attributes or self.masks:
@@ -366,26 +390,23 @@ class _Vectorizer:
 
     def is_varying(self, value: SSAValue) -> bool:
         """Whether the value differs between lanes (as far as can be seen from what it is computed from)."""
-        pending, seen = [value], set[SSAValue]()
+        pending, seen, mapped, inputs = [value], set[SSAValue](), self.mapped, self.inputs
         while pending:
             current = pending.pop()
+            if current is self.loop_var:
+                return True
             if current in seen:
                 continue
             seen.add(current)
-            if current is self.loop.loop_var:
-                return True
-            new = self.mapped.get(current)
+            new = mapped.get(current)
             if new is not None:
                 if lanes_of(new.type) > 1:
                     return True
-                continue
-            if isinstance(current, OpResult) and current.op in self.inside:
-                pending += current.op.operands
-                for region in current.op.regions:
-                    pending += [o for inner in region.block.ops for o in inner.operands]
+            elif current in inputs:
+                pending += inputs[current]
         return False
 
-    def operand(self, value: SSAValue, builder: Builder) -> SSAValue:
+    def operand(self, value: SSAValue, builder: PlacedBuilder) -> SSAValue:
         """A value that is no number: as rebuilt, or from outside."""
         if value in self.mapped:
             return self.mapped[value]
@@ -393,25 +414,25 @@ class _Vectorizer:
             raise _Serial
         return value
 
-    def scalar(self, value: SSAValue, builder: Builder) -> SSAValue:
+    def scalar(self, value: SSAValue, builder: PlacedBuilder) -> SSAValue:
         """A value that must be the same in all lanes."""
         new = self.value(value, builder)
         if lanes_of(new.type) > 1:
             raise _Serial
         return new
 
-    def spread(self, value: SSAValue, builder: Builder) -> SSAValue:
+    def spread(self, value: SSAValue, builder: PlacedBuilder) -> SSAValue:
         """A value as a vector."""
         if lanes_of(value.type) > 1:
             return value
         return builder.insert(tir.BroadcastOp(value, self.lanes)).result
 
-    def value(self, value: SSAValue, builder: Builder) -> SSAValue:
+    def value(self, value: SSAValue, builder: PlacedBuilder) -> SSAValue:
         """The value in vector form where it differs between lanes, else as a scalar."""
         known = self.mapped.get(value)
         if known is not None:
             return known
-        if value is self.loop.loop_var:
+        if value is self.loop_var:
             one = builder.insert(tir.ConstOp.int(1, value.type)).result
             new = builder.insert(tir.RampOp(self.loop.min, one, self.lanes)).result
         elif isinstance(value, OpResult) and value.op in self.inside:
@@ -423,7 +444,7 @@ class _Vectorizer:
             new.name_hint = value.name_hint
         return new
 
-    def rebuild(self, op: Operation, builder: Builder) -> SSAValue:
+    def rebuild(self, op: Operation, builder: PlacedBuilder) -> SSAValue:
         """One pure op over vectors."""
         if isinstance(op, tir.IfThenElseOp):
             return self.choice(op, builder)
@@ -455,7 +476,7 @@ class _Vectorizer:
         )
         return builder.insert(new).results[0]
 
-    def choice(self, op: tir.IfThenElseOp, builder: Builder) -> SSAValue:
+    def choice(self, op: tir.IfThenElseOp, builder: PlacedBuilder) -> SSAValue:
         """T.if_then_else: one choice for all lanes, or both sides, each loading for its own lanes only, and a select."""
         condition = self.value(op.condition, builder)
         if lanes_of(condition.type) > 1:
@@ -464,8 +485,7 @@ class _Vectorizer:
         regions: list[Region] = []
         for region in (op.then_region, op.else_region):
             block = Block()
-            inner = Builder(InsertPoint.at_end(block))
-            inner.operation_insertion_handler = builder.operation_insertion_handler
+            inner = builder.at_end(block)
             saved = dict(self.mapped)
             value = self.side(region, inner)
             inner.insert(tir.YieldOp(self.spread(value, inner) if varying else value))
@@ -474,14 +494,14 @@ class _Vectorizer:
         type_ = with_lanes(op.result.type, self.lanes) if varying else op.result.type
         return builder.insert(tir.IfThenElseOp(condition, regions[0], regions[1], type_)).result
 
-    def side(self, region: Region, builder: Builder) -> SSAValue:
+    def side(self, region: Region, builder: PlacedBuilder) -> SSAValue:
         """What one side of a choice gives, rebuilt at `builder`."""
         last = region.block.last_op
         assert isinstance(last, tir.YieldOp)
         self.block((o for o in region.block.ops if o is not last), builder)
         return self.value(last.values[0], builder)
 
-    def lane_choice(self, op: tir.IfThenElseOp, condition: SSAValue, builder: Builder) -> SSAValue:
+    def lane_choice(self, op: tir.IfThenElseOp, condition: SSAValue, builder: PlacedBuilder) -> SSAValue:
         """A choice that differs between lanes."""
         values: list[SSAValue] = []
         for region, negated in ((op.then_region, False), (op.else_region, True)):
@@ -521,8 +541,7 @@ def vectorize(loop: tir.ForOp) -> bool:
         move_before(loop.body.block.ops, loop)
     elif 1 < lanes <= MAX_LANES and not any(_is_vector(op) for op in walk_ops(loop)):
         holder = Block()
-        builder = Builder(InsertPoint.at_end(holder))
-        builder.operation_insertion_handler = [lambda op: _locate(op, loop)]
+        builder = builder_at_end(holder, loop.location)
         try:
             _Vectorizer(loop, lanes).block(loop.body.block.ops, builder)
         except _Serial:
@@ -539,10 +558,6 @@ def vectorize(loop: tir.ForOp) -> bool:
     loop.detach()
     loop.erase()
     return True
-
-
-def _locate(op: Operation, loop: tir.ForOp) -> None:
-    op.location = loop.location
 
 
 def _is_vector(op: Operation) -> bool:

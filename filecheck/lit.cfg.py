@@ -29,3 +29,8 @@ if "MIRSTACK_CORPUS" in os.environ:
     config.available_features.add("corpus")  # noqa: F821
 if importlib.util.find_spec("z3"):
     config.available_features.add("z3")  # noqa: F821
+if lit_config.params.get("processes") != "1":  # noqa: F821
+    sys.path.insert(0, config.test_source_root)  # noqa: F821
+    import forks
+
+    forks.install()

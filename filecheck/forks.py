@@ -60,8 +60,8 @@ def _run(command: Callable[[], Any], arguments: Sequence[str], env: Mapping[str,
         os.environ.clear()
         os.environ.update(env)
         sys.argv = [*arguments]
-        sys.stdin, sys.stdout = open(0, closefd=False), open(1, "w", closefd=False)
-        sys.stderr = open(2, "w", errors="backslashreplace", closefd=False)
+        sys.stdin, sys.stdout = open(0, closefd=False), open(1, "w", closefd=False)  # noqa: SIM115
+        sys.stderr = open(2, "w", errors="backslashreplace", closefd=False)  # noqa: SIM115
         code = command()
     except SystemExit as leaving:
         code = leaving.code

@@ -66,6 +66,8 @@ def graph_passes(options: Options) -> Iterator[ModulePass]:
         yield make("fold-constant")
         # Of weights that are final now: 3×3 convolutions with fewer multiplications.
         yield make("conv2d-to-winograd")
+        # Loops written as recursion multiply their inputs with weights at once.
+        yield make("loop-invariant-code-motion")
     if options.opt_level >= 2:
         # Two products and the softmax between them as one kernel.
         yield make("fuse-attention")

@@ -118,6 +118,11 @@ PASSES: tuple[Entry, ...] = (
         "what the left sides of rules match as functions, one kernel each",
     ),
     Entry(
+        "loop-invariant-code-motion",
+        "passes.relay.loop_invariant_code_motion:LoopInvariantCodeMotion",
+        "products with slices for all turns of a loop written as recursion",
+    ),
+    Entry(
         "fuse-attention",
         "passes.relay.fuse_attention:FuseAttention",
         "softmax(Q·Kᵀ)·V as one Primitive function",

@@ -21,8 +21,8 @@ SIZES = (150, 1_200)
 LARGE_SIZES = (1_000, 8_000)
 SMALL = 100
 
-IDLE = {"infer-type", "remove-unused-functions", "conv2d-to-winograd"}
-"""Programs are typed when they are read, all functions may be entries, and weights are inputs."""
+IDLE = {"infer-type", "remove-unused-functions", "conv2d-to-winograd", "loop-invariant-code-motion"}
+"""Programs are typed when they are read, all functions may be entries, weights are inputs, and no function calls itself."""
 
 
 @cache

@@ -100,6 +100,8 @@ def kernel_passes(options: Options) -> Iterator[ModulePass]:
     yield make("lower-lane-reduction")
     yield make("lower-transposed-loads")
     yield make("vectorize-loop")
+    # Rows of constant matrices, each in a turn of its own.
+    yield make("unroll-choices")
     # Functions called as one of the C library or of the runtime, by another name.
     yield make("mangle-symbols")
     # TIR's loops and buffers to scf, memref, vector and arith.

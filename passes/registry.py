@@ -322,6 +322,11 @@ PASSES: tuple[Entry, ...] = (
         "annotated tiles to transposes in registers",
     ),
     Entry("vectorize-loop", "passes.tir.vectorize_loop:VectorizeLoop", "vectorized loops to ramps and vectors"),
+    Entry(
+        "unroll-choices",
+        "passes.tir.unroll_choices:UnrollChoices",
+        "loops whose variable chooses between values to their turns",
+    ),
     # From level to level.
     Entry(
         "static-memory-plan",

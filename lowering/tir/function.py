@@ -44,6 +44,8 @@ class FunctionLowering(Emitter):
         self.globals = globals_
         self.forms: dict[SSAValue, Form] = {}
         self.buffers: dict[SSAValue, Buffer] = {}
+        self.sizes: dict[Operation, int] = {}
+        """Of loops that were lowered how many ops a turn is, of those that are unrolled all turns."""
         self.rest: Iterable[Operation] = iter(())
         """The ops that follow the one being lowered in its region; a handler may take them for a scope of its own."""
         self.frees: list[list[SSAValue]] = [[]]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from xdsl.dialects import cf, scf
-from xdsl.dialects.builtin import IntegerAttr, StringAttr
+from xdsl.dialects import arith, cf, scf
+from xdsl.dialects.builtin import IntegerAttr, MemRefType, StringAttr
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from ...dialects import tir
@@ -18,6 +18,9 @@ LOOP_ANNOTATION = "loop_annotation"
 UNROLL_FULLY = LoopAnnotationAttr.of({"unroll.full": 1, "mustprogress": 1})
 UNROLL = LoopAnnotationAttr.of({"unroll.enable": 1, "mustprogress": 1})
 
+ROLLED = LoopAnnotationAttr.of({"unroll.disable": 1, "mustprogress": 1})
+LONG_BODY = 16
+"""Ops in a turn from which on several turns together are no faster, but take as many times as long to compile."""
 # Loops of constant extent up to this are told to LLVM to be unrolled whole; longer ones in part.
 MAX_FULL_UNROLL = 128
 
@@ -55,9 +58,42 @@ def lower_for(f: FunctionLowering, op: tir.ForOp) -> None:
     f.lower_region(block, body.ops, lambda: f.add(scf.YieldOp()))
     f.location = op.location
     loop = f.add(scf.ForOp(bounds[0], bounds[1], bounds[2], [], Region(block)))
+    turns = extent.value if isinstance(extent.value, int) else None
+    size = _size(f, block)
     if op.kind.data == "unrolled":
-        full = isinstance(extent.value, int) and extent.value <= MAX_FULL_UNROLL
+        full = turns is not None and turns <= MAX_FULL_UNROLL
         loop.attributes[LOOP_ANNOTATION] = UNROLL_FULLY if full else UNROLL
+        f.sizes[loop] = size * (turns or 1) if full else size
+    else:
+        f.sizes[loop] = size
+        if size >= LONG_BODY and not _accumulates(block):
+            loop.attributes[LOOP_ANNOTATION] = ROLLED
+
+
+def _size(f: FunctionLowering, block: Block) -> int:
+    """How many ops a turn of a loop is, with those of its loops that are unrolled."""
+    size, pending = 0, [block]
+    while pending:
+        for op in pending.pop().ops:
+            if isinstance(op, scf.ForOp):
+                size += f.sizes.pop(op, 1)
+            elif not isinstance(op, arith.ConstantOp):
+                size += 1
+                pending += [inner for region in op.regions for inner in region.blocks]
+    return size
+
+
+def _accumulates(block: Block) -> bool:
+    """Whether a turn of a loop reads memory that it writes, as sums do."""
+    read: set[SSAValue] = set()
+    written: set[SSAValue] = set()
+    pending = [block]
+    while pending:
+        for op in pending.pop().ops:
+            pending += [inner for region in op.regions for inner in region.blocks]
+            memory = {operand for operand in op.operands if isinstance(operand.type, MemRefType)}
+            (read if op.results else written).update(memory)
+    return not read.isdisjoint(written)
 
 
 def _enter_name(op: tir.ForOp, start: Index) -> None:

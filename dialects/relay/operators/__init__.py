@@ -12,7 +12,7 @@ from importlib import import_module
 TOPICS = (
     "broadcast", "elemwise", "nn_basic", "nn_dense", "reduce", "nn_conv", "reshape", "transform", "layout", "create",
     "slices", "indexing", "scatter", "nn_pool", "nn_norm", "nn_pad", "nn_conv_transpose", "annotation", "qnn", "qnn_unary", "image", "nn_deformable", "algorithm", "dyn",
-    "vision", "vision_rois", "random", "image_grid", "nn_loss", "nn_grad", "signal", "sparse", "qnn_simulated", "nn_winograd", "vm", "nn_sparse", "nn_bitserial", "nn_gemm",
+    "vision", "vision_rois", "random", "image_grid", "nn_loss", "nn_grad", "signal", "sparse", "qnn_simulated", "nn_winograd", "nn_winograd_parts", "vm", "nn_sparse", "nn_bitserial", "nn_gemm",
 )  # fmt: skip
 """Modules of this package; each registers the operators that it defines."""
 

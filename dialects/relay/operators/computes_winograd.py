@@ -9,6 +9,7 @@ along the height and the width, i and j its m outputs.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from .winograd import Matrix, Transforms
@@ -48,20 +49,48 @@ def transposed(rows: Matrix) -> Matrix:
     return tuple(tuple(column) for column in zip(*rows, strict=True))
 
 
-def te_weight_2d(found: Transforms, w: Tensor) -> Tensor:
-    """The weight (O, I, r, r) as (n, n, O, I)."""
+def te_weight_2d(found: Transforms, w: Tensor, order: Sequence[int] = (0, 1)) -> Tensor:
+    """The weight (O, I, r, r) as (n, n, O, I), or with its channels in another order."""
     size, taps, dtype = len(found.filter), len(found.filter[0]), w.dtype
-    outer, inner = w.shape[:2]
 
-    def down(a: Expr, s: Expr, o: Expr, c: Expr) -> Any:
-        return choose(a, found.filter, lambda k: w(o, c, k, s), dtype)
+    def at(channels: Sequence[Expr], k: Any, s: Any) -> Any:
+        return w(*(channels[order.index(axis)] for axis in (0, 1)), k, s)
 
-    rows = te.compute((size, taps, outer, inner), down, name="T_winograd_weight_rows")
+    def down(a: Expr, s: Expr, *channels: Expr) -> Any:
+        return choose(a, found.filter, lambda k: at(channels, k, s), dtype)
 
-    def along(a: Expr, b: Expr, o: Expr, c: Expr) -> Any:
-        return choose(b, found.filter, lambda k: rows(a, k, o, c), dtype)
+    shape = [w.shape[axis] for axis in order]
+    rows = te.compute((size, taps, *shape), down, name="T_winograd_weight_rows")
 
-    return te.compute((size, size, outer, inner), along, name="T_winograd_weight")
+    def along(a: Expr, b: Expr, *channels: Expr) -> Any:
+        return choose(b, found.filter, lambda k: rows(a, k, *channels), dtype)
+
+    return te.compute((size, size, *shape), along, name="T_winograd_weight")
+
+
+@dataclass(frozen=True)
+class Tiling:
+    """How the results of a convolution lie in tiles; numbers of tiles are expressions where sizes are unknown."""
+
+    tile: int
+    """Results along a side of a tile."""
+    rows: Any
+    """Rows of tiles."""
+    columns: Any
+    """Tiles in a row."""
+    depth: Any
+    """Rows of tiles in a block: a divisor of `rows`."""
+
+    @property
+    def blocks(self) -> Any:
+        """Blocks of an image."""
+        return self.rows // self.depth
+
+    @staticmethod
+    def of(tile: int, places: Sequence[Any], depth: Any = None) -> Tiling:
+        """The tiles over `places` results, in one block unless `depth` says otherwise."""
+        rows, columns = (-(-p // tile) if isinstance(p, int) else te.ceildiv(p, tile) for p in places)
+        return Tiling(tile, rows, columns, rows if depth is None else depth)
 
 
 def te_conv_2d(
@@ -71,14 +100,20 @@ def te_conv_2d(
 
     `before` is the padding in front of the height and the width, `wide` the dtype that is computed in.
     """
-    size, tile = len(found.data), len(found.output[0])
-    data, output = transposed(found.data), transposed(found.output)
+    whole = Tiling.of(len(found.output[0]), places)
+    depth = block_rows(whole.rows, whole.columns, x.shape[1], w.shape[2], len(found.data))
+    tiling = Tiling(whole.tile, whole.rows, whole.columns, depth)
+    view = te_data(found, tiling, x, before, wide)
+    products = te_products(view, w.shape[2], w, wide)
+    return te_output(found, tiling, products, x.shape[0], places, result)
+
+
+def te_data(found: Transforms, tiling: Tiling, x: Tensor, before: Sequence[int], wide: str) -> Tensor:
+    """The tiles of x (N, C, H, W), transformed, as (blocks, n, n, tiles, C)."""
+    size, tile, data = len(found.data), tiling.tile, transposed(found.data)
+    rows, columns, depth, blocks = tiling.rows, tiling.columns, tiling.depth, tiling.blocks
     batch, channels, height, width = x.shape
-    filters = w.shape[2]
-    rows, columns = (-(-p // tile) if isinstance(p, int) else te.ceildiv(p, tile) for p in places)
     overlap = size - tile
-    depth = block_rows(rows, columns, channels, filters, size)
-    blocks = rows // depth
 
     def element(n: Expr, y: Expr, z: Expr, c: Expr) -> Any:
         inside = te.all(y >= before[0], y < height + before[0], z >= before[1], z < width + before[1])
@@ -96,14 +131,28 @@ def te_conv_2d(
         n, ty = te.floordiv(s, blocks), te.floormod(s, blocks) * depth + te.floordiv(t, columns)
         return choose(b, data, lambda k: across(n, ty, a, te.floormod(t, columns) * tile + k, c), wide)
 
-    shape = (batch * blocks, size, size, depth * columns)
-    view = te.compute((*shape, channels), turned, name="T_winograd_data")
+    shape = (batch * blocks, size, size, depth * columns, channels)
+    return te.compute(shape, turned, name="T_winograd_data")
+
+
+def te_products(view: Tensor, filters: Any, at: Callable[[Expr, Expr, Expr, Expr], Any], wide: str) -> Tensor:
+    """Of each place of the tiles the product with its matrix of the transformed weight, whose element (a, b, o, c) `at` reads."""
+    *shape, channels = view.shape
     rc = te.reduce_axis((0, channels), name="rc")
 
     def multiplied(s: Expr, a: Expr, b: Expr, t: Expr, o: Expr) -> Any:
-        return te.sum(view(s, a, b, t, rc) * w(a, b, o, rc).astype(wide), axis=rc)
+        return te.sum(view(s, a, b, t, rc) * at(a, b, o, rc).astype(wide), axis=rc)
 
-    products = te.compute((*shape, filters), multiplied, name="T_winograd_products")
+    return te.compute((*shape, filters), multiplied, name="T_winograd_products")
+
+
+def te_output(
+    found: Transforms, tiling: Tiling, products: Tensor, batch: Any, places: Sequence[Any], result: str
+) -> Tensor:
+    """The results (N, O, *places) in dtype `result` from the products of all tiles."""
+    size, tile, output = len(found.data), tiling.tile, transposed(found.output)
+    rows, columns, depth, blocks = tiling.rows, tiling.columns, tiling.depth, tiling.blocks
+    filters, wide = products.shape[4], products.dtype
 
     def row(n: Expr, ty: Expr, i: Expr, b: Expr, tx: Expr, o: Expr) -> Any:
         s, t = n * blocks + te.floordiv(ty, depth), te.floormod(ty, depth) * columns + tx
@@ -111,14 +160,14 @@ def te_conv_2d(
 
     down = te.compute((batch, rows, tile, size, columns, filters), row, name="T_winograd_output_rows")
 
-    def back(n: Expr, y: Expr, z: Expr, o: Expr) -> Any:
-        ty, i, tx, j = te.floordiv(y, tile), te.floormod(y, tile), te.floordiv(z, tile), te.floormod(z, tile)
+    def back(n: Expr, y: Expr, tx: Expr, j: Expr, o: Expr) -> Any:
+        ty, i = te.floordiv(y, tile), te.floormod(y, tile)
         return choose(j, output, lambda k: down(n, ty, i, k, tx, o), wide)
 
-    whole = te.compute((batch, rows * tile, columns * tile, filters), back, name="T_winograd_output")
+    whole = te.compute((batch, rows * tile, columns, tile, filters), back, name="T_winograd_output")
 
     def cut(n: Expr, o: Expr, y: Expr, z: Expr) -> Any:
-        return whole(n, y, z, o).astype(result)
+        return whole(n, y, te.floordiv(z, tile), te.floormod(z, tile), o).astype(result)
 
     return te.compute((batch, filters, *places), cut, name="T_winograd")
 

@@ -34,7 +34,7 @@ def _transformed(kernel: Sequence[int]) -> list[int]:
     return list(range(first, len(kernel)))
 
 
-def _check_tile(rel: Relation, kernel: Sequence[int]) -> None:
+def check_tile(rel: Relation, kernel: Sequence[int]) -> None:
     """Fails unless there is Winograd's algorithm for the kernel and `tile_size`."""
     tile: int = rel.attrs.tile_size
     taps = {kernel[axis] for axis in _transformed(kernel)}
@@ -56,7 +56,7 @@ def _weight_relation(rank: int) -> Any:
         outer, inner, *kernel = shape_of(rank_must_be(rel, 0, rank + 2))
         if ANY in kernel:
             raise rel.fail(f"{rel.operator.name}: {show_argument(rel, 0)} must have a kernel of known size", argument=0)
-        _check_tile(rel, kernel)
+        check_tile(rel, kernel)
         shape = _weight_shape(rel.attrs, kernel, (outer, inner))
         rel.set_result(tensor_type(shape, rel.tensor(0).element_type))
 
@@ -120,7 +120,7 @@ def _conv_relation(rank: int) -> Any:
             raise rel.fail(f"{name}: strides, dilation and groups must be 1")
         if attrs.channels is None or attrs.kernel_size is None:
             raise rel.fail(f"{name}: channels and kernel_size must be given; the weight does not tell them")
-        _check_tile(rel, attrs.kernel_size)
+        check_tile(rel, attrs.kernel_size)
         data = rank_must_be(rel, 0, rank + 2)
         batch, inner, *sizes = shape_of(data)
         weight = _weight_shape(attrs, attrs.kernel_size, (attrs.channels, inner))

@@ -40,6 +40,61 @@ def transformed(w: np.ndarray, tile: int) -> np.ndarray:
     ).astype(w.dtype)
 
 
+def outputs(tile: int) -> np.ndarray:
+    """The points' powers: what the products are multiplied with."""
+    return np.array([*[[float(p) ** j for j in range(tile)] for p in POINTS[tile]], [0.0] * (tile - 1) + [1.0]])
+
+
+def data(tile: int) -> np.ndarray:
+    """What the data are multiplied with, solved for from the other two: y[i] = sum of w[r] * d[i + r]."""
+    size, a, g = tile + 2, outputs(tile), filters(tile)
+    known = np.concatenate([a.T * g[:, r] for r in range(3)])
+    wanted = np.concatenate([np.eye(size)[r : r + tile] for r in range(3)])
+    return np.linalg.lstsq(known, wanted, rcond=None)[0].T
+
+
+@st.composite
+def _halves(draw: Any) -> Any:
+    attrs, (w,) = draw(_weights(2))
+    attrs["padding"] = draw(st.sampled_from(((0, 0), (1, 1), (0, 1, 2, 0))))
+    shape = (draw(st.integers(1, 2)), w.shape[1], draw(st.integers(3, 6)), draw(st.integers(3, 6)))
+    return attrs, [values(shape, "float32", draw(seeds)), w]
+
+
+def _products(a: Any, x: np.ndarray, w: np.ndarray) -> np.ndarray:
+    tile, turn = a.tile_size, data(a.tile_size)
+    before, after = padding_of(a.padding, 2)
+    tiles = [-(-(d + low + high - 2) // tile) for d, low, high in zip(x.shape[2:], before, after, strict=True)]
+    whole = np.zeros((*x.shape[:2], tiles[0] * tile + 2, tiles[1] * tile + 2))
+    part = x[:, :, : whole.shape[2] - before[0], : whole.shape[3] - before[1]]
+    whole[:, :, before[0] :, before[1] :][:, :, : part.shape[2], : part.shape[3]] = part
+    result = np.zeros((len(x), tile + 2, tile + 2, tiles[0] * tiles[1], len(w)))
+    for place, (row, column) in enumerate(product(*map(range, tiles))):
+        cut = whole[:, :, row * tile :, column * tile :][:, :, : tile + 2, : tile + 2]
+        turned = np.einsum("ncpq,pa,qb->nabc", cut, turn, turn)
+        result[:, :, :, place] = np.einsum("nabc,aboc->nabo", turned, transformed(w.astype(np.float64), tile))
+    return result.astype(x.dtype)
+
+
+@st.composite
+def _outputs(draw: Any) -> Any:
+    tile = draw(st.sampled_from((2, 4)))
+    size = (draw(st.integers(1, 6)), draw(st.integers(1, 6)))
+    count = -(-size[0] // tile) * -(-size[1] // tile)
+    shape = (draw(st.integers(1, 2)), tile + 2, tile + 2, count, draw(st.integers(1, 3)))
+    return {"tile_size": tile, "output_size": size}, [values(shape, "float32", draw(seeds))]
+
+
+def _output(a: Any, products: np.ndarray) -> np.ndarray:
+    tile, (height, width) = a.tile_size, a.output_size
+    back, columns = outputs(tile), -(-width // tile)
+    result = np.zeros((len(products), products.shape[4], height, width))
+    for y, x in product(range(height), range(width)):
+        place = products[:, :, :, y // tile * columns + x // tile].astype(np.float64)
+        result[:, :, y, x] = np.einsum("nabo,a,b->no", place, back[:, y % tile], back[:, x % tile])
+    return result.astype(products.dtype)
+
+
 @st.composite
 def _weights(draw: Any, rank: int) -> Any:
     depth = draw(st.sampled_from(((1,), (3,)))) if rank == 3 else ()
@@ -78,3 +133,5 @@ for _rank in (2, 3):
     _name = f"nn.contrib_conv{_rank}d_winograd"
     case(f"{_name}_weight_transform", _weights(_rank), lambda a, w: transformed(w, a.tile_size), unknown=False)
     case(f"{_name}_without_weight_transform", _convolutions(_rank), _convolution, loose=20)
+case("nn.contrib_conv2d_winograd_products", _halves(), _products, loose=20, unknown=False)
+case("nn.contrib_conv2d_winograd_output_transform", _outputs(), _output, loose=20, unknown=False)

@@ -25,9 +25,14 @@ SHAPES = [
 ]
 
 
-def winograd(x: Any, weight: Any, bias: Any, padding: tuple[int, ...], tile: int) -> Any:
-    """relu(conv2d(x, weight) + bias) as a module, by tiles of that side."""
+def winograd(x: Any, weight: Any, bias: Any, padding: tuple[int, ...], tile: int, halves: bool) -> Any:
+    """relu(conv2d(x, weight) + bias) as a module, by tiles of that side, in one kernel or two."""
     data = relay.var("x", shape=x.shape, dtype="float32")
+    if halves:
+        conv = relay.nn.conv2d(data, relay.const(weight), padding=padding, channels=len(weight), kernel_size=(3, 3))
+        body = relay.nn.relu(relay.nn.bias_add(conv, relay.const(bias)))
+        module = mirstack.IRModule.from_expr(relay.Function([data], body))
+        return mirstack.transform.Conv2dToWinograd(tile_size=tile)(module)
     turned = relay.nn.contrib_conv2d_winograd_weight_transform(relay.const(weight), tile)
     conv = relay.nn.contrib_conv2d_winograd_without_weight_transform(
         data, turned, tile_size=tile, padding=padding, channels=weight.shape[0], kernel_size=(3, 3)
@@ -46,15 +51,16 @@ def direct(x: Any, weight: Any, bias: Any, padding: tuple[int, ...]) -> Any:
     return np.maximum(result + bias[None, :, None, None], 0)
 
 
+@pytest.mark.parametrize("halves", (False, True), ids=("one", "two"))
 @pytest.mark.parametrize("cpu", CPUS)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_results(shape: tuple[Any, ...], cpu: str | None) -> None:
+def test_results(shape: tuple[Any, ...], cpu: str | None, halves: bool) -> None:
     batch, channels, height, width, filters, padding, tile, threads = shape
     generator = np.random.default_rng(channels)
     x = generator.standard_normal((batch, channels, height, width), dtype=np.float32)
     weight = generator.standard_normal((filters, channels, 3, 3), dtype=np.float32)
     bias = generator.standard_normal(filters, dtype=np.float32)
-    run: Any = mirstack.compile(winograd(x, weight, bias, padding, tile), threads=threads, cpu=cpu)
+    run: Any = mirstack.compile(winograd(x, weight, bias, padding, tile, halves), threads=threads, cpu=cpu)
     wanted = direct(x, weight, bias, padding)
     bound = {2: 3e-6, 4: 1e-5, 6: 1e-4}[tile]
     assert np.abs(run(x) - wanted).max() < bound * np.abs(wanted).max()

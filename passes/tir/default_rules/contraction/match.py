@@ -63,11 +63,19 @@ class Contraction:
     def is_constant(self, load: Load) -> bool:
         """Whether an input is the same at every call of the function."""
         constants = constant_params(function_of(self.shape.block))
-        if load.buffer in constants:
-            return True
-        # Another order of a constant is one, too.
-        makers = [block for block in producers(self.shape.block) if load.buffer in buffers_written(block)]
-        return len(makers) == 1 and all(source in constants for source in buffers_read(makers[0]))
+        # What is computed from constants alone, another order of one say, is constant, too.
+        blocks: list[tir.BlockOp] = [self.shape.block]
+        pending = [load.buffer]
+        while pending:
+            buffer = pending.pop()
+            if buffer in constants:
+                continue
+            makers = [maker for block in blocks for maker in producers(block) if buffer in buffers_written(maker)]
+            if len(makers) != 1 or makers[0] in blocks:
+                return False
+            blocks.append(makers[0])
+            pending += buffers_read(makers[0])
+        return True
 
     def row_bytes(self) -> int | None:
         """Bytes from a row of A to the next; None where that is not one number."""

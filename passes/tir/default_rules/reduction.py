@@ -197,6 +197,10 @@ def reduce_columns(
 ) -> None:
     """Vectors over the output's columns: several rows at a time are added to a strip of the output that stays in cache.
 
+    The rows are as far apart as may be, so that each of several streams goes on where its last row ended: memory is read at full speed by
+    as many streams as the processor foresees, each of which is long. A strip takes a part of the second-level cache, as short runs of
+    rows whose distance is a power of two would evict each other.
+
     `by_axis` are the loops of the axes of `shape` that are to be scheduled; work of 0 leaves all on one thread.
     """
     axis = vector_axis(shape)
@@ -204,11 +208,16 @@ def reduce_columns(
     outer = [by_axis[v] for v in shape.spatial if v is not axis and v in by_axis]
     reducing = [by_axis[v] for v in shape.reduction]
     lanes = lanes_of_block(shape, target)
-    extent = shape.extent(axis)
-    column = by_axis[axis]
+    column, extent = by_axis[axis], shape.extent(axis)
+    width = max(target.l2 // 8 // element_bytes(shape.stores[0].buffer), lanes)
+    if extent is not None and extent < width and outer and contiguous_suffix(shape) > 1:
+        before = shape.spatial[-2]
+        if before in by_axis and (rows_of := shape.extent(before)) is not None:
+            # Rows of the output that lie one after the other are one.
+            sch.reorder(*outer, column, *reducing)
+            column, extent = sch.fuse(outer.pop(), column), extent * rows_of
     strips: list[LoopRV] = []
     if extent is None or extent > lanes:
-        width = max(target.l1 // 4 // element_bytes(shape.stores[0].buffer), lanes)
         if extent is not None:
             # On several threads every one has a strip.
             width = min(width, -(-extent // (target.cores * lanes)) * lanes if work >= PARALLEL_WORK else extent)
@@ -222,7 +231,10 @@ def reduce_columns(
     last = reducing[-1]
     rows = shape.extent(shape.reduction[-1])
     together = next((u for u in (8, 7, 6, 5, 4) if rows is not None and rows % u == 0), 8)
-    if rows is None or rows > together:
+    if rows is not None and rows > together and rows % together == 0:
+        inner, rest = sch.split(last, [together, None])
+        reducing[-1] = rest
+    elif rows is None or rows > together:
         rest, inner = sch.split(last, [None, together])
         reducing[-1] = rest
     else:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from ..support.garbage import no_collection
 from ..support.stopwatch import timed
 from .mangle_symbols import MangleSymbols
 from .pipeline import Observer, Options, graph_passes, kernel_passes, lowering_passes, program_passes, target_of
+from .runtime import processors
 from .units import Unit, split
 
 if TYPE_CHECKING:
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from .llvm.object_pool import ObjectPool
 
 
-MOST_THREADS = 4
-"""Threads that LLVM runs in at most: one of Python feeds them all."""
+MOST_THREADS = 5
+"""Threads at work at most, one of Python that feeds LLVM's among them."""
 
 
 @dataclass
@@ -77,7 +77,7 @@ def build(
     """
     from .llvm.object_pool import ObjectPool
 
-    with no_collection(), ObjectPool(target_of(options), min(os.cpu_count() or 1, MOST_THREADS)) as pool:
+    with no_collection(), ObjectPool(target_of(options), min(processors(), MOST_THREADS)) as pool:
         work = _Build(options, observers, pool)
         with timed("graph"):
             work.run(graph_passes(options), module)
@@ -94,6 +94,7 @@ def build(
             with timed("program"):
                 work.run(program_passes(options), module)
         work.emit(module)
+        pool.hurry()
         with timed("wait for LLVM"):
             objects = tuple(future.result() for future in work.objects)
     if kernels is not None:

@@ -5,9 +5,10 @@ A module is optimized and coded by LLVM without holding Python's interpreter loc
 
 from __future__ import annotations
 
+import itertools
 import threading
 from concurrent.futures import Future
-from queue import SimpleQueue
+from queue import PriorityQueue
 from types import TracebackType
 
 from ...support.stopwatch import current_span, in_background
@@ -16,17 +17,21 @@ from .jit import Target, emit_object
 STACK_BYTES = 1 << 28
 """LLVM recurses over expressions and dominator trees: chains of thousands need more than a thread's usual stack."""
 
-_Job = tuple[str, "Future[bytes]"]
+_Job = tuple[int, int, str, "Future[bytes] | None"]
+"""What orders jobs (the longest text first, to end together), a number, the text; without a future the sign to end."""
 
 
 class ObjectPool:
     """Threads that compile LLVM IR; leaving the `with` block ends them, and drops what has not begun when the block is left by
-    an exception. A thread starts when there is something to do and all others are at work."""
+    an exception. A thread starts when there is something to do and all others are at work. One of the `threads` is left to whoever
+    submits, until `hurry` says that all is submitted: Python at work on the next module is what all wait for."""
 
     def __init__(self, target: Target, threads: int):
         self._target = target
-        self._most = max(1, threads)
-        self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
+        self._threads_in_all = max(1, threads)
+        self._most = max(1, threads - 1)
+        self._jobs: PriorityQueue[_Job] = PriorityQueue()
+        self._numbers = itertools.count()
         self._threads: list[threading.Thread] = []
         self._idle = 0
         self._dropped = False
@@ -35,7 +40,17 @@ class ObjectPool:
     def submit(self, text: str) -> Future[bytes]:
         """The object file of this LLVM IR text, in time. Its `result()` raises what `emit_object` raises."""
         future: Future[bytes] = Future()
-        self._jobs.put((text, future))
+        self._jobs.put((-len(text), next(self._numbers), text, future))
+        self._start()
+        return future
+
+    def hurry(self) -> None:
+        """Nothing is submitted for now: whoever did so waits, and leaves its processor to one more thread."""
+        self._most = self._threads_in_all
+        self._start()
+
+    def _start(self) -> None:
+        """Starts a thread if there is work for one."""
         if self._jobs.qsize() > self._idle and len(self._threads) < self._most:
             size = threading.stack_size(STACK_BYTES)
             try:
@@ -44,7 +59,6 @@ class ObjectPool:
             finally:
                 threading.stack_size(size)
             self._threads.append(thread)
-        return future
 
     def _work(self) -> None:
         with in_background(self._span, "LLVM, beside"):
@@ -53,11 +67,10 @@ class ObjectPool:
     def _compile_all(self) -> None:
         while True:
             self._idle += 1
-            job = self._jobs.get()
+            _, _, text, future = self._jobs.get()
             self._idle -= 1
-            if job is None:
+            if future is None:
                 return
-            text, future = job
             if self._dropped:
                 future.cancel()
                 continue
@@ -74,6 +87,6 @@ class ObjectPool:
     ) -> None:
         self._dropped = kind is not None
         for _ in self._threads:
-            self._jobs.put(None)
+            self._jobs.put((1, next(self._numbers), "", None))
         for thread in self._threads:
             thread.join()

@@ -88,10 +88,10 @@ def default_threads() -> int:
     given = os.environ.get("MIRSTACK_THREADS", "")
     if given.isdigit() and int(given) > 0:
         return int(given)
-    return _processors()
+    return processors()
 
 
-def _processors() -> int:
+def processors() -> int:
     """The processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
@@ -102,7 +102,7 @@ def set_threads(count: int) -> None:
 
 
 def _set(module: CompiledModule, count: int) -> None:
-    spins = SPINS if count <= _processors() else SPINS_CROWDED
+    spins = SPINS if count <= processors() else SPINS_CROWDED
     for name, value in (("mirstack_set_spins", spins), ("mirstack_set_threads", count)):
         ctypes.CFUNCTYPE(None, ctypes.c_int)(module.address(name))(value)
 

@@ -67,6 +67,26 @@ def test_what_has_not_begun_is_dropped() -> None:
     assert not all(ends)
 
 
+def test_one_thread_is_left_to_who_submits_until_all_is_submitted() -> None:
+    with ObjectPool(HOST, 2) as pool:
+        futures = [pool.submit(text(number)) for number in range(12)]
+        assert len(pool._threads) == 1
+        pool.hurry()
+        assert len(pool._threads) == 2
+        assert all(future.result() for future in futures)
+
+
+def test_the_longest_text_is_first() -> None:
+    order: list[int] = []
+    with ObjectPool(HOST, 1) as pool:
+        pool._most = 0
+        for count in (1, 6, 3):
+            future = pool.submit("\n".join(text(100 * count + k) for k in range(count)))
+            future.add_done_callback(lambda _, count=count: order.append(count))
+        pool.hurry()
+    assert order == [6, 3, 1]
+
+
 def test_an_empty_pool_starts_nothing() -> None:
     with ObjectPool(HOST, 4):
         pass

@@ -51,7 +51,8 @@ def schedule_function(sch: Schedule, function: tir.PrimFuncOp, target: Target) -
     for handle in handles:
         with tolerating():
             _split_groups(sch, handle)
-    for stages in find_stages(blocks):
+    # Groups that were split have other blocks.
+    for stages in find_stages([b for b in blocks if b.parent is not None]):
         with tolerating():
             schedule_winograd(sch, stages, target)
     for handle in handles:

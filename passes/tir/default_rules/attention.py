@@ -21,7 +21,7 @@ from ...schedule.structure import buffers_read, buffers_written, consumers, prod
 from .contraction.epilogue import take_out
 from .contraction.gemm import VECTOR_TYPES
 from .elementwise import extent_of, parallelize, schedule_elementwise, vectorize_loop
-from .handles import block_of, cached, own_loops
+from .handles import block_of, cached, loop_of_axis, own_loops
 from .inline import attempt
 from .reduction import schedule_row
 from .shape import Load, Shape, element_bytes, shape_of
@@ -386,9 +386,12 @@ def _pack(sch: Schedule, packing: BlockRV, match: Product, width: int, lanes: in
         others = [i for k, i in enumerate(indices) if k != place]
         return [*others[:batch], indices[place] // width, *others[batch:], indices[place] % width]
 
-    columns, depth = (loops := own_loops(sch, packing))[place - len(match.right.indices)], loops[-1]
+    loops, columns = own_loops(sch, packing), loop_of_axis(sch, packing, place)
     sch.transform_layout(packing, ("write", 0), layout)
-    if columns is depth:
+    if columns is None:  # There is one.
+        return
+    depth = loops[-1]
+    if sch.get(columns) is sch.get(depth):
         vectorize_loop(sch, columns, lanes)
         return
     # The right side is transposed: a few elements of each row at a time, so that the rows of the panel stay in cache.

@@ -87,6 +87,23 @@ def @main(%x: Tensor[{x.shape}, float32]) {{
     np.testing.assert_allclose(run(x), interpreted(x), rtol=1e-5, atol=1e-6)
 
 
+def test_what_follows_groups() -> None:
+    """Three operators behind a convolution in groups, which other rules look at when its block is another one already."""
+    generator = np.random.default_rng(0)
+    x, y = (generator.standard_normal((1, n, 9, 12), dtype=np.float32) for n in (8, 3))
+    w = generator.standard_normal((16, 2, 3, 3), dtype=np.float32)
+    text = f"""#[version = "0.0.5"]
+def @main(%x: Tensor[{x.shape}, float32], %y: Tensor[{y.shape}, float32], %w: Tensor[{w.shape}, float32]) {{
+  %0 = nn.conv2d(%x, %w, padding=[2, 2, 2, 2], dilation=[2, 2], groups=4, channels=16, kernel_size=[3, 3]);
+  %1 = concatenate((%y, %0, %y), axis=1);
+  nn.relu(reshape(%1, newshape=[22, 9, 12]))
+}}"""
+    module = mirstack.parse(text)
+    run: Any = mirstack.compile(module, threads=1)
+    interpreted: Any = mirstack.compile(module, target="interp")
+    np.testing.assert_allclose(run(x, y, w), interpreted(x, y, w), rtol=1e-4, atol=1e-5)
+
+
 def test_groups_have_an_axis() -> None:
     module = parse_mir("""
 @T.prim_func

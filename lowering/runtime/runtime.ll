@@ -1,7 +1,8 @@
 ; The runtime of compiled code: a pool of threads for parallel loops.
 ;
 ; One region (a call of mirstack_parallel_for) runs at a time. A caller that finds the pool taken runs its loop by itself:
-; so do nested regions, and a second Python thread. Iterations are handed out in chunks from a shared counter.
+; so do nested regions, and a second Python thread. Iterations are handed out in chunks from a shared counter: a part of what is left
+; each time, so that all threads end together (Polychronopoulos and Kuck, "Guided Self-Scheduling", 1987).
 ; Workers look for a new region for a while, which is longer than a kernel that runs on one thread takes, then sleep on a condition variable. The caller does not wait for
 ; sleepers to wake: a worker takes part in a region if it comes while the region is open, and the caller, once the
 ; iterations are all given out, closes the region and waits for those who are inside.
@@ -18,7 +19,8 @@
 @gate = internal global [8 x i64] zeroinitializer, align 64    ; workers inside, plus 2^32 while the region is open
 @next = internal global [8 x i64] zeroinitializer, align 64    ; the first iteration that is not given out
 @last = internal global i64 0, align 64
-@chunk = internal global i64 0
+@least = internal global i64 0                     ; iterations of a chunk at least
+@shares = internal global i64 0                    ; a chunk is what is left, divided by this
 @body = internal global ptr null
 @context = internal global ptr null
 @status = internal global i32 0                    ; what the first failing chunk returned
@@ -79,15 +81,25 @@ entry:
   %body = load ptr, ptr @body
   %context = load ptr, ptr @context
   %last = load i64, ptr @last
-  %chunk = load i64, ptr @chunk
+  %least = load i64, ptr @least
+  %shares = load i64, ptr @shares
   br label %take
 take:
-  %begin = atomicrmw add ptr @next, i64 %chunk monotonic
-  %left = icmp slt i64 %begin, %last
-  br i1 %left, label %run, label %done
-run:
-  %past = add i64 %begin, %chunk
+  %begin = load atomic i64, ptr @next monotonic, align 8
+  %rest = sub i64 %last, %begin
+  %left = icmp sgt i64 %rest, 0
+  br i1 %left, label %claim, label %done
+claim:
+  %rounded = add i64 %rest, %shares
+  %up = sub i64 %rounded, 1
+  %part = udiv i64 %up, %shares
+  %size = call i64 @llvm.smax.i64(i64 %part, i64 %least)
+  %past = add i64 %begin, %size
   %end = call i64 @llvm.smin.i64(i64 %past, i64 %last)
+  %swap = cmpxchg ptr @next, i64 %begin, i64 %end monotonic monotonic
+  %ours = extractvalue { i64, i1 } %swap, 1
+  br i1 %ours, label %run, label %take
+run:
   %code = call i32 %body(ptr %context, i64 %begin, i64 %end)
   %ok = icmp eq i32 %code, 0
   br i1 %ok, label %take, label %fail
@@ -227,17 +239,17 @@ region:
   %helpers = sub i32 %threads, 1
   call void @spawn(i32 %helpers)
   call void @settle(i32 %helpers)
-  ; Four chunks a thread even out what a slow one leaves.
+  ; The first chunks are half of a thread's share, the last ones a sixteenth, or what is worth it.
   %wide = zext i32 %threads to i64
-  %parts = mul i64 %wide, 4
-  %rounded = add i64 %count, %parts
-  %up = sub i64 %rounded, 1
-  %share = udiv i64 %up, %parts
-  %size = call i64 @llvm.smax.i64(i64 %share, i64 %least)
+  %shares = mul i64 %wide, 2
+  %parts = mul i64 %wide, 16
+  %small.share = udiv i64 %count, %parts
+  %size = call i64 @llvm.smax.i64(i64 %small.share, i64 %least)
   store ptr %body, ptr @body
   store ptr %context, ptr @context
   store i64 %end, ptr @last
-  store i64 %size, ptr @chunk
+  store i64 %size, ptr @least
+  store i64 %shares, ptr @shares
   store i32 0, ptr @status
   store atomic i64 %begin, ptr @next monotonic, align 8
   store atomic i64 4294967296, ptr @gate release, align 8

@@ -192,7 +192,10 @@ class Builder:
 
     def store(self, value: SSAValue, ptr: SSAValue, alignment: int, nontemporal: bool = False) -> None:
         """A store to an address that `alignment` divides."""
-        self.append(llvm.StoreOp(value, ptr, alignment, nontemporal=nontemporal))
+        properties: dict[str, Attribute] = {"ordering": NOT_ATOMIC, "alignment": integer(alignment, i64)}
+        if nontemporal:
+            properties["nontemporal"] = UnitAttr()
+        append_op(self.block, make_op(llvm.StoreOp, (value, ptr), (), properties, self.location))
 
     def icmp(self, predicate: str, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
         """An integer or pointer compare."""

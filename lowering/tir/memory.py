@@ -398,7 +398,7 @@ def _load_apart(f: FunctionLowering, buffer: Buffer, indices: list[Index], type_
     picked = [min(lane * stride, width - 1) for lane in range(lanes)]
     for number, start in enumerate(starts):
         at = [*indices[:-1], f.index_add(indices[-1], Index.of(start))]
-        value = f.add(vector.LoadOp(buffer.base, _position(f, buffer, at), vector_type(element, width))).result
+        value = f.emit(vector.LoadOp, (buffer.base, *_position(f, buffer, at)), vector_type(element, width))
         if total is not None:
             reached = starts[number - 1] + width
             places = [lane * stride for lane in range(lanes)]

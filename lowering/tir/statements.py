@@ -91,8 +91,9 @@ def _accumulates(block: Block) -> bool:
     while pending:
         for op in pending.pop().ops:
             pending += [inner for region in op.regions for inner in region.blocks]
-            memory = {operand for operand in op.operands if isinstance(operand.type, MemRefType)}
-            (read if op.results else written).update(memory)
+            for operand in op.operands:
+                if type(operand.type) is MemRefType:
+                    (read if op.results else written).add(operand)
     return not read.isdisjoint(written)
 
 

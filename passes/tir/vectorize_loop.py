@@ -21,6 +21,7 @@ from ...dialects.tir.analysis.expr import Atom, Kind, conjuncts, free_vars, logi
 from ...dialects.tir.buffer import AccessOp
 from ...dialects.tir.intrinsics import Effect, intrinsic_effect
 from ...dialects.tir.types import I1, element_of, lanes_of, with_lanes
+from ...support.making import make_op
 from ...support.walk import walk_ops
 from .convert_blocks_to_opaque import REASSOCIATE
 from .copying import hoist_views
@@ -52,6 +53,12 @@ _STATEMENTS = Kinds(
     tir.PrefetchOp,
 )  # fmt: skip
 """What is rebuilt where it stands; all else is rebuilt where its value is asked for."""
+_SPECIAL = Kinds(
+    tir.IfThenElseOp, tir.LoadOp, tir.CallOp, tir.RampOp, tir.BroadcastOp, tir.ShuffleOp, tir.CommReducerOp
+)  # fmt: skip
+"""Values that are not rebuilt as the same op on vectors."""
+_OPAQUE_CALLS = ("call_pure_extern", "call_llvm_pure_intrin", "address_of", "tvm_access_ptr")
+"""Pure calls that have no form on vectors."""
 
 
 class _Serial(Exception):
@@ -446,35 +453,39 @@ class _Vectorizer:
 
     def rebuild(self, op: Operation, builder: PlacedBuilder) -> SSAValue:
         """One pure op over vectors."""
-        if isinstance(op, tir.IfThenElseOp):
-            return self.choice(op, builder)
-        if isinstance(op, tir.LoadOp):
-            self.load(op, builder)
-            return self.mapped[op.result]
-        if isinstance(op, tir.RampOp | tir.BroadcastOp | tir.ShuffleOp | tir.CommReducerOp) or op.regions:
-            raise _Serial
-        opaque = isinstance(op, tir.CallOp) and (
-            op.callee is not None
-            or intrinsic_effect(op.intrinsic.data) is not Effect.PURE
-            or op.intrinsic.data in ("call_pure_extern", "call_llvm_pure_intrin", "address_of", "tvm_access_ptr")
-        )
-        if opaque and self.is_varying(op.results[0]):
-            raise _Serial
+        if _SPECIAL[type(op)] or op.regions:
+            match op:
+                case tir.IfThenElseOp():
+                    return self.choice(op, builder)
+                case tir.LoadOp():
+                    self.load(op, builder)
+                    return self.mapped[op.result]
+                case tir.CallOp():
+                    opaque = (
+                        op.callee is not None
+                        or intrinsic_effect(op.intrinsic.data) is not Effect.PURE
+                        or op.intrinsic.data in _OPAQUE_CALLS
+                    )
+                    if opaque and self.is_varying(op.results[0]):
+                        raise _Serial
+                case _:
+                    raise _Serial
         operands: list[SSAValue] = []
+        vector = False
         for operand in op.operands:
             if isinstance(operand.type, tir.BufferType | tir.HandleType):
-                operands.append(self.operand(operand, builder))
+                new = self.operand(operand, builder)
             else:
-                operands.append(self.value(operand, builder))
-        if any(lanes_of(o.type) > 1 for o in operands):
+                new = self.value(operand, builder)
+            vector = vector or lanes_of(new.type) > 1
+            operands.append(new)
+        result = op.results[0].type
+        if vector:
             operands = [self.spread(o, builder) for o in operands]
-            result = with_lanes(element_of(op.results[0].type), self.lanes)
-        else:
-            result = op.results[0].type
-        new = type(op).create(
-            operands=operands, result_types=[result], properties=op.properties, attributes=op.attributes
-        )
-        return builder.insert(new).results[0]
+            result = with_lanes(element_of(result), self.lanes)
+        made = make_op(type(op), operands, (result,), dict(op.properties), builder.location)
+        made.attributes.update(op.attributes)
+        return builder.insert(made).results[0]
 
     def choice(self, op: tir.IfThenElseOp, builder: PlacedBuilder) -> SSAValue:
         """T.if_then_else: one choice for all lanes, or both sides, each loading for its own lanes only, and a select."""

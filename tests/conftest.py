@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-# Tests compile what they test: programs are not taken from the cache on disk, nor left there. Its own tests turn it on.
+# Tests compile what they test: programs are not taken from the cache on disk, nor left there. Its own tests turn it on, and those
+# that ask for `kept_kernels`.
 os.environ["MIRSTACK_CACHE_LIMIT"] = "0"
 
 
@@ -20,6 +21,19 @@ def corpus() -> Path:
     if path is None or not Path(path).is_dir():
         pytest.skip("MIRSTACK_CORPUS names no folder of reference programs")
     return Path(path)
+
+
+@pytest.fixture
+def kept_kernels(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compiled code is taken from a cache on disk that is empty when the tests begin, and that all of their processes share.
+
+    For tests of many programs that have kernels in common: each kernel is compiled once a run.
+    """
+    root = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        root = root.parent
+    monkeypatch.setenv("MIRSTACK_CACHE", str(root / "kept_kernels"))
+    monkeypatch.setenv("MIRSTACK_CACHE_LIMIT", "2G")
 
 
 @dataclass(frozen=True)

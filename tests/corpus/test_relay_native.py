@@ -8,6 +8,9 @@ from mirstack.api.executable import flatten
 from reference import Case
 from relay_reference import NOT_THE_PROGRAM, check_outputs, pass_cases, pass_id, relay_cases
 
+# Programs before and after a pass have most kernels in common.
+pytestmark = pytest.mark.usefixtures("kept_kernels")
+
 
 def run(case: Case, opt_level: int) -> None:
     module = mirstack.parse(case.text, case.name, directory=str(case.json_path.parent))

@@ -6,6 +6,7 @@ expressions in `expr` (their intrinsics in `intrinsics`), buffers in `buffer`, s
 
 from xdsl.ir import Dialect
 
+from ...support.fields import read_directly
 from .buffer import (
     AccessOp,
     AllocateConstOp,
@@ -100,6 +101,8 @@ TIR = Dialect(
     ],
     [BufferType, HandleType, RegionType, ReducerType, StringType, TokenType, TargetAttr, MetadataAttr, NameAttr],
 )  # fmt: skip
+for _kind in TIR.operations:
+    read_directly(_kind)
 
 __all__ = [
     "BINARY_OPS",

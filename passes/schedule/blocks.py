@@ -6,11 +6,12 @@ The terms are those of TVM's `tir/schedule/analysis.h`.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import pairwise
 
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects import tir
-from ...dialects.tir.analysis import Analyzer, Expr
+from ...dialects.tir.analysis import Analyzer, Expr, Kind
 from ...dialects.tir.analysis.analyzer import Value
 from ...dialects.tir.analysis.expr import TRUE, conjuncts, free_vars, logical_and
 from ...dialects.tir.analysis.iter_map import IterMapLevel
@@ -73,6 +74,8 @@ def why_not_affine(block: tir.BlockOp, within: tir.ForOp | None = None, with_pre
     )
     if trivial and block.predicate is None:
         return None
+    if block.predicate is None and _are_digits(block.bindings, loops):
+        return None
     analyzer = analyzer_for(all_loops_above(block))
     predicate: Expr | int = 1
     if block.predicate is not None and with_predicate:
@@ -85,6 +88,31 @@ def why_not_affine(block: tir.BlockOp, within: tir.ForOp | None = None, with_pre
     iters: dict[Value, tuple[Value, Value]] = {loop.loop_var: (loop.min, loop.extent) for loop in loops}
     result = analyzer.detect_iter_map(list(block.bindings), iters, predicate, IterMapLevel.SURJECTIVE)
     return None if result else result.errors[0]
+
+
+def _are_digits(bindings: Iterable[SSAValue], loops: Iterable[tir.ForOp]) -> bool:
+    """Whether each binding plainly has loops of its own as the digits of a number, as 12 * i + 4 * j + k has: most bindings are such.
+
+    The others take an iteration map to see whether they are as good. Other variables, which are fixed, may be added.
+    """
+    analyzer = Analyzer()
+    extents = {analyzer.expr(loop.loop_var).atom: const_int(loop.extent) for loop in loops}
+    for binding in bindings:
+        digits: list[tuple[int, int]] = []
+        for atom, scale in analyzer.expr(binding).terms:
+            if atom.kind is not Kind.VAR:
+                return False
+            extent = extents.get(atom, 1)
+            if extent is None or extent < 1 or scale < 1:
+                return False
+            if extent > 1:
+                digits.append((scale, extent))
+                # No other binding may use it.
+                extents[atom] = None
+        digits.sort()
+        if any(scale * extent != above for (scale, extent), (above, _) in pairwise(digits)):
+            return False
+    return True
 
 
 def why_not_dominant(block: tir.BlockOp, within: Operation | None = None) -> str | None:

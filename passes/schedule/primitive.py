@@ -22,6 +22,11 @@ class Primitive:
     name: str
     apply: Callable[..., Any]
 
+    @property
+    def only_looks(self) -> bool:
+        """Whether it gives handles and leaves the program as it is."""
+        return _FILES[self.name] in ("query", "control")
+
     @cached_property
     def signature(self) -> inspect.Signature:
         """Its arguments, without the state."""

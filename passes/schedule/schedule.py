@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from inspect import Signature as PythonSignature
 from typing import TYPE_CHECKING, Any, cast
 
@@ -45,8 +46,8 @@ class Schedule(Primitives):
         self.state = State(mod, random.Random(seed))
         self.trace = Trace()
         self._traced: set[Handle] = set()
-        self.before_each: list[Callable[[], None]] = []
-        """Called before a primitive is applied: what was found out of the program may then be true no longer."""
+        self.before_change: list[Callable[[], None]] = []
+        """Called before a primitive that changes the program: what was found out of it may then be true no longer."""
 
     @property
     def mod(self) -> Any:
@@ -78,7 +79,7 @@ class Schedule(Primitives):
         new.state = self.state.copy_to(module, places)
         new.trace = Trace(self.trace.insts, self.trace.decisions)
         new._traced = set(self._traced)
-        new.before_each = []
+        new.before_change = []
         return new
 
     def fork_seed(self) -> int:
@@ -134,8 +135,9 @@ class Schedule(Primitives):
         self._trace_handles(bound)
         positional, keywords = self._python_arguments(shape, bound)
         self.state.decision = None
-        for forget in self.before_each:
-            forget()
+        if not known.only_looks:
+            for changes in self.before_change:
+                changes()
         result = known.apply(self.state, *positional, **keywords)
         return self._record(known, bound, result)
 
@@ -217,6 +219,7 @@ class Schedule(Primitives):
         return result
 
 
+@lru_cache(maxsize=128)
 def _shown(known: Primitive) -> PythonSignature:
     """The signature that `help` shows: kinds of arguments instead of the types of ops."""
     kinds = signatures()[known.name]

@@ -108,12 +108,15 @@ class Analyzer:
             self._learn_that(atom, equal=self.simplify(low))
             self._clear_memos()
             return scope
-        size = self.expr(extent)
-        high = low + size - 1
-        if low.terms or high.terms:
-            least, most = self.const_int_bound(low).min_value, self.const_int_bound(high).max_value
-        else:
-            least, most = low.const, high.const
+        high = low + self.expr(extent) - 1
+        if not low.terms and not high.terms and atom not in self._known:
+            # A loop, mostly.
+            bound = EVERYTHING.intersect(ConstIntBound(low.const, high.const))
+            self._known[atom] = Known(bound=bound, ends=(low, high), order=len(self._trail))
+            self._trail.append((atom, None))
+            self._clear_memos()
+            return scope
+        least, most = self.const_int_bound(low).min_value, self.const_int_bound(high).max_value
         bound = self.known(atom).bound.intersect(ConstIntBound(least, most))
         self._learn_that(atom, bound=bound, ends=(low, high), order=len(self._trail))
         for end in (low, high):

@@ -14,6 +14,7 @@ from xdsl.ir import Operation, OpResult, SSAValue
 from ....dialects import tir
 from ....dialects.tir.analysis import Analyzer, Expr
 from ....dialects.tir.analysis.expr import free_vars
+from ....support.fields import operands_of
 from ....support.walk import walk_ops
 from ...schedule.blocks import why_neither
 from ...schedule.structure import child_blocks, const_int, loops_above
@@ -114,16 +115,16 @@ class _Memory:
 
     def __init__(self) -> None:
         self.changes = 0
-        """How many primitives were applied."""
+        """How many primitives changed the program."""
         self.shapes: dict[tir.BlockOp, _Known] = {}
 
     def count(self) -> None:
-        """Notes that a primitive is about to be applied."""
+        """Notes that a primitive is about to change the program."""
         self.changes += 1
 
 
 class _Known(NamedTuple):
-    """A shape, all that it was made of, and how many primitives had been applied when that was last looked at."""
+    """A shape, all that it was made of, and how many primitives had changed the program when that was last looked at."""
 
     shape: Shape | None
     parts: list[object]
@@ -138,13 +139,13 @@ def remembering_shapes(sch: Schedule) -> Generator[None]:
     """While inside, the program changes by primitives of this schedule only, and the shape of a block is found anew only when one of
     them changed what it is made of: rule after rule asks for it."""
     memory = _Memory()
-    sch.before_each.append(memory.count)
+    sch.before_change.append(memory.count)
     token = _MEMORY.set(memory)
     try:
         yield
     finally:
         _MEMORY.reset(token)
-        sch.before_each.remove(memory.count)
+        sch.before_change.remove(memory.count)
 
 
 def shape_of(block: tir.BlockOp) -> Shape | None:
@@ -163,29 +164,22 @@ def shape_of(block: tir.BlockOp) -> Shape | None:
 
 def _parts_of(block: tir.BlockOp) -> list[object]:
     """All that the shape of a block is made of: the loops around it, the ops in it in order, their operands, and what those are computed from."""
-    parts: list[object] = []
+    parts: list[object] = [block.iter_types, block.annotations, *block.iter_vars]
     for loop in loops_above(block):
-        parts += (loop, loop.kind, loop.annotations, loop.loop_var, *loop.operands)
-    parts += (block.iter_types, block.annotations, *block.iter_vars)
+        parts += (loop, loop.kind, loop.annotations, loop.loop_var, *operands_of(loop))
     inside: set[Operation] = set()
-    used: dict[SSAValue, None] = {}
     for op in walk_ops(block):
-        operands = op.operands
         inside.add(op)
         parts.append(op)
-        parts += operands
-        used.update(dict.fromkeys(operands))
-    # What is computed around the block: mostly constants, which are what they are.
-    pending = [
-        v.op for v in used if isinstance(v, OpResult) and v.op not in inside and not isinstance(v.op, tir.ConstOp)
-    ]
+        parts += operands_of(op)
+    # What is computed around the block is part of it, too. Mostly it is constants, which are what they are.
+    pending = [v for v in parts if type(v) is OpResult and v.op not in inside and type(v.op) is not tir.ConstOp]
     while pending:
-        op = pending.pop()
-        for inner in walk_ops(op):
-            if inner not in inside:
-                inside.add(inner)
-                parts += (inner, *inner.operands)
-                pending += [v.op for v in inner.operands if isinstance(v, OpResult)]
+        for op in walk_ops(pending.pop().op):
+            if op not in inside:
+                inside.add(op)
+                parts += (op, *operands_of(op))
+                pending += [v for v in operands_of(op) if isinstance(v, OpResult)]
     return parts
 
 

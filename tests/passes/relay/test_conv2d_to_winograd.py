@@ -11,7 +11,8 @@ from mirstack import relay
 from mirstack.dialects.relay.operators.computes_winograd import block_rows
 from mirstack.passes.relay.conv2d_to_winograd import best_tile
 
-CPUS = (None, "haswell", "x86-64")
+# Processors, and whether the convolution is one kernel or, as the pass makes it, two.
+CASES = ((None, False), (None, True), ("haswell", True), ("x86-64", True))
 
 # batch, channels, height, width, filters, padding (top, left, bottom, right), side of tiles, threads
 SHAPES = [
@@ -51,8 +52,7 @@ def direct(x: Any, weight: Any, bias: Any, padding: tuple[int, ...]) -> Any:
     return np.maximum(result + bias[None, :, None, None], 0)
 
 
-@pytest.mark.parametrize("halves", (False, True), ids=("one", "two"))
-@pytest.mark.parametrize("cpu", CPUS)
+@pytest.mark.parametrize(("cpu", "halves"), CASES)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_results(shape: tuple[Any, ...], cpu: str | None, halves: bool) -> None:
     batch, channels, height, width, filters, padding, tile, threads = shape

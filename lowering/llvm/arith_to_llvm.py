@@ -25,15 +25,16 @@ from xdsl.dialects.builtin import (
     i16,
     i32,
 )
-from xdsl.dialects.utils import FastMathAttrBase
+from xdsl.dialects.utils import FastMathAttrBase, FastMathFlag
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects import llvm_ext, vector_ext
 from ...dialects.interned import integer
 from ...support.diagnostics import error_at
+from ...support.target import named
 from .builder import NO_FASTMATH, WRAPS, Builder, dense_vector, wrap
 from .converter import Converter, HandlerTable
-from .types import element_of, float_width, is_memref, is_vector, with_element
+from .types import element_of, float_width, is_memref, is_vector, lanes, with_element
 
 TABLE = HandlerTable()
 
@@ -252,7 +253,15 @@ def convert_float_min_max(c: Converter, op: Operation) -> None:
     if isinstance(element_of(lhs.type), BFloat16Type):
         c.bind(op.results[0], _bf16_min_max(c, name, lhs, rhs))
         return
-    c.bind(op.results[0], c.compute(name, (lhs, rhs), lhs.type, fastmath_of(op.properties.get("fastmath"))))
+    flags = fastmath_of(op.properties.get("fastmath"))
+    any_zero = FastMathFlag.NO_SIGNED_ZEROS in flags.data
+    if name in ("maximum", "minimum") and any_zero and lanes(lhs.type) and named(c.cpu).arch == "x86_64":
+        # There is no such instruction, but one, under a mask, that gives the second of two that it cannot compare. The second is what a
+        # reduction waits for, so that the first is looked at beforehand.
+        chosen = c.select(c.fcmp("ogt" if name == "maximum" else "olt", rhs, lhs), rhs, lhs)
+        c.bind(op.results[0], c.select(c.fcmp("ord", rhs, rhs), chosen, rhs))
+        return
+    c.bind(op.results[0], c.compute(name, (lhs, rhs), lhs.type, flags))
 
 
 def _bf16_min_max(c: Converter, name: str, lhs: SSAValue, rhs: SSAValue) -> SSAValue:

@@ -121,3 +121,17 @@ def main(A: T.Buffer((8, 34), "float32"), W: T.Buffer((8, 4, 3), "float32"), C: 
     assert "T.alloc_buffer((2, 4, 4, 3))" in printed  # the filters by groups
     assert "// 4 * 4" not in printed
     assert 'T.alloc_buffer((2, 4, 32), scope="local")' in printed
+
+
+@pytest.mark.parametrize("cpu", CPUS)
+def test_a_nan_is_the_maximum_of_its_windows(cpu: str | None) -> None:
+    x = np.random.default_rng(0).standard_normal((1, 3, 17, 19), dtype=np.float32)
+    x[0, 1, 8, 9], x[0, 2, 3, 3] = np.nan, -np.inf
+    text = """#[version = "0.0.5"]
+def @main(%x: Tensor[(1, 3, 17, 19), float32]) {
+  nn.max_pool2d(%x, pool_size=[5, 5], padding=[2, 2, 2, 2])
+}
+"""
+    padded = np.pad(x, ((0, 0), (0, 0), (2, 2), (2, 2)), constant_values=np.finfo(np.float32).min)
+    wanted = np.lib.stride_tricks.sliding_window_view(padded, (5, 5), axis=(2, 3)).max((4, 5))
+    np.testing.assert_array_equal(mirstack.compile(mirstack.parse(text), cpu=cpu)(x), wanted)

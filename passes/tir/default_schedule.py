@@ -29,6 +29,7 @@ from .default_rules.elementwise import schedule_elementwise
 from .default_rules.groups import find_groups, split_groups
 from .default_rules.inline import inline_blocks
 from .default_rules.reduction import schedule_reduction, schedule_rows, shared_rows
+from .default_rules.rows import find_run, merge_run, merging_pays
 from .default_rules.shape import fresh_blocks, remembering_shapes, shape_of
 from .default_rules.windows import match_window, schedule_windows
 from .default_rules.windows import pays as windows_pay
@@ -55,6 +56,9 @@ def schedule_function(sch: Schedule, function: tir.PrimFuncOp, target: Target) -
     for stages in find_stages([b for b in blocks if b.parent is not None]):
         with tolerating():
             schedule_winograd(sch, stages, target)
+    for handle in handles:
+        with tolerating():
+            _merge_rows(sch, handle, target)
     for handle in handles:
         with tolerating():
             _schedule_window(sch, handle, target)
@@ -97,6 +101,16 @@ def _split_groups(sch: Schedule, block: BlockRV) -> None:
     found = None if shape is None else find_groups(shape)
     if found is not None:
         split_groups(sch, block, *found)
+
+
+def _merge_rows(sch: Schedule, block: BlockRV, target: Target) -> None:
+    """Gives a contraction whose columns lie in rows one axis for all of them."""
+    op = sch.get(block)
+    assert isinstance(op, tir.BlockOp)
+    shape = shape_of(op)
+    run = None if shape is None else find_run(shape)
+    if shape is not None and run is not None and merging_pays(shape, run, target):
+        merge_run(sch, block, run)
 
 
 def _schedule_window(sch: Schedule, block: BlockRV, target: Target) -> None:

@@ -1,4 +1,7 @@
-"""The pass `lower-opaque-block`: blocks without iteration variables are replaced by their bodies, allocations by declarations."""
+"""The pass `lower-opaque-block`: blocks without iteration variables are replaced by their bodies, allocations by declarations.
+
+Turns of a vectorized or unrolled loop that a predicate leaves out for certain are left out of the loop.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +14,13 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from ...dialects import tir
+from ...dialects.tir.analysis import Analyzer, Expr, Kind
+from ...dialects.tir.analysis.expr import Atom, conjuncts, free_vars, logical_and
 from ...dialects.tir.operators import as_const
 from ...dialects.tir.stmt import RegionsOp
 from ...support.diagnostics import error_at
 from ...support.walk import post_order
-from .rewriting import block_of_ops, builder_before, erase_if_dead, move_before, move_to_end
+from .rewriting import block_of_ops, builder_before, enclosing, erase_if_dead, is_statement, move_before, move_to_end
 
 
 def inline_block(block: tir.BlockOp) -> None:
@@ -123,6 +128,59 @@ def _launch(loop: tir.ForOp, thread: str) -> None:
     loop.erase()
 
 
+def shorten(loop: tir.ForOp) -> None:
+    """A vectorized or unrolled loop of which only the first turns do anything has no others: lanes that are never there need no mask."""
+    extent, low = as_const(loop.extent), as_const(loop.min)
+    if loop.kind.data not in ("vectorized", "unrolled") or extent is None or low is None or low.value != 0:
+        return
+    branch: Operation = loop
+    while isinstance(branch, tir.ForOp):
+        statements = [op for op in branch.body.block.ops if is_statement(op)]
+        if len(statements) != 1:
+            return
+        branch = statements[0]
+    if not isinstance(branch, tir.IfOp) or branch.else_region.blocks:
+        return
+    ranges = {each: as_const(each.extent) for each in enclosing(branch) if isinstance(each, tir.ForOp)}
+    analyzer = Analyzer()
+    variables: set[Atom] = set()
+    for each, size in ranges.items():
+        begin = as_const(each.min)
+        if size is not None and begin is not None and begin.value == 0 and each is not loop:
+            analyzer.bind(each.loop_var, each.min, each.extent)
+            variables.update(free_vars(analyzer.expr(each.loop_var)))
+    parts = conjuncts(analyzer.expr(branch.condition))
+    atom = analyzer.expr(loop.loop_var).atom
+    assert atom is not None
+    turns = min((_turns(part, atom, variables) or int(extent.value) for part in parts), default=int(extent.value))
+    if not 1 <= turns < extent.value:
+        return
+    size = builder_before(loop).insert(tir.ConstOp.int(turns, loop.loop_var.type)).result
+    loop.operands = [loop.min, size, *loop.operands[2:]]
+    analyzer.bind(loop.loop_var, loop.min, size)
+    left = [part for part in parts if analyzer.simplify(part).value != 1]
+    condition = branch.condition
+    if left:
+        branch.operands[0] = analyzer.to_ssa(logical_and(*left), builder_before(branch), condition.type)
+    else:
+        move_before(branch.then_region.block.ops, branch)
+        branch.detach()
+        branch.erase()
+    erase_if_dead(condition)
+
+
+def _turns(condition: Expr, loop: Atom, others: set[Atom]) -> int | None:
+    """How many turns of a loop a condition `a * variable + … <= number` allows at most, `others` being 0 or more; None if that is not its form."""
+    atom = condition.atom
+    if atom is None or atom.kind is not Kind.GE:
+        return None
+    bound = atom.operands[0]
+    step = -bound.coefficient(loop)
+    if step <= 0 or any(factor > 0 or (v is not loop and v not in others) for v, factor in bound.terms):
+        return None
+    return bound.const // step + 1
+
+
 def inline_unit_loop(loop: tir.ForOp) -> bool:
     """A loop of one turn is its body at its start, unless an annotation or a thread hangs on it; whether it was one."""
     extent = loop.extent.owner
@@ -151,8 +209,10 @@ class LowerOpaqueBlock(ModulePass):
                 inline_block(inner)
             elif isinstance(inner, tir.AllocBufferOp):
                 lower_allocation(inner)
-            elif isinstance(inner, tir.ForOp) and not inline_unit_loop(inner):
-                loops.append(inner)
+            elif isinstance(inner, tir.ForOp):
+                shorten(inner)
+                if not inline_unit_loop(inner):
+                    loops.append(inner)
         # What follows a loop is known when no block is left.
         for loop in loops:
             lower_annotations(loop)

@@ -1,4 +1,4 @@
-"""The pass `lower-transposed-loads`: square tiles that are read along one dimension and written along another.
+"""The pass `lower-transposed-loads`: tiles that are read along one dimension and written along another.
 
 A loop says that it and the vectorized loop in it are such a tile by the annotation `transposed_tile`, which schedules make:
 
@@ -13,6 +13,8 @@ of 16 bytes, for which every vector extension has shuffles), and the loops read 
     for j in T.unroll(16):
         for i in T.vectorized(16):
             B[j0 + j, i0 + i] = A_tile[j * 16 + i]
+
+The outer loop has a vector's lanes as its turns, 4, 8 or 16; the inner one has as many, or another number up to 16.
 
 Where the tile's loops have a condition, a tile that is not whole runs as it was written.
 """
@@ -41,17 +43,22 @@ TILE = "transposed_tile"
 """The annotation of the outer loop of a tile."""
 ELEMENT_BYTES = 4
 """Bytes of the elements that are transposed so."""
+WHOLE = (4, 8, 16)
+"""Lanes of the vectors that are shuffled."""
 BLOCK = 4
 """Elements of 16 bytes, within which and of which shuffles are cheap."""
 
 
 @dataclass(frozen=True)
 class _Tile:
-    """Two loops of the same extent, a power of two, the inner one vectorized, and what they read across."""
+    """Two loops, the outer one over a vector's lanes, the inner one vectorized, and what they read across."""
 
     outer: tir.ForOp
     inner: tir.ForOp
-    size: int
+    lanes: int
+    """Turns of the outer loop: elements of a row that is read."""
+    rows: int
+    """Turns of the inner loop."""
     loads: list[tuple[tir.LoadOp, Expr, int]]
     """Loads with where their first element is in the flat buffer, and how far apart the rows are."""
     stores: list[tuple[tir.StoreOp, Expr, int]]
@@ -66,18 +73,18 @@ def _match(outer: tir.ForOp) -> _Tile | None:
     if inner is None or inner.kind.data != "vectorized" or sum(map(is_statement, outer.body.block.ops)) != 1:
         return None
     sizes = [as_const(loop.extent) for loop in (outer, inner)]
-    if any(s is None or s.value not in (4, 8, 16) for s in sizes) or sizes[0] != sizes[1] or sizes[0] is None:
+    lanes, rows = (None if size is None else int(size.value) for size in sizes)
+    if lanes not in WHOLE or rows is None or not 2 <= rows <= max(WHOLE):
         return None
     if any(low is None or low.value != 0 for low in (as_const(outer.min), as_const(inner.min))):
         return None
-    size = int(sizes[0].value)
     analyzer = Analyzer()
     for loop in reversed([op for op in enclosing(inner) if isinstance(op, tir.ForOp)]):
         analyzer.bind(loop.loop_var, loop.min, loop.extent)
     analyzer.bind(inner.loop_var, inner.min, inner.extent)
     j, i = (analyzer.expr(loop.loop_var).atom for loop in (outer, inner))
     assert j is not None and i is not None
-    whole = _whole(inner, {j: size - 1, i: size - 1}, analyzer)
+    whole = _whole(inner, {j: lanes - 1, i: rows - 1}, analyzer)
     if whole is None:
         return None
     inside = set(walk_ops(outer))
@@ -91,7 +98,7 @@ def _match(outer: tir.ForOp) -> _Tile | None:
         place = _linear(op, j, i, analyzer, inside)
         if place is not None and place[2] == 1:
             stores.append((op, place[0], place[1]))
-    return _Tile(outer, inner, size, loads, stores, whole) if loads else None
+    return _Tile(outer, inner, lanes, rows, loads, stores, whole) if loads else None
 
 
 def _whole(inner: tir.ForOp, last: dict[Atom, int], analyzer: Analyzer) -> Expr | None:
@@ -150,9 +157,8 @@ def _bytes(dtype: Attribute) -> int:
     return dtype.width.data // 8 if isinstance(dtype, IntegerType) else getattr(dtype, "bitwidth", 0) // 8
 
 
-def transposed(builder: Builder, rows: Sequence[SSAValue]) -> list[SSAValue]:
-    """The columns of a square of 4, 8 or 16 rows of elements of 4 bytes."""
-    count = len(rows)
+def transposed(builder: Builder, rows: Sequence[SSAValue], count: int) -> list[SSAValue]:
+    """The columns of 4, 8 or 16 rows of `count` elements of 4 bytes, of which there are no fewer than rows."""
 
     def shuffle(a: SSAValue, b: SSAValue, picked: Sequence[tuple[int, int]]) -> SSAValue:
         """Of each block of 16 bytes, elements of a (0, k) and b (1, k)."""
@@ -160,30 +166,37 @@ def transposed(builder: Builder, rows: Sequence[SSAValue]) -> list[SSAValue]:
         return builder.insert(tir.ShuffleOp([a, b], indices)).result
 
     def blocks(a: SSAValue, b: SSAValue, picked: Sequence[int]) -> SSAValue:
-        """Whole blocks of a, then of b."""
+        """Whole blocks, of a and then of b as they are numbered."""
         indices = [n * BLOCK + k for n in picked for k in range(BLOCK)]
         return builder.insert(tir.ShuffleOp([a, b], indices)).result
 
     low, high = [(0, 0), (1, 0), (0, 1), (1, 1)], [(0, 2), (1, 2), (0, 3), (1, 3)]
     first, last = [(0, 0), (0, 1), (1, 0), (1, 1)], [(0, 2), (0, 3), (1, 2), (1, 3)]
     groups: list[list[SSAValue]] = []
-    for g in range(0, count, BLOCK):
+    for g in range(0, len(rows), BLOCK):
         r = rows[g : g + BLOCK]
         pairs = [(shuffle(r[0], r[1], how), shuffle(r[2], r[3], how)) for how in (low, high)]
         groups.append([shuffle(a, b, how) for a, b in pairs for how in (first, last)])
+    # Block b of what a group has as its number c is column 4 b + c of its four rows.
     columns: list[SSAValue] = [rows[0]] * count
+    width = count // BLOCK
     for c in range(BLOCK):
         t = [group[c] for group in groups]
-        if count == 4:
-            columns[c] = t[0]
-        elif count == 8:
-            columns[c], columns[4 + c] = blocks(t[0], t[1], (0, 2)), blocks(t[0], t[1], (1, 3))
+        if len(t) == 4:
+            for half in range(2):
+                a, b = (blocks(x, y, [half, half + 2, half + 4, half + 6]) for x, y in (t[:2], t[2:]))
+                columns[BLOCK * half + c] = blocks(a, b, [0, 2, 4, 6])
+                columns[BLOCK * (half + 2) + c] = blocks(a, b, [1, 3, 5, 7])
+        elif len(t) == 2 and width == 2:
+            columns[c], columns[BLOCK + c] = blocks(t[0], t[1], [0, 2]), blocks(t[0], t[1], [1, 3])
+        elif len(t) == 2:
+            for b in range(0, width, 2):
+                pair = blocks(t[0], t[1], [b, width + b, b + 1, width + b + 1])
+                for k in range(2):
+                    columns[BLOCK * (b + k) + c] = blocks(pair, pair, [2 * k, 2 * k + 1])
         else:
-            even, odd = (0, 2, 4, 6), (1, 3, 5, 7)
-            for parity, how in enumerate((even, odd)):
-                a, b = blocks(t[0], t[1], how), blocks(t[2], t[3], how)
-                columns[4 * parity + c] = blocks(a, b, even)
-                columns[4 * (parity + 2) + c] = blocks(a, b, odd)
+            for b in range(width):
+                columns[BLOCK * b + c] = t[0] if width == 1 else blocks(t[0], t[0], [b])
     return columns
 
 
@@ -196,6 +209,8 @@ def lower(outer: tir.ForOp) -> None:
     if tile is None:
         return
     before = builder_before(outer)
+    if tile.whole.value == 0:
+        return
     if tile.whole.value is None:
         copy = outer.clone()
         condition = Analyzer().to_ssa(tile.whole, before, I1)
@@ -223,28 +238,35 @@ def _unconditional(inner: tir.ForOp) -> None:
 def _read_tile(tile: _Tile, before: Builder) -> None:
     """Loads the tile's rows, transposes them, and has the loops read the result."""
     analyzer = Analyzer()
-    size, counter = tile.size, tile.outer.loop_var.type
+    lanes, counter = tile.lanes, tile.outer.loop_var.type
+    # Rows of another number are followed by the last one again, and that many of them are shuffled together.
+    depth = next(size for size in WHOLE if size >= tile.rows)
+    together = min(depth, lanes)
     for load, start, distance in tile.loads:
         type_ = load.buffer.type
         assert isinstance(type_, tir.BufferType)
         name, flat = tir.buffer_name(load.buffer), _flat(load.buffer, before)
-        local_type = tir.BufferType.get([size * size], type_.dtype, "local")
+        local_type = tir.BufferType.get([lanes * depth], type_.dtype, "local")
         local = before.insert(tir.DeclBufferOp(f"{name}_tile", local_type)).result
         local.name_hint = f"{name}_tile"
 
-        def vector_at(base: SSAValue) -> SSAValue:
+        def vector_at(base: SSAValue, size: int) -> SSAValue:
             one = before.insert(tir.ConstOp.int(1, counter)).result
             return before.insert(tir.RampOp(base, one, size)).result
 
-        rows: list[SSAValue] = []
-        for row in range(size):
-            base = analyzer.to_ssa(start + row * distance, before, counter)
-            rows.append(before.insert(tir.LoadOp(flat, [vector_at(base)])).result)
-        for number, column in enumerate(transposed(before, rows)):
-            base = before.insert(tir.ConstOp.int(number * size, counter)).result
-            before.insert(tir.StoreOp(column, local, [vector_at(base)]))
+        for part in range(0, depth, together):
+            if part >= tile.rows:
+                break
+            rows: list[SSAValue] = []
+            for row in range(part, min(part + together, tile.rows)):
+                base = analyzer.to_ssa(start + row * distance, before, counter)
+                rows.append(before.insert(tir.LoadOp(flat, [vector_at(base, lanes)])).result)
+            rows += rows[-1:] * (together - len(rows))
+            for number, column in enumerate(transposed(before, rows, lanes)):
+                base = before.insert(tir.ConstOp.int(number * depth + part, counter)).result
+                before.insert(tir.StoreOp(column, local, [vector_at(base, together)]))
         inner = builder_before(load)
-        width = inner.insert(tir.ConstOp.int(size, counter)).result
+        width = inner.insert(tir.ConstOp.int(depth, counter)).result
         row_start = inner.insert(tir.MulOp(tile.outer.loop_var, width)).result
         place = inner.insert(tir.AddOp(row_start, tile.inner.loop_var)).result
         new = inner.insert(tir.LoadOp(local, [place])).result

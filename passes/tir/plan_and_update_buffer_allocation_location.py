@@ -1,7 +1,8 @@
 """The pass `plan-and-update-buffer-allocation-location`: each buffer is allocated in the smallest scope around its uses.
 
 Scopes are the bodies of loops and blocks. A buffer that a reduction, or an opaque block, updates lives outside of the
-loops that drive the update, for what it holds must outlast their turns.
+loops that drive the update, for what it holds must outlast their turns. A buffer of which the parts of a loop
+(`loop_partition`) each use elements that the others leave alone becomes one for each part.
 """
 
 from __future__ import annotations
@@ -15,9 +16,13 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
 from ...dialects import tir
+from ...dialects.tir.analysis import Analyzer
 from ...dialects.tir.analysis.block_regions import infer_regions
 from ...dialects.tir.stmt import RegionsOp
 from .rewriting import block_of_ops, erase_if_dead, ops_of
+
+MOST_PARTS = 4
+"""Parts of a loop that are compared with each other at most."""
 
 
 def _scopes_around(op: Operation) -> list[Block]:
@@ -110,9 +115,8 @@ def _undeclare(buffer: SSAValue, target: Block) -> None:
                 erase_if_dead(value)
 
 
-def plan(alloc: tir.AllocBufferOp, memo: dict[Operation, list[Block]]) -> tir.BlockOp | None:
-    """Moves one allocation to where it belongs; the block that was made to hold it, if one was."""
-    home = alloc.parent
+def _scopes_of_all(alloc: tir.AllocBufferOp, memo: dict[Operation, list[Block]]) -> list[Block]:
+    """The scopes that hold every use of a buffer, outermost first."""
     common: list[Block] | None = None
     for op in _using_ops(alloc.result):
         scopes = _scopes_of_use(op, memo)
@@ -125,6 +129,80 @@ def plan(alloc: tir.AllocBufferOp, memo: dict[Operation, list[Block]]) -> tir.Bl
                     break
                 shared += 1
             common = common[:shared]
+    return common or []
+
+
+def _parts(alloc: tir.AllocBufferOp, scope: Block) -> list[tir.BlockOp]:
+    """The blocks of a scope that use a buffer, if these are its only uses there and each has elements of its own."""
+    holder = scope.parent_op()
+    if not isinstance(holder, tir.BlockOp) or holder.iter_vars:
+        return []
+    regions: dict[tir.BlockOp, list[tir.BufferRegionOp]] = {}
+    for op in _using_ops(alloc.result):
+        child = _child_of(scope, op)
+        if not isinstance(child, tir.BlockOp) or child.iter_vars:
+            return []
+        regions.setdefault(child, [])
+    for use in alloc.result.uses:
+        region = use.operation
+        child = None if region.parent is None else region.parent.parent_op()
+        if isinstance(region, tir.BufferRegionOp) and isinstance(child, tir.BlockOp) and child in regions:
+            regions[child].append(region)
+    parts = list(regions)
+    if not 2 <= len(parts) <= MOST_PARTS or not all(regions.values()):
+        return []
+    analyzer = Analyzer()
+    whole = all(
+        _are_apart(a, b, analyzer)
+        for place, part in enumerate(parts)
+        for other in parts[:place]
+        for a in regions[part]
+        for b in regions[other]
+    )
+    return parts if whole else []
+
+
+def _child_of(scope: Block, op: Operation) -> Operation | None:
+    """The op of a scope that holds `op`."""
+    inner: Operation | None = op
+    while inner is not None and inner.parent is not scope:
+        inner = inner.parent_op()
+    return inner
+
+
+def _are_apart(a: tir.BufferRegionOp, b: tir.BufferRegionOp, analyzer: Analyzer) -> bool:
+    """Whether two regions of a buffer have no element in common."""
+    for (low, size), (other, length) in zip(
+        zip(a.mins, a.extents, strict=True), zip(b.mins, b.extents, strict=True), strict=True
+    ):
+        gap = analyzer.expr(other) - analyzer.expr(low)
+        if analyzer.can_prove_ge0(gap - analyzer.expr(size)) or analyzer.can_prove_ge0(-gap - analyzer.expr(length)):
+            return True
+    return False
+
+
+def split_apart(alloc: tir.AllocBufferOp, memo: dict[Operation, list[Block]]) -> list[tir.AllocBufferOp]:
+    """A buffer of which the parts of a loop each use elements of their own, as one for each part."""
+    scopes = _scopes_of_all(alloc, memo)
+    parts = _parts(alloc, scopes[-1]) if scopes and alloc.parent in scopes else []
+    if not parts:
+        return [alloc]
+    made = [alloc]
+    _undeclare(alloc.result, scopes[-1])
+    for part in parts[1:]:
+        copy = alloc.clone()
+        copy.result.name_hint = alloc.result.name_hint
+        assert alloc.parent is not None
+        alloc.parent.insert_op_after(copy, alloc)
+        alloc.result.replace_uses_with_if(copy.result, lambda use, part=part: part.is_ancestor(use.operation))
+        made.append(copy)
+    return made
+
+
+def plan(alloc: tir.AllocBufferOp, memo: dict[Operation, list[Block]]) -> tir.BlockOp | None:
+    """Moves one allocation to where it belongs; the block that was made to hold it, if one was."""
+    home = alloc.parent
+    common = _scopes_of_all(alloc, memo)
     if not common or home not in common:
         return None
     target = common[-1]
@@ -165,7 +243,7 @@ class PlanAndUpdateBufferAllocationLocation(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Plans every allocation of the module."""
         memo: dict[Operation, list[Block]] = {}
-        made = [plan(alloc, memo) for alloc in ops_of(op, tir.AllocBufferOp)]
+        made = [plan(part, memo) for alloc in ops_of(op, tir.AllocBufferOp) for part in split_apart(alloc, memo)]
         for block in made:
             if block is not None:
                 infer_regions(block)

@@ -20,7 +20,18 @@ from ..cloning import clone_value
 from ..errors import refuse
 from ..primitive import primitive
 from ..state import State
-from ..structure import buffers_read, child_under, in_order, is_inside, readers, runs_before, scope_of, uses_in, writers
+from ..structure import (
+    buffers_read,
+    child_under,
+    const_int,
+    in_order,
+    is_inside,
+    readers,
+    runs_before,
+    scope_of,
+    uses_in,
+    writers,
+)
 from .loops import require_block, require_own_values
 
 
@@ -36,7 +47,11 @@ def compute_inline(state: State, block: tir.BlockOp) -> None:
     nest = child_under(scope_of(block), block)
     for load in loads:
         values = {axis: index for axis, index in zip(store.indices, load.indices, strict=True) if axis in axes}
-        value = clone_value(store.value, values, builder_before(load), nest)
+        builder = builder_before(load)
+        for axis in _only_zero(block):
+            if axis not in values:
+                values[axis] = builder.insert(tir.ConstOp.int(0, axis.type)).result
+        value = clone_value(store.value, values, builder, nest)
         load.result.replace_all_uses_with(value)
         load.detach()
         load.erase()
@@ -45,6 +60,12 @@ def compute_inline(state: State, block: tir.BlockOp) -> None:
         _redeclare(user)
     remove_block(state, block, f"block '{block.block_name.data}' was inlined")
     _drop_buffer(buffer)
+
+
+def _only_zero(block: tir.BlockOp) -> list[SSAValue]:
+    """The axes of a block that are always 0, which its output may be indexed without."""
+    sizes = zip(block.iter_vars, block.dom_mins, block.dom_extents, strict=True)
+    return [axis for axis, low, size in sizes if const_int(low) == 0 and const_int(size) == 1]
 
 
 def check_compute_inline(block: tir.BlockOp) -> tuple[tir.StoreOp, list[tir.BlockOp], list[tir.LoadOp]]:
@@ -77,7 +98,7 @@ def check_compute_inline(block: tir.BlockOp) -> tuple[tir.StoreOp, list[tir.Bloc
                 "the block must write B[v0, v1, …], each index one axis of its own",
             )
     used = [i for i in store.indices if i in axes]
-    if len(set(used)) != len(used) or len(used) != len(axes):
+    if len(set(used)) != len(used) or not {*used, *_only_zero(block)}.issuperset(axes):
         raise refuse(
             store,
             f"compute_inline: block '{block.block_name.data}' does not index its output by each axis once",

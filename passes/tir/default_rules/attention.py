@@ -21,8 +21,7 @@ from ...schedule.structure import buffers_read, buffers_written, consumers, prod
 from .contraction.epilogue import take_out
 from .contraction.gemm import VECTOR_TYPES
 from .elementwise import extent_of, parallelize, schedule_elementwise, vectorize_loop
-from .handles import block_of, cached, loop_of_axis, own_loops
-from .inline import attempt
+from .handles import attempt, block_of, cached, loop_of_axis, own_loops
 from .reduction import schedule_row
 from .shape import Load, Shape, element_bytes, shape_of
 

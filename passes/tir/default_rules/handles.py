@@ -9,7 +9,7 @@ from xdsl.ir import SSAValue
 from ....dialects import tir
 from ....dialects.tir.analysis import Analyzer
 from ....dialects.tir.analysis.expr import free_vars
-from ...schedule import BlockRV, LoopRV, Schedule
+from ...schedule import BlockRV, LoopRV, Schedule, ScheduleError
 from ...schedule.structure import buffers_read, child_blocks, is_only_block, scope_of
 from .elementwise import extent_of
 
@@ -62,11 +62,41 @@ def turns_of(sch: Schedule, loops: list[LoopRV]) -> int:
     return prod(extent_of(sch, loop) or 1 for loop in loops)
 
 
+def partitioned(
+    sch: Schedule, block: BlockRV, loop: LoopRV, turns: int, below: int
+) -> tuple[list[LoopRV], list[tuple[BlockRV, LoopRV]]]:
+    """The first `turns` of a loop apart from the others: the loops of the parts, and for each its copy of the block and the first
+    of the `below` loops around that."""
+    name = block_of(sch, block).block_name.data
+    loops: list[LoopRV] = sch.loop_partition(loop, [turns])
+    parts: list[tuple[BlockRV, LoopRV]] = []
+    for part in loops:
+        copy = sch.handle(next(b for b in child_blocks(sch.get(part)) if b.block_name.data.startswith(name)))
+        parts.append((copy, sch.get_loops(copy)[-below]))
+    return loops, parts
+
+
 def store_of(block: tir.BlockOp) -> tir.StoreOp:
     """The first store directly in a block."""
     return next(op for op in block.body.block.ops if isinstance(op, tir.StoreOp))
 
 
-def axis_at(block: tir.BlockOp, value: SSAValue | None) -> int | None:
-    """Which of the block's axes a value is."""
-    return next((k for k, axis in enumerate(block.iter_vars) if axis is value), None)
+def axis_along(block: tir.BlockOp, index: SSAValue | None) -> int | None:
+    """Which of the block's axes alone an index is computed of."""
+    if index is None:
+        return None
+    analyzer = Analyzer()
+    used = free_vars(analyzer.expr(index))
+    places = [k for k, axis in enumerate(block.iter_vars) if analyzer.expr(axis).atom in used]
+    return places[0] if len(places) == 1 else None
+
+
+def attempt(sch: Schedule, block: tir.BlockOp) -> bool:
+    """Inlines a block; False when that is not legal."""
+    handle = sch.state.handle(block)
+    assert isinstance(handle, BlockRV)
+    try:
+        sch.compute_inline(handle)
+    except ScheduleError:
+        return False
+    return True

@@ -8,9 +8,10 @@ from ....dialects import tir
 from ....dialects.tir.analysis import Analyzer
 from ....dialects.tir.analysis.expr import free_vars
 from ....support.walk import walk_ops
-from ...schedule import BlockRV, Schedule, ScheduleError
+from ...schedule import Schedule
 from ...schedule.structure import buffers_written, consumers
 from .contraction import match_contraction
+from .handles import attempt
 from .selectors import selector_axes
 from .shape import COSTLY, Shape, shape_of
 
@@ -31,17 +32,6 @@ def inline_blocks(sch: Schedule, blocks: list[tir.BlockOp]) -> list[tir.BlockOp]
         if not _pays(block) or not attempt(sch, block):
             kept.append(block)
     return kept
-
-
-def attempt(sch: Schedule, block: tir.BlockOp) -> bool:
-    """Inlines a block; False when that is not legal."""
-    handle = sch.state.handle(block)
-    assert isinstance(handle, BlockRV)
-    try:
-        sch.compute_inline(handle)
-    except ScheduleError:
-        return False
-    return True
 
 
 def _pays(block: tir.BlockOp) -> bool:

@@ -229,6 +229,12 @@ def block_shape(block: tir.BlockOp) -> Shape | None:
     return Shape(block, tuple(block.iter_vars), kinds, extents, tuple(loads), tuple(stores))
 
 
+def is_copy(block: tir.BlockOp) -> bool:
+    """Whether a block stores what it loads, and does no more."""
+    shape = shape_of(block)
+    return shape is not None and len(shape.stores) == 1 and isinstance(shape.stores[0].value.owner, tir.LoadOp)
+
+
 def fresh_blocks(function: tir.PrimFuncOp) -> list[tir.BlockOp] | None:
     """The blocks of a function that nobody has scheduled; None when someone has, or when it does more than compute blocks."""
     for op in function.body.block.ops:

@@ -23,15 +23,19 @@ from ...schedule.structure import buffers_read, buffers_written, consumers, func
 from ..constant_params import constant_params
 from .contraction import Contraction, own_loops, take_out
 from .elementwise import extent_of, parallelize, schedule_elementwise
-from .handles import cached, loops_by_axis
+from .handles import cached, loops_by_axis, partitioned
 from .shape import Load, Shape, element_bytes, shape_of
 
 MAX_STRIDE = 4
 """Inputs further apart than these are not worth loading whole vectors for."""
 THIN = 64
 """Products that a sum must have for it to be worth to put the results of vectors along channels back in order."""
+MASKED = 1.3
+"""How much more whole vectors cost that leave a part of one over."""
 MAX_TAPS = 256
-"""Terms that are written out, accumulators times taps; beyond, only the innermost loop of the window is."""
+"""Terms that are written out, accumulators times taps; twice as many where there would be too few accumulators."""
+BUSY = 8
+"""Accumulators that keep the multipliers busy."""
 
 
 @dataclass(frozen=True)
@@ -137,24 +141,27 @@ def choose_tile(window: Window, target: Target) -> Tile:
     taps = prod(window.shape.extent(v) or 1 for v in window.shape.reduction)
 
     def cost_of_lanes(count: int) -> float:
+        if width % count:
+            return -(-width // count) * MASKED
         whole = 1 if count & (count - 1) == 0 else 1.15
         return width // count * (1 if 2 * count > lanes else 0.55) * whole
 
-    count = min((n for n in range(1, lanes + 1) if width % n == 0), key=cost_of_lanes)
+    count = min((n for n in range(1, lanes + 1) if width % n == 0 or n == lanes <= width), key=cost_of_lanes)
     load = 1.5 if window.stride == 1 else window.stride + 1.0
     best: tuple[float, Tile] | None = None
     for vectors, height in product(range(1, 9), range(1, 17)):
+        # Vectors that are not whole are in a tile of their own.
         if (width // count) % vectors or rows % height:
             continue
         if height * vectors + vectors + 1 > target.vector_registers:
             continue
-        if not window.shares_inputs and height * vectors * taps > MAX_TAPS:
+        if not window.shares_inputs and height * vectors * taps > max(MAX_TAPS, min(BUSY * taps, 2 * MAX_TAPS)):
             continue
         # An addition takes as long as four begin.
         loads = (
             vectors * load + height if window.shares_inputs else vectors * load * (height * window.stride + 2) / 3 + 1
         )
-        cost = loads / (height * vectors) + 1.0 / min(height * vectors, 8)
+        cost = loads / (height * vectors) + 1.0 / min(height * vectors, BUSY)
         if best is None or cost < best[0]:
             best = cost, Tile(height, vectors, count)
     return best[1] if best is not None else Tile(1, 1, count)
@@ -196,13 +203,19 @@ def schedule_windows(sch: Schedule, block: BlockRV, window: Window, target: Targ
     sch.vectorize(lanes)
     for loop in inner:
         sch.unroll(loop)
-    _unroll_taps(sch, reducing, tile)
+    _unroll_taps(sch, reducing, tile, MAX_TAPS if window.shares_inputs else 2 * MAX_TAPS)
     _store(sch, epilogue, tile)
     parallelize(sch, far if far and padding is not None else [*far, *near], work, target)
-    head_loops = own_loops(sch, sch.decompose_reduction(block, reducing[0]))
-    for loop in head_loops[:-1]:
-        sch.unroll(loop)
-    sch.vectorize(head_loops[-1])
+    parts = [(block, reducing[0])]
+    width = shape.extent(window.axis) or 1
+    if width % (tile.vectors * tile.lanes):
+        # The end of a row runs apart, so that no other turn asks whether there is something.
+        parts = partitioned(sch, block, outer, width // (tile.vectors * tile.lanes), len(reducing) + len(inner) + 1)[1]
+    for part, depth in parts:
+        head_loops = own_loops(sch, sch.decompose_reduction(part, depth))
+        for loop in head_loops[:-1]:
+            sch.unroll(loop)
+        sch.vectorize(head_loops[-1])
 
 
 def _planes(window: Window) -> list[SSAValue]:
@@ -265,12 +278,12 @@ def _schedule_inner(sch: Schedule, block: BlockRV, target: Target) -> None:
         vectorize_loop(sch, row, target.lanes(element_bytes(buffers_written(op)[0])))
 
 
-def _unroll_taps(sch: Schedule, reducing: list[LoopRV], tile: Tile) -> None:
+def _unroll_taps(sch: Schedule, reducing: list[LoopRV], tile: Tile, most: int) -> None:
     """Writes the window out, from its innermost loop on, as long as the code stays short."""
     terms = tile.rows * tile.vectors
     for loop in reversed(reducing):
-        terms *= extent_of(sch, loop) or MAX_TAPS
-        if terms > MAX_TAPS:
+        terms *= extent_of(sch, loop) or most
+        if terms > most:
             break
         sch.unroll(loop)
 

@@ -44,6 +44,20 @@ def main(A: T.Buffer((16, 30), "float32"), C: T.Buffer((16, 30), "float32")):
             C[vi, vj] = B[vi, vj] + T.float32(1)
 """
 
+UNIT = """
+@T.prim_func
+def main(A: T.Buffer((1, 30), "float32"), C: T.Buffer((30,), "float32")):
+    B = T.alloc_buffer((1, 30))
+    for i, j in T.grid(1, 30):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[0, vj] = A[vi, vj] * T.float32(2)
+    for i in range(30):
+        with T.block("C"):
+            vi = T.axis.spatial(30, i)
+            C[vi] = B[0, vi]
+"""
+
 STENCIL = """
 @T.prim_func
 def main(A: T.Buffer((34,), "float32"), C: T.Buffer((32,), "float32")):
@@ -226,6 +240,11 @@ def test_compute_inline() -> None:
     message = refused(CHAIN, lambda s: s.compute_inline(s.get_block("C")))
     assert "'C' is no intermediate buffer" in message
     assert "block 'C' is more than one store" in refused(MATMUL, lambda s: s.compute_inline(s.get_block("C")))
+
+
+def test_compute_inline_takes_axes_of_one_turn_for_0() -> None:
+    text = scheduled(UNIT, lambda s: s.compute_inline(s.get_block("B")))
+    assert "C[vi] = A[0, vi] * T.float32(2)" in text and "alloc_buffer" not in text
 
 
 def test_reverse_compute_inline() -> None:

@@ -115,3 +115,24 @@ def test_tiles_fit_the_registers(cpu: str, shape: tuple[int, int]) -> None:
     tile = choose_tile(*shape, target.lanes(4), target.vector_registers)
     assert tile.rows * tile.vectors + tile.vectors + 1 <= target.vector_registers
     assert tile.rows <= shape[0]
+
+
+@QUICK
+@given(
+    channels=st.integers(14, 40),
+    filters=st.integers(2, 70),
+    sides=st.sampled_from([(5, 7), (7, 9), (13, 11), (28, 28), (1, 30)]),
+    batch=st.integers(1, 2),
+    cpu=st.sampled_from(CPUS),
+    threads=st.sampled_from([1, 3]),
+)
+def test_pixels_as_columns(
+    channels: int, filters: int, sides: tuple[int, int], batch: int, cpu: str, threads: int
+) -> None:
+    x, w = values((batch, channels, *sides)), values((filters, channels, 1, 1))
+    b, r = values((filters,)), values((batch, filters, *sides))
+    given_x, given_r = relay.var("x", shape=x.shape), relay.var("r", shape=r.shape)
+    conv = relay.nn.conv2d(given_x, relay.const(w), channels=filters, kernel_size=(1, 1))
+    out = relay.nn.relu(relay.add(relay.nn.bias_add(conv, relay.const(b)), given_r))
+    wanted = np.maximum(np.einsum("nchw,kc->nkhw", x, w[:, :, 0, 0]) + b[None, :, None, None] + r, 0)
+    compare(out, [given_x, given_r], [x, r], wanted, cpu, threads)

@@ -63,3 +63,20 @@ def test_threads() -> None:
     x = np.random.default_rng(0).standard_normal((300, 500)).astype("f4")
     text = '#[version = "0.0.5"]\ndef @main(%x: Tensor[(300, 500), float32]) { transpose(%x) }'
     np.testing.assert_array_equal(mirstack.compile(mirstack.parse(text), threads=2)(x), x.T)
+
+
+@pytest.mark.parametrize("cpu", [None, "haswell", "x86-64"])
+@pytest.mark.parametrize("width", [2, 3, 5, 8, 14, 22])
+def test_sums_are_transposed_before_they_are_stored(width: int, cpu: str | None) -> None:
+    """Vectors of filters, stored along rows: tiles of any number of rows, filters that fill no vector, what follows."""
+    rng = np.random.default_rng(width)
+    x, w = rng.standard_normal((1, 70, 2, width)).astype("f4"), rng.standard_normal((37, 70, 1, 1)).astype("f4")
+    b, r = rng.standard_normal((37, 1, 1)).astype("f4"), rng.standard_normal((1, 37, 2, width)).astype("f4")
+    body = mirstack.relay.var("x", shape=x.shape)
+    conv = mirstack.relay.nn.conv2d(body, mirstack.relay.const(w), channels=37, kernel_size=(1, 1))
+    out = mirstack.relay.nn.relu(
+        mirstack.relay.add(mirstack.relay.add(conv, mirstack.relay.const(b)), mirstack.relay.const(r))
+    )
+    module = mirstack.IRModule.from_expr(mirstack.relay.Function([body], out))
+    wanted = np.maximum(np.einsum("nchw,kc->nkhw", x, w[:, :, 0, 0]) + b + r, 0)
+    np.testing.assert_allclose(mirstack.compile(module, threads=1, cpu=cpu)(x), wanted, rtol=1e-4, atol=1e-4)

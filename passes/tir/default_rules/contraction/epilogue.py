@@ -7,17 +7,17 @@ from xdsl.ir import SSAValue
 from .....dialects import tir
 from .....dialects.tir.analysis import Analyzer
 from .....support.target import Target
-from ....schedule import BlockRV, Schedule
+from .....support.walk import walk_ops
+from ....schedule import BlockRV, LoopRV, Schedule
 from ....schedule.structure import buffers_written, consumers
-from ..elementwise import vectorize_loop
-from ..handles import axis_at, block_of, loop_of_axis, own_loops, store_of
-from ..shape import element_bytes, shape_of
+from ...lower_transposed_loads import ELEMENT_BYTES, TILE
+from ..elementwise import extent_of, vectorize_loop
+from ..handles import attempt, axis_along, block_of, loop_of_axis, own_loops, store_of
+from ..shape import element_bytes, is_copy, shape_of
 
 
 def take_out(sch: Schedule, block: BlockRV) -> BlockRV:
     """The block that takes the tile out of the registers: the one elementwise reader, else a copy."""
-    from ..inline import attempt
-
     op = block_of(sch, block)
     while True:
         output = buffers_written(op)[0]
@@ -27,17 +27,12 @@ def take_out(sch: Schedule, block: BlockRV) -> BlockRV:
             return copy
         reader = readers[0]
         # A crop of the padded output is computed where it is read, when something reads it.
-        if _is_copy(reader) and isinstance(buffers_written(reader)[0].owner, tir.AllocBufferOp):
+        if is_copy(reader) and isinstance(buffers_written(reader)[0].owner, tir.AllocBufferOp):
             after = consumers(reader)
             if len(after) == 1 and _follows(after[0], buffers_written(reader)[0]) and attempt(sch, reader):
                 continue
         sch.set_scope(block, 0, "local")
         return sch.handle(reader)
-
-
-def _is_copy(block: tir.BlockOp) -> bool:
-    shape = shape_of(block)
-    return shape is not None and len(shape.stores) == 1 and isinstance(shape.stores[0].value.owner, tir.LoadOp)
 
 
 def _follows(block: tir.BlockOp, buffer: SSAValue) -> bool:
@@ -65,13 +60,44 @@ def store_tile(sch: Schedule, epilogue: BlockRV, target: Target, *, unroll: bool
     op = block_of(sch, epilogue)
     loops = own_loops(sch, epilogue)
     store = store_of(op)
-    axis = axis_at(op, store.indices[-1] if store.indices else None)
+    axis = axis_along(op, store.indices[-1] if store.indices else None)
     inner = None if axis is None or not loops else loop_of_axis(sch, epilogue, axis)
     if inner is None:
         return
     rest = [loop for loop in loops if loop is not inner]
     if rest:
         sch.reorder(*rest, inner)
-    heads = vectorize_loop(sch, inner, target.lanes(element_bytes(store.buffer)))
+    lanes = target.lanes(element_bytes(store.buffer))
+    across = _across(sch, epilogue, inner)
+    if across is not None and unroll and element_bytes(store.buffer) == ELEMENT_BYTES:
+        _store_across(sch, [loop for loop in rest if loop is not across], across, inner, lanes)
+        return
+    heads = vectorize_loop(sch, inner, lanes)
     for loop in (*rest, *heads) if unroll else ():
+        sch.unroll(loop)
+
+
+def _across(sch: Schedule, epilogue: BlockRV, inner: LoopRV) -> LoopRV | None:
+    """The loop along which the tile's vectors lie, where they are not stored as they are."""
+    op = block_of(sch, epilogue)
+    for load in walk_ops(op):
+        if isinstance(load, tir.LoadOp) and isinstance(load.buffer.type, tir.BufferType):
+            axis = axis_along(op, load.indices[-1]) if load.buffer.type.scope.data == "local" else None
+            loop = None if axis is None else loop_of_axis(sch, epilogue, axis)
+            if loop is not None and loop is not inner:
+                return loop
+    return None
+
+
+def _store_across(sch: Schedule, rest: list[LoopRV], across: LoopRV, inner: LoopRV, lanes: int) -> None:
+    """The tile's vectors are transposed in registers, so that what is stored lies together."""
+    heads = rest
+    extent = extent_of(sch, across) or lanes
+    if extent > lanes:
+        head, across = sch.split(across, [None, lanes])
+        heads = [*rest, head]
+    sch.reorder(*heads, across, inner)
+    sch.vectorize(inner)
+    sch.annotate(across, TILE, 1)
+    for loop in heads:
         sch.unroll(loop)

@@ -7,12 +7,11 @@ from xdsl.dialects.builtin import Float64Type
 from .....dialects import tir
 from .....support.target import Target
 from ....schedule import BlockRV, LoopRV, Schedule
-from ....schedule.structure import child_blocks
 from ..elementwise import parallelize
-from ..handles import block_of, own_loops, turns_of
+from ..handles import attempt, block_of, own_loops, partitioned, turns_of
 from .epilogue import store_tile, take_out
 from .match import Contraction
-from .pack import lanes_innermost, lies_in_panels, pack_columns, pack_rows, pad_columns, panels_together
+from .pack import lanes_innermost, lies_in_panels, own_copy, pack_columns, pack_rows, pad_columns, panels_together
 from .tile import tile_for
 
 VECTOR_TYPES = (tir.types.F32, Float64Type(), tir.types.I32)
@@ -38,10 +37,16 @@ def schedule_contraction(sch: Schedule, block: BlockRV, match: Contraction, targ
     work = shape.points * 2
     tile = tile_for(match, target)
     constant = match.is_constant(match.panel)
-    direct = not constant and lies_in_panels(match, tile, target)
+    direct = (
+        not constant
+        and own_copy(block_of(sch, block), match.panel.buffer) is None
+        and lies_in_panels(match, tile, target)
+    )
     if match.is_constant(match.broadcast):
         pack_rows(sch, block, match, tile)
     packing = None if direct else pad_columns(sch, block, match, tile, target)
+    if direct and (copy := own_copy(block_of(sch, block), match.panel.buffer)) is not None:
+        attempt(sch, copy)
     epilogue = take_out(sch, block)
     lanes_innermost(sch, block, match)
 
@@ -68,7 +73,7 @@ def schedule_contraction(sch: Schedule, block: BlockRV, match: Contraction, targ
     for loop in (*row_inner, column_vectors):
         sch.unroll(loop)
     # Rows that fill no tile run behind the others, so that no turn asks whether a row is there.
-    block_name, below = block_of(sch, block).block_name.data, len(reducing) + len(row_inner) + 2
+    below = len(reducing) + len(row_inner) + 2
     partial = bool(row_outer) and match.m % tile.rows != 0
     panels, tiles = [*shared, panels[0]], [*alone, *row_outer]
     few = few_panels(sch, panels, tiles, target)
@@ -76,8 +81,7 @@ def schedule_contraction(sch: Schedule, block: BlockRV, match: Contraction, targ
         share_out(sch, panels, tiles, work, target)
     parts = [(block, reducing[0])]
     if partial:
-        loops = sch.loop_partition(row_outer[0], [match.m // tile.rows])
-        parts = [_sums_in(sch, loop, block_name, below) for loop in loops]
+        loops, parts = partitioned(sch, block, row_outer[0], match.m // tile.rows, below)
         parallelize(sch, loops[:1] if few else [], work, target)
     for part, depth in parts:
         init = own_loops(sch, sch.decompose_reduction(part, depth))
@@ -94,10 +98,3 @@ def few_panels(sch: Schedule, panels: list[LoopRV], tiles: list[LoopRV], target:
 def share_out(sch: Schedule, panels: list[LoopRV], tiles: list[LoopRV], work: int, target: Target) -> None:
     """Threads share out column panels, or rows where there are too few of them."""
     parallelize(sch, tiles if few_panels(sch, panels, tiles, target) else panels, work, target)
-
-
-def _sums_in(sch: Schedule, loop: LoopRV, name: str, below: int) -> tuple[BlockRV, LoopRV]:
-    """The copy of block `name` in a part of its loop, and the first of the loops `below` that stand inside of that."""
-    found = next(b for b in child_blocks(sch.get(loop)) if b.block_name.data.startswith(name))
-    block = sch.handle(found)
-    return block, sch.get_loops(block)[-below]

@@ -6,15 +6,18 @@ constant is packed at the root of the function, from where `lift-transform-param
 
 from __future__ import annotations
 
+from xdsl.ir import SSAValue
+
 from .....dialects import tir
 from .....dialects.tir.analysis import Analyzer
 from .....dialects.tir.analysis.expr import Expr
 from .....support.target import Target
 from ....schedule import BlockRV, LoopRV, Schedule
-from ....schedule.structure import buffers_read, buffers_written, producers
+from ....schedule.structure import buffers_read, buffers_written, const_int, consumers, producers
 from ...lower_transposed_loads import ELEMENT_BYTES, TILE
 from ..elementwise import extent_of, schedule_elementwise, vectorize_loop
-from ..handles import block_of, cached, loop_of_axis, own_loops
+from ..handles import attempt, block_of, cached, loop_of_axis, own_loops, store_of
+from ..shape import is_copy
 from .match import Contraction
 from .tile import Tile
 
@@ -38,14 +41,29 @@ def pad_columns(sch: Schedule, block: BlockRV, match: Contraction, tile: Tile, t
         padding = [1] * len(axes)
         padding[axes.index(match.columns)] = tile.columns
         sch.pad_einsum(block, padding)
+    source = own_copy(op, match.panel.buffer)
     made = [p for p in producers(op) if p not in before]
     packed = next((p for p in made if buffers_written(p)[0] is buffers_read(op)[number]), None)
     for each in made:
         if each is not packed:
             schedule_elementwise(sch, sch.handle(each), target)
-    if packed is not None:
-        return sch.handle(packed)
-    return cached(sch, block, number)
+    if packed is None:
+        return cached(sch, block, number) if source is None else sch.handle(source)
+    if source is not None:
+        attempt(sch, source)
+    return sch.handle(packed)
+
+
+def own_copy(block: tir.BlockOp, buffer: SSAValue) -> tir.BlockOp | None:
+    """The block that copies an input, element by element in order, for this block alone."""
+    made = [p for p in producers(block) if buffer in buffers_written(p)]
+    if len(made) != 1 or not is_copy(made[0]) or consumers(made[0]) != [block]:
+        return None
+    indices = store_of(made[0]).indices
+    # An axis of one turn may be written as 0.
+    axes = zip(made[0].iter_vars, made[0].dom_extents, strict=True)
+    in_order = all(const_int(size) == 1 or index is axis for index, (axis, size) in zip(indices, axes, strict=True))
+    return made[0] if in_order else None
 
 
 def lies_in_panels(match: Contraction, tile: Tile, target: Target) -> bool:

@@ -51,7 +51,14 @@ def tile_for(match: Contraction, target: Target) -> Tile:
 def choose_tile(
     m: int, n: int, lanes: int, registers: int, most_rows: int = 16, depth: int = 0, cache: int = 1 << 20
 ) -> Tile:
-    """The tile that takes least time for m rows and n columns, all sums in registers.
+    """The tile that takes least time for m rows and n columns, all sums in registers; see `best_tile`."""
+    return best_tile(m, n, lanes, registers, most_rows, depth, cache)[1]
+
+
+def best_tile(
+    m: int, n: int, lanes: int, registers: int, most_rows: int = 16, depth: int = 0, cache: int = 1 << 20
+) -> tuple[float, Tile]:
+    """The tile that takes least time, and that time, in multiply-adds of vectors for one turn of k.
 
     `depth` is the bytes of k elements, `cache` those of the second-level cache: a panel that does not fit is read anew for
     each row of tiles.
@@ -69,7 +76,7 @@ def choose_tile(
         time *= -(-n // tile.columns)
         if best is None or time < best[0]:
             best = (time, tile)
-    return best[1] if best is not None else Tile(1, 1, lanes)
+    return best if best is not None else (float(m * n), Tile(1, 1, lanes))
 
 
 def _turn(rows: int, vectors: int, far: float) -> float:

@@ -39,7 +39,12 @@ PER_BYTE = 3.5
 TRANSFORM = {4: 1000.0, 2: 700.0}
 """Operations in the time that a tile takes to be transformed, there or back, for each channel; by the tile's side."""
 GAIN = 0.85
-"""The part of the direct convolution's time that is worth the rounding."""
+"""The part of the direct convolution's time that is worth the rounding.
+
+Measured on Zen 4 with 32 to 512 channels, images of 7 to 112 and one or two threads, these numbers pick what is quickest, but for
+64 and fewer channels on 7 × 7 (the direct one, 20 µs slower at most) and 512 on 7 × 7 (tiles of 2: 6 % slower on one thread when
+the weights come from memory, a quarter quicker on two, which share its bandwidth).
+"""
 
 
 @dataclass(frozen=True)

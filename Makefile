@@ -29,7 +29,7 @@ lint: $(VENV)/.installed-test
 # The root is the package, so `import mirstack` is made resolvable by a link that carries its name.
 types: $(VENV)/.installed-test
 	mkdir -p build/typing && ln -sfn ../.. build/typing/mirstack
-	$(BIN)/basedpyright --pythonpath $(BIN)/python
+	$(BIN)/basedpyright --threads 2 --pythonpath $(BIN)/python
 
 filecheck: $(VENV)/.installed-test
 	$(BIN)/lit -sv -j 2 filecheck

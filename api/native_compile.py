@@ -79,6 +79,8 @@ def _with_facts(built: Built, entry: str, params: tuple[tuple[str, Tree], ...], 
     attributes = built.module.attributes
     constants, memory, prepared = (attributes.get(key) for key in (CONSTANTS, MEMORY, PREPARED))
     assert isinstance(constants, ArrayAttr) and isinstance(memory, DictionaryAttr)
+    # The module is used up, but is a cycle that only the collector frees.
+    del attributes[CONSTANTS]
     return RelayProgram(
         entry,
         params,

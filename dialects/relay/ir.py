@@ -177,6 +177,11 @@ class ConstantOp(StructureOp):
     def __init__(self, value: ArrayValueAttr, type: Attribute):
         super().__init__(properties={"value": value}, result_types=[type])
 
+    def drop_all_references(self) -> None:
+        """As for any op that is erased; the data, which may be large, does not wait for the collector."""
+        super().drop_all_references()
+        self.properties = {}
+
 
 @irdl_op_definition
 class LetOp(StructureOp):

@@ -90,6 +90,7 @@ class LowerRelayToLLVM(ModulePass):
             entries.append(_entry(prepare, PREPARE_BODY, PREPARE))
             op.attributes[PREPARED] = prepared_attr(preparation.sizes)
             op.attributes[PREPARE_ONLY] = IntegerAttr(len(unit.constants) - shared, 64)
+            prepare.erase()
         for function in list(op.ops):
             if isinstance(function, relay.FuncOp | relay.TypeDataOp):
                 function.detach()

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import mirstack
 import numpy as np
 import pytest
 from safetensors.numpy import save_file
@@ -47,3 +48,26 @@ def test_weights_are_not_copied(tmp_path: Path):
     grown, value = ran.stdout.split()
     assert float(value) == 40320  # 8!
     assert int(grown) < WEIGHTS / 4
+
+
+def test_constants_that_are_packed_do_not_wait_for_the_collector() -> None:
+    """What was folded into weights is given up with the module, which is a cycle that only a collection frees."""
+    import gc
+
+    from mirstack.dialects.array import ArrayBox
+
+    def folded() -> int:
+        boxes = [each for each in gc.get_objects() if type(each) is ArrayBox]
+        return sum(box.shape == (191, 67) and box.origin is None for box in boxes)
+
+    weight = mirstack.relay.const(np.ones((191, 67), np.float32))
+    x = mirstack.relay.var("x", shape=(4, 67))
+    scaled = mirstack.relay.multiply(weight, mirstack.relay.const(np.float32(2)))
+    module = mirstack.ir.IRModule.from_expr(mirstack.relay.Function([x], mirstack.relay.nn.dense(x, scaled)))
+    gc.disable()
+    try:
+        program = mirstack.compile(module, cache=False, threads=1)
+        assert folded() == 1, "the user's own"
+    finally:
+        gc.enable()
+    np.testing.assert_array_equal(program(np.ones((4, 67), np.float32)), np.full((4, 191), 134, np.float32))

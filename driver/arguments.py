@@ -137,7 +137,7 @@ def _add_passes(parser: argparse.ArgumentParser) -> None:
         type=_names,
         default=(),
         metavar="PASS,…",
-        help="tell why these passes left alone what they did (fuse-ops: neighbours that are not fused)",
+        help="tell why these passes left alone what they did (fuse-ops: neighbours that are not fused; default-schedule: rules that a primitive refused)",
     )
     parser.add_argument(
         "--rule-stats",

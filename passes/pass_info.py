@@ -113,7 +113,7 @@ def pass_info(name: str, label: str = "") -> PassInfo:
     )
 
 
-EXPLAINED: tuple[str, ...] = ("fuse-ops", "fuse-tir")
+EXPLAINED: tuple[str, ...] = ("fuse-ops", "fuse-tir", "default-schedule")
 """Passes that tell what they did not do and why, under `explanation(name)`."""
 
 

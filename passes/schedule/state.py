@@ -135,6 +135,10 @@ class State:
             raise refuse(None, f"the handle {handle!r} stands for nothing any more: {reason}")
         return op
 
+    def stands(self, handle: Handle) -> bool:
+        """Whether a handle still stands for something."""
+        return handle in self._ops
+
     def live(self) -> list[Operation]:
         """What handles stand for now."""
         return list(self._handles)

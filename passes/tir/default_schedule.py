@@ -6,8 +6,6 @@ function that its user scheduled (`tir.is_scheduled`), or with blocks that are a
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -18,7 +16,7 @@ from ...dialects import tir
 from ...dialects.schedule import ScriptOp
 from ...support.symbols import take_name
 from ...support.target import Target, named
-from ..schedule import BlockRV, Schedule, ScheduleError
+from ..schedule import BlockRV, Schedule
 from ..schedule.apply_schedule import is_scheduled
 from ..schedule.intrinsics import is_half
 from ..schedule.structure import child_blocks
@@ -27,13 +25,15 @@ from .default_rules.contraction import match_contraction, schedule_by_shape
 from .default_rules.dot_products import choose_dot, schedule_dot_product
 from .default_rules.elementwise import schedule_elementwise
 from .default_rules.groups import find_groups, split_groups
+from .default_rules.handles import block_of
 from .default_rules.inline import inline_blocks
 from .default_rules.reduction import schedule_reduction, schedule_rows, shared_rows
+from .default_rules.refusals import tolerating
 from .default_rules.rows import find_run, merge_run, merging_pays
 from .default_rules.shape import fresh_blocks, remembering_shapes, shape_of
 from .default_rules.windows import match_window, schedule_windows
 from .default_rules.windows import pays as windows_pay
-from .default_rules.winograd import find_stages, schedule_winograd
+from .default_rules.winograd import Stages, find_stages, schedule_winograd
 from .rewriting import prim_funcs
 
 
@@ -45,37 +45,39 @@ def schedule_function(sch: Schedule, function: tir.PrimFuncOp, target: Target) -
     blocks = inline_blocks(sch, blocks)
     attention = match_attention(blocks)
     if attention is not None:
-        with tolerating():
+        with tolerating("attention", blocks[-1]):
             schedule_attention(sch, attention, target)
         return
     handles = [sch.handle(b) for b in blocks]
     for handle in handles:
-        with tolerating():
-            _split_groups(sch, handle)
+        if sch.state.stands(handle):
+            with tolerating("groups", block_of(sch, handle)):
+                _split_groups(sch, handle)
     # Groups that were split have other blocks.
     for stages in find_stages([b for b in blocks if b.parent is not None]):
-        with tolerating():
+        with tolerating("winograd's convolution", _main_block(stages)):
             schedule_winograd(sch, stages, target)
-    for handle in handles:
-        with tolerating():
-            _merge_rows(sch, handle, target)
-    for handle in handles:
-        with tolerating():
-            _schedule_window(sch, handle, target)
-    # Contractions first: they take what follows them along.
-    for handle in handles:
-        # One of them may have taken the next one along, and its handle with it.
-        with tolerating():
-            _schedule_contraction(sch, handle, target)
+    rules = (("merged rows", _merge_rows), ("windows", _schedule_window), ("contractions", _schedule_contraction))
+    for rule, schedule in rules:
+        # Contractions before what is left: they take what follows them along, and its handle with it.
+        for handle in handles:
+            if sch.state.stands(handle):
+                with tolerating(rule, block_of(sch, handle)):
+                    schedule(sch, handle, target)
     left = [b for b in child_blocks(function) if shape_of(b) is not None and _is_root_nest(b)]
     group = _row_group(left)
     if group:
-        with tolerating():
+        with tolerating("reductions row by row", group[-1]):
             schedule_rows(sch, [sch.handle(b) for b in group], shared_rows(group), target)
     for block in left:
         if block not in group:
-            with tolerating():
+            with tolerating("single blocks", block):
                 schedule_block(sch, sch.handle(block), target)
+
+
+def _main_block(stages: Stages) -> tir.BlockOp | None:
+    """The block by which a convolution is called."""
+    return stages.data.products if stages.data is not None else stages.output.out if stages.output is not None else None
 
 
 def _schedule_contraction(sch: Schedule, block: BlockRV, target: Target) -> None:
@@ -121,13 +123,6 @@ def _schedule_window(sch: Schedule, block: BlockRV, target: Target) -> None:
     window = None if shape is None else match_window(shape)
     if shape is not None and window is not None and windows_pay(window, match_contraction(shape), target):
         schedule_windows(sch, block, window, target)
-
-
-@contextmanager
-def tolerating() -> Generator[None]:
-    """A rule that meets a refusal stops where it is: every primitive before left a correct program, if not the fastest."""
-    with suppress(ScheduleError):
-        yield
 
 
 def _is_root_nest(block: tir.BlockOp) -> bool:
@@ -191,6 +186,7 @@ class DefaultSchedule(ModulePass):
 
     `cpu` is LLVM's name of the processor ("" for this one), `threads` how many threads parallel loops may use (0: all).
     `caches` are the sizes of its data caches where they are not those that are known of it ("32K,1M,16M").
+    A rule that a primitive refuses stops there; `--explain default-schedule` says which one, and why.
     With `print`, functions stay as they are, and behind each is the schedule, as text that apply-schedule applies.
     """
 

@@ -9,9 +9,10 @@ from xdsl.ir import SSAValue
 from ....dialects import tir
 from ....dialects.tir.analysis import Analyzer
 from ....dialects.tir.analysis.expr import free_vars
-from ...schedule import BlockRV, LoopRV, Schedule, ScheduleError
+from ...schedule import BlockRV, LoopRV, Schedule
 from ...schedule.structure import buffers_read, child_blocks, is_only_block, scope_of
 from .elementwise import extent_of
+from .refusals import tolerating
 
 
 def block_of(sch: Schedule, block: BlockRV) -> tir.BlockOp:
@@ -93,10 +94,7 @@ def axis_along(block: tir.BlockOp, index: SSAValue | None) -> int | None:
 
 def attempt(sch: Schedule, block: tir.BlockOp) -> bool:
     """Inlines a block; False when that is not legal."""
-    handle = sch.state.handle(block)
-    assert isinstance(handle, BlockRV)
-    try:
-        sch.compute_inline(handle)
-    except ScheduleError:
-        return False
-    return True
+    with tolerating("inlining", block):
+        sch.compute_inline(sch.handle(block))
+        return True
+    return False

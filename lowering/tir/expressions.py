@@ -193,8 +193,8 @@ def arithmetic(
 def _float_extremum(f: FunctionLowering, op: tir.BinaryOp, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
     """Minimum or maximum, as TVM has it: one compare, so that of a NaN and a number it is the second operand."""
     smaller = isinstance(op, tir.MinOp)
-    if _may_reassociate(op, element_of(lhs.type)):
-        # LLVM makes vectors of a reduction by these; they hand a NaN on.
+    if REASSOCIATE in op.attributes:
+        # A reduction's update. LLVM makes vectors of it by these; they hand a NaN on.
         return f.emit(arith.MinimumfOp if smaller else arith.MaximumfOp, (lhs, rhs), lhs.type, ANY_ZERO)
     return f.select(f.compare_floats("olt" if smaller else "ogt", lhs, rhs), lhs, rhs)
 

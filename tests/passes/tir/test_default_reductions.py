@@ -7,6 +7,7 @@ from typing import Any
 import mirstack
 import numpy as np
 import pytest
+from mirstack.dialects.array import numpy_dtype
 from mirstack.parser import print_mir
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
@@ -87,3 +88,16 @@ def test_softmax(operator: str, axis: int) -> None:
     expected = shifted - np.log(np.exp(shifted).sum(axis, keepdims=True))
     expected = expected if operator == "nn.log_softmax" else np.exp(expected)
     np.testing.assert_allclose(result, expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+def test_a_nan_is_the_extremum(dtype: str) -> None:
+    text = f"def @main(%x: Tensor[(9, 37), {dtype}]) {{ (max(%x, axis=[-1]), min(%x, axis=[0]), max(%x)) }}"
+    module = mirstack.parse(text)
+    x = np.random.default_rng(0).standard_normal((9, 37)).astype(numpy_dtype(dtype))
+    x[3, 5] = np.nan
+    x[4, 6] = -np.inf
+    for cpu in (None, "x86-64"):
+        results: Any = mirstack.compile(module, cpu=cpu, threads=1)(x)
+        for got, axis, of in zip(results, (1, 0, None), (np.max, np.min, np.max), strict=True):
+            np.testing.assert_array_equal(got.astype(np.float64), of(x.astype(np.float64), axis=axis))

@@ -79,7 +79,7 @@ class _Sharing:
         table: dict[int, _Computation] = {}
         for statement in statements:
             for value in _operands(statement):
-                self._collect(value, table)
+                self._collect(value, block, table)
         # Of those of one size that were written last comes first; parts that are found later follow.
         order = sorted(reversed(list(table)), key=lambda n: -table[n].size)
         # Lets come to stand behind this mark, later ones before earlier ones.
@@ -95,26 +95,28 @@ class _Sharing:
                 uses = uses[:1]
             for value in uses:
                 for part in value.op.operands:
-                    self._found(part, table, order)
+                    self._found(part, block, table, order)
         mark.detach()
         mark.erase()
 
-    def _collect(self, root: SSAValue, table: dict[int, _Computation]) -> None:
+    def _collect(self, root: SSAValue, block: Block, table: dict[int, _Computation]) -> None:
         pending = [root]
         while pending:
             value = pending.pop()
             op = value.owner
+            if not isinstance(op, Operation) or not _is_within(op, block):
+                continue
             if isinstance(value, OpResult) and isinstance(op, _ELIGIBLE) and _is_pure(value):
                 entry = table.setdefault(self.number(value), _Computation(self.size[value]))
                 entry.uses.append(value)
-            elif isinstance(op, Operation) and not isinstance(op, (tir.LetOp, *_OUTER)):
+            elif not isinstance(op, (tir.LetOp, *_OUTER)):
                 pending += reversed(list(op.operands))
                 for region in op.regions:
                     last = region.block.last_op
                     pending += [] if last is None else list(last.operands)
 
-    def _found(self, value: SSAValue, table: dict[int, _Computation], order: list[int]) -> None:
-        if not isinstance(value, OpResult) or not isinstance(value.op, _ELIGIBLE):
+    def _found(self, value: SSAValue, block: Block, table: dict[int, _Computation], order: list[int]) -> None:
+        if not isinstance(value, OpResult) or not isinstance(value.op, _ELIGIBLE) or not _is_within(value.op, block):
             return
         key = self.number(value)
         entry = table.get(key)
@@ -140,6 +142,16 @@ class _Sharing:
             if op.parent is not None:
                 op.detach()
             block.insert_op_after(op, mark)
+
+
+def _is_within(op: Operation, block: Block) -> bool:
+    """Whether an op stands in a block or in a region there. What is computed outside, such as the mask of a branch, is there for
+    the other readers of it, too."""
+    parent = op.parent
+    while parent is not None and parent is not block:
+        owner = parent.parent_op()
+        parent = None if owner is None else owner.parent
+    return parent is block
 
 
 def _is_loop_variable(value: SSAValue) -> bool:

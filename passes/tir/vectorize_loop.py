@@ -11,13 +11,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import IntegerAttr, IntegerType, ModuleOp, StringAttr, VectorType
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, VectorType
 from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from ...dialects import tir
-from ...dialects.tir.analysis import Analyzer, Expr
-from ...dialects.tir.analysis.expr import Atom, Kind, conjuncts, free_vars, logical_and, substitute
+from ...dialects.tir.analysis.expr import free_vars
 from ...dialects.tir.buffer import AccessOp
 from ...dialects.tir.intrinsics import Effect, intrinsic_effect
 from ...dialects.tir.types import I1, element_of, lanes_of, with_lanes
@@ -25,12 +24,11 @@ from ...support.making import make_op
 from ...support.walk import walk_ops
 from .convert_blocks_to_opaque import REASSOCIATE
 from .copying import hoist_views
+from .loop_lanes import LoopLanes, NoVectorForm, buffer_type, conjuncts_of
 from .rewriting import (
     Kinds,
     PlacedBuilder,
     builder_at_end,
-    builder_before,
-    enclosing,
     erase_dead,
     move_before,
     ops_of,
@@ -61,42 +59,8 @@ _OPAQUE_CALLS = ("call_pure_extern", "call_llvm_pure_intrin", "address_of", "tvm
 """Pure calls that have no form on vectors."""
 
 
-class _Serial(Exception):
-    """This loop has no vector form."""
-
-
-class _Vectorizer:
+class _Vectorizer(LoopLanes):
     """Rebuilds the body of one loop over vectors, at `builder`'s place."""
-
-    def __init__(self, loop: tir.ForOp, lanes: int):
-        self.loop = loop
-        self.lanes = lanes
-        self.analyzer = Analyzer()
-        self.loop_var = loop.loop_var
-        self.inside: set[Operation] = set()
-        self.inputs: dict[SSAValue, tuple[SSAValue, ...]] = {}
-        """What each value of the loop is computed from, by ops of its regions too."""
-        for op in walk_ops(loop):
-            if op is not loop:
-                self.inside.add(op)
-                if op.results:
-                    inner = (o for region in op.regions for each in region.block.ops for o in each.operands)
-                    inputs = (*op.operands, *inner)
-                    self.inputs.update((result, inputs) for result in op.results)
-        self.mapped: dict[SSAValue, SSAValue] = {}
-        self.masks: list[SSAValue] = []
-        self.views: dict[SSAValue, SSAValue] = {}
-        self.choosing = False
-        """Whether a side of a lane-by-lane choice is being rebuilt: its loads are for the lanes of the mask only."""
-        self.shared_loads = False
-        """Whether the region rebuilt last, under a mask, loads what all lanes share."""
-        for outer in reversed([op for op in enclosing(loop) if isinstance(op, tir.ForOp)]):
-            self.analyzer.bind(outer.loop_var, outer.min, outer.extent)
-        self.analyzer.bind(loop.loop_var, loop.min, loop.extent)
-        self.variable = self.analyzer.expr(loop.loop_var)
-        atom = self.variable.atom
-        assert atom is not None
-        self.atom = atom
 
     # Statements
 
@@ -117,7 +81,7 @@ class _Vectorizer:
                     self.inner_loop(op, builder)
                 case tir.EvaluateOp():
                     if self.is_varying(op.value):
-                        raise _Serial
+                        raise NoVectorForm
                 case tir.AssertOp():
                     condition = self.scalar(op.condition, builder)
                     builder.insert(tir.AssertOp(condition, op.message.data))
@@ -125,11 +89,11 @@ class _Vectorizer:
                     if op.result.uses:
                         self.value(op.result, builder)
                 case tir.CallOp() if op.callee is not None or intrinsic_effect(op.intrinsic.data) is Effect.OPAQUE:
-                    raise _Serial
+                    raise NoVectorForm
                 case tir.BufferOp() | tir.AllocateOp() | tir.AllocateConstOp() | tir.ScopeOp() | tir.AttrOp():
-                    raise _Serial
+                    raise NoVectorForm
                 case tir.WhileOp() | tir.BlockOp() | tir.LaunchThreadOp() | tir.RealizeOp() | tir.PrefetchOp():
-                    raise _Serial
+                    raise NoVectorForm
                 case _:
                     pass
 
@@ -143,10 +107,10 @@ class _Vectorizer:
             builder.insert(tir.IfOp(condition, then, otherwise))
             return
         if op.else_region.blocks or self.masks:
-            raise _Serial
+            raise NoVectorForm
         uniform: SSAValue | None = None
         varying: list[SSAValue] = []
-        for part in _conjuncts(op.condition):
+        for part in conjuncts_of(op.condition):
             if self.is_varying(part):
                 varying.append(part)
             else:
@@ -181,7 +145,7 @@ class _Vectorizer:
         self.mapped = saved
         if ends is None:
             if self.shared_loads:
-                raise _Serial
+                raise NoVectorForm
             for masked in list(block.ops):
                 masked.detach()
                 builder.insert(masked)
@@ -192,28 +156,6 @@ class _Vectorizer:
             # An access that all lanes share is in bounds only where some lane is.
             otherwise = Region(Block([tir.IfOp(somewhere, otherwise)]))
         builder.insert(tir.IfOp(everywhere, self.region(op.then_region, builder), otherwise))
-
-    def ends(self, conditions: list[SSAValue]) -> tuple[Expr, Expr] | None:
-        """When a conjunction of linear bounds holds in all lanes, and (at least) when in any; None when it is none."""
-        low = self.analyzer.expr(self.loop.min)
-        high = low + (self.lanes - 1)
-        everywhere: list[Expr] = []
-        somewhere: list[Expr] = []
-        for condition in conditions:
-            for part in conjuncts(self.analyzer.simplify(condition)):
-                atom = part.atom
-                if atom is None or atom.kind is not Kind.GE or self.hidden(part):
-                    return None
-                factor = atom.operands[0].coefficient(self.atom)
-                if self.atom in free_vars(atom.operands[0] - self.variable.scaled(factor)):
-                    return None
-                worst, best = (low, high) if factor >= 0 else (high, low)
-                everywhere.append(substitute(part, {self.atom: worst}))
-                somewhere.append(substitute(part, {self.atom: best}))
-        return (
-            self.analyzer.simplify(logical_and(*everywhere)),
-            self.analyzer.simplify(logical_and(*somewhere)),
-        )
 
     def region(self, region: Region, builder: PlacedBuilder) -> Region:
         """A region rebuilt into a new block; what it computes is not known outside."""
@@ -255,38 +197,13 @@ class _Vectorizer:
         """The buffer and the indices, the last one a vector where any rises with the lane."""
         varying = [self.is_varying(i) for i in op.indices]
         if any(lanes_of(i.type) > 1 for i in op.indices) or lanes_of(buffer_type(op.buffer).dtype) > 1:
-            raise _Serial
+            raise NoVectorForm
         if any(varying[:-1]):
             return self.flat_access(op, builder)
         indices = [self.scalar(i, builder) for i in op.indices[:-1]]
         if op.indices:
             indices.append(self.index(op.indices[-1], builder))
         return self.operand(op.buffer, builder), indices
-
-    def flat_access(self, op: AccessOp, builder: PlacedBuilder) -> tuple[SSAValue, list[SSAValue]]:
-        """An access whose lanes lie in several rows, through a one-dimensional view of the buffer."""
-        old = buffer_type(op.buffer)
-        shape = old.static_shape
-        owner = op.buffer.owner
-        strided = isinstance(owner, tir.BufferOp) and (owner.stride_dims.data or owner.elem_offset is not None)
-        if shape is None or strided:
-            raise _Serial
-        total = Expr((), 0)
-        for extent, index in zip(shape, op.indices, strict=True):
-            total = total.scaled(extent) + self.analyzer.expr(index)
-        buffer = self.operand(op.buffer, builder)
-        view = self.views.get(buffer)
-        if view is None:
-            size = 1
-            for extent in shape:
-                size *= extent
-            outside = builder_before(self.loop)
-            data = outside.insert(tir.BufferGetOp(buffer, "data", tir.HandleType.get(old.dtype)))
-            name = f"{tir.buffer_name(op.buffer)}_flat"
-            type_ = tir.BufferType.get([size], old.dtype, old.scope.data)
-            view = self.views[buffer] = outside.insert(tir.DeclBufferOp(name, type_, source=data.result)).result
-            view.name_hint = name
-        return view, [self.linear(self.analyzer.simplify(total), op.indices[-1].type, builder)]
 
     def index(self, value: SSAValue, builder: PlacedBuilder) -> SSAValue:
         """An index: scalar, a ramp, or any vector."""
@@ -300,44 +217,9 @@ class _Vectorizer:
             return self.value(value, builder)
         return self.linear(e, value.type, builder)
 
-    def hidden(self, e: Expr) -> bool:
-        """Whether `e` holds a variable that is a vector, or not rebuilt."""
-        for atom in free_vars(e):
-            value = atom.payload
-            if not isinstance(value, SSAValue) or atom is self.atom:
-                continue
-            new = self.mapped.get(value)
-            if new is not None and lanes_of(new.type) > 1:
-                return True
-            if new is None and isinstance(value, OpResult) and value.op in self.inside:
-                return True
-        return False
-
-    def rebuilt(self, e: Expr) -> dict[Atom, SSAValue]:
-        """What stands for the variables of `e` in the new body: those of the loops inside, for example."""
-        return {
-            atom: self.mapped[value]
-            for atom in free_vars(e)
-            if isinstance(value := atom.payload, SSAValue) and value in self.mapped
-        }
-
-    def linear(self, e: Expr, type_: object, builder: PlacedBuilder) -> SSAValue:
-        """base + factor * variable as a ramp (or the base alone)."""
-        factor = e.coefficient(self.atom)
-        rest = e - self.variable.scaled(factor)
-        if self.atom in free_vars(rest) or self.hidden(rest):
-            raise _Serial
-        assert isinstance(type_, IntegerType)
-        base = rest + self.analyzer.expr(self.loop.min).scaled(factor)
-        start = self.analyzer.to_ssa(base, builder, type_, self.rebuilt(base))
-        if factor == 0:
-            return start
-        step = builder.insert(tir.ConstOp.int(factor, type_)).result
-        return builder.insert(tir.RampOp(start, step, self.lanes)).result
-
     def load(self, op: tir.LoadOp, builder: PlacedBuilder) -> None:
         if op.predicate is not None:
-            raise _Serial
+            raise NoVectorForm
         buffer, indices = self.indices(op, builder)
         varying = bool(indices) and lanes_of(indices[-1].type) > 1
         if self.choosing and indices and not varying:
@@ -352,7 +234,7 @@ class _Vectorizer:
 
     def store(self, op: tir.StoreOp, builder: PlacedBuilder) -> None:
         if op.predicate is not None:
-            raise _Serial
+            raise NoVectorForm
         buffer, indices = self.indices(op, builder)
         if not indices or lanes_of(indices[-1].type) == 1:
             value = self.combined(op, builder)
@@ -363,7 +245,7 @@ class _Vectorizer:
         if not indices or lanes_of(indices[-1].type) == 1:
             # Every lane stores to one place: only the last counts, and each may read what the one before stored.
             if lanes_of(value.type) > 1 or self.masks or self.reads_back(op):
-                raise _Serial
+                raise NoVectorForm
             builder.insert(tir.StoreOp(value, buffer, indices))
             return
         new = builder.insert(
@@ -389,50 +271,14 @@ class _Vectorizer:
         new = type(update).create(operands=operands, result_types=[old.type], attributes=update.attributes)
         return builder.insert(new).results[0]
 
-    def reads_back(self, op: tir.StoreOp) -> bool:
-        """Whether the loop also reads the buffer."""
-        return any(isinstance(u.operation, tir.LoadOp) and u.operation in self.inside for u in op.buffer.uses)
-
     # Values
-
-    def is_varying(self, value: SSAValue) -> bool:
-        """Whether the value differs between lanes (as far as can be seen from what it is computed from)."""
-        pending, seen, mapped, inputs = [value], set[SSAValue](), self.mapped, self.inputs
-        while pending:
-            current = pending.pop()
-            if current is self.loop_var:
-                return True
-            if current in seen:
-                continue
-            seen.add(current)
-            new = mapped.get(current)
-            if new is not None:
-                if lanes_of(new.type) > 1:
-                    return True
-            elif current in inputs:
-                pending += inputs[current]
-        return False
-
-    def operand(self, value: SSAValue, builder: PlacedBuilder) -> SSAValue:
-        """A value that is no number: as rebuilt, or from outside."""
-        if value in self.mapped:
-            return self.mapped[value]
-        if isinstance(value, OpResult) and value.op in self.inside:
-            raise _Serial
-        return value
 
     def scalar(self, value: SSAValue, builder: PlacedBuilder) -> SSAValue:
         """A value that must be the same in all lanes."""
         new = self.value(value, builder)
         if lanes_of(new.type) > 1:
-            raise _Serial
+            raise NoVectorForm
         return new
-
-    def spread(self, value: SSAValue, builder: PlacedBuilder) -> SSAValue:
-        """A value as a vector."""
-        if lanes_of(value.type) > 1:
-            return value
-        return builder.insert(tir.BroadcastOp(value, self.lanes)).result
 
     def value(self, value: SSAValue, builder: PlacedBuilder) -> SSAValue:
         """The value in vector form where it differs between lanes, else as a scalar."""
@@ -467,9 +313,9 @@ class _Vectorizer:
                         or op.intrinsic.data in _OPAQUE_CALLS
                     )
                     if opaque and self.is_varying(op.results[0]):
-                        raise _Serial
+                        raise NoVectorForm
                 case _:
-                    raise _Serial
+                    raise NoVectorForm
         operands: list[SSAValue] = []
         vector = False
         for operand in op.operands:
@@ -528,20 +374,6 @@ class _Vectorizer:
         return builder.insert(tir.SelectOp(condition, values[0], values[1])).result
 
 
-def _conjuncts(condition: SSAValue) -> list[SSAValue]:
-    """The conditions that `and` joins in `condition`."""
-    owner = condition.owner
-    if isinstance(owner, tir.AndOp):
-        return [*_conjuncts(owner.lhs), *_conjuncts(owner.rhs)]
-    return [condition]
-
-
-def buffer_type(buffer: SSAValue) -> tir.BufferType:
-    """The type of a buffer."""
-    assert isinstance(buffer.type, tir.BufferType)
-    return buffer.type
-
-
 def vectorize(loop: tir.ForOp) -> bool:
     """Replaces one loop by vector ops; False when it had to become serial."""
     hoist_views(loop)
@@ -555,7 +387,7 @@ def vectorize(loop: tir.ForOp) -> bool:
         builder = builder_at_end(holder, loop.location)
         try:
             _Vectorizer(loop, lanes).block(loop.body.block.ops, builder)
-        except _Serial:
+        except NoVectorForm:
             # What was made so far uses the function's values: it must not outlive this.
             for op in reversed(list(holder.ops)):
                 op.detach()

@@ -1,0 +1,188 @@
+"""A loop whose turns become lanes: which of its values differ between lanes, and how.
+
+What rises evenly from lane to lane is a ramp. Where it does is seen from the analyzer's linear form of an index or of a bound;
+whatever else depends on the loop variable is some vector.
+"""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import IntegerType
+from xdsl.ir import Operation, OpResult, SSAValue
+
+from ...dialects import tir
+from ...dialects.tir.analysis import Analyzer, Expr
+from ...dialects.tir.analysis.expr import Atom, Kind, conjuncts, free_vars, logical_and, substitute
+from ...dialects.tir.buffer import AccessOp
+from ...dialects.tir.types import lanes_of
+from ...support.walk import walk_ops
+from .rewriting import PlacedBuilder, builder_before, enclosing
+
+
+class NoVectorForm(Exception):
+    """This loop has no vector form."""
+
+
+class LoopLanes:
+    """The lanes of one loop, and what has been rebuilt of its body so far."""
+
+    def __init__(self, loop: tir.ForOp, lanes: int):
+        self.loop = loop
+        self.lanes = lanes
+        self.analyzer = Analyzer()
+        self.loop_var = loop.loop_var
+        self.inside: set[Operation] = set()
+        self.inputs: dict[SSAValue, tuple[SSAValue, ...]] = {}
+        """What each value of the loop is computed from, by ops of its regions too."""
+        for op in walk_ops(loop):
+            if op is not loop:
+                self.inside.add(op)
+                if op.results:
+                    inner = (o for region in op.regions for each in region.block.ops for o in each.operands)
+                    inputs = (*op.operands, *inner)
+                    self.inputs.update((result, inputs) for result in op.results)
+        self.mapped: dict[SSAValue, SSAValue] = {}
+        self.masks: list[SSAValue] = []
+        self.views: dict[SSAValue, SSAValue] = {}
+        self.choosing = False
+        """Whether a side of a lane-by-lane choice is being rebuilt: its loads are for the lanes of the mask only."""
+        self.shared_loads = False
+        """Whether the region rebuilt last, under a mask, loads what all lanes share."""
+        for outer in reversed([op for op in enclosing(loop) if isinstance(op, tir.ForOp)]):
+            self.analyzer.bind(outer.loop_var, outer.min, outer.extent)
+        self.analyzer.bind(loop.loop_var, loop.min, loop.extent)
+        self.variable = self.analyzer.expr(loop.loop_var)
+        atom = self.variable.atom
+        assert atom is not None
+        self.atom = atom
+
+    def is_varying(self, value: SSAValue) -> bool:
+        """Whether the value differs between lanes (as far as can be seen from what it is computed from)."""
+        pending, seen, mapped, inputs = [value], set[SSAValue](), self.mapped, self.inputs
+        while pending:
+            current = pending.pop()
+            if current is self.loop_var:
+                return True
+            if current in seen:
+                continue
+            seen.add(current)
+            new = mapped.get(current)
+            if new is not None:
+                if lanes_of(new.type) > 1:
+                    return True
+            elif current in inputs:
+                pending += inputs[current]
+        return False
+
+    def hidden(self, e: Expr) -> bool:
+        """Whether `e` holds a variable that is a vector, or not rebuilt."""
+        for atom in free_vars(e):
+            value = atom.payload
+            if not isinstance(value, SSAValue) or atom is self.atom:
+                continue
+            new = self.mapped.get(value)
+            if new is not None and lanes_of(new.type) > 1:
+                return True
+            if new is None and isinstance(value, OpResult) and value.op in self.inside:
+                return True
+        return False
+
+    def reads_back(self, op: tir.StoreOp) -> bool:
+        """Whether the loop also reads the buffer."""
+        return any(isinstance(u.operation, tir.LoadOp) and u.operation in self.inside for u in op.buffer.uses)
+
+    def rebuilt(self, e: Expr) -> dict[Atom, SSAValue]:
+        """What stands for the variables of `e` in the new body: those of the loops inside, for example."""
+        return {
+            atom: self.mapped[value]
+            for atom in free_vars(e)
+            if isinstance(value := atom.payload, SSAValue) and value in self.mapped
+        }
+
+    def operand(self, value: SSAValue, builder: PlacedBuilder) -> SSAValue:
+        """A value that is no number: as rebuilt, or from outside."""
+        if value in self.mapped:
+            return self.mapped[value]
+        if isinstance(value, OpResult) and value.op in self.inside:
+            raise NoVectorForm
+        return value
+
+    def spread(self, value: SSAValue, builder: PlacedBuilder) -> SSAValue:
+        """A value as a vector."""
+        if lanes_of(value.type) > 1:
+            return value
+        return builder.insert(tir.BroadcastOp(value, self.lanes)).result
+
+    def linear(self, e: Expr, type_: object, builder: PlacedBuilder) -> SSAValue:
+        """base + factor * variable as a ramp (or the base alone)."""
+        factor = e.coefficient(self.atom)
+        rest = e - self.variable.scaled(factor)
+        if self.atom in free_vars(rest) or self.hidden(rest):
+            raise NoVectorForm
+        assert isinstance(type_, IntegerType)
+        base = rest + self.analyzer.expr(self.loop.min).scaled(factor)
+        start = self.analyzer.to_ssa(base, builder, type_, self.rebuilt(base))
+        if factor == 0:
+            return start
+        step = builder.insert(tir.ConstOp.int(factor, type_)).result
+        return builder.insert(tir.RampOp(start, step, self.lanes)).result
+
+    def flat_access(self, op: AccessOp, builder: PlacedBuilder) -> tuple[SSAValue, list[SSAValue]]:
+        """An access whose lanes lie in several rows, through a one-dimensional view of the buffer."""
+        old = buffer_type(op.buffer)
+        shape = old.static_shape
+        owner = op.buffer.owner
+        strided = isinstance(owner, tir.BufferOp) and (owner.stride_dims.data or owner.elem_offset is not None)
+        if shape is None or strided:
+            raise NoVectorForm
+        total = Expr((), 0)
+        for extent, index in zip(shape, op.indices, strict=True):
+            total = total.scaled(extent) + self.analyzer.expr(index)
+        buffer = self.operand(op.buffer, builder)
+        view = self.views.get(buffer)
+        if view is None:
+            size = 1
+            for extent in shape:
+                size *= extent
+            outside = builder_before(self.loop)
+            data = outside.insert(tir.BufferGetOp(buffer, "data", tir.HandleType.get(old.dtype)))
+            name = f"{tir.buffer_name(op.buffer)}_flat"
+            type_ = tir.BufferType.get([size], old.dtype, old.scope.data)
+            view = self.views[buffer] = outside.insert(tir.DeclBufferOp(name, type_, source=data.result)).result
+            view.name_hint = name
+        return view, [self.linear(self.analyzer.simplify(total), op.indices[-1].type, builder)]
+
+    def ends(self, conditions: list[SSAValue]) -> tuple[Expr, Expr] | None:
+        """When a conjunction of linear bounds holds in all lanes, and (at least) when in any; None when it is none."""
+        low = self.analyzer.expr(self.loop.min)
+        high = low + (self.lanes - 1)
+        everywhere: list[Expr] = []
+        somewhere: list[Expr] = []
+        for condition in conditions:
+            for part in conjuncts(self.analyzer.simplify(condition)):
+                atom = part.atom
+                if atom is None or atom.kind is not Kind.GE or self.hidden(part):
+                    return None
+                factor = atom.operands[0].coefficient(self.atom)
+                if self.atom in free_vars(atom.operands[0] - self.variable.scaled(factor)):
+                    return None
+                worst, best = (low, high) if factor >= 0 else (high, low)
+                everywhere.append(substitute(part, {self.atom: worst}))
+                somewhere.append(substitute(part, {self.atom: best}))
+        return (
+            self.analyzer.simplify(logical_and(*everywhere)),
+            self.analyzer.simplify(logical_and(*somewhere)),
+        )
+
+
+def conjuncts_of(condition: SSAValue) -> list[SSAValue]:
+    """The conditions that `and` joins in `condition`."""
+    owner = condition.owner
+    if isinstance(owner, tir.AndOp):
+        return [*conjuncts_of(owner.lhs), *conjuncts_of(owner.rhs)]
+    return [condition]
+
+
+def buffer_type(buffer: SSAValue) -> tir.BufferType:
+    """The type of a buffer."""
+    assert isinstance(buffer.type, tir.BufferType)
+    return buffer.type

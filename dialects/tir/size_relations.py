@@ -15,6 +15,7 @@ from xdsl.ir import Attribute
 
 from .analysis import Expr
 from .analysis import expr as x
+from .analysis.conditions import eq, ge, gt, le, logical_and, logical_not, logical_or, lt, ne, select
 
 SIZES = "mirstack.sizes"
 
@@ -30,16 +31,16 @@ OPERATIONS: dict[str, Callable[..., Expr]] = {
     "tir.mod": x.truncmod,
     "tir.min": x.minimum,
     "tir.max": x.maximum,
-    "tir.eq": x.eq,
-    "tir.ne": x.ne,
-    "tir.lt": x.lt,
-    "tir.le": x.le,
-    "tir.gt": x.gt,
-    "tir.ge": x.ge,
-    "tir.and": x.logical_and,
-    "tir.or": x.logical_or,
-    "tir.not": x.logical_not,
-    "tir.select": x.select,
+    "tir.eq": eq,
+    "tir.ne": ne,
+    "tir.lt": lt,
+    "tir.le": le,
+    "tir.gt": gt,
+    "tir.ge": ge,
+    "tir.and": logical_and,
+    "tir.or": logical_or,
+    "tir.not": logical_not,
+    "tir.select": select,
 }
 
 

@@ -9,7 +9,8 @@ from xdsl.ir import Operation, OpResult, SSAValue
 
 from ...dialects import tir
 from ...dialects.tir.analysis import Analyzer, Atom, Expr
-from ...dialects.tir.analysis.expr import free_vars, substitute
+from ...dialects.tir.analysis.expr import free_vars
+from ...dialects.tir.analysis.substitution import substitute
 from ...dialects.tir.buffer import AccessOp
 from ...dialects.tir.stmt import RegionsOp
 from ...support.walk import walk_ops

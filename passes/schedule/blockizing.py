@@ -13,9 +13,11 @@ from xdsl.ir import Operation, SSAValue
 
 from ...dialects import tir
 from ...dialects.tir.analysis import Analyzer, Expr
-from ...dialects.tir.analysis.expr import ONE, TRUE, ZERO, Atom, conjuncts, free_vars, logical_and, substitute
+from ...dialects.tir.analysis.conditions import conjuncts, logical_and
+from ...dialects.tir.analysis.expr import ONE, TRUE, ZERO, Atom, free_vars
 from ...dialects.tir.analysis.iter_map import Range
 from ...dialects.tir.analysis.subspace import IndexDivision, SubspaceDivision, subspace_divide
+from ...dialects.tir.analysis.substitution import substitute
 from ...support.walk import walk_ops
 from ..tir.regions import Ends, relax
 from ..tir.rewriting import builder_at_end, builder_before, erase_if_dead, move_to_end

@@ -13,7 +13,8 @@ from xdsl.ir import Operation, SSAValue
 from ...dialects import tir
 from ...dialects.tir.analysis import Analyzer, Expr, Kind
 from ...dialects.tir.analysis.analyzer import Value
-from ...dialects.tir.analysis.expr import TRUE, conjuncts, free_vars, logical_and
+from ...dialects.tir.analysis.conditions import conjuncts, logical_and
+from ...dialects.tir.analysis.expr import TRUE, free_vars
 from ...dialects.tir.analysis.iter_map import IterMapLevel
 from ...dialects.tir.types import I1
 from ...support.walk import walk_ops

@@ -9,8 +9,9 @@ from xdsl.ir import Operation, SSAValue
 from ...dialects import tir
 from ...dialects.tir.analysis import Analyzer, Expr, Kind
 from ...dialects.tir.analysis.analyzer import Value
-from ...dialects.tir.analysis.expr import TRUE, free_vars, substitute
+from ...dialects.tir.analysis.expr import TRUE, free_vars
 from ...dialects.tir.analysis.iter_map import IterMapLevel
+from ...dialects.tir.analysis.substitution import substitute
 from ..tir.regions import Ends
 from .access import Box, bindings_of, extents_of, made_in, reads_of, relaxed, writes_of
 from .blocks import analyzer_for, bind_axes

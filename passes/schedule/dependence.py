@@ -12,7 +12,8 @@ from xdsl.ir import SSAValue
 
 from ...dialects import tir
 from ...dialects.tir.analysis import Analyzer, Expr, symbol
-from ...dialects.tir.analysis.expr import Atom, substitute
+from ...dialects.tir.analysis.expr import Atom
+from ...dialects.tir.analysis.substitution import substitute
 from ...support.walk import walk_ops
 from .access import Box, reads_of, relaxed, whole, writes_of
 from .blocks import bind_axes

@@ -15,7 +15,8 @@ from xdsl.traits import is_side_effect_free
 from ...dialects import tir
 from ...dialects.tir.analysis import Analyzer, Expr
 from ...dialects.tir.analysis.convert import is_index_type
-from ...dialects.tir.analysis.expr import ONE, Atom, free_vars, substitute
+from ...dialects.tir.analysis.expr import ONE, Atom, free_vars
+from ...dialects.tir.analysis.substitution import substitute
 from ...dialects.tir.buffer import AccessOp
 from ...support.words import counted
 from .axes import Axis, axes_of

@@ -15,6 +15,7 @@ from xdsl.ir import Block, Operation, Region
 from ...dialects import tir
 from ...dialects.tir.analysis import Analyzer, Expr
 from ...dialects.tir.analysis import expr as x
+from ...dialects.tir.analysis.conditions import logical_not
 from ...dialects.tir.analysis.convert import is_index_type
 from ...dialects.tir.types import I1
 
@@ -75,7 +76,7 @@ class AnalyzedWalk:
             case tir.IfOp() | tir.IfThenElseOp() if op.condition.type == I1:
                 condition = self.analyzer.expr(op.condition)
                 yield from self.regions([op.then_region], condition)
-                yield from self.regions([op.else_region], x.logical_not(condition))
+                yield from self.regions([op.else_region], logical_not(condition))
             case tir.LaunchThreadOp():
                 for variable in (op.result, op.env):
                     if variable is not None:

@@ -10,7 +10,7 @@ from xdsl.ir import SSAValue
 
 from ...dialects import tir
 from ...dialects.tir.analysis import Expr
-from ...dialects.tir.analysis import expr as x
+from ...dialects.tir.analysis.conditions import logical_not, logical_or
 from ...dialects.tir.expr import LogicalOp
 from ...dialects.tir.types import I1
 from .expression_simplifier import ExpressionSimplifier
@@ -70,15 +70,15 @@ class BooleanSimplifier:
             others = [p for p in parts if p is not part]
             with ExitStack() as scopes:
                 for other in others:
-                    scopes.enter_context(self.analyzer.constraint(x.logical_not(self.analyzer.expr(other))))
-                if self.prove(self.analyzer, x.logical_not(self.analyzer.expr(part))):
+                    scopes.enter_context(self.analyzer.constraint(logical_not(self.analyzer.expr(other))))
+                if self.prove(self.analyzer, logical_not(self.analyzer.expr(part))):
                     parts = others
                 elif others and self.prove(self.analyzer, self.analyzer.expr(part)):
                     return None
         return parts
 
     def _any(self, parts: Sequence[SSAValue]) -> Expr:
-        return x.logical_or(*(self.analyzer.expr(part) for part in parts))
+        return logical_or(*(self.analyzer.expr(part) for part in parts))
 
 
 def _parts(value: SSAValue, kind: type[tir.AndOp] | type[tir.OrOp]) -> list[SSAValue] | None:

@@ -21,7 +21,8 @@ from xdsl.passes import ModulePass
 
 from ...dialects import tir
 from ...dialects.tir.analysis import Analyzer, Expr, Kind, Scope
-from ...dialects.tir.analysis.expr import ZERO, as_expr, eq, ge, gt, le, logical_not, lt, ne
+from ...dialects.tir.analysis.conditions import eq, ge, gt, le, logical_not, lt, ne
+from ...dialects.tir.analysis.expr import ZERO, as_expr
 from ...dialects.tir.buffer import AccessOp, buffer_name
 from ...dialects.tir.size_relations import SIZES, relations
 from ...support.walk import walk_ops

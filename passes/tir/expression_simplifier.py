@@ -19,6 +19,7 @@ from ...dialects import tir
 from ...dialects.tir.analysis import Analyzer, Atom, Expr, Kind
 from ...dialects.tir.analysis import expr as x
 from ...dialects.tir.analysis.build import to_ssa
+from ...dialects.tir.analysis.conditions import logical_not
 from ...dialects.tir.analysis.convert import is_index_type
 from ...dialects.tir.expr import LogicalOp
 from ...dialects.tir.operators import Const, as_const, fold
@@ -135,7 +136,7 @@ class ExpressionSimplifier:
         condition = self.analyzer.expr(value)
         if self.prove(self.analyzer, condition):
             return True
-        return False if self.prove(self.analyzer, x.logical_not(condition)) else None
+        return False if self.prove(self.analyzer, logical_not(condition)) else None
 
     def _comparison(self, op: tir.CompareOp) -> None:
         if op.lhs.type != op.rhs.type or not isinstance(op.lhs.type, IntegerType):

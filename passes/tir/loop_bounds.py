@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from ...dialects.tir.analysis import Analyzer, Atom, Expr, Kind
 from ...dialects.tir.analysis import expr as x
 from ...dialects.tir.analysis.analyzer import linear_in
+from ...dialects.tir.analysis.conditions import logical_not
 from ...dialects.tir.analysis.int_set import IntervalSet
 from .regions import relax
 
@@ -33,9 +34,9 @@ def deduce(condition: Expr, variable: Atom, inner: AbstractSet[Atom], analyzer: 
         return _of_inequality(atom.operands[0], variable, inner, analyzer)
     if atom is not None and atom.kind is Kind.EQ:
         return _of_equality(atom.operands[0], variable, inner, analyzer)
-    negated = x.logical_not(condition).atom
+    negated = logical_not(condition).atom
     if negated is not None and negated.kind in (Kind.GE, Kind.EQ):
-        opposite = deduce(x.logical_not(condition), variable, inner, analyzer)
+        opposite = deduce(logical_not(condition), variable, inner, analyzer)
         return Decided(opposite.where_false, opposite.where_true)
     return NOWHERE
 

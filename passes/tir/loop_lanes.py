@@ -11,7 +11,9 @@ from xdsl.ir import Operation, OpResult, SSAValue
 
 from ...dialects import tir
 from ...dialects.tir.analysis import Analyzer, Expr
-from ...dialects.tir.analysis.expr import Atom, Kind, conjuncts, free_vars, logical_and, substitute
+from ...dialects.tir.analysis.conditions import conjuncts, logical_and
+from ...dialects.tir.analysis.expr import Atom, Kind, free_vars
+from ...dialects.tir.analysis.substitution import substitute
 from ...dialects.tir.buffer import AccessOp
 from ...dialects.tir.types import lanes_of
 from ...support.walk import walk_ops

@@ -15,7 +15,8 @@ from xdsl.passes import ModulePass
 
 from ...dialects import tir
 from ...dialects.tir.analysis import Analyzer, Expr, Kind
-from ...dialects.tir.analysis.expr import Atom, conjuncts, free_vars, logical_and
+from ...dialects.tir.analysis.conditions import conjuncts, logical_and
+from ...dialects.tir.analysis.expr import Atom, free_vars
 from ...dialects.tir.operators import as_const
 from ...dialects.tir.stmt import RegionsOp
 from ...support.diagnostics import error_at

@@ -33,7 +33,9 @@ from xdsl.passes import ModulePass
 
 from ...dialects import tir
 from ...dialects.tir.analysis import Analyzer, Expr, Kind
-from ...dialects.tir.analysis.expr import Atom, conjuncts, free_vars, logical_and, substitute
+from ...dialects.tir.analysis.conditions import conjuncts, logical_and
+from ...dialects.tir.analysis.expr import Atom, free_vars
+from ...dialects.tir.analysis.substitution import substitute
 from ...dialects.tir.operators import as_const
 from ...dialects.tir.types import I1
 from ...support.walk import walk_ops

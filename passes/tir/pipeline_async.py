@@ -13,6 +13,7 @@ from xdsl.ir import SSAValue
 
 from ...dialects.tir.analysis import Analyzer, Expr
 from ...dialects.tir.analysis import expr as x
+from ...dialects.tir.analysis.conditions import logical_and, lt
 from ...support.diagnostics import error_at
 from .pipeline_stages import Statement
 
@@ -91,7 +92,7 @@ class AsyncStages:
                 if state.predicate is None or normalized.can_prove(state.predicate):
                     state.predicate = copy.predicate
                 else:
-                    state.predicate = normalized.simplify(x.logical_and(state.predicate, copy.predicate))
+                    state.predicate = normalized.simplify(logical_and(state.predicate, copy.predicate))
             stage = self.producer(statement)
             if stage is not None:
                 local.setdefault(stage, _Local()).consumed = True
@@ -134,5 +135,5 @@ class AsyncStages:
             count = count + normalized.simplify(head - copy.turn)
         if state.wait is None:
             state.wait = (copy, count)
-        elif normalized.can_prove(x.lt(count, state.wait[1])):
+        elif normalized.can_prove(lt(count, state.wait[1])):
             state.wait = (state.wait[0], count)

@@ -12,6 +12,8 @@ from ...dialects import tir
 from ...dialects.tir.analysis import Analyzer, Expr
 from ...dialects.tir.analysis import expr as x
 from ...dialects.tir.analysis.block_regions import infer_regions
+from ...dialects.tir.analysis.conditions import eq, ge, logical_and, logical_not, lt
+from ...dialects.tir.analysis.substitution import substitute
 from ...dialects.tir.operators import Const, ExprBuilder, Value
 from ...support.walk import walk_ops
 from .pipeline_async import AsyncStages, Copy
@@ -160,13 +162,13 @@ class Pipeline:
                 normalized.bind(variable, self.low, extent)
             for statement in self.statements:
                 turn = (start if part.is_unit else variable) - statement.stage
-                low, high = x.ge(turn, self.low), x.lt(turn, self.low + self.extent)
-                if analyzer.can_prove(x.logical_not(low)) or analyzer.can_prove(x.logical_not(high)):
+                low, high = ge(turn, self.low), lt(turn, self.low + self.extent)
+                if analyzer.can_prove(logical_not(low)) or analyzer.can_prove(logical_not(high)):
                     continue
                 low = self.reached(low, turn, variable)
                 moved: dict[x.Atom, Expr] = {} if part.is_unit else {atom: variable + part.delta}
-                low, high = x.substitute(low, moved), x.substitute(high, moved)
-                copies.append(Copy(statement, x.substitute(turn, moved), x.logical_and(low, high), low))
+                low, high = substitute(low, moved), substitute(high, moved)
+                copies.append(Copy(statement, substitute(turn, moved), logical_and(low, high), low))
         for copy in copies:
             made[copy] = self.copy(part, copy)
         if not copies:
@@ -180,7 +182,7 @@ class Pipeline:
         if self.analyzer.can_prove(low):
             return x.TRUE
         if self.analyzer.can_prove_ge0(self.low - turn):
-            return x.eq(variable, variable - turn + self.low)
+            return eq(variable, variable - turn + self.low)
         return low
 
     def copy(self, part: Part, copy: Copy) -> tuple[list[Operation], tir.BlockOp]:

@@ -15,7 +15,7 @@ from xdsl.ir import SSAValue
 
 from ...dialects import tir
 from ...dialects.tir.analysis import Analyzer, Expr
-from ...dialects.tir.analysis import expr as x
+from ...dialects.tir.analysis.substitution import substitute
 from ...dialects.tir.attribute_values import value_of
 from ...dialects.tir.buffer import buffer_name
 from ...support.diagnostics import error_at
@@ -180,8 +180,8 @@ class Dependences:
         """Whether two boxes, the second of that many turns later, have nothing in common."""
         later = {self.variable.atom: self.variable + distance} if self.variable.atom is not None and distance else {}
         for (low, extent), (other, size) in zip(a, b, strict=True):
-            start = x.substitute(other, later)
-            end = start + x.substitute(size, later)
+            start = substitute(other, later)
+            end = start + substitute(size, later)
             if self.analyzer.can_prove_ge0(start - low - extent) or self.analyzer.can_prove_ge0(low - end):
                 return True
         return False

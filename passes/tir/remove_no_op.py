@@ -14,6 +14,7 @@ from xdsl.traits import is_side_effect_free
 from ...dialects import tir
 from ...dialects.tir.analysis import Analyzer
 from ...dialects.tir.analysis import expr as x
+from ...dialects.tir.analysis.conditions import le, logical_not
 from ...dialects.tir.types import I1
 from .analyzed_walk import AnalyzedWalk, Visit
 from .expression_simplifier import contrary_of
@@ -43,7 +44,7 @@ class NoOpRemover(AnalyzedWalk):
         """One op: its regions first."""
         if isinstance(op, tir.IfOp) and (decided := self.decide(op)) is not None:
             return replace_by_side(op, decided, keep_statement=False)
-        if isinstance(op, tir.ForOp) and self.analyzer.can_prove(x.le(self.analyzer.expr(op.extent), x.ZERO)):
+        if isinstance(op, tir.ForOp) and self.analyzer.can_prove(le(self.analyzer.expr(op.extent), x.ZERO)):
             _erase(op)
             return None
         yield from self.inside(op)
@@ -60,7 +61,7 @@ class NoOpRemover(AnalyzedWalk):
         condition = self.analyzer.expr(op.condition)
         if self.analyzer.can_prove(condition):
             return True
-        return False if self.analyzer.can_prove(x.logical_not(condition)) else None
+        return False if self.analyzer.can_prove(logical_not(condition)) else None
 
     def does_nothing(self, op: Operation) -> bool:
         """Whether a statement has no effect, its regions having been visited."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...dialects.tir.analysis import Analyzer, Expr, Kind
-from ...dialects.tir.analysis import expr as x
+from ...dialects.tir.analysis.conditions import conjuncts, logical_not
 
 MAX_STEPS = 4
 """How many inequalities a proof may add up."""
@@ -16,7 +16,7 @@ def prove_transitively(analyzer: Analyzer, condition: Expr) -> bool:
     """Whether the condition is true for sure, known inequalities added up where one alone does not show it."""
     if analyzer.can_prove(condition):
         return True
-    return all(_prove(analyzer, part) for part in x.conjuncts(condition))
+    return all(_prove(analyzer, part) for part in conjuncts(condition))
 
 
 def _prove(analyzer: Analyzer, condition: Expr) -> bool:
@@ -25,7 +25,7 @@ def _prove(analyzer: Analyzer, condition: Expr) -> bool:
         return _at_least_zero(analyzer, atom.operands[0])
     if atom is not None and atom.kind is Kind.EQ:
         return _at_least_zero(analyzer, atom.operands[0]) and _at_least_zero(analyzer, -atom.operands[0])
-    negated = x.logical_not(condition).atom
+    negated = logical_not(condition).atom
     if negated is not None and negated.kind is Kind.EQ:  # a != b: one of them is above the other
         e = negated.operands[0]
         return _at_least_zero(analyzer, e - 1) or _at_least_zero(analyzer, -e - 1)

@@ -25,7 +25,8 @@ from xdsl.traits import is_side_effect_free
 
 from ...dialects import tir
 from ...dialects.tir.analysis import Analyzer
-from ...dialects.tir.analysis.expr import Atom, Expr, as_expr, substitute
+from ...dialects.tir.analysis.expr import Atom, Expr, as_expr
+from ...dialects.tir.analysis.substitution import substitute
 from ...dialects.tir.operators import as_const
 from .copying import hoist_views
 from .rewriting import builder_before, erase_dead, ops_of, prim_funcs

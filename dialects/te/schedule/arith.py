@@ -14,6 +14,7 @@ from math import gcd
 from ... import tir
 from ...tir.analysis import Analyzer
 from ...tir.analysis import expr as x
+from ...tir.analysis.conditions import eq, ge, gt, le, logical_and, logical_not, logical_or, lt, ne, select
 from .. import arithmetic as ar
 from ..emit import Numbering
 from ..expr import Apply, Call, Const, Expr, IfThenElse, IterVar, Var
@@ -26,7 +27,7 @@ _ANALYZE: dict[Op, Callable[..., x.Expr]] = {
     tir.FloorModOp: x.floormod, tir.DivOp: x.truncdiv, tir.ModOp: x.truncmod, tir.MinOp: x.minimum, tir.MaxOp: x.maximum,
 }  # fmt: skip
 _COMPARE: dict[Op, Callable[[x.Expr, x.Expr], x.Expr]] = {
-    tir.LtOp: x.lt, tir.LeOp: x.le, tir.GtOp: x.gt, tir.GeOp: x.ge, tir.EqOp: x.eq, tir.NeOp: x.ne,
+    tir.LtOp: lt, tir.LeOp: le, tir.GtOp: gt, tir.GeOp: ge, tir.EqOp: eq, tir.NeOp: ne,
 }  # fmt: skip
 
 
@@ -173,12 +174,12 @@ class Arith:
         if e.op in _COMPARE:
             return _COMPARE[e.op](*parts)
         if e.op is tir.SelectOp:
-            return x.select(parts[0], parts[1], parts[2])
+            return select(parts[0], parts[1], parts[2])
         if e.op is tir.CastOp:
             return parts[0]
         if e.op is tir.NotOp:
-            return x.logical_not(*parts)
-        return x.logical_and(*parts) if e.op is tir.AndOp else x.logical_or(*parts)
+            return logical_not(*parts)
+        return logical_and(*parts) if e.op is tir.AndOp else logical_or(*parts)
 
     def prove(self, condition: Expr) -> bool:
         """Whether the condition is true for sure."""

@@ -27,6 +27,7 @@ from .bounds import (
     modular_of_sum,
 )
 from .build import to_ssa
+from .conditions import conjuncts, ge, logical_not
 from .convert import from_ssa
 from .expr import FALSE, TRUE, ZERO, Atom, Expr, Kind
 from .iter_map import IterMapLevel, IterMapResult, Range, detect_iter_map
@@ -129,17 +130,17 @@ class Analyzer:
     def constraint(self, condition: Value) -> Scope:
         """From now on (or within `with`), `condition` is true."""
         scope = Scope(self, len(self._trail))
-        for each in x.conjuncts(self.expr(condition)):
+        for each in conjuncts(self.expr(condition)):
             self._learn(each)
             simple = self.simplify(each)
             if simple != each:
-                for part in x.conjuncts(simple):
+                for part in conjuncts(simple):
                     self._learn(part)
         return scope
 
     def mark_global_non_neg_value(self, value: Value) -> None:
         """`value` (a size) is not negative."""
-        self.constraint(x.ge(self.expr(value), ZERO))
+        self.constraint(ge(self.expr(value), ZERO))
 
     def forget_to(self, mark: int) -> None:
         """Undoes what was learnt after the trail was `mark` long; `Scope` calls it."""
@@ -177,7 +178,7 @@ class Analyzer:
         if atom is not None:
             self._learn_that(atom, equal=TRUE)
         else:
-            negated = x.logical_not(condition).atom
+            negated = logical_not(condition).atom
             if negated is not None:
                 self._learn_that(negated, equal=FALSE)
                 if negated.kind is Kind.EQ:
@@ -311,7 +312,7 @@ class Analyzer:
     def can_prove(self, condition: Value) -> bool:
         """Whether the condition is true for sure."""
         e = self.expr(condition)
-        return all(self._prove(each) for each in x.conjuncts(e))
+        return all(self._prove(each) for each in conjuncts(e))
 
     def _prove(self, condition: Expr) -> bool:
         if not condition.terms:
@@ -331,7 +332,7 @@ class Analyzer:
 
     def _prove_negation(self, condition: Expr) -> bool:
         """Proves not(…): a difference, or one of several alternatives."""
-        atom = x.logical_not(condition).atom
+        atom = logical_not(condition).atom
         if atom is None:
             return False
         if atom.kind is Kind.EQ:
@@ -339,7 +340,7 @@ class Analyzer:
             bound, modular = self.const_int_bound(e), self.modular_set(e)
             return bound.min_value > 0 or bound.max_value < 0 or modular.base != 0
         if atom.kind is Kind.AND:
-            return any(self._prove(x.logical_not(part)) for part in atom.operands)
+            return any(self._prove(logical_not(part)) for part in atom.operands)
         return False
 
     def can_prove_equal(self, a: Value, b: Value) -> bool:

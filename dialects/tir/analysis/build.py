@@ -37,6 +37,7 @@ from ..expr import (
 )
 from ..types import I1, I32, I64, is_unsigned
 from . import expr as x
+from .conditions import logical_not
 from .expr import Atom, Expr, Function, Kind
 
 
@@ -153,12 +154,12 @@ class _Emitter:
             return self.const(int(expr.const != 0), I1)
         if expr.atom is not None:
             return self.emit_atom(expr.atom, I1)
-        inverse = x.logical_not(expr)
+        inverse = logical_not(expr)
         atom = inverse.atom
         if atom is not None and atom.kind is Kind.EQ:
             return self.compare(atom.operands[0], NeOp)
         if atom is not None and atom.kind is Kind.AND:
-            parts = [self.emit(x.logical_not(e), I1) for e in atom.operands]
+            parts = [self.emit(logical_not(e), I1) for e in atom.operands]
             return self.chain(OrOp, parts)
         if atom is not None and (atom.kind in (Kind.GE, Kind.SELECT, Kind.CALL) or self.type_of(atom) == I1):
             return self.add(NotOp(self.emit_atom(atom, I1)))

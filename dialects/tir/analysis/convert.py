@@ -39,6 +39,7 @@ from ..expr import (
 from ..intrinsics import Effect, intrinsic_effect
 from ..types import I1, BufferType, is_unsigned
 from . import expr as x
+from .conditions import eq, ge, gt, le, logical_and, logical_not, logical_or, lt, ne, select
 from .expr import Expr, Function
 
 
@@ -59,14 +60,14 @@ _BUILD: dict[type[Operation], Callable[..., Expr]] = {
     MaxOp: x.maximum,
 }
 _COMPARE: dict[type[Operation], Callable[[Expr, Expr], Expr]] = {
-    EqOp: x.eq,
-    NeOp: x.ne,
-    LtOp: x.lt,
-    LeOp: x.le,
-    GtOp: x.gt,
-    GeOp: x.ge,
+    EqOp: eq,
+    NeOp: ne,
+    LtOp: lt,
+    LeOp: le,
+    GtOp: gt,
+    GeOp: ge,
 }
-_LOGIC: dict[type[Operation], Callable[..., Expr]] = {AndOp: x.logical_and, OrOp: x.logical_or, NotOp: x.logical_not}
+_LOGIC: dict[type[Operation], Callable[..., Expr]] = {AndOp: logical_and, OrOp: logical_or, NotOp: logical_not}
 # Operators of other dtypes wrap around or round: all that is known is that they are functions of their operands.
 _PURE = frozenset([*_BUILD, *_COMPARE, *_LOGIC, SelectOp, CastOp])
 
@@ -176,7 +177,7 @@ def _select_inputs(op: SelectOp, value: OpResult) -> Inputs:
 
 
 def _convert_select(op: SelectOp, value: OpResult, operands: list[Expr]) -> Expr:
-    return x.select(operands[0], operands[1], operands[2])
+    return select(operands[0], operands[1], operands[2])
 
 
 def _branch_inputs(op: IfThenElseOp, value: OpResult) -> Inputs:
@@ -185,7 +186,7 @@ def _branch_inputs(op: IfThenElseOp, value: OpResult) -> Inputs:
 
 
 def _convert_branch(op: IfThenElseOp, value: OpResult, operands: list[Expr]) -> Expr:
-    return x.select(operands[0], operands[1], operands[2], lazy=True)
+    return select(operands[0], operands[1], operands[2], lazy=True)
 
 
 def _call_inputs(op: CallOp, value: OpResult) -> Inputs:
@@ -250,7 +251,7 @@ def _convert_cast(op: CastOp, value: OpResult, operands: list[Expr]) -> Expr:
         if source == target:
             return operand
         if target == I1:
-            return x.ne(operand, x.ZERO)
+            return ne(operand, x.ZERO)
         widens = target.width.data > source.width.data or (
             target.width.data == source.width.data and is_unsigned(source) == is_unsigned(target)
         )

@@ -63,7 +63,7 @@ class Function(NamedTuple):
 
 
 class Atom:
-    """A variable or a non-linear term. Made by the functions of this module only; equal atoms are one object.
+    """A variable or a non-linear term. Made by `make_atom` only; equal atoms are one object.
 
     The atom of an SSA value lasts as long as that, and an atom of others as long as the youngest of them, which holds it: so the
     order in which atoms were made, which decides about that of terms, does not depend on when memory is collected.
@@ -220,7 +220,7 @@ def _serial(term: Term) -> int:
     return term[0].serial
 
 
-def _order(expr: Expr) -> tuple[tuple[int, ...], tuple[int, ...], int]:
+def order_of(expr: Expr) -> tuple[tuple[int, ...], tuple[int, ...], int]:
     """A total order of expressions, for operands whose order does not matter."""
     return tuple(a.serial for a, _ in expr.terms), tuple(c for _, c in expr.terms), expr.const
 
@@ -230,7 +230,8 @@ def as_expr(value: Expr | int) -> Expr:
     return Expr((), value) if isinstance(value, int) else value
 
 
-def _atom(kind: Kind, operands: tuple[Expr, ...], payload: Hashable = None) -> Expr:
+def make_atom(kind: Kind, operands: tuple[Expr, ...], payload: Hashable = None) -> Expr:
+    """The one atom of this kind and these parts, as an expression; nothing is simplified."""
     key = (kind, operands, payload)
     youngest: Atom | None = None
     for operand in operands:
@@ -247,7 +248,7 @@ def _atom(kind: Kind, operands: tuple[Expr, ...], payload: Hashable = None) -> E
 def var(of: SSAValue | Symbol) -> Expr:
     """The expression that is this variable."""
     if isinstance(of, Symbol):
-        return _atom(Kind.VAR, (), of)
+        return make_atom(Kind.VAR, (), of)
     known = vars(of)
     e: Expr | None = known.get(_OF_VALUE)
     if e is None:
@@ -262,7 +263,7 @@ def symbol(name: str) -> Expr:
 
 def call(function: Hashable, operands: Iterable[Expr]) -> Expr:
     """A pure function that analysis knows nothing about; equal for equal functions of equal operands."""
-    return _atom(Kind.CALL, tuple(operands), function)
+    return make_atom(Kind.CALL, tuple(operands), function)
 
 
 def factors_of(atom: Atom) -> tuple[Atom, ...]:
@@ -277,12 +278,12 @@ def product_of(factors: Iterable[Atom]) -> Expr:
         return ONE
     if len(ordered) == 1:
         return Expr(((ordered[0], 1),), 0)
-    return _atom(Kind.PRODUCT, tuple(Expr(((a, 1),), 0) for a in ordered))
+    return make_atom(Kind.PRODUCT, tuple(Expr(((a, 1),), 0) for a in ordered))
 
 
 def _product(left: Expr, right: Expr) -> Expr:
     if len(left.terms) * len(right.terms) > MAX_TERMS:
-        return call("mul", sorted((left, right), key=_order))
+        return call("mul", sorted((left, right), key=order_of))
     total = left.scaled(right.const) + Expr(right.terms, 0).scaled(left.const)
     for a, c in left.terms:
         for b, d in right.terms:
@@ -321,12 +322,12 @@ def floordiv(a: Expr, b: Expr) -> Expr:
         split = quotient_by_monomial(a, b)
         if split is not None and split[0] != ZERO:
             return split[0] + floordiv(split[1], b)
-        return _atom(Kind.FLOORDIV, (a, b))
+        return make_atom(Kind.FLOORDIV, (a, b))
     c = b.const
     if c < 0:
         a, c = -a, -c
     if c == 0:
-        return _atom(Kind.FLOORDIV, (a, b))
+        return make_atom(Kind.FLOORDIV, (a, b))
     if c == 1:
         return a
     quotient, rest = split_by(a, c)
@@ -341,7 +342,7 @@ def floordiv(a: Expr, b: Expr) -> Expr:
         inner, divisor = atom.operands  # (x//d + k) // c = (x + k*d) // (d*c)
         if not divisor.terms and divisor.const > 0:
             return quotient + floordiv(inner + rest.const * divisor.const, as_expr(divisor.const * c))
-    return quotient + _atom(Kind.FLOORDIV, (rest, as_expr(c)))
+    return quotient + make_atom(Kind.FLOORDIV, (rest, as_expr(c)))
 
 
 def split_by(a: Expr, c: int) -> tuple[Expr, Expr]:
@@ -362,10 +363,10 @@ def floormod(a: Expr, b: Expr) -> Expr:
         if a in (b, ZERO):
             return ZERO
         split = quotient_by_monomial(a, b)
-        return _atom(Kind.FLOORMOD, (a if split is None else split[1], b))
+        return make_atom(Kind.FLOORMOD, (a if split is None else split[1], b))
     c = b.const
     if c == 0:
-        return _atom(Kind.FLOORMOD, (a, b))
+        return make_atom(Kind.FLOORMOD, (a, b))
     if c < 0:
         return -floormod(-a, as_expr(-c))
     reduced = Expr(tuple(t for t in a.terms if t[1] % c), a.const % c)
@@ -382,7 +383,7 @@ def floormod(a: Expr, b: Expr) -> Expr:
             opened += (atom.operands[0] - Expr(((atom, 1),), 0)).scaled(k)
     if opened != ZERO:
         return floormod(reduced + opened, b)
-    return _atom(Kind.FLOORMOD, (reduced, b))
+    return make_atom(Kind.FLOORMOD, (reduced, b))
 
 
 def truncdiv(a: Expr, b: Expr) -> Expr:
@@ -392,14 +393,14 @@ def truncdiv(a: Expr, b: Expr) -> Expr:
     if not a.terms and not b.terms and b.const:
         quotient = abs(a.const) // abs(b.const)
         return as_expr(quotient if (a.const < 0) == (b.const < 0) else -quotient)
-    return _atom(Kind.TRUNCDIV, (a, b))
+    return make_atom(Kind.TRUNCDIV, (a, b))
 
 
 def truncmod(a: Expr, b: Expr) -> Expr:
     """The remainder of `truncdiv`, with the sign of a."""
     if not a.terms and not b.terms and b.const:
         return a - truncdiv(a, b) * b
-    return _atom(Kind.TRUNCMOD, (a, b))
+    return make_atom(Kind.TRUNCMOD, (a, b))
 
 
 def minimum(*values: Expr) -> Expr:
@@ -422,148 +423,7 @@ def _extremum(kind: Kind, values: Iterable[Expr], wins: Callable[[int, int], boo
                 best[each.terms] = each.const
     if len(best) == 1:
         return Expr(*next(iter(best.items())))
-    return _atom(kind, tuple(sorted((Expr(*item) for item in best.items()), key=_order)))
-
-
-def ge(a: Expr, b: Expr) -> Expr:
-    """a >= b, as 0 or 1."""
-    e = a - b
-    if not e.terms:
-        return as_expr(int(e.const >= 0))
-    common = gcd(*(k for _, k in e.terms))
-    if common > 1:
-        e = Expr(tuple((atom, k // common) for atom, k in e.terms), e.const // common)
-    return _atom(Kind.GE, (e,))
-
-
-def le(a: Expr, b: Expr) -> Expr:
-    """a <= b."""
-    return ge(b, a)
-
-
-def lt(a: Expr, b: Expr) -> Expr:
-    """a < b."""
-    return ge(b, a + 1)
-
-
-def gt(a: Expr, b: Expr) -> Expr:
-    """a > b."""
-    return ge(a, b + 1)
-
-
-def eq(a: Expr, b: Expr) -> Expr:
-    """a == b, as 0 or 1."""
-    e = a - b
-    if not e.terms:
-        return as_expr(int(e.const == 0))
-    common = gcd(*(k for _, k in e.terms))
-    if e.const % common:
-        return FALSE
-    if e.terms[0][1] < 0:
-        common = -common
-    if common != 1:
-        e = Expr(tuple((atom, k // common) for atom, k in e.terms), e.const // common)
-    return _atom(Kind.EQ, (e,))
-
-
-def ne(a: Expr, b: Expr) -> Expr:
-    """a != b."""
-    return logical_not(eq(a, b))
-
-
-def logical_not(a: Expr) -> Expr:
-    """The negation of a bool; that of an order is an order."""
-    atom = a.atom
-    if atom is not None and atom.kind is Kind.GE:
-        return ge(-atom.operands[0] - 1, ZERO)
-    return ONE - a
-
-
-def logical_and(*values: Expr) -> Expr:
-    """All of the bools."""
-    parts: dict[Expr, None] = {}
-    for value in values:
-        for each in conjuncts(value):
-            if each == FALSE:
-                return FALSE
-            if each != TRUE:
-                parts[each] = None
-    if any(logical_not(each) in parts for each in parts):
-        return FALSE
-    if not parts:
-        return TRUE
-    if len(parts) == 1:
-        return next(iter(parts))
-    return _atom(Kind.AND, tuple(sorted(parts, key=_order)))
-
-
-def logical_or(*values: Expr) -> Expr:
-    """Any of the bools: a negated conjunction of negations."""
-    return logical_not(logical_and(*(logical_not(v) for v in values)))
-
-
-def conjuncts(condition: Expr) -> tuple[Expr, ...]:
-    """The conditions whose conjunction this is."""
-    atom = condition.atom
-    return atom.operands if atom is not None and atom.kind is Kind.AND else (condition,)
-
-
-def select(condition: Expr, if_true: Expr, if_false: Expr, lazy: bool = False) -> Expr:
-    """One of two values; `lazy` when the other must not be evaluated."""
-    if not condition.terms:
-        return if_true if condition.const else if_false
-    if if_true == if_false:
-        return if_true
-    return _atom(Kind.SELECT, (condition, if_true, if_false), lazy)
-
-
-def rebuild(atom: Atom, operands: tuple[Expr, ...]) -> Expr:
-    """The atom with other operands, simplified by the constructors."""
-    match atom.kind:
-        case Kind.VAR:
-            return Expr(((atom, 1),), 0)
-        case Kind.PRODUCT:
-            total = ONE
-            for operand in operands:
-                total = total * operand
-            return total
-        case Kind.SELECT:
-            return select(operands[0], operands[1], operands[2], bool(atom.payload))
-        case Kind.CALL:
-            return call(atom.payload, operands)
-        case Kind.GE:
-            return ge(operands[0], ZERO)
-        case Kind.EQ:
-            return eq(operands[0], ZERO)
-        case _:
-            return _BUILDERS[atom.kind](*operands)
-
-
-_BUILDERS: dict[Kind, Callable[..., Expr]] = {
-    Kind.FLOORDIV: floordiv,
-    Kind.FLOORMOD: floormod,
-    Kind.TRUNCDIV: truncdiv,
-    Kind.TRUNCMOD: truncmod,
-    Kind.MIN: minimum,
-    Kind.MAX: maximum,
-    Kind.AND: logical_and,
-}
-
-
-def substitute(expr: Expr, values: dict[Atom, Expr], memo: dict[Atom, Expr] | None = None) -> Expr:
-    """`expr` with atoms (variables, say) replaced everywhere in it."""
-    if memo is None:
-        memo = dict(values)
-    total = as_expr(expr.const)
-    for atom, coefficient in expr.terms:
-        replaced = memo.get(atom)
-        if replaced is None:
-            operands = tuple(substitute(e, values, memo) for e in atom.operands)
-            same = all(a is b for a, b in zip(operands, atom.operands, strict=True))
-            replaced = Expr(((atom, 1),), 0) if same else rebuild(atom, operands)
-            memo[atom] = replaced
-        total += replaced.scaled(coefficient)
-    return expr if total == expr else total
+    return make_atom(kind, tuple(sorted((Expr(*item) for item in best.items()), key=order_of)))
 
 
 def free_vars(*exprs: Expr) -> dict[Atom, None]:

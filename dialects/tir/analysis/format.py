@@ -5,7 +5,8 @@ from __future__ import annotations
 from xdsl.dialects.builtin import ArrayAttr, StringAttr
 from xdsl.ir import BlockArgument, OpResult, SSAValue
 
-from .expr import Atom, Expr, Function, Kind, Symbol, logical_not
+from .conditions import logical_not
+from .expr import Atom, Expr, Function, Kind, Symbol
 
 _INFIX = {Kind.FLOORDIV: " // ", Kind.FLOORMOD: " % ", Kind.PRODUCT: " * ", Kind.AND: " and "}
 _NAMED = {Kind.TRUNCDIV: "T.Div", Kind.TRUNCMOD: "T.truncmod", Kind.MIN: "T.min", Kind.MAX: "T.max"}

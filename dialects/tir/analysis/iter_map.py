@@ -13,6 +13,7 @@ from enum import Enum, auto
 from typing import TYPE_CHECKING
 
 from . import expr as x
+from .conditions import conjuncts
 from .expr import ONE, ZERO, Atom, Expr, Kind
 
 if TYPE_CHECKING:
@@ -154,7 +155,7 @@ class _Detector:
     def add_predicate(self, predicate: Expr) -> None:
         """Takes in every conjunct: bounds of a loop or of a fusion of loops."""
         bounds: dict[tuple[x.Term, ...], tuple[Expr | None, Expr | None]] = {}
-        for condition in x.conjuncts(self.simplify(predicate)):
+        for condition in conjuncts(self.simplify(predicate)):
             if condition == x.TRUE:
                 continue
             atom = condition.atom

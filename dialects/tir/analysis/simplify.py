@@ -6,7 +6,9 @@ from math import gcd
 from typing import TYPE_CHECKING
 
 from . import expr as x
+from .conditions import logical_and, logical_not, select
 from .expr import FALSE, TRUE, ZERO, Atom, Expr, Kind
+from .substitution import rebuild
 
 if TYPE_CHECKING:
     from .analyzer import Analyzer
@@ -70,7 +72,7 @@ class Simplifier:
         if atom.kind is Kind.SELECT or atom.kind is Kind.AND:
             result = self._select(atom) if atom.kind is Kind.SELECT else self._conjunction(atom)
         else:
-            result = x.rebuild(atom, tuple(self.simplify(e) for e in atom.operands))
+            result = rebuild(atom, tuple(self.simplify(e) for e in atom.operands))
         rebuilt = result.atom
         if rebuilt is None:
             return result
@@ -195,9 +197,9 @@ class Simplifier:
             return self.simplify(if_true if condition.const else if_false)
         with self.analyzer.constraint(condition):
             if_true = self.simplify(if_true)
-        with self.analyzer.constraint(x.logical_not(condition)):
+        with self.analyzer.constraint(logical_not(condition)):
             if_false = self.simplify(if_false)
-        return x.select(condition, if_true, if_false, bool(atom.payload))
+        return select(condition, if_true, if_false, bool(atom.payload))
 
     def _conjunction(self, atom: Atom) -> Expr:
         """Each part simplified under those before it."""
@@ -210,7 +212,7 @@ class Simplifier:
                 break
             scopes.append(self.analyzer.constraint(simple))
         with scopes[0]:
-            return x.logical_and(*kept)
+            return logical_and(*kept)
 
     def is_zero(self, e: Expr) -> bool:
         """Whether e is 0 whatever its variables are, by the normal form (no knowledge is used)."""
@@ -230,7 +232,7 @@ class Simplifier:
                 elif atom.kind is Kind.FLOORDIV:
                     form = _normal_quotient(*operands)
                 else:
-                    form = x.rebuild(atom, operands)
+                    form = rebuild(atom, operands)
                 self._normal[atom] = form
             total += form.scaled(coefficient)
         return total

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from . import expr as x
+from .conditions import ge, logical_and, lt
 from .expr import ONE, TRUE, ZERO, Atom, Expr
 from .iter_map import IterMapLevel, IterMark, IterSplitExpr, IterSumExpr, Range, detect_iter_map
 
@@ -211,12 +212,12 @@ class _Divider:
         is_outer = bool(outer[0].args)
         source = IterSumExpr((outer if is_outer else inner)[0].args, total.base)
         value = self.plain(source)
-        condition = x.logical_and(x.ge(value, ZERO), x.lt(value, extent))
+        condition = logical_and(ge(value, ZERO), lt(value, extent))
         condition = self.analyzer.simplify(condition)
         if is_outer:
-            self.outer_predicate = x.logical_and(self.outer_predicate, condition)
+            self.outer_predicate = logical_and(self.outer_predicate, condition)
             return _Part(source, extent, _NOTHING, ONE)
-        self.inner_predicate = x.logical_and(self.inner_predicate, condition)
+        self.inner_predicate = logical_and(self.inner_predicate, condition)
         return _Part(_NOTHING, ONE, source, extent)
 
     def fused(self, smallest_first: Sequence[IterSplitExpr]) -> tuple[IterSumExpr, Expr]:

@@ -17,6 +17,7 @@ from ....support.deep import in_deep_stack
 from ....support.diagnostics import Diagnostic, MirError, Sources
 from ..analysis import Expr, Kind
 from ..analysis import expr as x
+from ..analysis.conditions import logical_not
 from ..analysis.expr import Function
 from ..buffer import AllocBufferOp, LoadOp, MatchBufferOp, StoreOp
 from ..expr import CallOp, IfThenElseOp, VarOp
@@ -114,7 +115,7 @@ class _Verifier:
         condition = (
             self.context.analyzer.expr(op.condition) if not isinstance(op.condition.type, VectorType) else x.TRUE
         )
-        for region, known in ((op.then_region, condition), (op.else_region, x.logical_not(condition))):
+        for region, known in ((op.then_region, condition), (op.else_region, logical_not(condition))):
             if condition == x.TRUE:
                 self.region(region)
             else:

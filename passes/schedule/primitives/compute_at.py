@@ -13,7 +13,8 @@ from xdsl.ir import Operation, SSAValue
 
 from ....dialects import tir
 from ....dialects.tir.analysis import Analyzer, Expr
-from ....dialects.tir.analysis.expr import TRUE, free_vars, ge, logical_and, lt
+from ....dialects.tir.analysis.conditions import ge, logical_and, lt
+from ....dialects.tir.analysis.expr import TRUE, free_vars
 from ....dialects.tir.types import I1
 from ...tir.regions import Ends, relax
 from ...tir.rewriting import builder_before

@@ -6,7 +6,7 @@ from xdsl.ir import Operation, SSAValue
 
 from ....dialects import tir
 from ....dialects.tir.analysis import Analyzer, Atom, Expr
-from ....dialects.tir.analysis.expr import ge, logical_and, lt
+from ....dialects.tir.analysis.conditions import ge, logical_and, lt
 from ....dialects.tir.analysis.inverse_iter_map import inverse_affine_iter_map
 from ....dialects.tir.analysis.iter_map import IterMapLevel, Range
 from ....dialects.tir.types import I1

@@ -11,7 +11,9 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from ....dialects import tir
 from ....dialects.tir.analysis import Analyzer, Expr, Kind
-from ....dialects.tir.analysis.expr import TRUE, ZERO, Atom, conjuncts, free_vars, ge, maximum, substitute
+from ....dialects.tir.analysis.conditions import conjuncts, ge
+from ....dialects.tir.analysis.expr import TRUE, ZERO, Atom, free_vars, maximum
+from ....dialects.tir.analysis.substitution import substitute
 from ....support.walk import walk_ops
 from ...tir.rewriting import builder_at_end, builder_before, erase_dead, erase_if_dead, move_before
 from ..access import declare_access, made_in, reads_of, relaxed

@@ -6,7 +6,9 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 from ....dialects import tir
 from ....dialects.tir.analysis import Analyzer, Expr
-from ....dialects.tir.analysis.expr import TRUE, Atom, conjuncts, free_vars, logical_and, substitute
+from ....dialects.tir.analysis.conditions import conjuncts, logical_and
+from ....dialects.tir.analysis.expr import TRUE, Atom, free_vars
+from ....dialects.tir.analysis.substitution import substitute
 from ....dialects.tir.types import I1
 from ....support.walk import walk_ops
 from ...tir.rewriting import builder_at_end, move_to_end

@@ -10,7 +10,8 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ....dialects import tir
 from ....dialects.tir.analysis import Analyzer, Expr
-from ....dialects.tir.analysis.expr import floordiv, free_vars, logical_and, lt
+from ....dialects.tir.analysis.conditions import logical_and, lt
+from ....dialects.tir.analysis.expr import floordiv, free_vars
 from ....dialects.tir.types import I1
 from ....support.walk import walk_ops
 from ....support.words import counted

@@ -13,7 +13,8 @@ from xdsl.ir import Operation, SSAValue
 
 from ....dialects import tir
 from ....dialects.tir.analysis import Analyzer, Expr
-from ....dialects.tir.analysis.expr import ZERO, Atom, free_vars, substitute
+from ....dialects.tir.analysis.expr import ZERO, Atom, free_vars
+from ....dialects.tir.analysis.substitution import substitute
 from ....dialects.tir.attribute_values import attribute_of
 from ...tir.rewriting import builder_at_end, builder_before
 from ..access import Box, declare_access, extents_of, index_type, reads_of, relaxed, united

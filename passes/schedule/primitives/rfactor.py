@@ -12,8 +12,10 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from ....dialects import tir
 from ....dialects.tir.analysis import Analyzer, Expr
 from ....dialects.tir.analysis.analyzer import Value
-from ....dialects.tir.analysis.expr import TRUE, Atom, conjuncts, free_vars, logical_and, substitute
+from ....dialects.tir.analysis.conditions import conjuncts, logical_and
+from ....dialects.tir.analysis.expr import TRUE, Atom, free_vars
 from ....dialects.tir.analysis.iter_map import IterMapLevel
+from ....dialects.tir.analysis.substitution import substitute
 from ....support.words import counted
 from ...tir.rewriting import builder_at_end, builder_before, erase_dead, erase_if_dead, move_before
 from ..access import declare_access, index_type, order_reads

@@ -9,7 +9,8 @@ from xdsl.ir import Operation
 
 from ....dialects import tir
 from ....dialects.tir.analysis import Analyzer, Expr
-from ....dialects.tir.analysis.expr import TRUE, floordiv, lt
+from ....dialects.tir.analysis.conditions import lt
+from ....dialects.tir.analysis.expr import TRUE, floordiv
 from ...tir.rewriting import builder_before
 from ..blocks import simplify_blocks_under
 from ..errors import refuse

@@ -9,7 +9,8 @@ from xdsl.ir import Operation, SSAValue
 
 from ....dialects import tir
 from ....dialects.tir.analysis import Analyzer, Expr
-from ....dialects.tir.analysis.expr import ONE, ZERO, substitute
+from ....dialects.tir.analysis.expr import ONE, ZERO
+from ....dialects.tir.analysis.substitution import substitute
 from ....dialects.tir.buffer import BufferOp
 from ....support.walk import walk_ops
 from ...tir.rewriting import builder_at_end, builder_before, erase_dead

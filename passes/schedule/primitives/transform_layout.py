@@ -12,7 +12,8 @@ from xdsl.rewriter import Rewriter
 
 from ....dialects import tir
 from ....dialects.tir.analysis import INF, Analyzer, Expr, symbol
-from ....dialects.tir.analysis.expr import Atom, as_expr, free_vars, substitute
+from ....dialects.tir.analysis.expr import Atom, as_expr, free_vars
+from ....dialects.tir.analysis.substitution import substitute
 from ....dialects.tir.buffer import AccessOp
 from ....support.words import counted
 from ...tir.rewriting import builder_before, erase_if_dead, set_indices

@@ -14,7 +14,7 @@ from xdsl.ir import SSAValue
 
 from ....dialects import tir
 from ....dialects.tir.analysis import Analyzer, Expr
-from ....dialects.tir.analysis.expr import substitute
+from ....dialects.tir.analysis.substitution import substitute
 from ....support.target import Target
 from ...schedule import BlockRV, Schedule
 from ...schedule.structure import buffers_read, consumers

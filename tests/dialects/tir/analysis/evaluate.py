@@ -7,6 +7,18 @@ from collections.abc import Mapping
 from hypothesis import strategies as st
 from mirstack.dialects.tir.analysis import Atom, Expr, Kind
 from mirstack.dialects.tir.analysis import expr as x
+from mirstack.dialects.tir.analysis.conditions import (
+    eq,
+    ge,
+    gt,
+    le,
+    logical_and,
+    logical_not,
+    logical_or,
+    lt,
+    ne,
+    select,
+)
 
 
 def evaluate(e: Expr, values: Mapping[Atom, int]) -> int:
@@ -68,7 +80,7 @@ def expressions(divisors: bool = True) -> st.SearchStrategy[Expr]:
             st.builds(x.floormod, inner, positive),
             st.builds(x.truncdiv, inner, positive),
             st.builds(x.truncmod, inner, positive),
-            st.builds(lambda p, q, a, b: x.select(x.ge(p, q), a, b), inner, inner, inner, inner),
+            st.builds(lambda p, q, a, b: select(ge(p, q), a, b), inner, inner, inner, inner),
         ]
         if divisors:
             choices += [binary(lambda a, b: a * b), binary(x.floordiv), binary(x.floormod)]
@@ -79,10 +91,10 @@ def expressions(divisors: bool = True) -> st.SearchStrategy[Expr]:
 
 def conditions() -> st.SearchStrategy[Expr]:
     """Random bools over VARS."""
-    compare = st.sampled_from([x.ge, x.gt, x.le, x.lt, x.eq, x.ne])
+    compare = st.sampled_from([ge, gt, le, lt, eq, ne])
     simple = st.builds(lambda f, a, b: f(a, b), compare, expressions(False), expressions(False))
     return st.recursive(
         simple,
-        lambda c: st.builds(x.logical_and, c, c) | st.builds(x.logical_or, c, c) | st.builds(x.logical_not, c),
+        lambda c: st.builds(logical_and, c, c) | st.builds(logical_or, c, c) | st.builds(logical_not, c),
         max_leaves=3,
     )

@@ -16,6 +16,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from evaluate import VARS, conditions, evaluate, expressions
 from mirstack.dialects.tir.analysis import Analyzer, Expr
 from mirstack.dialects.tir.analysis import expr as x
+from mirstack.dialects.tir.analysis.conditions import eq, ge, logical_and, logical_not, logical_or, lt, ne, select
 from mirstack.dialects.tir.types import I32
 from xdsl.ir import Block, SSAValue
 
@@ -60,7 +61,7 @@ def test_what_is_proven_is_true(known, asked, e, ranges, data):
     analyzer = bound_analyzer(ranges)
     free = analyzer.simplify(e)
     with analyzer.constraint(known):
-        proven, refuted = analyzer.can_prove(asked), analyzer.can_prove(x.logical_not(asked))
+        proven, refuted = analyzer.can_prove(asked), analyzer.can_prove(logical_not(asked))
         simple, bound = analyzer.simplify(e), analyzer.const_int_bound(e)
     assert analyzer.simplify(e) == free  # the scope is closed
     for point in points(ranges, data):
@@ -105,7 +106,7 @@ SIMPLIFICATIONS = [
     (x.minimum(i, x.as_expr(20)), i),
     (x.maximum(j, i + 8), i + 8),
     (x.truncdiv(i, x.as_expr(4)), i // 4),
-    (x.select(x.lt(i, x.as_expr(16)), j, k), j),
+    (select(lt(i, x.as_expr(16)), j, k), j),
     ((n * i + k * n) // n, i + k),
     ((n * k + n - 1) // n, k + (n - 1) // n),
 ]
@@ -116,7 +117,7 @@ def test_simplify(before: Expr, after: Expr):
     analyzer = Analyzer()
     analyzer.bind(i, 0, 16)
     analyzer.bind(j, 0, 8)
-    analyzer.constraint(x.ge(n, x.ONE))
+    analyzer.constraint(ge(n, x.ONE))
     assert analyzer.simplify(before) == analyzer.simplify(after)
     assert str(analyzer.simplify(before)) == str(analyzer.simplify(after))
 
@@ -132,11 +133,11 @@ def test_quotients_and_remainders_of_one_value_are_compared_exactly(c: int, d: i
 
 def test_symbolic_ranges():
     analyzer = Analyzer()
-    analyzer.constraint(x.logical_and(x.ge(n, x.ONE), x.ge(m, x.ONE)))
+    analyzer.constraint(logical_and(ge(n, x.ONE), ge(m, x.ONE)))
     analyzer.bind(i, 0, m)
     analyzer.bind(j, 0, n)
-    assert analyzer.can_prove(x.lt(i * n + j, m * n))
-    assert not analyzer.can_prove(x.lt(i * n + j + 1, m * n))
+    assert analyzer.can_prove(lt(i * n + j, m * n))
+    assert not analyzer.can_prove(lt(i * n + j + 1, m * n))
     assert analyzer.simplify((i * n + j) // n) == i
     assert analyzer.simplify((i * n + j) % n) == j
 
@@ -144,26 +145,26 @@ def test_symbolic_ranges():
 def test_scopes_end():
     analyzer = Analyzer()
     with analyzer.bind(i, 0, 16), analyzer.bind(j, 0, 8):
-        with analyzer.constraint(x.lt(i * 8 + j, x.as_expr(100))):
-            assert analyzer.can_prove(x.lt(i, x.as_expr(13)))
+        with analyzer.constraint(lt(i * 8 + j, x.as_expr(100))):
+            assert analyzer.can_prove(lt(i, x.as_expr(13)))
             assert analyzer.const_int_bound(i * 8 + j).max_value == 99
-        assert not analyzer.can_prove(x.lt(i, x.as_expr(13)))
+        assert not analyzer.can_prove(lt(i, x.as_expr(13)))
         assert analyzer.const_int_bound(i * 8 + j) == (0, 127)
     assert analyzer.const_int_bound(i).is_everything
 
 
 def test_equalities_are_used():
     analyzer = Analyzer()
-    with analyzer.constraint(x.logical_and(x.eq(i, j + 1), x.eq(j % 4, x.ZERO))):
+    with analyzer.constraint(logical_and(eq(i, j + 1), eq(j % 4, x.ZERO))):
         assert analyzer.simplify(i - j) == x.ONE
         assert analyzer.modular_set(j) == (4, 0)
         assert analyzer.modular_set(analyzer.simplify(i)) == (4, 1)
 
 
 def test_text():
-    assert str(x.lt(i * 8 + j, n)) == "i * 8 + j < n"
-    assert str(x.logical_or(x.eq(i, j), x.ge(k, x.ONE))) == "(i == j) or (1 <= k)"
-    assert str(x.ne(i, x.as_expr(3))) == "i != 3"
+    assert str(lt(i * 8 + j, n)) == "i * 8 + j < n"
+    assert str(logical_or(eq(i, j), ge(k, x.ONE))) == "(i == j) or (1 <= k)"
+    assert str(ne(i, x.as_expr(3))) == "i != 3"
     assert str((i + j) // 4 - n % 3) == "(i + j) // 4 - n % 3"
 
 

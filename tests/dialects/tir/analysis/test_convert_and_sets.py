@@ -18,7 +18,9 @@ from mirstack.dialects.tir import CallOp, CastOp, ConstOp, PrimFuncOp
 from mirstack.dialects.tir.analysis import Analyzer, Expr
 from mirstack.dialects.tir.analysis import expr as x
 from mirstack.dialects.tir.analysis.build import to_ssa
+from mirstack.dialects.tir.analysis.conditions import ge, logical_not
 from mirstack.dialects.tir.analysis.int_set import IntervalSet, eval_set
+from mirstack.dialects.tir.analysis.substitution import substitute
 from mirstack.dialects.tir.types import I1, I32, I64, dtype_to_type
 from mirstack.parser import parse_mir
 
@@ -36,7 +38,7 @@ def test_what_is_built_reads_back_the_same(e: Expr):
     built = to_ssa(e, Builder(InsertPoint.at_end(block)), I32, values)  # pyright: ignore[reportArgumentType]
     for op in block.ops:
         op.verify()
-    expected = x.substitute(e, {atom: x.var(value) for atom, value in values.items()})  # pyright: ignore[reportArgumentType]
+    expected = substitute(e, {atom: x.var(value) for atom, value in values.items()})  # pyright: ignore[reportArgumentType]
     assert Analyzer().expr(built) == expected
 
 
@@ -76,7 +78,7 @@ def test_arithmetic_of_bytes_may_wrap():
     func = next(op for op in parse_mir(text).body.block.ops if isinstance(op, PrimFuncOp))
     branch = func.body.block.last_op
     assert branch is not None
-    assert not Analyzer().can_prove(x.logical_not(Analyzer().expr(branch.operands[0])))
+    assert not Analyzer().can_prove(logical_not(Analyzer().expr(branch.operands[0])))
 
 
 def test_shifts_and_masks_are_divisions():
@@ -119,8 +121,8 @@ def test_sets_of_symbolic_ranges():
     domain = {j.atom: IntervalSet.of_range(x.ZERO, n)}
     result = eval_set(analyzer, i * 4 + j + 1, domain)  # pyright: ignore[reportArgumentType]
     assert (result.min, result.max) == (i * 4 + 1, i * 4 + n)
-    assert result.covers(IntervalSet.point(i * 4 + 1), analyzer) is analyzer.can_prove(x.ge(n, x.ONE))
-    with analyzer.constraint(x.ge(n, x.ONE)):
+    assert result.covers(IntervalSet.point(i * 4 + 1), analyzer) is analyzer.can_prove(ge(n, x.ONE))
+    with analyzer.constraint(ge(n, x.ONE)):
         assert result.covers(IntervalSet(i * 4 + 1, i * 4 + 1), analyzer)
     assert not result.covers(IntervalSet.point(i * 4), analyzer)
 

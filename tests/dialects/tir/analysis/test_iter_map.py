@@ -15,6 +15,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from evaluate import evaluate
 from mirstack.dialects.tir.analysis import Analyzer, Expr
 from mirstack.dialects.tir.analysis import expr as x
+from mirstack.dialects.tir.analysis.conditions import ge, logical_and, lt
 from mirstack.dialects.tir.analysis.inverse_iter_map import inverse_affine_iter_map
 from mirstack.dialects.tir.analysis.iter_map import IterMapLevel, Range
 
@@ -38,10 +39,10 @@ ACCEPTED = [
     ([i // 4], {i: 30}, x.TRUE, [8]),
     ([i % 4], {i: 30}, x.TRUE, [4]),
     ([i % 4, i // 8], {i: 32}, x.TRUE, [4, 4]),
-    ([i * 4 + j], {i: 8, j: 4}, x.lt(i * 4 + j, x.as_expr(30)), [30]),
-    ([(i * 4 + j) // 5, (i * 4 + j) % 5], {i: 8, j: 4}, x.lt(i * 4 + j, x.as_expr(30)), [6, 5]),
-    ([i * 4 + j], {i: 8, j: 4}, x.ge(i * 4 + j, x.as_expr(2)), [30]),
-    ([i], {i: 8}, x.lt(i, x.as_expr(5)), [5]),
+    ([i * 4 + j], {i: 8, j: 4}, lt(i * 4 + j, x.as_expr(30)), [30]),
+    ([(i * 4 + j) // 5, (i * 4 + j) % 5], {i: 8, j: 4}, lt(i * 4 + j, x.as_expr(30)), [6, 5]),
+    ([i * 4 + j], {i: 8, j: 4}, ge(i * 4 + j, x.as_expr(2)), [30]),
+    ([i], {i: 8}, lt(i, x.as_expr(5)), [5]),
     ([(i * 16 + j) // 8 * 4 + k, (i * 16 + j) % 8], {i: 8, j: 16, k: 4}, x.TRUE, [64, 8]),
     ([i * 2], {i: 8}, x.TRUE, [8]),
     ([x.as_expr(3), i], {i: 8}, x.TRUE, [1, 8]),
@@ -62,7 +63,7 @@ REFUSED = [
     (
         [i, j],
         {i: 8, j: 4},
-        x.lt(i * 4 + j, x.as_expr(30)),
+        lt(i * 4 + j, x.as_expr(30)),
         "the predicate bounds i * 4 + j, but the indices use its parts",
     ),
     ([i, i], {i: 8}, x.TRUE, "the parts of loop i that the indices use overlap"),
@@ -91,11 +92,11 @@ def test_bijective_needs_every_value():
 
 def test_symbolic_extents():
     analyzer = Analyzer()
-    analyzer.constraint(x.logical_and(x.ge(n, x.ONE), x.ge(m, x.ONE)))
+    analyzer.constraint(logical_and(ge(n, x.ONE), ge(m, x.ONE)))
     split = {i: (0, (n + 15) // 16), j: (0, 16)}
     for v, (low, extent) in split.items():
         analyzer.bind(v, low, extent)
-    result = analyzer.detect_iter_map([i * 16 + j], split, x.lt(i * 16 + j, n))  # pyright: ignore[reportArgumentType]
+    result = analyzer.detect_iter_map([i * 16 + j], split, lt(i * 16 + j, n))  # pyright: ignore[reportArgumentType]
     assert result.errors == ()
     assert result.indices[0].args[0].extent == n
     analyzer.bind(k, 0, n * m)
@@ -113,7 +114,7 @@ def schedules(draw):
     for p in order:
         fused, total = fused * sizes[p] + loops[p], total * sizes[p]
     limit = draw(st.none() | st.integers(1, total))
-    predicate = x.TRUE if limit is None else x.lt(fused, x.as_expr(limit))
+    predicate = x.TRUE if limit is None else lt(fused, x.as_expr(limit))
     c = draw(st.integers(1, 6))
     indices = draw(st.sampled_from([[fused], [fused // c, fused % c], [fused // c], [fused % c], loops, [fused + c]]))
     return dict(zip(loops, sizes, strict=True)), predicate, indices

@@ -1,14 +1,12 @@
-"""TIR's scalar expressions as SSA ops: constants, arithmetic, comparison, casts, vectors and calls of intrinsics.
+"""TIR's other scalar expressions as SSA ops: constants, variables, choices, casts, vectors and calls of intrinsics.
 
-Every op here except `tir.call` is pure. Integer semantics are TVM's: `tir.div` and `tir.mod` truncate toward zero,
-`tir.floordiv` and `tir.floormod` round toward minus infinity; signed overflow of 32 bits and more is undefined.
-Operands are vectors where a loop was vectorized; then results are vectors of as many lanes.
+Every op here except `tir.call` and `tir.var` is pure. Operands are vectors where a loop was vectorized; then results are
+vectors of as many lanes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 from xdsl.dialects.builtin import (
     UNKNOWN_LOC,
@@ -37,7 +35,6 @@ from xdsl.irdl import (
     var_operand_def,
 )
 from xdsl.traits import (
-    Commutative,
     ConstantLike,
     EffectInstance,
     IsTerminator,
@@ -53,7 +50,7 @@ from ...support.words import counted
 from ..interned import int_attr, integer, string, vector_type
 from ..plain_op import PlainOp
 from .intrinsics import Effect, intrinsic_effect
-from .types import I1, I32, BufferType, StringType, element_of, lanes_of, type_to_dtype, with_lanes, with_lanes_of
+from .types import I1, I32, BufferType, StringType, element_of, lanes_of, type_to_dtype, with_lanes
 
 
 @irdl_op_definition
@@ -141,194 +138,6 @@ class LetOp(PlainOp):
             raise VerifyException(
                 f"'{self.var_name.data}' has type {type_to_dtype(self.result.type)}, but its value is {type_to_dtype(self.value.type)}"
             )
-
-
-class BinaryOp(PlainOp):
-    """A pure op on two values of one type."""
-
-    lhs = operand_def()
-    rhs = operand_def()
-    result = result_def()
-
-    SYMBOL: ClassVar[str]
-    """How TVMScript writes it: an infix operator, or the name of a function of `T`."""
-
-    def __init__(self, lhs: SSAValue | Operation, rhs: SSAValue | Operation):
-        if isinstance(lhs, Operation):
-            lhs = SSAValue.get(lhs)
-        super().__init__(operands=[lhs, rhs], result_types=[self.type_of(lhs.type)])
-
-    @classmethod
-    def type_of(cls, operand: Attribute) -> Attribute:
-        """The result's type for operands of type `operand`."""
-        return operand
-
-    def verify_(self) -> None:
-        lhs, rhs = self.lhs.type, self.rhs.type
-        if lhs != rhs:
-            raise VerifyException(
-                f"operands of '{self.SYMBOL}' have different dtypes: {type_to_dtype(lhs)} and {type_to_dtype(rhs)}; write a T.Cast"
-            )
-        if self.result.type != self.type_of(lhs):
-            raise VerifyException(
-                f"'{self.SYMBOL}' on {type_to_dtype(lhs)} gives {type_to_dtype(self.type_of(lhs))}, not {type_to_dtype(self.result.type)}"
-            )
-
-
-class CompareOp(BinaryOp):
-    """A comparison: its result is bool, with as many lanes as the operands."""
-
-    @classmethod
-    def type_of(cls, operand: Attribute) -> Attribute:
-        return with_lanes_of(I1, operand)
-
-
-class LogicalOp(BinaryOp):
-    """A connective of bools. Both sides are evaluated."""
-
-    def verify_(self) -> None:
-        super().verify_()
-        if element_of(self.lhs.type) != I1:
-            raise VerifyException(f"operands of '{self.SYMBOL}' must be bool, not {type_to_dtype(self.lhs.type)}")
-
-
-@irdl_op_definition
-class AddOp(BinaryOp):
-    name = "tir.add"
-    SYMBOL: ClassVar[str] = "+"
-    traits = traits_def(Pure(), Commutative())
-
-
-@irdl_op_definition
-class SubOp(BinaryOp):
-    name = "tir.sub"
-    SYMBOL: ClassVar[str] = "-"
-    traits = traits_def(Pure())
-
-
-@irdl_op_definition
-class MulOp(BinaryOp):
-    name = "tir.mul"
-    SYMBOL: ClassVar[str] = "*"
-    traits = traits_def(Pure(), Commutative())
-
-
-@irdl_op_definition
-class DivOp(BinaryOp):
-    """Division: of floats, or of integers toward zero (`T.Div`, C's rule)."""
-
-    name = "tir.div"
-    SYMBOL: ClassVar[str] = "T.Div"
-    traits = traits_def(Pure())
-
-
-@irdl_op_definition
-class ModOp(BinaryOp):
-    """The remainder that goes with `tir.div` (`T.truncmod`): its sign is the dividend's."""
-
-    name = "tir.mod"
-    SYMBOL: ClassVar[str] = "T.truncmod"
-    traits = traits_def(Pure())
-
-
-@irdl_op_definition
-class FloorDivOp(BinaryOp):
-    name = "tir.floordiv"
-    SYMBOL: ClassVar[str] = "//"
-    traits = traits_def(Pure())
-
-
-@irdl_op_definition
-class FloorModOp(BinaryOp):
-    name = "tir.floormod"
-    SYMBOL: ClassVar[str] = "%"
-    traits = traits_def(Pure())
-
-
-@irdl_op_definition
-class MinOp(BinaryOp):
-    name = "tir.min"
-    SYMBOL: ClassVar[str] = "T.min"
-    traits = traits_def(Pure(), Commutative())
-
-
-@irdl_op_definition
-class MaxOp(BinaryOp):
-    name = "tir.max"
-    SYMBOL: ClassVar[str] = "T.max"
-    traits = traits_def(Pure(), Commutative())
-
-
-@irdl_op_definition
-class EqOp(CompareOp):
-    name = "tir.eq"
-    SYMBOL: ClassVar[str] = "=="
-    traits = traits_def(Pure(), Commutative())
-
-
-@irdl_op_definition
-class NeOp(CompareOp):
-    name = "tir.ne"
-    SYMBOL: ClassVar[str] = "!="
-    traits = traits_def(Pure(), Commutative())
-
-
-@irdl_op_definition
-class LtOp(CompareOp):
-    name = "tir.lt"
-    SYMBOL: ClassVar[str] = "<"
-    traits = traits_def(Pure())
-
-
-@irdl_op_definition
-class LeOp(CompareOp):
-    name = "tir.le"
-    SYMBOL: ClassVar[str] = "<="
-    traits = traits_def(Pure())
-
-
-@irdl_op_definition
-class GtOp(CompareOp):
-    name = "tir.gt"
-    SYMBOL: ClassVar[str] = ">"
-    traits = traits_def(Pure())
-
-
-@irdl_op_definition
-class GeOp(CompareOp):
-    name = "tir.ge"
-    SYMBOL: ClassVar[str] = ">="
-    traits = traits_def(Pure())
-
-
-@irdl_op_definition
-class AndOp(LogicalOp):
-    name = "tir.and"
-    SYMBOL: ClassVar[str] = "and"
-    traits = traits_def(Pure(), Commutative())
-
-
-@irdl_op_definition
-class OrOp(LogicalOp):
-    name = "tir.or"
-    SYMBOL: ClassVar[str] = "or"
-    traits = traits_def(Pure(), Commutative())
-
-
-@irdl_op_definition
-class NotOp(PlainOp):
-    name = "tir.not"
-    value = operand_def()
-    result = result_def()
-    traits = traits_def(Pure())
-
-    def __init__(self, value: SSAValue | Operation):
-        value = SSAValue.get(value)
-        super().__init__(operands=[value], result_types=[value.type])
-
-    def verify_(self) -> None:
-        if element_of(self.value.type) != I1 or self.result.type != self.value.type:
-            raise VerifyException(f"the operand of 'not' must be bool, not {type_to_dtype(self.value.type)}")
 
 
 @irdl_op_definition
@@ -559,9 +368,3 @@ class CommReducerOp(PlainOp):
 def single_block(*args: Attribute) -> Region:
     """A region of one empty block with arguments of the given types."""
     return Region(Block(arg_types=args))
-
-
-BINARY_OPS: tuple[type[BinaryOp], ...] = (
-    AddOp, SubOp, MulOp, DivOp, ModOp, FloorDivOp, FloorModOp, MinOp, MaxOp,
-    EqOp, NeOp, LtOp, LeOp, GtOp, GeOp, AndOp, OrOp,
-)  # fmt: skip

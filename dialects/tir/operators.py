@@ -26,13 +26,10 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...support.diagnostics import MirError, error_at
-from .expr import (
+from .arithmetic import (
     AddOp,
     AndOp,
     BinaryOp,
-    BroadcastOp,
-    CastOp,
-    ConstOp,
     DivOp,
     EqOp,
     FloorDivOp,
@@ -49,9 +46,9 @@ from .expr import (
     NeOp,
     NotOp,
     OrOp,
-    SelectOp,
     SubOp,
 )
+from .expr import BroadcastOp, CastOp, ConstOp, SelectOp
 from .types import I1, I32, I64, element_of, is_scalable, lanes_of, type_to_dtype, with_lanes_of
 
 

@@ -9,8 +9,9 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntAttr, IntegerAtt
 from xdsl.ir import Attribute, SSAValue
 
 from ...dialects.array import ArrayValueAttr, numpy_dtype
+from ...dialects.tir.arithmetic import NeOp
 from ...dialects.tir.buffer import NO_ATTRS, AllocateConstOp, AllocateOp, BufferOp, BufferRegionOp
-from ...dialects.tir.expr import NeOp, VarOp
+from ...dialects.tir.expr import VarOp
 from ...dialects.tir.operators import Const
 from ...dialects.tir.types import DYNAMIC, F32, I1, I32, BufferType, Dim, HandleType, RegionType, type_to_dtype
 from ...support.words import counted

@@ -11,13 +11,10 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, SSAValue
 
-from ...dialects.tir.buffer import LoadOp
-from ...dialects.tir.expr import (
+from ...dialects.tir.arithmetic import (
     AddOp,
     AndOp,
     BinaryOp,
-    CallOp,
-    ConstOp,
     DivOp,
     EqOp,
     FloorDivOp,
@@ -34,6 +31,8 @@ from ...dialects.tir.expr import (
     OrOp,
     SubOp,
 )
+from ...dialects.tir.buffer import LoadOp
+from ...dialects.tir.expr import CallOp, ConstOp
 from ...dialects.tir.intrinsics import BINARY_MATH, BITWISE, DTYPE_FIRST, DTYPE_LAST, KNOWN, intrinsic_arity
 from ...dialects.tir.operators import Value
 from ...dialects.tir.types import (

@@ -11,21 +11,8 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
-from ...dialects.tir.expr import (
-    AndOp,
-    BinaryOp,
-    BroadcastOp,
-    CastOp,
-    CommReducerOp,
-    IfThenElseOp,
-    LetOp,
-    NotOp,
-    OrOp,
-    RampOp,
-    ShuffleOp,
-    SubOp,
-    YieldOp,
-)
+from ...dialects.tir.arithmetic import AndOp, BinaryOp, NotOp, OrOp, SubOp
+from ...dialects.tir.expr import BroadcastOp, CastOp, CommReducerOp, IfThenElseOp, LetOp, RampOp, ShuffleOp, YieldOp
 from ...dialects.tir.operators import Const, Value, is_float
 from ...dialects.tir.stmt import IterVarOp, TargetOp
 from ...dialects.tir.types import (

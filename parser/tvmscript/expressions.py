@@ -17,12 +17,10 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from ...dialects.tir.buffer import BufferGetOp, LoadOp, accessed_type, buffer_name
-from ...dialects.tir.expr import (
+from ...dialects.tir.arithmetic import (
     AddOp,
     AndOp,
     BinaryOp,
-    CallOp,
     DivOp,
     EqOp,
     FloorDivOp,
@@ -30,14 +28,14 @@ from ...dialects.tir.expr import (
     GeOp,
     GtOp,
     LeOp,
-    LetOp,
     LtOp,
     MulOp,
     NeOp,
     OrOp,
-    RampOp,
     SubOp,
 )
+from ...dialects.tir.buffer import BufferGetOp, LoadOp, accessed_type, buffer_name
+from ...dialects.tir.expr import CallOp, LetOp, RampOp
 from ...dialects.tir.intrinsics import intrinsic_type
 from ...dialects.tir.operators import Const, Value, is_float
 from ...dialects.tir.types import (

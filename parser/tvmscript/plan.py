@@ -10,10 +10,9 @@ from collections.abc import Iterable, Sequence
 
 from xdsl.ir import Block, Operation, SSAValue
 
+from ...dialects.tir.arithmetic import AddOp, BinaryOp, MulOp, NotOp, SubOp
 from ...dialects.tir.buffer import BufferGetOp, BufferRegionOp, LoadOp, StoreOp
 from ...dialects.tir.expr import (
-    AddOp,
-    BinaryOp,
     BroadcastOp,
     CallOp,
     CastOp,
@@ -21,12 +20,9 @@ from ...dialects.tir.expr import (
     ConstOp,
     IfThenElseOp,
     LetOp,
-    MulOp,
-    NotOp,
     RampOp,
     SelectOp,
     ShuffleOp,
-    SubOp,
     VarOp,
 )
 from ...dialects.tir.intrinsics import Effect, intrinsic_effect

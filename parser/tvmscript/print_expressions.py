@@ -19,25 +19,17 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from ...dialects.tir.buffer import BufferGetOp, BufferRegionOp, LoadOp
-from ...dialects.tir.expr import (
+from ...dialects.tir.arithmetic import (
     AddOp,
     AndOp,
     BinaryOp,
-    BroadcastOp,
-    CallOp,
-    CastOp,
-    CommReducerOp,
-    ConstOp,
     DivOp,
     EqOp,
     FloorDivOp,
     FloorModOp,
     GeOp,
     GtOp,
-    IfThenElseOp,
     LeOp,
-    LetOp,
     LtOp,
     MaxOp,
     MinOp,
@@ -46,10 +38,20 @@ from ...dialects.tir.expr import (
     NeOp,
     NotOp,
     OrOp,
+    SubOp,
+)
+from ...dialects.tir.buffer import BufferGetOp, BufferRegionOp, LoadOp
+from ...dialects.tir.expr import (
+    BroadcastOp,
+    CallOp,
+    CastOp,
+    CommReducerOp,
+    ConstOp,
+    IfThenElseOp,
+    LetOp,
     RampOp,
     SelectOp,
     ShuffleOp,
-    SubOp,
     YieldOp,
 )
 from ...dialects.tir.intrinsics import DTYPE_FIRST, DTYPE_LAST, KNOWN, intrinsic_type

@@ -11,7 +11,7 @@ from xdsl.ir import SSAValue
 from ...dialects import tir
 from ...dialects.tir.analysis import Expr
 from ...dialects.tir.analysis.conditions import logical_not, logical_or
-from ...dialects.tir.expr import LogicalOp
+from ...dialects.tir.arithmetic import LogicalOp
 from ...dialects.tir.types import I1
 from .expression_simplifier import ExpressionSimplifier
 from .rewriting import builder_before

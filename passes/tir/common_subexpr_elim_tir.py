@@ -18,8 +18,8 @@ from ...dialects import tir
 from ...dialects.tir.analysis import Analyzer, Kind
 from ...dialects.tir.analysis import expr as x
 from ...dialects.tir.analysis.convert import is_index_type
+from ...dialects.tir.arithmetic import BinaryOp
 from ...dialects.tir.buffer import BufferOp
-from ...dialects.tir.expr import BinaryOp
 from ...support.walk import walk_ops
 from .rewriting import prim_funcs
 

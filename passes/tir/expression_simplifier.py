@@ -21,7 +21,7 @@ from ...dialects.tir.analysis import expr as x
 from ...dialects.tir.analysis.build import to_ssa
 from ...dialects.tir.analysis.conditions import logical_not
 from ...dialects.tir.analysis.convert import is_index_type
-from ...dialects.tir.expr import LogicalOp
+from ...dialects.tir.arithmetic import LogicalOp
 from ...dialects.tir.operators import Const, as_const, fold
 from ...dialects.tir.types import I1, element_of
 from .rewriting import builder_before, move_before

@@ -16,7 +16,7 @@ from xdsl.passes import ModulePass
 
 from ...dialects import tir
 from ...dialects.tir.analysis import Analyzer
-from ...dialects.tir.expr import LogicalOp
+from ...dialects.tir.arithmetic import LogicalOp
 from ...dialects.tir.operators import as_const
 from .analyzed_walk import AnalyzedWalk, Visit
 from .boolean_simplifier import BooleanSimplifier

@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import IntegerType, StringAttr
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 
 from ....support.diagnostics import error_at
+from ..arithmetic import AddOp, BinaryOp, FloorDivOp, FloorModOp, MaxOp, MinOp, MulOp, SubOp
 from ..buffer import (
     AllocateOp,
     AllocBufferOp,
@@ -26,22 +27,7 @@ from ..buffer import (
     StoreOp,
     buffer_name,
 )
-from ..expr import (
-    AddOp,
-    BinaryOp,
-    CallOp,
-    ConstOp,
-    FloorDivOp,
-    FloorModOp,
-    LetOp,
-    MaxOp,
-    MinOp,
-    MulOp,
-    RampOp,
-    SelectOp,
-    SubOp,
-    VarOp,
-)
+from ..expr import CallOp, ConstOp, LetOp, RampOp, SelectOp, VarOp
 from ..operators import Const, ExprBuilder, Value, as_const
 from ..stmt import BlockOp, ForOp, InitOp, ReadsOp, WritesOp
 from ..types import I32, BufferType

@@ -9,18 +9,14 @@ from xdsl.dialects.builtin import DictionaryAttr, FloatAttr, IntegerAttr, Intege
 from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint
 
-from ..expr import (
+from ..arithmetic import (
     AddOp,
     AndOp,
-    CallOp,
-    CastOp,
-    ConstOp,
     DivOp,
     EqOp,
     FloorDivOp,
     FloorModOp,
     GeOp,
-    IfThenElseOp,
     LeOp,
     LtOp,
     MaxOp,
@@ -30,11 +26,9 @@ from ..expr import (
     NeOp,
     NotOp,
     OrOp,
-    SelectOp,
     SubOp,
-    YieldOp,
-    single_block,
 )
+from ..expr import CallOp, CastOp, ConstOp, IfThenElseOp, SelectOp, YieldOp, single_block
 from ..types import I1, I32, I64, is_unsigned
 from . import expr as x
 from .conditions import logical_not

@@ -8,22 +8,16 @@ from typing import Any, NamedTuple, TypeAlias
 from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, IntegerType, Signedness
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
-from ..buffer import BufferGetOp, BufferOp
-from ..expr import (
+from ..arithmetic import (
     AddOp,
     AndOp,
-    CallOp,
-    CastOp,
-    ConstOp,
     DivOp,
     EqOp,
     FloorDivOp,
     FloorModOp,
     GeOp,
     GtOp,
-    IfThenElseOp,
     LeOp,
-    LetOp,
     LtOp,
     MaxOp,
     MinOp,
@@ -32,10 +26,10 @@ from ..expr import (
     NeOp,
     NotOp,
     OrOp,
-    SelectOp,
     SubOp,
-    YieldOp,
 )
+from ..buffer import BufferGetOp, BufferOp
+from ..expr import CallOp, CastOp, ConstOp, IfThenElseOp, LetOp, SelectOp, YieldOp
 from ..intrinsics import Effect, intrinsic_effect
 from ..types import I1, BufferType, is_unsigned
 from . import expr as x

@@ -10,21 +10,9 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from ....support.diagnostics import error_at
+from ..arithmetic import BINARY_OPS, NotOp
 from ..buffer import BufferRegionOp, LoadOp, MatchBufferOp
-from ..expr import (
-    BINARY_OPS,
-    BroadcastOp,
-    CallOp,
-    CastOp,
-    CommReducerOp,
-    ConstOp,
-    IfThenElseOp,
-    LetOp,
-    NotOp,
-    RampOp,
-    SelectOp,
-    ShuffleOp,
-)
+from ..expr import BroadcastOp, CallOp, CastOp, CommReducerOp, ConstOp, IfThenElseOp, LetOp, RampOp, SelectOp, ShuffleOp
 from ..stmt import (
     EnvThreadOp,
     IterVarOp,

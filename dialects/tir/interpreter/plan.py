@@ -19,6 +19,7 @@ from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 from ..analysis import Analyzer, Atom, Expr
 from ..analysis import expr as x
 from ..analysis.iter_map import IterMapLevel, Range, detect_iter_map
+from ..arithmetic import AddOp, BinaryOp, MaxOp, MinOp, MulOp
 from ..buffer import (
     AllocateConstOp,
     AllocateOp,
@@ -31,7 +32,7 @@ from ..buffer import (
     MatchBufferOp,
     StoreOp,
 )
-from ..expr import AddOp, BinaryOp, CallOp, ConstOp, LetOp, MaxOp, MinOp, MulOp, RampOp
+from ..expr import CallOp, ConstOp, LetOp, RampOp
 from ..intrinsics import Effect, intrinsic_effect
 from ..stmt import BlockOp, ForOp, InitOp, LaunchThreadOp, PrimFuncOp
 from ..types import BufferType, lanes_of

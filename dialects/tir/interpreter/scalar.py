@@ -10,14 +10,11 @@ import numpy as np
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr, StringAttr
 from xdsl.ir import Attribute, Operation
 
-from ..expr import (
+from ..arithmetic import (
     AddOp,
     AndOp,
     BinaryOp,
-    BroadcastOp,
-    CastOp,
     CompareOp,
-    ConstOp,
     DivOp,
     EqOp,
     FloorDivOp,
@@ -33,11 +30,9 @@ from ..expr import (
     NeOp,
     NotOp,
     OrOp,
-    RampOp,
-    SelectOp,
-    ShuffleOp,
     SubOp,
 )
+from ..expr import BroadcastOp, CastOp, ConstOp, RampOp, SelectOp, ShuffleOp
 from ..types import I1, element_of, lanes_of
 from .frame import Frame, Step
 from .values import Array, Value, as_array, dtype_of, is_array, is_integer, is_vector, scalar_of, wrapper

@@ -8,8 +8,9 @@ import numpy as np
 from xdsl.ir import Operation, SSAValue
 
 from ....support.diagnostics import error_at
+from ..arithmetic import AddOp, BinaryOp, MinOp, MulOp
 from ..buffer import LoadOp, StoreOp
-from ..expr import AddOp, BinaryOp, IfThenElseOp, LetOp, MinOp, MulOp, YieldOp
+from ..expr import IfThenElseOp, LetOp, YieldOp
 from ..stmt import (
     AssertOp,
     AttrOp,

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from ....dialects import tir
-from ....dialects.tir.expr import BinaryOp
+from ....dialects.tir.arithmetic import BinaryOp
 from ....support.walk import walk_ops
 
 _ELIGIBLE = (BinaryOp, tir.NotOp, tir.SelectOp, tir.CastOp)

@@ -39,6 +39,7 @@ from ...dialects.tir.stmt import (
 )
 from ...dialects.tir.types import BufferType, HandleType
 from ...support.diagnostics import error_at
+from .loop_grids import loop_grid
 from .names import Names
 from .plan import Plan
 from .print_definitions import DefinitionPrinter, shape_text
@@ -219,7 +220,7 @@ class FunctionPrinter(DefinitionPrinter):
 
     def print_for(self, op: ForOp) -> None:
         """A loop; plain nested loops whose extents do not depend on each other are a `T.grid`."""
-        grid = self.grid(op)
+        grid = loop_grid(op, self.plan.inline)
         if len(grid) > 1:
             extents = [self.text(loop.extent) for loop in grid]
             with self.names.scope():
@@ -251,28 +252,6 @@ class FunctionPrinter(DefinitionPrinter):
             return self.names.define(op.loop_var, op.var_name.data)
         self.names.alias(op.loop_var, op.var)
         return self.names.name(op.var)
-
-    def grid(self, op: ForOp) -> list[ForOp]:
-        """The plain loops directly inside each other that begin with `op`."""
-        loops: list[ForOp] = []
-        variables: set[SSAValue] = set()
-        current: ForOp | None = op
-        while current is not None and is_plain(current) and not _uses_any(current.extent, variables):
-            loops.append(current)
-            variables.add(current.loop_var)
-            current = self.only_loop(current.body.block)
-        return loops
-
-    def only_loop(self, block: Block) -> ForOp | None:
-        """The loop that is a region's one statement."""
-        found: ForOp | None = None
-        for op in block.ops:
-            if op in self.plan.inline:
-                continue
-            if found is not None or not isinstance(op, ForOp):
-                return None
-            found = op
-        return found
 
     def print_if(self, op: IfOp) -> None:
         """`if condition: … else: …`."""
@@ -445,34 +424,6 @@ def type_is_int32(type: Attribute) -> bool:
     from ...dialects.tir.types import I32
 
     return type == I32
-
-
-def is_plain(op: ForOp) -> bool:
-    """Whether a loop may be part of a `T.grid`."""
-    low = as_const(op.min)
-    return op.kind.data == "serial" and low is not None and low.value == 0 and not op.annotations.data
-
-
-def _uses_any(value: SSAValue, variables: set[SSAValue]) -> bool:
-    """Whether an expression depends on one of the variables."""
-    if not variables:
-        return False
-    pending, seen = [value], {value}
-    while pending:
-        current = pending.pop()
-        if current in variables:
-            return True
-        op = current.owner
-        if isinstance(op, Operation) and not isinstance(op, LetOp):
-            inner = list(op.operands)
-            for region in op.regions:
-                for block in region.blocks:
-                    inner += [operand for o in block.ops for operand in o.operands]
-            for operand in inner:
-                if operand not in seen:
-                    seen.add(operand)
-                    pending.append(operand)
-    return False
 
 
 def _contains_block(ops: Sequence[Operation]) -> bool:

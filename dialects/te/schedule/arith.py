@@ -16,8 +16,8 @@ from ...tir.analysis import Analyzer
 from ...tir.analysis import expr as x
 from ...tir.analysis.conditions import eq, ge, gt, le, logical_and, logical_not, logical_or, lt, ne, select
 from .. import arithmetic as ar
-from ..emit import Numbering
 from ..expr import Apply, Call, Const, Expr, IfThenElse, IterVar, Var
+from ..numbering import Numbering
 from .trees import BUILD, Op, map_children
 
 INDEX_DTYPES = ("int32", "int64")

@@ -1,0 +1,61 @@
+"""Numbers of TE expressions, equal for expressions of equal structure: value numbering."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from ..tir.intrinsics import Effect, intrinsic_effect
+from . import expr as ex
+from . import extern as ext
+from . import tensor as te
+from .expr import Expr
+
+
+class Numbering:
+    """A number for each expression, equal for expressions of equal structure. A call with effects equals only itself."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[int, int] = {}
+        self._by_structure: dict[Hashable, int] = {}
+        # Objects whose id is a key must outlive it.
+        self._kept: list[Expr] = []
+
+    def number(self, root: Expr) -> int:
+        """The expression's number; expressions may be deep."""
+        numbers, pending = self.numbers, [root]
+        while pending:
+            node = pending[-1]
+            if id(node) in numbers:
+                pending.pop()
+                continue
+            parts = (*node.args, node.then_value, node.else_value) if isinstance(node, ex.IfThenElse) else node.args
+            missing = [a for a in parts if id(a) not in numbers]
+            if missing:
+                pending += reversed(missing)
+                continue
+            pending.pop()
+            self._kept.append(node)
+            key = self._structure(node, tuple([numbers[id(a)] for a in parts]))
+            numbers[id(node)] = self._by_structure.setdefault(key, len(numbers))
+        return numbers[id(root)]
+
+    def _structure(self, node: Expr, parts: tuple[int, ...]) -> Hashable:
+        match node:
+            case ex.Apply():
+                return node.op, node.dtype, parts
+            case te.Read():
+                return te.Read, id(node.tensor), parts
+            case ex.Const():
+                # By spelling: 0.0 and -0.0, 1 and True are different constants.
+                return ex.Const, node.dtype, repr(node.value)
+            case ex.IfThenElse():
+                return ex.IfThenElse, parts
+            case ex.Call() if intrinsic_effect(node.intrinsic) is not Effect.OPAQUE:
+                others = tuple(o if isinstance(o, str) else id(o) for o in node.operands if not isinstance(o, Expr))
+                return node.intrinsic, node.dtype, parts, others
+            case ext.Load():
+                return ext.Load, id(node.buffer), parts
+            case ext.BufferField():
+                return ext.BufferField, id(node.buffer), node.field
+            case _:
+                return id(node)

@@ -17,6 +17,7 @@ from . import (
     func_to_llvm,
     math_to_llvm,
     memref_to_llvm,
+    memref_views_to_llvm,
     parallel_to_llvm,
     scf_to_llvm,
     vector_to_llvm,
@@ -31,6 +32,7 @@ TABLES = (
     arith_to_llvm.TABLE,
     math_to_llvm.TABLE,
     memref_to_llvm.TABLE,
+    memref_views_to_llvm.TABLE,
     vector_to_llvm.TABLE,
     dot_to_llvm.TABLE,
 )

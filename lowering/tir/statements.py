@@ -9,6 +9,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from ...dialects import tir
 from ...dialects.llvm_ext import LoopAnnotationAttr
 from ...support.diagnostics import error_at
+from ...support.walk import walk_ops
 from .emitter import INDEX
 from .function import FunctionLowering, lowers
 from .intrinsics import lower_call
@@ -84,16 +85,17 @@ def _size(f: FunctionLowering, block: Block) -> int:
 
 
 def _accumulates(block: Block) -> bool:
-    """Whether a turn of a loop reads memory that it writes, as sums do."""
+    """Whether a turn of a loop writes memory that it has read before, as sums do; what it writes first is its own."""
     read: set[SSAValue] = set()
     written: set[SSAValue] = set()
-    pending = [block]
-    while pending:
-        for op in pending.pop().ops:
-            pending += [inner for region in op.regions for inner in region.blocks]
+    for top in block.ops:
+        for op in walk_ops(top):
             for operand in op.operands:
                 if type(operand.type) is MemRefType:
-                    (read if op.results else written).add(operand)
+                    if not op.results:
+                        written.add(operand)
+                    elif operand not in written:
+                        read.add(operand)
     return not read.isdisjoint(written)
 
 

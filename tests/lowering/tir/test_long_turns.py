@@ -1,0 +1,48 @@
+"""Loops with long turns are kept from being unrolled, unless they sum something up."""
+
+from __future__ import annotations
+
+from mirstack.lowering.tir import lower_tir
+from mirstack.lowering.tir.statements import LOOP_ANNOTATION, ROLLED
+from mirstack.parser import parse_mir
+from xdsl.dialects import scf
+
+
+def is_rolled(body: str) -> bool:
+    """Whether the loop over i, whose turns do this, must stay a loop."""
+    text = f"""
+@T.prim_func
+def main(A: T.Buffer((8, 8), "float32"), C: T.Buffer((8, 8), "float32")):
+    W = T.alloc_buffer((8,), "float32", scope="local")
+    for i in range(8):
+{body}
+"""
+    module = parse_mir(text)
+    lower_tir(module)
+    loop = next(op for op in module.walk() if isinstance(op, scf.ForOp))
+    return loop.attributes.get(LOOP_ANNOTATION) == ROLLED
+
+
+def lines(line: str) -> str:
+    """The line for eight numbers, one after the other."""
+    return "\n".join("        " + line.replace("#", str(k)) for k in range(8))
+
+
+def test_long_turns() -> None:
+    """Turns of which none needs what another computed."""
+    assert is_rolled(lines("C[i, #] = A[i, #] * A[i, #]"))
+
+
+def test_short_turns() -> None:
+    """LLVM may do several at once."""
+    assert not is_rolled("        C[i, 0] = A[i, 0]")
+
+
+def test_sums() -> None:
+    """What a turn reads before it is written is of the turns before."""
+    assert not is_rolled(lines("C[0, #] = C[0, #] + A[i, #]"))
+
+
+def test_memory_of_a_turn() -> None:
+    """What a turn writes first and then reads is its own."""
+    assert is_rolled(lines("W[#] = A[#, i]") + "\n" + lines("C[i, #] = W[#] + A[i, #]"))

@@ -14,7 +14,6 @@ import json
 from collections.abc import Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
-from io import StringIO
 from typing import Any
 
 from xdsl.dialects import llvm
@@ -30,7 +29,6 @@ from xdsl.dialects.builtin import (
     i32,
 )
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
-from xdsl.printer import Printer
 
 from ...dialects import te, tir
 from ...dialects.relay import ir as relay
@@ -43,6 +41,7 @@ from ..program import Tensor, Tree, of_tree_json, tree_json, tree_of
 from ..relay.prepare import FAILS, KERNEL, PURE
 from ..tir.signature import SHAPE
 from ..units import STUB, Unit, replace_call
+from .kernel_text import KernelText
 from .store import Store
 
 KIND = "kernel"
@@ -79,6 +78,7 @@ class KernelCache:
         """What is kept of kernels that this build made or read, by key."""
         self.fresh: list[bytes] = []
         """Keys of those that are not on disk yet."""
+        self.text = KernelText()
 
     def candidate(self, unit: Unit) -> Candidate | None:
         """What to look for; None for a unit that is not kept."""
@@ -91,13 +91,11 @@ class KernelCache:
             return None
         name = function.sym_name.data
         function.sym_name = StringAttr(_NAME)
-        text = StringIO()
-        Printer(stream=text, print_generic_format=True).print_op(function)
+        text = self.text(function)
         # Tensors may come in tuples, which is how a call shows and the function does not.
         (calls,) = unit.calls.values()
         types = [_type_json(value.type) for value in (*calls[0].arguments, calls[0].result)]
-        text.write(json.dumps(types))
-        key = hashlib.sha256(self.context + text.getvalue().encode()).digest()
+        key = hashlib.sha256(self.context + (text + json.dumps(types)).encode()).digest()
         _rename(unit, f"{name.rstrip('_0123456789')}.{key.hex()[:12]}")
         return Candidate(self, key, [source_position(op.location) for op in walk_ops(function)])
 

@@ -118,8 +118,10 @@ def declare_access(block: tir.BlockOp) -> None:
     opaque = _used_opaquely(block)
     for kind, boxes, old in ((tir.WritesOp, writes, write_regions(block)), (tir.ReadsOp, reads, read_regions(block))):
         # What a call does behind an address only the declaration tells.
-        kept = [box for box in boxes_of(old, analyzer) if box.buffer in opaque and box not in boxes]
-        replace_regions(block, kind, [*kept, *boxes], analyzer)
+        declared = boxes_of(old, analyzer)
+        kept = [box for box in declared if box.buffer in opaque and box not in boxes]
+        if declared != [*kept, *boxes] or block.find(kind) is None:
+            replace_regions(block, kind, [*kept, *boxes], analyzer)
 
 
 def _used_opaquely(block: tir.BlockOp) -> set[SSAValue]:

@@ -225,7 +225,7 @@ def simplify_bindings(block: tir.BlockOp, extra: Expr = TRUE, keep_units: bool =
     loops = all_loops_above(block)
     analyzer = analyzer_for(loops)
     shortener = analyzer
-    if keep_units:
+    if keep_units and any(const_int(loop.extent) == 1 for loop in loops):
         shortener = analyzer_for(loop for loop in loops if const_int(loop.extent) != 1)
     builder = builder_before(block)
     bindings: list[SSAValue] = []

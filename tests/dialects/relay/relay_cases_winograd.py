@@ -65,8 +65,9 @@ def _products(a: Any, x: np.ndarray, w: np.ndarray) -> np.ndarray:
     tile, turn = a.tile_size, data(a.tile_size)
     before, after = padding_of(a.padding, 2)
     tiles = [-(-(d + low + high - 2) // tile) for d, low, high in zip(x.shape[2:], before, after, strict=True)]
-    whole = np.zeros((*x.shape[:2], tiles[0] * tile + 2, tiles[1] * tile + 2))
-    part = x[:, :, : whole.shape[2] - before[0], : whole.shape[3] - before[1]]
+    height, width = tiles[0] * tile + 2, tiles[1] * tile + 2
+    whole = np.zeros((*x.shape[:2], height, width))
+    part = x[:, :, : height - before[0], : width - before[1]]
     whole[:, :, before[0] :, before[1] :][:, :, : part.shape[2], : part.shape[3]] = part
     result = np.zeros((len(x), tile + 2, tile + 2, tiles[0] * tiles[1], len(w)))
     for place, (row, column) in enumerate(product(*map(range, tiles))):

@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import (
     IntAttr,
     IntegerAttr,
     IntegerType,
+    MemRefType,
     StringAttr,
     VectorType,
     i1,
@@ -66,4 +67,10 @@ def _vector(element: Attribute, lanes: int, scalable: bool) -> VectorType[Attrib
     return VectorType(element, [lanes], ArrayAttr([IntegerAttr(int(scalable), i1)]))
 
 
-__all__ = ["i32_array", "i64_array", "int_attr", "integer", "string", "vector_type"]
+@lru_cache(_MANY)
+def memref_type(element: Attribute, *shape: int) -> MemRefType[Attribute]:
+    """Memory of these extents, without gaps."""
+    return MemRefType(element, shape)
+
+
+__all__ = ["i32_array", "i64_array", "int_attr", "integer", "memref_type", "string", "vector_type"]

@@ -22,6 +22,7 @@ from xdsl.dialects.builtin import (
     DictionaryAttr,
     IntegerAttr,
     MemRefType,
+    NoneAttr,
     UnitAttr,
     i64,
 )
@@ -134,7 +135,7 @@ def _argument_attrs(op: func.FuncOp) -> ArrayAttr[DictionaryAttr] | None:
 def _static_extent(type_: MemRefType) -> int:
     """The bytes that a memref of static shape and default layout covers, else 0."""
     sizes = type_.get_shape()
-    if any(size < 0 for size in sizes) or not isinstance(type_.layout, type(MemRefType(i64, []).layout)):
+    if any(size < 0 for size in sizes) or not isinstance(type_.layout, NoneAttr):
         return 0
     total = byte_size(in_memory(TypeConverter()(type_.element_type)))
     for size in sizes:

@@ -13,6 +13,7 @@ from xdsl.ir import Attribute, BlockArgument, Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
 
 from ...dialects import tir
+from ...dialects.interned import memref_type
 from ...dialects.tir.types import element_of, lanes_of, type_to_dtype
 from ...support.diagnostics import error_at
 from . import expressions, memory, statements
@@ -102,7 +103,7 @@ def _analyze(function: tir.PrimFuncOp) -> Parameters:
         if isinstance(param.type, tir.BufferType):
             shape = param.type.static_shape or ()
             item = convert_type(param.type.dtype, param)
-            types.append(MemRefType(item, shape) if lanes_of(item) == 1 else flat_type(element_of(item)))
+            types.append(memref_type(item, *shape) if lanes_of(item) == 1 else flat_type(element_of(item)))
             dtype, scope = type_to_dtype(param.type.dtype), param.type.scope.data
             params.append(BufferParam(name.data, dtype, shape, None, 0, scope, _is_written([param])))
         elif op is not None:
@@ -113,7 +114,7 @@ def _analyze(function: tir.PrimFuncOp) -> Parameters:
             offset = 0 if op.elem_offset is None else size_of(op.elem_offset, False)
             item = convert_type(type_.dtype, op.result)
             plain = steps is None and offset == 0 and lanes_of(item) == 1 and type_.static_shape is not None
-            types.append(MemRefType(item, type_.static_shape or ()) if plain else flat_type(element_of(item)))
+            types.append(memref_type(item, *(type_.static_shape or ())) if plain else flat_type(element_of(item)))
             views = [
                 m.result for m in function.body.block.ops if isinstance(m, tir.MatchBufferOp) and m.source is param
             ]

@@ -20,7 +20,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects import tir, vector_ext
-from ...dialects.interned import i64_array, integer, vector_type
+from ...dialects.interned import i64_array, integer, memref_type, vector_type
 from ...dialects.tir.buffer import AccessOp, BufferOp, buffer_name
 from ...dialects.tir.types import element_of, lanes_of
 from ...support.diagnostics import error_at
@@ -87,7 +87,7 @@ def declare_view(f: FunctionLowering, op: BufferOp, pointer: Pointer) -> None:
     strides = op.stride_values()
     offset = Index.of(0) if op.elem_offset is None else f.index(op.elem_offset)
     if strides is None and offset.value == 0 and is_static(extents) and lanes == 1:
-        whole = MemRefType(element, shape_of(extents))
+        whole = memref_type(element, *shape_of(extents))
         base = pointer.base if pointer.base.type == whole else f.cast(pointer.base, whole)
         f.buffers[op.result] = compact_buffer(f, base, element, extents)
         return
@@ -167,7 +167,7 @@ def allocate(
         pointer = f.add(memref.AllocOp((f.ssa(count),), (), flat_type(element), integer(ALIGNMENT, i64))).memref
         f.frees[-1].append(pointer)
         return pointer
-    type_ = MemRefType(element, shape)
+    type_ = memref_type(element, *shape)
     if prod(shape) * byte_width(element) <= STACK_BYTES:
         return f.add(memref.AllocaOp.get(element, ALIGNMENT, shape)).memref
     # Loops around take it once, outside of themselves.

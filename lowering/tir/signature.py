@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypeAlias
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, NoneType, StringAttr, UnitAttr, i64
@@ -180,9 +181,14 @@ def _refuse(message: str, *notes: str) -> MirError:
     return MirError(diagnostic)
 
 
+@lru_cache(1 << 10)
+def _number(size: int) -> Attribute:
+    return IntegerAttr(size, i64)
+
+
 def _size_attr(size: Size) -> Attribute:
     if isinstance(size, int):
-        return IntegerAttr(size, i64)
+        return _number(size)
     if isinstance(size, str):
         return StringAttr(size)
     return ArrayAttr([StringAttr(size[0]), _size_attr(size[1]), _size_attr(size[2])])

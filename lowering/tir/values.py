@@ -25,6 +25,7 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.llvm import LLVMPointerType
 from xdsl.ir import Attribute, SSAValue
 
+from ...dialects.interned import memref_type
 from ...dialects.tir import HandleType, type_to_dtype
 from ...support.diagnostics import error_at
 
@@ -124,4 +125,4 @@ def _converted(type: Attribute) -> Attribute | None:
 
 def flat_type(element: Attribute, size: int = DYNAMIC) -> MemRefType:
     """A one-dimensional memref of `element`s."""
-    return MemRefType(element, [size])
+    return memref_type(element, size)

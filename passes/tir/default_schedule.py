@@ -19,7 +19,7 @@ from ...support.target import Target, named
 from ..schedule import BlockRV, Schedule
 from ..schedule.apply_schedule import is_scheduled
 from ..schedule.intrinsics import is_half
-from ..schedule.structure import child_blocks
+from ..schedule.structure import child_blocks, consumers
 from .default_rules.attention import match_attention, schedule_attention
 from .default_rules.contraction import match_contraction, schedule_by_shape
 from .default_rules.dot_products import choose_dot, schedule_dot_product
@@ -31,7 +31,7 @@ from .default_rules.reduction import schedule_reduction, schedule_rows, shared_r
 from .default_rules.refusals import tolerating
 from .default_rules.rows import find_run, merge_run, merging_pays
 from .default_rules.shape import fresh_blocks, remembering_shapes, shape_of
-from .default_rules.windows import match_window, schedule_windows
+from .default_rules.windows import Window, match_window, rows_of, schedule_windows
 from .default_rules.windows import pays as windows_pay
 from .default_rules.winograd import Stages, find_stages, schedule_winograd
 from .rewriting import prim_funcs
@@ -119,10 +119,23 @@ def _schedule_window(sch: Schedule, block: BlockRV, target: Target) -> None:
     """Schedules a reduction over windows, where vectors along rows are the better scheme."""
     op = sch.get(block)
     assert isinstance(op, tir.BlockOp)
-    shape = shape_of(op)
-    window = None if shape is None else match_window(shape)
-    if shape is not None and window is not None and windows_pay(window, match_contraction(shape), target):
+    window = _paying_window(op, target)
+    readers = consumers(op)
+    follows = _paying_window(readers[0], target) if len(readers) == 1 else None
+    if follows is not None and rows_of(follows) is op:
+        # Its rows are scheduled together with what reads them.
+        return
+    if window is not None:
         schedule_windows(sch, block, window, target)
+
+
+def _paying_window(block: tir.BlockOp, target: Target) -> Window | None:
+    """The block as a reduction over windows, where vectors along rows are the better scheme."""
+    shape = shape_of(block)
+    window = None if shape is None else match_window(shape)
+    if shape is None or window is None or not windows_pay(window, match_contraction(shape), target):
+        return None
+    return window
 
 
 def _is_root_nest(block: tir.BlockOp) -> bool:

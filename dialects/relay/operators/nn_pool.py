@@ -169,6 +169,62 @@ def _padded(
     return te_pad(x, low, high, te.min_value(x.dtype) if is_max else te.const(0, x.dtype))
 
 
+def _separates(
+    attrs: Attrs, x: Tensor, sizes: dict[str, Any], inputs: dict[str, Any], axes: str, before: Sequence[int]
+) -> bool:
+    """Whether the maximum across the rows of a window, and of those the maximum along the row, is less work than all at once.
+
+    It is where windows overlap along the row, as each column's maximum serves several of them. What lies outside across the rows is
+    left out, so that each window must have the row inside that is nearest to those.
+    """
+    # LLVM has no way to load some elements of bfloat16 vectors of every length.
+    if not all(isinstance(n, int) for n in x.shape) or x.dtype == "bfloat16":
+        return False
+    taps, width = prod(attrs.pool_size[:-1]), attrs.pool_size[-1]
+    if taps * width <= 4 or sizes[axes[-1]] < 4 or taps * attrs.strides[-1] + width > taps * width:
+        return False
+    for n, axis in enumerate(axes[:-1]):
+        reach, last = attrs.pool_size[n] - 1, (sizes[axis] - 1) * attrs.strides[n] - before[n]
+        outside = before[n] > 0 or last + reach * attrs.dilation[n] >= inputs[axis]
+        if outside and (attrs.dilation[n] > 1 or before[n] > reach or last >= inputs[axis]):
+            return False
+    return True
+
+
+def _te_max_in_turn(
+    attrs: Attrs, x: Tensor, source: Any, axes: str, sizes: dict[str, Any], before: Sequence[int]
+) -> Tensor:
+    """The maximum of each window in two steps: across its rows, for every column with the padding, then along the row."""
+    inputs, width = source.logical(x.shape), axes[-1]
+    extents = [te.reduce_axis((0, k), name=f"r{a.lower()}") for a, k in zip(axes, attrs.pool_size, strict=True)]
+    lowest_value = te.min_value(x.dtype)
+    columns = (sizes[width] - 1) * attrs.strides[-1] + attrs.dilation[-1] * (attrs.pool_size[-1] - 1) + 1
+
+    def across(*i: Any) -> Any:
+        where = source.logical_indices(i)
+        column = where[width] - before[-1]
+        for n, axis in enumerate(axes[:-1]):
+            index = where[axis] * attrs.strides[n] + extents[n] * attrs.dilation[n] - before[n]
+            last = (sizes[axis] - 1) * attrs.strides[n] + (attrs.pool_size[n] - 1) * attrs.dilation[n] - before[n]
+            # A row outside is taken for the nearest inside, which is one of the window's, too.
+            index = te.max(index, 0) if before[n] > 0 else index
+            where[axis] = te.min(index, inputs[axis] - 1) if last >= inputs[axis] else index
+        where[width] = column
+        element = x(*source.indices(where))
+        bounds = [column >= 0] if before[-1] > 0 else []
+        bounds += [column < inputs[width]] if columns - before[-1] > inputs[width] else []
+        return te.max(te.if_then_else(te.all(*bounds), element, lowest_value) if bounds else element, axis=extents[:-1])
+
+    rows = te.compute(source.physical({**sizes, width: columns}), across, name="pool_rows")
+
+    def along(*i: Any) -> Any:
+        where = source.logical_indices(i)
+        where[width] = where[width] * attrs.strides[-1] + extents[-1] * attrs.dilation[-1]
+        return te.max(rows(*source.indices(where)), axis=extents[-1:])
+
+    return te.compute(source.physical(sizes), along, name="pool_max")
+
+
 def _te_pool(rank: int, is_max: bool) -> Any:
     axes = SPATIAL[rank]
 
@@ -184,6 +240,10 @@ def _te_pool(rank: int, is_max: bool) -> Any:
             sizes[axis] = (
                 free // attrs.strides[n] if isinstance(free, int) else te.floordiv(free, attrs.strides[n])
             ) + 1
+
+        in_rows = source.dims == target.dims and source.dims[-1] == (axes[-1], None)
+        if is_max and rank > 1 and in_rows and _separates(attrs, x, sizes, inputs, axes, before):
+            return [_te_max_in_turn(attrs, x, source, axes, sizes, before)]
 
         # The windows of a padded copy, whose rows are as regular as those of a convolution; where sizes are known.
         first = list(before)

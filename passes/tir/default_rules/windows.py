@@ -3,6 +3,9 @@
 Vectors run along the output's last dimension, where each tap of the window is a vector of neighbouring (or every second, …) inputs; the
 accumulators of several vectors, and of several filters where these share the input, stay in registers while the window runs. Nothing is
 transposed, and nothing packed but the filters, so that each lane of a vector of inputs meets a filter's tap that is the same for all.
+
+Maxima of windows that overlap come in two blocks, one that reduces across rows and one that reduces what that made along the row: the
+first is computed for as many rows of the second as stay in the nearest cache.
 """
 
 from __future__ import annotations
@@ -21,10 +24,10 @@ from ....support.target import Target
 from ...schedule import BlockRV, LoopRV, Schedule
 from ...schedule.structure import buffers_read, buffers_written, consumers, function_of, producers
 from ..constant_params import constant_params
-from .contraction import Contraction, own_loops, take_out
+from .contraction import Contraction, match_contraction, own_loops, take_out
 from .elementwise import extent_of, parallelize, schedule_elementwise
 from .handles import cached, loops_by_axis, partitioned
-from .shape import Load, Shape, element_bytes, shape_of
+from .shape import Load, Shape, element_bytes, shape_of, static_extents
 
 MAX_STRIDE = 4
 """Inputs further apart than these are not worth loading whole vectors for."""
@@ -34,6 +37,8 @@ MASKED = 1.3
 """How much more whole vectors cost that leave a part of one over."""
 MAX_TAPS = 256
 """Terms that are written out, accumulators times taps; twice as many where there would be too few accumulators."""
+ROWS_SHARE = 4
+"""What part of the first cache windows that were reduced across rows may take until they are reduced along them."""
 BUSY = 8
 """Accumulators that keep the multipliers busy."""
 
@@ -176,6 +181,9 @@ def schedule_windows(sch: Schedule, block: BlockRV, window: Window, target: Targ
     tile = choose_tile(window, target)
     names = list(shape.axes)
     padding = _padding(sch, op, window)
+    feeding = rows_of(window)
+    rows = None if feeding is None else sch.handle(feeding)
+    across_rows: list[tuple[BlockRV, LoopRV]] = []
     if window.shares_inputs and tile.rows > 1:
         _pack_filters(sch, block, window, tile.rows)
     epilogue = take_out(sch, block)
@@ -200,6 +208,10 @@ def schedule_windows(sch: Schedule, block: BlockRV, window: Window, target: Targ
             _schedule_inner(sch, padding, target)
         else:
             schedule_elementwise(sch, padding, target)
+    elif rows is not None:
+        far[-1] = _part_of_plane(sch, far[-1], window, target)
+        sch.compute_at(rows, far[-1])
+        across_rows = _schedule_rows(sch, rows, target)
     sch.vectorize(lanes)
     for loop in inner:
         sch.unroll(loop)
@@ -211,7 +223,7 @@ def schedule_windows(sch: Schedule, block: BlockRV, window: Window, target: Targ
     if width % (tile.vectors * tile.lanes):
         # The end of a row runs apart, so that no other turn asks whether there is something.
         parts = partitioned(sch, block, outer, width // (tile.vectors * tile.lanes), len(reducing) + len(inner) + 1)[1]
-    for part, depth in parts:
+    for part, depth in (*across_rows, *parts):
         head_loops = own_loops(sch, sch.decompose_reduction(part, depth))
         for loop in head_loops[:-1]:
             sch.unroll(loop)
@@ -242,6 +254,83 @@ def _padding(sch: Schedule, op: tir.BlockOp, window: Window) -> BlockRV | None:
         return None
     shape = shape_of(made[0])
     return None if shape is None or shape.reduction else sch.handle(made[0])
+
+
+def rows_of(window: Window) -> tir.BlockOp | None:
+    """The block that reduces windows across their rows, for this one to reduce them along the row; None where there is none.
+
+    Each row that it makes is read for one row of the output, so that it may be computed there.
+    """
+    shape = window.shape
+    if window.rows is not None or window.filters or len(window.inputs) != 1:
+        return None
+    load = window.inputs[0]
+    order = list(shape.stores[0].indices)
+    analyzer = Analyzer()
+    # All but the last place are the output's own, of which there is at least one.
+    own = [analyzer.expr(v) for v in order[:-1]]
+    if not own or order != shape.spatial or list(load.indices[:-1]) != own:
+        return None
+    made = [p for p in producers(shape.block) if buffers_written(p)[0] is load.buffer]
+    if len(made) != 1 or len(consumers(made[0])) != 1 or static_extents(load.buffer) is None:
+        return None
+    rows = shape_of(made[0])
+    return made[0] if rows is not None and _runs_across(rows) else None
+
+
+def _runs_across(shape: Shape) -> bool:
+    """Whether a block reduces few elements that each lie in a row as their results do."""
+    taps = prod(shape.extent(v) or MAX_TAPS for v in shape.reduction)
+    if not shape.reduction or taps >= MAX_TAPS or len(shape.stores) != 1 or match_contraction(shape) is not None:
+        return False
+    store = shape.stores[0]
+    if list(store.indices) != shape.spatial:
+        return False
+    last = Analyzer().expr(store.indices[-1]).atom
+    loads = [load for load in shape.loads if load.buffer is not store.buffer]
+    return last is not None and all(
+        load.indices
+        and load.indices[-1].coefficient(last) == 1
+        and all(last not in free_vars(index) for index in load.indices[:-1])
+        for load in loads
+    )
+
+
+def _part_of_plane(sch: Schedule, lines: LoopRV, window: Window, target: Target) -> LoopRV:
+    """The loop over parts of a plane whose reduced rows stay in the nearest cache; they are read when most were written a while ago,
+    as neighbours of what was just written wait for it."""
+    buffer = window.inputs[0].buffer
+    extents = static_extents(buffer)
+    assert extents is not None
+    height, row = extents[-2], extents[-1] * element_bytes(buffer)
+    most = max(min(target.l1 // ROWS_SHARE // row, height), 1)
+    head, _ = sch.split(lines, [None, next(n for n in range(most, 0, -1) if height % n == 0)])
+    return head
+
+
+def _schedule_rows(sch: Schedule, block: BlockRV, target: Target) -> list[tuple[BlockRV, LoopRV]]:
+    """What is reduced across rows: vectors along a row, the window's elements one after the other. The parts of a row, each with its
+    outermost loop over elements, ahead of which its first values belong once threads are chosen."""
+    op = sch.get(block)
+    assert isinstance(op, tir.BlockOp)
+    lanes = target.lanes(element_bytes(buffers_written(op)[0]))
+    loops = own_loops(sch, block)
+    taps = sum(k.data == "R" for k in op.iter_types.data)
+    row, reducing = loops[-1 - taps], loops[-taps:]
+    extent = extent_of(sch, row) or 1
+    head, vector = sch.split(row, [None, min(lanes, extent)])
+    sch.reorder(head, *reducing, vector)
+    sch.vectorize(vector)
+    count = prod(extent_of(sch, loop) or 1 for loop in reducing)
+    for loop in reducing:
+        sch.unroll(loop)
+    heads, parts = [head], [(block, reducing[0])]
+    if extent > lanes and extent % lanes:
+        # What is left of a row is shorter vectors, which stay in registers as masked stores do not.
+        heads, parts = partitioned(sch, block, head, extent // lanes, taps + 1)
+    if extent // lanes * count <= MAX_TAPS:
+        sch.unroll(heads[0])
+    return parts
 
 
 def _pack_filters(sch: Schedule, block: BlockRV, window: Window, rows: int) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import mirstack
 import numpy as np
 import pytest
+from mirstack.dialects.array import numpy_dtype
 from mirstack.parser import parse_mir, print_mir
 from mirstack.passes.tir.default_schedule import DefaultSchedule
 from xdsl.context import Context
@@ -138,3 +139,48 @@ def @main(%x: Tensor[(1, 3, 17, 19), float32]) {
     padded = np.pad(x, ((0, 0), (0, 0), (2, 2), (2, 2)), constant_values=np.finfo(np.float32).min)
     wanted = np.lib.stride_tricks.sliding_window_view(padded, (5, 5), axis=(2, 3)).max((4, 5))
     np.testing.assert_array_equal(mirstack.compile(mirstack.parse(text), cpu=cpu)(x), wanted)
+
+
+@pytest.mark.parametrize(
+    ("rank", "attributes", "dtype"),
+    [
+        (2, "pool_size=[3, 3], strides=[2, 2], padding=[1, 1, 1, 1]", "float32"),
+        (2, "pool_size=[3, 3], strides=[2, 2], padding=[1, 1, 1, 1], ceil_mode=True", "float64"),
+        (2, "pool_size=[5, 4], padding=[4, 0, 1, 3]", "float32"),
+        (2, "pool_size=[3, 3], padding=[2, 2, 2, 2], dilation=[2, 2]", "float32"),
+        (2, "pool_size=[3, 5], padding=[0, 4, 0, 4], dilation=[2, 2]", "float32"),
+        (2, "pool_size=[3, 3], padding=[1, 1, 1, 1]", "int8"),
+        (2, "pool_size=[3, 3], padding=[1, 1, 1, 1]", "float16"),
+        (2, "pool_size=[3, 3], padding=[1, 1, 1, 1]", "bfloat16"),
+        (3, "pool_size=[2, 3, 3], strides=[1, 2, 2], padding=[1, 1, 1, 1, 1, 1]", "float32"),
+    ],
+)
+def test_maxima_across_rows_and_along_them(rank: int, attributes: str, dtype: str) -> None:
+    shape = (2, 3, 5, 19, 37)[:2] + (5, 19, 37)[3 - rank :]
+    x = np.random.default_rng(0).integers(-100, 100, shape).astype(numpy_dtype(dtype))
+    module = mirstack.parse(f"""#[version = "0.0.5"]
+def @main(%x: Tensor[{shape}, {dtype}]) {{
+  nn.max_pool{rank}d(%x, {attributes})
+}}""")
+    run: Any = mirstack.compile(module, threads=2)
+    interpreted: Any = mirstack.compile(module, target="interp")
+    np.testing.assert_array_equal(run(x), interpreted(x))
+
+
+@pytest.mark.parametrize("cpu", ["haswell", "x86-64"])
+def test_maxima_across_rows_stay_near(cpu: str) -> None:
+    """They are made for a part of a plane at a time, by the thread that reads them, in whole registers."""
+    printed: dict[str, str] = {}
+
+    def keep(step: Any, module: Any) -> None:
+        if step.name in ("default-schedule", "vectorize-loop"):
+            printed[step.name] = print_mir(module)
+
+    module = mirstack.parse("""#[version = "0.0.5"]
+def @main(%x: Tensor[(1, 16, 112, 112), float32]) {
+  nn.max_pool2d(%x, pool_size=[3, 3], strides=[2, 2], padding=[1, 1, 1, 1])
+}""")
+    mirstack.compile(module, cpu=cpu, threads=2, observers=(keep,))
+    assert "T.parallel(16)" in printed["default-schedule"]
+    assert "pool_rows = T.decl_buffer((1, 1, 14, 113))" in printed["vectorize-loop"]
+    assert ".vstore(" not in printed["vectorize-loop"]

@@ -24,9 +24,6 @@ from .threads import use_threads
 
 _CALL = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)
 
-DIRECT_AFTER = 1
-"""How many calls are done before the direct call is made: a program that is called once does without."""
-
 _C_CONTIGUOUS = 0x0001
 """Bit of `ndarray.flags.num` (numpy's C API, "Array flags")."""
 
@@ -62,7 +59,6 @@ class RelayExecutable(Executable):
         # Contexts that no call is using; list.pop and append are atomic, so that threads share it without a lock.
         self._idle: list[Context] = []
         self._may_be_direct = not (dynamic or any("?" in param.shape for param in self.params))
-        self._calls = 0
         self._direct: DirectCall | None = None
         self._direct_call: Callable[..., Any] = _declined
 
@@ -132,9 +128,10 @@ class RelayExecutable(Executable):
         return context
 
     def _give_context(self, context: Context) -> None:
-        """Keeps a context for the next call, which a program of known shapes does directly if it is not the first."""
+        """Keeps a context for the next call, which a program of known shapes does directly: what that needs is made in the first
+        call (10 ms, once a process), so that any later one takes as long as the next."""
         context = context.grown()
-        if self._calls >= DIRECT_AFTER and self._may_be_direct:
+        if self._may_be_direct:
             self._may_be_direct = False
             self._direct = direct_call(
                 self._code.address(ENTRY),
@@ -146,7 +143,6 @@ class RelayExecutable(Executable):
             )
             if self._direct is not None:
                 self._direct_call = self._direct.call
-        self._calls += 1
         if self._direct is None:
             self._idle.append(context)
         else:

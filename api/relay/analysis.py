@@ -244,7 +244,7 @@ def explain(mod: IRModule, module_pass: Pass) -> list[Diagnostic]:
     topic = topics.get(module_pass.info.name)
     if topic is None:
         raise MirError(
-            Diagnostic(f"{module_pass.info.name} does not tell what it leaves alone; {', '.join(topics)} does")
+            Diagnostic(f"{module_pass.info.name} does not tell what it leaves alone; {', '.join(topics)} do")
         )
     with listening([topic], remarks.append):
         module_pass(mod)

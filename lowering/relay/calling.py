@@ -14,24 +14,22 @@ FINISH = "mirstack_finish"
 PREPARE = "mirstack_prepare"
 """The function that Python calls once: as the entry, but it takes the context and the results' addresses only."""
 
-TOP, END, CONSTANTS, STACK_LIMIT, CHUNK, DEPTH, GROWN, SIZES, BASE, PREPARED, TAKEN = (
-    0,
-    8,
-    16,
-    24,
-    32,
-    40,
-    48,
-    56,
-    72,
-    88,
-    96,
-)
-"""Byte offsets in the context (`heap.py` says what for); SIZES and BASE are of two words."""
-CONTEXT_BYTES = 104
-
 WORD = 8
 """Bytes of a pointer and of an extent."""
+
+# Byte offsets in the context (`heap.py` says what for).
+TOP = 0
+END = 8
+CONSTANTS = 16
+STACK_LIMIT = 24
+CHUNK = 32
+DEPTH = 40
+GROWN = 48
+SIZES = 56  # two words
+BASE = 72  # two words
+PREPARED = 88
+TAKEN = 96
+CONTEXT_BYTES = 104
 
 MOST_EXTENT = (1 << 31) - 1
 """Kernels count in int32."""

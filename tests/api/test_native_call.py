@@ -55,7 +55,7 @@ def test_a_usual_call_is_direct(pair: RelayExecutable) -> None:
     assert type(m) is np.ndarray and m.shape == () and m == 42
 
 
-def test_the_first_call_makes_the_function() -> None:
+def test_the_first_call_leaves_a_context_for_direct_ones() -> None:
     program = mirstack.compile(mirstack.parse(PAIR), threads=1)
     assert isinstance(program, RelayExecutable)
     assert not is_direct(program, X, N)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from mirstack.dialects import tir
 from mirstack.dialects.tir.types import I32
@@ -44,19 +46,19 @@ def test_fields(many: int, maybe: bool) -> None:
     args = Block(arg_types=[I32] * 6).args
     given = (args[0], *args[1 : 1 + many], *args[4 : 4 + maybe], args[5])
     for kind in (PLAIN, DIRECT):
-        op = kind.create(
+        op: Any = kind.create(
             operands=given,
             result_types=[I32],
             properties={SIZES: DenseArrayBase.from_list(i32, [1, many, int(maybe), 1])},
             regions=[tir.ForOp("i", args[0], args[1]).body.clone()],
         )
-        assert op.first is args[0] and op.last is args[5]  # type: ignore[attr-defined]
-        assert tuple(op.many) == tuple(args[1 : 1 + many])  # type: ignore[attr-defined]
-        assert op.maybe is (args[4] if maybe else None)  # type: ignore[attr-defined]
-        assert op.result is op.results[0] and op.body is op.regions[0]  # type: ignore[attr-defined]
+        assert op.first is args[0] and op.last is args[5]
+        assert tuple(op.many) == tuple(args[1 : 1 + many])
+        assert op.maybe is (args[4] if maybe else None)
+        assert op.result is op.results[0] and op.body is op.regions[0]
         assert operands_of(op) == given
     with pytest.raises(NotImplementedError):
-        op.first = args[1]  # type: ignore[attr-defined]
+        op.first = args[1]
 
 
 def test_fields_follow_changes() -> None:

@@ -11,13 +11,14 @@ from ....dialects import tir
 from ....dialects.tir.analysis import Analyzer
 from ....dialects.tir.analysis.expr import free_vars
 from ....support.target import Target
-from ...schedule import BlockRV, LoopRV, Schedule, ScheduleError
+from ...schedule import BlockRV, LoopRV, Schedule
 from ...schedule.structure import buffers_written, consumers, producers, read_regions, write_regions
 from ..convert_blocks_to_opaque import choice_of
 from ..lower_lane_reduction import LANES, MASKS, VECTORS
 from .contraction import own_loops
 from .elementwise import MANY, PARALLEL_WORK, extent_of, lanes_of_block, parallelize, vectorize_loop
 from .handles import block_of
+from .refusals import tolerating
 from .shape import Shape, block_shape, element_bytes, shape_of
 from .vector import contiguous_reduction, contiguous_suffix
 
@@ -324,13 +325,12 @@ def schedule_rows(sch: Schedule, blocks: list[BlockRV], rows: int, target: Targe
     row = loops[rows - 1]
     moved = [last]
     for block in reversed(blocks[:-1]):
-        try:
+        with tolerating("rows", block_of(sch, block)):
             sch.compute_at(block, row)
-        except ScheduleError:
-            # What cannot move stays in front, a stage of its own.
-            _schedule_alone(sch, block, target)
+            moved.append(block)
             continue
-        moved.append(block)
+        # What cannot move stays in front, a stage of its own.
+        _schedule_alone(sch, block, target)
     parallelize(sch, loops[:rows], work, target)
     done: list[BlockRV] = []
     for block in moved:
@@ -360,15 +360,14 @@ def _reduce_as_made(sch: Schedule, block: BlockRV, stages: list[BlockRV], target
     (loop, *others) = own_loops(sch, maker)
     if others:
         return []
-    try:
+    with tolerating("rows", op):
         sch.reverse_compute_at(block, loop)
-    except ScheduleError:
-        return []
-    sch.annotate(loop, LANES, lanes)
-    sch.annotate(loop, VECTORS, COSTLY_ACCUMULATORS)
-    sch.annotate(loop, MASKS, int(target.has_masks))
-    sch.decompose_reduction(block, loop)
-    return [block, maker]
+        sch.annotate(loop, LANES, lanes)
+        sch.annotate(loop, VECTORS, COSTLY_ACCUMULATORS)
+        sch.annotate(loop, MASKS, int(target.has_masks))
+        sch.decompose_reduction(block, loop)
+        return [block, maker]
+    return []
 
 
 def _makes_rows(maker: tir.BlockOp, reader: Shape) -> bool:

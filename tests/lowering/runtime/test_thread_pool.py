@@ -5,6 +5,8 @@ from __future__ import annotations
 import ctypes
 import multiprocessing
 import os
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -272,6 +274,28 @@ def test_workers_stay_off_the_processor_of_the_caller(code: CompiledModule) -> N
     finally:
         os.sched_setaffinity(0, allowed)
         runtime.set_pinning(True)
+
+
+PLACES = """
+import os
+import mirstack
+import numpy as np
+program = mirstack.compile(mirstack.parse("def @main(%x: Tensor[(2000, 2000), float32]) { exp(%x) }"), threads=2)
+before = set(os.listdir("/proc/self/task"))
+program(np.zeros((2000, 2000), np.float32))
+print(*{len(os.sched_getaffinity(int(task))) for task in set(os.listdir("/proc/self/task")) - before})
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="threads cannot be told where to run here")
+@pytest.mark.parametrize("pinning", ["on", "off"])
+def test_pinning_can_be_turned_off_from_outside(pinning: str) -> None:
+    allowed = len(os.sched_getaffinity(0))
+    if allowed < 2:
+        pytest.skip("one processor")
+    environment = os.environ | {"MIRSTACK_PINNING": pinning}
+    ran = subprocess.run([sys.executable, "-c", PLACES], env=environment, capture_output=True, text=True, check=True)
+    assert ran.stdout.split() == [str(allowed if pinning == "off" else allowed - 1)]
 
 
 @pytest.mark.parametrize("system", ["linux", "darwin"])

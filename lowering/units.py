@@ -10,18 +10,22 @@ stub has become is put in the place of each call of the program (`Unit.join`).
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import llvm
 from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, SymbolRefAttr, UnitAttr
 from xdsl.ir import Block, Region, SSAValue
+from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ..dialects import te, tir
 from ..dialects.relay import ir as relay
 from ..support.walk import walk_ops
+from .llvm.call import messages_of
 from .mangle_symbols import MangleSymbols
+from .pipeline import Options, kernel_passes
 from .relay.constant_calls import kernel_calls
 from .relay.lower_relay_to_llvm import may_fail
 from .relay.prepare import FAILS, KERNEL, PURE, pure_kernels
@@ -50,24 +54,54 @@ class Unit:
             stub.detach()
         return dict(zip(self.calls, stubs, strict=True))
 
-    def join(self, program: ModuleOp, stubs: dict[str, relay.FuncOp]) -> None:
-        """Declares the lowered functions in the program, and has the calls there be made as the stubs say."""
+    def declarations(self) -> list[llvm.FuncOp]:
+        """The lowered functions without their bodies, as the program declares them."""
         pure = pure_kernels(self.module)
-        for op in self.module.ops:
-            if isinstance(op, llvm.FuncOp) and SIGNATURE in op.attributes:
-                program.body.block.add_op(_declaration(op, op.sym_name.data in pure))
+        return [
+            _declaration(op, op.sym_name.data in pure)
+            for op in self.module.ops
+            if isinstance(op, llvm.FuncOp) and SIGNATURE in op.attributes
+        ]
+
+    def join(self, program: ModuleOp, stubs: Mapping[str, relay.FuncOp], declarations: Sequence[llvm.FuncOp]) -> None:
+        """Declares the lowered functions in the program, and has the calls there be made as the stubs say."""
+        program.body.block.add_ops(declarations)
         for name, calls in self.calls.items():
             for call in calls:
                 replace_call(call, name, stubs[name])
 
     def export(self) -> None:
-        """Has the linker see the lowered functions; what they were called with is in the program from here on."""
+        """Has the linker see the lowered functions; what they are called with is in their declarations."""
         for op in self.module.ops:
             if isinstance(op, llvm.FuncOp) and op.attributes.pop(SIGNATURE, None) is not None:
                 op.attributes.pop(SHAPE, None)
                 op.linkage = llvm.LinkageAttr("external")
                 if len(op.body.blocks) > 1:
                     op.no_inline = UnitAttr()
+
+
+@dataclass
+class LoweredUnit:
+    """What became of a unit; its module is in the LLVM dialect."""
+
+    stubs: dict[str, relay.FuncOp]
+    declarations: list[llvm.FuncOp]
+    messages: dict[int, str]
+    """What the statuses mean that its functions may return."""
+    module: ModuleOp
+
+    @staticmethod
+    def of(unit: Unit) -> LoweredUnit:
+        """Takes apart a unit whose passes have run."""
+        stubs = unit.take_stubs()
+        declarations = unit.declarations()
+        unit.export()
+        return LoweredUnit(stubs, declarations, messages_of(unit.module), unit.module)
+
+
+def unit_passes(options: Options) -> list[ModulePass]:
+    """The passes that lower a unit, whose functions have the names that the linker knows them by already."""
+    return [step for step in kernel_passes(options) if step.name != MangleSymbols.name]
 
 
 def split(module: ModuleOp) -> list[Unit] | None:

@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from typing import Any
 
 
 @dataclass
@@ -47,6 +48,23 @@ class Span:
         yield depth, self
         for span in self.children.values():
             yield from span.walk(depth + 1)
+
+    def to_json(self) -> list[Any]:
+        """The span as plain data: seconds, how often, the spans inside by name."""
+        return [self.seconds, self.count, {name: span.to_json() for name, span in self.children.items()}]
+
+    def add(self, data: Sequence[Any]) -> None:
+        """Adds a span that `to_json` gave, and all inside."""
+        seconds, count, children = data
+        self.seconds += seconds
+        self.count += count
+        for name, child in children.items():
+            self.child(name).add(child)
+
+    def add_beside(self, data: Sequence[Any]) -> None:
+        """Adds the spans inside of one that `to_json` gave in another process: this span runs beside those around it."""
+        self.background = True
+        self.add([sum(child[0] for child in data[2].values()), 1, data[2]])
 
     def report(self) -> str:
         """The spans inside as a table of milliseconds, of how often, and of the share of all."""

@@ -49,6 +49,11 @@ def tracer(topic: str) -> Tracer | None:
     return None if sinks is None else Tracer(topic, sinks)
 
 
+def anyone_listens() -> bool:
+    """Whether remarks of any topic go anywhere."""
+    return bool(_LISTENERS.get())
+
+
 @contextmanager
 def listening(topics: Iterable[str], sink: Sink) -> Generator[None]:
     """While inside, remarks of these topics go to `sink`, too."""

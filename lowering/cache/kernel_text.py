@@ -1,13 +1,32 @@
-"""A kernel as text that tells it from all others."""
+"""A kernel as text that tells it from all others.
+
+The text is JSON: a list of attributes in MLIR's syntax, each once, then the op, in which numbers stand for them:
+
+    [name, operands, results, properties, attributes, regions]
+
+Operands are the numbers of values, which count in the order in which they are made; results and the arguments of blocks are each a
+type and a name hint; properties and attributes are pairs of a key and a value. A region is a list of blocks, a block the list of
+its arguments and its ops. Places in the source are left out, and there are no successors.
+"""
 
 from __future__ import annotations
 
-from xdsl.ir import Attribute, Operation
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.printer import Printer
+
+from ...support.diagnostics import source_position
+from ...support.walk import walk_ops
+
+Places = list[tuple[str, int, int] | None]
+"""File, line and column of each op of a kernel, in the order of the text."""
 
 
 class KernelText:
-    """Texts of ops in MLIR's generic form, without indentation. Each attribute is put into words once: many ops share it."""
+    """Texts of ops. Each attribute is put into words once: many ops share it."""
 
     def __init__(self) -> None:
         # By identity: attributes that are equal may read differently, as 0.0 and -0.0 do. They are kept, so that no other gets their
@@ -16,33 +35,56 @@ class KernelText:
 
     def __call__(self, op: Operation) -> str:
         """The text of an op and all that is in it."""
-        printer = _Printer(self._known)
-        printer.print_op(op)
-        return "".join(printer.parts)
+        numbers: dict[str, int] = {}
+        values: dict[SSAValue, int] = {}
+        known = self._known
+
+        def number(attribute: Attribute) -> int:
+            entry = known.get(id(attribute))
+            if entry is None:
+                entry = known[id(attribute)] = attribute, _attribute_text(attribute)
+            return numbers.setdefault(entry[1], len(numbers))
+
+        def pairs(named: Mapping[str, Attribute]) -> list[Any]:
+            return [(key, number(attribute)) for key, attribute in named.items()]
+
+        def declared(made: Sequence[SSAValue]) -> list[Any]:
+            for value in made:
+                values[value] = len(values)
+            return [(number(value.type), value.name_hint) for value in made]
+
+        def written(op: Operation) -> list[Any]:
+            assert not op.successors
+            operands = [values[operand] for operand in op.operands]
+            results = declared(op.results)
+            regions = [
+                [(declared(block.args), [written(inner) for inner in block.ops]) for block in region.blocks]
+                for region in op.regions
+            ]
+            return [op.name, operands, results, pairs(op.properties), pairs(op.attributes), regions]
+
+        tree = written(op)
+        return json.dumps([list(numbers), tree], separators=(",", ":"))
+
+
+def places_of(op: Operation) -> Places:
+    """Where an op and all that is in it was written."""
+    return [source_position(each.location) for each in walk_ops(op)]
+
+
+def _attribute_text(attribute: Attribute) -> str:
+    parts: list[str] = []
+    _Printer(parts).print_attribute(attribute)
+    return "".join(parts)
 
 
 class _Printer(Printer):
-    def __init__(self, known: dict[int, tuple[Attribute, str]]):
+    def __init__(self, parts: list[str]):
         super().__init__(print_generic_format=True)
-        self.parts: list[str] = []
-        self._known = known
+        self._parts = parts
 
     def print_string(self, text: str, *, indent: int | None = None) -> None:
-        self.parts.append(text)
-
-    def _print_new_line(self, indent: int | None = None, print_message: bool = True) -> None:
-        self.parts.append("\n")
-
-    def print_attribute(self, attribute: Attribute) -> None:
-        known = self._known.get(id(attribute))
-        if known is not None:
-            self.parts.append(known[1])
-            return
-        start = len(self.parts)
-        super().print_attribute(attribute)
-        text = "".join(self.parts[start:])
-        self.parts[start:] = [text]
-        self._known[id(attribute)] = attribute, text
+        self._parts.append(text)
 
 
-__all__ = ["KernelText"]
+__all__ = ["KernelText", "Places", "places_of"]

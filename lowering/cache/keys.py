@@ -39,17 +39,17 @@ def digest(*parts: bytes | str) -> bytes:
 
 def context_key(options: Options) -> bytes | None:
     """All but the input, and the name of the entry; None where it cannot be told which compiler this is."""
-    compiler = _compiler()
-    if compiler is None:
+    known = compiler()
+    if known is None:
         return None
     threads = default_threads() if options.threads is None else options.threads
     machine = named(options.cpu or "", threads, options.caches)
     facts = {**vars(machine), "features": sorted(machine.features)}
-    return digest(compiler, json.dumps([options.opt_level, threads, target_of(options).describe(), facts]))
+    return digest(known, json.dumps([options.opt_level, threads, target_of(options).describe(), facts]))
 
 
 @cache
-def _compiler() -> bytes | None:
+def compiler() -> bytes | None:
     """The compiler itself, as far as it is seen without reading it.
 
     None where one of its files was written after it was imported: what runs may then be the old text.

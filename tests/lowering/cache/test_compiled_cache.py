@@ -38,7 +38,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
     monkeypatch.setenv("MIRSTACK_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("MIRSTACK_CACHE_LIMIT")
     # Files of the compiler that somebody edits while tests run do not turn the cache off.
-    monkeypatch.setattr("mirstack.lowering.cache.keys._compiler", lambda: b"this one")
+    monkeypatch.setattr("mirstack.lowering.cache.keys.compiler", lambda: b"this one")
     found = Store.open()
     assert found is not None
     return found
@@ -271,9 +271,9 @@ def test_a_compiler_edited_while_it_runs_uses_no_cache(monkeypatch: pytest.Monke
     from mirstack.lowering.cache import keys
 
     monkeypatch.setattr(keys, "IMPORTED_AT", 0)
-    keys._compiler.cache_clear()  # pyright: ignore[reportPrivateUsage]
+    keys.compiler.cache_clear()
     assert context_key(Options()) is None
-    keys._compiler.cache_clear()  # pyright: ignore[reportPrivateUsage]
+    keys.compiler.cache_clear()
 
 
 def test_te_and_tir_entries(store: Store, lowered: list[str]) -> None:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 import os
-import resource
+import select
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -28,6 +29,8 @@ CALLS = 5
 """After the first."""
 LIMIT = 600.0
 """Seconds that a process may take."""
+LOOK = 0.01
+"""Seconds between two looks at memory."""
 
 
 def measured(engine: str, workload: str, threads: int, folder: Path, repeats: int = REPEATS) -> Cost:
@@ -45,22 +48,53 @@ def measured(engine: str, workload: str, threads: int, folder: Path, repeats: in
             cold.append(_process("run", engine, workload, threads, folder, environment))
             if engine == OURS:
                 warm.append(_process("run", engine, workload, threads, folder, environment)["seconds"])
+    with TemporaryDirectory() as cache:
+        compile_bytes = _most_memory(_command("compile", engine, workload, threads, folder), {"MIRSTACK_CACHE": cache})
     middle = sorted(cold, key=lambda answer: answer["seconds"])[len(cold) // 2]
     arena = middle["arena"]
     return Cost(
         middle["seconds"],
         sorted(warm)[len(warm) // 2] if warm else None,
-        middle["compile_bytes"],
+        compile_bytes,
         middle["run_bytes"],
         (arena[0], arena[1]) if arena else None,
         datetime.now(UTC).isoformat(timespec="seconds"),
     )
 
 
+def _command(what: str, engine: str, workload: str, threads: int, folder: Path) -> list[str]:
+    return [sys.executable, "-m", __name__, what, engine, workload, str(threads), str(folder)]
+
+
+def _most_memory(command: list[str], environment: dict[str, str]) -> int:
+    """The most memory that a process and those that it starts take between the first two lines that it prints, beyond what they took at
+    the first; a page that several share counts once. Looking takes time, so that no time is measured meanwhile."""
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env={**os.environ, **environment}) as child:
+        assert child.stdout is not None
+        child.stdout.readline()
+        before = most = _memory_of(child.pid)
+        while not select.select([child.stdout], [], [], LOOK)[0]:
+            most = max(most, _memory_of(child.pid))
+    return most - before
+
+
+def _memory_of(process: int) -> int:
+    """Bytes of a process and its descendants: the sum of their proportional set sizes. Those that have just ended count nothing."""
+    total, pending = 0, [process]
+    while pending:
+        folder = Path(f"/proc/{pending.pop()}")
+        with suppress(OSError, ValueError):
+            lines = folder.joinpath("smaps_rollup").read_text(encoding="ascii").splitlines()
+            total += sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:"))
+            for children in folder.glob("task/*/children"):
+                pending += map(int, children.read_text(encoding="ascii").split())
+    return total
+
+
 def _process(
     what: str, engine: str, workload: str, threads: int, folder: Path, environment: dict[str, str]
 ) -> dict[str, Any]:
-    command = [sys.executable, "-m", __name__, what, engine, workload, str(threads), str(folder)]
+    command = _command(what, engine, workload, threads, folder)
     done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **environment}, timeout=LIMIT)
     lines = done.stdout.splitlines()
     if done.returncode != 0 or not lines:
@@ -98,21 +132,22 @@ def main(what: str, engine_name: str, workload: str, threads: int, folder: Path)
         print("{}")
         return
     before = _status("VmRSS")
-    _reset_peak()
+    if what == "compile":
+        print("begins", flush=True)
     start = time.perf_counter()
     program = engine.load(prepared, threads)
     call = engine.bind(program, inputs)
     call.run()
     seconds = time.perf_counter() - start
-    # An engine may have its compiler in a process of its own.
-    compiled = max(_status("VmHWM"), before + resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024)
+    if what == "compile":
+        print("ends", flush=True)
+        return
     _reset_peak()
     for _ in range(CALLS):
         call.run()
     arena = [getattr(program, name, 0) for name in ("arena_bytes", "arena_lower_bound")]
     answer = {
         "seconds": seconds,
-        "compile_bytes": compiled - before,
         "run_bytes": _status("VmHWM") - before,
         "arena": arena if any(arena) else None,
     }

@@ -31,8 +31,9 @@ from .default_rules.reduction import schedule_reduction, schedule_rows, shared_r
 from .default_rules.refusals import tolerating
 from .default_rules.rows import find_run, merge_run, merging_pays
 from .default_rules.shape import fresh_blocks, remembering_shapes, shape_of
-from .default_rules.windows import Window, match_window, rows_of, schedule_windows
+from .default_rules.window_match import Window, match_window
 from .default_rules.windows import pays as windows_pay
+from .default_rules.windows import rows_of, schedule_windows
 from .default_rules.winograd import Stages, find_stages, schedule_winograd
 from .rewriting import prim_funcs
 

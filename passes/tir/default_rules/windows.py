@@ -4,15 +4,16 @@ Vectors run along the output's last dimension, where each tap of the window is a
 accumulators of several vectors, and of several filters where these share the input, stay in registers while the window runs. Nothing is
 transposed, and nothing packed but the filters, so that each lane of a vector of inputs meets a filter's tap that is the same for all.
 
+Where each plane has a filter of its own, a tile is many rows of one vector: a column of the window is written out, the columns are the
+turns of a loop, so that each row of inputs is loaded once for all rows of sums that it meets.
+
 Maxima of windows that overlap come in two blocks, one that reduces across rows and one that reduces what that made along the row: the
 first is computed for as many rows of the second as stay in the nearest cache.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from itertools import product
+from collections.abc import Callable
 from math import prod
 
 from xdsl.ir import SSAValue
@@ -27,91 +28,14 @@ from ..constant_params import constant_params
 from .contraction import Contraction, match_contraction, own_loops, take_out
 from .elementwise import extent_of, parallelize, schedule_elementwise
 from .handles import cached, loops_by_axis, partitioned
-from .shape import Load, Shape, element_bytes, shape_of, static_extents
+from .shape import Shape, element_bytes, shape_of, static_extents
+from .window_match import Window, overlaps
+from .window_tile import MAX_TAPS, Tile, choose_tile
 
-MAX_STRIDE = 4
-"""Inputs further apart than these are not worth loading whole vectors for."""
 THIN = 64
 """Products that a sum must have for it to be worth to put the results of vectors along channels back in order."""
-MASKED = 1.3
-"""How much more whole vectors cost that leave a part of one over."""
-MAX_TAPS = 256
-"""Terms that are written out, accumulators times taps; twice as many where there would be too few accumulators."""
 ROWS_SHARE = 4
 """What part of the first cache windows that were reduced across rows may take until they are reduced along them."""
-BUSY = 8
-"""Accumulators that keep the multipliers busy."""
-
-
-@dataclass(frozen=True)
-class Window:
-    """A reduction over windows along the output's last axis."""
-
-    shape: Shape
-    inputs: tuple[Load, ...]
-    """Loads along the axis."""
-    filters: tuple[Load, ...]
-    """Loads that are the same along the axis."""
-    axis: SSAValue
-    stride: int
-    rows: SSAValue | None
-    """An axis of filters that read the same inputs, else that of the rows of the output; None where there is none."""
-    shares_inputs: bool
-    """Whether `rows` is an axis of filters."""
-
-
-def match_window(shape: Shape) -> Window | None:
-    """The block as a reduction over windows; None when it is none."""
-    if not shape.reduction or len(shape.stores) != 1 or None in shape.extents:
-        return None
-    store = shape.stores[0]
-    if not store.indices or store.indices[-1] not in shape.spatial:
-        return None
-    axis = store.indices[-1]
-    atom = Analyzer().expr(axis).atom
-    output = store.buffer
-    inputs: list[Load] = []
-    filters: list[Load] = []
-    strides: set[int] = set()
-    for load in shape.loads:
-        if load.buffer is output:
-            continue
-        uses = [k for k, index in enumerate(load.indices) if atom in free_vars(index)]
-        if not uses:
-            filters.append(load)
-            continue
-        last = load.indices[-1]
-        factor = last.coefficient(atom) if atom is not None else 0
-        nested = atom in free_vars(Expr(tuple(t for t in last.terms if t[0] is not atom), last.const))
-        if uses != [len(load.indices) - 1] or nested or not 1 <= factor <= MAX_STRIDE:
-            return None
-        strides.add(factor)
-        inputs.append(load)
-    if not inputs or len(strides) != 1 or any(isinstance(op, tir.IfThenElseOp) for op in shape.block.walk()):
-        return None
-    order = list(store.indices)
-    if any(v not in order and shape.extent(v) != 1 for v in shape.spatial):
-        return None
-    own = [
-        v
-        for v in shape.spatial
-        if (shape.extent(v) or 0) > 1
-        and all(v not in load.axes for load in inputs)
-        and any(v in load.axes for load in filters)
-    ]
-    lines = [v for v in shape.spatial if v is not axis and (shape.extent(v) or 0) > 1 and _overlaps(shape, inputs, v)]
-    rows = max(own or lines, key=order.index, default=None)
-    return Window(shape, tuple(inputs), tuple(filters), axis, strides.pop(), rows, bool(own))
-
-
-def _overlaps(shape: Shape, inputs: Sequence[Load], axis: SSAValue) -> bool:
-    """Whether windows that are neighbours along an axis read some of the same inputs."""
-    analyzer = Analyzer()
-    atom = analyzer.expr(axis).atom
-    taps = {analyzer.expr(v).atom for v in shape.reduction if (shape.extent(v) or 0) > 1}
-    return any(
-        atom in used and taps & used for load in inputs for index in load.indices for used in [set(free_vars(index))]
-    )
 
 
 def pays(window: Window, contraction: Contraction | None, target: Target) -> bool:
@@ -121,55 +45,12 @@ def pays(window: Window, contraction: Contraction | None, target: Target) -> boo
     if width < 4 or window.shape.points < 1 << 10:
         return False
     if contraction is None:
-        return any(_overlaps(window.shape, window.inputs, v) for v in window.shape.spatial)
+        return any(overlaps(window.shape, window.inputs, v) for v in window.shape.spatial)
     depth = prod(window.shape.extent(v) or 1 for v in window.shape.reduction)
     columns = window.shape.extent(contraction.columns) or 1
     if contraction.columns is window.axis:
         return False
     return depth < THIN or columns < lanes
-
-
-@dataclass(frozen=True)
-class Tile:
-    """Accumulators: filters by vectors by lanes."""
-
-    rows: int
-    vectors: int
-    lanes: int
-
-
-def choose_tile(window: Window, target: Target) -> Tile:
-    """Vectors that fill rows well, and as many accumulators as keep the multipliers busy with few loads."""
-    lanes = target.lanes(element_bytes(window.shape.stores[0].buffer))
-    width = window.shape.extent(window.axis) or 1
-    rows = 1 if window.rows is None else window.shape.extent(window.rows) or 1
-    taps = prod(window.shape.extent(v) or 1 for v in window.shape.reduction)
-
-    def cost_of_lanes(count: int) -> float:
-        if width % count:
-            return -(-width // count) * MASKED
-        whole = 1 if count & (count - 1) == 0 else 1.15
-        return width // count * (1 if 2 * count > lanes else 0.55) * whole
-
-    count = min((n for n in range(1, lanes + 1) if width % n == 0 or n == lanes <= width), key=cost_of_lanes)
-    load = 1.5 if window.stride == 1 else window.stride + 1.0
-    best: tuple[float, Tile] | None = None
-    for vectors, height in product(range(1, 9), range(1, 17)):
-        # Vectors that are not whole are in a tile of their own.
-        if (width // count) % vectors or rows % height:
-            continue
-        if height * vectors + vectors + 1 > target.vector_registers:
-            continue
-        if not window.shares_inputs and height * vectors * taps > max(MAX_TAPS, min(BUSY * taps, 2 * MAX_TAPS)):
-            continue
-        # An addition takes as long as four begin.
-        loads = (
-            vectors * load + height if window.shares_inputs else vectors * load * (height * window.stride + 2) / 3 + 1
-        )
-        cost = loads / (height * vectors) + 1.0 / min(height * vectors, BUSY)
-        if best is None or cost < best[0]:
-            best = cost, Tile(height, vectors, count)
-    return best[1] if best is not None else Tile(1, 1, count)
 
 
 def schedule_windows(sch: Schedule, block: BlockRV, window: Window, target: Target) -> None:
@@ -198,7 +79,7 @@ def schedule_windows(sch: Schedule, block: BlockRV, window: Window, target: Targ
     planes = _planes(window)
     far = [by_axis[v] for v in planes]
     near = [loop for loop in outside if loop not in far]
-    reducing = [by_axis[v] for v in shape.reduction]
+    reducing = [by_axis[v] for v in _in_order(window)]
     sch.reorder(*far, *near, *heads, outer, *reducing, *inner, lanes)
     sch.reverse_compute_at(epilogue, outer)
     if padding is not None:
@@ -215,19 +96,45 @@ def schedule_windows(sch: Schedule, block: BlockRV, window: Window, target: Targ
     sch.vectorize(lanes)
     for loop in inner:
         sch.unroll(loop)
-    _unroll_taps(sch, reducing, tile, MAX_TAPS if window.shares_inputs else 2 * MAX_TAPS)
+    written = reducing if window.turning is None else [loop for loop in reducing if loop is not by_axis[window.turning]]
+    _unroll_taps(sch, written, tile, MAX_TAPS if window.shares_inputs else 2 * MAX_TAPS)
     _store(sch, epilogue, tile)
     parallelize(sch, far if far and padding is not None else [*far, *near], work, target)
-    parts = [(block, reducing[0])]
-    width = shape.extent(window.axis) or 1
-    if width % (tile.vectors * tile.lanes):
-        # The end of a row runs apart, so that no other turn asks whether there is something.
-        parts = partitioned(sch, block, outer, width // (tile.vectors * tile.lanes), len(reducing) + len(inner) + 1)[1]
+    parts = _whole_tiles(sch, block, window, tile, heads, outer, reducing[0])
     for part, depth in (*across_rows, *parts):
         head_loops = own_loops(sch, sch.decompose_reduction(part, depth))
         for loop in head_loops[:-1]:
             sch.unroll(loop)
         sch.vectorize(head_loops[-1])
+
+
+def _in_order(window: Window) -> list[SSAValue]:
+    """The reduced axes, that which turns outside of the others."""
+    return sorted(window.shape.reduction, key=lambda v: v is not window.turning)
+
+
+def _whole_tiles(
+    sch: Schedule,
+    block: BlockRV,
+    window: Window,
+    tile: Tile,
+    heads: list[LoopRV],
+    outer: LoopRV,
+    reducing: LoopRV,
+) -> list[tuple[BlockRV, LoopRV]]:
+    """The end of a row, and the rows that fill no tile, run apart, so that no other turn asks whether there is something. The parts,
+    each with its outermost loop over what is reduced."""
+    shape = window.shape
+    below = len(sch.get_loops(block)) - [sch.get(loop) for loop in sch.get_loops(block)].index(sch.get(reducing))
+    width, lines = shape.extent(window.axis) or 1, 1 if window.rows is None else shape.extent(window.rows) or 1
+    parts = [(block, reducing)]
+    if lines % tile.rows:
+        parts = partitioned(sch, block, heads[0], lines // tile.rows, below)[1]
+    if width % (tile.vectors * tile.lanes):
+        whole = width // (tile.vectors * tile.lanes)
+        ends = [partitioned(sch, part, sch.get_loops(part)[-below - 1], whole, below)[1] for part, _ in parts]
+        parts = [part for each in ends for part in each]
+    return parts
 
 
 def _planes(window: Window) -> list[SSAValue]:

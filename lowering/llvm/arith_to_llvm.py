@@ -248,41 +248,33 @@ def convert_float_op(c: Converter, op: Operation) -> None:
 @TABLE.on(*FLOAT_INTRINSICS)
 def convert_float_min_max(c: Converter, op: Operation) -> None:
     """maximumf and minimumf give NaN for a NaN, maxnumf and minnumf the other operand."""
-    lhs, rhs = c.operands(op)
-    name = FLOAT_INTRINSICS[type(op)]
-    if isinstance(element_of(lhs.type), BFloat16Type):
-        c.bind(op.results[0], _bf16_min_max(c, name, lhs, rhs))
-        return
-    flags = fastmath_of(op.properties.get("fastmath"))
+    operands = c.operands(op)
+    type_ = operands[0].type
+    lhs, rhs = _widened(c, operands)
+    result = _min_max(c, FLOAT_INTRINSICS[type(op)], lhs, rhs, fastmath_of(op.properties.get("fastmath")))
+    # Of bf16, it is one of the operands, with nothing to round.
+    c.bind(op.results[0], result if result.type == type_ else _upper_half(c, result, type_))
+
+
+def _min_max(c: Converter, name: str, lhs: SSAValue, rhs: SSAValue, flags: llvm.FastMathAttr) -> SSAValue:
     any_zero = FastMathFlag.NO_SIGNED_ZEROS in flags.data
     if name in ("maximum", "minimum") and any_zero and lanes(lhs.type) and named(c.cpu).arch == "x86_64":
         # There is no such instruction, but one, under a mask, that gives the second of two that it cannot compare. The second is what a
         # reduction waits for, so that the first is looked at beforehand.
         chosen = c.select(c.fcmp("ogt" if name == "maximum" else "olt", rhs, lhs), rhs, lhs)
-        c.bind(op.results[0], c.select(c.fcmp("ord", rhs, rhs), chosen, rhs))
-        return
-    c.bind(op.results[0], c.compute(name, (lhs, rhs), lhs.type, flags))
-
-
-def _bf16_min_max(c: Converter, name: str, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
-    """One of two bf16, chosen by compares in f32: LLVM would turn the intrinsic on f32 into one on bf16, and flush denormals."""
-    a, b = _widened(c, (lhs, rhs))
-    bits = with_element(lhs.type, i16)
-    # Of equal zeros, the maximum is -0 only if both are; the minimum is if one is.
-    merge = llvm.AndOp if name in ("maximum", "maxnum") else llvm.OrOp
-    as_bits = [c.emit(llvm.BitcastOp, (value,), bits) for value in (lhs, rhs)]
-    equal = c.emit(llvm.BitcastOp, (c.emit(merge, as_bits, bits),), lhs.type)
-    first, second = ("ogt", "olt") if merge is llvm.AndOp else ("olt", "ogt")
-    ordered = c.select(c.fcmp(first, a, b), lhs, c.select(c.fcmp(second, a, b), rhs, equal))
-    keep_nan = name in ("maximum", "minimum")
-    rest = c.select(c.fcmp("uno", b, b), rhs if keep_nan else lhs, ordered)
-    return c.select(c.fcmp("uno", a, a), lhs if keep_nan else rhs, rest)
+        return c.select(c.fcmp("ord", rhs, rhs), chosen, rhs)
+    return c.compute(name, (lhs, rhs), lhs.type, flags)
 
 
 @TABLE.on(arith.NegfOp)
 def convert_negf(c: Converter, op: arith.NegfOp) -> None:
     """Flips the sign bit."""
     (value,) = c.operands(op)
+    if isinstance(element_of(value.type), BFloat16Type):
+        bits = with_element(value.type, i16)
+        flipped = c.emit(llvm.XOrOp, (c.emit(llvm.BitcastOp, (value,), bits), c.constant(-(1 << 15), bits)), bits)
+        c.bind(op.result, c.emit(llvm.BitcastOp, (flipped,), value.type))
+        return
     c.bind(op.result, c.emit(llvm.FNegOp, (value,), value.type, {"fastmathFlags": fastmath_of(op.fastmath)}))
 
 
@@ -341,7 +333,6 @@ def extend_float(c: Builder, value: SSAValue, type_: Attribute) -> SSAValue:
     """A wider float."""
     if not isinstance(element_of(value.type), BFloat16Type):
         return c.emit(llvm.FPExtOp, (value,), type_)
-    # In integers: code generators fail on vectors of bf16 whose length is no power of two.
     narrow, wide = with_element(type_, i16), with_element(type_, i32)
     bits = c.emit(llvm.ZExtOp, (c.emit(llvm.BitcastOp, (value,), narrow),), wide)
     exact = with_element(type_, f32)
@@ -365,16 +356,22 @@ def truncate_float(c: Converter, value: SSAValue, type_: Attribute) -> SSAValue:
 
 def _truncate_to_bf16(c: Converter, value: SSAValue, type_: Attribute) -> SSAValue:
     """f32 to bf16 in integers: add half of the last place kept (less one when that is even), cut; NaN stays quiet."""
-    wide, narrow = with_element(type_, i32), with_element(type_, i16)
+    wide = with_element(type_, i32)
     bits = c.emit(llvm.BitcastOp, (value,), wide)
-    sixteen = c.constant(16, wide)
-    upper = c.emit(llvm.LShrOp, (bits, sixteen), wide)
+    upper = c.emit(llvm.LShrOp, (bits, c.constant(16, wide)), wide)
     last = c.emit(llvm.AndOp, (upper, c.constant(1, wide)), wide)
     half = c.emit(llvm.AddOp, (last, c.constant(0x7FFF, wide)), wide, WRAPS)
-    rounded = c.emit(llvm.LShrOp, (c.emit(llvm.AddOp, (bits, half), wide, WRAPS), sixteen), wide)
-    quiet = c.emit(llvm.OrOp, (upper, c.constant(0x40, wide)), wide)
-    kept = c.select(c.fcmp("uno", value, value), quiet, rounded)
-    cut = c.emit(llvm.TruncOp, (kept,), narrow, {"overflowFlags": llvm.OverflowAttr(None)})
+    rounded = c.emit(llvm.AddOp, (bits, half), wide, WRAPS)
+    quiet = c.emit(llvm.OrOp, (bits, c.constant(0x40 << 16, wide)), wide)
+    return _upper_half(c, c.select(c.fcmp("uno", value, value), quiet, rounded), type_)
+
+
+def _upper_half(c: Converter, value: SSAValue, type_: Attribute) -> SSAValue:
+    """The bf16 whose bits are the upper half of these f32 (or of the i32 of their bits)."""
+    wide = with_element(type_, i32)
+    bits = value if value.type == wide else c.emit(llvm.BitcastOp, (value,), wide)
+    upper = c.emit(llvm.LShrOp, (bits, c.constant(16, wide)), wide)
+    cut = c.emit(llvm.TruncOp, (upper,), with_element(type_, i16), {"overflowFlags": llvm.OverflowAttr(None)})
     return c.emit(llvm.BitcastOp, (cut,), type_)
 
 

@@ -21,6 +21,7 @@ from xdsl.dialects.builtin import (
     LocationAttr,
     ModuleOp,
     StringAttr,
+    bf16,
     i32,
 )
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
@@ -29,7 +30,7 @@ from ...support.diagnostics import error_at, source_position
 from .builder import PTR, Builder, Index
 from .heap_memory import HeapMemory
 from .memref_value import MemRefValue
-from .types import TypeConverter, is_memref
+from .types import TypeConverter, element_of, is_memref
 
 OpT = TypeVar("OpT", bound=Operation)
 Handler = Callable[["Converter", Any], None]
@@ -302,6 +303,7 @@ class Converter(Builder):
             )
         )
         for source, converted in zip(op.results, new.results, strict=True):
+            self.types.has_bf16 |= element_of(source.type) == bf16
             self.bind(source, converted)
 
     # Failure

@@ -54,7 +54,7 @@ FAILING_OPS = (cf.AssertOp, memref.AllocOp)
 """What makes its function return a status."""
 
 
-def signatures_of(ops: Iterable[Operation]) -> dict[str, Signature]:
+def signatures_of(ops: Iterable[Operation], types: TypeConverter) -> dict[str, Signature]:
     """The converted signature of each function among `ops`, and whether it, or a function that it calls, can fail."""
     by_name: dict[str, func.FuncOp] = {}
     callers: dict[str, list[str]] = {}
@@ -83,11 +83,10 @@ def signatures_of(ops: Iterable[Operation]) -> dict[str, Signature]:
         if (name := failing.pop()) not in may_fail:
             may_fail.add(name)
             failing += callers.get(name, ())
-    return known | {name: _signature(op, name in may_fail) for name, op in by_name.items()}
+    return known | {name: _signature(op, name in may_fail, types) for name, op in by_name.items()}
 
 
-def _signature(op: func.FuncOp, may_fail: bool) -> Signature:
-    types = TypeConverter()
+def _signature(op: func.FuncOp, may_fail: bool, types: TypeConverter) -> Signature:
     where = op.body.blocks[0].args if op.body.blocks else ()
     inputs = [types(type_, where[i] if where else None) for i, type_ in enumerate(op.function_type.inputs)]
     results = [types(type_) for type_ in op.function_type.outputs]

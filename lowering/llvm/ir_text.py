@@ -95,7 +95,7 @@ def float_text(value: float, type_: Attribute) -> str:
         case Float16Type():
             return f"0xH{_f16_bits(value):04X}"
         case _:
-            return f"0xR{_bf16_bits(value):04X}"
+            return f"0xR{bf16_bits(value):04X}"
 
 
 def _nearest_f32(value: float) -> float:
@@ -112,7 +112,7 @@ def _f16_bits(value: float) -> int:
         return 0x7C00 if value > 0 else 0xFC00
 
 
-def _bf16_bits(value: float) -> int:
+def bf16_bits(value: float) -> int:
     """To nearest even by way of f32's bits."""
     bits = int(struct.unpack("<I", struct.pack("<f", _nearest_f32(value)))[0])
     if value != value:

@@ -18,7 +18,6 @@ import llvmlite.binding as llvm
 from ...support.diagnostics import Diagnostic, MirError
 from ...support.stopwatch import timed
 from .concurrent import emit, run_passes
-from .libcalls import libcall_address
 
 _LOCK = threading.Lock()
 _LIBRARY_NUMBERS = itertools.count()
@@ -260,7 +259,7 @@ def _resolve(names: Iterable[str]) -> dict[str, int]:
 
             address = runtime_symbols().get(name)
         else:
-            address = process_symbol(name) or libcall_address(name)
+            address = process_symbol(name)
         if address is None:
             missing.append(name)
         else:

@@ -22,7 +22,9 @@ from . import (
     scf_to_llvm,
     vector_to_llvm,
 )
+from .bf16_bits import bf16_as_i16
 from .converter import Converter, Handler
+from .types import TypeConverter
 
 TABLES = (
     func_to_llvm.TABLE,
@@ -52,7 +54,8 @@ def lower_std_to_llvm(module: ModuleOp, cpu: str = "") -> None:
     """
     with no_collection():
         ops = list(module.body.ops)
-        converter = Converter(HANDLERS, func_to_llvm.signatures_of(ops), cpu)
+        types = TypeConverter()
+        converter = Converter(HANDLERS, func_to_llvm.signatures_of(ops, types), cpu, types)
         for op in ops:
             if not isinstance(op, LOWERED):
                 converter.know(op)
@@ -65,6 +68,8 @@ def lower_std_to_llvm(module: ModuleOp, cpu: str = "") -> None:
                 op.detach()
                 converter.top_level.append(op)
         converter.finish(module)
+        if types.has_bf16:
+            bf16_as_i16(module.body.ops)
 
 
 @dataclass(frozen=True)

@@ -113,17 +113,12 @@ def store_element(c: Builder, value: SSAValue, ptr: SSAValue, alignment: int, no
 
 def from_memory(c: Builder, value: SSAValue, type_: Attribute) -> SSAValue:
     """What lies in memory as `in_memory(type_)`, as a value of `type_`."""
-    if is_bool(element_of(type_)):
-        return c.icmp("ne", value, c.constant(0, value.type))
-    return value if value.type == type_ else c.emit(llvm.BitcastOp, (value,), type_)
+    return c.icmp("ne", value, c.constant(0, value.type)) if is_bool(element_of(type_)) else value
 
 
 def to_memory(c: Builder, value: SSAValue) -> SSAValue:
     """A value of a register as it lies in memory, `in_memory` of its type."""
-    stored = in_memory(value.type)
-    if value.type == stored:
-        return value
-    return c.emit(llvm.ZExtOp if is_bool(element_of(value.type)) else llvm.BitcastOp, (value,), stored)
+    return c.emit(llvm.ZExtOp, (value,), in_memory(value.type)) if is_bool(element_of(value.type)) else value
 
 
 @TABLE.on(memref.LoadOp)

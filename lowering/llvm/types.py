@@ -18,9 +18,7 @@ from xdsl.dialects.builtin import (
     Signedness,
     StridedLayoutAttr,
     VectorType,
-    bf16,
     i8,
-    i16,
     i64,
 )
 from xdsl.dialects.llvm import (
@@ -101,10 +99,8 @@ def byte_size(type_: Attribute) -> int:
 
 
 def in_memory(type_: Attribute) -> Attribute:
-    """How a converted type lies in memory: booleans take a byte, as in numpy; all else is as in a register, but that bf16
-    is loaded and stored as i16, since code generators fail on vectors of bf16 whose length is no power of two."""
-    element = element_of(type_)
-    return with_element(type_, i8 if is_bool(element) else i16) if is_bool(element) or element == bf16 else type_
+    """How a converted type lies in memory: booleans take a byte, as in numpy; all else is as in a register."""
+    return with_element(type_, i8) if is_bool(element_of(type_)) else type_
 
 
 class TypeConverter:
@@ -116,6 +112,8 @@ class TypeConverter:
 
     def __init__(self) -> None:
         self._known: dict[Attribute, Attribute] = {}
+        self.has_bf16 = False
+        """Whether any of the types that were converted holds bf16."""
 
     def __call__(self, type_: Attribute, where: SSAValue | None = None) -> Attribute:
         """The LLVM type; raises `MirError` at `where` when LLVM has no such type."""
@@ -139,6 +137,7 @@ class TypeConverter:
                     raise error_at(where, f"scalable vector {type_} cannot be lowered", "use a vector of fixed size")
                 return vector_type(self(type_.element_type, where), lanes(type_))
             case _ if isinstance(type_, (*FLOAT_TYPES, *LLVM_TYPES)):
+                self.has_bf16 |= isinstance(type_, BFloat16Type)
                 return type_
             case _:
                 raise error_at(

@@ -177,8 +177,7 @@ def _separates(
     It is where windows overlap along the row, as each column's maximum serves several of them. What lies outside across the rows is
     left out, so that each window must have the row inside that is nearest to those.
     """
-    # LLVM has no way to load some elements of bfloat16 vectors of every length.
-    if not all(isinstance(n, int) for n in x.shape) or x.dtype == "bfloat16":
+    if not all(isinstance(n, int) for n in x.shape):
         return False
     taps, width = prod(attrs.pool_size[:-1]), attrs.pool_size[-1]
     if taps * width <= 4 or sizes[axes[-1]] < 4 or taps * attrs.strides[-1] + width > taps * width:

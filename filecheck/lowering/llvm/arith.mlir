@@ -63,17 +63,15 @@ func.func @floats(%a: f32, %b: f32) -> i1 {
 }
 
 // bf16 arithmetic is f32's, widened and rounded to nearest even in integers.
-// CHECK-LABEL: llvm.func @bfloat(%a_4: bf16, %b_3: bf16) -> bf16 attributes {no_unwind} {
+// CHECK-LABEL: llvm.func @bfloat(%a_4: i16, %b_3: i16) -> i16 attributes {no_unwind} {
 // CHECK-NEXT:   [[V0:%[0-9]+]] = llvm.mlir.constant(16 : i32) : i32
 // CHECK-NEXT:   [[V1:%[0-9]+]] = llvm.mlir.constant(1 : i32) : i32
 // CHECK-NEXT:   [[V2:%[0-9]+]] = llvm.mlir.constant(32767 : i32) : i32
-// CHECK-NEXT:   [[V3:%[0-9]+]] = llvm.mlir.constant(64 : i32) : i32
-// CHECK-NEXT:   [[A0:%[0-9]+]] = llvm.bitcast %a_4 : bf16 to i16
-// CHECK-NEXT:   [[A1:%[0-9]+]] = llvm.zext [[A0]] : i16 to i32
+// CHECK-NEXT:   [[V3:%[0-9]+]] = llvm.mlir.constant(4194304 : i32) : i32
+// CHECK-NEXT:   [[A1:%[0-9]+]] = llvm.zext %a_4 : i16 to i32
 // CHECK-NEXT:   [[A2:%[0-9]+]] = llvm.shl [[A1]], [[V0]] : i32
 // CHECK-NEXT:   [[A3:%[0-9]+]] = llvm.bitcast [[A2]] : i32 to f32
-// CHECK-NEXT:   [[B0:%[0-9]+]] = llvm.bitcast %b_3 : bf16 to i16
-// CHECK-NEXT:   [[B1:%[0-9]+]] = llvm.zext [[B0]] : i16 to i32
+// CHECK-NEXT:   [[B1:%[0-9]+]] = llvm.zext %b_3 : i16 to i32
 // CHECK-NEXT:   [[B2:%[0-9]+]] = llvm.shl [[B1]], [[V0]] : i32
 // CHECK-NEXT:   [[B3:%[0-9]+]] = llvm.bitcast [[B2]] : i32 to f32
 // CHECK-NEXT:   [[V6:%[0-9]+]] = llvm.fmul [[A3]], [[B3]] : f32
@@ -82,13 +80,12 @@ func.func @floats(%a: f32, %b: f32) -> i1 {
 // CHECK-NEXT:   [[V9:%[0-9]+]] = llvm.and [[V8]], [[V1]] : i32
 // CHECK-NEXT:   [[V10:%[0-9]+]] = llvm.add [[V9]], [[V2]] : i32
 // CHECK-NEXT:   [[V11:%[0-9]+]] = llvm.add [[V7]], [[V10]] : i32
-// CHECK-NEXT:   [[V12:%[0-9]+]] = llvm.lshr [[V11]], [[V0]] : i32
-// CHECK-NEXT:   [[V13:%[0-9]+]] = llvm.or [[V8]], [[V3]] : i32
-// CHECK-NEXT:   [[V14:%[0-9]+]] = llvm_ext.fcmp "uno" [[V6]], [[V6]] : f32 -> i1
-// CHECK-NEXT:   [[V15:%[0-9]+]] = llvm.select [[V14]], [[V13]], [[V12]] : i1, i32
-// CHECK-NEXT:   [[V16:%[0-9]+]] = llvm.trunc [[V15]] : i32 to i16
-// CHECK-NEXT:   %s_1 = llvm.bitcast [[V16]] : i16 to bf16
-// CHECK-NEXT:   llvm.return %s_1 : bf16
+// CHECK-NEXT:   [[V12:%[0-9]+]] = llvm.or [[V7]], [[V3]] : i32
+// CHECK-NEXT:   [[V13:%[0-9]+]] = llvm_ext.fcmp "uno" [[V6]], [[V6]] : f32 -> i1
+// CHECK-NEXT:   [[V14:%[0-9]+]] = llvm.select [[V13]], [[V12]], [[V11]] : i1, i32
+// CHECK-NEXT:   [[V15:%[0-9]+]] = llvm.lshr [[V14]], [[V0]] : i32
+// CHECK-NEXT:   %s_1 = llvm.trunc [[V15]] : i32 to i16
+// CHECK-NEXT:   llvm.return %s_1 : i16
 func.func @bfloat(%a: bf16, %b: bf16) -> bf16 {
   %s = arith.mulf %a, %b : bf16
   func.return %s : bf16

@@ -309,7 +309,7 @@ def test_bfloat16_is_rounded_after_each_op(build: Callable[[str], Any], elementw
 
 @pytest.mark.parametrize("lanes", [0, 8])
 def test_bfloat16_goes_from_block_to_block(lower: Callable[[str], Any], lanes: int) -> None:
-    """Processors without bfloat16, unoptimized: a loop carries a value, and a branch gives it (LLVM calls `__truncsfbf2`)."""
+    """Processors without bfloat16, unoptimized: a loop carries a value, and a branch gives it."""
     type_ = f"vector<{lanes}xbf16>" if lanes else "bf16"
     zero = f"dense<0.0> : {type_}" if lanes else f"0.0 : {type_}"
     load = f"vector.load %x[%i] : memref<64xbf16>, {type_}" if lanes else "memref.load %x[%i] : memref<64xbf16>"

@@ -93,6 +93,7 @@ def kernel_passes(options: Options) -> Iterator[ModulePass]:
     # Blocks to loops and branches, buffers to what is needed of them, vectorized loops to vectors.
     yield make("lower-init-block")
     yield make("plan-and-update-buffer-allocation-location")
+    yield make("allocate-in-output")
     yield make("convert-blocks-to-opaque")
     yield make("lower-match-buffer")
     yield make("compact-buffer-allocation")

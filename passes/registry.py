@@ -211,6 +211,11 @@ PASSES: tuple[Entry, ...] = (
         "move each T.alloc_buffer into the innermost scope that holds its uses",
     ),
     Entry(
+        "allocate-in-output",
+        "passes.tir.allocate_in_output:AllocateInOutput",
+        "temporary buffers into the outputs that their elements become",
+    ),
+    Entry(
         "convert-blocks-to-opaque",
         "passes.tir.convert_blocks_to_opaque:ConvertBlocksToOpaque",
         "substitute the bindings of blocks for their iteration variables",

@@ -27,7 +27,7 @@ from .default_rules.elementwise import schedule_elementwise
 from .default_rules.groups import find_groups, split_groups
 from .default_rules.handles import block_of
 from .default_rules.inline import inline_blocks
-from .default_rules.reduction import schedule_reduction, schedule_rows, shared_rows
+from .default_rules.reduction import few_rows, schedule_reduction, schedule_rows, shared_rows
 from .default_rules.refusals import tolerating
 from .default_rules.rows import find_run, merge_run, merging_pays
 from .default_rules.shape import fresh_blocks, remembering_shapes, shape_of
@@ -46,9 +46,13 @@ def schedule_function(sch: Schedule, function: tir.PrimFuncOp, target: Target) -
     blocks = inline_blocks(sch, blocks)
     attention = match_attention(blocks)
     if attention is not None:
+        spare, length = function.clone(), len(sch.trace)
         with tolerating("attention", blocks[-1]):
             schedule_attention(sch, attention, target)
-        return
+            return
+        # Half of that schedule is slower than none: the blocks are scheduled one by one.
+        blocks = _start_again(sch, function, spare, length)
+        function = spare
     handles = [sch.handle(b) for b in blocks]
     for handle in handles:
         if sch.state.stands(handle):
@@ -67,13 +71,26 @@ def schedule_function(sch: Schedule, function: tir.PrimFuncOp, target: Target) -
                     schedule(sch, handle, target)
     left = [b for b in child_blocks(function) if shape_of(b) is not None and _is_root_nest(b)]
     group = _row_group(left)
-    if group:
+    if group and not few_rows(group, target):
         with tolerating("reductions row by row", group[-1]):
             schedule_rows(sch, [sch.handle(b) for b in group], shared_rows(group), target)
+    else:
+        group = []
     for block in left:
         if block not in group:
             with tolerating("single blocks", block):
                 schedule_block(sch, sch.handle(block), target)
+
+
+def _start_again(sch: Schedule, function: tir.PrimFuncOp, spare: tir.PrimFuncOp, length: int) -> list[tir.BlockOp]:
+    """Puts a copy of the function, made when its trace was so long, in the function's place; gives its blocks."""
+    module = function.parent
+    assert module is not None
+    module.insert_op_before(spare, function)
+    function.detach()
+    while len(sch.trace) > length:
+        sch.trace.pop()
+    return child_blocks(spare)
 
 
 def _main_block(stages: Stages) -> tir.BlockOp | None:

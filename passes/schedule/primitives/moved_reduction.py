@@ -32,7 +32,7 @@ def check_moved_reduction(
     name, under = block.block_name.data, loop.var_name.data
     loops = [*loops_above(loop), loop]
     for read in reads_of(block, analyzer):
-        if read.buffer in made and any(low != high for low, high in read.dims):
+        if read.buffer in made and any(not analyzer.can_prove_equal(low, high) for low, high in read.dims):
             raise refuse(
                 block,
                 f"reverse_compute_at: reduction block '{name}' reads several elements of '{tir.buffer_name(read.buffer)}' in one instance, which different turns of loop '{under}' make",

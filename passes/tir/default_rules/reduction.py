@@ -277,6 +277,20 @@ def shared_rows(blocks: list[tir.BlockOp]) -> int:
     return count
 
 
+def few_rows(blocks: list[tir.BlockOp], target: Target) -> bool:
+    """Whether there are fewer rows than threads, each of which is long enough for all: the stages then run one after the other,
+    each on all threads."""
+    rows = shared_rows(blocks)
+    shapes = [shape for block in blocks if (shape := shape_of(block)) is not None]
+    longest = max(((prod(e or 1 for e in s.extents), s) for s in shapes), key=lambda found: found[0])
+    count = prod(e or MANY for e in longest[1].extents[:rows])
+    return count < target.cores and longest[0] >= LONG_ROWS
+
+
+LONG_ROWS = 1 << 16
+"""Elements of all rows from which several regions of threads, a microsecond each, are worth it."""
+
+
 def _leading_spatial(shape: Shape) -> int:
     count = 0
     for kind in shape.kinds:

@@ -21,6 +21,8 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute
 
+from ..support.remembered import remembered
+
 ElementT = TypeVar("ElementT", bound=Attribute, covariant=True)
 
 # Bounded, as programs of all sorts may pass through one process.
@@ -62,7 +64,7 @@ def vector_type(element: ElementT, lanes: int, scalable: bool = False) -> Vector
     return cast("VectorType[ElementT]", _vector(element, lanes, scalable))
 
 
-@lru_cache(_MANY)
+@remembered
 def _vector(element: Attribute, lanes: int, scalable: bool) -> VectorType[Attribute]:
     return VectorType(element, [lanes], ArrayAttr([IntegerAttr(int(scalable), i1)]))
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from abc import ABCMeta
 from collections.abc import Mapping, Sequence
 from functools import cache
+from typing import Self
 
-from xdsl.dialects.builtin import UNKNOWN_LOC
+from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, Region, SSAValue
 from xdsl.irdl import AttrSizedOperandSegments, IRDLOperation, OptionalDef
 
@@ -16,7 +18,13 @@ Values = SSAValue | Operation | Sequence[SSAValue | Operation]
 SEGMENTS = AttrSizedOperandSegments.attribute_name
 
 
-class PlainOp(IRDLOperation):
+class OpClass(ABCMeta):
+    """What classes of ops are made by: no other class poses as one of theirs, so that `isinstance` need not ask for such."""
+
+    __instancecheck__ = type.__instancecheck__
+
+
+class PlainOp(IRDLOperation, metaclass=OpClass):
     """An op with the constructor of `IRDLOperation` for what ops here pass to it: for each operand's definition a value, an op
     of one result or a list of these; for each result and region one, or a list of the results; properties, None for those
     that are left out. That they are as many as the definition says is left to the verifier."""
@@ -68,6 +76,29 @@ class PlainOp(IRDLOperation):
             self.successors = successors
         for region in regions:
             self.add_region(region)
+
+    @classmethod
+    def create(
+        cls,
+        *,
+        operands: Sequence[SSAValue] = (),
+        result_types: Sequence[Attribute] = (),
+        properties: Mapping[str, Attribute] = {},
+        attributes: Mapping[str, Attribute] = {},
+        location: LocationAttr | None = None,
+        successors: Sequence[Block] = (),
+        regions: Sequence[Region] = (),
+    ) -> Self:
+        """As `Operation.create`: an op of exactly these parts."""
+        op = cls.__new__(cls)
+        fill_op(op, operands, result_types, dict(properties), UNKNOWN_LOC if location is None else location)
+        if attributes:
+            op.attributes.update(attributes)
+        if successors:
+            op.successors = successors
+        for region in regions:
+            op.add_region(region)
+        return op
 
 
 @cache

@@ -84,6 +84,12 @@ def _places(op: Operation) -> tuple[int, ...]:
     return places
 
 
+def segment(op: Operation, index: int) -> tuple[SSAValue, ...]:
+    """The operands of one segment of an op that has such."""
+    places = _places(op)
+    return _one(operands_of(op), slice(places[index], places[index + 1]))
+
+
 class _OneOfSegments(SingleAttrAccessor):
     def __get__(self, obj: Operation, objtype: type | None = None) -> SSAValue:
         return _one(operands_of(obj), _places(obj)[self.idx])

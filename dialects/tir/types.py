@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import TypeAlias
 
+from typing_extensions import TypeIs
 from xdsl.dialects.builtin import (
     ArrayAttr,
     BFloat16Type,
@@ -211,19 +212,24 @@ def type_to_dtype(type: Attribute) -> str:
             return _FLOAT_NAMES.get(type) or _KINDS.get(type.name) or str(type)
 
 
+def is_vector(kind: Attribute) -> TypeIs[VectorType[Attribute]]:
+    """Whether the type is a vector's. (`isinstance` would ask each scalar whether its class poses as one.)"""
+    return type(kind) is VectorType
+
+
 def lanes_of(type: Attribute) -> int:
     """How many elements a value of this type holds: 1 for a scalar."""
-    return type.shape.data[0].data if isinstance(type, VectorType) else 1
+    return type.shape.data[0].data if is_vector(type) else 1
 
 
 def is_scalable(type: Attribute) -> bool:
     """Whether the number of elements is a multiple, unknown until run time, of `lanes_of` (`T.vscale() * 4`)."""
-    return isinstance(type, VectorType) and any(s.value.data for s in type.scalable_dims.data)
+    return is_vector(type) and any(s.value.data for s in type.scalable_dims.data)
 
 
 def element_of(type: Attribute) -> Attribute:
     """The element type of a vector type, else the type itself."""
-    return type.element_type if isinstance(type, VectorType) else type
+    return type.element_type if is_vector(type) else type
 
 
 def with_lanes(element: Attribute, lanes: int, scalable: bool = False) -> Attribute:
@@ -235,10 +241,12 @@ def with_lanes(element: Attribute, lanes: int, scalable: bool = False) -> Attrib
 
 def with_lanes_of(element: Attribute, type: Attribute) -> Attribute:
     """`element` with as many lanes as `type` has."""
-    return with_lanes(element, lanes_of(type), is_scalable(type)) if isinstance(type, VectorType) else element
+    return with_lanes(element, lanes_of(type), is_scalable(type)) if is_vector(type) else element
 
 
 def is_unsigned(type: Attribute) -> bool:
     """Whether values of the type (or its elements) are unsigned integers; bool counts as unsigned."""
-    type = element_of(type)
-    return isinstance(type, IntegerType) and (type.signedness.data is Signedness.UNSIGNED or type.width.data == 1)
+    element = element_of(type)
+    return isinstance(element, IntegerType) and (
+        element.signedness.data is Signedness.UNSIGNED or element.width.data == 1
+    )

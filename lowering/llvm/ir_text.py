@@ -23,6 +23,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute
 
 from ...support.diagnostics import error_at
+from ...support.remembered import remembered
 from .types import is_vector
 
 _FLOAT_NAMES: dict[type[Attribute], str] = {
@@ -33,18 +34,10 @@ _FLOAT_NAMES: dict[type[Attribute], str] = {
 }
 _MANGLED_FLOATS = {"bfloat": "bf16", "half": "f16", "float": "f32", "double": "f64"}
 
-_TYPE_TEXTS: dict[Attribute, str] = {}
 
-
+@remembered
 def type_text(type_: Attribute) -> str:
     """The type as LLVM IR writes it; raises `MirError` for a type that is not LLVM's."""
-    known = _TYPE_TEXTS.get(type_)
-    if known is None:
-        known = _TYPE_TEXTS[type_] = _type_text(type_)
-    return known
-
-
-def _type_text(type_: Attribute) -> str:
     match type_:
         case IntegerType():
             return f"i{type_.width.data}"

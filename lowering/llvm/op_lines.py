@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from xdsl.dialects import llvm
-from xdsl.dialects.builtin import IntegerAttr
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, IntegerType
 from xdsl.ir import Attribute, Operation
 
 from ...dialects import llvm_ext
 from ...support.diagnostics import error_at
-from .ir_text import mangled_type, quoted, symbol, type_text
+from ...support.fields import operands_of
+from ...support.remembered import remembered
+from .ir_text import constant_text, mangled_type, quoted, symbol, type_text
 
 if TYPE_CHECKING:
     from .translation import FunctionWriter
@@ -37,6 +39,11 @@ def line(
 def fastmath(op: Operation) -> str:
     """The op's fastmath flags, each followed by a space."""
     flags = op.properties.get("fastmathFlags")
+    return "" if flags is None else _fastmath_words(flags)
+
+
+@remembered
+def _fastmath_words(flags: Attribute) -> str:
     if not isinstance(flags, llvm.FastMathAttr) or not flags.data:
         return ""
     if len(flags.data) == len(_FASTMATH_ORDER):
@@ -48,6 +55,19 @@ def fastmath(op: Operation) -> str:
 def _alignment(op: Operation) -> str:
     alignment = op.properties.get("alignment")
     return f", align {alignment.value.data}" if isinstance(alignment, IntegerAttr) else ""
+
+
+def _ordering(op: llvm.LoadOp | llvm.StoreOp) -> tuple[str, str]:
+    """What is written before the type, and behind the address, of an access that is atomic."""
+    ordering = op.properties.get("ordering")
+    number = ordering.value.data if isinstance(ordering, IntegerAttr) else 0
+    return ("atomic ", f" {llvm.ATOMIC_ORDERING_KEYWORDS[number]}") if number else ("", "")
+
+
+@remembered
+def _numbers(attr: Attribute) -> tuple[int, ...]:
+    """The numbers of an array, such as the places of lanes."""
+    return tuple(map(int, cast("DenseArrayBase[IntegerType]", attr).iter_values()))
 
 
 # Arithmetic
@@ -62,27 +82,31 @@ _BINARY: dict[type[Operation], str] = {
 
 def _flags(op: Operation) -> str:
     """Overflow, exact, disjoint and fastmath flags."""
-    overflow = op.properties.get("overflowFlags")
-    words = ""
-    if isinstance(overflow, IntegerAttr):
-        bits = overflow.value.data
-        words = ("nuw " if bits & 2 else "") + ("nsw " if bits & 1 else "")
-    elif isinstance(overflow, llvm.OverflowAttr):
-        bits = overflow.to_int()
-        words = ("nuw " if bits & 2 else "") + ("nsw " if bits & 1 else "")
-    if op.properties.get("isExact") is not None:
-        words += "exact "
-    if op.properties.get("isDisjoint") is not None:
-        words += "disjoint "
-    if op.properties.get("nonNeg") is not None:
-        words += "nneg "
-    return words + fastmath(op)
+    return "".join([_FLAGS[key](attr) for key, attr in op.properties.items() if key in _FLAGS]) if op.properties else ""
+
+
+@remembered
+def _overflow_words(flags: Attribute) -> str:
+    if isinstance(flags, IntegerAttr):
+        bits = flags.value.data
+    else:
+        bits = flags.to_int() if isinstance(flags, llvm.OverflowAttr) else 0
+    return ("nuw " if bits & 2 else "") + ("nsw " if bits & 1 else "")
+
+
+_FLAGS: dict[str, Callable[[Attribute], str]] = {
+    "overflowFlags": _overflow_words,
+    "isExact": lambda flag: "exact ",
+    "isDisjoint": lambda flag: "disjoint ",
+    "nonNeg": lambda flag: "nneg ",
+    "fastmathFlags": _fastmath_words,
+}
 
 
 @line(*_BINARY)
 def write_binary(w: FunctionWriter, op: Operation) -> None:
     """`%r = add nsw i64 %a, %b`."""
-    lhs, rhs = op.operands
+    lhs, rhs = operands_of(op)
     w.result(op, f"{_BINARY[type(op)]} {_flags(op)}{w.typed(lhs)}, {w.name(rhs)}")
 
 
@@ -102,14 +126,16 @@ def write_freeze(w: FunctionWriter, op: llvm_ext.FreezeOp) -> None:
 def write_icmp(w: FunctionWriter, op: llvm.ICmpOp) -> None:
     """`%r = icmp slt i64 %a, %b`."""
     predicate = llvm.ICmpPredicateFlag.from_int(op.predicate.value.data)
-    w.result(op, f"icmp {predicate} {w.typed(op.lhs)}, {w.name(op.rhs)}")
+    lhs, rhs = operands_of(op)
+    w.result(op, f"icmp {predicate} {w.typed(lhs)}, {w.name(rhs)}")
 
 
 @line(llvm.FCmpOp)
 def write_fcmp(w: FunctionWriter, op: llvm.FCmpOp) -> None:
     """`%r = fcmp olt float %a, %b`."""
     predicate = llvm.FCmpPredicateFlag.from_int(op.predicate.value.data).lstrip("_")
-    w.result(op, f"fcmp {fastmath(op)}{predicate} {w.typed(op.lhs)}, {w.name(op.rhs)}")
+    lhs, rhs = operands_of(op)
+    w.result(op, f"fcmp {fastmath(op)}{predicate} {w.typed(lhs)}, {w.name(rhs)}")
 
 
 @line(llvm_ext.FCmpOp)
@@ -121,7 +147,8 @@ def write_fcmp_ext(w: FunctionWriter, op: llvm_ext.FCmpOp) -> None:
 @line(llvm.SelectOp, llvm_ext.SelectOp)
 def write_select(w: FunctionWriter, op: llvm.SelectOp | llvm_ext.SelectOp) -> None:
     """`%r = select i1 %c, float %a, float %b`."""
-    w.result(op, f"select {fastmath(op)}{w.typed(op.cond)}, {w.typed(op.lhs)}, {w.typed(op.rhs)}")
+    condition, lhs, rhs = operands_of(op)
+    w.result(op, f"select {fastmath(op)}{w.typed(condition)}, {w.typed(lhs)}, {w.typed(rhs)}")
 
 
 _CASTS: dict[type[Operation], str] = {
@@ -135,13 +162,27 @@ _CASTS: dict[type[Operation], str] = {
 @line(*_CASTS)
 def write_cast(w: FunctionWriter, op: Operation) -> None:
     """`%r = sext i32 %a to i64`."""
-    w.result(op, f"{_CASTS[type(op)]} {_flags(op)}{w.typed(op.operands[0])} to {type_text(op.results[0].type)}")
+    w.result(op, f"{_CASTS[type(op)]} {_flags(op)}{w.typed(operands_of(op)[0])} to {type_text(op.results[0].type)}")
 
 
 # Written where they are used
 
 
-@line(llvm.ConstantOp, llvm.AddressOfOp, llvm.UndefOp, llvm.ZeroOp, llvm_ext.PoisonOp)
+def _zero(op: llvm.ZeroOp) -> str:
+    return "null" if isinstance(op.results[0].type, llvm.LLVMPointerType) else "zeroinitializer"
+
+
+CONSTANTS: dict[type, Callable[[Any], str]] = {
+    llvm.ConstantOp: lambda op: constant_text(op.properties["value"], op.results[0].type),
+    llvm.AddressOfOp: lambda op: f"@{symbol(op.global_name.string_value())}",
+    llvm.UndefOp: lambda op: "undef",
+    llvm_ext.PoisonOp: lambda op: "poison",
+    llvm.ZeroOp: _zero,
+}
+"""How their results are written."""
+
+
+@line(*CONSTANTS)
 def write_nothing(w: FunctionWriter, op: Operation) -> None:
     """Constants have no line of their own."""
 
@@ -152,19 +193,19 @@ def write_nothing(w: FunctionWriter, op: Operation) -> None:
 @line(llvm.LoadOp)
 def write_load(w: FunctionWriter, op: llvm.LoadOp) -> None:
     """`%r = load float, ptr %p, align 4`."""
-    ordering = op.ordering.value.data
-    atomic, order = ("atomic ", f" {llvm.ATOMIC_ORDERING_KEYWORDS[ordering]}") if ordering else ("", "")
-    w.result(op, f"load {atomic}{type_text(op.dereferenced_value.type)}, {w.typed(op.ptr)}{order}{_alignment(op)}")
+    atomic, order = _ordering(op)
+    pointer, type_ = operands_of(op)[0], op.results[0].type
+    w.result(op, f"load {atomic}{type_text(type_)}, {w.typed(pointer)}{order}{_alignment(op)}")
 
 
 @line(llvm.StoreOp)
 def write_store(w: FunctionWriter, op: llvm.StoreOp) -> None:
     """`store float %v, ptr %p, align 4`."""
-    ordering = op.ordering.value.data if op.ordering is not None else 0
-    atomic, order = ("atomic ", f" {llvm.ATOMIC_ORDERING_KEYWORDS[ordering]}") if ordering else ("", "")
-    volatile = "volatile " if op.volatile_ is not None else ""
-    text = f"  store {atomic}{volatile}{w.typed(op.value)}, {w.typed(op.ptr)}{order}{_alignment(op)}"
-    if op.nontemporal is not None:
+    atomic, order = _ordering(op)
+    volatile = "volatile " if "volatile_" in op.properties else ""
+    value, pointer = operands_of(op)
+    text = f"  store {atomic}{volatile}{w.typed(value)}, {w.typed(pointer)}{order}{_alignment(op)}"
+    if "nontemporal" in op.properties:
         text += f", !nontemporal {w.module.node('!{i32 1}')}"
     w.line(op, text)
 
@@ -172,18 +213,20 @@ def write_store(w: FunctionWriter, op: llvm.StoreOp) -> None:
 @line(llvm.AllocaOp)
 def write_alloca(w: FunctionWriter, op: llvm.AllocaOp) -> None:
     """`%r = alloca float, i64 4, align 64`."""
-    w.result(op, f"alloca {type_text(op.elem_type)}, {w.typed(op.size)}{_alignment(op)}")
+    w.result(op, f"alloca {type_text(op.elem_type)}, {w.typed(operands_of(op)[0])}{_alignment(op)}")
 
 
 @line(llvm.GEPOp)
 def write_gep(w: FunctionWriter, op: llvm.GEPOp) -> None:
     """`%r = getelementptr inbounds float, ptr %p, i64 %i`."""
-    values = iter(op.ssa_indices)
+    pointer, *rest = operands_of(op)
+    values = iter(rest)
     indices: list[str] = []
-    for number in op.rawConstantIndices.iter_values():
+    properties = op.properties
+    for number in _numbers(properties["rawConstantIndices"]):
         indices.append(w.typed(next(values)) if number == llvm.GEP_USE_SSA_VAL else f"i32 {number}")
-    inbounds = "inbounds " if op.inbounds is not None else ""
-    w.result(op, f"getelementptr {inbounds}{type_text(op.elem_type)}, {w.typed(op.ptr)}, {', '.join(indices)}")
+    inbounds, element = "inbounds " if "inbounds" in properties else "", type_text(properties["elem_type"])
+    w.result(op, f"getelementptr {inbounds}{element}, {w.typed(pointer)}, {', '.join(indices)}")
 
 
 @line(llvm_ext.LaneAddressesOp)
@@ -218,25 +261,31 @@ def write_fence(w: FunctionWriter, op: llvm_ext.FenceOp) -> None:
 @line(llvm_ext.ExtractElementOp)
 def write_extract_element(w: FunctionWriter, op: llvm_ext.ExtractElementOp) -> None:
     """`%r = extractelement <4 x float> %v, i64 %i`."""
-    w.result(op, f"extractelement {w.typed(op.vector)}, {w.typed(op.index)}")
+    vector, index = operands_of(op)
+    w.result(op, f"extractelement {w.typed(vector)}, {w.typed(index)}")
 
 
 @line(llvm.InsertElementOp)
 def write_insert_element(w: FunctionWriter, op: llvm.InsertElementOp) -> None:
     """`%r = insertelement <4 x float> %v, float %x, i64 %i`."""
-    w.result(op, f"insertelement {w.typed(op.vector)}, {w.typed(op.value)}, {w.typed(op.index)}")
+    vector, value, index = operands_of(op)
+    w.result(op, f"insertelement {w.typed(vector)}, {w.typed(value)}, {w.typed(index)}")
 
 
 @line(llvm.ShuffleVectorOp)
 def write_shuffle(w: FunctionWriter, op: llvm.ShuffleVectorOp) -> None:
     """`%r = shufflevector <4 x float> %a, <4 x float> %b, <2 x i32> <i32 0, i32 4>`."""
-    numbers = [int(number) for number in op.mask.iter_values()]
-    if any(numbers):
-        lanes = ", ".join("i32 poison" if number < 0 else f"i32 {number}" for number in numbers)
-        mask = f"<{len(numbers)} x i32> <{lanes}>"
-    else:
-        mask = f"<{len(numbers)} x i32> zeroinitializer"
-    w.result(op, f"shufflevector {w.typed(op.v1)}, {w.typed(op.v2)}, {mask}")
+    lhs, rhs = operands_of(op)
+    w.result(op, f"shufflevector {w.typed(lhs)}, {w.typed(rhs)}, {_mask(op.properties['mask'])}")
+
+
+@remembered
+def _mask(mask: Attribute) -> str:
+    numbers = _numbers(mask)
+    if not any(numbers):
+        return f"<{len(numbers)} x i32> zeroinitializer"
+    lanes = ", ".join(["i32 poison" if number < 0 else f"i32 {number}" for number in numbers])
+    return f"<{len(numbers)} x i32> <{lanes}>"
 
 
 @line(llvm.ExtractValueOp)
@@ -264,8 +313,8 @@ def write_br(w: FunctionWriter, op: llvm.BrOp) -> None:
 @line(llvm.CondBrOp)
 def write_cond_br(w: FunctionWriter, op: llvm.CondBrOp) -> None:
     """`br i1 %c, label %a, label %b`."""
-    then, otherwise = w.target(op.then_block, op, 0), w.target(op.else_block, op, 1)
-    w.line(op, f"  br {w.typed(op.cond)}, {then}, {otherwise}{w.loop_metadata(op)}")
+    then, otherwise = (w.target(block, op, position) for position, block in enumerate(op.successors))
+    w.line(op, f"  br {w.typed(operands_of(op)[0])}, {then}, {otherwise}{w.loop_metadata(op)}")
 
 
 @line(llvm_ext.SwitchOp)

@@ -15,13 +15,15 @@ from xdsl.dialects.builtin import (
     ModuleOp,
     StringAttr,
 )
-from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...dialects import llvm_ext
 from ...support.diagnostics import error_at, source_position
+from ...support.fields import operands_of, segment
 from ...support.garbage import no_collection
-from .ir_text import attribute_text, constant_text, global_initializer, intrinsic_suffixes, quoted, symbol, type_text
-from .op_lines import LINES
+from ...support.walk import ops_in
+from .ir_text import attribute_text, global_initializer, intrinsic_suffixes, quoted, symbol, type_text
+from .op_lines import CONSTANTS, LINES
 
 Line = Callable[["FunctionWriter", Operation], None]
 
@@ -226,6 +228,8 @@ class FunctionWriter:
         self.scope: str | None = None
         self.incoming: dict[Block, list[tuple[str, Sequence[SSAValue]]]] = {}
         self.split_edges: list[str] = []
+        self.split_labels: dict[tuple[Operation, int], str] = {}
+        """The blocks that edges go through, by terminator and the edge's place."""
         self.places: dict[tuple[int, int], str] = {}
 
     # Names
@@ -240,21 +244,9 @@ class FunctionWriter:
     def new_name(self, value: SSAValue) -> str:
         """Constants are written where they are used; anything else gets a name of its own."""
         owner = value.owner
-        if isinstance(value, OpResult):
-            assert isinstance(owner, Operation)
-            match owner:
-                case llvm.ConstantOp():
-                    return constant_text(owner.value, value.type)
-                case llvm.AddressOfOp():
-                    return f"@{symbol(owner.global_name.string_value())}"
-                case llvm.UndefOp():
-                    return "undef"
-                case llvm_ext.PoisonOp():
-                    return "poison"
-                case llvm.ZeroOp():
-                    return "null" if isinstance(value.type, llvm.LLVMPointerType) else "zeroinitializer"
-                case _:
-                    pass
+        constant = CONSTANTS.get(type(owner))
+        if constant is not None:
+            return constant(owner)
         hint = value.name_hint
         return f"%v{len(self.names)}" if hint is None or not hint.isascii() else f"%{hint}_{len(self.names)}"
 
@@ -310,7 +302,7 @@ class FunctionWriter:
                 raise error_at(op, "the entry block of a function is the target of a branch", "add a block before it")
             else:
                 self.lines.append(f"{self.label(block)}:")
-            for inner in block.ops:
+            for inner in ops_in(block):
                 line = LINES.get(type(inner))
                 if line is None:
                     raise error_at(
@@ -342,17 +334,13 @@ class FunctionWriter:
                     continue
                 source = f"{label}.{position}"
                 self.split_edges += [f"{source}:", f"  br label %{self.label(target)}"]
+                self.split_labels[last, position] = source
             seen.add(target)
             self.incoming.setdefault(target, []).append((source, operands))
 
     def target(self, block: Block, last: Operation, position: int) -> str:
         """The label that edge `position` of a terminator jumps to."""
-        earlier = [edge_target for edge_target, _ in edges(last)[:position]]
-        if block in earlier and edges(last)[position][1]:
-            parent = last.parent
-            assert parent is not None
-            return f"label %{self.label(parent)}.{position}"
-        return f"label %{self.label(block)}"
+        return f"label %{self.split_labels.get((last, position)) or self.label(block)}"
 
     def loop_metadata(self, op: Operation) -> str:
         """`, !llvm.loop !n` where the branch carries an annotation."""
@@ -366,9 +354,9 @@ def edges(op: Operation) -> list[tuple[Block, Sequence[SSAValue]]]:
     """(target, values for its arguments) of each successor of a terminator."""
     match op:
         case llvm.BrOp():
-            return [(op.successors[0], op.operands)]
+            return [(op.successors[0], operands_of(op))]
         case llvm.CondBrOp():
-            return [(op.then_block, tuple(op.then_arguments)), (op.else_block, tuple(op.else_arguments))]
+            return [(block, segment(op, place)) for place, block in enumerate(op.successors, start=1)]
         case llvm_ext.SwitchOp():
             cases = [(block, operands) for _, block, operands in op.cases()]
             return [(op.default_block, tuple(op.default_operands)), *cases]

@@ -31,6 +31,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from ...dialects.interned import vector_type
 from ...support.diagnostics import error_at
+from ...support.remembered import remembered
 
 PTR = LLVMPointerType()
 FLOAT_TYPES = (BFloat16Type, Float16Type, Float32Type, Float64Type)
@@ -39,17 +40,17 @@ LLVM_TYPES = (LLVMArrayType, LLVMFunctionType, LLVMPointerType, LLVMStructType)
 
 def is_vector(type_: Attribute) -> TypeIs[VectorType[Attribute]]:
     """Whether `type_` is a vector. (xDSL's `isa` builds constraints for a generic class: some 150 µs each time.)"""
-    return isinstance(type_, VectorType)
+    return type(type_) is VectorType
 
 
 def is_memref(type_: Attribute) -> TypeIs[MemRefType[Attribute]]:
     """Whether `type_` is a memref of known rank."""
-    return isinstance(type_, MemRefType)
+    return type(type_) is MemRefType
 
 
 def is_bool(type_: Attribute) -> bool:
     """Whether `type_` is `i1`."""
-    return isinstance(type_, IntegerType) and type_.width.data == 1
+    return type(type_) is IntegerType and type_.width.data == 1
 
 
 def element_of(type_: Attribute) -> Attribute:
@@ -83,6 +84,7 @@ def float_width(type_: Attribute) -> int:
     return element.bitwidth if isinstance(element, FLOAT_TYPES) else 0
 
 
+@remembered
 def byte_size(type_: Attribute) -> int:
     """The distance in bytes between two elements of this LLVM register type in memory."""
     match type_:
@@ -98,6 +100,7 @@ def byte_size(type_: Attribute) -> int:
             return float_width(type_) // 8
 
 
+@remembered
 def in_memory(type_: Attribute) -> Attribute:
     """How a converted type lies in memory: booleans take a byte, as in numpy; all else is as in a register."""
     return with_element(type_, i8) if is_bool(element_of(type_)) else type_
@@ -111,16 +114,17 @@ class TypeConverter:
     """
 
     def __init__(self) -> None:
-        self._known: dict[Attribute, Attribute] = {}
+        self._known: dict[int, tuple[Attribute, Attribute]] = {}
+        """By the type's identity, as `support.remembered` does."""
         self.has_bf16 = False
         """Whether any of the types that were converted holds bf16."""
 
     def __call__(self, type_: Attribute, where: SSAValue | None = None) -> Attribute:
         """The LLVM type; raises `MirError` at `where` when LLVM has no such type."""
-        known = self._known.get(type_)
+        known = self._known.get(id(type_))
         if known is None:
-            known = self._known[type_] = self._convert(type_, where)
-        return known
+            known = self._known[id(type_)] = type_, self._convert(type_, where)
+        return known[1]
 
     def _convert(self, type_: Attribute, where: SSAValue | None) -> Attribute:
         match type_:

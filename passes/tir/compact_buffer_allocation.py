@@ -20,6 +20,7 @@ from ...dialects.tir.analysis import Analyzer, Atom, Expr
 from ...dialects.tir.analysis.expr import free_vars
 from ...dialects.tir.buffer import AccessOp
 from ...dialects.tir.stmt import RegionsOp
+from ...support.making import erase_op, replace_uses
 from .regions import relax
 from .rewriting import builder_before, erase_if_dead, ops_of, set_indices, set_operands
 
@@ -157,9 +158,8 @@ def _resize(alloc: tir.AllocBufferOp, extents: list[int]) -> None:
     assert block is not None
     block.insert_op_before(new, alloc)
     new.result.name_hint = alloc.result.name_hint
-    alloc.result.replace_all_uses_with(new.result)
-    alloc.detach()
-    alloc.erase()
+    replace_uses(alloc.result, new.result)
+    erase_op(alloc)
 
 
 def _rebase(touch: Touch, row: list[Expr], starts: list[Expr], analyzer: Analyzer) -> None:

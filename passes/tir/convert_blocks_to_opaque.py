@@ -10,6 +10,7 @@ from xdsl.passes import ModulePass
 
 from ...dialects import tir
 from ...support.diagnostics import error_at
+from ...support.making import replace_uses
 from ...support.walk import walk_ops
 from .rewriting import ops_of, set_operands
 
@@ -22,7 +23,7 @@ def make_opaque(block: tir.BlockOp) -> None:
         _mark_updates(block)
     body = block.body.block
     for variable, binding in zip(list(body.args), block.bindings, strict=True):
-        variable.replace_all_uses_with(binding)
+        replace_uses(variable, binding)
     for variable in reversed(list(body.args)):
         body.erase_arg(variable)
     set_operands(block, [], [], [], [] if block.predicate is None else [block.predicate])

@@ -9,6 +9,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects import tir
 from ...dialects.tir.operators import as_const
+from ...support.making import erase_op
 from ...support.walk import walk_ops
 from .rewriting import acts_until_end, block_of_ops, builder_before
 
@@ -127,8 +128,7 @@ def move_last_turn(loop: tir.ForOp, turn: int) -> list[Operation]:
     for op in ops:
         op.detach()
     made = insert_turn(ops, loop, is_last=loop.next_op is None)
-    loop.detach()
-    loop.erase()
+    erase_op(loop)
     return made
 
 

@@ -8,14 +8,14 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.traits import is_side_effect_free
 
 from ...dialects import tir
 from ...support.diagnostics import Diagnostic, MirError
+from ...support.effects import is_side_effect_free
 from ...support.walk import post_order, walk_ops
 from .copying import hoist_views
 from .remove_no_op import remove_no_ops
-from .rewriting import builder_before, is_statement, move_to_end, prim_funcs
+from .rewriting import builder_before, is_statement, move_to_end, only_statement, prim_funcs
 from .simplify import simplify_function
 
 MAX_DISTANCE = 64
@@ -24,7 +24,7 @@ MAX_DISTANCE = 64
 
 def hoist(loop: tir.ForOp) -> tir.IfOp | None:
     """Has the branch in the loop's body hold a loop in each side instead; the branch, or None where it must stay."""
-    branch = _only_statement(loop.body.block)
+    branch = only_statement(loop.body.block)
     if not isinstance(branch, tir.IfOp) or (loop.var is not None and branch.else_region.blocks):
         return None
     needed = _condition_ops(branch, loop)
@@ -72,11 +72,6 @@ def _sink_views(branch: tir.IfOp) -> None:
             branch.then_region.block.insert_op_before(op, first)
             inside.add(op)
         op = before
-
-
-def _only_statement(block: Block) -> Operation | None:
-    statements = [op for op in block.ops if is_statement(op)]
-    return statements[0] if len(statements) == 1 else None
 
 
 def _condition_ops(branch: tir.IfOp, loop: tir.ForOp) -> list[Operation] | None:

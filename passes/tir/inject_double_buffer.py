@@ -14,7 +14,6 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, IntegerType, ModuleOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.traits import is_side_effect_free
 
 from ...dialects import tir
 from ...dialects.tir.analysis import Analyzer
@@ -22,6 +21,7 @@ from ...dialects.tir.buffer import buffer_name
 from ...dialects.tir.operators import Const, ExprBuilder, Value, as_const
 from ...dialects.tir.types import BufferType, HandleType, element_of
 from ...support.diagnostics import error_at
+from ...support.effects import is_side_effect_free
 from ...support.walk import walk_ops
 from .copying import copy_ops, variables_of
 from .rewriting import acts_until_end, enclosing, erase_dead, prim_funcs, set_indices

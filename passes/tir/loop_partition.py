@@ -20,6 +20,7 @@ from ...dialects.tir.analysis.build import to_ssa
 from ...dialects.tir.analysis.convert import is_index_type
 from ...dialects.tir.analysis.int_set import IntervalSet
 from ...dialects.tir.types import I1
+from ...support.making import erase_op, replace_uses
 from ...support.walk import walk_ops
 from .analyzed_walk import AnalyzedWalk, Visit
 from .copying import add_to_variable, hoist_views, insert_turn, variables_of
@@ -172,8 +173,7 @@ class LoopPartitioner(AnalyzedWalk):
             made += self.part(loop, begin, end, choice.conditions, choice.value, rounds)
         if not analyzer.can_prove_equal(end, stop):
             made += self.part(loop, end, stop, (), True, rounds)
-        loop.detach()
-        loop.erase()
+        erase_op(loop)
         return made
 
     def part(
@@ -208,13 +208,12 @@ class LoopPartitioner(AnalyzedWalk):
 
 def _inline(loop: tir.ForOp, ends_region: bool) -> list[Operation]:
     zero = builder_before(loop).insert(tir.ConstOp.int(0, loop.loop_var.type)).result
-    loop.loop_var.replace_all_uses_with(zero)
+    replace_uses(loop.loop_var, zero)
     ops = list(loop.body.block.ops)
     for op in ops:
         op.detach()
     made = insert_turn(ops, loop, is_last=ends_region)
-    loop.detach()
-    loop.erase()
+    erase_op(loop)
     return made
 
 
@@ -222,7 +221,7 @@ def _settle(condition: SSAValue, value: bool) -> None:
     owner = condition.owner
     assert isinstance(owner, Operation)
     made = builder_before(owner).insert(tir.ConstOp.int(int(value), I1)).result
-    condition.replace_all_uses_with(made)
+    replace_uses(condition, made)
 
 
 def _conditions(loop: tir.ForOp, inside: set[Operation], hinted: bool) -> Iterable[SSAValue]:
@@ -276,20 +275,17 @@ def _remove_hints(func: tir.PrimFuncOp) -> None:
     for op in list(walk_ops(func)):
         if isinstance(op, tir.AttrOp) and op.key.data == HINT:
             node = op.node.owner
-            op.detach()
-            op.erase()
+            erase_op(op)
             if isinstance(node, tir.IterVarOp) and not node.result.uses:
-                node.detach()
-                node.erase()
+                erase_op(node)
         elif isinstance(op, tir.CallOp) and op.intrinsic.data == "likely" and op.result is not None:
-            op.result.replace_all_uses_with(op.arguments[0])
+            replace_uses(op.result, op.arguments[0])
         elif isinstance(op, tir.ForOp) and HINT in op.annotations.data:
             op.annotations = DictionaryAttr({k: v for k, v in op.annotations.data.items() if k != HINT})
     erase_dead(func)
     for op in list(walk_ops(func)):
         if isinstance(op, tir.VarOp) and not op.result.uses:
-            op.detach()
-            op.erase()
+            erase_op(op)
 
 
 @dataclass(frozen=True)

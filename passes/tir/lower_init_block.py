@@ -11,6 +11,7 @@ from xdsl.passes import ModulePass
 
 from ...dialects import tir
 from ...support.diagnostics import error_at
+from ...support.making import erase_op
 from .rewriting import block_of_ops, builder_before, ops_of
 
 
@@ -36,8 +37,7 @@ def lower_init(init: tir.InitOp) -> None:
             builder.insert(op)
     else:
         builder.insert(tir.IfOp(first, block_of_ops(ops)))
-    init.detach()
-    init.erase()
+    erase_op(init)
 
 
 @dataclass(frozen=True)

@@ -36,11 +36,12 @@ from ...dialects import tir
 from ...dialects.tir.analysis import Analyzer, Expr
 from ...dialects.tir.analysis.expr import Atom, free_vars
 from ...dialects.tir.operators import as_const
+from ...support.making import erase_op
 from ...support.walk import walk_ops
 from .convert_blocks_to_opaque import REASSOCIATE
 from .copying import copy_ops
 from .lane_choice import ChoiceLanes, match_choice
-from .rewriting import builder_before, erase_dead, is_statement, ops_of, prim_funcs
+from .rewriting import builder_before, erase_dead, ops_of, prim_funcs, statements_of
 
 LANES, VECTORS, MASKS = "reduction_lanes", "reduction_vectors", "reduction_masks"
 """The annotations of a loop: see above."""
@@ -65,10 +66,12 @@ class _Reduction:
 
 def _match(loop: tir.ForOp) -> _Reduction | None:
     """The loop as a reduction whose terms may be taken in any order; None when it is something else."""
-    statements = [op for op in loop.body.block.ops if is_statement(op)]
-    stores = [op for op in statements if isinstance(op, tir.StoreOp) and op.predicate is None]
     low = as_const(loop.min)
-    if loop.kind.data != "serial" or low is None or low.value != 0 or not stores or stores != statements:
+    if loop.kind.data != "serial" or low is None or low.value != 0:
+        return None
+    statements = list(statements_of(loop.body.block))
+    stores = [op for op in statements if isinstance(op, tir.StoreOp) and op.predicate is None]
+    if not stores or stores != statements:
         return None
     *others, store = stores
     update = store.value.owner
@@ -386,8 +389,7 @@ def lower(loop: tir.ForOp) -> None:
     choice = match_choice(loop) if lanes > 1 and found is None else None
     if choice is not None and choice.extent >= lanes:
         ChoiceLanes(choice, lanes).write(max(min(vectors, choice.extent // lanes), 1))
-        loop.detach()
-        loop.erase()
+        erase_op(loop)
     if found is None:
         return
     extent = as_const(loop.extent)
@@ -400,8 +402,7 @@ def lower(loop: tir.ForOp) -> None:
         return
     else:
         writer.partially(max(vectors if count is None else min(vectors, count // lanes), 1))
-    loop.detach()
-    loop.erase()
+    erase_op(loop)
 
 
 def _annotation(value: Attribute | None) -> int:

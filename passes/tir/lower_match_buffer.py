@@ -18,6 +18,7 @@ from ...dialects.tir.analysis import Analyzer, Expr
 from ...dialects.tir.buffer import BufferOp, buffer_name
 from ...dialects.tir.types import element_of, lanes_of
 from ...support.diagnostics import error_at
+from ...support.making import erase_op, replace_uses
 from .rewriting import builder_before, erase_if_dead, ops_of, set_indices
 from .strides import strides_of
 
@@ -59,14 +60,12 @@ def lower_match(match: tir.MatchBufferOp) -> None:
         _substitute(variable, value, analyzer, builder)
     for use in list(match.result.uses):
         _retarget(use.operation, use.index, match, region, dropped, offset, strides, analyzer)
-    match.detach()
-    match.erase()
+    erase_op(match)
     erase_if_dead(region.result)
     for variable in bound:
         owner = variable.owner
         if isinstance(owner, tir.VarOp) and not variable.uses:
-            owner.detach()
-            owner.erase()
+            erase_op(owner)
 
 
 def _bind_strides(match: tir.MatchBufferOp, strides: list[Expr], analyzer: Analyzer) -> dict[SSAValue, Expr]:
@@ -91,7 +90,7 @@ def _bind_strides(match: tir.MatchBufferOp, strides: list[Expr], analyzer: Analy
 def _substitute(variable: SSAValue, value: Expr, analyzer: Analyzer, builder: Builder) -> None:
     """What the match bound a symbolic variable to is used in the variable's stead."""
     if isinstance(variable.owner, tir.VarOp) and variable.uses:
-        variable.replace_all_uses_with(analyzer.to_ssa(value, builder, variable.type))
+        replace_uses(variable, analyzer.to_ssa(value, builder, variable.type))
 
 
 def _retarget(
@@ -128,23 +127,19 @@ def _retarget(
             ones = list(region.extents)[:dropped]
             mins, extents = shifted(list(op.mins)), [*ones, *op.extents]
             new = builder.insert(tir.BufferRegionOp(source, mins, extents))
-            op.result.replace_all_uses_with(new.result)
-            op.detach()
-            op.erase()
+            replace_uses(op.result, new.result)
+            erase_op(op)
         case tir.BufferGetOp() if op.field.data == "elem_offset":
-            op.result.replace_all_uses_with(analyzer.to_ssa(offset, builder, op.result.type))
-            op.detach()
-            op.erase()
+            replace_uses(op.result, analyzer.to_ssa(offset, builder, op.result.type))
+            erase_op(op)
         case tir.BufferGetOp() if op.field.data == "strides" and op.dim is not None:
             value = strides[dropped + op.dim.value.data]
-            op.result.replace_all_uses_with(analyzer.to_ssa(value, builder, op.result.type))
-            op.detach()
-            op.erase()
+            replace_uses(op.result, analyzer.to_ssa(value, builder, op.result.type))
+            erase_op(op)
         case tir.BufferGetOp() if op.field.data == "shape" and op.dim is not None:
             extent = match.extents()[op.dim.value.data]
-            op.result.replace_all_uses_with(analyzer.to_ssa(analyzer.expr(extent), builder, op.result.type))
-            op.detach()
-            op.erase()
+            replace_uses(op.result, analyzer.to_ssa(analyzer.expr(extent), builder, op.result.type))
+            erase_op(op)
         case tir.BufferGetOp():
             op.operands[position] = source
         case _:

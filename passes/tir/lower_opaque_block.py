@@ -9,19 +9,32 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import DenseArrayBase, DictionaryAttr, IntegerAttr, ModuleOp, StringAttr, i32
+from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, ModuleOp, StringAttr, i1
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from ...dialects import tir
+from ...dialects.interned import i32_array, integer
 from ...dialects.tir.analysis import Analyzer, Expr, Kind
 from ...dialects.tir.analysis.conditions import conjuncts, logical_and
 from ...dialects.tir.analysis.expr import Atom, free_vars
 from ...dialects.tir.operators import as_const
 from ...dialects.tir.stmt import RegionsOp
 from ...support.diagnostics import error_at
+from ...support.making import erase_op, replace_uses
 from ...support.walk import post_order
-from .rewriting import block_of_ops, builder_before, enclosing, erase_if_dead, is_statement, move_before, move_to_end
+from .rewriting import (
+    Kinds,
+    block_of_ops,
+    builder_before,
+    enclosing,
+    erase_if_dead,
+    move_before,
+    move_to_end,
+    only_statement,
+)
+
+_REGIONS = Kinds(RegionsOp)
 
 
 def inline_block(block: tir.BlockOp) -> None:
@@ -33,20 +46,17 @@ def inline_block(block: tir.BlockOp) -> None:
             "run convert-blocks-to-opaque before lower-opaque-block",
         )
     body = block.body.block
-    for op in list(body.ops):
-        if isinstance(op, RegionsOp):
-            regions = list(op.operands)
-            op.detach()
-            op.erase()
-            for region in regions:
-                erase_if_dead(region)
+    for op in [op for op in body.ops if _REGIONS[type(op)]]:
+        regions = tuple(op.operands)
+        erase_op(op)
+        for region in regions:
+            erase_if_dead(region)
     if block.predicate is not None:
         inner = block_of_ops(body.ops)
         builder_before(block).insert(tir.IfOp(block.predicate, inner))
     else:
         move_before(body.ops, block)
-    block.detach()
-    block.erase()
+    erase_op(block)
 
 
 def lower_allocation(alloc: tir.AllocBufferOp) -> None:
@@ -54,21 +64,19 @@ def lower_allocation(alloc: tir.AllocBufferOp) -> None:
     sizes = _strided_sizes(alloc)
     builder = builder_before(alloc)
     operands = list(alloc.operands)
-    properties = {**alloc.properties, "implicit": IntegerAttr(0, 1)}
+    properties = {**alloc.properties, "implicit": integer(0, i1)}
     if sizes is not None:
         extents = [builder.insert(tir.ConstOp.int(size)) for size in sizes]
         type_ = alloc.result.type
         memory = builder.insert(tir.AllocateOp(alloc.var_name.data, extents, type_.dtype, type_.scope.data))
         operands.insert(0, memory.result)
-        properties["operandSegmentSizes"] = DenseArrayBase.from_list(
-            i32, [1, len(alloc.shape), len(alloc.strides), int(alloc.elem_offset is not None), 0]
-        )
+        segments = i32_array(1, len(alloc.shape), len(alloc.strides), int(alloc.elem_offset is not None), 0)
+        properties["operandSegmentSizes"] = segments
     new = tir.DeclBufferOp.create(operands=operands, properties=properties, result_types=[alloc.result.type])
     builder.insert(new)
     new.result.name_hint = alloc.result.name_hint
-    alloc.result.replace_all_uses_with(new.result)
-    alloc.detach()
-    alloc.erase()
+    replace_uses(alloc.result, new.result)
+    erase_op(alloc)
 
 
 def _strided_sizes(alloc: tir.AllocBufferOp) -> list[int] | None:
@@ -123,10 +131,9 @@ def _launch(loop: tir.ForOp, thread: str) -> None:
     low = as_const(loop.min)
     if low is None or low.value != 0:
         value = builder.insert(tir.AddOp(value, loop.min)).result
-    loop.loop_var.replace_all_uses_with(value)
+    replace_uses(loop.loop_var, value)
     move_before(loop.body.block.ops, loop)
-    loop.detach()
-    loop.erase()
+    erase_op(loop)
 
 
 def shorten(loop: tir.ForOp) -> None:
@@ -136,10 +143,10 @@ def shorten(loop: tir.ForOp) -> None:
         return
     branch: Operation = loop
     while isinstance(branch, tir.ForOp):
-        statements = [op for op in branch.body.block.ops if is_statement(op)]
-        if len(statements) != 1:
+        inside = only_statement(branch.body.block)
+        if inside is None:
             return
-        branch = statements[0]
+        branch = inside
     if not isinstance(branch, tir.IfOp) or branch.else_region.blocks:
         return
     ranges = {each: as_const(each.extent) for each in enclosing(branch) if isinstance(each, tir.ForOp)}
@@ -165,8 +172,7 @@ def shorten(loop: tir.ForOp) -> None:
         branch.operands[0] = analyzer.to_ssa(logical_and(*left), builder_before(branch), condition.type)
     else:
         move_before(branch.then_region.block.ops, branch)
-        branch.detach()
-        branch.erase()
+        erase_op(branch)
     erase_if_dead(condition)
 
 
@@ -189,10 +195,9 @@ def inline_unit_loop(loop: tir.ForOp) -> bool:
         return False
     if loop.kind.data == "thread_binding" or loop.annotations.data:
         return False
-    loop.loop_var.replace_all_uses_with(loop.min)
+    replace_uses(loop.loop_var, loop.min)
     move_before(loop.body.block.ops, loop)
-    loop.detach()
-    loop.erase()
+    erase_op(loop)
     return True
 
 
@@ -206,11 +211,11 @@ class LowerOpaqueBlock(ModulePass):
         """Lowers every block of the module."""
         loops: list[tir.ForOp] = []
         for inner in post_order(op):
-            if isinstance(inner, tir.BlockOp):
+            if type(inner) is tir.BlockOp:
                 inline_block(inner)
-            elif isinstance(inner, tir.AllocBufferOp):
+            elif type(inner) is tir.AllocBufferOp:
                 lower_allocation(inner)
-            elif isinstance(inner, tir.ForOp):
+            elif type(inner) is tir.ForOp:
                 shorten(inner)
                 if not inline_unit_loop(inner):
                     loops.append(inner)

@@ -38,8 +38,18 @@ from ...dialects.tir.analysis.expr import Atom, free_vars
 from ...dialects.tir.analysis.substitution import substitute
 from ...dialects.tir.operators import as_const
 from ...dialects.tir.types import I1
+from ...support.making import erase_op, replace_uses
 from ...support.walk import walk_ops
-from .rewriting import builder_before, enclosing, erase_dead, is_statement, ops_of, prim_funcs
+from .rewriting import (
+    builder_before,
+    enclosing,
+    erase_dead,
+    move_before,
+    only_statement,
+    ops_of,
+    prim_funcs,
+    statements_of,
+)
 
 TILE = "transposed_tile"
 """The annotation of the outer loop of a tile."""
@@ -72,7 +82,7 @@ class _Tile:
 def _match(outer: tir.ForOp) -> _Tile | None:
     """The tile that an annotated loop is; None when it is something else."""
     inner = next((op for op in outer.body.block.ops if isinstance(op, tir.ForOp)), None)
-    if inner is None or inner.kind.data != "vectorized" or sum(map(is_statement, outer.body.block.ops)) != 1:
+    if inner is None or inner.kind.data != "vectorized" or only_statement(outer.body.block) is not inner:
         return None
     sizes = [as_const(loop.extent) for loop in (outer, inner)]
     lanes, rows = (None if size is None else int(size.value) for size in sizes)
@@ -106,7 +116,7 @@ def _match(outer: tir.ForOp) -> _Tile | None:
 def _whole(inner: tir.ForOp, last: dict[Atom, int], analyzer: Analyzer) -> Expr | None:
     """When the condition in the loops holds for all elements: bounds from above, which the last element meets last."""
     parts: list[Expr] = []
-    statements = [op for op in inner.body.block.ops if is_statement(op)]
+    statements = list(statements_of(inner.body.block))
     while len(statements) == 1 and isinstance(op := statements[0], tir.IfOp):
         if op.else_region.blocks:
             return None
@@ -120,7 +130,7 @@ def _whole(inner: tir.ForOp, last: dict[Atom, int], analyzer: Analyzer) -> Expr 
                 if factor > 0 or variable in free_vars(bound - _times(variable, factor)):
                     return None
             parts.append(substitute(part, {v: Expr((), n) for v, n in last.items()}))
-        statements = [inside for inside in op.then_region.block.ops if is_statement(inside)]
+        statements = list(statements_of(op.then_region.block))
     if any(not isinstance(op, tir.StoreOp) for op in statements):
         return None
     return logical_and(*parts)
@@ -230,11 +240,8 @@ def _unconditional(inner: tir.ForOp) -> None:
         branch = next((op for op in inner.body.block.ops if isinstance(op, tir.IfOp)), None)
         if branch is None:
             return
-        for op in list(branch.then_region.block.ops):
-            op.detach()
-            inner.body.block.insert_op_before(op, branch)
-        branch.detach()
-        branch.erase()
+        move_before(branch.then_region.block.ops, branch)
+        erase_op(branch)
 
 
 def _read_tile(tile: _Tile, before: Builder) -> None:
@@ -272,9 +279,8 @@ def _read_tile(tile: _Tile, before: Builder) -> None:
         row_start = inner.insert(tir.MulOp(tile.outer.loop_var, width)).result
         place = inner.insert(tir.AddOp(row_start, tile.inner.loop_var)).result
         new = inner.insert(tir.LoadOp(local, [place])).result
-        load.result.replace_all_uses_with(new)
-        load.detach()
-        load.erase()
+        replace_uses(load.result, new)
+        erase_op(load)
     for store, start, distance in tile.stores:
         # One sum rather than quotients and remainders of fused loops.
         flat, first = _flat(store.buffer, before), analyzer.to_ssa(start, before, counter)
@@ -283,8 +289,7 @@ def _read_tile(tile: _Tile, before: Builder) -> None:
         row_start = inner.insert(tir.AddOp(first, inner.insert(tir.MulOp(tile.outer.loop_var, step)))).result
         place = inner.insert(tir.AddOp(row_start, tile.inner.loop_var)).result
         inner.insert(tir.StoreOp(store.value, flat, [place]))
-        store.detach()
-        store.erase()
+        erase_op(store)
     tile.outer.properties["kind"] = StringAttr("unrolled")
 
 

@@ -10,7 +10,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from xdsl.ir import Block, Operation, SSAValue
-from xdsl.traits import is_side_effect_free
 
 from ...dialects import tir
 from ...dialects.tir.analysis import Analyzer
@@ -19,6 +18,7 @@ from ...dialects.tir.analysis.int_set import IntervalSet, eval_set
 from ...dialects.tir.buffer import AccessOp, BufferOp
 from ...dialects.tir.operators import as_const
 from ...dialects.tir.stmt import RegionsOp
+from ...support.effects import is_side_effect_free
 from ...support.walk import walk_ops
 
 

@@ -19,6 +19,7 @@ from ...dialects import tir
 from ...dialects.tir.analysis import Analyzer
 from ...dialects.tir.analysis.block_regions import infer_regions
 from ...dialects.tir.stmt import RegionsOp
+from ...support.making import erase_op
 from .rewriting import block_of_ops, erase_if_dead, ops_of
 
 MOST_PARTS = 4
@@ -109,8 +110,7 @@ def _undeclare(buffer: SSAValue, target: Block) -> None:
                 declares.operands = [operand for operand in declares.operands if operand is not region.result]
         if not region.result.first_use:
             made = list(region.operands)
-            region.detach()
-            region.erase()
+            erase_op(region)
             for value in made:
                 erase_if_dead(value)
 

@@ -9,13 +9,13 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
-from xdsl.traits import is_side_effect_free
 
 from ...dialects import tir
 from ...dialects.tir.analysis import Analyzer
 from ...dialects.tir.analysis import expr as x
 from ...dialects.tir.analysis.conditions import le, logical_not
 from ...dialects.tir.types import I1
+from ...support.effects import is_side_effect_free
 from .analyzed_walk import AnalyzedWalk, Visit
 from .expression_simplifier import contrary_of
 from .overwritten import remove_overwritten

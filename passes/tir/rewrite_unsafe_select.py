@@ -11,10 +11,10 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.traits import is_side_effect_free
 
 from ...dialects import tir
 from ...dialects.tir.types import I1
+from ...support.effects import is_side_effect_free
 from .rewriting import is_dead, ops_of, prim_funcs
 
 

@@ -8,15 +8,15 @@ from typing import TypeVar, cast
 
 from xdsl.builder import Builder, InsertOpInvT
 from xdsl.dialects.builtin import LocationAttr, ModuleOp
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Block, BlockOps, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint
-from xdsl.traits import is_side_effect_free
 
 from ...dialects import tir
 from ...dialects.interned import i32_array
 from ...dialects.tir.buffer import AccessOp
-from ...support.making import append_op, put_before
-from ...support.walk import post_order, walk_ops
+from ...support.effects import is_side_effect_free
+from ...support.making import append_op, erase_op, put_before, replace_uses, take_out
+from ...support.walk import all_ops, ops_in, post_order
 
 OpT = TypeVar("OpT", bound=Operation)
 
@@ -29,7 +29,7 @@ def prim_funcs(module: ModuleOp) -> list[tir.PrimFuncOp]:
 def ops_of(root: Operation, kind: type[OpT]) -> list[OpT]:
     """Every op of this kind inside `root`, outer before inner, in order."""
     of_kind = _of_kind(kind)
-    return cast("list[OpT]", [op for op in walk_ops(root) if of_kind[type(op)]])
+    return cast("list[OpT]", [op for op in all_ops(root) if of_kind[type(op)]])
 
 
 class Kinds(dict[type[Operation], bool]):
@@ -51,18 +51,16 @@ def _of_kind(kind: type[Operation]) -> Kinds:
 
 def move_before(ops: Iterable[Operation], anchor: Operation) -> None:
     """Moves ops, in order, to just before `anchor`."""
-    block = anchor.parent
-    assert block is not None
-    for op in list(ops):
-        op.detach()
-        block.insert_op_before(op, anchor)
+    for op in ops_in(ops.block) if isinstance(ops, BlockOps) else list(ops):
+        take_out(op)
+        put_before(op, anchor)
 
 
 def move_to_end(ops: Iterable[Operation], block: Block) -> None:
     """Moves ops, in order, to the end of `block`."""
-    for op in list(ops):
-        op.detach()
-        block.add_op(op)
+    for op in ops_in(ops.block) if isinstance(ops, BlockOps) else list(ops):
+        take_out(op)
+        append_op(block, op)
 
 
 def block_of_ops(ops: Iterable[Operation]) -> Region:
@@ -140,8 +138,7 @@ def erase_dead(root: Operation) -> None:
     """Erases the pure ops inside `root` that nothing uses, and what only they used."""
     for op in post_order(root):
         if op is not root and op.results and is_dead(op):
-            op.detach()
-            op.erase()
+            erase_op(op)
 
 
 def erase_if_dead(value: SSAValue) -> None:
@@ -150,10 +147,8 @@ def erase_if_dead(value: SSAValue) -> None:
     while pending:
         owner = pending.pop().owner
         if isinstance(owner, Operation) and owner.parent is not None and owner.results and is_dead(owner):
-            operands = list(owner.operands)
-            owner.detach()
-            owner.erase()
-            pending += operands
+            pending += owner.operands
+            erase_op(owner)
 
 
 def is_dead(op: Operation) -> bool:
@@ -163,7 +158,7 @@ def is_dead(op: Operation) -> bool:
             return False
     if _READS[type(op)]:
         return True
-    if isinstance(op, tir.IfThenElseOp):
+    if type(op) is tir.IfThenElseOp:
         return all(_only_reads(inner) for region in op.regions for inner in region.block.ops)
     return is_side_effect_free(op)
 
@@ -175,7 +170,7 @@ def _only_reads(op: Operation) -> bool:
     return isinstance(op, tir.LoadOp) or (not op.regions and is_side_effect_free(op))
 
 
-_DECLARATIONS = (
+_DECLARATIONS = Kinds(
     tir.LoadOp, tir.BufferRegionOp, tir.BufferGetOp, tir.VarOp, tir.LetOp, tir.DeclBufferOp, tir.MatchBufferOp,
     tir.AllocBufferOp, tir.EnvThreadOp, tir.IterVarOp, tir.TargetOp,
 )  # fmt: skip
@@ -193,9 +188,19 @@ def insert_nothing(anchor: Operation) -> None:
 
 def is_statement(op: Operation) -> bool:
     """Whether the op does something, rather than being a part of what does."""
-    if isinstance(op, _DECLARATIONS):
-        return False
-    return not op.results or not is_side_effect_free(op)
+    return not _DECLARATIONS[type(op)] and (not op.results or not is_side_effect_free(op))
+
+
+def statements_of(block: Block) -> Iterator[Operation]:
+    """The statements of a block, in order."""
+    return filter(is_statement, block.ops)
+
+
+def only_statement(block: Block) -> Operation | None:
+    """The statement of a block that has one; None if it has none, or several."""
+    statements = statements_of(block)
+    first = next(statements, None)
+    return None if next(statements, None) is not None else first
 
 
 def acts_until_end(op: Operation) -> bool:
@@ -219,13 +224,13 @@ def replace_by_side(op: tir.IfOp | tir.IfThenElseOp, taken: bool, keep_statement
     With `keep_statement`, `T.evaluate(0)` is left where a region would be without statements.
     """
     region = op.then_region if taken else op.else_region
-    ops = list(region.block.ops) if region.blocks else []
+    ops = ops_in(region.block) if region.blocks else []
     if isinstance(op, tir.IfThenElseOp):
         last = ops.pop()
         assert isinstance(last, tir.YieldOp)
         value = last.values[0]
         move_before(ops, op)
-        op.result.replace_all_uses_with(value)
+        replace_uses(op.result, value)
     elif op.next_op is not None and any(map(acts_until_end, ops)):
         # What acts until the end of its region must end where the branch did.
         inner = block_of_ops(ops)
@@ -235,6 +240,5 @@ def replace_by_side(op: tir.IfOp | tir.IfThenElseOp, taken: bool, keep_statement
         move_before(ops, op)
         if not ops and keep_statement:
             insert_nothing(op)
-    op.detach()
-    op.erase()
+    erase_op(op)
     return ops

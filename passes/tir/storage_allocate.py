@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Block, Operation, OpResult, SSAValue
-from xdsl.traits import is_side_effect_free
 
 from ...dialects import tir
 from ...dialects.tir.analysis import Analyzer
 from ...dialects.tir.analysis.convert import is_index_type
 from ...dialects.tir.operators import Const, ExprBuilder, as_const
 from ...dialects.tir.types import I1, I32, HandleType, element_of, lanes_of
+from ...support.effects import is_side_effect_free
 from .rewriting import acts_until_end, enclosing, is_statement, set_indices, set_operands
 from .storage_access import AccessFinder, Allocation, Attach, bits_of
 

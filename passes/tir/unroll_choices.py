@@ -21,13 +21,14 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.traits import is_side_effect_free
 
 from ...dialects import tir
 from ...dialects.tir.analysis import Analyzer
 from ...dialects.tir.analysis.expr import Atom, Expr, as_expr
 from ...dialects.tir.analysis.substitution import substitute
 from ...dialects.tir.operators import as_const
+from ...support.effects import is_side_effect_free
+from ...support.making import erase_op
 from .copying import hoist_views
 from .rewriting import builder_before, erase_dead, ops_of, prim_funcs
 
@@ -83,8 +84,7 @@ def _unroll(loop: tir.ForOp) -> bool:
     for turn in turns:
         for store in stores:
             turn.copy(store)
-    loop.detach()
-    loop.erase()
+    erase_op(loop)
     return True
 
 

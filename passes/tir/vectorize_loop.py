@@ -20,7 +20,7 @@ from ...dialects.tir.analysis.expr import free_vars
 from ...dialects.tir.buffer import AccessOp
 from ...dialects.tir.intrinsics import Effect, intrinsic_effect
 from ...dialects.tir.types import I1, element_of, lanes_of, with_lanes
-from ...support.making import make_op
+from ...support.making import erase_op, make_op, replace_uses
 from ...support.walk import walk_ops
 from .convert_blocks_to_opaque import REASSOCIATE
 from .copying import hoist_views
@@ -380,7 +380,7 @@ def vectorize(loop: tir.ForOp) -> bool:
     owner = loop.extent.owner
     lanes = owner.value.value.data if isinstance(owner, tir.ConstOp) and isinstance(owner.value, IntegerAttr) else 0
     if lanes == 1:
-        loop.loop_var.replace_all_uses_with(loop.min)
+        replace_uses(loop.loop_var, loop.min)
         move_before(loop.body.block.ops, loop)
     elif 1 < lanes <= MAX_LANES and not any(_is_vector(op) for op in walk_ops(loop)):
         holder = Block()
@@ -398,8 +398,7 @@ def vectorize(loop: tir.ForOp) -> bool:
     else:
         loop.properties["kind"] = StringAttr("serial")
         return False
-    loop.detach()
-    loop.erase()
+    erase_op(loop)
     return True
 
 

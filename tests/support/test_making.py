@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 from mirstack.dialects import tir
 from mirstack.dialects.plain_op import PlainOp
-from mirstack.support.making import append_op, make_op, put_after, put_before
+from mirstack.support.effects import is_side_effect_free
+from mirstack.support.making import append_op, erase_op, make_op, put_after, put_before, replace_uses, take_out
+from xdsl import traits
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import UNKNOWN_LOC, IntegerAttr, ModuleOp, f32, i32
 from xdsl.ir import Block, Operation, Region
@@ -50,6 +52,67 @@ def test_places() -> None:
     ModuleOp(Region(block)).verify()
     with pytest.raises(AssertionError):
         append_op(block, first)
+
+
+def test_what_is_taken_out_stands_nowhere() -> None:
+    block = Block(constants())
+    first, second, third, fourth = block.ops
+    for op, left in ((second, [first, third, fourth]), (first, [third, fourth]), (fourth, [third]), (third, [])):
+        take_out(op)
+        assert list(block.ops) == left and list(reversed(block.ops)) == left[::-1]
+        assert op.parent is None and op.next_op is None and op.prev_op is None
+    assert block.first_op is None and block.last_op is None
+    block.add_ops([first, second])
+
+
+def test_an_op_is_not_put_inside_of_itself() -> None:
+    inside = Block()
+    outer = ModuleOp(Region(inside))
+    with pytest.raises(AssertionError):
+        append_op(inside, outer)
+
+
+def test_erased_ops_use_nothing() -> None:
+    block = Block(constants()[:2])
+    a, b = (op.results[0] for op in block.ops)
+    users = [tir.AddOp(a, b), tir.AddOp(b, a), tir.AddOp(a, a)]
+    block.add_ops(users)
+    erase_op(users[1])
+    assert {(use.operation, use.index) for use in a.uses} == {(users[0], 0), (users[2], 0), (users[2], 1)}
+    assert [use.operation for use in b.uses] == [users[0]]
+    with pytest.raises(ValueError, match=r"arith\.constant is erased, but one of its results is used"):
+        erase_op(b.op)
+    assert b.op.parent is block
+    for user in (users[2], users[0]):
+        erase_op(user)
+    assert not a.uses and not b.uses and len(block.ops) == 2
+    loop = tir.ForOp("i", tir.ConstOp.int(0), tir.ConstOp.int(4))
+    loop.body.block.add_op(user := tir.AddOp(a, b))
+    erase_op(loop)
+    assert not a.uses and user.parent is None
+
+
+def test_uses_are_replaced_as_xdsl_does() -> None:
+    lists: list[list[tuple[int, int]]] = []
+    for replace in (replace_uses, type(constants()[0].results[0]).replace_all_uses_with):
+        a, b = (op.results[0] for op in constants()[:2])
+        a.name_hint = "old"
+        users: list[Operation] = [tir.AddOp(a, b), tir.AddOp(b, a), tir.AddOp(a, a)]
+        replace(a, b)
+        replace(b, b)
+        assert not a.uses and b.name_hint == "old"
+        assert all(operand is b for user in users for operand in user.operands)
+        lists.append([(users.index(use.operation), use.index) for use in b.uses])
+    assert lists[0] == lists[1] and len(lists[0]) == 6
+
+
+def test_effects_are_those_of_xdsl() -> None:
+    a = tir.ConstOp.int(3)
+    buffer = tir.DeclBufferOp("b", tir.BufferType.get([16], i32))
+    branch = tir.IfThenElseOp(a, Region(Block([tir.YieldOp(a)])), Region(Block([tir.YieldOp(a)])), i32)
+    calls = [tir.CallOp(name, [a], i32) for name in ("vector_reduce_add", "ret")]
+    for op in [a, buffer, tir.AddOp(a, a), tir.LoadOp(buffer, [a]), tir.StoreOp(a, buffer, [a]), branch, *calls]:
+        assert is_side_effect_free(op) == traits.is_side_effect_free(op), op.name
 
 
 def both(op: PlainOp) -> tuple[Operation, Operation]:

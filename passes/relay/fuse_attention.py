@@ -188,7 +188,7 @@ def _fuse(attention: _Attention, trace: Tracer | None) -> None:
     unused = [op for op in make.made if op.results[0].first_use is None]
     for op in unused:
         _erase_unused(op)
-    outline([*(op for op in make.made if op not in unused), *_forms_behind(result)])
+    outline([*(op for op in make.made if op not in unused), *_forms_behind(result, rows, padded=more > 0)])
 
 
 @dataclass
@@ -262,13 +262,20 @@ def _in_form(make: _Recorder, arg: SSAValue, op: OperatorOp, more: int) -> SSAVa
     return _pad_rows(make, arg, more, -2) if more and padded[-2] > 1 else arg
 
 
-def _forms_behind(value: SSAValue) -> list[Operation]:
-    """Reshapes and transposes of a value, each the one user of the one before."""
+def _forms_behind(value: SSAValue, rows: int, *, padded: bool) -> list[Operation]:
+    """Reshapes and transposes of a value, each the one user of the one before, as long as a dimension holds whole rows and one
+    whole columns. Rows that are filled up are the whole dimension: what follows them there would be another matrix."""
     ops: list[Operation] = []
+    columns = _size(value, -1)
     while (user := value.get_user_of_unique_use()) is not None:
         if not isinstance(user, OperatorOp) or user.OPERATOR.name not in ("reshape", "transpose"):
             break
-        if len(user.args) != 1 or user.parent is not value.owner.parent or shape_of(user.result) is None:
+        shape = shape_of(user.result)
+        if len(user.args) != 1 or user.parent is not value.owner.parent or shape is None:
+            break
+        if rows not in shape and (padded or all(size % rows for size in shape)):
+            break
+        if all(size % columns for size in shape):
             break
         ops.append(user)
         value = user.result

@@ -127,12 +127,16 @@ def flat_index(indices: Sequence[Expr], shape: Sequence[Dim]) -> Any:
 
 
 def unflatten(position: Any, shape: Sequence[Dim]) -> list[Any]:
-    """The indices of the element at a row-major position."""
-    result: list[Any] = []
-    for dim in reversed(shape[1:]):
-        result.append(0 if is_one(dim) else te.floormod(position, dim))
-        position = position if is_one(dim) else te.floordiv(position, dim)
-    return [position, *reversed(result)] if shape else []
+    """The indices of the element at a row-major position; 0 along dimensions of size 1."""
+    result: list[Any] = [0] * len(shape)
+    whole = [k for k, dim in enumerate(shape) if not is_one(dim)]
+    for k in reversed(whole[1:]):
+        result[k] = te.floormod(position, shape[k])
+        position = te.floordiv(position, shape[k])
+    if whole:
+        # No remainder is left at the outermost dimension: the position ends there.
+        result[whole[0]] = position
+    return result
 
 
 def sums_of_products(

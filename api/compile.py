@@ -13,7 +13,7 @@ from xdsl.ir import Operation
 
 from ..support.deep import in_deep_stack
 from ..support.diagnostics import Diagnostic, MirError, Sources
-from ..support.stopwatch import timed
+from ..support.stopwatch import Span, current_span, in_background, timed
 from ..support.target import require_host
 from ..support.verify import verify
 from ..support.walk import walk_ops
@@ -22,6 +22,8 @@ from .executable import Executable
 
 if TYPE_CHECKING:
     from ..lowering.pipeline import Observer, Options
+    from ..lowering.program import Program
+    from .cached import CachedProgram
     from .ir.module import IRModule
 
 TargetName = Literal["cpu", "interp"]
@@ -189,11 +191,22 @@ def _native(
 
         kernels = KernelCache(None if context is None else store, context or b"")
     program = compile_program(module, find_entry(module, name), entry_kind(function), options, observers, kernels)
-    if place is not None and len(Sources.current().warnings) == warnings:
-        # What was warned of is warned of again the next time.
-        with timed("keep"):
-            place.save(program)
-    return load_program(program, options)
+    # What was warned of is warned of again the next time.
+    if place is None or len(Sources.current().warnings) > warnings:
+        return load_program(program, options)
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(1) as thread:
+        kept = thread.submit(_keep, place, program, current_span())
+        executable = load_program(program, options)
+        kept.result()
+    return executable
+
+
+def _keep(place: CachedProgram, program: Program, span: Span | None) -> None:
+    """Writes a program to the cache, beside what the span is of."""
+    with in_background(span, "cache, beside"), timed("keep"):
+        place.save(program)
 
 
 def _interpreted(module: ModuleOp, entry: str | None) -> Executable:

@@ -196,6 +196,7 @@ class ParallelBody:
         entry = Block(arg_types=[*slot_types, i64, i64])
         function = self.function(c, body_name, entry)
         attrs = [self.attrs.get(value, DictionaryAttr({})) for value in self.captures.slots]
+        function.properties["no_inline"] = UnitAttr()
         function.properties["arg_attrs"] = ArrayAttr([*attrs, DictionaryAttr({}), DictionaryAttr({})])
         c.start_function(entry)
         c.values, c.memrefs, c.blocks = {}, {}, {}

@@ -43,25 +43,41 @@ def convert_condition(c: Converter, op: scf.ConditionOp) -> None:
 
 @TABLE.on(scf.ForOp)
 def convert_for(c: Converter, op: scf.ForOp) -> None:
-    """header(iv, args): if iv < ub then body; header(iv + step, yielded) else after."""
+    """header(iv, args): if iv < ub then body; header(iv + step, yielded) else after.
+
+    A loop that is known to have a first turn is tested at its end, where LLVM would move the test to:
+    header(iv, args): body; if iv + step < ub then header(iv + step, yielded) else after(yielded).
+    """
     body = op.body.block
     lower, upper, step = c.operands_of(op.lb, op.ub, op.step)
-    header, loop, after = c.new_block(body.args), c.new_block(), c.new_block()
+    signed = isinstance(op.lb.type, IndexType) or "unsignedCmp" not in op.properties
+    predicate = "slt" if signed else "ult"
+    first, limit = c.index(op.lb), c.index(op.ub)
+    has_turn = isinstance(first, int) and isinstance(limit, int) and 0 <= first < limit
+    header, after = c.new_block(body.args), c.new_block(op.res if has_turn else ())
     c.branch(header, [lower, *c.flatten(op.iter_args)])
     c.enter(header)
     c.bind_flat(body.args, header.args)
-    c.bind_flat(op.res, header.args[1:])
     induction = header.args[0]
-    signed = isinstance(op.lb.type, IndexType) or "unsignedCmp" not in op.properties
-    c.cond_branch(c.icmp("slt" if signed else "ult", induction, upper), loop, (), after, ())
-    c.enter(loop)
+    if not has_turn:
+        loop = c.new_block()
+        c.bind_flat(op.res, header.args[1:])
+        c.cond_branch(c.icmp(predicate, induction, upper), loop, (), after, ())
+        c.enter(loop)
     annotation = op.attributes.get(LOOP_ANNOTATION, MUST_PROGRESS)
 
     def close() -> None:
         carried = c.flatten(c.yielded)
         following = c.emit(llvm.AddOp, (induction, step), induction.type, NO_WRAP_SIGNED)
-        c.branch(header, [following, *carried]).attributes[LOOP_ANNOTATION] = annotation
+        if has_turn:
+            more = c.icmp(predicate, following, upper)
+            back = c.cond_branch(more, header, [following, *carried], after, carried)
+        else:
+            back = c.branch(header, [following, *carried])
+        back.attributes[LOOP_ANNOTATION] = annotation
         c.enter(after)
+        if has_turn:
+            c.bind_flat(op.res, after.args)
 
     c.convert_block(body, close)
 

@@ -8,18 +8,18 @@
 // CHECK-NEXT:      %zero = llvm.mlir.constant(0.000000e+00 : f32) : f32
 // CHECK-NEXT:      llvm.br ^bb1(%c0, %zero : i64, f32)
 // CHECK-NEXT:    ^bb1(%i: i64, %acc: f32):
-// CHECK-NEXT:      %0 = llvm.icmp "slt" %i, %c8 : i64
-// CHECK-NEXT:      llvm.cond_br %0, ^bb2, ^bb3
-// CHECK-NEXT:    ^bb2:
-// CHECK-NEXT:      %1 = llvm.getelementptr inbounds %a[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f32
-// CHECK-NEXT:      %x = llvm.load %1 {alignment = 4 : i64} : !llvm.ptr -> f32
+// CHECK-NEXT:      %0 = llvm.getelementptr inbounds %a[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f32
+// CHECK-NEXT:      %x = llvm.load %0 {alignment = 4 : i64} : !llvm.ptr -> f32
 // CHECK-NEXT:      %y = llvm.call_intrinsic "llvm.sqrt"(%x) : (f32) -> f32
 // CHECK-NEXT:      %z = llvm.fadd %acc, %y : f32
-// CHECK-NEXT:      %2 = llvm.add %i, %c1 overflow<nsw> : i64
-// CHECK-NEXT:      llvm.br ^bb1(%2, %z : i64, f32) {loop_annotation = #llvm_ext.loop<"mustprogress" = 1>}
-// CHECK-NEXT:    ^bb3:
+// CHECK-NEXT:      %1 = llvm.add %i, %c1 overflow<nsw> : i64
+// CHECK-NEXT:      %2 = llvm.icmp "slt" %1, %c8 : i64
+// CHECK-NEXT:      llvm.cond_br %2, ^bb1(%1, %z : i64, f32), ^bb2(%z : f32) {loop_annotation = #llvm_ext.loop<"mustprogress" = 1>}
+// CHECK-NEXT:    ^bb2(%sum: f32):
 // CHECK-NEXT:      %v = llvm.load %a {alignment = 4 : i64} : !llvm.ptr -> vector<4xf32>
 // CHECK-NEXT:      %3 = llvm.getelementptr inbounds %a[1] : (!llvm.ptr) -> !llvm.ptr, f32
+// CHECK-NEXT:      llvm.store %v, %3 {alignment = 4 : i64} : vector<4xf32>, !llvm.ptr
+// CHECK-NEXT:      llvm.return %sum : f32
 func.func @sum(%a: memref<8xf32>) -> f32 {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index

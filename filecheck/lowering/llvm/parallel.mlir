@@ -21,7 +21,7 @@
 // CHECK-NEXT:   [[V3:%[0-9]+]] = llvm.load [[V2]] {alignment = 4 : i64} : !llvm.ptr -> f32
 // CHECK-NEXT:   [[V4:%[0-9]+]] = llvm.call @scale.parallel.0.body([[V1]], [[V3]], {{%[0-9]+}}, {{%[0-9]+}}) : (!llvm.ptr, f32, i64, i64) -> i32
 // CHECK-NEXT:   llvm.return [[V4]] : i32
-// CHECK-LABEL: llvm.func internal @scale.parallel.0.body(%x_1: !llvm.ptr {llvm.noalias, llvm.nonnull, llvm.noundef}, %s_1: f32, {{%[0-9]+}}: i64, {{%[0-9]+}}: i64) -> i32 attributes {no_unwind} {
+// CHECK-LABEL: llvm.func internal @scale.parallel.0.body(%x_1: !llvm.ptr {llvm.noalias, llvm.nonnull, llvm.noundef}, %s_1: f32, {{%[0-9]+}}: i64, {{%[0-9]+}}: i64) -> i32 attributes {no_unwind, no_inline} {
 // CHECK-NEXT:   %c0_1 = llvm.mlir.constant(0) : i64
 // CHECK-NEXT:   %c1_1 = llvm.mlir.constant(1) : i64
 // CHECK-NEXT:   [[V0:%[0-9]+]] = llvm.mlir.constant(0 : i32) : i32

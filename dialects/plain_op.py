@@ -49,7 +49,8 @@ class PlainOp(IRDLOperation, metaclass=OpClass):
             elif kind is list or kind is tuple:
                 before = len(values)
                 for value in operand:  # pyright: ignore[reportGeneralTypeIssues, reportUnknownVariableType]
-                    values.append(SSAValue.get(value) if isinstance(value, Operation) else value)  # pyright: ignore[reportUnknownArgumentType]
+                    is_value = type(value) is OpResult or type(value) is BlockArgument  # pyright: ignore[reportUnknownArgumentType]
+                    values.append(value if is_value else SSAValue.get(value))  # pyright: ignore[reportUnknownArgumentType]
                 sizes.append(len(values) - before)
             elif isinstance(operand, SSAValue | Operation):
                 values.append(SSAValue.get(operand))
@@ -66,8 +67,7 @@ class PlainOp(IRDLOperation, metaclass=OpClass):
         known = {} if properties is None else {key: value for key, value in properties.items() if value is not None}
         if _has_segments(type(self)):
             known[SEGMENTS] = i32_array(*sizes)
-        defaults = _defaults(type(self))
-        for key, value in defaults:
+        for key, value in _defaults(type(self)):
             known.setdefault(key, value)
         fill_op(self, values, types, known, UNKNOWN_LOC)
         if attributes:
@@ -89,9 +89,12 @@ class PlainOp(IRDLOperation, metaclass=OpClass):
         successors: Sequence[Block] = (),
         regions: Sequence[Region] = (),
     ) -> Self:
-        """As `Operation.create`: an op of exactly these parts."""
+        """As `Operation.create`: an op of these parts, with the default values of properties that are not given."""
         op = cls.__new__(cls)
-        fill_op(op, operands, result_types, dict(properties), UNKNOWN_LOC if location is None else location)
+        known = {**properties}
+        for key, value in _defaults(cls):
+            known.setdefault(key, value)
+        fill_op(op, operands, result_types, known, UNKNOWN_LOC if location is None else location)
         if attributes:
             op.attributes.update(attributes)
         if successors:

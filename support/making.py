@@ -58,6 +58,15 @@ def fill_op(
     op.location = location
 
 
+def copy_op(op: OpT, operands: Sequence[SSAValue]) -> OpT:
+    """An op without regions and successors once more, with other operands; it stands nowhere."""
+    assert not op.regions and not op.successors
+    new = make_op(type(op), operands, [result.type for result in op.results], dict(op.properties), op.location)
+    if op.attributes:
+        new.attributes.update(op.attributes)
+    return new
+
+
 def append_op(block: Block, op: Operation) -> None:
     """Puts an op that stands nowhere at the end of a block."""
     assert op.parent is None and (not op.regions or not op.is_ancestor(block))
@@ -153,4 +162,14 @@ def replace_uses(value: SSAValue, other: SSAValue) -> None:
         other._name = value._name
 
 
-__all__ = ["append_op", "erase_op", "fill_op", "make_op", "put_after", "put_before", "replace_uses", "take_out"]
+__all__ = [
+    "append_op",
+    "copy_op",
+    "erase_op",
+    "fill_op",
+    "make_op",
+    "put_after",
+    "put_before",
+    "replace_uses",
+    "take_out",
+]

@@ -75,7 +75,7 @@ def _fits(kind: Kind, value: object) -> bool:
     handle = kind_of_handle(value)
     if handle is not None:
         # A list under one name is a list of its elements' kind.
-        return any(covers(kind, alternative) for alternative in parse_kind(handle))
+        return handle == kind.word or any(covers(kind, alternative) for alternative in parse_kind(handle))
     match kind.word:
         case "list":
             return isinstance(value, list | tuple) and all(

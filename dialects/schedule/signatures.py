@@ -143,12 +143,16 @@ class Signature:
     def __str__(self) -> str:
         return f"{self.name}({', '.join(map(str, self.parameters))})"
 
+    @property
+    def _usage(self) -> str:
+        """How it is called, as a note."""
+        return f"it is called as sch.{self}"
+
     def bind(self, positional: Sequence[object], keywords: Mapping[str, object]) -> dict[str, object]:
         """The arguments by parameter, those of the variadic one as a list; raises SignatureError where they do not fit.
 
         Defaults are not filled in. Kinds are not checked, see `check`.
         """
-        note = f"it is called as sch.{self}"
         bound: dict[str, object] = {}
         plain = [p for p in self.parameters if not p.variadic]
         if self.variadic is not None:
@@ -156,23 +160,23 @@ class Signature:
         elif len(positional) > len(plain):
             raise SignatureError(
                 f"{self.name} takes {counted(len(plain), 'argument')} at most, but {len(positional)} are given",
-                note,
+                self._usage,
                 len(plain),
             )
         else:
             bound.update(zip((p.name for p in plain), positional, strict=False))
         for name, value in keywords.items():
             if name in bound and not (self.variadic and name == self.variadic.name):
-                raise SignatureError(f"{self.name} is given the argument '{name}' twice", note, name)
+                raise SignatureError(f"{self.name} is given the argument '{name}' twice", self._usage, name)
             if name not in self.by_name or self.by_name[name].variadic:
                 near = _close_matches(name, [p.name for p in plain], 0.6)
                 also = f"; did you mean '{near[0]}'?" if near else ""
-                raise SignatureError(f"{self.name} has no parameter '{name}'{also}", note, name)
+                raise SignatureError(f"{self.name} has no parameter '{name}'{also}", self._usage, name)
             bound[name] = value
         for parameter in plain:
             if parameter.name not in bound and isinstance(parameter.default, Required):
                 raise SignatureError(
-                    f"{self.name} needs the argument '{parameter.name}', {spoken(parameter.kinds)}", note
+                    f"{self.name} needs the argument '{parameter.name}', {spoken(parameter.kinds)}", self._usage
                 )
         return bound
 
@@ -185,7 +189,7 @@ class Signature:
                 if not fits(parameter.kinds, item):
                     raise SignatureError(
                         f"{self.name}: '{name}' must be {spoken(parameter.kinds)}, not {spoken_value(item)}",
-                        f"it is called as sch.{self}",
+                        self._usage,
                         place if parameter.variadic else name,
                     )
 

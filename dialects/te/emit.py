@@ -13,6 +13,7 @@ from functools import cache
 from typing import Any, TypeAlias, TypeVar
 
 from xdsl.dialects.builtin import (
+    UNKNOWN_LOC,
     ArrayAttr,
     DictionaryAttr,
     FloatAttr,
@@ -26,7 +27,9 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ...support.deep import in_deep_stack
 from ...support.diagnostics import error_at
+from ...support.making import append_op, make_op
 from .. import tir
+from ..interned import integer
 from ..tir.types import DYNAMIC, I1, Dim
 from . import compute as composite
 from . import expr as ex
@@ -119,7 +122,7 @@ def number_of(constant: ex.Const) -> IntegerAttr | FloatAttr:
     type = type_of(constant.dtype)
     if isinstance(constant.value, float) or ex.is_float(constant.dtype):
         return FloatAttr(constant.value, type)  # type: ignore[arg-type]
-    return IntegerAttr(constant.value, type, truncate_bits=True)  # type: ignore[arg-type]
+    return integer(int(constant.value), type)  # type: ignore[arg-type]
 
 
 class Emitter:
@@ -197,7 +200,7 @@ class Emitter:
 
     @staticmethod
     def _dim(extent: Expr) -> Dim:
-        return IntegerAttr(extent.value, type_of(extent.dtype)) if isinstance(extent, ex.Const) else DYNAMIC  # type: ignore[arg-type]
+        return integer(extent.value, type_of(extent.dtype)) if isinstance(extent, ex.Const) else DYNAMIC  # type: ignore[arg-type]
 
     def _open(self, dims: Sequence[Expr]) -> list[SSAValue]:
         return [self.value(d) for d in dims if not isinstance(d, ex.Const)]
@@ -361,14 +364,14 @@ class Emitter:
     def _node(self, node: Expr, operands: list[SSAValue]) -> Operation:
         match node:
             case ex.Apply():
-                return node.op.create(operands=operands, result_types=(type_of(node.dtype),))
+                return make_op(node.op, operands, (type_of(node.dtype),), {}, UNKNOWN_LOC)
             case te.Read():
                 tensor = self.objects.get(id(node.tensor))
                 if tensor is None or self.block is self.function_block:
                     raise error_at(node.location, f"tensor '{node.tensor.name}' is read outside of a te.compute")
-                return ops.ReadOp.create(operands=[tensor, *operands], result_types=(type_of(node.dtype),))
+                return make_op(ops.ReadOp, [tensor, *operands], (type_of(node.dtype),), {}, UNKNOWN_LOC)
             case ex.Const():
-                return tir.ConstOp.create(properties={"value": number_of(node)}, result_types=(type_of(node.dtype),))
+                return make_op(tir.ConstOp, (), (type_of(node.dtype),), {"value": number_of(node)}, UNKNOWN_LOC)
             case ex.IfThenElse():
                 sides = [self._side(node.then_value), self._side(node.else_value)]
                 return tir.IfThenElseOp(operands[0], sides[0], sides[1], type_of(node.dtype))
@@ -444,7 +447,7 @@ class Emitter:
 
     def _add(self, op: Operation, location: LocationAttr) -> None:
         op.location = location
-        self.block.add_op(op)
+        append_op(self.block, op)
 
     @contextmanager
     def _scope(self, block: Block) -> Generator[None]:

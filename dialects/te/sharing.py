@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 from xdsl.ir import Block, Operation, SSAValue
 
+from ...support.kinds import Kinds
+from ...support.walk import ops_in
 from .. import tir
 from ..tir.intrinsics import Effect, intrinsic_effect
 from .compute import ComputeOp, ExternOp
@@ -22,6 +24,8 @@ EXPRESSIONS = (
     ReadOp,
 )
 """Ops that compute one scalar."""
+_SCALARS = Kinds(*EXPRESSIONS)
+_WITH_BODIES = Kinds(ComputeOp, ExternOp, CommReducerOp)
 
 
 def is_effectful(op: Operation) -> bool:
@@ -40,8 +44,10 @@ def shared_values(block: Block, most: int) -> set[SSAValue]:
     for op in _inner_first(block):
         for value in op.operands:
             uses[value] = uses.get(value, 0) + 1
-        if op.results and isinstance(op, EXPRESSIONS):
-            size = 1 + sum(sizes.get(v, 1) for v in op.operands)
+        if op.results and _SCALARS[type(op)]:
+            size = 1
+            for value in op.operands:
+                size += sizes.get(value, 1)
             for region in op.regions:
                 last = region.block.last_op
                 if isinstance(last, tir.YieldOp):
@@ -64,7 +70,7 @@ def tree_size(root: SSAValue) -> int:
     while pending:
         value = pending[-1]
         op = value.owner
-        if value in sizes or not isinstance(op, EXPRESSIONS):
+        if value in sizes or isinstance(op, Block) or not _SCALARS[type(op)]:
             sizes.setdefault(value, 1)
             pending.pop()
             continue
@@ -83,8 +89,8 @@ def tree_size(root: SSAValue) -> int:
 
 def _inner_first(block: Block) -> Iterator[Operation]:
     """The ops of a block, each behind those of its regions; bodies of tensors are left out."""
-    for op in block.ops:
-        if not isinstance(op, ComputeOp | ExternOp | CommReducerOp):
+    for op in ops_in(block):
+        if op.regions and not _WITH_BODIES[type(op)]:
             for region in op.regions:
                 for inner in region.blocks:
                     yield from _inner_first(inner)

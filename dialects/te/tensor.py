@@ -215,6 +215,7 @@ class ComputeOp(Operation):
         super().__init__(name, tag, attrs)
         self.axis = axis
         self.body = body
+        self._input_tensors: tuple[Tensor, ...] | None = None
 
     @property
     def reduce_axis(self) -> tuple[IterVar, ...]:
@@ -223,7 +224,10 @@ class ComputeOp(Operation):
 
     @property
     def input_tensors(self) -> list[Tensor]:
-        return reads_of(self.body)
+        if self._input_tensors is None:
+            # Expressions stay as they were made.
+            self._input_tensors = tuple(reads_of(self.body))
+        return list(self._input_tensors)
 
     @property
     def attached_tensors(self) -> list[Tensor]:
@@ -275,15 +279,14 @@ def reads_of(values: Sequence[Expr]) -> list[Tensor]:
         seen.add(id(node))
         if isinstance(node, Read):
             found.setdefault(id(node.tensor), node.tensor)
-        parts: list[Expr] = list(node.args)
-        if isinstance(node, ex.IfThenElse):
-            parts += [node.then_value, node.else_value]
+        elif isinstance(node, ex.IfThenElse):
+            pending += (node.else_value, node.then_value)
         elif isinstance(node, Reduce):
             reduction = node.reduction
-            parts += [*reduction.sources, *reduction.init]
             if reduction.condition is not None:
-                parts.append(reduction.condition)
-        pending += reversed(parts)
+                pending.append(reduction.condition)
+            pending += reversed((*reduction.sources, *reduction.init))
+        pending += reversed(node.args)
     return list(found.values())
 
 

@@ -104,6 +104,11 @@ class Sizes:
         self._values: dict[Expr, Expr] = {}
         """What the sizes are that stand for the results' dimensions."""
 
+    @property
+    def are_open(self) -> bool:
+        """Whether there are any: else all that a kernel reads is known to be there."""
+        return bool(self._inputs or self._values)
+
     def input_size(self) -> Var:
         """The size of a further `?` of an input."""
         size = te.size_var(self._name("n", len(self._inputs)))

@@ -15,6 +15,7 @@ from ...dialects.te.ops import tensor_name
 from ...dialects.tir.types import type_to_dtype
 from ...support.deep import in_deep_stack
 from ...support.diagnostics import error_at
+from ...support.making import append_op, copy_op
 from . import make
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ class BlockBody:
     def add(self, op: Operation, location: LocationAttr) -> Operation:
         """Appends an op."""
         op.location = location
-        self.block.add_op(op)
+        append_op(self.block, op)
         return op
 
     def values(self, roots: Sequence[SSAValue]) -> list[SSAValue]:
@@ -143,6 +144,8 @@ class BlockBody:
                     "list the inputs among the parameters",
                 )
             copied: Operation = make.load(buffer, operands)
+        elif not op.regions:
+            copied = copy_op(op, operands)
         else:
             copied = type(op).create(
                 operands=operands,

@@ -16,6 +16,8 @@ from ...dialects.te.dependence import needed_ops, steps_of
 from ...dialects.te.sharing import shared_values, tree_size
 from ...dialects.tir.types import I1, I32, I64
 from ...support.diagnostics import error_at
+from ...support.making import append_op, copy_op, put_before, take_out
+from ...support.walk import ops_in
 from . import make
 from .block_body import BlockBody, combined, identity
 from .regions import Accesses, RegionBuilder
@@ -180,7 +182,7 @@ class Lowering:
         """An integer, at the function's level."""
         found = self.constants.get((value, type))
         if found is None:
-            found = self.constants[value, type] = self.add(tir.ConstOp(IntegerAttr(value, type)))  # type: ignore[arg-type]
+            found = self.constants[value, type] = self.add(tir.ConstOp.int(value, type))
         return found
 
     def extent(self, extent: IntegerAttr | SSAValue) -> SSAValue:
@@ -233,25 +235,19 @@ class Lowering:
             copied = op.clone(captured)
             copied.location = op.location
             return copied
-        return type(op).create(
-            operands=operands,
-            result_types=[r.type for r in op.results],
-            properties=op.properties,
-            attributes=op.attributes,
-            location=op.location,
-        )
+        return copy_op(op, operands)
 
     def add(self, op: Operation) -> SSAValue:
         """Adds an op of one result at the function's level, before the nest that is being made."""
         if self.nest is None:
-            self.block.add_op(op)
+            append_op(self.block, op)
         else:
-            self.block.insert_op_before(op, self.nest)
+            put_before(op, self.nest)
         return op.results[0]
 
     def append(self, op: Operation, block: Block) -> None:
         """Appends a loop or block; at the function's level it begins a nest."""
-        block.add_op(op)
+        append_op(block, op)
         if block is self.block:
             self.nest = op
 
@@ -442,13 +438,13 @@ def _same(value: SSAValue) -> SSAValue:
 
 def move_to_front(source: Block, target: Block) -> None:
     """Moves all ops of one block before those of another."""
-    ops = list(source.ops)
-    for op in ops:
-        op.detach()
-    if target.first_op is None:
-        target.add_ops(ops)
-    else:
-        target.insert_ops_before(ops, target.first_op)
+    first = target.first_op
+    for op in ops_in(source):
+        take_out(op)
+        if first is None:
+            append_op(target, op)
+        else:
+            put_before(op, first)
 
 
 def _scan_of(result: SSAValue) -> te.ScanOp | None:

@@ -32,8 +32,8 @@ class LowerTEToTIR(ModulePass):
             if schedule is not None and schedule.target is not None:
                 schedule.detach()
                 schedule.erase()
+            # Nothing outside of it uses what is inside, which need not be taken apart.
             function.detach()
-            function.erase()
         for name, schedule in schedules.items():
             raise error_at(schedule, f"there is no TE function '{name}' to schedule")
 

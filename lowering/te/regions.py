@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.builder import Builder
-from xdsl.dialects.builtin import AnyFloat, IntegerAttr
+from xdsl.dialects.builtin import AnyFloat
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 
 from ...dialects import tir
 from ...dialects.tir.analysis import Analyzer, Expr, Kind
 from ...dialects.tir.analysis.expr import maximum, minimum
+from ...support.making import append_op, copy_op
 from . import make
 
 # Calls whose result an index may hold; of any other call's result nothing is known.
@@ -168,24 +169,17 @@ class RegionBuilder:
                 pending += missing
                 continue
             pending.pop()
-            copies[value] = self._add(
-                type(op).create(
-                    operands=[copies[v] for v in op.operands],
-                    result_types=[r.type for r in op.results],
-                    properties=op.properties,
-                    location=op.location,
-                )
-            )
+            copies[value] = self._add(copy_op(op, [copies[v] for v in op.operands]))
         return copies[root]
 
     def _constant(self, value: int, type: Attribute) -> SSAValue:
         found = self._constants.get((value, type))
         if found is None:
-            found = self._constants[value, type] = self._add(tir.ConstOp(IntegerAttr(value, type)))  # type: ignore[arg-type]
+            found = self._constants[value, type] = self._add(tir.ConstOp.int(value, type))
         return found
 
     def _add(self, op: Operation) -> SSAValue:
-        self.block.add_op(op)
+        append_op(self.block, op)
         return op.results[0]
 
 

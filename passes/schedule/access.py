@@ -11,11 +11,11 @@ from ...dialects import tir
 from ...dialects.tir.analysis import Analyzer, Atom, Expr
 from ...dialects.tir.analysis.expr import free_vars
 from ...dialects.tir.analysis.substitution import substitute
-from ...dialects.tir.buffer import AccessOp
 from ...dialects.tir.stmt import RegionsOp
-from ...support.walk import walk_ops
+from ...support.making import erase_op
+from ...support.walk import all_ops
 from ..tir.regions import Ends, join, relax
-from ..tir.rewriting import builder_before, erase_if_dead
+from ..tir.rewriting import builder_before, erase_if_dead, ops_of
 from .cloning import clone_value
 from .structure import is_inside, read_regions, scope_of, write_regions
 
@@ -35,7 +35,7 @@ def boxes_of(regions: Iterable[tir.BufferRegionOp], analyzer: Analyzer) -> list[
         dims: list[Ends] = []
         for low, extent in zip(region.mins, region.extents, strict=True):
             start = analyzer.expr(low)
-            dims.append((start, analyzer.simplify(start + analyzer.expr(extent) - 1)))
+            dims.append((start, analyzer.simplify(start + (analyzer.expr(extent) - 1))))
         found.append(Box(region.buffer, tuple(dims)))
     return found
 
@@ -77,7 +77,7 @@ def relaxed(box: Box, block: tir.BlockOp, inner: Sequence[tir.ForOp], analyzer: 
 def made_in(root: Operation, *exprs: Expr) -> list[OpResult]:
     """The values of expressions that ops inside of `root` make: loads and the like, which are not to be seen outside of it."""
     values = (atom.payload for atom in free_vars(*exprs))
-    return [v for v in values if isinstance(v, OpResult) and is_inside(v.op, root) and not isinstance(v.op, tir.VarOp)]
+    return [v for v in values if type(v) is OpResult and type(v.op) is not tir.VarOp and is_inside(v.op, root)]
 
 
 def whole(buffer: SSAValue, analyzer: Analyzer) -> Box:
@@ -109,7 +109,7 @@ def declare_access(block: tir.BlockOp) -> None:
     """
     # Nothing is told of the axes' ranges: an axis of extent 1 is to stand as itself, not as its value.
     analyzer = Analyzer()
-    own: set[SSAValue] = {op.result for op in walk_ops(block) if isinstance(op, tir.BufferOp)}
+    own: set[SSAValue] = {op.result for op in ops_of(block, tir.BufferOp)}
     reads, writes = _touched(block, analyzer, own)
     is_reduction = any(kind.data == "R" for kind in block.iter_types.data)
     if is_reduction:
@@ -127,10 +127,10 @@ def declare_access(block: tir.BlockOp) -> None:
 def _used_opaquely(block: tir.BlockOp) -> set[SSAValue]:
     """The buffers whose address something inside a block takes, or that it hands on whole."""
     found: set[SSAValue] = set()
-    for op in walk_ops(block):
-        if isinstance(op, tir.BufferGetOp) and op.field.data == "data":
+    for op in all_ops(block):
+        if type(op) is tir.BufferGetOp and op.field.data == "data":
             found.add(op.buffer)
-        elif isinstance(op, tir.CallOp):
+        elif type(op) is tir.CallOp:
             found |= {a for a in op.arguments if isinstance(a.type, tir.BufferType)}
             found |= {
                 a.owner.buffer
@@ -156,12 +156,12 @@ def _touched(block: tir.BlockOp, analyzer: Analyzer, own: set[SSAValue]) -> tupl
     """(reads, writes) of the ops inside a block, one box per distinct access."""
     reads: dict[tuple[SSAValue, tuple[Ends, ...]], None] = {}
     writes: dict[tuple[SSAValue, tuple[Ends, ...]], None] = {}
-    loops = [op for op in walk_ops(block) if isinstance(op, tir.ForOp)]
+    loops = ops_of(block, tir.ForOp)
     for loop in loops:
         analyzer.bind(loop.loop_var, loop.min, loop.extent)
     inner = {atom for loop in loops if (atom := analyzer.expr(loop.loop_var).atom) is not None}
-    for op in walk_ops(block):
-        if isinstance(op, AccessOp) and op.buffer not in own and scope_of(op) is block:
+    for op in all_ops(block):
+        if (type(op) is tir.LoadOp or type(op) is tir.StoreOp) and op.buffer not in own and scope_of(op) is block:
             dims: list[Ends] = []
             for number, index in enumerate(op.indices):
                 e = analyzer.expr(index)
@@ -169,8 +169,8 @@ def _touched(block: tir.BlockOp, analyzer: Analyzer, own: set[SSAValue]) -> tupl
                 if ends is None or not all(_can_be_made_anew(v, block) for v in made_in(block, *ends)):
                     ends = whole(op.buffer, analyzer).dims[number]
                 dims.append(ends)
-            (writes if isinstance(op, tir.StoreOp) else reads)[(op.buffer, tuple(dims))] = None
-        elif isinstance(op, tir.BlockOp) and op is not block and scope_of(op) is block:
+            (writes if type(op) is tir.StoreOp else reads)[(op.buffer, tuple(dims))] = None
+        elif type(op) is tir.BlockOp and op is not block and scope_of(op) is block:
             bound = bindings_of(op, analyzer)
             for boxes, target in ((reads_of(op, analyzer), reads), (writes_of(op, analyzer), writes)):
                 for box in boxes:
@@ -214,8 +214,7 @@ def replace_regions(
     builder.insert(kind(*regions))
     if isinstance(old, RegionsOp):
         before = list(old.operands)
-        old.detach()
-        old.erase()
+        erase_op(old)
         for region in before:
             erase_if_dead(region)
 

@@ -8,16 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import pairwise
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Operation, OpResult, SSAValue
 
 from ...dialects import tir
-from ...dialects.tir.analysis import Analyzer, Expr, Kind
+from ...dialects.tir.analysis import INF, Analyzer, Atom, Expr, Kind
 from ...dialects.tir.analysis.analyzer import Value
 from ...dialects.tir.analysis.conditions import conjuncts, logical_and
 from ...dialects.tir.analysis.expr import TRUE, free_vars
 from ...dialects.tir.analysis.iter_map import IterMapLevel
 from ...dialects.tir.types import I1
-from ...support.walk import walk_ops
+from ...support.walk import all_ops
 from ..tir.rewriting import builder_before, erase_if_dead, set_operands
 from .structure import (
     all_loops_above,
@@ -45,7 +45,7 @@ def bind_axes(analyzer: Analyzer, block: tir.BlockOp) -> None:
     outer = block.parent_op()
     around: list[tir.BlockOp] = []
     while outer is not None:
-        if isinstance(outer, tir.BlockOp):
+        if type(outer) is tir.BlockOp:
             around.append(outer)
         outer = outer.parent_op()
     for each in reversed(around):
@@ -92,28 +92,54 @@ def why_not_affine(block: tir.BlockOp, within: tir.ForOp | None = None, with_pre
 
 
 def _are_digits(bindings: Iterable[SSAValue], loops: Iterable[tir.ForOp]) -> bool:
-    """Whether each binding plainly has loops of its own as the digits of a number, as 12 * i + 4 * j + k has: most bindings are such.
+    """Whether each binding plainly has loops, or parts of fused loops, of its own as the digits of a number, as 12 * i + 4 * j + k and
+    4 * (f // 3) + k have: most bindings are such.
 
     The others take an iteration map to see whether they are as good. Other variables, which are fixed, may be added.
     """
     analyzer = Analyzer()
     extents = {analyzer.expr(loop.loop_var).atom: const_int(loop.extent) for loop in loops}
+    # Of each loop the parts that bindings use: f % upper // lower, as (lower, upper).
+    parts: dict[Atom, list[tuple[int, int]]] = {}
     for binding in bindings:
         digits: list[tuple[int, int]] = []
         for atom, scale in analyzer.expr(binding).terms:
-            if atom.kind is not Kind.VAR:
+            variable, lower, upper = _part(atom)
+            extent = extents.get(variable, 1)
+            if variable.kind is not Kind.VAR or extent is None or extent < 1 or scale < 1:
                 return False
-            extent = extents.get(atom, 1)
-            if extent is None or extent < 1 or scale < 1:
-                return False
-            if extent > 1:
-                digits.append((scale, extent))
-                # No other binding may use it.
-                extents[atom] = None
+            upper = min(upper, extent)
+            if extent > 1 and lower < upper:
+                if upper % lower:
+                    return False
+                digits.append((scale, upper // lower))
+                parts.setdefault(variable, []).append((lower, upper))
         digits.sort()
         if any(scale * extent != above for (scale, extent), (above, _) in pairwise(digits)):
             return False
-    return True
+    return all(_are_apart(found, extents[variable] or 1) for variable, found in parts.items())
+
+
+def _part(atom: Atom) -> tuple[Atom, int, int]:
+    """(x, lower, upper) of an atom that is x % upper // lower with constants; (atom, 1, INF) of others."""
+    divisor = atom.operands[1].value if atom.kind in (Kind.FLOORDIV, Kind.FLOORMOD) else None
+    inner = None if divisor is None or divisor < 1 else atom.operands[0].atom
+    if inner is None or divisor is None:
+        return atom, 1, INF
+    variable, lower, upper = _part(inner)
+    if atom.kind is Kind.FLOORDIV:
+        return variable, lower * divisor, upper
+    if upper < INF and upper % (lower * divisor):
+        return atom, 1, INF
+    return variable, lower, lower * divisor
+
+
+def _are_apart(parts: list[tuple[int, int]], extent: int) -> bool:
+    """Whether parts (lower, upper) of a number below `extent` take all their values independently of each other."""
+    parts.sort()
+    return all(extent % upper == 0 for _, upper in parts) and all(
+        lower % upper == 0 for (_, upper), (lower, _) in pairwise(parts)
+    )
 
 
 def why_not_dominant(block: tir.BlockOp, within: Operation | None = None) -> str | None:
@@ -165,17 +191,20 @@ def why_not_reduction(block: tir.BlockOp, within: Operation | None = None) -> st
 
 def _why_init_differs(block: tir.BlockOp) -> str | None:
     """Why the update works on other elements than the init sets; None when each instance stays at one element."""
-    if any(isinstance(op, tir.BlockOp) and op is not block for op in walk_ops(block)):
-        # The blocks inside say themselves what they initialize and update.
-        return None
     analyzer = Analyzer()
     places: dict[SSAValue, set[tuple[Expr, ...]]] = {}
-    for op in walk_ops(block):
-        if isinstance(op, tir.StoreOp):
-            places.setdefault(op.buffer, set()).add(tuple(analyzer.expr(i) for i in op.indices))
-    for op in walk_ops(block):
-        if isinstance(op, tir.LoadOp) and op.buffer in places:
-            places[op.buffer].add(tuple(analyzer.expr(i) for i in op.indices))
+    loads: list[tir.LoadOp] = []
+    for op in all_ops(block):
+        if type(op) is tir.BlockOp and op is not block:
+            # The blocks inside say themselves what they initialize and update.
+            return None
+        if type(op) is tir.StoreOp:
+            places.setdefault(op.buffer, set()).add(tuple([analyzer.expr(i) for i in op.indices]))
+        elif type(op) is tir.LoadOp:
+            loads.append(op)
+    for op in loads:
+        if op.buffer in places:
+            places[op.buffer].add(tuple([analyzer.expr(i) for i in op.indices]))
     for buffer, found in places.items():
         if len(found) > 1:
             return f"it sets, reads and updates different elements of '{tir.buffer_name(buffer)}'"
@@ -231,7 +260,7 @@ def simplify_bindings(block: tir.BlockOp, extra: Expr = TRUE, keep_units: bool =
     bindings: list[SSAValue] = []
     for binding in block.bindings:
         # Built anew even where it is short already: it must not hang on values that other statements share.
-        keep = not isinstance(binding.owner, Operation) or isinstance(binding.owner, tir.ConstOp)
+        keep = type(binding) is not OpResult or type(binding.op) is tir.ConstOp
         bindings.append(binding if keep else analyzer.to_ssa(shortener.simplify(binding), builder, binding.type))
     old = [] if block.predicate is None else conditions_of(block.predicate, analyzer)
     parts: list[Expr] = []
@@ -276,6 +305,8 @@ def why_order_matters(block: tir.BlockOp, loop: tir.ForOp) -> str | None:
 
     Turns that a predicate leaves out meet no other turn: without it the map must be one-to-one all the more.
     """
+    if _are_digits(block.bindings, loops_above(block)):
+        return None
     first = why_not_affine(block)
     if first is None:
         return None

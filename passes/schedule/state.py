@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects import tir
+from ...support.kinds import Kinds
+from ...support.making import append_op, erase_op, put_after, put_before
+from ...support.walk import all_ops, ops_in
 from .errors import refuse
 from .handles import BlockRV, Handle, LoopRV
 from .intrinsics import is_half
@@ -169,13 +172,10 @@ class State:
 
     def erase(self, op: Operation, why: str) -> None:
         """Takes an op out of the module; handles of it, and of blocks and loops in it, say why."""
-        from ...support.walk import walk_ops
-
-        for inner in walk_ops(op):
-            if isinstance(inner, tir.BlockOp | tir.ForOp):
+        for inner in all_ops(op):
+            if type(inner) is tir.BlockOp or type(inner) is tir.ForOp:
                 self.gone(inner, why)
-        op.detach()
-        op.erase()
+        erase_op(op)
 
     def copy_to(self, module: ModuleOp, places: Mapping[Operation, Operation]) -> State:
         """The state of a copy of the module; `places` gives each op's copy. Handles stand for the copies there."""
@@ -197,17 +197,17 @@ class State:
         following = block.first_op if last is None or last.parent is not block else last.next_op
         if following is block.first_op:
             last = None
-        while following is not None and not isinstance(following, _STATEMENTS):
+        while following is not None and not _STATEMENTS[type(following)]:
             last, following = following, following.next_op
         buffer.location = scope.location
         self._allocated[scope] = buffer
         self._buffer_names(function_of(scope))[buffer.var_name.data] = buffer
         if last is not None:
-            block.insert_op_after(buffer, last)
+            put_after(buffer, last)
         elif block.first_op is not None:
-            block.insert_op_before(buffer, block.first_op)
+            put_before(buffer, block.first_op)
         else:
-            block.add_op(buffer)
+            append_op(block, buffer)
         return buffer.result
 
     def named_buffer(self, buffer: tir.BufferOp) -> None:
@@ -236,13 +236,14 @@ class State:
             known = self._buffers[function] = dict.fromkeys((n.data for n in function.param_names.data), function)
             blocks = (block for entries in self.named(function).values() for block in entries)
             for scope in (function, *blocks):
-                for op in body_of(scope).ops:
-                    if isinstance(op, tir.ForOp | tir.BlockOp):
+                for op in ops_in(body_of(scope)):
+                    if type(op) is tir.ForOp or type(op) is tir.BlockOp:
                         break
-                    if isinstance(op, tir.BufferOp):
-                        known[op.var_name.data] = op
+                    if _BUFFERS[type(op)]:
+                        known[cast("tir.BufferOp", op).var_name.data] = op
         return known
 
 
-_STATEMENTS = (tir.ForOp, tir.BlockOp, tir.InitOp, tir.IfOp, tir.StoreOp, tir.WhileOp)
+_STATEMENTS = Kinds(tir.ForOp, tir.BlockOp, tir.InitOp, tir.IfOp, tir.StoreOp, tir.WhileOp)
 """What comes behind the allocations of a scope."""
+_BUFFERS = Kinds(tir.BufferOp)

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import cmp_to_key
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects import tir
-from ...dialects.tir.buffer import AccessOp
 from ...support.walk import blocks_of, op_around
 
 Scope: TypeAlias = "tir.BlockOp | tir.PrimFuncOp"
@@ -21,24 +19,25 @@ Scope: TypeAlias = "tir.BlockOp | tir.PrimFuncOp"
 def const_int(value: SSAValue) -> int | None:
     """The number that a constant is, else None."""
     owner = value.owner
-    if isinstance(owner, tir.ConstOp) and isinstance(owner.value, IntegerAttr):
-        return owner.value.value.data
-    return None
+    if type(owner) is not tir.ConstOp:
+        return None
+    literal = owner.properties["value"]
+    return literal.value.data if type(literal) is IntegerAttr else None
 
 
 def scope_of(op: Operation) -> Scope:
     """The innermost block or function around `op`."""
-    parent = op.parent_op()
-    while parent is not None and not isinstance(parent, tir.BlockOp | tir.PrimFuncOp):
-        parent = parent.parent_op()
-    assert parent is not None
+    parent = op_around(op)
+    while type(parent) is not tir.BlockOp and type(parent) is not tir.PrimFuncOp:
+        assert parent is not None
+        parent = op_around(parent)
     return parent
 
 
 def function_of(op: Operation) -> tir.PrimFuncOp:
     """The function around `op`."""
-    while not isinstance(op, tir.PrimFuncOp):
-        parent = op.parent_op()
+    while type(op) is not tir.PrimFuncOp:
+        parent = op_around(op)
         assert parent is not None
         op = parent
     return op
@@ -52,22 +51,22 @@ def body_of(scope: Scope | tir.ForOp) -> Block:
 def loops_above(op: Operation) -> list[tir.ForOp]:
     """The loops around `op` inside its scope, outermost first."""
     loops: list[tir.ForOp] = []
-    parent = op.parent_op()
-    while parent is not None and not isinstance(parent, tir.BlockOp | tir.PrimFuncOp):
-        if isinstance(parent, tir.ForOp):
+    parent = op_around(op)
+    while parent is not None and type(parent) is not tir.BlockOp and type(parent) is not tir.PrimFuncOp:
+        if type(parent) is tir.ForOp:
             loops.append(parent)
-        parent = parent.parent_op()
+        parent = op_around(parent)
     return loops[::-1]
 
 
 def all_loops_above(op: Operation) -> list[tir.ForOp]:
     """The loops around `op` in the whole function, outermost first."""
     loops: list[tir.ForOp] = []
-    parent = op.parent_op()
+    parent = op_around(op)
     while parent is not None:
-        if isinstance(parent, tir.ForOp):
+        if type(parent) is tir.ForOp:
             loops.append(parent)
-        parent = parent.parent_op()
+        parent = op_around(parent)
     return loops[::-1]
 
 
@@ -156,8 +155,7 @@ def path_to(op: Operation, ancestor: Operation) -> list[Operation]:
     return path[::-1]
 
 
-@dataclass(frozen=True, slots=True)
-class Use:
+class Use(NamedTuple):
     """That a block of a scope reads or writes a buffer; `block` None: the scope does so outside of its blocks."""
 
     block: tir.BlockOp | None
@@ -173,14 +171,15 @@ def uses_in(buffer: SSAValue, scope: Scope) -> list[Use]:
     found: list[Use] = []
     for use in buffer.uses:
         op = use.operation
-        if isinstance(op, tir.BufferRegionOp):
+        if type(op) is tir.BufferRegionOp:
             for outer in op.result.uses:
                 user = outer.operation
-                if isinstance(user, (tir.ReadsOp, tir.WritesOp)) and user.parent_op() is scope:
+                kind = type(user)
+                if (kind is tir.ReadsOp or kind is tir.WritesOp) and op_around(user) is scope:
                     continue
-                found += _use_at(user, scope, not isinstance(user, tir.WritesOp), not isinstance(user, tir.ReadsOp))
-        elif isinstance(op, AccessOp):
-            found += _use_at(op, scope, isinstance(op, tir.LoadOp), isinstance(op, tir.StoreOp))
+                found += _use_at(user, scope, kind is not tir.WritesOp, kind is not tir.ReadsOp)
+        elif type(op) is tir.LoadOp or type(op) is tir.StoreOp:
+            found += _use_at(op, scope, type(op) is tir.LoadOp, type(op) is tir.StoreOp)
         else:
             found += _use_at(op, scope, True, True)
     return found

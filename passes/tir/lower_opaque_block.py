@@ -21,10 +21,10 @@ from ...dialects.tir.analysis.expr import Atom, free_vars
 from ...dialects.tir.operators import as_const
 from ...dialects.tir.stmt import RegionsOp
 from ...support.diagnostics import error_at
+from ...support.kinds import Kinds
 from ...support.making import erase_op, replace_uses
 from ...support.walk import post_order
 from .rewriting import (
-    Kinds,
     block_of_ops,
     builder_before,
     enclosing,

@@ -15,6 +15,7 @@ from ...dialects import tir
 from ...dialects.interned import i32_array
 from ...dialects.tir.buffer import AccessOp
 from ...support.effects import is_side_effect_free
+from ...support.kinds import Kinds
 from ...support.making import append_op, erase_op, put_before, replace_uses, take_out
 from ...support.walk import all_ops, ops_in, post_order
 
@@ -30,18 +31,6 @@ def ops_of(root: Operation, kind: type[OpT]) -> list[OpT]:
     """Every op of this kind inside `root`, outer before inner, in order."""
     of_kind = _of_kind(kind)
     return cast("list[OpT]", [op for op in all_ops(root) if of_kind[type(op)]])
-
-
-class Kinds(dict[type[Operation], bool]):
-    """Which classes are among some, or derive from them: looked up faster than `isinstance` tells."""
-
-    def __init__(self, *kinds: type[Operation]):
-        super().__init__()
-        self.kinds = kinds
-
-    def __missing__(self, kind: type[Operation]) -> bool:
-        known = self[kind] = issubclass(kind, self.kinds)
-        return known
 
 
 @cache

@@ -20,13 +20,13 @@ from ...dialects.tir.analysis.expr import free_vars
 from ...dialects.tir.buffer import AccessOp
 from ...dialects.tir.intrinsics import Effect, intrinsic_effect
 from ...dialects.tir.types import I1, element_of, lanes_of, with_lanes
+from ...support.kinds import Kinds
 from ...support.making import erase_op, make_op, replace_uses
 from ...support.walk import walk_ops
 from .convert_blocks_to_opaque import REASSOCIATE
 from .copying import hoist_views
 from .loop_lanes import LoopLanes, NoVectorForm, buffer_type, conjuncts_of
 from .rewriting import (
-    Kinds,
     PlacedBuilder,
     builder_at_end,
     erase_dead,

@@ -23,6 +23,7 @@ from .bounds import (
     ModularSet,
     bound_of_atom,
     bound_of_sum,
+    constant_bound,
     modular_of_atom,
     modular_of_sum,
 )
@@ -112,8 +113,7 @@ class Analyzer:
         high = low + self.expr(extent) - 1
         if not low.terms and not high.terms and atom not in self._known:
             # A loop, mostly.
-            bound = EVERYTHING.intersect(ConstIntBound(low.const, high.const))
-            self._known[atom] = Known(bound=bound, ends=(low, high), order=len(self._trail))
+            self._known[atom] = Known(constant_bound(low.const, high.const), None, (low, high), len(self._trail))
             self._trail.append((atom, None))
             self._clear_memos()
             return scope

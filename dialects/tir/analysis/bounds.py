@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import gcd
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias, cast
 
 from xdsl.dialects.builtin import IntegerType, Signedness
 from xdsl.ir import Attribute, SSAValue
 
-from .expr import Atom, Expr, Function, Kind
+from .expr import Atom, Expr, Function, Kind, Symbol
 
 INF = 1 << 200
 """A number that no bound of a program reaches: bounds at or beyond it (of either sign) are no bounds."""
@@ -30,11 +30,17 @@ class ConstIntBound(NamedTuple):
 
     def intersect(self, other: ConstIntBound) -> ConstIntBound:
         """The bound that holds where both do."""
-        return ConstIntBound(max(self.min_value, other.min_value), min(self.max_value, other.max_value))
+        low, high = self
+        least, most = other
+        if low >= least and high <= most:
+            return self
+        if least >= low and most <= high:
+            return other
+        return ConstIntBound(max(low, least), min(high, most))
 
     def shifted(self, amount: int) -> ConstIntBound:
         """The bound of the value plus a number."""
-        return _bound(
+        return constant_bound(
             self.min_value + amount if self.min_value > -INF else -INF,
             self.max_value + amount if self.max_value < INF else INF,
         )
@@ -49,8 +55,9 @@ EVERYTHING = ConstIntBound(-INF, INF)
 BOOLEAN = ConstIntBound(0, 1)
 
 
-def _bound(low: int, high: int) -> ConstIntBound:
-    return ConstIntBound(max(low, -INF), min(high, INF))
+def constant_bound(low: int, high: int) -> ConstIntBound:
+    """The bound between two numbers, of which those at or beyond `INF` are none."""
+    return ConstIntBound(low if low > -INF else -INF, high if high < INF else INF)
 
 
 class ModularSet(NamedTuple):
@@ -76,7 +83,7 @@ BoundOf: TypeAlias = Callable[[Expr], ConstIntBound]
 def bound_of_type(atom: Atom) -> ConstIntBound:
     """What a variable's dtype says of it."""
     of = atom.payload
-    return type_bound(of.type) if isinstance(of, SSAValue) else EVERYTHING
+    return EVERYTHING if type(of) is Symbol else type_bound(cast("SSAValue", of).type)
 
 
 def type_bound(type: Attribute | None) -> ConstIntBound:
@@ -98,7 +105,7 @@ def bound_of_sum(expr: Expr, bound_of_atom: Callable[[Atom], ConstIntBound]) -> 
             least, most = most, least
         low = -INF if low <= -INF or abs(least) >= INF else low + coefficient * least
         high = INF if high >= INF or abs(most) >= INF else high + coefficient * most
-    return _bound(low, high)
+    return constant_bound(low, high)
 
 
 def bound_of_atom(atom: Atom, bound: BoundOf) -> ConstIntBound:
@@ -155,7 +162,7 @@ def _truncate(a: int, b: int) -> int:
 
 def _bound_of_product(a: ConstIntBound, b: ConstIntBound) -> ConstIntBound:
     corners = [p * q for p in a for q in b]
-    return _bound(min(corners), max(corners))
+    return constant_bound(min(corners), max(corners))
 
 
 def _bound_of_quotient(a: ConstIntBound, b: ConstIntBound, divide: Callable[[int, int], int]) -> ConstIntBound:

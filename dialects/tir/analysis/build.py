@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import cast
 
 from xdsl.builder import Builder
 from xdsl.dialects.builtin import DictionaryAttr, FloatAttr, IntegerAttr, IntegerType, StringAttr
@@ -32,7 +33,7 @@ from ..expr import CallOp, CastOp, ConstOp, IfThenElseOp, SelectOp, YieldOp, sin
 from ..types import I1, I32, I64, is_unsigned
 from . import expr as x
 from .conditions import logical_not
-from .expr import Atom, Expr, Function, Kind
+from .expr import Atom, Expr, Function, Kind, Symbol
 
 
 def to_ssa(
@@ -51,6 +52,8 @@ def to_ssa(
     TVM's canonical form: those added before the constant and those subtracted, larger coefficients first; `order` decides
     between the others (by default, the order of their making), `products` tells the factors of some products in order. A repeated subexpression is built once, if `shared`.
     """
+    if not expr.terms and isinstance(type, IntegerType) and type.width.data != 1:
+        return builder.insert(ConstOp.int(expr.const, type)).result
     return _Emitter(builder, values or {}, order or _serial, shared, products or {}).emit(expr, type)
 
 
@@ -97,6 +100,9 @@ class _Emitter:
         return self.builder.insert(op).results[0]
 
     def emit(self, expr: Expr, type: Attribute) -> SSAValue:
+        atom = expr.atom
+        if atom is not None and atom.kind is Kind.VAR and self.type_of(atom) is type:
+            return self.variable(atom)
         if not self.shared:
             return self.emit_bool(expr) if type == I1 else self.emit_sum(expr, type)
         key = (expr, type)
@@ -115,7 +121,7 @@ class _Emitter:
             assert expr.atom is not None
             return self.emit_atom(expr.atom, type)
         total: SSAValue | None = None
-        terms = sorted(expr.terms, key=self.rank)
+        terms = sorted(expr.terms, key=self.rank) if len(expr.terms) > 1 else expr.terms
         # A constant that is added comes before what is subtracted, unless it would be the first.
         pending = expr.const
         for atom, coefficient in terms:
@@ -199,9 +205,10 @@ class _Emitter:
 
     def type_of(self, atom: Atom) -> Attribute | None:
         if atom.kind is Kind.VAR:
-            if atom in self.values:
-                return self.values[atom].type
-            return atom.payload.type if isinstance(atom.payload, SSAValue) else None
+            value = self.values.get(atom)
+            if value is not None:
+                return value.type
+            return cast("SSAValue", atom.payload).type if type(atom.payload) is not Symbol else None
         if atom.kind in (Kind.GE, Kind.EQ, Kind.AND):
             return I1
         if isinstance(atom.payload, Function):
@@ -210,17 +217,12 @@ class _Emitter:
 
     def emit_atom(self, atom: Atom, type: Attribute) -> SSAValue:
         natural = self.type_of(atom)
-        if natural is not None and natural != type:
+        if natural is not None and natural is not type and natural != type:
             return self.add(CastOp(self.emit_atom(atom, natural), type))
         operands = atom.operands
         match atom.kind:
             case Kind.VAR:
-                value = self.values.get(atom)
-                if value is None:
-                    if not isinstance(atom.payload, SSAValue):
-                        raise ValueError(f"the symbol {atom.payload} has no SSA value")
-                    value = atom.payload
-                return value
+                return self.variable(atom)
             case Kind.GE:
                 return self.compare(operands[0], None)
             case Kind.EQ:
@@ -244,6 +246,15 @@ class _Emitter:
                 return self.emit_call(atom, type)
             case kind:
                 return self.add(_EMIT[kind](self.emit(operands[0], type), self.emit(operands[1], type)))
+
+    def variable(self, atom: Atom) -> SSAValue:
+        """The value of a variable."""
+        value = self.values.get(atom)
+        if value is None:
+            if not isinstance(atom.payload, SSAValue):
+                raise ValueError(f"the symbol {atom.payload} has no SSA value")
+            value = atom.payload
+        return value
 
     def emit_select(self, atom: Atom, type: Attribute) -> SSAValue:
         condition, if_true, if_false = atom.operands

@@ -105,7 +105,7 @@ def from_ssa(value: SSAValue, memo: dict[SSAValue, Expr]) -> Expr:
                 pending += [(v, None) for v in reversed(missing)]
                 continue
         result = rule.build(current.op, current, [memo[v] for v in inputs])
-        if len(result.terms) > x.MAX_TERMS or (result.terms and result.depth > x.MAX_DEPTH):
+        if len(result.terms) > x.MAX_TERMS or result.depth > x.MAX_DEPTH:
             result = x.var(current)
         memo[current] = result
     return memo[value]
@@ -113,7 +113,7 @@ def from_ssa(value: SSAValue, memo: dict[SSAValue, Expr]) -> Expr:
 
 def _leaf(value: SSAValue) -> Expr | None:
     """What is asked for most often, and needs no other value: arguments of blocks, and numbers. None for all else."""
-    if not isinstance(value, OpResult):
+    if type(value) is not OpResult:
         return x.var(value)
     if type(value.op) is ConstOp:
         literal = value.op.properties["value"]

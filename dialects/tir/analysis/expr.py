@@ -85,7 +85,7 @@ class Atom:
         self.payload = payload
         self.serial = next(_SERIAL)
         self.holds = {}
-        self.depth = 1 + max((e.depth for e in operands), default=0)
+        self.depth = 1 + max([e.depth for e in operands], default=0)
 
     def __repr__(self) -> str:
         return repr(Expr(((self, 1),), 0))
@@ -133,14 +133,17 @@ class Expr:
     @property
     def atom(self) -> Atom | None:
         """The atom that this expression is just once, or None."""
-        if len(self.terms) == 1 and self.const == 0 and self.terms[0][1] == 1:
-            return self.terms[0][0]
-        return None
+        terms = self.terms
+        return terms[0][0] if len(terms) == 1 and terms[0][1] == 1 and self.const == 0 else None
 
     @property
     def depth(self) -> int:
         """How deep atoms are nested in each other."""
-        return max((atom.depth for atom, _ in self.terms), default=0)
+        depth = 0
+        for atom, _ in self.terms:
+            if atom.depth > depth:
+                depth = atom.depth
+        return depth
 
     def coefficient(self, atom: Atom) -> int:
         """The coefficient of `atom`, 0 when it is no term."""
@@ -148,14 +151,20 @@ class Expr:
 
     def __add__(self, other: Expr | int) -> Expr:
         if isinstance(other, int):
-            return Expr(self.terms, self.const + other)
+            return Expr(self.terms, self.const + other) if other else self
+        if not other.terms:
+            return Expr(self.terms, self.const + other.const) if other.const else self
+        if not self.terms:
+            return Expr(other.terms, self.const + other.const) if self.const else other
         return Expr(_combine(self.terms, other.terms, 1), self.const + other.const)
 
     __radd__ = __add__
 
     def __sub__(self, other: Expr | int) -> Expr:
         if isinstance(other, int):
-            return Expr(self.terms, self.const - other)
+            return Expr(self.terms, self.const - other) if other else self
+        if not other.terms:
+            return Expr(self.terms, self.const - other.const) if other.const else self
         return Expr(_combine(self.terms, other.terms, -1), self.const - other.const)
 
     def __rsub__(self, other: int) -> Expr:
@@ -433,12 +442,11 @@ def free_vars(*exprs: Expr) -> dict[Atom, None]:
     pending = list(reversed(exprs))
     while pending:
         for atom, _ in pending.pop().terms:
-            if atom in seen:
-                continue
-            seen.add(atom)
             if atom.kind is Kind.VAR:
                 found[atom] = None
-            pending += reversed(atom.operands)
+            elif atom not in seen:
+                seen.add(atom)
+                pending += reversed(atom.operands)
     return found
 
 

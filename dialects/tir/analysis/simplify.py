@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import gcd
+from operator import is_
 from typing import TYPE_CHECKING
 
 from . import expr as x
@@ -30,9 +31,11 @@ class Simplifier:
 
     def simplify(self, e: Expr) -> Expr:
         """`e`, shorter where possible."""
+        if not e.terms:
+            return e
         for _ in range(_ROUNDS):
             result = self._once(e)
-            if result == e:
+            if result is e or result == e:
                 break
             e = result
         if len(e.terms) > 1 and any(a.kind is Kind.FLOORMOD or a.kind is Kind.FLOORDIV for a, _ in e.terms):
@@ -43,14 +46,21 @@ class Simplifier:
         return e
 
     def _once(self, e: Expr) -> Expr:
-        total = x.as_expr(e.const)
-        for atom, coefficient in e.terms:
+        parts: list[Expr] = []
+        same = True
+        for atom, _ in e.terms:
             simple = self._memo.get(atom)
             if simple is None:
                 # While at work, the atom stands for itself: knowledge about it may lead back to it.
                 self._memo[atom] = Expr(((atom, 1),), 0)
                 simple = self._memo[atom] = self._atom(atom)
-            total += simple.scaled(coefficient)
+            parts.append(simple)
+            same = same and simple.atom is atom
+        total = e
+        if not same:
+            total = x.as_expr(e.const)
+            for simple, (_, coefficient) in zip(parts, e.terms, strict=True):
+                total += simple.scaled(coefficient)
         return self._folded(fold_quotients(total)) if len(total.terms) > 1 else total
 
     def _folded(self, e: Expr) -> Expr:
@@ -69,10 +79,14 @@ class Simplifier:
         known = self.analyzer.known(atom).equal
         if known is not None:
             return self.simplify(known)
+        if atom.kind is Kind.VAR:
+            return self._number_or(Expr(((atom, 1),), 0))
         if atom.kind is Kind.SELECT or atom.kind is Kind.AND:
             result = self._select(atom) if atom.kind is Kind.SELECT else self._conjunction(atom)
         else:
-            result = rebuild(atom, tuple(self.simplify(e) for e in atom.operands))
+            operands = tuple([self.simplify(e) for e in atom.operands])
+            same = all(map(is_, operands, atom.operands))
+            result = Expr(((atom, 1),), 0) if same else rebuild(atom, operands)
         rebuilt = result.atom
         if rebuilt is None:
             return result
@@ -91,8 +105,12 @@ class Simplifier:
             case Kind.GE | Kind.EQ:
                 return self._comparison(rebuilt, result)
             case _:
-                bound = self.analyzer.const_int_bound(result)
-                return x.as_expr(bound.min_value) if bound.min_value == bound.max_value else result
+                return self._number_or(result)
+
+    def _number_or(self, e: Expr) -> Expr:
+        """`e`, or the number that it can only be."""
+        low, high = self.analyzer.const_int_bound(e)
+        return x.as_expr(low) if low == high else e
 
     def _floordiv(self, a: Expr, b: Expr, otherwise: Expr) -> Expr:
         low, high = self.analyzer.const_int_bound(a)
@@ -106,10 +124,8 @@ class Simplifier:
         return self._by_modular(a, b.const) or otherwise
 
     def _symbolic_floordiv(self, a: Expr, b: Expr, otherwise: Expr) -> Expr:
-        bound = self.analyzer.const_int_bound(otherwise)
-        if bound.min_value == bound.max_value:
-            return x.as_expr(bound.min_value)
-        return ZERO if self._is_remainder(a, b) else otherwise
+        number = self._number_or(otherwise)
+        return ZERO if number is otherwise and self._is_remainder(a, b) else number
 
     def _is_remainder(self, a: Expr, b: Expr) -> bool:
         """Whether 0 <= a < b for sure, for a symbolic b."""

@@ -10,10 +10,12 @@ from ....dialects.tir.analysis.conditions import ge, logical_and, lt
 from ....dialects.tir.analysis.inverse_iter_map import inverse_affine_iter_map
 from ....dialects.tir.analysis.iter_map import IterMapLevel, Range
 from ....dialects.tir.types import I1
+from ....support.kinds import Kinds
 from ....support.locations import fuse_locations
-from ....support.walk import walk_ops
+from ....support.making import erase_op
+from ....support.walk import all_ops
 from ...tir.regions import relax
-from ...tir.rewriting import block_of_ops, builder_before, erase_if_dead
+from ...tir.rewriting import block_of_ops, builder_before, erase_if_dead, ops_of
 from ..access import declare_access
 from ..blocks import why_not_complete
 from ..cloning import clone_value
@@ -53,8 +55,7 @@ def compute_inline(state: State, block: tir.BlockOp) -> None:
                 values[axis] = builder.insert(tir.ConstOp.int(0, axis.type)).result
         value = clone_value(store.value, values, builder, nest)
         load.result.replace_all_uses_with(value)
-        load.detach()
-        load.erase()
+        erase_op(load)
     for user in users:
         user.location = fuse_locations([user.location, block.location])
         _redeclare(user)
@@ -125,7 +126,7 @@ def check_compute_inline(block: tir.BlockOp) -> tuple[tir.StoreOp, list[tir.Bloc
 
 def _redeclare(block: tir.BlockOp) -> None:
     """Declares the accesses of a block, after those of the blocks in it."""
-    inner = [op for op in walk_ops(block) if isinstance(op, tir.BlockOp)]
+    inner = [op for op in all_ops(block) if isinstance(op, tir.BlockOp)]
     for op in reversed(inner):
         declare_access(op)
 
@@ -148,7 +149,7 @@ def reverse_compute_inline(state: State, block: tir.BlockOp) -> None:
             "each element must be computed once, from finished inputs",
         )
     scope = scope_of(block)
-    loads = [op for op in walk_ops(block) if isinstance(op, tir.LoadOp)]
+    loads = [op for op in all_ops(block) if isinstance(op, tir.LoadOp)]
     inputs = [b for b in dict.fromkeys(op.buffer for op in loads) if writers(b, scope)]
     if len(inputs) != 1:
         raise refuse(
@@ -249,8 +250,7 @@ def reverse_compute_inline(state: State, block: tir.BlockOp) -> None:
     indices = [clone_value(i, values, builder, nest) for i in store.indices]
     new = builder.insert(tir.StoreOp(value, output, indices))
     new.attributes.update(store.attributes)
-    made.detach()
-    made.erase()
+    erase_op(made)
     if outside:
         _guard(maker, logical_and(*outside))
     maker.location = fuse_locations([maker.location, block.location])
@@ -302,13 +302,9 @@ def _guard(block: tir.BlockOp, condition: Expr) -> None:
 
 def _single_store(block: tir.BlockOp, primitive_name: str) -> tuple[tir.StoreOp, SSAValue]:
     """The one store that a block consists of."""
-    stores = [op for op in walk_ops(block) if isinstance(op, tir.StoreOp)]
+    stores = ops_of(block, tir.StoreOp)
     name = block.block_name.data
-    plain = all(
-        not isinstance(op, tir.ForOp | tir.IfOp | tir.BlockOp | tir.InitOp | tir.WhileOp | tir.EvaluateOp)
-        for op in walk_ops(block)
-        if op is not block
-    )
+    plain = not any(_STATEMENTS[type(op)] for op in all_ops(block) if op is not block)
     if len(stores) != 1 or not plain:
         raise refuse(
             block,
@@ -316,6 +312,10 @@ def _single_store(block: tir.BlockOp, primitive_name: str) -> tuple[tir.StoreOp,
             "its body must be a single assignment B[v0, v1, …] = expression",
         )
     return stores[0], stores[0].buffer
+
+
+_STATEMENTS = Kinds(tir.ForOp, tir.IfOp, tir.BlockOp, tir.InitOp, tir.WhileOp, tir.EvaluateOp)
+"""Statements, stores apart."""
 
 
 def _require_intermediate(block: tir.BlockOp, buffer: SSAValue, primitive_name: str) -> None:
@@ -378,5 +378,4 @@ def _drop_buffer(buffer: SSAValue) -> None:
     """Erases an allocation that nothing uses any more."""
     owner = buffer.owner
     if isinstance(owner, tir.AllocBufferOp) and not buffer.uses:
-        owner.detach()
-        owner.erase()
+        erase_op(owner)

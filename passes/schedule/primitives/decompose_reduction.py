@@ -10,6 +10,7 @@ from ....dialects.tir.analysis.conditions import conjuncts, logical_and
 from ....dialects.tir.analysis.expr import TRUE, Atom, free_vars
 from ....dialects.tir.analysis.substitution import substitute
 from ....dialects.tir.types import I1
+from ....support.making import erase_op
 from ....support.walk import walk_ops
 from ...tir.rewriting import builder_at_end, move_to_end
 from ..access import declare_access
@@ -69,8 +70,7 @@ def decompose_reduction(state: State, block: tir.BlockOp, loop: tir.ForOp) -> Op
     init = block.find(tir.InitOp)
     assert isinstance(init, tir.InitOp)
     new = _init_block(state, block, init, loop, loops[place:], analyzer)
-    init.detach()
-    init.erase()
+    erase_op(init)
     state.rename(block, state.fresh_block_name(block, f"{name}_update"))
     declare_access(new)
     state.added(new)
@@ -101,8 +101,7 @@ def declare_update(block: tir.BlockOp) -> None:
         body.insert_op_before(new, writes)
     else:
         body.insert_op_before(new, reads)
-    reads.detach()
-    reads.erase()
+    erase_op(reads)
 
 
 def _precedes(a: Operation, b: Operation) -> bool:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import pairwise
 
-from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
+from xdsl.ir import Attribute, BlockArgument, Operation, OpResult, SSAValue
 
 from ....dialects import tir
-from ....support.walk import walk_ops
+from ....support.fields import operands_of
+from ....support.making import append_op, put_before
+from ....support.walk import all_ops
 from ...tir.rewriting import builder_before, move_to_end
 from ..errors import describe, refuse
 from ..structure import child_under, const_int, is_inside, scope_of
@@ -72,11 +74,9 @@ def const_before(op: Operation, value: int, like: SSAValue) -> SSAValue:
 def nest(loops: list[tir.ForOp], anchor: Operation, body: Iterable[Operation]) -> None:
     """Puts loops, outermost first, one into the other before `anchor`, and `body` into the innermost."""
     ops = list(body)
-    block = anchor.parent
-    assert block is not None
-    block.insert_op_before(loops[0], anchor)
+    put_before(loops[0], anchor)
     for outer, inner in pairwise(loops):
-        outer.body.block.add_op(inner)
+        append_op(outer.body.block, inner)
     move_to_end(ops, loops[-1].body.block)
 
 
@@ -88,12 +88,12 @@ def name_value(loop: tir.ForOp) -> None:
 
 def require_own_values(block: tir.BlockOp, primitive: str) -> None:
     """Raises when a block's body uses a loop variable that none of its axes is bound to: it cannot move out of that loop."""
-    for op in walk_ops(block):
+    for op in all_ops(block):
         if op is block:
             continue
-        for value in _leaves(op.operands, block):
-            loop = value.owner.parent_op() if isinstance(value.owner, Block) else None
-            if isinstance(loop, tir.ForOp) and not is_inside(loop, block) and scope_of(loop) is scope_of(block):
+        for value in _leaves(operands_of(op), block):
+            loop = value.owner.parent_op() if type(value) is BlockArgument else None
+            if type(loop) is tir.ForOp and not is_inside(loop, block) and scope_of(loop) is scope_of(block):
                 raise refuse(
                     op,
                     f"{primitive}: block '{block.block_name.data}' uses loop '{loop.var_name.data}' other than through an axis",
@@ -109,11 +109,10 @@ def _leaves(values: Iterable[SSAValue], block: tir.BlockOp) -> Iterable[SSAValue
         if value in seen:
             continue
         seen.add(value)
-        if isinstance(value, OpResult):
-            if not is_inside(value.op, block):
-                pending += value.op.operands
-        else:
+        if type(value) is not OpResult:
             yield value
+        elif not is_inside(value.op, block):
+            pending += operands_of(value.op)
 
 
 def carry_values(block: tir.BlockOp) -> None:
@@ -127,11 +126,11 @@ def carry_values(block: tir.BlockOp) -> None:
     if nest is block or first is None:
         return
     builder = builder_before(first)
-    for op in list(walk_ops(block)):
+    for op in all_ops(block):
         if op is block:
             continue
-        for index, operand in enumerate(op.operands):
-            if isinstance(operand, OpResult) and is_inside(operand.op, nest) and not is_inside(operand.op, block):
+        for index, operand in enumerate(operands_of(op)):
+            if type(operand) is OpResult and not is_inside(operand.op, block) and is_inside(operand.op, nest):
                 if operand not in made:
                     made[operand] = clone_value(operand, made, builder, nest)
                 op.operands[index] = made[operand]

@@ -8,6 +8,8 @@ from itertools import pairwise
 from xdsl.ir import Operation, SSAValue
 
 from ....dialects import tir
+from ....support.effects import is_side_effect_free
+from ....support.making import erase_op
 from ...tir.rewriting import is_dead, move_before
 from ..blocks import why_order_matters
 from ..errors import refuse
@@ -21,7 +23,7 @@ def only_child_loop(loop: tir.ForOp) -> tir.ForOp | None:
     """The loop that is all there is in `loop`, apart from values; None when there is more, or none."""
     found: tir.ForOp | None = None
     for op in loop.body.block.ops:
-        if isinstance(op, tir.ForOp) and found is None:
+        if found is None and type(op) is tir.ForOp:
             found = op
         elif not _is_value(op):
             return None
@@ -30,9 +32,7 @@ def only_child_loop(loop: tir.ForOp) -> tir.ForOp | None:
 
 def _is_value(op: Operation) -> bool:
     """Whether the op only computes, so that it may stand further out."""
-    from xdsl.traits import is_side_effect_free
-
-    return bool(op.results) and not isinstance(op, tir.LoadOp) and is_side_effect_free(op)
+    return bool(op.results) and type(op) is not tir.LoadOp and is_side_effect_free(op)
 
 
 def clear_between(chain: Sequence[tir.ForOp]) -> None:
@@ -47,8 +47,7 @@ def clear_between(chain: Sequence[tir.ForOp]) -> None:
             if isinstance(op, tir.ForOp):
                 continue
             if is_dead(op):
-                op.detach()
-                op.erase()
+                erase_op(op)
             elif any(operand in variables for operand in op.operands):
                 op.detach()
                 sunk.append(op)

@@ -7,6 +7,7 @@ from xdsl.ir import SSAValue
 from xdsl.rewriter import Rewriter
 
 from ....dialects import tir
+from ....support.making import erase_op
 from ..errors import refuse
 from ..primitive import primitive
 from ..state import State
@@ -85,8 +86,7 @@ def retype(buffer: SSAValue, type_: tir.BufferType) -> SSAValue:
     alloc.parent.insert_op_before(new, alloc)
     new.result.name_hint = buffer.name_hint
     buffer.replace_all_uses_with(new.result)
-    alloc.detach()
-    alloc.erase()
+    erase_op(alloc)
     return new.result
 
 

@@ -7,7 +7,7 @@ from xdsl.ir import SSAValue
 from ....dialects import tir
 from ....dialects.tir.analysis import Analyzer
 from ....dialects.tir.analysis.expr import free_vars
-from ....support.walk import walk_ops
+from ....support.walk import all_ops
 from ...schedule import Schedule
 from ...schedule.structure import buffers_written, consumers
 from .contraction import match_contraction
@@ -44,10 +44,10 @@ def _pays(block: tir.BlockOp) -> bool:
     readers = consumers(block)
     if not readers:
         return False
-    branches = any(isinstance(op, tir.IfThenElseOp) for op in walk_ops(block))
+    branches = any(isinstance(op, tir.IfThenElseOp) for op in all_ops(block))
     costly = any(
         isinstance(op, tir.DivOp) or (isinstance(op, tir.CallOp) and op.intrinsic.data in COSTLY)
-        for op in walk_ops(block)
+        for op in all_ops(block)
     )
     for reader in readers:
         inner = shape_of(reader)

@@ -10,8 +10,8 @@ from xdsl.ir import SSAValue
 from ....dialects import tir
 from ....dialects.tir.analysis import Analyzer
 from ....dialects.tir.analysis.expr import free_vars
-from ....support.walk import walk_ops
 from ...schedule.structure import const_int
+from ..rewriting import ops_of
 from .shape import Shape
 
 MAX_CHOICES = 16
@@ -23,8 +23,8 @@ def selector_axes(shape: Shape) -> list[SSAValue]:
     analyzer = Analyzer()
     axes = {analyzer.expr(axis).atom: axis for axis in shape.axes}
     choices: dict[SSAValue, set[int]] = {}
-    for op in walk_ops(shape.block):
-        if not isinstance(op, tir.SelectOp) or not isinstance(op.condition.owner, tir.EqOp):
+    for op in ops_of(shape.block, tir.SelectOp):
+        if not isinstance(op.condition.owner, tir.EqOp):
             continue
         condition = op.condition.owner
         number = const_int(condition.rhs)

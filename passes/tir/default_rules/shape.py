@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, NamedTuple
 
-from xdsl.ir import Operation, OpResult, SSAValue
+from xdsl.ir import OpResult, SSAValue
 
 from ....dialects import tir
 from ....dialects.tir.analysis import Analyzer, Expr
 from ....dialects.tir.analysis.expr import free_vars
 from ....support.fields import operands_of
-from ....support.walk import walk_ops
+from ....support.kinds import Kinds
+from ....support.walk import all_ops
 from ...schedule.blocks import why_neither
 from ...schedule.structure import child_blocks, const_int, loops_above
 
@@ -55,6 +56,14 @@ COSTLY = frozenset(
         "hypot",
     ]
 )
+
+
+_SIMPLE = Kinds(tir.BinaryOp, tir.LoadOp, tir.StoreOp, tir.SelectOp, tir.CastOp)
+"""What counts as one operation."""
+_STATEMENTS = Kinds(
+    tir.ForOp, tir.BlockOp, tir.WhileOp, tir.BufferOp, tir.AllocateOp, tir.EvaluateOp, tir.AssertOp
+)  # fmt: skip
+"""Statements that no rule looks into."""
 
 
 @dataclass(frozen=True)
@@ -102,10 +111,10 @@ class Shape:
     def cost(self) -> int:
         """Roughly, how many simple operations one instance is."""
         total = 0
-        for op in walk_ops(self.block):
-            if isinstance(op, tir.CallOp):
+        for op in all_ops(self.block):
+            if type(op) is tir.CallOp:
                 total += 20 if op.intrinsic.data in COSTLY else 2
-            elif isinstance(op, tir.BinaryOp | tir.LoadOp | tir.StoreOp | tir.SelectOp | tir.CastOp):
+            elif _SIMPLE[type(op)]:
                 total += 1
         return max(total, 1)
 
@@ -167,19 +176,20 @@ def _parts_of(block: tir.BlockOp) -> list[object]:
     parts: list[object] = [block.iter_types, block.annotations, *block.iter_vars]
     for loop in loops_above(block):
         parts += (loop, loop.kind, loop.annotations, loop.loop_var, *operands_of(loop))
-    inside: set[Operation] = set()
-    for op in walk_ops(block):
-        inside.add(op)
+    # By identity: the hash of an op is computed in Python. All are among the parts, and stay.
+    inside: set[int] = set()
+    for op in all_ops(block):
+        inside.add(id(op))
         parts.append(op)
         parts += operands_of(op)
     # What is computed around the block is part of it, too. Mostly it is constants, which are what they are.
-    pending = [v for v in parts if type(v) is OpResult and v.op not in inside and type(v.op) is not tir.ConstOp]
+    pending = [v for v in parts if type(v) is OpResult and type(v.op) is not tir.ConstOp and id(v.op) not in inside]
     while pending:
-        for op in walk_ops(pending.pop().op):
-            if op not in inside:
-                inside.add(op)
+        for op in all_ops(pending.pop().op):
+            if id(op) not in inside:
+                inside.add(id(op))
                 parts += (op, *operands_of(op))
-                pending += [v for v in operands_of(op) if isinstance(v, OpResult)]
+                pending += [v for v in operands_of(op) if type(v) is OpResult]
     return parts
 
 
@@ -211,19 +221,17 @@ def block_shape(block: tir.BlockOp) -> Shape | None:
             analyzer.bind(axis, 0, extent)
     loads: list[Load] = []
     stores: list[tir.StoreOp] = []
-    for op in walk_ops(block):
-        if op is block or isinstance(op, tir.InitOp):
+    for op in all_ops(block):
+        if op is block or type(op) is tir.InitOp:
             continue
-        if isinstance(op, tir.LoadOp):
+        if type(op) is tir.LoadOp:
             indices = tuple(analyzer.simplify(i) for i in op.indices)
             used = frozenset(axes[a] for a in free_vars(*indices) if a in axes)
             loads.append(Load(op, op.buffer, indices, used))
-        elif isinstance(op, tir.StoreOp):
-            if not isinstance(op.parent_op(), tir.InitOp):
+        elif type(op) is tir.StoreOp:
+            if type(op.parent_op()) is not tir.InitOp:
                 stores.append(op)
-        elif isinstance(
-            op, tir.ForOp | tir.BlockOp | tir.WhileOp | tir.BufferOp | tir.AllocateOp | tir.EvaluateOp | tir.AssertOp
-        ):
+        elif _STATEMENTS[type(op)]:
             return None
     extents = tuple(const_int(e) for e in block.dom_extents)
     return Shape(block, tuple(block.iter_vars), kinds, extents, tuple(loads), tuple(stores))

@@ -9,7 +9,7 @@ from xdsl.ir import Attribute
 
 from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
 from . import computes_sort as computes
-from .computes import constant, elementwise
+from .computes import constant, elementwise, wide_dtype
 from .computes_select import argwhere_extents, te_argwhere, te_unique, unique_extents
 from .meanings import Array, arange_along, is_float, numpy_type
 from .relations import (
@@ -371,7 +371,7 @@ def _te_einsum(attrs: Attrs, xs: Sequence[Tensor]) -> Tensor:
     summed = [c for c in sizes if c not in result]
     extents = {c: te.reduce_axis((0, sizes[c]), name=f"k_{c}") for c in summed}
     dtype = xs[0].dtype
-    wide = "float32" if dtype in ("float16", "bfloat16") else dtype
+    wide = wide_dtype(dtype)
 
     def body(*i: Any) -> Any:
         at = {**dict(zip(result, i, strict=True)), **extents}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 if TYPE_CHECKING:
     from ...te import builder as te
     from ...te.builder import Expr, Tensor
-    from ..operator import Compute
+    from ..operator import Attrs, Compute
 else:
     from ._lazy import te
 
@@ -51,6 +51,29 @@ def is_one(dim: Dim) -> bool:
 def elementwise(function: Callable[[Expr], Expr], x: Tensor, name: str = "T_elemwise") -> Tensor:
     """`function` of each element."""
     return te.compute(x.shape, lambda *i: function(x(*i)), name=name)
+
+
+def wide_dtype(dtype: str) -> str:
+    """What sums of numbers of `dtype` are made in: of half precision in float32."""
+    return "float32" if dtype in ("float16", "bfloat16") else dtype
+
+
+def in_wide_dtype(compute: Compute, wide: Callable[[str], str] = wide_dtype) -> Compute:
+    """`compute` of tensors in the dtype that `wide` gives for the first one's, its results brought back to that, rounded once."""
+
+    def widened(attrs: Attrs, xs: Sequence[Tensor], out: Any) -> Sequence[Tensor]:
+        narrow = xs[0].dtype
+        dtype = wide(narrow)
+        if dtype == narrow:
+            return compute(attrs, xs, out)
+        given = [_cast(x, dtype) if x.dtype == narrow else x for x in xs]
+        return [_cast(t, narrow) if t.dtype == dtype else t for t in compute(attrs, given, out)]
+
+    return widened
+
+
+def _cast(x: Tensor, dtype: str) -> Tensor:
+    return elementwise(lambda e: e.astype(dtype), x, "T_cast")
 
 
 def broadcast_dims(shapes: Sequence[Sequence[Dim]]) -> list[Dim]:
@@ -143,7 +166,7 @@ def sums_of_products(
     shape: Sequence[Dim], factors: Callable[..., tuple[Any, Any]], axes: Sequence[Any], dtype: str, name: str
 ) -> Tensor:
     """The tensor of the sums over `axes` of two factors, in `dtype`. Half precision is summed in float32, and rounded once."""
-    wide = "float32" if dtype in ("float16", "bfloat16") else dtype
+    wide = wide_dtype(dtype)
 
     def body(*i: Expr) -> Expr:
         left, right = factors(*i)

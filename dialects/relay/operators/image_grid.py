@@ -7,8 +7,9 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
+from .computes import in_wide_dtype
 from .image import cubic_weights
-from .meanings import Array, is_float
+from .meanings import Array, half_in_float32, is_float
 from .nn_conv import spatial_padding, te_pad_zero
 from .relations import (
     ANY,
@@ -310,8 +311,8 @@ def _te_correlation(attrs: Attrs, x: Tensor, y: Tensor) -> list[Tensor]:
 register(
     Operator(
         "nn.correlation", ("data1", "data2"), _correlation_relation, OpPattern.OUT_ELEMWISE_FUSABLE,
-        numpy=_correlation,
-        compute=lambda attrs, xs, out: _te_correlation(attrs, *xs),
+        numpy=half_in_float32(_correlation),
+        compute=in_wide_dtype(lambda attrs, xs, out: _te_correlation(attrs, *xs)),
         attributes=(
             attr("kernel_size", 1), attr("max_displacement", 1), attr("stride1", 1), attr("stride2", 1),
             attr("padding", (0, 0)), attr("is_multiply", True), attr("layout", "NCHW"),

@@ -39,6 +39,24 @@ def as_float(function: Callable[[Array], Array]) -> Callable[[Array], Array]:
     return apply
 
 
+HALF = ("float16", "bfloat16")
+
+
+def widened(x: Array) -> Array:
+    """Half precision as float32, other dtypes as they are."""
+    return x.astype(np.float32) if x.dtype.name in HALF else x
+
+
+def half_in_float32(meaning: Callable[..., Array]) -> Callable[..., Array]:
+    """A meaning, of attributes and arrays, that is computed in float32 where the first array is of half precision, and rounded once."""
+
+    def apply(attrs: Any, *xs: Array) -> Array:
+        result = meaning(attrs, *map(widened, xs))
+        return result.astype(xs[0].dtype) if xs[0].dtype.name in HALF else result
+
+    return apply
+
+
 def round_half_away(x: Array) -> Array:
     """The nearest integer, halves away from zero (C's `round`)."""
     whole = np.trunc(x)

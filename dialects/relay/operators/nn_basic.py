@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from xdsl.dialects.builtin import ArrayAttr
 
 from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
-from .computes import elementwise, unflatten
+from .computes import elementwise, in_wide_dtype, unflatten
 from .elemwise import unary
 from .meanings import Array, along, larger
 from .reduce import te_reduce
@@ -135,7 +135,7 @@ def _register_softmax(name: str, log: bool, doc: str, *, source: str) -> None:
         Operator(
             name, ("data",), _softmax_relation, OpPattern.OUT_ELEMWISE_FUSABLE,
             numpy=_log_softmax if log else _softmax,
-            compute=lambda attrs, xs, out: [_te_softmax(attrs, xs[0], log)],
+            compute=in_wide_dtype(lambda attrs, xs, out: [_te_softmax(attrs, xs[0], log)]),
             attributes=(attr("axis", -1),),
             doc=doc, source=source,
         )

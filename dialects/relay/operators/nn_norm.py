@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from xdsl.dialects.builtin import ArrayAttr
 
 from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
-from .computes import elementwise
-from .meanings import Array, along, is_float, normal_axes
+from .computes import elementwise, in_wide_dtype
+from .meanings import Array, along, normal_axes, widened
 from .reduce import te_mean, te_reduce
 from .relations import ANY, axes_of, axis_of, rank_at_least, shape_of, show_argument, tensor_type, tuple_type
 from .sources import ARXIV, ONNX, TVM_NN
@@ -35,11 +35,6 @@ def _channel_vectors(rel: Relation, count: int) -> int:
     return size
 
 
-def _wide(x: Array) -> Array:
-    # Half precision is normalized in float32.
-    return x.astype(np.float32) if is_float(x) and x.dtype.itemsize < 4 else x
-
-
 def _affine(attrs: Attrs, x: Array, gamma: Array, beta: Array, axis: int) -> Array:
     if attrs.scale:
         x = x * along(gamma, axis, x.ndim)
@@ -55,9 +50,9 @@ def _batch_norm_relation(rel: Relation) -> None:
 
 def _batch_norm(attrs: Attrs, x: Array, gamma: Array, beta: Array, mean: Array, var: Array) -> tuple[Array, ...]:
     axis: int = attrs.axis % x.ndim
-    shift, spread = _wide(mean), np.sqrt(_wide(var) + np.asarray(attrs.epsilon, _wide(var).dtype))
-    normal = (_wide(x) - along(shift, axis, x.ndim)) / along(spread, axis, x.ndim)
-    return _affine(attrs, normal, _wide(gamma), _wide(beta), axis).astype(x.dtype), mean, var
+    shift, spread = widened(mean), np.sqrt(widened(var) + np.asarray(attrs.epsilon, widened(var).dtype))
+    normal = (widened(x) - along(shift, axis, x.ndim)) / along(spread, axis, x.ndim)
+    return _affine(attrs, normal, widened(gamma), widened(beta), axis).astype(x.dtype), mean, var
 
 
 def _te_batch_norm(attrs: Attrs, xs: Sequence[Tensor]) -> list[Tensor]:
@@ -82,7 +77,7 @@ register(
         "nn.batch_norm", ("data", "gamma", "beta", "moving_mean", "moving_var"), _batch_norm_relation,
         OpPattern.OUT_ELEMWISE_FUSABLE,
         numpy=_batch_norm,
-        compute=lambda attrs, xs, out: _te_batch_norm(attrs, xs),
+        compute=in_wide_dtype(lambda attrs, xs, out: _te_batch_norm(attrs, xs)),
         attributes=(attr("axis", 1), *AFFINE),
         doc="(x - mean) / sqrt(var + epsilon) * gamma + beta along `axis`; with it the mean and the variance, as given.",
         source=ARXIV.format("1502.03167"),
@@ -128,8 +123,8 @@ def _normalization(name: str, axis: int, over: Callable[[int, int], tuple[int, .
 
     def meaning(attrs: Attrs, x: Array, gamma: Array, beta: Array) -> Array:
         channel = attrs.axis % x.ndim
-        normal = _normalized(_wide(x), over(x.ndim, channel), attrs.epsilon)
-        return _affine(attrs, normal, _wide(gamma), _wide(beta), channel).astype(x.dtype)
+        normal = _normalized(widened(x), over(x.ndim, channel), attrs.epsilon)
+        return _affine(attrs, normal, widened(gamma), widened(beta), channel).astype(x.dtype)
 
     def compute(attrs: Attrs, xs: Sequence[Tensor], out: Any) -> list[Tensor]:
         x, gamma, beta = xs
@@ -144,7 +139,7 @@ def _normalization(name: str, axis: int, over: Callable[[int, int], tuple[int, .
     register(
         Operator(
             name, ("data", "gamma", "beta"), relation, OpPattern.OUT_ELEMWISE_FUSABLE,
-            numpy=meaning, compute=compute, attributes=(attr("axis", axis), *AFFINE), doc=doc, source=source,
+            numpy=meaning, compute=in_wide_dtype(compute), attributes=(attr("axis", axis), *AFFINE), doc=doc, source=source,
         )
     )  # fmt: skip
 
@@ -176,9 +171,9 @@ def _group_axes(rank: int, axis: int) -> tuple[int, ...]:
 
 def _group_norm(attrs: Attrs, x: Array, gamma: Array, beta: Array) -> Array:
     axis: int = attrs.axis % x.ndim
-    grouped = _wide(x).reshape(*x.shape[:axis], attrs.num_groups, -1, *x.shape[axis + 1 :])
+    grouped = widened(x).reshape(*x.shape[:axis], attrs.num_groups, -1, *x.shape[axis + 1 :])
     normal = _normalized(grouped, _group_axes(x.ndim, axis), attrs.epsilon).reshape(x.shape)
-    return _affine(attrs, normal, _wide(gamma), _wide(beta), axis).astype(x.dtype)
+    return _affine(attrs, normal, widened(gamma), widened(beta), axis).astype(x.dtype)
 
 
 def _te_group_norm(attrs: Attrs, xs: Sequence[Tensor]) -> Tensor:
@@ -204,7 +199,7 @@ register(
     Operator(
         "nn.group_norm", ("data", "gamma", "beta"), _group_norm_relation, OpPattern.OUT_ELEMWISE_FUSABLE,
         numpy=_group_norm,
-        compute=lambda attrs, xs, out: [_te_group_norm(attrs, xs)],
+        compute=in_wide_dtype(lambda attrs, xs, out: [_te_group_norm(attrs, xs)]),
         attributes=(attr("num_groups", kind="int"), attr("axis", 1), *AFFINE),
         doc="Mean 0 and variance 1 over each image's axes for each group of channels, then times gamma plus beta.",
         source=ARXIV.format("1803.08494"),
@@ -223,7 +218,7 @@ def _lrn_relation(rel: Relation) -> None:
 def _lrn(attrs: Attrs, x: Array) -> Array:
     axis: int = attrs.axis % x.ndim
     half: int = attrs.size // 2
-    wide = _wide(x)
+    wide = widened(x)
     padded = np.pad(wide * wide, [(half, half) if a == axis else (0, 0) for a in range(x.ndim)])
     total = np.lib.stride_tricks.sliding_window_view(padded, attrs.size, axis).sum(-1, dtype=wide.dtype)
     scale = np.asarray(attrs.alpha / attrs.size, wide.dtype)
@@ -252,7 +247,7 @@ register(
     Operator(
         "nn.lrn", ("data",), _lrn_relation, OpPattern.OUT_ELEMWISE_FUSABLE,
         numpy=_lrn,
-        compute=lambda attrs, xs, out: [_te_lrn(attrs, xs[0])],
+        compute=in_wide_dtype(lambda attrs, xs, out: [_te_lrn(attrs, xs[0])]),
         attributes=(attr("size", 5), attr("axis", 1), attr("bias", 2.0), attr("alpha", 0.0001), attr("beta", 0.75)),
         doc="x / (bias + alpha / size * (the sum of squares of the `size` neighbours along `axis`)) ^ beta.",
         source=ONNX.format("LRN"),
@@ -267,7 +262,7 @@ def _l2_relation(rel: Relation) -> None:
 
 
 def _l2_normalize(attrs: Attrs, x: Array) -> Array:
-    wide = _wide(x)
+    wide = widened(x)
     total = np.sum(np.square(wide), axis=normal_axes(attrs.axis, x.ndim), keepdims=True, dtype=wide.dtype)
     return (wide / np.sqrt(np.maximum(total, np.asarray(attrs.eps, wide.dtype)))).astype(x.dtype)
 
@@ -287,7 +282,7 @@ register(
     Operator(
         "nn.l2_normalize", ("data",), _l2_relation, OpPattern.OUT_ELEMWISE_FUSABLE,
         numpy=_l2_normalize,
-        compute=lambda attrs, xs, out: [_te_l2_normalize(attrs, xs[0])],
+        compute=in_wide_dtype(lambda attrs, xs, out: [_te_l2_normalize(attrs, xs[0])]),
         attributes=(attr("eps", kind="float"), attr("axis", None, "ints")),
         doc="x / sqrt(max(sum(x^2), eps)), the sum over `axis`.",
         source=TVM_NN.format("l2_normalize"),

@@ -7,8 +7,9 @@ from math import prod
 from typing import TYPE_CHECKING, Any, cast
 
 from ..operator import Attrs, AttrSpec, Operator, OpPattern, Relation, attr, register
+from .computes import in_wide_dtype, wide_dtype
 from .layout import checked_layout, laid_out, layout, logical_sizes
-from .meanings import Array, is_float
+from .meanings import Array, numpy_type
 from .nn_conv import SPATIAL, check_window, spatial_padding, te_pad, window_count, windows
 from .relations import ANY, show_argument
 from .sources import TVM_NN
@@ -86,7 +87,8 @@ def average_windows(attrs: Attrs, x: Array) -> Array:
     """The mean of each window of x (N, C, …), in its dtype."""
     rank = x.ndim - 2
     window = tuple(range(2 + rank, 2 + 2 * rank))
-    total = window_views(attrs, _accumulator(x), 0).sum(axis=window)
+    data = _accumulator(x)
+    total = window_views(attrs, data, 0).sum(axis=window, dtype=data.dtype)
     if attrs.count_include_pad:
         return _mean_of(total, prod(attrs.pool_size), x)
     ones = np.ones((1, 1, *x.shape[2:]), total.dtype)
@@ -109,14 +111,13 @@ def _numpy_pool(rank: int, is_max: bool) -> Any:
     return meaning
 
 
+def _summing_dtype(dtype: str) -> str:
+    """What the elements of windows are summed in: small integers in 32 bits, half precision in float32."""
+    return "int32" if dtype in ("int8", "uint8", "int16", "uint16") else wide_dtype(dtype)
+
+
 def _accumulator(x: Array) -> Array:
-    return (
-        x.astype(np.float32)
-        if is_float(x) and x.dtype.itemsize < 4
-        else x.astype(np.int64)
-        if x.dtype.kind in "iu"
-        else x
-    )
+    return x.astype(numpy_type(_summing_dtype(x.dtype.name)), copy=False)
 
 
 def _mean_of(total: Array, count: Any, like: Array) -> Array:
@@ -307,7 +308,8 @@ def _register_pool(rank: int, is_max: bool) -> None:
     register(
         Operator(
             f"nn.{name}", ("data",), POOL_RELATION[rank], OpPattern.OUT_ELEMWISE_FUSABLE,
-            numpy=_numpy_pool(rank, is_max), compute=_te_pool(rank, is_max),
+            numpy=_numpy_pool(rank, is_max),
+            compute=_te_pool(rank, True) if is_max else in_wide_dtype(_te_pool(rank, False), _summing_dtype),
             attributes=(*POOL_ATTRIBUTES[rank], *extra),
             doc=f"The {word} of each window. With ceil_mode the last window may begin inside and end outside.",
             source=TVM_NN.format(name),
@@ -354,9 +356,9 @@ def _numpy_adaptive(rank: int, is_max: bool) -> Any:
             parts = [(p * size // places, -(-(p + 1) * size // places)) for p in range(places)]
             counts = np.array([high - low for low, high in parts])
             count = count * counts.reshape([-1 if a == axis else 1 for a in range(data.ndim)])
-            reduce = np.max if is_max else np.sum
             cut = [result.take(range(low, high), axis) for low, high in parts]
-            result = np.stack([reduce(c, axis=axis) for c in cut], axis)
+            dtype = result.dtype
+            result = np.stack([c.max(axis) if is_max else c.sum(axis, dtype=dtype) for c in cut], axis)
         result = result if is_max else _mean_of(result, count, x)
         return layout(attrs.out_layout or attrs.layout).from_logical(result.astype(x.dtype), "NC" + axes)
 
@@ -425,7 +427,8 @@ def _register_adaptive(rank: int, is_max: bool, is_global: bool) -> None:
         Operator(
             f"nn.{name}", ("data",),
             _adaptive_relation(rank, is_global), OpPattern.OUT_ELEMWISE_FUSABLE,
-            numpy=_numpy_adaptive(rank, is_max), compute=_te_adaptive(rank, is_max),
+            numpy=_numpy_adaptive(rank, is_max),
+            compute=_te_adaptive(rank, True) if is_max else in_wide_dtype(_te_adaptive(rank, False), _summing_dtype),
             attributes=(*size, attr("layout", "NC" + axes), attr("out_layout", "")),
             doc=f"The {word} of {places}.",
             source=TVM_NN.format(name),

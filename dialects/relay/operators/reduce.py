@@ -7,9 +7,9 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
-from .computes import Reducer, constant, elementwise, flat_index, reduce_over
+from .computes import Reducer, constant, elementwise, flat_index, in_wide_dtype, reduce_over
 from .computes import broadcast as te_broadcast
-from .meanings import Array, normal_axes, trunc_divide
+from .meanings import Array, half_in_float32, normal_axes, trunc_divide
 from .relations import TypeRelation, axes_of, same_dtype, shape_of, tensor_type
 from .sources import NUMPY, TVM
 
@@ -56,8 +56,8 @@ def reduction(name: str, numpy: Callable[[Any, Any, Any], Any], reducer: Reducer
     return register(
         Operator(
             name, ("data",), reduced(), OpPattern.COMM_REDUCE,
-            numpy=meaning,
-            compute=lambda attrs, xs, out: [te_reduce(reducer, xs[0], _axes(attrs, len(xs[0].shape)), attrs.keepdims, f"{name}_red")],
+            numpy=half_in_float32(meaning),
+            compute=in_wide_dtype(lambda attrs, xs, out: [te_reduce(reducer, xs[0], _axes(attrs, len(xs[0].shape)), attrs.keepdims, f"{name}_red")]),
             attributes=REDUCE,
             doc=doc, source=source,
         )
@@ -84,7 +84,7 @@ reduction(
     "sum",
     _sum,
     lambda e, axis: (te.any if e.dtype == "bool" else te.sum)(e, axis=axis),
-    "The sum over axes; integers wrap around.",
+    "The sum over axes; integers wrap around, half precision is summed in float32.",
     source=NUMPY.format("sum"),
 )
 reduction(
@@ -130,8 +130,10 @@ def te_mean(x: Tensor, axes: Sequence[int], keepdims: bool) -> Tensor:
 register(
     Operator(
         "mean", ("data",), reduced(), OpPattern.COMM_REDUCE,
-        numpy=_mean,
-        compute=lambda attrs, xs, out: [te_mean(xs[0], _axes(attrs, len(xs[0].shape)), attrs.keepdims)],
+        numpy=half_in_float32(_mean),
+        compute=in_wide_dtype(
+            lambda attrs, xs, out: [te_mean(xs[0], _axes(attrs, len(xs[0].shape)), attrs.keepdims)]
+        ),
         attributes=REDUCE,
         doc="The mean over axes; of integers rounded toward zero.",
         source=NUMPY.format("mean"),
@@ -161,8 +163,8 @@ def _te_variance(attrs: Attrs, x: Tensor, mean: Tensor) -> Tensor:
 register(
     Operator(
         "variance", ("data", "with_mean"), _variance_relation, OpPattern.COMM_REDUCE,
-        numpy=_variance,
-        compute=lambda attrs, xs, out: [_te_variance(attrs, *xs)],
+        numpy=half_in_float32(_variance),
+        compute=in_wide_dtype(lambda attrs, xs, out: [_te_variance(attrs, *xs)]),
         attributes=(*REDUCE, attr("unbiased", False)),
         doc="The mean square distance from the mean over axes; `with_mean` is the mean, its axes kept.",
         source=TVM.format("variance"),

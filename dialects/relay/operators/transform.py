@@ -11,9 +11,9 @@ from xdsl.ir import Attribute
 
 from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
 from ..text import type_text
-from .computes import broadcast_index, constant, elementwise, is_one, unflatten
+from .computes import broadcast_index, constant, elementwise, is_one, unflatten, wide_dtype
 from .create import SHAPE_AND_DTYPE, check_shape
-from .meanings import Array, numpy_type
+from .meanings import Array, numpy_type, widened
 from .relations import (
     ANY,
     add_dims,
@@ -420,10 +420,11 @@ register(
 
 
 def _collapse(x: Array, shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
-    """`x` summed, in its own type, over the axes along which a tensor of `shape` would be stretched to it."""
+    """`x` summed, half precision in float32, over the axes along which a tensor of `shape` would be stretched to it."""
+    narrow, x = x.dtype, widened(x)
     extra = x.ndim - len(shape)
     axes = (*range(extra), *(extra + a for a, d in enumerate(shape) if d == 1 and x.shape[extra + a] != 1))
-    return np.sum(x, axis=axes, dtype=x.dtype).reshape(shape).astype(dtype)
+    return np.sum(x, axis=axes, dtype=x.dtype).reshape(shape).astype(narrow).astype(dtype)
 
 
 def _te_collapse(x: Tensor, shape: Sequence[Any]) -> Tensor:
@@ -432,13 +433,14 @@ def _te_collapse(x: Tensor, shape: Sequence[Any]) -> Tensor:
     axes = [*range(extra), *stretched]
     if not axes:
         return elementwise(lambda e: e, x, "T_collapse_sum")
+    wide = wide_dtype(x.dtype)
 
     def body(*i: Expr) -> Any:
         index = [extents[a] if a in extents else i[a - extra] for a in range(len(x.shape))]
-        return te.sum(x(*index), axis=list(extents.values()))
+        return te.sum(x(*index).astype(wide), axis=list(extents.values()))
 
     extents = {axis: te.reduce_axis((0, x.shape[axis]), name=f"k{axis}") for axis in axes}
-    return te.compute(shape, body, name="T_collapse_sum")
+    return _te_cast(te.compute(shape, body, name="T_collapse_sum"), x.dtype)
 
 
 def _collapse_to_relation(rel: Relation) -> None:

@@ -6,10 +6,10 @@ import pytest
 from mirstack.dialects import tir
 from mirstack.dialects.plain_op import PlainOp
 from mirstack.support.effects import is_side_effect_free
-from mirstack.support.making import append_op, erase_op, make_op, put_after, put_before, replace_uses, take_out
+from mirstack.support.making import append_op, copy_op, erase_op, make_op, put_after, put_before, replace_uses, take_out
 from xdsl import traits
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import UNKNOWN_LOC, IntegerAttr, ModuleOp, f32, i32
+from xdsl.dialects.builtin import UNKNOWN_LOC, DictionaryAttr, IntegerAttr, ModuleOp, StringAttr, f32, i32
 from xdsl.ir import Block, Operation, Region
 from xdsl.irdl import IRDLOperation
 
@@ -33,6 +33,20 @@ def test_fields_are_those_of_create() -> None:
     for op in (created, made):
         op.drop_all_references()
     assert not a.uses and not b.uses
+
+
+def test_a_copy_is_a_clone() -> None:
+    a, b = (op.results[0] for op in constants()[:2])
+    op = tir.SelectOp.create(operands=(a, b, b), result_types=(i32,), properties={"value": IntegerAttr(1, i32)})
+    op.attributes["seen"] = IntegerAttr(2, i32)
+    copy, clone = copy_op(op, (a, b, b)), op.clone()
+    assert copy.is_structurally_equivalent(clone) and type(copy) is tir.SelectOp and copy.location == op.location
+    assert copy.properties is not op.properties and copy.attributes is not op.attributes and copy.parent is None
+
+
+def test_defaults_of_properties() -> None:
+    loop = tir.ForOp.create(properties={"var_name": StringAttr("i"), "kind": StringAttr("serial")})
+    assert loop.annotations == DictionaryAttr({})
 
 
 def test_places() -> None:

@@ -41,7 +41,7 @@ class Simplifier:
         if len(e.terms) > 1 and any(a.kind is Kind.FLOORMOD or a.kind is Kind.FLOORDIV for a, _ in e.terms):
             # Quotients and remainders of different divisors may cancel: x//16*16 + x%16//4*4 + x%4.
             plain = self.normal(e)
-            if len(plain.terms) < len(e.terms):
+            if len(plain.terms) < len(e.terms) or all(atom.kind is Kind.VAR for atom, _ in plain.terms):
                 return self.simplify(plain)
         return e
 
@@ -255,10 +255,18 @@ class Simplifier:
 
 
 def _normal_quotient(a: Expr, b: Expr) -> Expr:
-    """a // b with the coefficients of the dividend brought into (-b/2, b/2], so that equal quotients look equal."""
+    """a // b with the coefficients of the dividend brought into (-b/2, b/2], so that equal quotients look equal; a quotient in it is taken together with it."""
     c = b.const
     if b.terms or c <= 1:
         return x.floordiv(a, b)
+    inner = next(
+        (t[0] for t in a.terms if t[1] == 1 and t[0].kind is Kind.FLOORDIV and not t[0].operands[1].terms), None
+    )
+    if inner is not None and len(a.terms) > 1 and inner.operands[1].const > 1:
+        # k + y // d is (d*k + y) // d, and a quotient of that one quotient.
+        dividend, divisor = inner.operands
+        rest = a - Expr(((inner, 1),), 0)
+        return _normal_quotient(rest.scaled(divisor.const) + dividend, divisor.scaled(c))
     whole = Expr(tuple((atom, n) for atom, n in ((t[0], -((c - 2 * t[1]) // (2 * c))) for t in a.terms) if n), 0)
     return whole + x.floordiv(a - whole.scaled(c), b)
 

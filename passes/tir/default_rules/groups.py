@@ -64,6 +64,8 @@ def split_groups(sch: Schedule, block: BlockRV, axis: SSAValue, size: int) -> No
     for number, where in filters:
         copy = cached(sch, block, number)
         sch.transform_layout(copy, ("write", 0), divided(where))
+        # In the order of what it writes, it is packed as it is copied.
+        sch.transform_block_layout(copy, divided(where))
     if not isinstance(store.buffer.owner, tir.AllocBufferOp):
         sch.cache_write(block, 0, "global")
     op = sch.get(block)

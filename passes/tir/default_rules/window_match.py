@@ -10,7 +10,7 @@ from xdsl.ir import SSAValue
 from ....dialects import tir
 from ....dialects.tir.analysis import Analyzer
 from ....dialects.tir.analysis.expr import Expr, free_vars
-from .shape import Load, Shape
+from .shape import Load, Shape, static_extents
 
 MAX_STRIDE = 4
 """Inputs further apart than these are not worth loading whole vectors for."""
@@ -32,7 +32,7 @@ class Window:
     shares_inputs: bool
     """Whether `rows` is an axis of filters."""
     turning: SSAValue | None = None
-    """The reduced axis along which windows slide along `axis`, where each row has inputs and filters of its own."""
+    """A reduced axis along which windows do not slide with `rows`, where each plane of inputs has a filter of its own."""
     row_step: int = 1
     """How many rows of inputs lie between two of `rows`."""
 
@@ -57,10 +57,10 @@ def match_window(shape: Shape) -> Window | None:
         if not uses:
             filters.append(load)
             continue
-        last = load.indices[-1]
+        last = load.indices[uses[-1]]
         factor = last.coefficient(atom) if atom is not None else 0
         nested = atom in free_vars(Expr(tuple(t for t in last.terms if t[0] is not atom), last.const))
-        if uses != [len(load.indices) - 1] or nested or not 1 <= factor <= MAX_STRIDE:
+        if len(uses) != 1 or not _is_last(load, uses[0]) or nested or not 1 <= factor <= MAX_STRIDE:
             return None
         strides.add(factor)
         inputs.append(load)
@@ -79,22 +79,30 @@ def match_window(shape: Shape) -> Window | None:
     lines = [v for v in shape.spatial if v is not axis and (shape.extent(v) or 0) > 1 and overlaps(shape, inputs, v)]
     rows = max(own or lines, key=order.index, default=None)
     found = Window(shape, tuple(inputs), tuple(filters), axis, strides.pop(), rows, bool(own))
-    if rows is None or own or not filters or len(inputs) != 1:
+    if rows is None or own or len(inputs) + len(filters) != 2:
         return found
-    return replace(found, turning=_turning(shape, inputs[0]), row_step=_row_step(inputs[0], rows))
+    return replace(found, turning=_turning(shape, inputs, rows), row_step=_row_step(inputs, rows))
 
 
-def _turning(shape: Shape, load: Load) -> SSAValue | None:
-    """The one reduced axis along the last dimension of the input."""
-    atoms = free_vars(load.indices[-1])
+def _is_last(load: Load, place: int) -> bool:
+    """Whether a dimension is the last but for those of one element."""
+    extents = static_extents(load.buffer)
+    return place == len(load.indices) - 1 or (extents is not None and all(size == 1 for size in extents[place + 1 :]))
+
+
+def _turning(shape: Shape, inputs: Sequence[Load], rows: SSAValue) -> SSAValue | None:
+    """The outermost reduced axis along which the input does not slide as it does along rows."""
     analyzer = Analyzer()
-    found = [v for v in shape.reduction if (shape.extent(v) or 0) > 1 and analyzer.expr(v).atom in atoms]
-    return found[0] if len(found) == 1 else None
+    atom = analyzer.expr(rows).atom
+    along = {used for load in inputs for index in load.indices if atom in free_vars(index) for used in free_vars(index)}
+    axes = [v for v in shape.reduction if (shape.extent(v) or 0) > 1]
+    found = [v for v in axes if analyzer.expr(v).atom not in along]
+    return found[-1] if found and len(found) < len(axes) else None
 
 
-def _row_step(load: Load, rows: SSAValue | None) -> int:
-    atom = None if rows is None else Analyzer().expr(rows).atom
-    return max((index.coefficient(atom) for index in load.indices), default=1) if atom is not None else 1
+def _row_step(inputs: Sequence[Load], rows: SSAValue) -> int:
+    atom = Analyzer().expr(rows).atom
+    return max(index.coefficient(atom) for load in inputs for index in load.indices) if atom is not None else 1
 
 
 def overlaps(shape: Shape, inputs: Sequence[Load], axis: SSAValue) -> bool:

@@ -39,6 +39,8 @@ CASES: dict[str, tuple[Callable[[relay.Expr, relay.Expr], relay.Expr], tuple[int
     "constant left side": (lambda x, w: relay.nn.batch_matmul(w, x), (3, 40, 64), (3, 96, 64)),
     "NCHW": (conv("NCHW", "OIHW"), (1, 16, 14, 14), (40, 16, 3, 3)),
     "NHWC": (conv("NHWC", "HWIO"), (1, 14, 14, 16), (3, 3, 16, 40)),
+    # So large that a copy in between would be on the heap, and might be missing.
+    "groups": (conv("NCHW", "OIHW", groups=4), (1, 128, 7, 7), (128, 32, 3, 3)),
 }
 
 

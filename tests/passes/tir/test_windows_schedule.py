@@ -73,6 +73,27 @@ def @main(%x: Tensor[{x.shape}, float32], %w: Tensor[{w.shape}, float32], %b: Te
 
 
 @pytest.mark.parametrize("cpu", CPUS)
+@pytest.mark.parametrize("case", [(21, 9, 10, 5, 1, 1), (40, 12, 17, 3, 2, 1), (16, 11, 15, 3, 1, 2)], ids=str)
+def test_channels_last(case: tuple[int, ...], cpu: str | None) -> None:
+    """Vectors of channels, each with filters of its own."""
+    channels, height, width, kernel, stride, dilation = case
+    padding = dilation * (kernel // 2)
+    generator = np.random.default_rng(width)
+    x = generator.standard_normal((1, height, width, channels), dtype=np.float32)
+    w = generator.standard_normal((kernel, kernel, channels, 1), dtype=np.float32)
+    text = f"""#[version = "0.0.5"]
+def @main(%x: Tensor[{x.shape}, float32], %w: Tensor[{w.shape}, float32]) {{
+  nn.relu(nn.conv2d(%x, %w, strides=[{stride}, {stride}], padding=[{padding}, {padding}, {padding}, {padding}],
+    dilation=[{dilation}, {dilation}], groups={channels}, channels={channels}, kernel_size=[{kernel}, {kernel}],
+    data_layout="NHWC", kernel_layout="HWOI"))
+}}"""
+    run: Any = mirstack.compile(mirstack.parse(text), cpu=cpu, threads=2)
+    flat = (x.transpose(0, 3, 1, 2), w.transpose(2, 3, 0, 1))
+    wanted = np.maximum(reference(*flat, stride, dilation, channels, padding), 0).transpose(0, 2, 3, 1)
+    np.testing.assert_allclose(run(x, w), wanted, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("cpu", CPUS)
 @pytest.mark.parametrize("is_max", [True, False])
 @pytest.mark.parametrize(
     "case", [(28, 3, 1, 1), (56, 3, 2, 1), (55, 3, 2, 0), (14, 2, 2, 0), (20, 5, 1, 2), (7, 3, 1, 1)], ids=str

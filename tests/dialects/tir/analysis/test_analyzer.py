@@ -109,6 +109,8 @@ SIMPLIFICATIONS = [
     (select(lt(i, x.as_expr(16)), j, k), j),
     ((n * i + k * n) // n, i + k),
     ((n * k + n - 1) // n, k + (n - 1) // n),
+    # A place in a plane, cut by two sizes: v // 21 * 21 + v // 7 % 3 * 7 + v % 7.
+    ((i * 8 + j) // 21 * 21 + (i * 8 + j) // 7 % 3 * 7 + (i * 8 + j) % 7, i * 8 + j),
 ]
 
 

@@ -20,6 +20,7 @@ from ...schedule import BlockRV, LoopRV, Schedule
 from ...schedule.structure import buffers_read, buffers_written, consumers, producers
 from .contraction.epilogue import take_out
 from .contraction.gemm import VECTOR_TYPES
+from .contraction.pack import transpose_tiles
 from .elementwise import extent_of, parallelize, schedule_elementwise, vectorize_loop
 from .handles import attempt, block_of, cached, loop_of_axis, own_loops
 from .reduction import schedule_row
@@ -60,6 +61,11 @@ class Product:
     @property
     def depth(self) -> SSAValue:
         return self.shape.reduction[0]
+
+    @property
+    def element(self) -> int:
+        """Bytes of an element of the sums."""
+        return element_bytes(self.shape.stores[0].buffer)
 
     def size(self, axis: SSAValue) -> int:
         """The extent of an axis, which `match_attention` has seen to be known."""
@@ -205,7 +211,7 @@ def _divisor(number: int, most: int) -> int:
 def schedule_attention(sch: Schedule, attention: Attention, target: Target) -> None:
     """Tiles and packs both contractions, and brings all stages under one loop over blocks of rows."""
     scores, output = attention.scores, attention.output
-    element = element_bytes(scores.shape.stores[0].buffer)
+    element = scores.element
     queries, keys = scores.size(scores.row), scores.size(scores.column)
     sizes = choose_sizes(queries, keys, output.size(output.column), element, target)
     lanes = target.lanes(element)
@@ -392,6 +398,11 @@ def _pack(sch: Schedule, packing: BlockRV, match: Product, width: int, lanes: in
     depth = loops[-1]
     if sch.get(columns) is sch.get(depth):
         vectorize_loop(sch, columns, lanes)
+        return
+    rest = [loop for loop in loops if sch.get(loop) is not sch.get(columns)]
+    whole = match.size(match.column) % width == 0
+    # What asks of each row whether it is there takes longer in squares than in runs.
+    if whole and transpose_tiles(sch, columns, rest, match.element, lanes):
         return
     # The right side is transposed: a few elements of each row at a time, so that the rows of the panel stay in cache.
     extent = extent_of(sch, depth) or RUN

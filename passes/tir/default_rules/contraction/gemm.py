@@ -12,7 +12,7 @@ from ..handles import attempt, block_of, own_loops, partitioned, turns_of
 from .epilogue import store_tile, take_out
 from .match import Contraction
 from .pack import lanes_innermost, lies_in_panels, own_copy, pack_columns, pack_rows, pad_columns, panels_together
-from .tile import tile_for
+from .tile import Turns, tile_for
 
 VECTOR_TYPES = (tir.types.F32, Float64Type(), tir.types.I32)
 """What sums may be kept in: others have no vector multiply-add, or round after each."""
@@ -92,7 +92,7 @@ def schedule_contraction(sch: Schedule, block: BlockRV, match: Contraction, targ
 
 def few_panels(sch: Schedule, panels: list[LoopRV], tiles: list[LoopRV], target: Target) -> bool:
     """Whether there are too few panels for threads to share them out evenly, and more tiles in each."""
-    return turns_of(sch, panels) < min(2 * target.cores, turns_of(sch, tiles))
+    return Turns(target.cores).by_tiles(turns_of(sch, panels), turns_of(sch, tiles))
 
 
 def share_out(sch: Schedule, panels: list[LoopRV], tiles: list[LoopRV], work: int, target: Target) -> None:

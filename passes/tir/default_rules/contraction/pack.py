@@ -67,13 +67,14 @@ def own_copy(block: tir.BlockOp, buffer: SSAValue) -> tir.BlockOp | None:
 
 
 def lies_in_panels(match: Contraction, tile: Tile, target: Target) -> bool:
-    """Whether B can be read as it lies: in rows of whole panels, and so small that the second-level cache holds it."""
+    """Whether B can be read as it lies: in rows of whole panels, and so small that the second-level cache holds it; or as one
+    panel."""
     matrix = match.k * match.n * match.element
     return (
         len(match.shape.reduction) == 1
         and match.column_place == len(match.panel.indices) - 1
         and match.n % tile.columns == 0
-        and matrix <= target.l2
+        and (matrix <= target.l2 or match.n == tile.columns)
     )
 
 
@@ -104,15 +105,16 @@ def pack_columns(sch: Schedule, packing: BlockRV, match: Contraction, tile: Tile
         # Rows of B are copied as they lie.
         sch.reorder(*rest, driving)
         vectorize_loop(sch, driving, tile.lanes)
-    elif rest and not _transpose_tiles(sch, driving, rest, match, tile):
+    elif rest and not transpose_tiles(sch, driving, rest, match.element, tile.lanes):
         _transpose(sch, driving, rest)
 
 
-def _transpose_tiles(sch: Schedule, driving: LoopRV, rest: list[LoopRV], match: Contraction, tile: Tile) -> bool:
-    """B is transposed in registers, a square of vectors at a time; False where it has no such squares."""
-    size = min(tile.lanes, MOST_TILE)
+def transpose_tiles(sch: Schedule, driving: LoopRV, rest: list[LoopRV], element: int, lanes: int) -> bool:
+    """B, whose columns are driven by one loop, is transposed in registers, a square of vectors at a time; False where it has no such
+    squares."""
+    size = min(lanes, MOST_TILE)
     depth = extent_of(sch, rest[-1])
-    if match.element != ELEMENT_BYTES or size < 4 or depth is None or depth < size:
+    if element != ELEMENT_BYTES or size < 4 or depth is None or depth < size:
         return False
     across, row = sch.split(rest[-1], [None, size])
     column, lane = sch.split(driving, [None, size])

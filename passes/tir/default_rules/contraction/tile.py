@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import product
+from math import prod
 
 from .....support.target import Target
+from ..elementwise import PARALLEL_WORK
 from .match import Contraction
 
 IN_FLIGHT = 6
@@ -22,6 +24,29 @@ WAYS = 8
 """Lines of the first-level cache that may share a place: rows of A as far apart as the places are many share theirs."""
 CONFLICT_ROWS = 6
 """Rows of a tile at most where they do; B needs the ways that are left."""
+
+
+@dataclass(frozen=True)
+class Turns:
+    """What threads share out: turns of the loops around panels and around tiles, but for those that the tile makes."""
+
+    threads: int = 1
+    panels: int = 1
+    tiles: int = 1
+
+    def by_tiles(self, panels: int, tiles: int) -> bool:
+        """Whether there are too few panels to share out evenly, and more tiles in each; both with what is around them."""
+        return panels < min(2 * self.threads, tiles)
+
+    def idle(self, panels: int, tiles: int) -> float:
+        """How much longer so many panels, of so many tiles each, take than if no thread waited for another."""
+        panels, tiles = self.panels * panels, self.tiles * tiles
+        turns = tiles if self.by_tiles(panels, tiles) else panels
+        return -(-turns // self.threads) * self.threads / turns
+
+
+ALONE = Turns()
+"""One thread."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +70,22 @@ def tile_for(match: Contraction, target: Target) -> Tile:
     conflict = stride is not None and stride > 0 and stride % (target.l1 // WAYS) == 0
     rows = CONFLICT_ROWS if conflict else 16
     depth = match.k * match.element
-    return choose_tile(match.m, match.n, lanes, target.vector_registers, rows, depth, target.l2)
+    return best_tile(
+        match.m, match.n, lanes, target.vector_registers, rows, depth, target.l2, turns_around(match, target)
+    )[1]
+
+
+def turns_around(match: Contraction, target: Target) -> Turns:
+    """What threads have to share out of a contraction; one thread for one that is too small."""
+    shape = match.shape
+    if target.cores < 2 or 2 * shape.points < PARALLEL_WORK:
+        return ALONE
+    others = [axis for axis in shape.spatial if axis not in (match.rows, match.columns)]
+    panels, tiles = (
+        prod(shape.extent(axis) or 1 for axis in others if (axis in match.panel.axes) == shared)
+        for shared in (True, False)
+    )
+    return Turns(target.cores, panels, tiles)
 
 
 def choose_tile(
@@ -56,7 +96,14 @@ def choose_tile(
 
 
 def best_tile(
-    m: int, n: int, lanes: int, registers: int, most_rows: int = 16, depth: int = 0, cache: int = 1 << 20
+    m: int,
+    n: int,
+    lanes: int,
+    registers: int,
+    most_rows: int = 16,
+    depth: int = 0,
+    cache: int = 1 << 20,
+    turns: Turns = ALONE,
 ) -> tuple[float, Tile]:
     """The tile that takes least time, and that time, in multiply-adds of vectors for one turn of k.
 
@@ -73,7 +120,8 @@ def best_tile(
         time = m // rows * _turn(rows, vectors, far)
         if m % rows:
             time = (1 + REMAINDER) * (time + _turn(m % rows, vectors, far))
-        time *= -(-n // tile.columns)
+        panels = -(-n // tile.columns)
+        time *= panels * turns.idle(panels, m // rows)
         if best is None or time < best[0]:
             best = (time, tile)
     return best if best is not None else (float(m * n), Tile(1, 1, lanes))

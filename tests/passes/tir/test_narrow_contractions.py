@@ -1,0 +1,96 @@
+"""Contractions of few columns, of one row, and for several threads: the same numbers as numpy's, by the scheme that suits them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mirstack
+import numpy as np
+import pytest
+from mirstack import relay
+from mirstack.dialects import tir
+from mirstack.passes.tir.default_rules.contraction.dot import choose_tile
+from mirstack.passes.tir.default_rules.contraction.tile import ALONE, Turns, best_tile
+from mirstack.support.target import named
+from mirstack.support.walk import walk_ops
+from numpy.typing import NDArray
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+RNG = np.random.default_rng(3)
+
+
+def run(
+    weights: NDArray[Any], x: NDArray[Any], *, constant: bool, transposed: bool, cpu: str | None, threads: int = 1
+) -> tuple[NDArray[Any], list[tir.BlockOp]]:
+    """x times the weights, given as they lie (`transposed`: a row for each column of the result); the blocks of the kernel."""
+    given_x, given_w = relay.var("x", shape=x.shape), relay.var("w", shape=weights.shape)
+    weight = relay.const(weights) if constant else given_w
+    body = relay.nn.relu(relay.nn.matmul(given_x, weight, transpose_b=transposed))
+    params, inputs = ([given_x], [x]) if constant else ([given_x, given_w], [x, weights])
+    scheduled: list[ModuleOp] = []
+
+    def keep(step: ModulePass, module: ModuleOp) -> None:
+        if step.name == "default-schedule":
+            scheduled.append(module.clone())
+
+    module = mirstack.IRModule.from_expr(relay.Function(params, body))
+    executable = mirstack.compile(module, cpu=cpu, threads=threads, observers=(keep,))
+    blocks = [op for each in scheduled for op in walk_ops(each) if isinstance(op, tir.BlockOp)]
+    return np.asarray(executable(*inputs)), blocks
+
+
+@pytest.mark.parametrize("cpu", [None, "haswell"])
+@pytest.mark.parametrize(
+    ("m", "n", "k", "transposed"), [(37, 1, 131, False), (101, 3, 300, True), (48, 4, 128, True), (6, 2, 257, True)]
+)
+def test_few_columns(m: int, n: int, k: int, transposed: bool, cpu: str | None) -> None:
+    """A vector along the columns would be mostly empty: it lies along the sum, and nothing is copied or padded."""
+    x = RNG.standard_normal((m, k), dtype=np.float32)
+    weights = RNG.standard_normal((n, k) if transposed else (k, n), dtype=np.float32)
+    expected = np.maximum(x @ (weights.T if transposed else weights), 0)
+    for constant in (True, False):
+        result, blocks = run(weights, x, constant=constant, transposed=transposed, cpu=cpu)
+        np.testing.assert_allclose(result, expected, rtol=1e-4, atol=1e-4)
+        assert not any("pad" in block.block_name.data for block in blocks)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_one_row_and_columns_that_fill_no_tiles(threads: int) -> None:
+    """Columns that are left over are a tile of their own."""
+    x, weights = RNG.standard_normal((1, 300), dtype=np.float32), RNG.standard_normal((1031, 300), dtype=np.float32)
+    result, blocks = run(weights, x, constant=True, transposed=True, cpu=None, threads=threads)
+    np.testing.assert_allclose(result, np.maximum(x @ weights.T, 0), rtol=1e-4, atol=1e-4)
+    assert sum("update" in block.block_name.data for block in blocks) == 2
+
+
+def test_one_panel_is_read_as_it_lies() -> None:
+    """Rows that are one panel of B need no packing, however many there are."""
+    target = named("")
+    columns, depth = target.lanes(4), 5 * target.l2 // 16 // target.lanes(4)
+    x, weights = (RNG.standard_normal(shape, dtype=np.float32) for shape in ((20, depth), (depth, columns)))
+    result, blocks = run(weights, x, constant=False, transposed=False, cpu=None)
+    np.testing.assert_allclose(result, np.maximum(x @ weights, 0), rtol=1e-3, atol=2e-2)
+    assert {block.block_name.data.split("_")[0] for block in blocks} <= {"root", "T"}, (
+        "what is packed is called after its input"
+    )
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(1, 50257), (1500, 1), (1499, 1), (7, 5), (1, 13), (3, 8), (48, 48)])
+def test_tiles_of_inner_products(rows: int, columns: int) -> None:
+    """A tile lies within the matrix, its sums in half of the registers; only the longer side may be left with a part of one."""
+    for registers in (16, 32):
+        tile = choose_tile(rows, columns, registers)
+        assert tile[0] <= rows and tile[1] <= columns and tile[0] * tile[1] <= registers // 2
+        whole = columns % tile[1] if rows > columns else rows % tile[0]
+        assert whole == 0
+    assert choose_tile(1, 50257, 32) == (1, 8)
+
+
+def test_panels_are_shared_out_evenly() -> None:
+    """Two threads get as many panels each, where that costs less than it saves; so many panels that it matters not change nothing."""
+    _, alone = best_tile(300, 300, 16, 32, turns=ALONE)
+    _, shared = best_tile(300, 300, 16, 32, turns=Turns(2))
+    assert -(-300 // alone.columns) % 2 == 1
+    assert -(-300 // shared.columns) % 2 == 0
+    assert best_tile(2048, 2048, 16, 32, turns=Turns(2))[1] == best_tile(2048, 2048, 16, 32)[1]

@@ -52,22 +52,25 @@ class PlainOp(IRDLOperation, metaclass=OpClass):
                     is_value = type(value) is OpResult or type(value) is BlockArgument  # pyright: ignore[reportUnknownArgumentType]
                     values.append(value if is_value else SSAValue.get(value))  # pyright: ignore[reportUnknownArgumentType]
                 sizes.append(len(values) - before)
-            elif isinstance(operand, SSAValue | Operation):
-                values.append(SSAValue.get(operand))
+            elif isinstance(operand, Operation):
+                (value,) = operand.results
+                values.append(value)
                 sizes.append(1)
             else:
-                values += [SSAValue.get(value) for value in operand]
-                sizes.append(len(operand))
+                several = (operand,) if isinstance(operand, SSAValue) else operand
+                values += [SSAValue.get(value) for value in several]
+                sizes.append(len(several))
         types: list[Attribute] = []
         for result_type in result_types:
-            if isinstance(result_type, list | tuple):
+            if isinstance(result_type, (list, tuple)):
                 types += result_type
             else:
                 types.append(result_type)  # pyright: ignore[reportArgumentType]
         known = {} if properties is None else {key: value for key, value in properties.items() if value is not None}
-        if _has_segments(type(self)):
+        has_segments, defaults = _given_by_class(type(self))
+        if has_segments:
             known[SEGMENTS] = i32_array(*sizes)
-        for key, value in _defaults(type(self)):
+        for key, value in defaults:
             known.setdefault(key, value)
         fill_op(self, values, types, known, UNKNOWN_LOC)
         if attributes:
@@ -92,7 +95,7 @@ class PlainOp(IRDLOperation, metaclass=OpClass):
         """As `Operation.create`: an op of these parts, with the default values of properties that are not given."""
         op = cls.__new__(cls)
         known = {**properties}
-        for key, value in _defaults(cls):
+        for key, value in _given_by_class(cls)[1]:
             known.setdefault(key, value)
         fill_op(op, operands, result_types, known, UNKNOWN_LOC if location is None else location)
         if attributes:
@@ -105,19 +108,15 @@ class PlainOp(IRDLOperation, metaclass=OpClass):
 
 
 @cache
-def _defaults(op: type[IRDLOperation]) -> list[tuple[str, Attribute]]:
-    """The properties that an op has where none are given."""
-    properties = op.get_irdl_definition().properties
-    return [
+def _given_by_class(op: type[IRDLOperation]) -> tuple[bool, list[tuple[str, Attribute]]]:
+    """Whether an op says how many operands each definition has, and the properties that it has where none are given."""
+    definition = op.get_irdl_definition()
+    defaults = [
         (key, each.default_value)
-        for key, each in properties.items()
+        for key, each in definition.properties.items()
         if not isinstance(each, OptionalDef) and each.default_value is not None
     ]
-
-
-@cache
-def _has_segments(op: type[IRDLOperation]) -> bool:
-    return any(isinstance(option, AttrSizedOperandSegments) for option in op.get_irdl_definition().options)
+    return any(isinstance(option, AttrSizedOperandSegments) for option in definition.options), defaults
 
 
 __all__ = ["SEGMENTS", "PlainOp"]

@@ -1,4 +1,4 @@
-"""Making, placing and erasing ops without what xDSL does for callers that it knows nothing of: lowering makes tens of thousands.
+"""Making, placing, copying and erasing ops without what xDSL does for callers that it knows nothing of: lowering makes tens of thousands.
 
 These functions write the fields that `Operation.create`, `Block.add_op`, `Block.insert_op_after`, `Block.detach_op` and
 `Operation.erase` write, in the same way. What is left out: default values of properties, and of ops without regions the walk up to
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 from xdsl.dialects.builtin import LocationAttr
-from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue, SSAValues, Use
+from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue, SSAValues, Use
 
 OpT = TypeVar("OpT", bound=Operation)
 
@@ -29,7 +29,8 @@ def make_op(
     op = kind.__new__(kind)
     fill_op(op, operands, result_types, properties, location)
     if successors:
-        op.successors = successors
+        op._successors = tuple(successors)
+        op._successor_uses = _used_by(op, successors)
     return op
 
 
@@ -42,16 +43,8 @@ def fill_op(
 ) -> None:
     """Gives a new op its parts."""
     if operands:
-        uses: list[Use] = []
-        for index, operand in enumerate(operands):
-            first = operand.first_use
-            use = Use(op, index, None, first)
-            if first is not None:
-                first._prev_use = use
-            operand.first_use = use
-            uses.append(use)
         op._operands = SSAValues(operands)
-        op._operand_uses = tuple(uses)
+        op._operand_uses = _used_by(op, operands)
     op.results = SSAValues([OpResult(type, op, index) for index, type in enumerate(result_types)])
     op.properties = properties
     op.attributes = {}
@@ -65,6 +58,44 @@ def copy_op(op: OpT, operands: Sequence[SSAValue]) -> OpT:
     if op.attributes:
         new.attributes.update(op.attributes)
     return new
+
+
+def copy_nested(op: OpT, values: dict[SSAValue, SSAValue]) -> OpT:
+    """A copy of an op and of what is inside, that stands nowhere; its operands are what `values` has for those of the op. To these are
+    added the copies of what is defined. Definitions must come before uses, as they do in regions of one block each."""
+    operands = [values.get(operand, operand) for operand in op._operands]
+    types = [result._type for result in op.results]
+    copy = make_op(type(op), operands, types, dict(op.properties), op.location, op._successors)
+    if op.attributes:
+        copy.attributes.update(op.attributes)
+    for old, new in zip(op.results, copy.results, strict=True):
+        new._name = old._name
+        values[old] = new
+    for region in op.regions:
+        inside = Region()
+        copy.add_region(inside)
+        for block in region.blocks:
+            home = Block(arg_types=[argument._type for argument in block.args])
+            inside.add_block(home)
+            for old, new in zip(block.args, home.args, strict=True):
+                new._name, new.location = old._name, old.location
+                values[old] = new
+            for each in block.ops:
+                append_op(home, copy_nested(each, values))
+    return copy
+
+
+def _used_by(op: Operation, used: Sequence[SSAValue | Block]) -> tuple[Use, ...]:
+    """The uses that an op makes of values, or of blocks."""
+    uses: list[Use] = []
+    for index, each in enumerate(used):
+        first = each.first_use
+        use = Use(op, index, None, first)
+        if first is not None:
+            first._prev_use = use
+        each.first_use = use
+        uses.append(use)
+    return tuple(uses)
 
 
 def append_op(block: Block, op: Operation) -> None:
@@ -164,6 +195,7 @@ def replace_uses(value: SSAValue, other: SSAValue) -> None:
 
 __all__ = [
     "append_op",
+    "copy_nested",
     "copy_op",
     "erase_op",
     "fill_op",

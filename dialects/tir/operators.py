@@ -73,11 +73,9 @@ def as_const(value: Value) -> Const | None:
     if isinstance(value, Const):
         return value
     op = value.owner
-    if isinstance(op, ConstOp):
-        attr = op.value
-        if isinstance(attr, IntegerAttr):
-            return Const(attr.value.data, value.type)
-        if isinstance(attr, FloatAttr):
+    if type(op) is ConstOp:
+        attr = op.properties["value"]
+        if isinstance(attr, (IntegerAttr, FloatAttr)):
             return Const(attr.value.data, value.type)
     return None
 

@@ -8,7 +8,6 @@ Integer division never traps: x / 0 = 0, x % 0 = 0, and the least number divided
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
 from typing import cast
 
 from xdsl.dialects import arith, llvm
@@ -31,17 +30,22 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from ...dialects import llvm_ext, vector_ext
 from ...dialects.interned import integer
 from ...support.diagnostics import error_at
+from ...support.remembered import remembered
 from ...support.target import named
-from .builder import NO_FASTMATH, WRAPS, Builder, dense_vector, wrap
+from .builder import NO_FASTMATH, WRAPS, Builder, dense_vector
 from .converter import Converter, HandlerTable
 from .types import element_of, float_width, is_memref, is_vector, lanes, with_element
 
 TABLE = HandlerTable()
 
 
-@lru_cache(256)
 def fastmath_of(flags: Attribute | None) -> llvm.FastMathAttr:
     """arith's fastmath flags as LLVM's."""
+    return NO_FASTMATH if flags is None else _fastmath_of(flags)
+
+
+@remembered
+def _fastmath_of(flags: Attribute) -> llvm.FastMathAttr:
     return llvm.FastMathAttr(list(flags.data)) if isinstance(flags, FastMathAttrBase) and flags.data else NO_FASTMATH
 
 
@@ -51,13 +55,13 @@ def fastmath_of(flags: Attribute | None) -> llvm.FastMathAttr:
 @TABLE.on(arith.ConstantOp)
 def convert_constant(c: Converter, op: arith.ConstantOp) -> None:
     """Scalars and dense vectors."""
-    type_, value = c.type_of(op.result), op.value
-    if isinstance(value, DenseResourceAttr):
-        raise error_at(op, "a constant that refers to a resource cannot be lowered", "use a dense<…> constant")
+    type_, value = c.type_of(op.results[0]), op.properties["value"]
     match value:
         case IntegerAttr():
-            assert isinstance(type_, IntegerType)
-            value = integer(wrap(value.value.data, type_.width.data), type_)
+            c.bind(op.results[0], c.constant(value.value.data, type_))
+            return
+        case DenseResourceAttr():
+            raise error_at(op, "a constant that refers to a resource cannot be lowered", "use a dense<…> constant")
         case DenseIntOrFPElementsAttr():
             if not is_vector(type_):
                 raise error_at(op, f"a constant of type {op.result.type} cannot be lowered", "use a memref.global")
@@ -102,12 +106,18 @@ def convert_integer_op(c: Converter, op: Operation) -> None:
 def convert_wrapping_op(c: Converter, op: Operation) -> None:
     """Ops that wrap around unless their flags say that they do not."""
     lhs, rhs = c.operands(op)
-    properties: dict[str, Attribute] = dict(WRAPS)
     flags = op.properties.get("overflowFlags")
-    if isinstance(flags, arith.IntegerOverflowAttr) and flags.data:
-        bits = (arith.IntegerOverflowFlag.NSW in flags.data) + 2 * (arith.IntegerOverflowFlag.NUW in flags.data)
-        properties = {"overflowFlags": integer(bits, i32)}
+    properties = WRAPS if flags is None else _overflow_of(flags)
     c.bind(op.results[0], c.emit(WRAPPING_OPS[type(op)], (lhs, rhs), lhs.type, properties))
+
+
+@remembered
+def _overflow_of(flags: Attribute) -> dict[str, Attribute]:
+    """arith's overflow flags as a property of LLVM's ops."""
+    if not isinstance(flags, arith.IntegerOverflowAttr) or not flags.data:
+        return WRAPS
+    bits = (arith.IntegerOverflowFlag.NSW in flags.data) + 2 * (arith.IntegerOverflowFlag.NUW in flags.data)
+    return {"overflowFlags": integer(bits, i32)}
 
 
 @TABLE.on(*INTEGER_INTRINSICS)

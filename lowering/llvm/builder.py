@@ -29,6 +29,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from ...dialects import llvm_ext
 from ...dialects.interned import i32_array, integer, string, vector_type
 from ...support.making import append_op, make_op, put_after, put_before
+from .functions import C_CONVENTION
 from .types import FLOAT_TYPES, PTR, element_of, is_vector, lanes, with_element
 
 OpT = TypeVar("OpT", bound=Operation)
@@ -36,6 +37,7 @@ Index = int | SSAValue
 """A number that is known when compiling, or an i64 value."""
 
 NO_FASTMATH = llvm.FastMathAttr(None)
+NO_TAIL_CALL = llvm.TailCallKindAttr(llvm.TailCallKind.NONE)
 NO_WRAP_SIGNED: dict[str, Attribute] = {"overflowFlags": IntegerAttr(1, 32)}
 WRAPS: dict[str, Attribute] = {"overflowFlags": IntegerAttr(0, 32)}
 FASTMATH_NONE: dict[str, Attribute] = {"fastmathFlags": NO_FASTMATH}
@@ -56,12 +58,14 @@ class Builder:
     def __init__(self) -> None:
         self.location = UNKNOWN_LOC
         self._constants: dict[tuple[Attribute, Attribute], SSAValue] = {}
+        self._numbers: dict[tuple[int | str, int], tuple[Attribute, SSAValue]] = {}
+        """Constants that were asked for as numbers: by the number and the identity of the type, which stands beside."""
         self._last_hoisted: Operation | None = None
 
     def start_function(self, entry: Block) -> None:
         """Ops go to `entry` from now on, and so do constants and allocas."""
         self.entry = self.block = entry
-        self._constants = {}
+        self._constants, self._numbers = {}, {}
         self._last_hoisted = None
 
     # Ops
@@ -85,7 +89,8 @@ class Builder:
         """The result of a new op; `properties` must name every property that the op's definition asks for."""
         new = make_op(op, operands, (type_,), dict(properties), self.location)
         append_op(self.block, new)
-        return new.results[0]
+        (result,) = new.results
+        return result
 
     def hoist(self, op: Operation) -> SSAValue:
         """The result of `op`, put in the entry block before anything that is not hoisted."""
@@ -120,16 +125,22 @@ class Builder:
         for lane, number in enumerate(numbers[:1] if splat else numbers):
             assert isinstance(number, float)
             operands = (vector, self.constant(number, element), self.constant(lane, i64))
-            vector = self.hoist(llvm.InsertElementOp.create(operands=operands, result_types=(type_,)))
+            vector = self.hoist(make_op(llvm.InsertElementOp, operands, (type_,), {}, UNKNOWN_LOC))
         if splat:
-            mask = DenseArrayBase.from_list(i32, [0] * len(numbers))
-            properties: dict[str, Attribute] = {"mask": mask}
-            op = llvm.ShuffleVectorOp.create(operands=(vector, vector), result_types=(type_,), properties=properties)
-            vector = self.hoist(op)
+            properties: dict[str, Attribute] = {"mask": i32_array(*[0] * len(numbers))}
+            vector = self.hoist(make_op(llvm.ShuffleVectorOp, (vector, vector), (type_,), properties, UNKNOWN_LOC))
         return vector
 
     def constant(self, value: int | float, type_: Attribute) -> SSAValue:
         """`value` in every lane of `type_`; an integer is taken modulo the width."""
+        # The text of a float tells zeros from each other.
+        key = (value if type(value) is int else repr(value), id(type_))
+        known = self._numbers.get(key)
+        if known is None:
+            known = self._numbers[key] = type_, self._new_constant(value, type_)
+        return known[1]
+
+    def _new_constant(self, value: int | float, type_: Attribute) -> SSAValue:
         element = element_of(type_)
         if isinstance(element, FLOAT_TYPES):
             number = float(value)
@@ -144,7 +155,7 @@ class Builder:
 
     def i64(self, value: Index) -> SSAValue:
         """`value` as an i64."""
-        return self.constant_attr(integer(value, i64), i64) if isinstance(value, int) else value
+        return self.constant(value, i64) if isinstance(value, int) else value
 
     def poison(self, type_: Attribute) -> SSAValue:
         """A value of no meaning."""
@@ -186,6 +197,11 @@ class Builder:
         properties = {**GEP_INBOUNDS, "rawConstantIndices": SSA_INDEX, "elem_type": element}
         return self.emit(llvm.GEPOp, (base, self.i64(offset)), base.type, properties)
 
+    def field(self, base: SSAValue, struct: Attribute, place: int) -> SSAValue:
+        """The pointer to a field of the struct at `base`."""
+        properties = {**GEP_INBOUNDS, "rawConstantIndices": i32_array(0, place), "elem_type": struct}
+        return self.emit(llvm.GEPOp, (base,), base.type, properties)
+
     def load(self, ptr: SSAValue, type_: Attribute, alignment: int) -> SSAValue:
         """A load of `type_` from an address that `alignment` divides."""
         return self.emit(llvm.LoadOp, (ptr,), type_, {"ordering": NOT_ATOMIC, "alignment": integer(alignment, i64)})
@@ -221,17 +237,14 @@ class Builder:
         fastmath: llvm.FastMathAttr = NO_FASTMATH,
     ) -> SSAValue | None:
         """A call of the LLVM intrinsic `llvm.<name>`; overloads are named by the translator, after the operand types."""
-        op = llvm.CallIntrinsicOp.create(
-            operands=operands,
-            result_types=() if type_ is None else (type_,),
-            properties={
-                "intrin": string(f"llvm.{name}"),
-                "fastmathFlags": fastmath,
-                "op_bundle_sizes": i32_array(),
-                "operandSegmentSizes": i32_array(len(operands), 0),
-            },
-        )
-        self.append(op)
+        properties: dict[str, Attribute] = {
+            "intrin": string(f"llvm.{name}"),
+            "fastmathFlags": fastmath,
+            "op_bundle_sizes": i32_array(),
+            "operandSegmentSizes": i32_array(len(operands), 0),
+        }
+        results = () if type_ is None else (type_,)
+        op = self.append(make_op(llvm.CallIntrinsicOp, operands, results, properties, self.location))
         return op.results[0] if type_ is not None else None
 
     def compute(
@@ -247,23 +260,23 @@ class Builder:
         operands = operands if isinstance(callee, str) else (callee, *operands)
         properties: dict[str, Attribute] = {
             "fastmathFlags": NO_FASTMATH,
-            "CConv": llvm.CallingConventionAttr("ccc"),
-            "TailCallKind": llvm.TailCallKindAttr(llvm.TailCallKind.NONE),
+            "CConv": C_CONVENTION,
+            "TailCallKind": NO_TAIL_CALL,
             "op_bundle_sizes": i32_array(),
             "operandSegmentSizes": i32_array(len(operands), 0),
         }
         if isinstance(callee, str):
             properties["callee"] = SymbolRefAttr(callee)
-        op = llvm.CallOp.create(
-            operands=operands, result_types=() if type_ is None else (type_,), properties=properties
-        )
-        self.append(op)
+        results = () if type_ is None else (type_,)
+        op = self.append(make_op(llvm.CallOp, operands, results, properties, self.location))
         return op.results[0] if type_ is not None else None
 
     def broadcast(self, value: SSAValue, type_: VectorType) -> SSAValue:
         """`value` in every lane of `type_`."""
-        if isinstance(owner := value.owner, llvm.ConstantOp) and isinstance(owner.value, IntegerAttr | FloatAttr):
-            return self.constant(owner.value.value.data, type_)
+        if type(owner := value.owner) is llvm.ConstantOp:
+            number = owner.properties["value"]
+            if isinstance(number, IntegerAttr | FloatAttr):
+                return self.constant(number.value.data, type_)
         lane = self.emit(llvm.InsertElementOp, (self.poison(type_), value, self.i64(0)), type_)
         return self.shuffle(lane, lane, [0] * lanes(type_))
 
@@ -274,7 +287,7 @@ class Builder:
 
     def branch(self, target: Block, operands: Sequence[SSAValue] = ()) -> llvm.BrOp:
         """Ends the block with a jump."""
-        return self.append(llvm.BrOp.create(operands=operands, successors=[target]))
+        return self.append(make_op(llvm.BrOp, operands, (), {}, self.location, (target,)))
 
     def cond_branch(
         self,
@@ -285,25 +298,20 @@ class Builder:
         else_operands: Sequence[SSAValue],
     ) -> llvm.CondBrOp:
         """Ends the block with a jump to `then` or `otherwise`."""
-        segments = i32_array(1, len(then_operands), len(else_operands))
-        return self.append(
-            llvm.CondBrOp.create(
-                operands=[cond, *then_operands, *else_operands],
-                successors=[then, otherwise],
-                properties={"operandSegmentSizes": segments},
-            )
-        )
+        operands = [cond, *then_operands, *else_operands]
+        segments: dict[str, Attribute] = {"operandSegmentSizes": i32_array(1, len(then_operands), len(else_operands))}
+        return self.append(make_op(llvm.CondBrOp, operands, (), segments, self.location, (then, otherwise)))
 
     def alloca(self, element: Attribute, count: int, alignment: int) -> SSAValue:
         """Room on the stack for `count` elements, taken once, on entry to the function."""
         size = self.constant(count, i64)
         properties: dict[str, Attribute] = {"elem_type": element, "alignment": integer(alignment, i64)}
-        return self.hoist(llvm.AllocaOp.create(operands=[size], result_types=(PTR,), properties=properties))
+        return self.hoist(make_op(llvm.AllocaOp, (size,), (PTR,), properties, UNKNOWN_LOC))
 
     def pointer_slot(self, alignment: int) -> tuple[SSAValue, SSAValue]:
         """Room on the stack for a pointer, null on entry to the function; and null."""
         room = self.alloca(PTR, 1, alignment)
-        null = self.hoist(llvm.ZeroOp.create(result_types=(PTR,)))
+        null = self.hoist(make_op(llvm.ZeroOp, (), (PTR,), {}, UNKNOWN_LOC))
         store = llvm.StoreOp(null, room, alignment)
         store.location = self.location
         assert self._last_hoisted is not None

@@ -27,7 +27,11 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ...support.diagnostics import error_at, source_position
+from ...support.fields import operands_of
+from ...support.making import make_op
+from ...support.walk import ops_in
 from .builder import PTR, Builder, Index
+from .functions import make_function
 from .heap_memory import HeapMemory
 from .memref_value import MemRefValue
 from .types import TypeConverter, element_of, is_memref
@@ -139,7 +143,7 @@ class Converter(Builder):
         """The converted operands of an op that takes no memrefs."""
         values = self.values
         try:
-            return tuple([values[operand] for operand in op.operands])
+            return tuple([values[operand] for operand in operands_of(op)])
         except KeyError:
             return tuple(self.value(operand) for operand in op.operands)
 
@@ -158,8 +162,8 @@ class Converter(Builder):
         """`source` as a number when it is constant, else as an i64 value."""
         converted = self.value(source)
         owner = converted.owner
-        if isinstance(owner, llvm.ConstantOp) and isinstance(owner.value, IntegerAttr):
-            return owner.value.value.data
+        if type(owner) is llvm.ConstantOp and isinstance(number := owner.properties["value"], IntegerAttr):
+            return number.value.data
         return converted
 
     def indices(self, sources: Sequence[SSAValue]) -> list[Index]:
@@ -232,7 +236,7 @@ class Converter(Builder):
 
     def convert_block(self, source: Block, done: Callable[[], None] = ignore) -> None:
         """Has the ops of `source` converted, into the block that ops go to then, before anything else goes on."""
-        self.frames.append(Frame(iter(source.ops), done))
+        self.frames.append(Frame(iter(ops_in(source)), done))
 
     def convert_region(self, region: Region, entry: Block, done: Callable[[], None] = ignore) -> None:
         """Has all blocks of `region` converted, the first into `entry`, in an order where definitions precede uses."""
@@ -346,13 +350,13 @@ class Converter(Builder):
         if self.signature.returns_status:
             parts.append(self.constant(0, i32) if status is None else status)
         if len(parts) <= 1:
-            self.append(llvm.ReturnOp.create(operands=parts))
+            self.append(make_op(llvm.ReturnOp, parts, (), {}, self.location))
             return
         from .func_to_llvm import pack_struct
 
         type_ = self.signature.output
         assert type_ is not None
-        self.append(llvm.ReturnOp.create(operands=[pack_struct(self, type_, parts)]))
+        self.append(make_op(llvm.ReturnOp, (pack_struct(self, type_, parts),), (), {}, self.location))
 
     def message_code(self, message: str, location: LocationAttr | None) -> int:
         """The status code of `message`: a checksum of it, so that modules compiled apart do not clash."""
@@ -367,9 +371,7 @@ class Converter(Builder):
     def declare(self, name: str, inputs: Sequence[Attribute], output: Attribute | None) -> str:
         """Has the module declare the external function `name`."""
         if name not in self.symbols and name not in self.signatures:
-            self.add_symbol(
-                name, llvm.FuncOp(name, llvm.LLVMFunctionType(inputs, output), llvm.LinkageAttr("external"))
-            )
+            self.add_symbol(name, make_function(name, llvm.LLVMFunctionType(inputs, output), "external"))
         return name
 
     def add_symbol(self, name: str, op: Operation) -> None:

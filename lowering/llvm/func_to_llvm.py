@@ -20,7 +20,6 @@ from xdsl.dialects.builtin import (
     ArrayAttr,
     DenseArrayBase,
     DictionaryAttr,
-    IntegerAttr,
     MemRefType,
     NoneAttr,
     UnitAttr,
@@ -28,9 +27,11 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
+from ...dialects.interned import integer
 from ...support.diagnostics import error_at
-from ...support.walk import walk_ops
+from ...support.walk import all_ops
 from .converter import Converter, HandlerTable, Signature
+from .functions import make_function
 from .heap_memory import HeapMemory
 from .memref_value import from_bare_pointer
 from .types import TypeConverter, byte_size, in_memory, is_memref
@@ -50,7 +51,7 @@ def is_public(op: func.FuncOp) -> bool:
     return op.sym_visibility is None or op.sym_visibility.data == "public"
 
 
-FAILING_OPS = (cf.AssertOp, memref.AllocOp)
+FAILING_OPS: frozenset[type] = frozenset((cf.AssertOp, memref.AllocOp))
 """What makes its function return a status."""
 
 
@@ -72,10 +73,10 @@ def signatures_of(ops: Iterable[Operation], types: TypeConverter) -> dict[str, S
             raise error_at(op, f"function @{name} is defined twice", "give one of them another name")
         by_name[name] = op
         fails = STATUS in op.attributes
-        for inner in walk_ops(op):
-            if isinstance(inner, func.CallOp):
+        for inner in all_ops(op):
+            if type(inner) is func.CallOp:
                 callers.setdefault(inner.callee.root_reference.data, []).append(name)
-            fails = fails or isinstance(inner, FAILING_OPS)
+            fails = fails or type(inner) in FAILING_OPS
         if fails:
             failing.append(name)
     may_fail: set[str] = set()
@@ -111,6 +112,10 @@ def unpack_struct(c: Converter, struct: SSAValue, types: Sequence[Attribute]) ->
     ]
 
 
+_DISTINCT = dict.fromkeys(("llvm.noalias", "llvm.nonnull", "llvm.noundef"), UnitAttr())
+"""Of arguments that no other overlaps."""
+
+
 def _argument_attrs(op: func.FuncOp) -> ArrayAttr[DictionaryAttr] | None:
     """LLVM's attributes of each argument."""
     given = [dict(attrs.data) for attrs in op.arg_attrs] if op.arg_attrs is not None else []
@@ -122,9 +127,9 @@ def _argument_attrs(op: func.FuncOp) -> ArrayAttr[DictionaryAttr] | None:
         kept = {key: value for key, value in attrs.items() if key.startswith("llvm.")}
         if is_memref(type_):
             if noalias is not None:
-                kept |= {"llvm.noalias": UnitAttr(), "llvm.nonnull": UnitAttr(), "llvm.noundef": UnitAttr()}
+                kept |= _DISTINCT
                 if (count := _static_extent(type_)) > 0:
-                    kept["llvm.dereferenceable"] = IntegerAttr(count, i64)
+                    kept["llvm.dereferenceable"] = integer(count, i64)
             if alignment is not None:
                 kept["llvm.align"] = alignment
         out.append(DictionaryAttr(kept))
@@ -149,11 +154,13 @@ def convert_func(c: Converter, op: func.FuncOp) -> None:
     signature = c.signatures[name]
     arg_attrs = _argument_attrs(op)
     has_body = bool(op.body.blocks)
-    new = llvm.FuncOp(
+    entry = Block(arg_types=signature.inputs) if has_body else None
+    new = make_function(
         name,
         llvm.LLVMFunctionType(signature.inputs, signature.output),
-        llvm.LinkageAttr("external" if is_public(op) or not has_body else "internal"),
-        other_props={"arg_attrs": arg_attrs} if arg_attrs is not None else {},
+        "external" if is_public(op) or not has_body else "internal",
+        None if entry is None else Region(entry),
+        {"arg_attrs": arg_attrs} if arg_attrs is not None else {},
     )
     new.location = op.location
     if isinstance(passthrough := op.attributes.get(PASSTHROUGH), ArrayAttr):
@@ -162,12 +169,9 @@ def convert_func(c: Converter, op: func.FuncOp) -> None:
         if key in op.attributes:
             new.attributes[key] = op.attributes[key]
     c.top_level.append(new)
-    if not has_body:
+    if entry is None:
         return
     new.properties["no_unwind"] = UnitAttr()
-    entry = Block(arg_types=signature.inputs)
-    new.detach_region(new.body)
-    new.add_region(Region(entry))
     c.start_function(entry)
     c.values, c.memrefs, c.blocks = {}, {}, {}
     c.signature, c.failure, c.heap = signature, None, HeapMemory()

@@ -26,6 +26,7 @@ from xdsl.ir import Attribute, Block, SSAValue
 from ...dialects import llvm_ext
 from ...dialects.interned import integer
 from ...support.diagnostics import error_at
+from ...support.fields import operands_of
 from .builder import NO_WRAP_SIGNED, Builder, Index
 from .converter import Converter, HandlerTable
 from .memref_value import MemRefValue, from_bare_pointer
@@ -96,9 +97,9 @@ def known_size(c: Converter, ref: MemRefValue, dim: int, source: SSAValue) -> In
 # Elements
 
 
-def is_set(flag: IntegerAttr | None) -> bool:
+def is_set(flag: Attribute | None) -> bool:
     """Whether an optional flag is there and true."""
-    return flag is not None and flag.value.data != 0
+    return isinstance(flag, IntegerAttr) and flag.value.data != 0
 
 
 def load_element(c: Builder, ptr: SSAValue, type_: Attribute, alignment: int) -> SSAValue:
@@ -124,16 +125,18 @@ def to_memory(c: Builder, value: SSAValue) -> SSAValue:
 @TABLE.on(memref.LoadOp)
 def convert_load(c: Converter, op: memref.LoadOp) -> None:
     """One element."""
-    ref = c.memref(op.memref)
-    c.bind(op.res, load_element(c, ref.address(c, c.indices(op.indices)), ref.element, ref.alignment))
+    memory, *places = operands_of(op)
+    ref = c.memref(memory)
+    c.bind(op.results[0], load_element(c, ref.address(c, c.indices(places)), ref.element, ref.alignment))
 
 
 @TABLE.on(memref.StoreOp)
 def convert_store(c: Converter, op: memref.StoreOp) -> None:
     """One element."""
-    ref = c.memref(op.memref)
-    nontemporal = is_set(op.nontemporal)
-    store_element(c, c.value(op.value), ref.address(c, c.indices(op.indices)), ref.alignment, nontemporal)
+    value, memory, *places = operands_of(op)
+    ref = c.memref(memory)
+    nontemporal = is_set(op.properties.get("nontemporal"))
+    store_element(c, c.value(value), ref.address(c, c.indices(places)), ref.alignment, nontemporal)
 
 
 RMW_KINDS = {

@@ -25,11 +25,14 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 
 from ...support.diagnostics import error_at
-from ...support.walk import walk_ops
+from ...support.fields import operands_of
+from ...support.making import make_op
+from ...support.walk import all_ops
 from .arith_to_llvm import divide
 from .builder import NO_WRAP_SIGNED, WRAPS, Index
 from .converter import Converter, HandlerTable, Signature
 from .func_to_llvm import FAILING_OPS
+from .functions import make_function
 from .heap_memory import HeapMemory
 from .memref_value import MemRefValue
 from .scf_to_llvm import LOOP_ANNOTATION, MUST_PROGRESS
@@ -55,20 +58,20 @@ class Captures:
     def add(self, *converted: Index | None) -> None:
         """Gives each value a place, but for numbers and constants, which the body has by itself."""
         for value in converted:
-            if isinstance(value, SSAValue) and not isinstance(value.owner, CONSTANT_OPS):
+            if isinstance(value, SSAValue) and type(value.owner) not in CONSTANT_OPS:
                 self.slots.setdefault(value, len(self.slots))
 
 
-CONSTANT_OPS = (llvm.ConstantOp, llvm.AddressOfOp, llvm.ZeroOp, llvm.UndefOp)
+CONSTANT_OPS: frozenset[type] = frozenset((llvm.ConstantOp, llvm.AddressOfOp, llvm.ZeroOp, llvm.UndefOp))
 
 
 def find_captures(c: Converter, op: scf.ParallelOp) -> Captures:
     """Everything that the loop's body uses and that is converted already: it is defined outside."""
     captures = Captures()
     seen: set[SSAValue] = set()
-    for inner in walk_ops(op):
+    for inner in all_ops(op):
         if inner is not op:
-            sources = inner.operands
+            sources = operands_of(inner)
         else:
             # The bounds of inner dimensions are needed inside, those of the first one are not.
             sources = (op.lowerBound[0], op.step[0], *op.lowerBound[1:], *op.upperBound[1:], *op.step[1:])
@@ -82,9 +85,9 @@ def find_captures(c: Converter, op: scf.ParallelOp) -> Captures:
             elif (value := c.values.get(source)) is not None:
                 captures.values.append(source)
                 captures.add(value)
-        if isinstance(inner, FAILING_OPS):
+        if type(inner) in FAILING_OPS:
             captures.can_fail = True
-        elif isinstance(inner, func.CallOp):
+        elif type(inner) is func.CallOp:
             callee = c.signatures.get(inner.callee.root_reference.data)
             captures.can_fail = captures.can_fail or (callee is not None and callee.may_fail)
     return captures
@@ -105,7 +108,7 @@ def convert_parallel(c: Converter, op: scf.ParallelOp) -> None:
     struct = llvm.LLVMStructType.from_type_list([value.type for value in captures.slots])
     context = c.alloca(struct, 1, 16) if captures.slots else c.emit(llvm.ZeroOp, (), PTR)
     for value, slot in captures.slots.items():
-        c.store(value, field_address(c, context, struct, slot), byte_size(value.type))
+        c.store(value, c.field(context, struct, slot), byte_size(value.type))
     name = f"{c.function_name}.parallel.{c.parallel_count}"
     c.parallel_count += 1
     grain = op.attributes.get(GRAIN)
@@ -136,11 +139,6 @@ def iteration_count(c: Converter, lower: Index, upper: Index, step: Index) -> In
     up = c.emit(llvm.SubOp, (c.i64(c.add(distance, step)), c.i64(1)), i64, WRAPS)
     # Of a step of 0 there are no iterations.
     return divide(c, llvm.SDivOp, up, c.i64(step), None)
-
-
-def field_address(c: Converter, base: SSAValue, struct: llvm.LLVMStructType, slot: int) -> SSAValue:
-    """The address of a field."""
-    return c.append(llvm.GEPOp(base, [0, slot], struct, inbounds=True)).result
 
 
 def root_of(pointer: SSAValue) -> SSAValue:
@@ -210,13 +208,8 @@ class ParallelBody:
 
     def function(self, c: Converter, name: str, entry: Block) -> llvm.FuncOp:
         """A private function that starts at `entry` and returns a status."""
-        function = llvm.FuncOp(
-            name,
-            llvm.LLVMFunctionType(list(entry.arg_types), i32),
-            llvm.LinkageAttr("internal"),
-            body=Region(entry),
-            other_props={"no_unwind": UnitAttr()},
-        )
+        type_ = llvm.LLVMFunctionType(list(entry.arg_types), i32)
+        function = make_function(name, type_, "internal", Region(entry), {"no_unwind": UnitAttr()})
         function.location = self.op.location
         c.add_symbol(name, function)
         return function
@@ -228,11 +221,12 @@ class ParallelBody:
         c.start_function(entry)
         context, begin, end = entry.args
         loaded = [
-            c.load(field_address(c, context, self.struct, slot), value.type, byte_size(value.type))
+            c.load(c.field(context, self.struct, slot), value.type, byte_size(value.type))
             for value, slot in self.captures.slots.items()
         ]
         status = c.call(body_name, (*loaded, begin, end), i32)
-        c.append(llvm.ReturnOp(status))
+        assert status is not None
+        c.append(make_op(llvm.ReturnOp, (status,), (), {}, c.location))
 
     def bind_captures(self, c: Converter, entry: Block) -> None:
         """The source values that the body uses stand for the parameters, or for constants made again."""

@@ -8,6 +8,8 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 from ...dialects import llvm_ext
 from ...support.diagnostics import error_at
+from ...support.fields import operands_of
+from ...support.walk import op_around
 from .builder import NO_WRAP_SIGNED
 from .converter import Converter, HandlerTable
 
@@ -28,11 +30,11 @@ def convert_yield(c: Converter, op: scf.YieldOp | scf.ReduceOp) -> None:
             "scf.parallel with a reduction cannot be lowered",
             "reduce into a buffer, or use scf.for with iter_args",
         )
-    parent = op.parent_op()
+    parent = op_around(op)
     if isinstance(parent, scf.ExecuteRegionOp):
         c.branch(c.joins[parent], c.flatten(op.operands))
     else:
-        c.yielded = tuple(op.operands)
+        c.yielded = operands_of(op)
 
 
 @TABLE.on(scf.ConditionOp)
@@ -48,20 +50,21 @@ def convert_for(c: Converter, op: scf.ForOp) -> None:
     A loop that is known to have a first turn is tested at its end, where LLVM would move the test to:
     header(iv, args): body; if iv + step < ub then header(iv + step, yielded) else after(yielded).
     """
-    body = op.body.block
-    lower, upper, step = c.operands_of(op.lb, op.ub, op.step)
-    signed = isinstance(op.lb.type, IndexType) or "unsignedCmp" not in op.properties
+    body = op.regions[0].block
+    low, high, stride, *given = operands_of(op)
+    lower, upper, step = c.operands_of(low, high, stride)
+    signed = isinstance(low.type, IndexType) or "unsignedCmp" not in op.properties
     predicate = "slt" if signed else "ult"
-    first, limit = c.index(op.lb), c.index(op.ub)
+    first, limit = c.index(low), c.index(high)
     has_turn = isinstance(first, int) and isinstance(limit, int) and 0 <= first < limit
-    header, after = c.new_block(body.args), c.new_block(op.res if has_turn else ())
-    c.branch(header, [lower, *c.flatten(op.iter_args)])
+    header, after = c.new_block(body.args), c.new_block(op.results if has_turn else ())
+    c.branch(header, [lower, *c.flatten(given)])
     c.enter(header)
     c.bind_flat(body.args, header.args)
     induction = header.args[0]
     if not has_turn:
         loop = c.new_block()
-        c.bind_flat(op.res, header.args[1:])
+        c.bind_flat(op.results, header.args[1:])
         c.cond_branch(c.icmp(predicate, induction, upper), loop, (), after, ())
         c.enter(loop)
     annotation = op.attributes.get(LOOP_ANNOTATION, MUST_PROGRESS)
@@ -77,7 +80,7 @@ def convert_for(c: Converter, op: scf.ForOp) -> None:
         back.attributes[LOOP_ANNOTATION] = annotation
         c.enter(after)
         if has_turn:
-            c.bind_flat(op.res, after.args)
+            c.bind_flat(op.results, after.args)
 
     c.convert_block(body, close)
 

@@ -271,7 +271,8 @@ class FunctionWriter:
 
     def result(self, op: Operation, text: str) -> None:
         """A line that defines the op's only result."""
-        self.line(op, f"  {self.name(op.results[0])} = {text}")
+        (result,) = op.results
+        self.line(op, f"  {self.name(result)} = {text}")
 
     def debug_location(self, op: Operation) -> str:
         """`, !dbg !n`: the op's line; a call without one takes the function's, for LLVM insists."""

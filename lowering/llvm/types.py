@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 from typing_extensions import TypeIs
 from xdsl.dialects.builtin import (
     BFloat16Type,
@@ -73,7 +71,7 @@ def with_element(type_: Attribute, element: Attribute) -> Attribute:
     return _shaped(type_, element) if is_vector(type_) else element
 
 
-@lru_cache(1024)
+@remembered
 def _shaped(type_: VectorType[Attribute], element: Attribute) -> Attribute:
     return VectorType(element, type_.shape)
 

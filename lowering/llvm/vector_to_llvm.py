@@ -26,6 +26,7 @@ from xdsl.ir.affine import AffineMap
 from ...dialects import llvm_ext, vector_ext
 from ...dialects.interned import vector_type
 from ...support.diagnostics import error_at
+from ...support.fields import operands_of
 from ...support.target import named
 from .arith_to_llvm import extend_float, fastmath_of, in_f32, resize_integer, truncate_float
 from .builder import NO_FASTMATH, NO_WRAP_SIGNED, WRAPS, Index
@@ -95,20 +96,22 @@ def _first_lanes(c: Converter, count: int, width: int) -> SSAValue:
 @TABLE.on(vector.LoadOp)
 def convert_load(c: Converter, op: vector.LoadOp) -> None:
     """Neighbouring elements; row by row for a vector of several dimensions."""
-    ref, shape = c.memref(op.base), _shape(op.result)
-    _check_unit_stride(c, ref, op.base)
-    indices = c.indices(op.indices)
+    base, *places = operands_of(op)
+    result = op.results[0]
+    ref, shape = c.memref(base), _shape(result)
+    _check_unit_stride(c, ref, base)
+    indices = c.indices(places)
     if (width := _masked_width(c, op, ref.element, shape)) is not None:
         mask = _first_lanes(c, shape[-1], width)
         wide = _masked_load(c, ref, ref.address(c, indices), mask, c.poison(vector_type(ref.element, width)))
-        c.bind(op.result, c.shuffle(wide, wide, range(shape[-1])))
+        c.bind(result, c.shuffle(wide, wide, range(shape[-1])))
         return
     if len(shape) <= 1:
-        c.bind(op.result, load_element(c, ref.address(c, indices), c.type_of(op.result), ref.alignment))
+        c.bind(result, load_element(c, ref.address(c, indices), c.type_of(result), ref.alignment))
         return
     row_type = vector_type(ref.element, shape[-1])
     rows = [load_element(c, _row_address(c, ref, indices, row), row_type, ref.alignment) for row in _rows(shape)]
-    c.bind(op.result, concatenate(c, rows))
+    c.bind(result, concatenate(c, rows))
 
 
 def concatenate(c: Converter, parts: Sequence[SSAValue]) -> SSAValue:
@@ -127,10 +130,11 @@ def concatenate(c: Converter, parts: Sequence[SSAValue]) -> SSAValue:
 @TABLE.on(vector.StoreOp)
 def convert_store(c: Converter, op: vector.StoreOp) -> None:
     """Neighbouring elements; row by row for a vector of several dimensions."""
-    ref, shape, value = c.memref(op.base), _shape(op.vector), c.value(op.vector)
-    _check_unit_stride(c, ref, op.base)
-    nontemporal = is_set(op.nontemporal)
-    indices = c.indices(op.indices)
+    source, base, *places = operands_of(op)
+    ref, shape, value = c.memref(base), _shape(source), c.value(source)
+    _check_unit_stride(c, ref, base)
+    nontemporal = is_set(op.properties.get("nontemporal"))
+    indices = c.indices(places)
     if not nontemporal and (width := _masked_width(c, op, ref.element, shape)) is not None:
         wide = c.shuffle(value, value, [lane if lane < shape[-1] else -1 for lane in range(width)])
         _masked_store(c, ref, ref.address(c, indices), _first_lanes(c, shape[-1], width), wide)
@@ -300,11 +304,12 @@ def convert_scatter(c: Converter, op: vector_ext.ScatterOp) -> None:
 @TABLE.on(vector.BroadcastOp)
 def convert_broadcast(c: Converter, op: vector.BroadcastOp) -> None:
     """A scalar into every lane; a vector along new and size-1 dimensions."""
-    type_ = c.type_of(op.vector)
+    result = op.results[0]
+    type_ = c.type_of(result)
     assert is_vector(type_)
-    source = c.value(op.source)
+    source = c.value(operands_of(op)[0])
     if not lanes(source.type):
-        c.bind(op.vector, c.broadcast(source, type_))
+        c.bind(result, c.broadcast(source, type_))
         return
     target = _shape(op.vector)
     given = _shape(op.source)
@@ -389,8 +394,8 @@ def convert_insert(c: Converter, op: vector.InsertOp) -> None:
 @TABLE.on(vector.ShuffleOp)
 def convert_shuffle(c: Converter, op: vector.ShuffleOp) -> None:
     """Rows of two vectors in a new order."""
-    lhs, rhs = c.value(op.v1), c.value(op.v2)
-    shape = _shape(op.v1)
+    lhs, rhs = c.operands(op)
+    shape = _shape(operands_of(op)[0])
     row = lanes(lhs.type) // shape[0] if shape else 1
     mask = [index * row + lane if index >= 0 else -1 for index in op.mask.get_values() for lane in range(row)]
     if lhs.type != rhs.type:

@@ -22,8 +22,10 @@ from ...dialects.relay import ir as relay
 from ...dialects.tir.intrinsics import Effect, intrinsic_effect
 from ...passes.tir.constant_params import constant_params, set_constant_params
 from ...passes.tir.rewriting import prim_funcs
+from ...support.fields import operands_of
+from ...support.making import append_op, copy_nested, erase_op
 from ...support.symbols import take_name
-from ...support.walk import walk_ops
+from ...support.walk import all_ops
 from .constant_calls import kernel_calls
 from .leaves import TensorLeaf, leaves_of
 
@@ -133,20 +135,21 @@ def _nest(op: Operation) -> _Nest:
     reads: dict[SSAValue, None] = {}
     writes: dict[SSAValue, None] = {}
     pure = True
-    ops = list(walk_ops(op))
+    ops = all_ops(op)
     inside = set(ops)
     for inner in ops:
-        if isinstance(inner, tir.CallOp):
+        kind = type(inner)
+        if type(inner) is tir.CallOp:
             opaque = inner.callee is not None or intrinsic_effect(inner.intrinsic.data) is Effect.OPAQUE
             pure = pure and not opaque
-        elif isinstance(inner, tir.AssertOp | tir.LaunchThreadOp):
+        elif kind is tir.AssertOp or kind is tir.LaunchThreadOp:
             pure = False
-        for operand in inner.operands:
+        for operand in operands_of(inner):
             if not _is_buffer(operand) or operand.owner in inside:
                 continue
-            if isinstance(inner, tir.LoadOp):
+            if kind is tir.LoadOp:
                 reads[operand] = None
-            elif isinstance(inner, tir.StoreOp):
+            elif kind is tir.StoreOp:
                 writes[operand] = None
             elif isinstance(inner, tir.BufferRegionOp):
                 views = [u.operation for u in inner.result.uses if isinstance(u.operation, tir.MatchBufferOp)]
@@ -162,7 +165,7 @@ def _nest(op: Operation) -> _Nest:
 
 
 def _is_buffer(value: SSAValue) -> bool:
-    return isinstance(value.type, tir.BufferType)
+    return type(value.type) is tir.BufferType
 
 
 def _is_plain(op: tir.AllocBufferOp) -> bool:
@@ -192,8 +195,7 @@ def _lift(function: tir.PrimFuncOp, stages: Stages, name: str, calls: Sequence[r
     Rewriter.insert_op(_transform_function(function, stages, name), InsertPoint.before(function))
     for op in reversed([*(buffer.owner for buffer in stages.inner), *stages.nests]):
         assert isinstance(op, Operation)
-        op.detach()
-        op.erase()
+        erase_op(op)
     old = list(function.params)
     dropped = {param for param in stages.constants if not param.uses}
     params: list[SSAValue] = []
@@ -225,7 +227,7 @@ def _transform_function(function: tir.PrimFuncOp, stages: Stages, name: str) -> 
     wanted = _needed(function, stages)
     for op in function.body.block.ops:
         if op in wanted:
-            result.body.block.add_op(op.clone(mapper))
+            append_op(result.body.block, copy_nested(op, mapper))
     return result
 
 
@@ -251,8 +253,8 @@ def _needed(function: tir.PrimFuncOp, stages: Stages) -> set[Operation]:
     outputs = wanted - {*stages.nests}
     pending: list[Operation] = list(stages.nests)
     while pending:
-        for inner in walk_ops(pending.pop()):
-            for owner in {operand.owner for operand in inner.operands}:
+        for inner in all_ops(pending.pop()):
+            for owner in {operand.owner for operand in operands_of(inner)}:
                 if isinstance(owner, Operation) and owner.parent is home and owner not in wanted:
                     wanted.add(owner)
                     pending.append(owner)

@@ -16,7 +16,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.traits import Pure
 
 from ...dialects.relay import ir as relay
-from ...support.walk import walk_ops
+from ...support.walk import all_ops
 from .constant_calls import Constants
 from .leaves import TensorLeaf, leaves_of
 
@@ -73,7 +73,7 @@ class Preparation:
         """Replaces the calls of the function that can be made once; constants that it then no longer uses go, too."""
         constants = Constants()
         chosen: dict[SSAValue, SSAValue] = {}
-        ops = [op for op in walk_ops(function) if isinstance(op, KERNELS_ONLY)]
+        ops = [op for op in all_ops(function) if isinstance(op, KERNELS_ONLY)]
         for op in ops:
             if isinstance(op, relay.CallTirOp) and constants(op.result) and self._can_run(op):
                 chosen[op.result] = self._copy(op.result)
@@ -181,11 +181,13 @@ def pure_kernels(module: ModuleOp) -> set[str]:
                 and not (isinstance(kernel, DictionaryAttr) and PURE in kernel.data)
             ):
                 impure.append(name)
-            for op in walk_ops(function):
-                for attr in op.properties.values() if isinstance(op, llvm.CallOp | llvm.AddressOfOp) else ():
+            for op in all_ops(function):
+                if type(op) is not llvm.CallOp and type(op) is not llvm.AddressOfOp:
+                    continue
+                for attr in op.properties.values():
                     if isinstance(attr, SymbolRefAttr):
                         callers.setdefault(attr.root_reference.data, []).append(name)
-                if isinstance(op, llvm.CallOp) and op.callee is None:
+                if type(op) is llvm.CallOp and op.callee is None:
                     impure.append(name)
     found: set[str] = set()
     while impure:

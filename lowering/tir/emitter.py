@@ -65,7 +65,8 @@ class Emitter:
         self.block = entry
         self.location: LocationAttr = UNKNOWN_LOC
         self._constants: dict[tuple[Attribute, Attribute], SSAValue] = {}
-        self._integers: dict[tuple[int, Attribute], SSAValue] = {}
+        self._numbers: dict[tuple[int | str, int], tuple[Attribute, SSAValue]] = {}
+        """Constants that were asked for as numbers: by the number and the identity of the type, which stands beside."""
         self._last_constant: Operation | None = None
 
     def add(self, op: OpT) -> OpT:
@@ -87,7 +88,16 @@ class Emitter:
         """The result of a new op."""
         op = make_op(kind, operands, (type_,), dict(properties or {}), self.location)
         append_op(self.block, op)
-        return op.results[0]
+        (result,) = op.results
+        return result
+
+    def act(
+        self, kind: type[OpT], operands: Sequence[SSAValue], properties: Mapping[str, Attribute] | None = None
+    ) -> OpT:
+        """A new op without results."""
+        op = make_op(kind, operands, (), dict(properties or {}), self.location)
+        append_op(self.block, op)
+        return op
 
     @contextmanager
     def inside(self, block: Block) -> Generator[Block]:
@@ -121,12 +131,12 @@ class Emitter:
 
     def number(self, value: int | float, type_: Attribute) -> SSAValue:
         """`value` in every lane of `type_`, integers modulo the width."""
-        if not isinstance(value, int):  # 0.0 and -0.0 are one key
-            return self._number(value, type_)
-        known = self._integers.get((value, type_))
+        # The text of a float tells zeros from each other.
+        key = (value if type(value) is int else repr(value), id(type_))
+        known = self._numbers.get(key)
         if known is None:
-            known = self._integers[value, type_] = self._number(value, type_)
-        return known
+            known = self._numbers[key] = type_, self._number(value, type_)
+        return known[1]
 
     def _number(self, value: int | float, type_: Attribute) -> SSAValue:
         if isinstance(type_, VectorType):

@@ -20,12 +20,12 @@ from xdsl.utils.hints import isa
 
 from ...dialects import tir, vector_ext
 from ...dialects.interned import i64_array, vector_type
-from ...dialects.tir.types import element_of, is_unsigned, lanes_of
+from ...dialects.tir.types import element_of, is_unsigned, is_vector, lanes_of
 from ...passes.tir.convert_blocks_to_opaque import REASSOCIATE
 from ...support.diagnostics import error_at
 from .emitter import ANY_ZERO, CONTRACT, FASTMATH_NONE, INDEX, NO_FLAGS, REASSOCIABLE
 from .function import FunctionLowering, is_index_dtype, lowers
-from .values import Form, Index, Plain, Pointer, Ramp, convert_type
+from .values import ADDRESS, Form, Index, Plain, Pointer, Ramp, convert_type
 
 IndexRule = Callable[[FunctionLowering, Index, Index], Index]
 
@@ -95,15 +95,15 @@ def is_float(type_: Attribute) -> bool:
 @lowers(tir.ConstOp)
 def lower_const(f: FunctionLowering, op: tir.ConstOp) -> None:
     """Numbers; a string stands for nothing by itself and is read by the call that takes it."""
-    value, type_ = op.value, op.result.type
+    value, type_ = op.properties["value"], op.result.type
     if isinstance(value, IntegerAttr):
         number = value.value.data
-        if isinstance(type_, tir.HandleType):
+        if is_index_dtype(type_):
+            f.bind(op.result, Index.of(number))
+        elif isinstance(type_, tir.HandleType):
             if number:
                 raise error_at(op, "a handle constant other than the null pointer cannot be compiled")
-            f.bind(op.result, Pointer(f.emit(llvm.ZeroOp, (), llvm.LLVMPointerType()), None))
-        elif is_index_dtype(type_):
-            f.bind(op.result, Index.of(number))
+            f.bind(op.result, Pointer(f.emit(llvm.ZeroOp, (), ADDRESS), None))
         else:
             f.bind(op.result, Plain(f.number(number, convert_type(type_, op.result))))
     elif isinstance(value, FloatAttr):
@@ -404,7 +404,7 @@ _CASTS: dict[str, type[Operation]] = {
 
 
 def _cast(f: FunctionLowering, kind: str, value: SSAValue, type_: Attribute) -> SSAValue:
-    if isa(type_, VectorType[Attribute]):
+    if is_vector(type_):
         return f.add(vector_ext.CastOp(kind, value, type_)).result
     return f.emit(_CASTS[kind], (value,), type_)
 

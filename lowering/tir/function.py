@@ -6,17 +6,18 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from xdsl.dialects import vector
+from xdsl.dialects import scf, vector
 from xdsl.dialects.builtin import IndexType, IntegerType, MemRefType, UnrealizedConversionCastOp
-from xdsl.dialects.llvm import LLVMPointerType
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ...dialects.interned import vector_type
 from ...dialects.tir.expr import VarOp
 from ...dialects.tir.types import element_of, is_unsigned
 from ...support.diagnostics import error_at
+from ...support.making import make_op
+from ...support.remembered import remembered
 from .emitter import INDEX, Emitter
-from .values import Buffer, Form, Index, Plain, Pointer, Ramp, convert_type, flat_type
+from .values import ADDRESS, Buffer, Form, Index, Plain, Pointer, Ramp, convert_type, flat_type
 
 Handler = Callable[["FunctionLowering", Any], None]
 Registered = TypeVar("Registered", bound=Callable[..., None])
@@ -46,6 +47,8 @@ class FunctionLowering(Emitter):
         self.buffers: dict[SSAValue, Buffer] = {}
         self.sizes: dict[Operation, int] = {}
         """Of loops that were lowered how many ops a turn is, of those that are unrolled all turns."""
+        self.memory: dict[Block, tuple[set[SSAValue], set[SSAValue]]] = {}
+        """Of lowered loops' bodies what memory they read and write."""
         self.rest: Iterable[Operation] = iter(())
         """The ops that follow the one being lowered in its region; a handler may take them for a scope of its own."""
         self.frees: list[list[SSAValue]] = [[]]
@@ -90,6 +93,12 @@ class FunctionLowering(Emitter):
 
         for pointer in reversed(self.frees.pop()):
             self.add(memref.DeallocOp.get(pointer))
+
+    def loop(self, bounds: Sequence[SSAValue], body: Block) -> scf.ForOp:
+        """A loop of these bounds (first, end, step) around a block that takes its variable."""
+        loop = make_op(scf.ForOp, bounds, (), {}, self.location)
+        loop.add_region(Region(body))
+        return self.add(loop)
 
     # Values
 
@@ -172,7 +181,7 @@ class FunctionLowering(Emitter):
 
     def address(self, pointer: Pointer) -> SSAValue:
         """A handle as an address."""
-        return self.cast(pointer.base, LLVMPointerType())
+        return self.cast(pointer.base, ADDRESS)
 
     def view(self, pointer: Pointer, element: Attribute) -> SSAValue:
         """Memory behind a handle as a one-dimensional memref of `element`s."""
@@ -185,8 +194,8 @@ class FunctionLowering(Emitter):
         if value.type == type_:
             return value
         if isinstance(value.type, MemRefType) and isinstance(type_, MemRefType):
-            value = self.cast(value, LLVMPointerType())
-        return self.add(UnrealizedConversionCastOp.get([value], [type_])).results[0]
+            value = self.cast(value, ADDRESS)
+        return self.emit(UnrealizedConversionCastOp, (value,), type_)
 
     def buffer(self, value: SSAValue) -> Buffer:
         """What stands for a buffer."""
@@ -256,6 +265,7 @@ class ModuleGlobals:
             raise error_at(where, f"the external function '{name}' is called with different types in this module")
 
 
+@remembered
 def is_index_dtype(type_: Attribute) -> bool:
     """Whether arithmetic on this dtype may be done in `index`: signed scalars of 32 or 64 bits."""
     return isinstance(type_, IntegerType) and not is_unsigned(type_) and type_.width.data in (32, 64)

@@ -251,7 +251,6 @@ def lower_tir_to_scf(module: ModuleOp) -> None:
     for function, op in zip(functions, lowered, strict=True):
         block.insert_op_before(op, function)
         function.detach()
-        function.erase()
     first = block.first_op
     for op in globals_.ops:
         if first is None:

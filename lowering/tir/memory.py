@@ -20,10 +20,12 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects import tir, vector_ext
-from ...dialects.interned import i64_array, integer, memref_type, vector_type
+from ...dialects.interned import i32_array, i64_array, integer, memref_type, vector_type
+from ...dialects.plain_op import SEGMENTS
 from ...dialects.tir.buffer import AccessOp, BufferOp, buffer_name
 from ...dialects.tir.types import element_of, lanes_of
 from ...support.diagnostics import error_at
+from ...support.making import make_op
 from .emitter import INDEX, dense
 from .function import FunctionLowering, lowers
 from .values import Buffer, Form, Index, Plain, Pointer, Ramp, convert_type, flat_type
@@ -31,6 +33,7 @@ from .values import Buffer, Form, Index, Plain, Pointer, Ramp, convert_type, fla
 # Memory of constant size up to this many bytes lies on the stack; threads of a pool have small stacks.
 STACK_BYTES = 32 * 1024
 ALIGNMENT = 64
+UNIT = UnitAttr()
 """Of memory that a function allocates, in bytes: a cache line, and the widest vector."""
 
 
@@ -169,7 +172,8 @@ def allocate(
         return pointer
     type_ = memref_type(element, *shape)
     if prod(shape) * byte_width(element) <= STACK_BYTES:
-        return f.add(memref.AllocaOp.get(element, ALIGNMENT, shape)).memref
+        properties = {"alignment": integer(ALIGNMENT, i64), SEGMENTS: i32_array(0, 0)}
+        return f.emit(memref.AllocaOp, (), type_, properties)
     # Loops around take it once, outside of themselves.
     block, depth = f.anchors[-1]
     op = memref.AllocOp((), (), type_, integer(ALIGNMENT, i64))
@@ -324,15 +328,14 @@ def lower_load(f: FunctionLowering, op: tir.LoadOp) -> None:
         elif mask is not None:
             raise error_at(op, "a scalar load takes no predicate", "write T.if_then_else around it")
         else:
-            load = memref.LoadOp.get(buffer.base, position)
-            _bind_load(f, op, f.add(load).res)
+            _bind_load(f, op, f.emit(memref.LoadOp, (buffer.base, *position), buffer.element))
         return
     base, spread = _spread(f, buffer, indices, vector_index)
     position = _position(f, buffer, base)
     if isinstance(spread, Ramp) and spread.stride.value == 1:
         _bind_load(f, op, _load_lanes(f, buffer, position, type_, mask, _in_registers(op)))
     elif isinstance(spread, Ramp) and spread.stride.value == 0 and mask is None:
-        element = f.add(memref.LoadOp.get(buffer.base, position)).res
+        element = f.emit(memref.LoadOp, (buffer.base, *position), buffer.element)
         _bind_load(f, op, f.broadcast(element, lanes))
     elif (apart := _distance(buffer, spread, mask)) is not None and lanes > 2:
         _bind_load(f, op, _load_apart(f, buffer, base, type_, apart))
@@ -368,9 +371,9 @@ def _load_lanes(
 ) -> SSAValue:
     assert isinstance(type_, VectorType)
     if mask is None:
-        load = vector.LoadOp(buffer.base, position, type_)
+        load = make_op(vector.LoadOp, (buffer.base, *position), (type_,), {}, f.location)
         if not registers:
-            load.attributes[IN_MEMORY] = UnitAttr()
+            load.attributes[IN_MEMORY] = UNIT
         return f.add(load).result
     return f.add(vector.MaskedLoadOp(buffer.base, position, mask, f.number(0, type_))).result
 
@@ -431,7 +434,7 @@ def lower_store(f: FunctionLowering, op: tir.StoreOp) -> None:
         elif mask is not None:
             raise error_at(op, "a scalar store takes no predicate", "write an if around it")
         else:
-            f.add(memref.StoreOp.get(value, buffer.base, position))
+            f.act(memref.StoreOp, (value, buffer.base, *position))
         return
     base, spread = _spread(f, buffer, indices, vector_index)
     position = _position(f, buffer, base)
@@ -450,9 +453,9 @@ def _store_lanes(
     if mask is not None:
         f.add(vector.MaskedStoreOp(buffer.base, position, mask, value))
         return
-    store = f.add(vector.StoreOp(value, buffer.base, position))
+    store = f.act(vector.StoreOp, (value, buffer.base, *position))
     if isinstance(op, tir.StoreOp) and not _in_registers(op):
-        store.attributes[IN_MEMORY] = UnitAttr()
+        store.attributes[IN_MEMORY] = UNIT
     if NONTEMPORAL in op.attributes:
         from xdsl.dialects.builtin import BoolAttr
 

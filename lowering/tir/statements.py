@@ -9,7 +9,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from ...dialects import tir
 from ...dialects.llvm_ext import LoopAnnotationAttr
 from ...support.diagnostics import error_at
-from ...support.walk import walk_ops
+from ...support.fields import operands_of
 from .emitter import INDEX
 from .function import FunctionLowering, lowers
 from .intrinsics import lower_call
@@ -56,9 +56,9 @@ def lower_for(f: FunctionLowering, op: tir.ForOp) -> None:
     if op.kind.data == "parallel" and not f.in_parallel:
         _parallel(f, op, block, bounds)
         return
-    f.lower_region(block, body.ops, lambda: f.add(scf.YieldOp()))
+    f.lower_region(block, body.ops, lambda: f.act(scf.YieldOp, ()))
     f.location = op.location
-    loop = f.add(scf.ForOp(bounds[0], bounds[1], bounds[2], [], Region(block)))
+    loop = f.loop(bounds, block)
     turns = extent.value if isinstance(extent.value, int) else None
     size = _size(f, block)
     if op.kind.data == "unrolled":
@@ -67,7 +67,7 @@ def lower_for(f: FunctionLowering, op: tir.ForOp) -> None:
         f.sizes[loop] = size * (turns or 1) if full else size
     else:
         f.sizes[loop] = size
-        if size >= LONG_BODY and not _accumulates(block):
+        if size >= LONG_BODY and not _accumulates(f, block):
             loop.attributes[LOOP_ANNOTATION] = ROLLED
 
 
@@ -76,27 +76,43 @@ def _size(f: FunctionLowering, block: Block) -> int:
     size, pending = 0, [block]
     while pending:
         for op in pending.pop().ops:
-            if isinstance(op, scf.ForOp):
+            kind = type(op)
+            if kind is scf.ForOp:
                 size += f.sizes.pop(op, 1)
-            elif not isinstance(op, arith.ConstantOp):
+            elif kind is not arith.ConstantOp:
                 size += 1
-                pending += [inner for region in op.regions for inner in region.blocks]
+                if op.regions:
+                    pending += [inner for region in op.regions for inner in region.blocks]
     return size
 
 
-def _accumulates(block: Block) -> bool:
+def _accumulates(f: FunctionLowering, block: Block) -> bool:
     """Whether a turn of a loop writes memory that it has read before, as sums do; what it writes first is its own."""
+    read, written = _memory_of(f, block)
+    return not read.isdisjoint(written)
+
+
+def _memory_of(f: FunctionLowering, block: Block) -> tuple[set[SSAValue], set[SSAValue]]:
+    """The memory that a block reads before it writes it, and what it writes; found once for the blocks inside."""
+    known = f.memory.get(block)
+    if known is not None:
+        return known
     read: set[SSAValue] = set()
     written: set[SSAValue] = set()
-    for top in block.ops:
-        for op in walk_ops(top):
-            for operand in op.operands:
-                if type(operand.type) is MemRefType:
-                    if not op.results:
-                        written.add(operand)
-                    elif operand not in written:
-                        read.add(operand)
-    return not read.isdisjoint(written)
+    for op in block.ops:
+        for operand in operands_of(op):
+            if type(operand.type) is MemRefType:
+                if not op.results:
+                    written.add(operand)
+                elif operand not in written:
+                    read.add(operand)
+        for region in op.regions:
+            for inner in region.blocks:
+                read_inside, written_inside = _memory_of(f, inner)
+                read |= read_inside - written
+                written |= written_inside
+    f.memory[block] = read, written
+    return read, written
 
 
 def _enter_name(op: tir.ForOp, start: Index) -> None:
@@ -147,7 +163,7 @@ def lower_if(f: FunctionLowering, op: tir.IfOp) -> None:
         if side.blocks:
             block = Block()
             region.add_block(block)
-            f.lower_region(block, side.block.ops, lambda: f.add(scf.YieldOp()))
+            f.lower_region(block, side.block.ops, lambda: f.act(scf.YieldOp, ()))
         regions.append(region)
     f.location = op.location
     f.add(scf.IfOp(condition, [], regions[0], regions[1]))
@@ -161,7 +177,7 @@ def lower_while(f: FunctionLowering, op: tir.WhileOp) -> None:
     assert isinstance(last, tir.YieldOp)
     ops = [inner for inner in op.condition.block.ops if inner is not last]
     f.lower_region(before, ops, lambda: f.add(scf.ConditionOp(f.plain(last.values[0]))))
-    f.lower_region(after, op.body.block.ops, lambda: f.add(scf.YieldOp()))
+    f.lower_region(after, op.body.block.ops, lambda: f.act(scf.YieldOp, ()))
     f.location = op.location
     f.add(scf.WhileOp([], [], Region(before), Region(after)))
 
@@ -233,9 +249,9 @@ def _run_serially(
     if alias is not None:
         f.bind(alias, form)
     bounds = [f.number(0, INDEX), f.ssa(extent), f.number(1, INDEX)]
-    f.lower_region(block, f.rest, lambda: f.add(scf.YieldOp()))
+    f.lower_region(block, f.rest, lambda: f.act(scf.YieldOp, ()))
     f.location = op.location
-    f.add(scf.ForOp(bounds[0], bounds[1], bounds[2], [], Region(block)))
+    f.loop(bounds, block)
 
 
 @lowers(tir.IterVarOp, tir.TargetOp, tir.EnvThreadOp)

@@ -8,7 +8,6 @@ such a value is stored, cast or handed to a function does it become an integer o
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TypeAlias
 
 from xdsl.dialects.builtin import (
@@ -28,7 +27,9 @@ from xdsl.ir import Attribute, SSAValue
 from ...dialects.interned import memref_type
 from ...dialects.tir import HandleType, type_to_dtype
 from ...support.diagnostics import error_at
+from ...support.remembered import remembered
 
+ADDRESS = LLVMPointerType()
 DYNAMIC = DYNAMIC_INDEX
 """The extent of a dimension that a memref type leaves open."""
 
@@ -106,7 +107,7 @@ def convert_type(type: Attribute, where: SSAValue | None) -> Attribute:
     )
 
 
-@lru_cache(1024)
+@remembered
 def _converted(type: Attribute) -> Attribute | None:
     """The type of a value; None where there is none."""
     match type:
@@ -118,7 +119,7 @@ def _converted(type: Attribute) -> Attribute | None:
             element = _converted(type.element_type)
             return None if element is None else VectorType(element, type.shape)
         case HandleType():
-            return LLVMPointerType()
+            return ADDRESS
         case _:
             return None
 

@@ -16,11 +16,13 @@ from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
 
 from ...dialects import tir
+from ...dialects.interned import integer
 from ...dialects.tir.analysis import Analyzer, Atom, Expr
 from ...dialects.tir.analysis.expr import free_vars
 from ...dialects.tir.buffer import AccessOp
 from ...dialects.tir.stmt import RegionsOp
 from ...support.making import erase_op, replace_uses
+from ...support.walk import op_around
 from .regions import relax
 from .rewriting import builder_before, erase_if_dead, ops_of, set_indices, set_operands
 
@@ -59,15 +61,15 @@ def _bind_loops(op: Operation, until: Operation, analyzer: Analyzer, known: set[
     inner: set[Atom] = set()
     inside = True
     chain: list[tir.ForOp | tir.BlockOp] = []
-    parent = op.parent_op()
+    parent = op_around(op)
     while parent is not None:
         inside = inside and parent is not until
-        if isinstance(parent, tir.ForOp | tir.BlockOp):
+        if type(parent) is tir.ForOp or type(parent) is tir.BlockOp:
             if inside:
                 inner.update(atom for arg in parent.body.block.args if (atom := analyzer.expr(arg).atom) is not None)
             if parent not in known:
                 chain.append(parent)
-        parent = parent.parent_op()
+        parent = op_around(parent)
     for each in reversed(chain):
         known.add(each)
         if isinstance(each, tir.ForOp):
@@ -78,13 +80,18 @@ def _bind_loops(op: Operation, until: Operation, analyzer: Analyzer, known: set[
     return inner
 
 
-def _stays(e: Expr, home: Block) -> bool:
-    """Whether an expression is of values that are there before `home` begins to run, or its own axes: no loads in it, say."""
+def _blocks_around(block: Block) -> set[Block]:
+    """A block, and those around it."""
     around: set[Block] = set()
-    block: Block | None = home
-    while block is not None:
-        around.add(block)
-        block = block.parent_block()
+    each: Block | None = block
+    while each is not None:
+        around.add(each)
+        each = each.parent_block()
+    return around
+
+
+def _stays(e: Expr, home: Block, around: set[Block]) -> bool:
+    """Whether an expression is of values that are there before `home` begins to run, or its own axes: no loads in it, say."""
     for atom in free_vars(e):
         value = atom.payload
         if isinstance(value, OpResult) and not isinstance(value.op, tir.VarOp):
@@ -106,19 +113,23 @@ def compact(alloc: tir.AllocBufferOp) -> None:
         return
     analyzer = Analyzer()
     bound_loops: set[Operation] = set()
+    inner_of: dict[Block | None, set[Atom]] = {}
+    around = _blocks_around(alloc_block)
     bases: list[Expr | None] = [None] * len(shape)
     least, most = [0] * len(shape), [0] * len(shape)
     whole = [False] * len(shape)
     indices: list[list[Expr]] = []
     for touch in touches:
-        inner = _bind_loops(touch.op, home, analyzer, bound_loops)
+        inner = inner_of.get(touch.op.parent)
+        if inner is None:
+            inner = inner_of[touch.op.parent] = _bind_loops(touch.op, home, analyzer, bound_loops)
         row = [analyzer.simplify(i) for i in touch.starts]
         indices.append(row)
         if not touch.counts:
             continue
         for dim, e in enumerate(row):
             ends = None if whole[dim] else relax(e, inner, analyzer)
-            if ends is None or not _stays(ends[0], alloc_block):
+            if ends is None or not _stays(ends[0], alloc_block, around):
                 whole[dim] = True
                 continue
             base = bases[dim]
@@ -150,7 +161,7 @@ def compact(alloc: tir.AllocBufferOp) -> None:
 def _resize(alloc: tir.AllocBufferOp, extents: list[int]) -> None:
     """Replaces the allocation by one of the new shape."""
     old = alloc.result.type
-    dims = [IntegerAttr(e, d.type) for e, d in zip(extents, old.shape.data, strict=True) if isinstance(d, IntegerAttr)]
+    dims = [integer(e, d.type) for e, d in zip(extents, old.shape.data, strict=True) if isinstance(d, IntegerAttr)]
     type_ = tir.BufferType(ArrayAttr(dims), old.dtype, old.scope)
     new = tir.AllocBufferOp.create(operands=list(alloc.operands), properties=alloc.properties, result_types=[type_])
     new.location = alloc.location

@@ -9,29 +9,31 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects import tir
 from ...dialects.tir.operators import as_const
-from ...support.making import erase_op
-from ...support.walk import walk_ops
+from ...support.making import copy_nested, erase_op, put_before, take_out
+from ...support.walk import all_ops, ops_in
 from .rewriting import acts_until_end, block_of_ops, builder_before
 
 
 def hoist_views(loop: tir.ForOp) -> None:
     """Moves views of memory (`T.Buffer(…, data=p)`), memory that no statement declares and symbolic variables out of the loop, where they are made from what is
     known outside: copies of the body then share them."""
-    inside = set(walk_ops(loop))
-    for op in list(walk_ops(loop)):
+    ops = all_ops(loop)
+    inside = set(ops)
+    for op in ops:
         if _is_view(op) and not any(_owner(operand) in inside for operand in op.operands):
             inside.discard(op)
-            op.detach()
-            _insert([op], loop)
+            take_out(op)
+            put_before(op, loop)
 
 
 def _is_view(op: Operation) -> bool:
     """Whether the op only says how memory is seen, or names a variable."""
-    if isinstance(op, tir.DeclBufferOp):
+    kind = type(op)
+    if type(op) is tir.DeclBufferOp:
         return bool(op.implicit.value.data)
-    if isinstance(op, tir.ConstOp | tir.BufferGetOp):
-        return any(isinstance(use.operation, tir.DeclBufferOp) for use in op.result.uses)
-    return isinstance(op, tir.VarOp)
+    if kind is tir.ConstOp or kind is tir.BufferGetOp:
+        return any(type(use.operation) is tir.DeclBufferOp for use in op.results[0].uses)
+    return kind is tir.VarOp
 
 
 def _owner(value: SSAValue) -> Operation | None:
@@ -49,13 +51,8 @@ def _insert(ops: Iterable[Operation], anchor: Operation) -> None:
 
 def copy_ops(ops: Iterable[Operation], values: Mapping[SSAValue, SSAValue]) -> list[Operation]:
     """Copies of ops that belong together, where some values stand for others."""
-    block = Block()
     mapper = dict(values)
-    copies = [op.clone(mapper) for op in ops]
-    block.add_ops(copies)
-    for copy in copies:
-        copy.detach()
-    return copies
+    return [copy_nested(op, mapper) for op in ops]
 
 
 def shifted(value: SSAValue, amount: int, anchor: Operation) -> SSAValue:
@@ -110,7 +107,7 @@ def variables_of(loop: tir.ForOp) -> list[SSAValue]:
 def copy_turn(loop: tir.ForOp, turn: int) -> list[Operation]:
     """A copy of one turn of the loop, before it; the statements that came, in order."""
     value = shifted(loop.min, turn, loop)
-    ops = copy_ops(list(loop.body.block.ops), dict.fromkeys(variables_of(loop), value))
+    ops = copy_ops(ops_in(loop.body.block), dict.fromkeys(variables_of(loop), value))
     before = loop.prev_op
     made = insert_turn(ops, loop, is_last=False)
     _unshare(value, before)
@@ -120,13 +117,13 @@ def copy_turn(loop: tir.ForOp, turn: int) -> list[Operation]:
 def move_last_turn(loop: tir.ForOp, turn: int) -> list[Operation]:
     """Puts the body itself, as the given turn, in the place of the loop, which goes; the statements that came."""
     value = shifted(loop.min, turn, loop)
-    inside = set(walk_ops(loop))
+    inside = set(all_ops(loop))
     for variable in variables_of(loop):
         variable.replace_uses_with_if(value, lambda use: use.operation in inside and use.operation is not loop)
     _unshare(value, loop.prev_op)
-    ops = list(loop.body.block.ops)
+    ops = ops_in(loop.body.block)
     for op in ops:
-        op.detach()
+        take_out(op)
     made = insert_turn(ops, loop, is_last=loop.next_op is None)
     erase_op(loop)
     return made

@@ -16,7 +16,8 @@ from ...dialects.tir.analysis.expr import Atom, Kind, free_vars
 from ...dialects.tir.analysis.substitution import substitute
 from ...dialects.tir.buffer import AccessOp
 from ...dialects.tir.types import lanes_of
-from ...support.walk import walk_ops
+from ...support.fields import operands_of
+from ...support.walk import all_ops
 from .rewriting import PlacedBuilder, builder_before, enclosing
 
 
@@ -35,13 +36,15 @@ class LoopLanes:
         self.inside: set[Operation] = set()
         self.inputs: dict[SSAValue, tuple[SSAValue, ...]] = {}
         """What each value of the loop is computed from, by ops of its regions too."""
-        for op in walk_ops(loop):
+        for op in all_ops(loop):
             if op is not loop:
                 self.inside.add(op)
                 if op.results:
-                    inner = (o for region in op.regions for each in region.block.ops for o in each.operands)
-                    inputs = (*op.operands, *inner)
-                    self.inputs.update((result, inputs) for result in op.results)
+                    inputs = operands_of(op)
+                    for region in op.regions:
+                        inputs = (*inputs, *(o for each in region.block.ops for o in operands_of(each)))
+                    for result in op.results:
+                        self.inputs[result] = inputs
         self.mapped: dict[SSAValue, SSAValue] = {}
         self.masks: list[SSAValue] = []
         self.views: dict[SSAValue, SSAValue] = {}

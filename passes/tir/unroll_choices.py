@@ -28,7 +28,9 @@ from ...dialects.tir.analysis.expr import Atom, Expr, as_expr
 from ...dialects.tir.analysis.substitution import substitute
 from ...dialects.tir.operators import as_const
 from ...support.effects import is_side_effect_free
-from ...support.making import erase_op
+from ...support.fields import operands_of
+from ...support.making import copy_nested, erase_op, put_before, take_out
+from ...support.walk import ops_in
 from .copying import hoist_views
 from .rewriting import builder_before, erase_dead, ops_of, prim_funcs
 
@@ -47,7 +49,7 @@ class UnrollChoices(ModulePass):
         for function in prim_funcs(op):
             changed = False
             for loop in ops_of(function, tir.ForOp):
-                if loop.kind.data == "unrolled" and any(isinstance(o, tir.SelectOp) for o in loop.body.block.ops):
+                if loop.kind.data == "unrolled" and any(type(o) is tir.SelectOp for o in loop.body.block.ops):
                     changed |= _unroll(loop)
             if changed:
                 erase_dead(function)
@@ -59,28 +61,28 @@ def _unroll(loop: tir.ForOp) -> bool:
     if low is None or low.value != 0 or extent is None or not 0 < extent.value <= MOST_TURNS:
         return False
     hoist_views(loop)
-    ops = list(loop.body.block.ops)
+    ops = ops_in(loop.body.block)
     stores = [op for op in ops if isinstance(op, tir.StoreOp)]
-    others = [op for op in ops if not isinstance(op, tir.StoreOp)]
+    others = [op for op in ops if type(op) is not tir.StoreOp]
     written = {_memory(store.buffer) for store in stores}
     for op in others:
-        if isinstance(op, tir.LoadOp):
+        if type(op) is tir.LoadOp:
             if _memory(op.buffer) in written:
                 return False
         elif op.regions or not is_side_effect_free(op):
             return False
     varying: set[SSAValue] = {loop.loop_var}
     for op in others:
-        if any(operand in varying for operand in op.operands):
+        if not varying.isdisjoint(operands_of(op)):
             varying.update(op.results)
     turns = [_Turn(loop, number, varying) for number in range(int(extent.value))]
     chosen = [op for op in others if isinstance(op, tir.SelectOp) and op.condition in varying]
     if not chosen or any(turn.known(op.condition) is None for turn in turns for op in chosen):
         return False
     for op in others:
-        if not varying.intersection(op.results):
-            op.detach()
-            loop.parent.insert_op_before(op, loop)  # pyright: ignore[reportOptionalMemberAccess]
+        if varying.isdisjoint(op.results):
+            take_out(op)
+            put_before(op, loop)
     for turn in turns:
         for store in stores:
             turn.copy(store)
@@ -124,7 +126,7 @@ class _Turn:
 
     def copy(self, op: Operation) -> Operation:
         """The op as it is in this turn, with what it needs that depends on the turn."""
-        copy = op.clone({operand: self.value(operand) for operand in op.operands})
+        copy = copy_nested(op, {operand: self.value(operand) for operand in operands_of(op)})
         self.builder.insert(copy)
         return copy
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, VectorType
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr
 from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
 from xdsl.passes import ModulePass
 
@@ -19,10 +19,11 @@ from ...dialects import tir
 from ...dialects.tir.analysis.expr import free_vars
 from ...dialects.tir.buffer import AccessOp
 from ...dialects.tir.intrinsics import Effect, intrinsic_effect
-from ...dialects.tir.types import I1, element_of, lanes_of, with_lanes
+from ...dialects.tir.types import I1, element_of, is_vector, lanes_of, with_lanes
+from ...support.fields import operands_of
 from ...support.kinds import Kinds
-from ...support.making import erase_op, make_op, replace_uses
-from ...support.walk import walk_ops
+from ...support.making import erase_op, make_op, replace_uses, take_out
+from ...support.walk import all_ops, ops_in
 from .convert_blocks_to_opaque import REASSOCIATE
 from .copying import hoist_views
 from .loop_lanes import LoopLanes, NoVectorForm, buffer_type, conjuncts_of
@@ -146,8 +147,8 @@ class _Vectorizer(LoopLanes):
         if ends is None:
             if self.shared_loads:
                 raise NoVectorForm
-            for masked in list(block.ops):
-                masked.detach()
+            for masked in ops_in(block):
+                take_out(masked)
                 builder.insert(masked)
             return
         everywhere, somewhere = (self.analyzer.to_ssa(e, builder, I1, self.rebuilt(e)) for e in ends)
@@ -288,7 +289,7 @@ class _Vectorizer(LoopLanes):
         if value is self.loop_var:
             one = builder.insert(tir.ConstOp.int(1, value.type)).result
             new = builder.insert(tir.RampOp(self.loop.min, one, self.lanes)).result
-        elif isinstance(value, OpResult) and value.op in self.inside:
+        elif type(value) is OpResult and value.op in self.inside:
             new = self.rebuild(value.op, builder)
         else:
             return value
@@ -318,20 +319,24 @@ class _Vectorizer(LoopLanes):
                     raise NoVectorForm
         operands: list[SSAValue] = []
         vector = False
-        for operand in op.operands:
-            if isinstance(operand.type, tir.BufferType | tir.HandleType):
+        for operand in operands_of(op):
+            kind = type(operand.type)
+            if kind is tir.BufferType or kind is tir.HandleType:
                 new = self.operand(operand, builder)
             else:
                 new = self.value(operand, builder)
-            vector = vector or lanes_of(new.type) > 1
+            vector = vector or is_vector(new.type)
             operands.append(new)
-        result = op.results[0].type
+        (old,) = op.results
+        result = old.type
         if vector:
             operands = [self.spread(o, builder) for o in operands]
             result = with_lanes(element_of(result), self.lanes)
         made = make_op(type(op), operands, (result,), dict(op.properties), builder.location)
-        made.attributes.update(op.attributes)
-        return builder.insert(made).results[0]
+        if op.attributes:
+            made.attributes.update(op.attributes)
+        (new,) = builder.insert(made).results
+        return new
 
     def choice(self, op: tir.IfThenElseOp, builder: PlacedBuilder) -> SSAValue:
         """T.if_then_else: one choice for all lanes, or both sides, each loading for its own lanes only, and a select."""
@@ -382,14 +387,14 @@ def vectorize(loop: tir.ForOp) -> bool:
     if lanes == 1:
         replace_uses(loop.loop_var, loop.min)
         move_before(loop.body.block.ops, loop)
-    elif 1 < lanes <= MAX_LANES and not any(_is_vector(op) for op in walk_ops(loop)):
+    elif 1 < lanes <= MAX_LANES and not any(map(_is_vector, all_ops(loop))):
         holder = Block()
         builder = builder_at_end(holder, loop.location)
         try:
             _Vectorizer(loop, lanes).block(loop.body.block.ops, builder)
         except NoVectorForm:
             # What was made so far uses the function's values: it must not outlive this.
-            for op in reversed(list(holder.ops)):
+            for op in reversed(ops_in(holder)):
                 op.detach()
                 op.erase(safe_erase=False)
             loop.properties["kind"] = StringAttr("serial")
@@ -403,7 +408,7 @@ def vectorize(loop: tir.ForOp) -> bool:
 
 
 def _is_vector(op: Operation) -> bool:
-    return any(isinstance(result.type, VectorType) for result in op.results)
+    return any([is_vector(result.type) for result in op.results])
 
 
 @dataclass(frozen=True)

@@ -294,8 +294,8 @@ class _Analysis:
 
     def of_op(self, op: Operation, value: SSAValue) -> _Span | None:
         """The span of an operation on spans; None for one that is not taken apart."""
-        const = as_const(value)
         if isinstance(op, ConstOp):
+            const = as_const(value)
             return None if const is None else _Span(Linear(int(const.value)), Linear(int(const.value)))
         if isinstance(op, LetOp) and op in self.inside:
             inner = self.span(op.value)
@@ -309,7 +309,7 @@ class _Analysis:
         if isinstance(op, SelectOp):
             joined = self.join(self.span(op.true_value), self.span(op.false_value))
             return _Span(joined.low, joined.high)
-        if not isinstance(op, AddOp | SubOp | MulOp | FloorDivOp | FloorModOp | MinOp | MaxOp):
+        if not isinstance(op, BinaryOp) or type(op) not in _ARITHMETIC:
             return None
         a, b = self.span(op.lhs), self.span(op.rhs)
         if a.low is None or a.high is None or b.low is None or b.high is None:
@@ -350,6 +350,9 @@ def _extreme(op: type[BinaryOp], a: Linear, b: Linear) -> Linear:
     if difference is None:
         return _point(op, a, b)
     return a if (difference <= 0) == (op is MinOp) else b
+
+
+_ARITHMETIC = frozenset((AddOp, SubOp, MulOp, FloorDivOp, FloorModOp, MinOp, MaxOp))
 
 
 def _arithmetic(op: Operation, a_low: Linear, a_high: Linear, b_low: Linear, b_high: Linear) -> _Span | None:

@@ -14,7 +14,7 @@ of 16 bytes, for which every vector extension has shuffles), and the loops read 
         for i in T.vectorized(16):
             B[j0 + j, i0 + i] = A_tile[j * 16 + i]
 
-The outer loop has a vector's lanes as its turns, 4, 8 or 16; the inner one has as many, or another number up to 16.
+The outer loop has a vector's lanes as its turns, a power of two up to 16; the inner one has as many, or another number up to 16.
 
 Where the tile's loops have a condition, a tile that is not whole runs as it was written.
 """
@@ -53,12 +53,14 @@ from .rewriting import (
 
 TILE = "transposed_tile"
 """The annotation of the outer loop of a tile."""
-ELEMENT_BYTES = 4
+SHUFFLED_BYTES = (1, 2, 4, 8)
 """Bytes of the elements that are transposed so."""
-WHOLE = (4, 8, 16)
+ELEMENT_BYTES = 4
+"""Of the matrices that are transposed so while a product packs or stores them."""
+WHOLE = (2, 4, 8, 16)
 """Lanes of the vectors that are shuffled."""
-BLOCK = 4
-"""Elements of 16 bytes, within which and of which shuffles are cheap."""
+BLOCK_BYTES = 16
+"""Within as many bytes, and of as many, shuffles are cheap."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +105,7 @@ def _match(outer: tir.ForOp) -> _Tile | None:
     loads: list[tuple[tir.LoadOp, Expr, int]] = []
     for op in ops_of(inner, tir.LoadOp):
         place = _linear(op, j, i, analyzer, inside)
-        if place is not None and place[1] == 1 and place[2] > 1 and _bytes(op.result.type) == ELEMENT_BYTES:
+        if place is not None and place[1] == 1 and place[2] > 1 and _is_shuffled(op.result.type, lanes):
             loads.append((op, place[0], place[2]))
     stores: list[tuple[tir.StoreOp, Expr, int]] = []
     for op in ops_of(inner, tir.StoreOp):
@@ -169,46 +171,55 @@ def _bytes(dtype: Attribute) -> int:
     return dtype.width.data // 8 if isinstance(dtype, IntegerType) else getattr(dtype, "bitwidth", 0) // 8
 
 
-def transposed(builder: Builder, rows: Sequence[SSAValue], count: int) -> list[SSAValue]:
-    """The columns of 4, 8 or 16 rows of `count` elements of 4 bytes, of which there are no fewer than rows."""
+def _is_shuffled(dtype: Attribute, lanes: int) -> bool:
+    """Whether vectors of `lanes` such elements are transposed: of 16 bytes at least."""
+    return _bytes(dtype) in SHUFFLED_BYTES and lanes * _bytes(dtype) >= BLOCK_BYTES
 
-    def shuffle(a: SSAValue, b: SSAValue, picked: Sequence[tuple[int, int]]) -> SSAValue:
-        """Of each block of 16 bytes, elements of a (0, k) and b (1, k)."""
-        indices = [side * count + base + k for base in range(0, count, BLOCK) for side, k in picked]
-        return builder.insert(tir.ShuffleOp([a, b], indices)).result
+
+def transposed(builder: Builder, rows: Sequence[SSAValue], count: int, block: int) -> list[SSAValue]:
+    """The columns of rows of `count` elements, of which there are no fewer than rows. Both are powers of two, no fewer than the `block`
+    elements that are 16 bytes, and up to four times as many."""
+
+    def zipped(a: SSAValue, b: SSAValue, half: int) -> SSAValue:
+        """Of each block the elements of one half, of a and b in turns."""
+        first = half * block // 2
+        picked = [side * count + k for k in range(first, first + block // 2) for side in (0, 1)]
+        return builder.insert(
+            tir.ShuffleOp([a, b], [base + k for base in range(0, count, block) for k in picked])
+        ).result
 
     def blocks(a: SSAValue, b: SSAValue, picked: Sequence[int]) -> SSAValue:
         """Whole blocks, of a and then of b as they are numbered."""
-        indices = [n * BLOCK + k for n in picked for k in range(BLOCK)]
+        indices = [n * block + k for n in picked for k in range(block)]
         return builder.insert(tir.ShuffleOp([a, b], indices)).result
 
-    low, high = [(0, 0), (1, 0), (0, 1), (1, 1)], [(0, 2), (1, 2), (0, 3), (1, 3)]
-    first, last = [(0, 0), (0, 1), (1, 0), (1, 1)], [(0, 2), (0, 3), (1, 2), (1, 3)]
     groups: list[list[SSAValue]] = []
-    for g in range(0, len(rows), BLOCK):
-        r = rows[g : g + BLOCK]
-        pairs = [(shuffle(r[0], r[1], how), shuffle(r[2], r[3], how)) for how in (low, high)]
-        groups.append([shuffle(a, b, how) for a, b in pairs for how in (first, last)])
-    # Block b of what a group has as its number c is column 4 b + c of its four rows.
+    for g in range(0, len(rows), block):
+        group = list(rows[g : g + block])
+        for _ in range(block.bit_length() - 1):
+            pairs = zip(group[: block // 2], group[block // 2 :], strict=True)
+            group = [zipped(a, b, half) for a, b in pairs for half in (0, 1)]
+        groups.append(group)
+    # Block b of what a group has as its number c is column block * b + c of its rows.
     columns: list[SSAValue] = [rows[0]] * count
-    width = count // BLOCK
-    for c in range(BLOCK):
+    width = count // block
+    for c in range(block):
         t = [group[c] for group in groups]
         if len(t) == 4:
             for half in range(2):
                 a, b = (blocks(x, y, [half, half + 2, half + 4, half + 6]) for x, y in (t[:2], t[2:]))
-                columns[BLOCK * half + c] = blocks(a, b, [0, 2, 4, 6])
-                columns[BLOCK * (half + 2) + c] = blocks(a, b, [1, 3, 5, 7])
+                columns[block * half + c] = blocks(a, b, [0, 2, 4, 6])
+                columns[block * (half + 2) + c] = blocks(a, b, [1, 3, 5, 7])
         elif len(t) == 2 and width == 2:
-            columns[c], columns[BLOCK + c] = blocks(t[0], t[1], [0, 2]), blocks(t[0], t[1], [1, 3])
+            columns[c], columns[block + c] = blocks(t[0], t[1], [0, 2]), blocks(t[0], t[1], [1, 3])
         elif len(t) == 2:
             for b in range(0, width, 2):
                 pair = blocks(t[0], t[1], [b, width + b, b + 1, width + b + 1])
                 for k in range(2):
-                    columns[BLOCK * (b + k) + c] = blocks(pair, pair, [2 * k, 2 * k + 1])
+                    columns[block * (b + k) + c] = blocks(pair, pair, [2 * k, 2 * k + 1])
         else:
             for b in range(width):
-                columns[BLOCK * b + c] = t[0] if width == 1 else blocks(t[0], t[0], [b])
+                columns[block * b + c] = t[0] if width == 1 else blocks(t[0], t[0], [b])
     return columns
 
 
@@ -248,12 +259,13 @@ def _read_tile(tile: _Tile, before: Builder) -> None:
     """Loads the tile's rows, transposes them, and has the loops read the result."""
     analyzer = Analyzer()
     lanes, counter = tile.lanes, tile.outer.loop_var.type
-    # Rows of another number are followed by the last one again, and that many of them are shuffled together.
-    depth = next(size for size in WHOLE if size >= tile.rows)
-    together = min(depth, lanes)
     for load, start, distance in tile.loads:
         type_ = load.buffer.type
         assert isinstance(type_, tir.BufferType)
+        block = BLOCK_BYTES // _bytes(type_.dtype)
+        # Rows of another number are followed by the last one again, and that many of them are shuffled together.
+        depth = next(size for size in WHOLE if size >= max(tile.rows, block))
+        together = min(depth, lanes)
         name, flat = tir.buffer_name(load.buffer), _flat(load.buffer, before)
         local_type = tir.BufferType.get([lanes * depth], type_.dtype, "local")
         local = before.insert(tir.DeclBufferOp(f"{name}_tile", local_type)).result
@@ -271,7 +283,7 @@ def _read_tile(tile: _Tile, before: Builder) -> None:
                 base = analyzer.to_ssa(start + row * distance, before, counter)
                 rows.append(before.insert(tir.LoadOp(flat, [vector_at(base, lanes)])).result)
             rows += rows[-1:] * (together - len(rows))
-            for number, column in enumerate(transposed(before, rows, lanes)):
+            for number, column in enumerate(transposed(before, rows, lanes, block)):
                 base = before.insert(tir.ConstOp.int(number * depth + part, counter)).result
                 before.insert(tir.StoreOp(column, local, [vector_at(base, together)]))
         inner = builder_before(load)

@@ -9,7 +9,7 @@ from xdsl.ir import SSAValue
 from ....dialects.tir.analysis import Analyzer, Expr
 from ....support.target import Target
 from ...schedule import BlockRV, LoopRV, Schedule
-from ..lower_transposed_loads import ELEMENT_BYTES, TILE
+from ..lower_transposed_loads import BLOCK_BYTES, SHUFFLED_BYTES, TILE, WHOLE
 from .shape import Load, Shape, element_bytes, static_extents
 
 
@@ -17,27 +17,41 @@ def transposed_axis(shape: Shape, target: Target) -> SSAValue | None:
     """The axis along which a load is contiguous while the store, along its last axis, goes across it; None where tiles do not pay."""
     if shape.reduction or len(shape.stores) != 1 or not shape.stores[0].indices:
         return None
-    size = tile_size(shape, target)
     analyzer = Analyzer()
-    last = shape.stores[0].indices[-1]
-    if (
-        last not in shape.axes
-        or (shape.extent(last) or 0) < size
-        or element_bytes(shape.stores[0].buffer) != ELEMENT_BYTES
-    ):
+    last, width = shape.stores[0].indices[-1], element_bytes(shape.stores[0].buffer)
+    if last not in shape.axes or width not in SHUFFLED_BYTES:
         return None
     for load in shape.loads:
         axis = _contiguous_axis(load, shape, analyzer)
-        if axis is None or axis is last or last not in load.axes or element_bytes(load.buffer) != ELEMENT_BYTES:
+        if axis is None or axis is last or last not in load.axes or element_bytes(load.buffer) != width:
             continue
-        if _run(shape, axis) >= size:
+        if tile_size(shape, axis, target) and (shape.extent(last) or 0) >= SHORTEST:
             return axis
     return None
 
 
-def tile_size(shape: Shape, target: Target) -> int:
-    """Rows and columns of a tile: the lanes of a vector."""
-    return min(target.lanes(ELEMENT_BYTES), 16)
+SHORTEST = 4
+"""Turns of either axis below which tiles do not pay."""
+MOST_LANES = 16
+"""Rows and columns of a tile: as many registers hold it."""
+
+
+OUT_OF_CACHE = 4
+"""From so many times the second-level cache on, tiles are read that lie beside each other."""
+
+
+def _tiles_of_run(width: int) -> int:
+    """How many tiles whose rows have `width` bytes are beside each other: sixteen, or those of a line where rows are short."""
+    return 16 if width > BLOCK_BYTES else 4
+
+
+def tile_size(shape: Shape, axis: SSAValue, target: Target) -> int:
+    """Columns of a tile along the axis that is read: the lanes of a vector, of a part of one where the axis is as short; 0: there is none."""
+    width, run = element_bytes(shape.stores[0].buffer), _run(shape, axis)
+    lanes = min(target.lanes(width), MOST_LANES)
+    if run >= lanes:
+        return lanes
+    return run if run in WHOLE and run * width >= BLOCK_BYTES and run >= SHORTEST else 0
 
 
 def _contiguous_axis(load: Load, shape: Shape, analyzer: Analyzer) -> SSAValue | None:
@@ -93,13 +107,14 @@ def schedule_transposed(sch: Schedule, block: BlockRV, shape: Shape, across: SSA
     """Tiles of vectors along both axes, the read one outside."""
     from .elementwise import parallelize
 
-    size = tile_size(shape, target)
+    columns_of = tile_size(shape, across, target)
     last = shape.stores[0].indices[-1]
+    rows_of = min(target.lanes(element_bytes(shape.stores[0].buffer)), MOST_LANES, _run(shape, last))
     by_axis: dict[SSAValue, LoopRV] = dict(zip(shape.axes, sch.get_loops(block), strict=True))
     outer: list[LoopRV] = []
     tiles: list[tuple[LoopRV, LoopRV]] = []
     taken: set[SSAValue] = set()
-    for axis in (across, last):
+    for axis, size in ((across, columns_of), (last, rows_of)):
         merged = [a for a in merged_axes(shape, axis) if a not in taken]
         taken.update(merged)
         loop = sch.fuse(*[by_axis[a] for a in merged]) if len(merged) > 1 else by_axis[axis]
@@ -107,7 +122,12 @@ def schedule_transposed(sch: Schedule, block: BlockRV, shape: Shape, across: SSA
         tiles.append((head, inner))
     outer = [by_axis[a] for a in shape.axes if a not in taken]
     (rows, row), (columns, column) = tiles
-    sch.reorder(*outer, rows, columns, row, column)
+    beside: list[LoopRV] = []
+    if shape.points * element_bytes(shape.stores[0].buffer) > OUT_OF_CACHE * target.l2:
+        # Memory is read by runs of several lines, not by one of each page.
+        rows, run = sch.split(rows, [None, _tiles_of_run(columns_of * element_bytes(shape.stores[0].buffer))])
+        beside.append(run)
+    sch.reorder(*outer, rows, columns, *beside, row, column)
     sch.vectorize(column)
     sch.annotate(row, TILE, 1)
     parallelize(sch, [*outer, rows, columns], shape.points * shape.cost, target)

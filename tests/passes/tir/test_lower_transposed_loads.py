@@ -41,9 +41,26 @@ def test_permutations(axes: Sequence[int]) -> None:
     check((20, 33, 17), axes)
 
 
-@pytest.mark.parametrize("dtype", ["int32", "int8", "float64"])
-def test_dtypes(dtype: str) -> None:
-    check((18, 35), (1, 0), dtype=dtype)
+@pytest.mark.parametrize("cpu", [None, "haswell", "x86-64"])
+@pytest.mark.parametrize("dtype", ["int32", "int8", "float64", "int16", "float16", "int64"])
+def test_dtypes(dtype: str, cpu: str | None) -> None:
+    check((34, 51), (1, 0), cpu, dtype)
+
+
+@pytest.mark.parametrize(
+    ("shape", "axes"), [((100, 4), (1, 0)), ((5, 40), (1, 0)), ((3, 8, 33), (0, 2, 1)), ((6, 64), (1, 0))]
+)
+def test_short_axes(shape: Sequence[int], axes: Sequence[int]) -> None:
+    check(shape, axes)
+    check(shape, axes, dtype="float16")
+
+
+def test_more_than_the_cache_holds() -> None:
+    text = """#[version = "0.0.5"]
+def @main(%x: Tensor[(200, 331), float32]) { transpose(%x, axes=[1, 0]) }"""
+    x = np.arange(200 * 331, dtype="float32").reshape(200, 331)
+    run = mirstack.compile(mirstack.parse(text), threads=1, caches="4K,16K,64K")
+    np.testing.assert_array_equal(run(x), x.T)
 
 
 def test_fused_with_what_follows() -> None:

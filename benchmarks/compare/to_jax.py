@@ -59,8 +59,15 @@ def _conv2d_transpose(node: Node, x: Any, w: Any) -> Any:
 
 def _pool(node: Node, x: Any, start: Any, combine: Any) -> Any:
     a = node.attrs
-    window, strides = (1, 1, *a.pool_size), (1, 1, *a.strides)
-    return lax.reduce_window(x, start, combine, window, strides, ((0, 0), (0, 0), *pairs(a.padding)))
+    if a.ceil_mode:
+        raise ValueError("jax's windows do not end outside")
+
+    def placed(spatial: Any, other: Any) -> tuple[Any, ...]:
+        of_axis = dict(zip("HW", spatial, strict=True))
+        return tuple(of_axis.get(axis, other) for axis in a.layout)
+
+    window, strides, steps = placed(a.pool_size, 1), placed(a.strides, 1), placed(a.dilation, 1)
+    return lax.reduce_window(x, start, combine, window, strides, placed(pairs(a.padding), (0, 0)), None, steps)
 
 
 def _avg_pool2d(node: Node, x: Any) -> Any:
@@ -113,7 +120,7 @@ FUNCTIONS: dict[str, Function] = {
     "nn.conv2d_transpose": _conv2d_transpose,
     "nn.max_pool2d": lambda n, x: _pool(n, x, -jnp.inf, lax.max),
     "nn.avg_pool2d": _avg_pool2d,
-    "nn.global_avg_pool2d": lambda n, x: x.mean((2, 3), keepdims=True),
+    "nn.global_avg_pool2d": lambda n, x: x.mean(tuple(map(n.attrs.layout.index, "HW")), keepdims=True),
     "nn.dense": lambda n, x, w: _matmul(x, w, False, True),
     "nn.matmul": lambda n, x, w: _matmul(x, w, n.attrs.transpose_a, n.attrs.transpose_b),
     "nn.batch_matmul": lambda n, x, w: _matmul(x, w, n.attrs.transpose_a, n.attrs.transpose_b),

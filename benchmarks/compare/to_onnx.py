@@ -97,22 +97,24 @@ def _pads(padding: Any) -> list[int]:
     return [top, left, bottom, right]
 
 
+def _of_image(w: _Writer, node: Node, layout: str, kind: str, more: Sequence[str] = (), **attrs: Any) -> None:
+    """A node of ONNX on an image, which it takes and gives as NCHW, for one of `layout`."""
+    x, result = node.inputs[0], node.outputs[0].name
+    if layout == "NCHW":
+        w.add(kind, [x.name, *more], result, **attrs)
+        return
+    data = w.transposed(x, [layout.index(c) for c in "NCHW"])
+    w.add("Transpose", [w.add(kind, [data, *more], **attrs)], result, perm=["NCHW".index(c) for c in layout])
+
+
 def _conv2d(w: _Writer, node: Node) -> None:
     a = node.attrs
-    x, weight = node.inputs
-    layout, kernel = a.data_layout, a.kernel_layout or "OIHW"
-    data = x.name if layout == "NCHW" else w.transposed(x, [layout.index(c) for c in "NCHW"])
+    weight, kernel = node.inputs[1], a.kernel_layout or "OIHW"
     filters = weight.name if kernel == "OIHW" else w.transposed(weight, [kernel.index(c) for c in "OIHW"])
-    attrs: dict[str, Any] = {"strides": a.strides, "dilations": a.dilation, "group": a.groups, "pads": _pads(a.padding)}
-    if layout == "NCHW":
-        w.add("Conv", [data, filters], node.outputs[0].name, **attrs)
-    else:
-        w.add(
-            "Transpose",
-            [w.add("Conv", [data, filters], **attrs)],
-            node.outputs[0].name,
-            perm=["NCHW".index(c) for c in layout],
-        )
+    _of_image(
+        w, node, a.data_layout, "Conv", [filters],
+        strides=a.strides, dilations=a.dilation, group=a.groups, pads=_pads(a.padding),
+    )  # fmt: skip
 
 
 def _conv2d_transpose(w: _Writer, node: Node) -> None:
@@ -126,10 +128,13 @@ def _conv2d_transpose(w: _Writer, node: Node) -> None:
 def _pool(kind: str) -> Callable[[_Writer, Node], None]:
     def write(w: _Writer, node: Node) -> None:
         a = node.attrs
-        more = {"count_include_pad": int(a.count_include_pad)} if kind == "AveragePool" else {}
-        w.add(
-            kind, _names(node), node.outputs[0].name, kernel_shape=a.pool_size, strides=a.strides,
-            pads=_pads(a.padding), **more,
+        is_max = kind == "MaxPool"
+        if not is_max and any(step > 1 for step in a.dilation):
+            raise ValueError(f"average pooling of opset {OPSET} has no dilation")
+        more: dict[str, Any] = {"dilations": a.dilation} if is_max else {"count_include_pad": int(a.count_include_pad)}
+        _of_image(
+            w, node, a.layout, kind, kernel_shape=a.pool_size, strides=a.strides, pads=_pads(a.padding),
+            ceil_mode=int(a.ceil_mode), **more,
         )  # fmt: skip
 
     return write
@@ -214,7 +219,7 @@ WRITERS: dict[str, Callable[[_Writer, Node], None]] = {
     "nn.conv2d_transpose": _conv2d_transpose,
     "nn.max_pool2d": _pool("MaxPool"),
     "nn.avg_pool2d": _pool("AveragePool"),
-    "nn.global_avg_pool2d": _plain("GlobalAveragePool"),
+    "nn.global_avg_pool2d": lambda w, n: _of_image(w, n, n.attrs.layout, "GlobalAveragePool"),
     "nn.dense": _dense,
     "nn.matmul": _matmul,
     "nn.batch_matmul": _matmul,

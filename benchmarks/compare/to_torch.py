@@ -76,16 +76,22 @@ def _padded(x: Any, padding: Any, filler: float) -> tuple[Any, tuple[int, int]]:
     return F.pad(x, (left, right, top, bottom), value=filler), (0, 0)
 
 
+def _as_nchw(x: Any, layout: str) -> Any:
+    """An image as torch takes it: the same memory, in its channels_last format where channels come last."""
+    return x.permute(0, 3, 1, 2) if layout == "NHWC" else x
+
+
+def _from_nchw(x: Any, layout: str) -> Any:
+    return x.permute(0, 2, 3, 1) if layout == "NHWC" else x
+
+
 def _conv2d(node: Node, x: Any, w: Any) -> Any:
     a = node.attrs
-    channels_last = a.data_layout == "NHWC"
-    if channels_last:
-        # The same memory, seen as NCHW of torch's channels_last format.
-        x = x.permute(0, 3, 1, 2)
-        w = _channels_last(w) if node.inputs[1].array is None else w
-    x, padding = _padded(x, a.padding, 0.0)
+    if a.data_layout == "NHWC" and node.inputs[1].array is None:
+        w = _channels_last(w)
+    x, padding = _padded(_as_nchw(x, a.data_layout), a.padding, 0.0)
     y = F.conv2d(x, w, None, a.strides, padding, a.dilation, a.groups)
-    return y.permute(0, 2, 3, 1) if channels_last else y
+    return _from_nchw(y, a.data_layout)
 
 
 def _conv2d_transpose(node: Node, x: Any, w: Any) -> Any:
@@ -98,8 +104,9 @@ def _conv2d_transpose(node: Node, x: Any, w: Any) -> Any:
 
 def _max_pool2d(node: Node, x: Any) -> Any:
     a = node.attrs
-    x, padding = _padded(x, a.padding, -float("inf"))
-    return F.max_pool2d(x, a.pool_size, a.strides, padding)
+    x, padding = _padded(_as_nchw(x, a.layout), a.padding, -float("inf"))
+    y = F.max_pool2d(x, a.pool_size, a.strides, padding, a.dilation, a.ceil_mode)
+    return _from_nchw(y, a.layout)
 
 
 def _avg_pool2d(node: Node, x: Any) -> Any:
@@ -107,7 +114,10 @@ def _avg_pool2d(node: Node, x: Any) -> Any:
     padding = _symmetric(a.padding)
     if padding is None:
         raise ValueError("torch's average pooling pads alike on both sides")
-    return F.avg_pool2d(x, a.pool_size, a.strides, padding, count_include_pad=a.count_include_pad)
+    if any(step > 1 for step in a.dilation):
+        raise ValueError("torch's average pooling has no dilation")
+    y = F.avg_pool2d(_as_nchw(x, a.layout), a.pool_size, a.strides, padding, a.ceil_mode, a.count_include_pad)
+    return _from_nchw(y, a.layout)
 
 
 def _matmul(node: Node, x: Any, w: Any) -> Any:
@@ -156,7 +166,9 @@ FUNCTIONS: dict[str, Function] = {
     "nn.conv2d_transpose": _conv2d_transpose,
     "nn.max_pool2d": _max_pool2d,
     "nn.avg_pool2d": _avg_pool2d,
-    "nn.global_avg_pool2d": lambda n, x: F.adaptive_avg_pool2d(x, 1),
+    "nn.global_avg_pool2d": lambda n, x: _from_nchw(
+        F.adaptive_avg_pool2d(_as_nchw(x, n.attrs.layout), 1), n.attrs.layout
+    ),
     "nn.dense": lambda n, x, w: F.linear(x, w),
     "nn.matmul": _matmul,
     "nn.batch_matmul": _matmul,

@@ -94,3 +94,12 @@ def test_panels_are_shared_out_evenly() -> None:
     assert -(-300 // alone.columns) % 2 == 1
     assert -(-300 // shared.columns) % 2 == 0
     assert best_tile(2048, 2048, 16, 32, turns=Turns(2))[1] == best_tile(2048, 2048, 16, 32)[1]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize(("m", "n", "k"), [(37, 1000, 6), (130, 1024, 20), (5, 777, 9)])
+def test_short_sums_of_wide_matrices(m: int, n: int, k: int, threads: int) -> None:
+    """Panels that are packed together are gone through for each tile of rows, those of the rows that fill none, too."""
+    x, weights = RNG.standard_normal((m, k), dtype=np.float32), RNG.standard_normal((k, n), dtype=np.float32)
+    result, _ = run(weights, x, constant=False, transposed=False, cpu=None, threads=threads)
+    np.testing.assert_allclose(result, np.maximum(x @ weights, 0), rtol=1e-4, atol=1e-4)

@@ -16,10 +16,12 @@ from .tile import Turns, tile_for
 
 VECTOR_TYPES = (tir.types.F32, Float64Type(), tir.types.I32)
 """What sums may be kept in: others have no vector multiply-add, or round after each."""
-MIN_WORK = 1 << 13
+MIN_WORK = 1 << 10
 """Multiplications below which packing is not worth its code."""
 MIN_ROWS = 4
 """Rows below which a panel is used so seldom that packing it costs more than it saves, where that is done at each call."""
+NEAR = 4
+"""The part of the second-level cache that a group of panels takes at most that each tile of rows goes through."""
 MIN_COLUMNS = 4
 """Columns below which a vector is mostly empty."""
 
@@ -57,17 +59,20 @@ def schedule_contraction(sch: Schedule, block: BlockRV, match: Contraction, targ
     row_outer: list[LoopRV] = []
     row_inner: list[LoopRV] = []
     if match.rows is not None:
-        outer, inner = sch.split(by_axis[match.rows], [None, tile.rows])
-        row_outer, row_inner = [outer], [inner]
+        head, tail = sch.split(by_axis[match.rows], [None, tile.rows])
+        row_outer, row_inner = [head], [tail]
     shared = [by_axis[v] for v in shape.spatial if v in match.panel.axes and v is not match.columns]
     alone = [by_axis[v] for v in shape.spatial if v not in match.panel.axes and v is not match.rows]
     reducing = [by_axis[v] for v in shape.reduction]
-    sch.reorder(*shared, *panels, *alone, *row_outer, *reducing, *row_inner, column_vectors, column_lanes)
+    # Panels that were packed together and stay near are gone through for each tile of rows: what is stored lies in longer runs.
+    near = group > 1 and group * tile.columns * match.k * match.element <= target.l2 // NEAR
+    outer = [*panels[:1], *alone, *row_outer, *panels[1:]] if near else [*panels, *alone, *row_outer]
+    sch.reorder(*shared, *outer, *reducing, *row_inner, column_vectors, column_lanes)
     if packing is not None:
         if not constant:
             sch.compute_at(packing, panels[0])
         pack_columns(sch, packing, match, tile)
-    sch.reverse_compute_at(epilogue, [*shared, *panels, *alone, *row_outer][-1])
+    sch.reverse_compute_at(epilogue, outer[-1])
     store_tile(sch, epilogue, target)
     sch.vectorize(column_lanes)
     for loop in (*row_inner, column_vectors):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 from ..operator import Attrs
@@ -20,10 +21,13 @@ MOST_PASSES = 30
 
 
 @contextmanager
-def loops(ib: IRBuilder, dims: Sequence[Dim], name: str = "i") -> Generator[list[Expr]]:
-    """A nest of loops over every index vector of a shape."""
+def loops(ib: IRBuilder, dims: Sequence[Dim], name: str = "i", first: str = "serial") -> Generator[list[Expr]]:
+    """A nest of loops over every index vector of a shape; `first` is the kind of the outermost one."""
     with ExitStack() as stack:
-        yield [stack.enter_context(ib.for_range(0, dim, f"{name}{n}")) for n, dim in enumerate(dims)]
+        yield [
+            stack.enter_context(ib.for_range(0, dim, f"{name}{n}", kind="serial" if n else first))
+            for n, dim in enumerate(dims)
+        ]
 
 
 def comes_first(a: Expr, b: Expr, ascending: bool) -> Expr:
@@ -89,6 +93,103 @@ def te_order(x: Tensor, axis: int, ascending: bool) -> Tensor:
     return order
 
 
+CHUNK = 16
+"""Elements that are compared at once with the last one of those that are chosen."""
+THREADED = 1 << 16
+"""Elements from which rows are shared among threads."""
+
+
+def te_chosen(x: Tensor, axis: int, ascending: bool, count: int) -> Tensor:
+    """The indices (int32) of the `count` elements that come first when `x` is sorted along an axis of known size, in order; of equal
+    elements those of lower index come first.
+
+    A heap of the chosen ones, at its root the last of them (Floyd, "Algorithm 245: Treesort", 1964), takes what comes before that: most
+    elements cost one comparison, all of them O(n log count). What it holds at the end is sorted in place.
+    """
+    size = constant(x.shape[axis])
+    assert size is not None and 0 < count <= size
+    dims = [*x.shape[:axis], *x.shape[axis + 1 :]]
+    shape = [*x.shape[:axis], count, *x.shape[axis + 1 :]]
+    known = [constant(dim) for dim in dims]
+    elements = size * prod(dim or 1 for dim in known)
+    threads = bool(dims) and elements >= THREADED
+
+    def statements(ins: Sequence[Buffer], outs: Sequence[Buffer]) -> Any:
+        (data,), (chosen, cursors) = ins, outs
+        ib = te.ir_builder.create()
+        cursor = ib.buffer_ptr(cursors)
+
+        with loops(ib, dims, "row", "parallel" if threads else "serial") as row:
+            own: Any = row[0] if threads else 0
+
+            def element(index: Expr) -> Expr:
+                return data[(*row[:axis], index, *row[axis:])]
+
+            def held(place: Expr | int) -> Expr:
+                return chosen[(*row[:axis], place, *row[axis:])]
+
+            def hold(place: Expr | int, index: Expr) -> None:
+                ib.emit(chosen.vstore((*row[:axis], place, *row[axis:]), index))
+
+            def is_behind(a: Expr, b: Expr) -> Expr:
+                before = te.logical_not(comes_first(element(a), element(b), ascending))
+                return te.any(comes_first(element(b), element(a), ascending), te.all(before, a > b))
+
+            def sink(start: Expr | int, limit: Expr | int) -> None:
+                """Moves what is held at `start` down to where nothing below it is behind it."""
+                cursor[own, 0] = start
+                with ib.for_range(0, count.bit_length(), "level"):
+                    left = cursor[own, 0] * 2 + 1
+                    with ib.if_scope(left < limit):
+                        cursor[own, 1] = left
+                        with ib.if_scope(
+                            te.if_then_else(
+                                left + 1 < limit, is_behind(held(left + 1), held(left)), te.const(0, "bool")
+                            )
+                        ):
+                            cursor[own, 1] = left + 1
+                        with ib.if_scope(is_behind(held(cursor[own, 1]), held(cursor[own, 0]))):
+                            cursor[own, 2] = held(cursor[own, 0])
+                            hold(cursor[own, 0], held(cursor[own, 1]))
+                            hold(cursor[own, 1], cursor[own, 2])
+                            cursor[own, 0] = cursor[own, 1]
+                        with ib.else_scope():
+                            cursor[own, 0] = limit
+
+            def is_wanted(index: Expr) -> Expr:
+                return comes_first(element(index), element(held(0)), ascending)
+
+            def offer(index: Expr) -> None:
+                with ib.if_scope(is_wanted(index)):
+                    hold(0, index)
+                    sink(0, count)
+
+            with ib.for_range(0, count, "k") as k:
+                hold(k, k)
+            with ib.for_range(0, count // 2, "k") as k:
+                sink(count // 2 - 1 - k, count)
+            chunks = (size - count) // CHUNK
+            with ib.for_range(0, chunks, "chunk") as chunk:
+                begin = count + chunk * CHUNK
+                cursor[own, 3] = 0
+                with ib.for_range(0, CHUNK, "k") as k:
+                    cursor[own, 3] = cursor[own, 3] + is_wanted(begin + k).astype("int32")
+                with ib.if_scope(cursor[own, 3] > 0), ib.for_range(0, CHUNK, "k") as k:
+                    offer(begin + k)
+            with ib.for_range(count + chunks * CHUNK, size, "k") as k:
+                offer(k)
+            with ib.for_range(0, count - 1, "k") as k:
+                last = count - 1 - k
+                cursor[own, 2] = held(0)
+                hold(0, held(last))
+                hold(last, cursor[own, 2])
+                sink(0, last)
+        return ib.get()
+
+    chosen, _ = te.extern([shape, (dims[0] if threads else 1, 4)], [x], statements, name="chosen", dtype="int32")
+    return chosen
+
+
 def te_sort(attrs: Attrs, x: Tensor) -> Tensor:
     """`sort`."""
     return _taken(x, te_order(x, attrs.axis, attrs.is_ascend), attrs.axis, x.shape)
@@ -103,7 +204,11 @@ def te_argsort(attrs: Attrs, x: Tensor) -> Tensor:
 def te_topk(attrs: Attrs, x: Tensor, count: Dim | None) -> list[Tensor]:
     """`topk` of `count` elements; all for None."""
     axis: int = attrs.axis % len(x.shape)
-    order = te_order(x, axis, attrs.is_ascend)
+    size, wanted = constant(x.shape[axis]), None if count is None else constant(count)
+    if size is not None and wanted is not None and 0 < 2 * wanted <= size:
+        order = te_chosen(x, axis, attrs.is_ascend, wanted)
+    else:
+        order = te_order(x, axis, attrs.is_ascend)
     shape = [*x.shape[:axis], x.shape[axis] if count is None else count, *x.shape[axis + 1 :]]
     dtype = attrs.dtype or "int32"
     result: list[Tensor] = []

@@ -24,6 +24,13 @@ class OpClass(ABCMeta):
     __instancecheck__ = type.__instancecheck__
 
 
+def value_of(value: SSAValue | Operation) -> SSAValue:
+    """A value, or that of an op with one result: as `SSAValue.get`, which looks at what it is given in every way."""
+    if type(value) is OpResult or type(value) is BlockArgument:
+        return value
+    return SSAValue.get(value)
+
+
 class PlainOp(IRDLOperation, metaclass=OpClass):
     """An op with the constructor of `IRDLOperation` for what ops here pass to it: for each operand's definition a value, an op
     of one result or a list of these; for each result and region one, or a list of the results; properties, None for those
@@ -48,9 +55,7 @@ class PlainOp(IRDLOperation, metaclass=OpClass):
                 sizes.append(1)
             elif kind is list or kind is tuple:
                 before = len(values)
-                for value in operand:  # pyright: ignore[reportGeneralTypeIssues, reportUnknownVariableType]
-                    is_value = type(value) is OpResult or type(value) is BlockArgument  # pyright: ignore[reportUnknownArgumentType]
-                    values.append(value if is_value else SSAValue.get(value))  # pyright: ignore[reportUnknownArgumentType]
+                values += map(value_of, operand)  # pyright: ignore[reportArgumentType, reportUnknownArgumentType]
                 sizes.append(len(values) - before)
             elif isinstance(operand, Operation):
                 (value,) = operand.results
@@ -58,7 +63,7 @@ class PlainOp(IRDLOperation, metaclass=OpClass):
                 sizes.append(1)
             else:
                 several = (operand,) if isinstance(operand, SSAValue) else operand
-                values += [SSAValue.get(value) for value in several]
+                values += map(value_of, several)
                 sizes.append(len(several))
         types: list[Attribute] = []
         for result_type in result_types:
@@ -119,4 +124,4 @@ def _given_by_class(op: type[IRDLOperation]) -> tuple[bool, list[tuple[str, Attr
     return any(isinstance(option, AttrSizedOperandSegments) for option in definition.options), defaults
 
 
-__all__ = ["SEGMENTS", "PlainOp"]
+__all__ = ["SEGMENTS", "PlainOp", "value_of"]

@@ -35,7 +35,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from ...support.words import counted
 from ..interned import string
-from ..plain_op import PlainOp
+from ..plain_op import PlainOp, value_of
 from .buffer import NO_ATTRS
 from .types import I1, I32, BufferType, RegionType, TokenType, type_to_dtype
 
@@ -128,7 +128,7 @@ class ForOp(PlainOp):
         body: Region | None = None,
         var: SSAValue | Operation | None = None,
     ):
-        extent = SSAValue.get(extent)
+        extent = value_of(extent)
         properties: dict[str, Attribute] = {
             "var_name": string(var_name),
             "kind": string(kind),
@@ -201,7 +201,7 @@ class BlockOp(PlainOp):
         annotations: DictionaryAttr = NO_ATTRS,
         body: Region | None = None,
     ):
-        extents = [SSAValue.get(e) for e in dom_extents]
+        extents = [value_of(e) for e in dom_extents]
         super().__init__(
             operands=[list(dom_mins), extents, list(bindings), [] if predicate is None else [predicate]],
             properties={

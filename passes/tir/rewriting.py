@@ -8,13 +8,14 @@ from typing import TypeVar, cast
 
 from xdsl.builder import Builder, InsertOpInvT
 from xdsl.dialects.builtin import LocationAttr, ModuleOp
-from xdsl.ir import Block, BlockOps, Operation, Region, SSAValue
+from xdsl.ir import Block, BlockOps, Operation, OpResult, Region, SSAValue
 from xdsl.rewriter import InsertPoint
 
 from ...dialects import tir
 from ...dialects.interned import i32_array
 from ...dialects.tir.buffer import AccessOp
 from ...support.effects import is_side_effect_free
+from ...support.fields import operands_of
 from ...support.kinds import Kinds
 from ...support.making import append_op, erase_op, put_before, replace_uses, take_out
 from ...support.walk import all_ops, ops_in, post_order
@@ -134,10 +135,10 @@ def erase_if_dead(value: SSAValue) -> None:
     """Erases the op behind `value` when it is pure and unused, and then, likewise, what it was computed from."""
     pending = [value]
     while pending:
-        owner = pending.pop().owner
-        if isinstance(owner, Operation) and owner.parent is not None and owner.results and is_dead(owner):
-            pending += owner.operands
-            erase_op(owner)
+        dead = pending.pop()
+        if type(dead) is OpResult and dead.op.parent is not None and is_dead(dead.op):
+            pending += operands_of(dead.op)
+            erase_op(dead.op)
 
 
 def is_dead(op: Operation) -> bool:

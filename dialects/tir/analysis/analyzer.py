@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Any, NamedTuple, TypeAlias
 
 from xdsl.builder import Builder
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, BlockArgument, SSAValue
 
 from ..types import I32
 from . import expr as x
@@ -92,6 +92,8 @@ class Analyzer:
         """The expression of a value or number."""
         if isinstance(value, Expr):
             return value
+        if type(value) is BlockArgument:
+            return x.var(value)
         return x.as_expr(value) if isinstance(value, int) else from_ssa(value, self._converted)
 
     def to_ssa(
@@ -102,7 +104,8 @@ class Analyzer:
 
     def bind(self, variable: Value, min: Value, extent: Value | None = None) -> Scope:
         """From now on (or within `with`), `variable` is in [min, min + extent); with no extent, it equals `min`."""
-        scope = Scope(self, len(self._trail))
+        order = len(self._trail)
+        scope = Scope(self, order)
         atom, low = self.expr(variable).atom, self.expr(min)
         if atom is None:
             raise ValueError(f"only a variable can be bound, not {variable!r}")
@@ -110,16 +113,18 @@ class Analyzer:
             self._learn_that(atom, equal=self.simplify(low))
             self._clear_memos()
             return scope
-        high = low + self.expr(extent) - 1
-        if not low.terms and not high.terms and atom not in self._known:
+        size = self.expr(extent)
+        if not low.terms and not size.terms and atom not in self._known:
             # A loop, mostly.
-            self._known[atom] = Known(constant_bound(low.const, high.const), None, (low, high), len(self._trail))
+            high = x.number(low.const + size.const - 1)
+            self._known[atom] = Known(constant_bound(low.const, high.const), None, (low, high), order)
             self._trail.append((atom, None))
             self._clear_memos()
             return scope
+        high = low + size - 1
         least, most = self.const_int_bound(low).min_value, self.const_int_bound(high).max_value
         bound = self.known(atom).bound.intersect(ConstIntBound(least, most))
-        self._learn_that(atom, bound=bound, ends=(low, high), order=len(self._trail))
+        self._learn_that(atom, bound=bound, ends=(low, high), order=order)
         for end in (low, high):
             if end.terms:
                 fact = Expr(((atom, 1),), 0) - low if end is low else high - Expr(((atom, 1),), 0)

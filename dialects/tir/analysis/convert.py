@@ -118,7 +118,7 @@ def _leaf(value: SSAValue) -> Expr | None:
     if type(value.op) is ConstOp:
         literal = value.op.properties["value"]
         if type(literal) is IntegerAttr and literal.value.data >= 0:
-            return Expr((), literal.value.data)
+            return x.number(literal.value.data)
     return None
 
 

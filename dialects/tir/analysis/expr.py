@@ -12,6 +12,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Hashable, Iterable
 from enum import Enum, auto
+from functools import lru_cache
 from math import gcd
 from typing import NamedTuple, TypeAlias
 from weakref import WeakValueDictionary
@@ -236,7 +237,13 @@ def order_of(expr: Expr) -> tuple[tuple[int, ...], tuple[int, ...], int]:
 
 def as_expr(value: Expr | int) -> Expr:
     """An expression, of a number too."""
-    return Expr((), value) if isinstance(value, int) else value
+    return number(value) if isinstance(value, int) else value
+
+
+@lru_cache(1 << 12, typed=True)
+def number(value: int) -> Expr:
+    """The expression that is a number; those that are asked for often are made once."""
+    return Expr((), value)
 
 
 def make_atom(kind: Kind, operands: tuple[Expr, ...], payload: Hashable = None) -> Expr:

@@ -29,6 +29,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from ...dialects import llvm_ext
 from ...dialects.interned import i32_array, integer, string, vector_type
 from ...support.making import append_op, make_op, put_after, put_before
+from ...support.remembered import remembered
 from .functions import C_CONVENTION
 from .types import FLOAT_TYPES, PTR, element_of, is_vector, lanes, with_element
 
@@ -37,7 +38,12 @@ Index = int | SSAValue
 """A number that is known when compiling, or an i64 value."""
 
 NO_FASTMATH = llvm.FastMathAttr(None)
-NO_TAIL_CALL = llvm.TailCallKindAttr(llvm.TailCallKind.NONE)
+CALL: dict[str, Attribute] = {
+    "fastmathFlags": NO_FASTMATH,
+    "CConv": C_CONVENTION,
+    "TailCallKind": llvm.TailCallKindAttr(llvm.TailCallKind.NONE),
+    "op_bundle_sizes": i32_array(),
+}
 NO_WRAP_SIGNED: dict[str, Attribute] = {"overflowFlags": IntegerAttr(1, 32)}
 WRAPS: dict[str, Attribute] = {"overflowFlags": IntegerAttr(0, 32)}
 FASTMATH_NONE: dict[str, Attribute] = {"fastmathFlags": NO_FASTMATH}
@@ -141,17 +147,7 @@ class Builder:
         return known[1]
 
     def _new_constant(self, value: int | float, type_: Attribute) -> SSAValue:
-        element = element_of(type_)
-        if isinstance(element, FLOAT_TYPES):
-            number = float(value)
-            scalar: Attribute = FloatAttr(number, element)
-        else:
-            assert isinstance(element, IntegerType)
-            number = wrap(int(value), element.width.data)
-            scalar = integer(number, element)
-        if is_vector(type_):
-            return self.constant_attr(dense_vector(type_, [number]), type_)
-        return self.constant_attr(scalar, type_)
+        return self.constant_attr(_number_attr(type_, value, repr(value)), type_)
 
     def i64(self, value: Index) -> SSAValue:
         """`value` as an i64."""
@@ -258,13 +254,7 @@ class Builder:
     def call(self, callee: str | SSAValue, operands: Sequence[SSAValue], type_: Attribute | None) -> SSAValue | None:
         """A call of the function named, or pointed to."""
         operands = operands if isinstance(callee, str) else (callee, *operands)
-        properties: dict[str, Attribute] = {
-            "fastmathFlags": NO_FASTMATH,
-            "CConv": C_CONVENTION,
-            "TailCallKind": NO_TAIL_CALL,
-            "op_bundle_sizes": i32_array(),
-            "operandSegmentSizes": i32_array(len(operands), 0),
-        }
+        properties = {**CALL, "operandSegmentSizes": i32_array(len(operands), 0)}
         if isinstance(callee, str):
             properties["callee"] = SymbolRefAttr(callee)
         results = () if type_ is None else (type_,)
@@ -318,6 +308,20 @@ class Builder:
         self.entry.insert_op_after(store, self._last_hoisted)
         self._last_hoisted = store
         return room, null
+
+
+@remembered
+def _number_attr(type_: Attribute, value: int | float, text: str) -> Attribute:
+    """`value`, which the text tells from other zeros, in every lane of a type."""
+    element = element_of(type_)
+    if isinstance(element, FLOAT_TYPES):
+        number = float(value)
+        scalar: Attribute = FloatAttr(number, element)
+    else:
+        assert isinstance(element, IntegerType)
+        number = wrap(int(value), element.width.data)
+        scalar = integer(number, element)
+    return dense_vector(type_, [number]) if is_vector(type_) else scalar
 
 
 def dense_vector(type_: VectorType[Attribute], numbers: Sequence[int | float]) -> DenseIntOrFPElementsAttr:

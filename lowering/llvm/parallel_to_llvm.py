@@ -11,6 +11,7 @@ The attribute `mirstack.grain` of the loop is the least number of iterations tha
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
 from xdsl.dialects import func, llvm, scf
 from xdsl.dialects.builtin import (
@@ -68,29 +69,25 @@ CONSTANT_OPS: frozenset[type] = frozenset((llvm.ConstantOp, llvm.AddressOfOp, ll
 def find_captures(c: Converter, op: scf.ParallelOp) -> Captures:
     """Everything that the loop's body uses and that is converted already: it is defined outside."""
     captures = Captures()
-    seen: set[SSAValue] = set()
-    for inner in all_ops(op):
-        if inner is not op:
-            sources = operands_of(inner)
-        else:
-            # The bounds of inner dimensions are needed inside, those of the first one are not.
-            sources = (op.lowerBound[0], op.step[0], *op.lowerBound[1:], *op.upperBound[1:], *op.step[1:])
-        for source in sources:
-            if source in seen:
-                continue
-            seen.add(source)
-            if (ref := c.memrefs.get(source)) is not None:
-                captures.memrefs.append(source)
-                captures.add(ref.base, ref.offset, *ref.sizes, *ref.strides)
-            elif (value := c.values.get(source)) is not None:
-                captures.values.append(source)
-                captures.add(value)
-        if type(inner) in FAILING_OPS:
-            captures.can_fail = True
-        elif type(inner) is func.CallOp:
-            callee = c.signatures.get(inner.callee.root_reference.data)
-            captures.can_fail = captures.can_fail or (callee is not None and callee.may_fail)
+    ops = all_ops(op)
+    # The bounds of inner dimensions are needed inside, those of the first one are not.
+    bounds = (op.lowerBound[0], op.step[0], *op.lowerBound[1:], *op.upperBound[1:], *op.step[1:])
+    for source in dict.fromkeys(chain(bounds, *map(operands_of, ops[1:]))):
+        if (ref := c.memrefs.get(source)) is not None:
+            captures.memrefs.append(source)
+            captures.add(ref.base, ref.offset, *ref.sizes, *ref.strides)
+        elif (value := c.values.get(source)) is not None:
+            captures.values.append(source)
+            captures.add(value)
+    captures.can_fail = any(_may_fail(c, inner) for inner in ops)
     return captures
+
+
+def _may_fail(c: Converter, op: Operation) -> bool:
+    if type(op) is func.CallOp:
+        callee = c.signatures.get(op.callee.root_reference.data)
+        return callee is not None and callee.may_fail
+    return type(op) in FAILING_OPS
 
 
 @TABLE.on(scf.ParallelOp)

@@ -8,6 +8,11 @@ from xdsl.dialects import llvm
 from xdsl.dialects.builtin import UNKNOWN_LOC, IntegerAttr, IntegerType, LocationAttr, SymbolRefAttr, i1, i8, i32, i64
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
+from ...dialects.interned import i32_array, integer
+from ...dialects.plain_op import SEGMENTS
+from ...support.making import append_op, make_op
+from ..llvm.builder import CALL, GEP_INBOUNDS, NOT_ATOMIC
+
 PTR = llvm.LLVMPointerType()
 
 
@@ -28,7 +33,20 @@ class Emitter:
     def add(self, op: Operation) -> Operation:
         """Appends the op."""
         op.location = self.location
-        self.block.add_op(op)
+        append_op(self.block, op)
+        return op
+
+    def make(
+        self,
+        kind: type[Operation],
+        operands: Sequence[SSAValue],
+        type: Attribute | None,
+        properties: dict[str, Attribute] | None = None,
+    ) -> Operation:
+        """Appends a new op; without `type` it has no result."""
+        results = () if type is None else (type,)
+        op = make_op(kind, operands, results, {} if properties is None else properties, self.location)
+        append_op(self.block, op)
         return op
 
     def value(self, op: Operation) -> SSAValue:
@@ -37,19 +55,22 @@ class Emitter:
 
     def int(self, value: int, type: IntegerType = i64) -> SSAValue:
         """An integer constant."""
-        return self.value(llvm.ConstantOp(IntegerAttr(value, type), type))
+        return self.make(llvm.ConstantOp, (), type, {"value": integer(value, type)}).results[0]
 
     def offset(self, pointer: SSAValue, offset: int) -> SSAValue:
         """`pointer` plus a number of bytes."""
-        return pointer if offset == 0 else self.value(llvm.GEPOp(pointer, [offset], i8, inbounds=True))
+        if offset == 0:
+            return pointer
+        properties = {**GEP_INBOUNDS, "rawConstantIndices": i32_array(offset), "elem_type": i8}
+        return self.make(llvm.GEPOp, (pointer,), PTR, properties).results[0]
 
     def load(self, pointer: SSAValue, type: Attribute = PTR, offset: int = 0) -> SSAValue:
         """The value at `pointer` plus `offset` bytes."""
-        return self.value(llvm.LoadOp(self.offset(pointer, offset), type))
+        return self.make(llvm.LoadOp, (self.offset(pointer, offset),), type, {"ordering": NOT_ATOMIC}).results[0]
 
     def store(self, value: SSAValue, pointer: SSAValue, offset: int = 0) -> None:
         """Writes the value at `pointer` plus `offset` bytes."""
-        self.add(llvm.StoreOp(value, self.offset(pointer, offset)))
+        self.make(llvm.StoreOp, (value, self.offset(pointer, offset)), None, {"ordering": NOT_ATOMIC})
 
     def copy(self, target: SSAValue, source: SSAValue, size: int) -> None:
         """Copies `size` bytes; the two do not overlap, or are the same."""
@@ -78,11 +99,16 @@ class Emitter:
 
     def compare(self, a: SSAValue, b: SSAValue, predicate: llvm.ICmpPredicateFlag) -> SSAValue:
         """An integer or pointer comparison."""
-        return self.value(llvm.ICmpOp(a, b, IntegerAttr(predicate.to_int(), i64)))
+        return self.make(llvm.ICmpOp, (a, b), i1, {"predicate": integer(predicate.to_int(), i64)}).results[0]
 
     def call(self, callee: str, arguments: Sequence[SSAValue], result: Attribute | None) -> Operation:
         """A call of a function of the module."""
-        return self.add(llvm.CallOp(SymbolRefAttr(callee), *arguments, return_type=result))
+        properties: dict[str, Attribute] = {
+            **CALL,
+            "callee": SymbolRefAttr(callee),
+            SEGMENTS: i32_array(len(arguments), 0),
+        }
+        return self.make(llvm.CallOp, arguments, result, properties)
 
     def branch(self, target: Block, *arguments: SSAValue) -> None:
         """Ends the block."""

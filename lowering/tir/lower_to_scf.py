@@ -224,7 +224,7 @@ def lower_function(function: tir.PrimFuncOp, parameters: Parameters, globals_: M
             f"function '{function.sym_name.data}' is to return a value, but ends without one",
             "end it with return x, or leave out the '->' of its header",
         )
-    f.add(func.ReturnOp(*([] if f.returned is None else [f.returned])))
+    f.act(func.ReturnOp, () if f.returned is None else (f.returned,))
     return op
 
 

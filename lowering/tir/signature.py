@@ -229,9 +229,12 @@ def _param_attr(param: Param) -> DictionaryAttr:
     return DictionaryAttr(entries)
 
 
+_NOTHING = NoneType()
+
+
 def _param_of(attr: Attribute) -> Param:
     data: Mapping[str, Attribute] = attr.data if isinstance(attr, DictionaryAttr) else {}
-    name, dtype, shape, scope = (data.get(key, NoneType()) for key in ("name", "dtype", "shape", "scope"))
+    name, dtype, shape, scope = (data.get(key, _NOTHING) for key in ("name", "dtype", "shape", "scope"))
     if not isinstance(name, StringAttr):
         raise _refuse(f"{SIGNATURE}: a parameter needs a name")
     if not isinstance(dtype, StringAttr):

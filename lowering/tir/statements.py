@@ -7,9 +7,12 @@ from xdsl.dialects.builtin import IntegerAttr, MemRefType, StringAttr
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from ...dialects import tir
+from ...dialects.interned import i32_array
 from ...dialects.llvm_ext import LoopAnnotationAttr
+from ...dialects.plain_op import SEGMENTS
 from ...support.diagnostics import error_at
 from ...support.fields import operands_of
+from ...support.making import make_op
 from .emitter import INDEX
 from .function import FunctionLowering, lowers
 from .intrinsics import lower_call
@@ -128,11 +131,13 @@ def _parallel(f: FunctionLowering, op: tir.ForOp, block: Block, bounds: list[SSA
     """A loop whose turns are spread over threads: memory that it needs is taken by each turn."""
     f.anchors.append((block, len(f.frees)))
     f.in_parallel = True
-    f.lower_region(block, op.body.block.ops, lambda: f.add(scf.ReduceOp()))
+    f.lower_region(block, op.body.block.ops, lambda: f.act(scf.ReduceOp, ()))
     f.in_parallel = False
     f.anchors.pop()
     f.location = op.location
-    f.add(scf.ParallelOp([bounds[0]], [bounds[1]], [bounds[2]], Region(block)))
+    loop = make_op(scf.ParallelOp, bounds, (), {SEGMENTS: i32_array(1, 1, 1, 0)}, f.location)
+    loop.add_region(Region(block))
+    f.add(loop)
 
 
 @lowers(tir.ScopeOp)

@@ -1,4 +1,4 @@
-"""Contractions of few columns, of one row, and for several threads: the same numbers as numpy's, by the scheme that suits them."""
+"""Contractions of few columns, of few rows, and for several threads: the same numbers as numpy's, by the scheme that suits them."""
 
 from __future__ import annotations
 
@@ -56,10 +56,10 @@ def test_few_columns(m: int, n: int, k: int, transposed: bool, cpu: str | None) 
 
 
 @pytest.mark.parametrize("threads", [1, 3])
-def test_one_row_and_columns_that_fill_no_tiles(threads: int) -> None:
+def test_few_rows_and_columns_that_fill_no_tiles(threads: int) -> None:
     """Columns that are left over are a tile of their own."""
-    x, weights = RNG.standard_normal((1, 300), dtype=np.float32), RNG.standard_normal((1031, 300), dtype=np.float32)
-    result, blocks = run(weights, x, constant=True, transposed=True, cpu=None, threads=threads)
+    x, weights = RNG.standard_normal((3, 300), dtype=np.float32), RNG.standard_normal((1031, 300), dtype=np.float32)
+    result, blocks = run(weights, x, constant=False, transposed=True, cpu=None, threads=threads)
     np.testing.assert_allclose(result, np.maximum(x @ weights.T, 0), rtol=1e-4, atol=1e-4)
     assert sum("update" in block.block_name.data for block in blocks) == 2
 
@@ -84,7 +84,7 @@ def test_tiles_of_inner_products(rows: int, columns: int) -> None:
         assert tile[0] <= rows and tile[1] <= columns and tile[0] * tile[1] <= registers // 2
         whole = columns % tile[1] if rows > columns else rows % tile[0]
         assert whole == 0
-    assert choose_tile(1, 50257, 32) == (1, 8)
+    assert choose_tile(1, 50257, 32) == (1, 1) and choose_tile(1499, 1, 32) == (8, 1)
 
 
 def test_panels_are_shared_out_evenly() -> None:

@@ -71,13 +71,14 @@ def choose_tile(rows: int, columns: int, registers: int) -> tuple[int, int]:
     fitting = [(r, c) for r, c in product(range(1, 9), range(1, 9)) if r <= rows and c <= columns and r * c <= sums]
     whole = [(r, c) for r, c in fitting if rows % r == 0 and columns % c == 0]
     tall = [(r, c) for r, c in fitting if columns % c == 0 and rows > columns]
-    wide = [(r, c) for r, c in fitting if rows % r == 0 and columns >= rows]
+    # One row is limited by how fast the matrix is read, which several streams are no better at.
+    wide = [(r, c) for r, c in fitting if rows % r == 0 and columns >= rows > 1]
 
     def loads(tile: tuple[int, int]) -> tuple[float, int]:
         return sum(tile) / (tile[0] * tile[1]), tile[0]
 
     best = min(whole, key=loads)
-    free = min(tall or wide, key=loads)
+    free = min(tall or wide or whole, key=loads)
     return free if loads(free)[0] * PARTIAL < loads(best)[0] else best
 
 

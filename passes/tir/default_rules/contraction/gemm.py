@@ -18,6 +18,8 @@ VECTOR_TYPES = (tir.types.F32, Float64Type(), tir.types.I32)
 """What sums may be kept in: others have no vector multiply-add, or round after each."""
 MIN_WORK = 1 << 10
 """Multiplications below which packing is not worth its code."""
+LONE_WORK = 1 << 13
+"""The same where there are too few rows for sums that do not wait for each other."""
 MIN_ROWS = 4
 """Rows below which a panel is used so seldom that packing it costs more than it saves, where that is done at each call."""
 NEAR = 4
@@ -28,7 +30,8 @@ MIN_COLUMNS = 4
 
 def pays(match: Contraction) -> bool:
     """Whether the packed scheme is worth it; else the block is scheduled as any reduction."""
-    if match.shape.stores[0].value.type not in VECTOR_TYPES or match.shape.points < MIN_WORK:
+    least = MIN_WORK if match.uses >= MIN_ROWS else LONE_WORK
+    if match.shape.stores[0].value.type not in VECTOR_TYPES or match.shape.points < least:
         return False
     return match.uses >= MIN_ROWS or (match.is_constant(match.panel) and match.n >= MIN_COLUMNS)
 

@@ -11,7 +11,7 @@ from ....schedule import BlockRV, LoopRV, Schedule
 from ..elementwise import parallelize, vectorize_loop
 from ..handles import own_loops
 from .epilogue import store_tile, take_out
-from .gemm import MIN_WORK, VECTOR_TYPES
+from .gemm import LONE_WORK, VECTOR_TYPES
 from .match import Contraction
 
 MAX_ROWS = 8
@@ -34,7 +34,7 @@ def suits(match: Contraction) -> bool:
         and not match.is_constant(match.panel)
         and match.column_place == len(match.panel.indices) - 1
         and shape.stores[0].value.type in VECTOR_TYPES
-        and shape.points >= MIN_WORK
+        and shape.points >= LONE_WORK
         and match.m <= MAX_ROWS
         and match.n >= MIN_COLUMNS
         and (match.rows is None or shape.extent(match.rows) is not None)

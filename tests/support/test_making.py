@@ -6,11 +6,22 @@ import pytest
 from mirstack.dialects import tir
 from mirstack.dialects.plain_op import PlainOp
 from mirstack.support.effects import is_side_effect_free
-from mirstack.support.making import append_op, copy_op, erase_op, make_op, put_after, put_before, replace_uses, take_out
+from mirstack.support.making import (
+    append_op,
+    copy_nested,
+    copy_op,
+    erase_op,
+    make_op,
+    put_after,
+    put_before,
+    replace_uses,
+    take_out,
+)
+from mirstack.support.walk import all_ops, ops_in, walk_ops
 from xdsl import traits
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import UNKNOWN_LOC, DictionaryAttr, IntegerAttr, ModuleOp, StringAttr, f32, i32
-from xdsl.ir import Block, Operation, Region
+from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.irdl import IRDLOperation
 
 
@@ -118,6 +129,33 @@ def test_uses_are_replaced_as_xdsl_does() -> None:
         assert all(operand is b for user in users for operand in user.operands)
         lists.append([(users.index(use.operation), use.index) for use in b.uses])
     assert lists[0] == lists[1] and len(lists[0]) == 6
+
+
+def test_copies_of_regions_are_those_of_xdsl() -> None:
+    outside, other = tir.ConstOp.int(8), tir.ConstOp.int(9)
+    loop = tir.ForOp("i", tir.ConstOp.int(0), outside, annotations=DictionaryAttr({"pragma_x": IntegerAttr(1, i32)}))
+    total = tir.AddOp(loop.loop_var, outside)
+    total.result.name_hint = "total"
+    total.attributes["mark"] = IntegerAttr(2, i32)
+    loop.body.block.add_ops([total, tir.EvaluateOp(total.result)])
+    loop.loop_var.name_hint = "i"
+    texts: list[str] = []
+    for copy in (copy_nested, tir.ForOp.clone):
+        values: dict[SSAValue, SSAValue] = {outside.result: other.result}
+        made = copy(loop, values)
+        assert made.parent is None and made.extent is other.result and made.body.block.args[0] is values[loop.loop_var]
+        assert values[total.result].name_hint == "total" and made.body.block.ops.first in all_ops(made)
+        texts.append(str(ModuleOp([made])))
+    assert texts[0] == texts[1] and "mark" in texts[0]
+
+
+def test_walks_as_lists() -> None:
+    loop = tir.ForOp("i", tir.ConstOp.int(0), tir.ConstOp.int(4))
+    inner = tir.ForOp("j", tir.ConstOp.int(0), tir.ConstOp.int(4))
+    loop.body.block.add_ops([*constants(), inner, tir.EvaluateOp(loop.loop_var)])
+    inner.body.block.add_op(tir.EvaluateOp(inner.loop_var))
+    assert all_ops(loop) == list(walk_ops(loop)) == list(loop.walk()) and len(all_ops(loop)) == 8
+    assert ops_in(loop.body.block) == list(loop.body.block.ops) and ops_in(Block()) == []
 
 
 def test_effects_are_those_of_xdsl() -> None:

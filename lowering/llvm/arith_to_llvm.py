@@ -436,11 +436,14 @@ def integer_to_float(c: Converter, value: SSAValue, type_: Attribute, signed: bo
 
 
 def float_to_integer(c: Converter, value: SSAValue, type_: Attribute, signed: bool) -> SSAValue:
-    """Toward zero; to a boolean, whether it is not zero."""
-    if element_of(type_) == i1:
-        (value,) = _widened(c, (value,))
-        return c.fcmp("une", value, c.constant(0.0, value.type))
+    """Toward zero; to a boolean, whether it is not zero. What fits 32 bits, but not a narrower type, wraps around as in numpy."""
+    element = element_of(type_)
     (value,) = _widened(c, (value,))
+    if element == i1:
+        return c.fcmp("une", value, c.constant(0.0, value.type))
+    if isinstance(element, IntegerType) and element.width.data < 32:
+        whole = c.emit(llvm_ext.FPToSIOp, (value,), with_element(type_, i32))
+        return resize_integer(c, whole, type_, True)
     return c.emit(llvm_ext.FPToSIOp if signed else llvm_ext.FPToUIOp, (value,), type_)
 
 

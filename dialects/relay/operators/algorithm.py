@@ -11,7 +11,7 @@ from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
 from . import computes_sort as computes
 from .computes import constant, elementwise, wide_dtype
 from .computes_select import argwhere_extents, te_argwhere, te_unique, unique_extents
-from .meanings import Array, arange_along, is_float, numpy_type
+from .meanings import Array, arange_along, is_float, numpy_type, widened
 from .relations import (
     ANY,
     axis_of,
@@ -51,9 +51,10 @@ def _sort_relation(dtype: bool) -> Callable[[Relation], None]:
 def order(x: Array, axis: int, ascending: bool) -> Array:
     """The indices that sort x along an axis; equal elements keep their order."""
     if ascending:
-        return np.argsort(x, axis, kind="stable")
+        # Of bfloat16, numpy does not know that NaN comes last.
+        return np.argsort(widened(x), axis, kind="stable")
     # Sorted from behind and read backwards, equal elements keep their order, too.
-    flipped = np.flip(np.argsort(np.flip(x, axis), axis, kind="stable"), axis)
+    flipped = np.flip(np.argsort(np.flip(widened(x), axis), axis, kind="stable"), axis)
     return x.shape[axis] - 1 - flipped
 
 

@@ -25,6 +25,8 @@ UNROLL = LoopAnnotationAttr.of({"unroll.enable": 1, "mustprogress": 1})
 ROLLED = LoopAnnotationAttr.of({"unroll.disable": 1, "mustprogress": 1})
 LONG_BODY = 16
 """Ops in a turn from which on several turns together are no faster, but take as many times as long to compile."""
+LONG_SUM = 48
+"""The same of a turn that goes on with what the one before it has left; a loop that stays one makes a turn as long."""
 # Loops of constant extent up to this are told to LLVM to be unrolled whole; longer ones in part.
 MAX_FULL_UNROLL = 128
 
@@ -67,21 +69,25 @@ def lower_for(f: FunctionLowering, op: tir.ForOp) -> None:
     if op.kind.data == "unrolled":
         full = turns is not None and turns <= MAX_FULL_UNROLL
         loop.attributes[LOOP_ANNOTATION] = UNROLL_FULLY if full else UNROLL
-        f.sizes[loop] = size * (turns or 1) if full else size
-    else:
-        f.sizes[loop] = size
-        if size >= LONG_BODY and not _accumulates(f, block):
-            loop.attributes[LOOP_ANNOTATION] = ROLLED
+        if full and turns is not None:
+            f.sizes[loop] = size * turns
+    elif _is_long(f, block, size):
+        loop.attributes[LOOP_ANNOTATION] = ROLLED
+
+
+def _is_long(f: FunctionLowering, block: Block, size: int) -> bool:
+    """Whether several turns of a loop together, of `size` ops each, are no faster than one after the other."""
+    return size >= LONG_SUM or (size >= LONG_BODY and not _accumulates(f, block))
 
 
 def _size(f: FunctionLowering, block: Block) -> int:
-    """How many ops a turn of a loop is, with those of its loops that are unrolled."""
+    """How many ops a turn of a loop is, with all turns of its loops that are unrolled."""
     size, pending = 0, [block]
     while pending:
         for op in pending.pop().ops:
             kind = type(op)
             if kind is scf.ForOp:
-                size += f.sizes.pop(op, 1)
+                size += f.sizes.pop(op, LONG_SUM)
             elif kind is not arith.ConstantOp:
                 size += 1
                 if op.regions:
@@ -138,6 +144,8 @@ def _parallel(f: FunctionLowering, op: tir.ForOp, block: Block, bounds: list[SSA
     loop = make_op(scf.ParallelOp, bounds, (), {SEGMENTS: i32_array(1, 1, 1, 0)}, f.location)
     loop.add_region(Region(block))
     f.add(loop)
+    if _is_long(f, block, _size(f, block)):
+        loop.attributes[LOOP_ANNOTATION] = ROLLED
 
 
 @lowers(tir.ScopeOp)

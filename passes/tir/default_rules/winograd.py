@@ -18,7 +18,7 @@ from ....dialects import tir
 from ....support.target import Target
 from ...schedule import BlockRV, LoopRV, Schedule
 from ...schedule.structure import buffers_read, consumers, producers
-from ..lower_transposed_loads import TILE
+from ..lower_transposed_loads import TILE, WHOLE
 from .contraction import Contraction, match_contraction, schedule_contraction
 from .elementwise import extent_of, parallelize, vectorize_loop
 from .handles import block_of, loops_by_axis, own_loops
@@ -253,14 +253,19 @@ def _schedule_weight(sch: Schedule, down: BlockRV, along: BlockRV, lanes: int, t
 
 
 def _store_across(sch: Schedule, channel: LoopRV, column: LoopRV, lanes: int) -> None:
-    """Channels become rows again: square tiles that are transposed in registers, where such fill rows."""
-    side = gcd(extent_of(sch, column) or 1, extent_of(sch, channel) or 1, lanes)
-    if side < SMALLEST:
+    """Channels become rows again: tiles that are transposed in registers, square ones that fill rows, else of whole rows."""
+    columns, channels = extent_of(sch, column) or 1, extent_of(sch, channel) or 1
+    side = gcd(columns, channels, lanes)
+    if side >= SMALLEST:
+        far, near = sch.split(column, [None, side])
+        outer, inner = sch.split(channel, [None, side])
+        sch.reorder(outer, far, inner, near)
+    elif SMALLEST <= columns <= max(WHOLE) and lanes in WHOLE and channels % lanes == 0:
+        outer, inner = sch.split(channel, [None, lanes])
+        near = column
+    else:
         vectorize_loop(sch, column, lanes)
         return
-    far, near = sch.split(column, [None, side])
-    outer, inner = sch.split(channel, [None, side])
-    sch.reorder(outer, far, inner, near)
     sch.vectorize(near)
     sch.annotate(inner, TILE, 1)
 

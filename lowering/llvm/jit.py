@@ -84,6 +84,23 @@ def _target_machine(target: Target, jit: bool) -> llvm.TargetMachine:
     )
 
 
+class _Machines(threading.local):
+    """The target machines of one thread: LLVM lets no two threads use one."""
+
+    def __init__(self) -> None:
+        self.known: dict[Target, llvm.TargetMachine] = {}
+
+    def of(self, target: Target) -> llvm.TargetMachine:
+        """The machine that makes objects for `target`: it remembers what the processor's features mean."""
+        machine = self.known.get(target)
+        if machine is None:
+            self.known[target] = machine = _target_machine(target, target.is_host)
+        return machine
+
+
+_MACHINES = _Machines()
+
+
 def parse(text: str) -> llvm.ModuleRef:
     """LLVM's own module of IR text, verified; raises `MirError` with LLVM's complaint when the text is not well formed."""
     _initialize(False)
@@ -110,14 +127,13 @@ def optimize(module: llvm.ModuleRef, machine: llvm.TargetMachine, level: int, *,
     run_passes(builder.getModulePassManager(), module, builder)
 
 
-def _prepared(text: str, target: Target, jit: bool) -> tuple[llvm.ModuleRef, llvm.TargetMachine]:
-    """The optimized module, and the machine to generate code for.
+def _prepared(text: str, target: Target, machine: llvm.TargetMachine) -> llvm.ModuleRef:
+    """The optimized module.
 
     LLVM 22.1's SLP vectorizer may leave a value before its definition, from which code generation makes wrong code or ends
     the process (see `tests/lowering/llvm/test_slp_order.py`). So the result is verified, and made again without that vectorizer
     where it is wrong.
     """
-    machine = _target_machine(target, jit)
     module = _optimized(text, target, machine)
     if _defect(module) is not None:
         module = _optimized(text, target, machine, slp=False)
@@ -128,7 +144,7 @@ def _prepared(text: str, target: Target, jit: bool) -> tuple[llvm.ModuleRef, llv
                     "this is a defect of LLVM; compile with opt_level=1"
                 )
             )
-    return module, machine
+    return module
 
 
 def _optimized(text: str, target: Target, machine: llvm.TargetMachine, *, slp: bool = True) -> llvm.ModuleRef:
@@ -152,21 +168,23 @@ def _defect(module: llvm.ModuleRef) -> str | None:
 
 def emit_object(text: str, target: Target = HOST) -> bytes:
     """IR text to the bytes of an object file, optimized for `target`; for linking into this process unless it is foreign."""
-    module, machine = _prepared(text, target, target.is_host)
+    machine = _MACHINES.of(target)
+    module = _prepared(text, target, machine)
     with timed("generate code"):
         return emit(machine, module)
 
 
 def emit_assembly(text: str, target: Target = HOST) -> str:
     """IR text to optimized assembly text."""
-    module, machine = _prepared(text, target, False)
+    machine = _target_machine(target, False)
+    module = _prepared(text, target, machine)
     machine.set_asm_verbosity(False)
     return machine.emit_assembly(module)
 
 
 def emit_optimized_ir(text: str, target: Target = HOST) -> str:
     """IR text after LLVM's optimizations."""
-    return str(_prepared(text, target, False)[0])
+    return str(_prepared(text, target, _target_machine(target, False)))
 
 
 @cache

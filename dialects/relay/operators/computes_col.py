@@ -102,3 +102,47 @@ def te_conv_transposed(
         return element(at["N"], where, at["C"]) if sums is None else sums(at["N"], *where, at["C"])
 
     return te.compute(out_layout.physical(result), laid_out, name=f"conv{rank}d_transpose")
+
+
+def te_conv_transposed_place(
+    x: Tensor,
+    w: Tensor,
+    axes: str,
+    layouts: tuple[Layout, Layout, Layout],
+    before: Sequence[int],
+    result: dict[str, Any],
+    dtype: str,
+) -> Tensor:
+    """As `te_conv_transposed` where the data is one place: a matrix product, whose columns are the result as it lies."""
+    data_layout, kernel_layout, out_layout = layouts
+    sizes, weights = data_layout.logical(x.shape), kernel_layout.logical(w.shape)
+    taps = [weights[a] for a in axes]
+    count = prod(taps)
+
+    def column(c: Expr, j: Expr) -> Any:
+        at: dict[str, Any] = {"I": c, "O": te.floordiv(j, count)}
+        for n, a in enumerate(axes):
+            at[a] = te.floormod(te.floordiv(j, prod(taps[n + 1 :])), taps[n])
+        return w(*kernel_layout.indices(at))
+
+    columns = te.compute((sizes["C"], weights["O"] * count), column, name="kernel_columns")
+    rc = te.reduce_axis((0, sizes["C"]), name="dc")
+
+    def multiplied(n: Expr, j: Expr) -> Any:
+        datum = x(*data_layout.indices({"N": n, "C": rc, **dict.fromkeys(axes, te.const(0, "int32"))}))
+        return te.sum(datum.astype(dtype) * columns(rc, j).astype(dtype), axis=rc)
+
+    products = te.compute((sizes["N"], weights["O"] * count), multiplied, name="products")
+
+    def laid_out(*i: Expr) -> Any:
+        at = out_layout.logical_indices(i)
+        flat: Any = at["C"]
+        inside: list[Any] = []
+        for a, low, extent in zip(axes, before, taps, strict=True):
+            flat = flat * extent + (at[a] + low)
+            if result[a] + low > extent:
+                inside.append(at[a] + low < extent)
+        value = products(at["N"], flat)
+        return te.if_then_else(te.all(*inside), value, te.const(0, dtype)) if inside else value
+
+    return te.compute(out_layout.physical(result), laid_out, name=f"conv{len(axes)}d_transpose")

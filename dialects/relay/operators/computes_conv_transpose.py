@@ -13,7 +13,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from ..operator import Attrs
-from .computes_col import te_conv_transposed
+from .computes_col import te_conv_transposed, te_conv_transposed_place
 from .layout import layout
 from .nn_conv import SPATIAL, spatial_padding
 
@@ -43,9 +43,16 @@ def transposed_compute(rank: int) -> Callable[[Attrs, Sequence[Tensor], Any], li
     def compute(attrs: Attrs, xs: Sequence[Tensor], out: Any) -> list[Tensor]:
         transposed = _Transposed(rank, attrs, *xs)
         every = (*transposed.sizes.values(), *transposed.weights.values())
-        if transposed.has_phases and attrs.groups == 1 and all(isinstance(size, int) for size in every):
+        one_place = transposed.has_one_place
+        if (transposed.has_phases or one_place) and attrs.groups == 1 and all(isinstance(size, int) for size in every):
             layouts = (transposed.data_layout, transposed.kernel_layout, transposed.out_layout)
             steps, cut = list(transposed.strides.values()), list(transposed.cut.values())
+            if one_place:
+                return [
+                    te_conv_transposed_place(
+                        xs[0], xs[1], transposed.axes, layouts, cut, transposed.result, transposed.dtype
+                    )
+                ]
             return [
                 te_conv_transposed(
                     xs[0], xs[1], transposed.axes, layouts, steps, cut, transposed.result, transposed.dtype
@@ -109,6 +116,11 @@ class _Transposed:
         """Whether there is more than one phase, and how many turns each has is known."""
         known = all(isinstance(size[a], int) for size in (self.sizes, self.weights) for a in self.axes)
         return known and max(self.strides.values()) > 1 and set(self.dilation.values()) == {1}
+
+    @property
+    def has_one_place(self) -> bool:
+        """Whether the data is one vector of channels, each of which meets each tap once."""
+        return all(self.sizes[a] == 1 for a in self.axes) and set(self.dilation.values()) == {1}
 
     @property
     def most_taps(self) -> dict[str, int]:

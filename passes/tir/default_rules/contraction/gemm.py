@@ -24,6 +24,8 @@ MIN_ROWS = 4
 """Rows below which a panel is used so seldom that packing it costs more than it saves, where that is done at each call."""
 NEAR = 4
 """The part of the second-level cache that a group of panels takes at most that each tile of rows goes through."""
+ENOUGH = 4
+"""Lines for each thread that are enough to share them out evenly, whatever their rows."""
 MIN_COLUMNS = 4
 """Columns below which a vector is mostly empty."""
 
@@ -85,12 +87,16 @@ def schedule_contraction(sch: Schedule, block: BlockRV, match: Contraction, targ
     partial = bool(row_outer) and match.m % tile.rows != 0
     panels, tiles = [*shared, panels[0]], [*alone, *row_outer]
     few = few_panels(sch, panels, tiles, target)
-    if not few or not partial:
+    # Where rows end in a part of a tile, lines of them are shared out rather than the tiles of each.
+    lines = few and partial and turns_of(sch, alone) >= ENOUGH * target.cores
+    if lines:
+        parallelize(sch, alone, work, target)
+    elif not few or not partial:
         share_out(sch, panels, tiles, work, target)
     parts = [(block, reducing[0])]
     if partial:
         loops, parts = partitioned(sch, block, row_outer[0], match.m // tile.rows, below)
-        parallelize(sch, loops[:1] if few else [], work, target)
+        parallelize(sch, loops[:1] if few and not lines else [], work, target)
     for part, depth in parts:
         init = own_loops(sch, sch.decompose_reduction(part, depth))
         sch.vectorize(init[-1])

@@ -13,6 +13,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from ..operator import Attrs
+from .computes import elementwise, wide_dtype
 from .computes_col import te_conv_transposed, te_conv_transposed_place
 from .layout import layout
 from .nn_conv import SPATIAL, spatial_padding
@@ -41,6 +42,13 @@ def transposed_compute(rank: int) -> Callable[[Attrs, Sequence[Tensor], Any], li
     """The compute of a transposed convolution over so many spatial axes."""
 
     def compute(attrs: Attrs, xs: Sequence[Tensor], out: Any) -> list[Tensor]:
+        dtype = attrs.out_dtype or xs[0].dtype
+        sums = in_sums(attrs, xs)
+        return (
+            sums if wide_dtype(dtype) == dtype else [elementwise(lambda e: e.astype(dtype), t, "T_cast") for t in sums]
+        )
+
+    def in_sums(attrs: Attrs, xs: Sequence[Tensor]) -> list[Tensor]:
         transposed = _Transposed(rank, attrs, *xs)
         every = (*transposed.sizes.values(), *transposed.weights.values())
         one_place = transposed.has_one_place
@@ -72,7 +80,7 @@ class _Transposed:
         axes = SPATIAL[rank]
         self.name = f"conv{rank}d_transpose"
         self.rank, self.axes, self.x, self.w, self.groups = rank, axes, x, w, attrs.groups
-        self.dtype = attrs.out_dtype or x.dtype
+        self.dtype = wide_dtype(attrs.out_dtype or x.dtype)
         self.data_layout, self.kernel_layout = layout(attrs.data_layout), layout(attrs.kernel_layout)
         self.out_layout = layout(attrs.out_layout or attrs.data_layout)
         self.sizes, self.weights = self.data_layout.logical(x.shape), self.kernel_layout.logical(w.shape)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..operator import Attrs, AttrSpec, Operator, OpPattern, Relation, attr, register
+from .computes import wide_dtype
 from .computes_conv_transpose import output_padding, transposed_compute
 from .layout import checked_layout, laid_out, layout, logical_sizes
 from .meanings import Array, matmul, numpy_type
@@ -96,7 +97,8 @@ def _meaning(rank: int) -> Any:
     def meaning(attrs: Attrs, x: Array, w: Array) -> Array:
         data = layout(attrs.data_layout).to_logical(x, "NC" + axes)
         weight = layout(attrs.kernel_layout).to_logical(w, "IO" + axes)
-        result = convolve_transposed(data, weight, attrs, numpy_type(attrs.out_dtype or x.dtype.name))
+        dtype = attrs.out_dtype or x.dtype.name
+        result = convolve_transposed(data, weight, attrs, numpy_type(wide_dtype(dtype))).astype(numpy_type(dtype))
         return layout(attrs.out_layout or attrs.data_layout).from_logical(result, "NC" + axes)
 
     return meaning

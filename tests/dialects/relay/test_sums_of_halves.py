@@ -3,7 +3,7 @@ come to rest where the next is less than half of the last place (at 2048 in floa
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import mirstack
 import ml_dtypes
@@ -59,3 +59,15 @@ def test_long_sums(dtype: np.dtype[Any]) -> None:
             eps = float(ml_dtypes.finfo(dtype).eps)
             np.testing.assert_allclose(got.astype(np.float64), expected, rtol=2 * eps, err_msg=f"{text} by {target}")
             assert got.dtype == dtype
+
+
+@pytest.mark.parametrize("target", ["interp", "cpu"])
+@pytest.mark.parametrize("groups", [1, 2])
+def test_transposed_convolution(groups: int, target: Literal["interp", "cpu"]) -> None:
+    """300 channels and, where strides are 1, nine taps of ones: 1350 or 2700, rounded once."""
+    text = f"""def @main(%x: Tensor[(1, 300, 3, 3), bfloat16], %w: Tensor[(300, {4 // groups}, 3, 3), bfloat16]) {{
+      nn.conv2d_transpose(%x, %w, groups={groups}, channels=4, kernel_size=[3, 3], kernel_layout="IOHW")
+    }}"""
+    x, w = (np.ones(shape, ml_dtypes.bfloat16) for shape in ((1, 300, 3, 3), (300, 4 // groups, 3, 3)))
+    result = mirstack.compile(mirstack.parse(text), target)(x, w)
+    assert result.max() == ml_dtypes.bfloat16(2700 / groups)

@@ -29,6 +29,7 @@ CALLS = 5
 """After the first."""
 LIMIT = 600.0
 """Seconds that a process may take."""
+BEGINS = "compiling begins"
 LOOK = 0.01
 """Seconds between two looks at memory."""
 
@@ -67,15 +68,21 @@ def _command(what: str, engine: str, workload: str, threads: int, folder: Path) 
 
 
 def _most_memory(command: list[str], environment: dict[str, str]) -> int:
-    """The most memory that a process and those that it starts take between the first two lines that it prints, beyond what they took at
-    the first; a page that several share counts once. Looking takes time, so that no time is measured meanwhile."""
-    with subprocess.Popen(command, stdout=subprocess.PIPE, env={**os.environ, **environment}) as child:
+    """The most memory that a process and those that it starts take from the line `BEGINS` to its last line, beyond what they took at
+    the first; a page that several share counts once. The last line tells what the process itself saw, which counts where it is over
+    between two looks. Looking takes time, so that no time is measured meanwhile. Raises RuntimeError where the process fails."""
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env={**os.environ, **environment}, text=True) as child:
         assert child.stdout is not None
-        child.stdout.readline()
+        for line in child.stdout:
+            if line.strip() == BEGINS:
+                break
         before = most = _memory_of(child.pid)
         while not select.select([child.stdout], [], [], LOOK)[0]:
             most = max(most, _memory_of(child.pid))
-    return most - before
+        lines = child.stdout.read().splitlines()
+    if child.returncode != 0 or not lines:
+        raise RuntimeError(f"status {child.returncode}")
+    return max(most - before, int(lines[-1]))
 
 
 def _memory_of(process: int) -> int:
@@ -132,15 +139,16 @@ def main(what: str, engine_name: str, workload: str, threads: int, folder: Path)
         print("{}")
         return
     before = _status("VmRSS")
+    _reset_peak()
     if what == "compile":
-        print("begins", flush=True)
+        print(BEGINS, flush=True)
     start = time.perf_counter()
     program = engine.load(prepared, threads)
     call = engine.bind(program, inputs)
     call.run()
     seconds = time.perf_counter() - start
     if what == "compile":
-        print("ends", flush=True)
+        print(_status("VmHWM") - before)
         return
     _reset_peak()
     for _ in range(CALLS):

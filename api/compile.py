@@ -197,7 +197,9 @@ def _native(
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(1) as thread:
-        kept = thread.submit(_keep, place, program, current_span())
+        span = current_span()
+        # Types may be nested as deep here as where they were made.
+        kept = thread.submit(in_deep_stack, lambda: _keep(place, program, span))
         executable = load_program(program, options)
         kept.result()
     return executable

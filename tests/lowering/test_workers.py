@@ -27,6 +27,10 @@ def forking(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     assert not [child for child in multiprocessing.active_children() if child.name == "mirstack-worker"]
 
 
+def sleeps() -> None:
+    time.sleep(60)
+
+
 def waits_for_worker(work: Workers) -> None:
     """Until a worker has done something."""
     end = time.monotonic() + 20
@@ -105,7 +109,7 @@ def test_a_worker_that_the_system_ends_has_not_crashed() -> None:
 def test_nobody_waits_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workers, "PATIENCE", 0.2)
     start = time.monotonic()
-    with Workers(1, [lambda: time.sleep(60)]) as work:  # type: ignore[func-returns-value]
+    with Workers(1, [sleeps]) as work:
         while work._queue:  # pyright: ignore[reportPrivateUsage]
             time.sleep(0.001)
         assert work.answers() == {}
@@ -113,7 +117,7 @@ def test_nobody_waits_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_error_ends_the_workers() -> None:
-    with pytest.raises(KeyError), Workers(2, [lambda: time.sleep(60)] * 4):  # type: ignore[func-returns-value]
+    with pytest.raises(KeyError), Workers(2, [sleeps] * 4):
         raise KeyError
 
 

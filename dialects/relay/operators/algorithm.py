@@ -9,7 +9,7 @@ from xdsl.ir import Attribute
 
 from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
 from . import computes_sort as computes
-from .computes import constant, elementwise, wide_dtype
+from .computes import constant, in_dtype, wide_dtype
 from .computes_select import argwhere_extents, te_argwhere, te_unique, unique_extents
 from .meanings import Array, arange_along, is_float, numpy_type, widened
 from .relations import (
@@ -384,7 +384,7 @@ def _te_einsum(attrs: Attrs, xs: Sequence[Tensor]) -> Tensor:
         return te.sum(value, axis=list(extents.values())) if extents else value
 
     total = te.compute([sizes[c] for c in result], body, name="T_einsum")
-    return total if wide == dtype else elementwise(lambda e: e.astype(dtype), total, "T_cast")
+    return in_dtype(total, dtype)
 
 
 register(

@@ -66,14 +66,15 @@ def in_wide_dtype(compute: Compute, wide: Callable[[str], str] = wide_dtype) -> 
         dtype = wide(narrow)
         if dtype == narrow:
             return compute(attrs, xs, out)
-        given = [_cast(x, dtype) if x.dtype == narrow else x for x in xs]
-        return [_cast(t, narrow) if t.dtype == dtype else t for t in compute(attrs, given, out)]
+        given = [in_dtype(x, dtype) if x.dtype == narrow else x for x in xs]
+        return [in_dtype(t, narrow) if t.dtype == dtype else t for t in compute(attrs, given, out)]
 
     return widened
 
 
-def _cast(x: Tensor, dtype: str) -> Tensor:
-    return elementwise(lambda e: e.astype(dtype), x, "T_cast")
+def in_dtype(x: Tensor, dtype: str) -> Tensor:
+    """The tensor, each element brought to `dtype`; itself where it is of that."""
+    return x if x.dtype == dtype else elementwise(lambda e: e.astype(dtype), x, "T_cast")
 
 
 def broadcast_dims(shapes: Sequence[Sequence[Dim]]) -> list[Dim]:

@@ -113,7 +113,8 @@ def te_conv_transposed_place(
     result: dict[str, Any],
     dtype: str,
 ) -> Tensor:
-    """As `te_conv_transposed` where the data is one place: a matrix product, whose columns are the result as it lies."""
+    """As `te_conv_transposed` where the data is one place: the product of the matrices (N, C) and (C, O·taps), whose columns are the
+    result as it lies."""
     data_layout, kernel_layout, out_layout = layouts
     sizes, weights = data_layout.logical(x.shape), kernel_layout.logical(w.shape)
     taps = [weights[a] for a in axes]

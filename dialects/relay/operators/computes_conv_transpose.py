@@ -13,7 +13,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from ..operator import Attrs
-from .computes import elementwise, wide_dtype
+from .computes import in_dtype, wide_dtype
 from .computes_col import te_conv_transposed, te_conv_transposed_place
 from .layout import layout
 from .nn_conv import SPATIAL, spatial_padding
@@ -43,10 +43,7 @@ def transposed_compute(rank: int) -> Callable[[Attrs, Sequence[Tensor], Any], li
 
     def compute(attrs: Attrs, xs: Sequence[Tensor], out: Any) -> list[Tensor]:
         dtype = attrs.out_dtype or xs[0].dtype
-        sums = in_sums(attrs, xs)
-        return (
-            sums if wide_dtype(dtype) == dtype else [elementwise(lambda e: e.astype(dtype), t, "T_cast") for t in sums]
-        )
+        return [in_dtype(t, dtype) for t in in_sums(attrs, xs)]
 
     def in_sums(attrs: Attrs, xs: Sequence[Tensor]) -> list[Tensor]:
         transposed = _Transposed(rank, attrs, *xs)

@@ -11,7 +11,7 @@ from xdsl.ir import Attribute
 
 from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
 from ..text import type_text
-from .computes import broadcast_index, constant, elementwise, is_one, unflatten, wide_dtype
+from .computes import broadcast_index, constant, elementwise, in_dtype, is_one, unflatten, wide_dtype
 from .create import SHAPE_AND_DTYPE, check_shape
 from .meanings import Array, numpy_type, widened
 from .relations import (
@@ -386,10 +386,6 @@ def _broadcast_to_relation(rel: Relation) -> None:
     rel.set_result(tensor_type(target, data.element_type))
 
 
-def _te_cast(x: Tensor, dtype: str) -> Tensor:
-    return x if x.dtype == dtype else elementwise(lambda e: e.astype(dtype), x, "T_cast")
-
-
 def te_stretch(x: Tensor, shape: Sequence[Any], name: str = "T_broadcast_to") -> Tensor:
     """`x` stretched to a shape that it broadcasts to."""
     return te.compute(shape, lambda *i: broadcast_index(x, i, shape), name=name)
@@ -411,7 +407,7 @@ register(
     Operator(
         "broadcast_to_like", ("data", "broadcast_type"), like_second, OpPattern.BROADCAST,
         numpy=lambda attrs, x, like: np.broadcast_to(x, like.shape).astype(like.dtype),
-        compute=lambda attrs, xs, out: [_te_cast(te_stretch(xs[0], xs[1].shape), xs[1].dtype)],
+        compute=lambda attrs, xs, out: [in_dtype(te_stretch(xs[0], xs[1].shape), xs[1].dtype)],
         extents=lambda attrs, xs, out: ResultShapes([xs[1].shape], stretches_to(xs[0], xs[1].shape)),
         doc="The first tensor stretched to the shape of the second, and cast to its type.",
         source=TVM.format("broadcast_to_like"),
@@ -440,7 +436,7 @@ def _te_collapse(x: Tensor, shape: Sequence[Any]) -> Tensor:
         return te.sum(x(*index).astype(wide), axis=list(extents.values()))
 
     extents = {axis: te.reduce_axis((0, x.shape[axis]), name=f"k{axis}") for axis in axes}
-    return _te_cast(te.compute(shape, body, name="T_collapse_sum"), x.dtype)
+    return in_dtype(te.compute(shape, body, name="T_collapse_sum"), x.dtype)
 
 
 def _collapse_to_relation(rel: Relation) -> None:
@@ -468,7 +464,7 @@ register(
     Operator(
         "collapse_sum_to", ("data", "shape"), _collapse_to_relation, OpPattern.COMM_REDUCE,
         numpy=lambda attrs, x, shape: _collapse(x, attrs.shape, numpy_type(attrs.dtype) if attrs.dtype else x.dtype),
-        compute=lambda attrs, xs, out: [_te_cast(_te_collapse(xs[0], attrs.shape), attrs.dtype or xs[0].dtype)],
+        compute=lambda attrs, xs, out: [in_dtype(_te_collapse(xs[0], attrs.shape), attrs.dtype or xs[0].dtype)],
         attributes=SHAPE_AND_DTYPE,
         doc="The tensor summed down to the attribute `shape`, which the second argument repeats; the reverse of stretching it.",
         source=TVM.format("collapse_sum_to"),
@@ -479,7 +475,7 @@ register(
     Operator(
         "collapse_sum_like", ("data", "collapse_type"), _collapse_like_relation, OpPattern.COMM_REDUCE,
         numpy=lambda attrs, x, like: _collapse(x, like.shape, like.dtype),
-        compute=lambda attrs, xs, out: [_te_cast(_te_collapse(xs[0], xs[1].shape), xs[1].dtype)],
+        compute=lambda attrs, xs, out: [in_dtype(_te_collapse(xs[0], xs[1].shape), xs[1].dtype)],
         doc="The tensor summed down to the shape of the second, the reverse of stretching it from there, and cast to its type.",
         source=TVM.format("collapse_sum_like"),
     )

@@ -53,6 +53,8 @@ class _Build:
     objects: dict[Future[bytes], None] = field(default_factory=dict[Future[bytes], None])
     """Each once, in their order."""
     messages: dict[int, str] = field(default_factory=dict[int, str])
+    declared: set[str] = field(default_factory=set[str])
+    """The kernels' functions that the program has declared."""
 
     def run(self, passes: Iterator[ModulePass] | Sequence[ModulePass], module: ModuleOp) -> None:
         for step in passes:
@@ -158,13 +160,15 @@ class _Job:
             with timed("look up"):
                 known = None if self.candidate is None else self.candidate.find(work.messages)
             if known is not None:
-                known.join(self.unit, program)
+                known.join(self.unit, program, work.declared)
+                work.declared.update(op.sym_name.data for op in known.declarations)
                 work.add(known.object, known.messages)
                 return
             self.lower(work)
         match self.result:
             case LoweredUnit() as lowered, future:
                 self.unit.join(program, lowered.stubs, lowered.declarations)
+                work.declared.update(op.sym_name.data for op in lowered.declarations)
                 work.add(future, lowered.messages)
             case MirError() as error:
                 raise error

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
@@ -41,11 +41,10 @@ class Known:
     messages: dict[int, str]
     object: Future[bytes]
 
-    def join(self, unit: Unit, program: ModuleOp) -> None:
-        """As `Unit.join`; functions that the program has already are not declared again."""
-        present = {op.sym_name.data for op in program.ops if isinstance(op, llvm.FuncOp)}
+    def join(self, unit: Unit, program: ModuleOp, declared: Collection[str]) -> None:
+        """As `Unit.join`; functions that the program has `declared` already are not declared again."""
         stubs = dict.fromkeys(unit.calls, self.stub)
-        unit.join(program, stubs, [op for op in self.declarations if op.sym_name.data not in present])
+        unit.join(program, stubs, [op for op in self.declarations if op.sym_name.data not in declared])
 
 
 class KernelCache:

@@ -17,6 +17,7 @@ from tempfile import TemporaryDirectory
 from . import processors
 from .engine import ENGINES, OURS
 from .results import Results, Row
+from .setting import HELD, NATIVE, SETTINGS, Setting
 from .worker import Worker
 from .workloads import FAMILIES, WORKLOADS, Workload
 
@@ -56,6 +57,12 @@ def argument_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--threads", type=int, default=1, choices=(1, 2), help="1: engines in one process; 2: a process an engine"
     )
+    parser.add_argument(
+        "--cpu",
+        default=NATIVE,
+        choices=tuple(HELD),
+        help="hold mirstack, and the engines that can be held, to what it has",
+    )
     parser.add_argument("--budget", type=float, default=1.5, help="seconds of timing a workload (1.5)")
     parser.add_argument(
         "--seconds",
@@ -72,6 +79,10 @@ def argument_parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _setting(args: argparse.Namespace) -> Setting:
+    return Setting(args.threads, args.cpu)
+
+
 def chosen(args: argparse.Namespace, results: Results) -> list[Workload]:
     """The workloads that the options name, those measured longest ago first."""
     found = [
@@ -80,7 +91,7 @@ def chosen(args: argparse.Namespace, results: Results) -> list[Workload]:
         if (not args.family or w.family in args.family)
         and (not args.workload or any(fnmatch(w.name, pattern) for pattern in args.workload))
     ]
-    rows = results.rows.get(args.threads, {})
+    rows = results.of(_setting(args))
     return sorted(found, key=lambda w: rows[w.name].time if w.name in rows else "") if args.seconds < 1e9 else found
 
 
@@ -92,6 +103,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     for name in wanted:
         if name not in ENGINES:
             parser.error(f"there is no engine '{name}'; there are {', '.join(ENGINES)}")
+    if args.costs and args.cpu:
+        parser.error("costs are measured for the processor at hand: --costs does not go with --cpu")
     engines: list[str] = []
     for name in wanted:
         lacking = missing(name)
@@ -108,7 +121,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if args.costs:
         return _costs([w for w in workloads if w.family == "model"], engines, args, results, start)
     if args.threads == 1:
-        processors.restrict(1)
+        _setting(args).restrict()
     results.cpu = processors.model_name()
     results.versions |= {name: version_of(name) for name in engines}
     with _workers(engines if args.threads > 1 else [], args) as workers:
@@ -116,9 +129,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             if time.monotonic() - start > args.seconds:
                 break
             row = measured(workload, _engines_for(workload, engines, args, results), args, workers)
-            results.put(args.threads, workload.name, row)
+            results.put(_setting(args), workload.name, row)
             results.save(args.results)
-            _show(workload, results.rows[args.threads][workload.name])
+            _show(workload, row)
     return 0
 
 
@@ -154,14 +167,14 @@ def _write(results: Results) -> int:
     if find_spec("matplotlib") is None:
         print("the plots are left as they are: matplotlib is missing, install the extra `bench`", file=sys.stderr)
         return 1
-    for threads in (1, 2):
-        if results.rows.get(threads):
-            plot.draw(results, threads, readme.README.with_name(f"compare-{threads}.png"))
+    for setting in SETTINGS:
+        if results.of(setting):
+            plot.draw(results, setting, readme.README.with_name(f"compare-{setting.key}.png"))
     return 0
 
 
 def _engines_for(workload: Workload, engines: list[str], args: argparse.Namespace, results: Results) -> list[str]:
-    row = results.rows.get(args.threads, {}).get(workload.name)
+    row = results.of(_setting(args)).get(workload.name)
     if args.best is None or row is None:
         return engines
     every = {**row.earlier, **row.seconds}
@@ -174,7 +187,7 @@ def measured(workload: Workload, engines: list[str], args: argparse.Namespace, w
     from . import hardware
 
     row = Row(time=datetime.now(UTC).isoformat(timespec="seconds"))
-    row.peak_gflops = hardware.fma_gflops() * args.threads
+    row.peak_gflops = hardware.fma_gflops(args.cpu) * args.threads
     row.copy_gbytes = hardware.copy_gbytes()
     if args.threads == 1:
         _in_process(workload, engines, args, row)
@@ -192,7 +205,7 @@ def _in_process(workload: Workload, engines: list[str], args: argparse.Namespace
     quickest = float("inf")
     for name in sorted(engines, key=lambda name: name == OURS):
         try:
-            loaded = load(workload, name, 1, args.files)
+            loaded = load(workload, name, _setting(args), args.files)
         except Exception as error:
             # An engine that does not take a program is a note under the table, not the end of the others.
             row.problems[name] = short(error)
@@ -242,7 +255,7 @@ def _in_processes(workload: Workload, workers: Mapping[str, Worker], args: argpa
 
 @contextmanager
 def _workers(engines: list[str], args: argparse.Namespace) -> Generator[dict[str, Worker]]:
-    workers = {name: Worker(name, args.threads, args.files) for name in engines}
+    workers = {name: Worker(name, _setting(args), args.files) for name in engines}
     try:
         yield workers
     finally:

@@ -124,9 +124,10 @@ def _reset_peak() -> None:
 
 def main(what: str, engine_name: str, workload: str, threads: int, folder: Path) -> None:
     """The child's side; the last line that it prints is the answer."""
-    from . import processors
+    from .setting import Setting
 
-    processors.restrict(threads)
+    setting = Setting(threads)
+    setting.restrict()
     from .engine import engine_of
     from .material import Material
     from .workloads import named
@@ -143,7 +144,7 @@ def main(what: str, engine_name: str, workload: str, threads: int, folder: Path)
     if what == "compile":
         print(BEGINS, flush=True)
     start = time.perf_counter()
-    program = engine.load(prepared, threads)
+    program = engine.load(prepared, setting)
     call = engine.bind(program, inputs)
     call.run()
     seconds = time.perf_counter() - start

@@ -9,6 +9,7 @@ from typing import Any, Protocol, cast
 
 from .graph import Array
 from .material import Material
+from .setting import Setting
 
 
 @dataclass
@@ -26,8 +27,8 @@ class Engine(Protocol):
         """The program in the form in which the engine takes it from a user: a file, or for jax and torch a function."""
         ...
 
-    def load(self, prepared: Any, threads: int) -> Any:
-        """The program compiled, or read, as the engine has it."""
+    def load(self, prepared: Any, setting: Setting) -> Any:
+        """The program compiled, or read, as the engine has it. The process was restricted to the setting before it imported the engine."""
         ...
 
     def bind(self, program: Any, inputs: Sequence[Array]) -> Call:

@@ -10,6 +10,9 @@ from functools import cache
 
 import numpy as np
 from llvmlite import binding
+from mirstack.support.target import named
+
+from .setting import NATIVE
 
 CHAINS = 12
 """Independent chains of multiply-adds: more than latency times units, fewer than registers."""
@@ -47,13 +50,13 @@ done:
 
 
 @cache
-def _engine() -> tuple[binding.ExecutionEngine, Callable[[int, int], None], int]:
+def _engine(cpu: str) -> tuple[binding.ExecutionEngine, Callable[[int, int], None], int]:
     binding.initialize_native_target()
     binding.initialize_native_asmprinter()
-    features = binding.get_host_cpu_features()
-    lanes = 16 if features.get("avx512f") else 8 if features.get("avx2") else 4
+    features = "" if cpu else binding.get_host_cpu_features().flatten()
+    lanes = named(cpu).lanes(4)
     machine = binding.Target.from_default_triple().create_target_machine(
-        cpu=binding.get_host_cpu_name(), features=features.flatten(), opt=2
+        cpu=cpu or binding.get_host_cpu_name(), features=features, opt=2
     )
     engine = binding.create_mcjit_compiler(binding.parse_assembly(_peak_kernel(lanes)), machine)
     engine.finalize_object()
@@ -61,9 +64,9 @@ def _engine() -> tuple[binding.ExecutionEngine, Callable[[int, int], None], int]
     return engine, call, lanes
 
 
-def fma_gflops(rounds: int = 15) -> float:
-    """GFLOP/s of float32 multiply-adds of one core that never leave registers: the best of the rounds."""
-    _, call, lanes = _engine()
+def fma_gflops(cpu: str = NATIVE, rounds: int = 15) -> float:
+    """GFLOP/s of float32 multiply-adds of one core that never leave registers, in vectors as `cpu` has: the best of the rounds."""
+    _, call, lanes = _engine(cpu)
     data = np.full(lanes, 0.5, np.float32)
     best = 0.0
     for _ in range(rounds):

@@ -8,6 +8,7 @@ from typing import Any
 
 from .engine import ENGINES, OURS
 from .results import Results
+from .setting import Setting
 from .workloads import FAMILIES, WORKLOADS
 
 COLORS = {
@@ -18,15 +19,15 @@ FARTHEST = 20.0
 """What is slower is drawn at the edge."""
 
 
-def draw(results: Results, threads: int, path: Path) -> None:
-    """Writes the picture of the results at so many threads. Raises ImportError without matplotlib."""
+def draw(results: Results, setting: Setting, path: Path) -> None:
+    """Writes the picture of the results at a setting. Raises ImportError without matplotlib."""
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot
     from PIL import Image  # What matplotlib writes PNG with.
 
-    rows = results.rows.get(threads, {})
+    rows = results.of(setting)
     shown = [w for family in FAMILIES for w in WORKLOADS if w.family == family and w.name in rows and rows[w.name].best]
     figure: Any
     axes: Any
@@ -55,7 +56,9 @@ def draw(results: Results, threads: int, path: Path) -> None:
         if shown[line].family != shown[line - 1].family:
             axes.axhline(line - 0.5, color="#bbbbbb", linewidth=0.8)
     axes.grid(axis="x", linewidth=0.3)
-    axes.set_xlabel(f"time, the best other engine's being 1; {threads} thread{'s' if threads > 1 else ''}")
+    axes.set_xlabel(
+        f"time, the best other engine's being 1; {setting.threads} thread{'s' if setting.threads > 1 else ''}"
+    )
     axes.legend(loc="lower right", fontsize=7)
     figure.tight_layout()
     drawn = BytesIO()

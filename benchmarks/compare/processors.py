@@ -1,21 +1,9 @@
-"""Which processors and how many threads the engines get: settings that count only before an engine is imported."""
+"""What the system says of this machine's processor."""
 
 from __future__ import annotations
 
-import os
 from functools import cache
 from pathlib import Path
-
-
-def restrict(threads: int) -> None:
-    """Keeps this process to so many processors and says so to libraries that read the environment."""
-    available = sorted(os.sched_getaffinity(0))
-    os.sched_setaffinity(0, set(available[-threads:]))
-    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "TVM_NUM_THREADS"):
-        os.environ[name] = str(threads)
-    if threads == 1:
-        os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false"
-    os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 
 
 def model_name() -> str:

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 from .results import Results
+from .setting import SETTINGS
 from .tables import conditions, costs, problems, summary, timings
 from .workloads import FAMILIES
 
@@ -15,11 +16,11 @@ README = Path(__file__).parents[1] / "README.md"
 def sections(results: Results) -> dict[str, str]:
     """The text of each marked section by its name; one without results is empty."""
     found = {"conditions": conditions(results), "costs": costs(results)}
-    for threads in (1, 2):
-        found[f"summary-{threads}"] = summary(results, threads)
-        found[f"problems-{threads}"] = problems(results, threads)
+    for setting in SETTINGS:
+        found[f"summary-{setting.key}"] = summary(results, setting)
+        found[f"problems-{setting.key}"] = problems(results, setting)
         for family in FAMILIES:
-            found[f"{family}-{threads}"] = timings(results, threads, (family,))
+            found[f"{family}-{setting.key}"] = timings(results, setting, (family,))
     return found
 
 

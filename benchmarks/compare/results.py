@@ -8,11 +8,12 @@ from math import exp, log
 from pathlib import Path
 
 from .engine import OURS
+from .setting import Setting
 
 
 @dataclass
 class Row:
-    """A workload at a number of threads: seconds of a call by engine, and what stood in the way of the others."""
+    """A workload at a setting: seconds of a call by engine, and what stood in the way of the others."""
 
     seconds: dict[str, float] = field(default_factory=dict[str, float])
     """Of the engines that took turns: only these may be compared."""
@@ -57,16 +58,16 @@ class Cost:
 
 @dataclass
 class Results:
-    """By number of threads, then workload; costs by workload, then engine."""
+    """By setting (`Setting.key`), then workload; costs by workload, then engine."""
 
     cpu: str = ""
     versions: dict[str, str] = field(default_factory=dict[str, str])
-    rows: dict[int, dict[str, Row]] = field(default_factory=dict[int, dict[str, Row]])
+    rows: dict[str, dict[str, Row]] = field(default_factory=dict[str, dict[str, Row]])
     costs: dict[str, dict[str, Cost]] = field(default_factory=dict[str, dict[str, Cost]])
 
-    def put(self, threads: int, workload: str, row: Row) -> None:
+    def put(self, setting: Setting, workload: str, row: Row) -> None:
         """Keeps a row; what engines had that were not measured this time is kept as `earlier`."""
-        rows = self.rows.setdefault(threads, {})
+        rows = self.rows.setdefault(setting.key, {})
         old = rows.get(workload)
         if old is not None:
             now = {*row.seconds, *row.problems}
@@ -77,6 +78,10 @@ class Results:
     def save(self, path: Path) -> None:
         path.write_text(json.dumps(asdict(self), indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
+    def of(self, setting: Setting) -> dict[str, Row]:
+        """The rows of a setting by workload."""
+        return self.rows.get(setting.key, {})
+
     @staticmethod
     def load(path: Path) -> Results:
         """The results in a file; empty ones where there is none."""
@@ -86,7 +91,7 @@ class Results:
         return Results(
             data["cpu"],
             data["versions"],
-            {int(t): {name: Row(**row) for name, row in rows.items()} for t, rows in data["rows"].items()},
+            {key: {name: Row(**row) for name, row in rows.items()} for key, rows in data["rows"].items()},
             {name: {e: _cost(cost) for e, cost in costs.items()} for name, costs in data["costs"].items()},
         )
 

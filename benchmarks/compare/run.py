@@ -12,6 +12,7 @@ import numpy as np
 from .engine import Call, engine_of
 from .graph import Array
 from .material import Material
+from .setting import Setting
 from .workloads import Workload
 
 TOLERANCE = 2e-4
@@ -28,7 +29,7 @@ class Loaded:
     """Of the first call alone."""
 
 
-def load(workload: Workload, engine_name: str, threads: int, folder: Path) -> Loaded:
+def load(workload: Workload, engine_name: str, setting: Setting, folder: Path) -> Loaded:
     """The workload compiled by an engine. Raises ImportError where that is not installed, and whatever the engine raises."""
     material = Material(workload, folder)
     inputs = material.inputs
@@ -36,7 +37,7 @@ def load(workload: Workload, engine_name: str, threads: int, folder: Path) -> Lo
         warnings.simplefilter("ignore")
         engine = engine_of(engine_name)
         prepared = engine.prepare(material)
-        call = engine.bind(engine.load(prepared, threads), inputs)
+        call = engine.bind(engine.load(prepared, setting), inputs)
         loaded = time.perf_counter()
         result = call.run()
         end = time.perf_counter()

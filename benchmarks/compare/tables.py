@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from .engine import ENGINES, OURS
 from .processors import cache_bytes
 from .results import Results, Row, geometric_mean
+from .setting import Setting
 from .workloads import FAMILIES, WORKLOADS, Workload
 
 
@@ -35,9 +36,9 @@ def limit_text(workload: Workload, row: Row) -> str:
     return f"{max(arithmetic, copying) / seconds:.0%} {'copy' if copying > arithmetic else 'FMA'}"
 
 
-def summary(results: Results, threads: int) -> str:
+def summary(results: Results, setting: Setting) -> str:
     """The geometric mean and the worst of the ratios, by family."""
-    rows = results.rows.get(threads, {})
+    rows = results.of(setting)
     lines = [
         "| Family | Workloads | Geometric mean of ratios | Worst | Above 1.25 |",
         "| --- | ---: | ---: | --- | ---: |",
@@ -56,9 +57,9 @@ def summary(results: Results, threads: int) -> str:
     return "\n".join(lines)
 
 
-def timings(results: Results, threads: int, families: Sequence[str] = FAMILIES) -> str:
+def timings(results: Results, setting: Setting, families: Sequence[str] = FAMILIES) -> str:
     """A row a workload: ours, each engine's, the ratio to the best, and the share of the processor's limit."""
-    rows = results.rows.get(threads, {})
+    rows = results.of(setting)
     shown = [w for w in WORKLOADS if w.family in families and w.name in rows]
     engines = [
         name
@@ -86,9 +87,9 @@ def timings(results: Results, threads: int, families: Sequence[str] = FAMILIES) 
     return "\n".join(lines)
 
 
-def problems(results: Results, threads: int) -> str:
+def problems(results: Results, setting: Setting) -> str:
     """A line for each engine that did not run a workload."""
-    rows = results.rows.get(threads, {})
+    rows = results.of(setting)
     return "\n".join(
         f"- {w.name}, {name}: {text}"
         for w in WORKLOADS
@@ -104,7 +105,7 @@ def conditions(results: Results) -> str:
         return ""
     first, last = times[0][:10], times[-1][:10]
     days = first if first == last else f"{first} to {last}"
-    found = list(results.rows.get(1, {}).values())
+    found = list(results.of(Setting()).values())
     peak = statistics.median(row.peak_gflops for row in found) if found else 0.0
     copy = statistics.median(row.copy_gbytes for row in found) if found else 0.0
     versions = ", ".join(f"{name} {results.versions[name]}" for name in ENGINES if results.versions.get(name))

@@ -1,4 +1,4 @@
-"""An engine in a process of its own, told by lines of JSON what to do: `python -m benchmarks.compare.worker ENGINE THREADS FOLDER`."""
+"""An engine in a process of its own, told by lines of JSON what to do: `python -m benchmarks.compare.worker ENGINE THREADS CPU FOLDER`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from . import processors
+from .setting import Setting
 
 WARM = 0.02
 """Seconds of calls before a sample: threads that just woke may share a processor for some milliseconds."""
@@ -20,9 +20,9 @@ PAUSE = 0.01
 class Worker:
     """The parent's side: one engine, one workload after the other."""
 
-    def __init__(self, engine: str, threads: int, folder: Path):
+    def __init__(self, engine: str, setting: Setting, folder: Path):
         self.engine = engine
-        self._command = [sys.executable, "-m", __name__, engine, str(threads), str(folder)]
+        self._command = [sys.executable, "-m", __name__, engine, str(setting.threads), setting.cpu, str(folder)]
         self._process = self._started()
 
     def _started(self) -> subprocess.Popen[str]:
@@ -68,13 +68,13 @@ class Worker:
         self._process.wait()
 
 
-def main(engine: str, threads: int, folder: Path) -> None:
+def main(engine: str, setting: Setting, folder: Path) -> None:
     """The child's side. Answers go where nothing that an engine prints can get between them."""
     import os
 
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
-    processors.restrict(threads)
+    setting.restrict()
     import numpy as np
 
     from .measure import Here
@@ -87,7 +87,7 @@ def main(engine: str, threads: int, folder: Path) -> None:
         try:
             if "load" in command:
                 timed = None
-                loaded = load(named(command["load"]), engine, threads, folder)
+                loaded = load(named(command["load"]), engine, setting, folder)
                 timed = Here(loaded.call.run)
                 if "results" in command:
                     np.savez(command["results"], *loaded.results)
@@ -108,4 +108,4 @@ def main(engine: str, threads: int, folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]), Path(sys.argv[3]))
+    main(sys.argv[1], Setting(int(sys.argv[2]), sys.argv[3]), Path(sys.argv[4]))

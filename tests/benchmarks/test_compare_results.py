@@ -13,8 +13,11 @@ from mirstack.benchmarks.compare import __main__, readme, tables
 from mirstack.benchmarks.compare.measure import SAMPLE, calls_of, interleaved
 from mirstack.benchmarks.compare.results import Cost, Results, Row, geometric_mean
 from mirstack.benchmarks.compare.run import difference
+from mirstack.benchmarks.compare.setting import HELD, SETTINGS, Setting
 from mirstack.benchmarks.compare.worker import Worker
 from mirstack.benchmarks.compare.workloads import WORKLOADS, named
+
+ONE = Setting()
 
 
 class Clock:
@@ -38,9 +41,9 @@ def some_results() -> Results:
         20.0,
         "2026-01-02T03:04:05",
     )
-    results.put(1, "matmul_512", row)
+    results.put(ONE, "matmul_512", row)
     results.put(
-        1, "matmul_1024", Row({"mirstack": 20e-3, "onnxruntime": 40e-3}, {}, 100.0, 20.0, "2026-01-03T00:00:00")
+        ONE, "matmul_1024", Row({"mirstack": 20e-3, "onnxruntime": 40e-3}, {}, 100.0, 20.0, "2026-01-03T00:00:00")
     )
     results.costs["resnet18"] = {
         "mirstack": Cost(4.5, 0.5, 200_000_000, 50_000_000, (1100, 1000)),
@@ -66,13 +69,13 @@ def test_geometric_mean() -> None:
 def test_results_are_kept_and_merged(tmp_path: Path) -> None:
     path = tmp_path / "results.json"
     results = some_results()
-    results.put(1, "matmul_512", Row({"mirstack": 1e-3, "tvm": 5e-3}, {"torch": "broken"}))
-    row = results.rows[1]["matmul_512"]
+    results.put(ONE, "matmul_512", Row({"mirstack": 1e-3, "tvm": 5e-3}, {"torch": "broken"}))
+    row = results.of(ONE)["matmul_512"]
     assert row.seconds == {"mirstack": 1e-3, "tvm": 5e-3}
     assert row.earlier == {"onnxruntime": 2e-3}
     assert row.ratio == 0.2
     assert "| matmul_512 | 1.00 ms | (2.00 ms) | fails | **5.00 ms** | 0.20 | |" in tables.timings(
-        results, 1, ("matmul",)
+        results, ONE, ("matmul",)
     ).replace("|  |", "| |")
     assert row.problems == {"torch": "broken"}
     results.save(path)
@@ -82,11 +85,11 @@ def test_results_are_kept_and_merged(tmp_path: Path) -> None:
 
 def test_tables() -> None:
     results = some_results()
-    assert "| matmul | 2 | 0.87 | 1.50 (matmul_512) | 1 |" in tables.summary(results, 1)
-    table = tables.timings(results, 1, ("matmul",))
+    assert "| matmul | 2 | 0.87 | 1.50 (matmul_512) | 1 |" in tables.summary(results, ONE)
+    table = tables.timings(results, ONE, ("matmul",))
     assert "| Workload | mirstack | onnxruntime | torch | tvm | Ratio | Limit |" in table
     assert "| matmul_512 | 3.00 ms | **2.00 ms** | 4.00 ms | fails | 1.50 | 89% FMA |" in table
-    assert tables.problems(results, 1) == "- matmul_512, tvm: does not fit"
+    assert tables.problems(results, ONE) == "- matmul_512, tvm: does not fit"
     assert "Measured 2026-01-02 to 2026-01-03 on a processor" in tables.conditions(results)
     costs = tables.costs(results)
     assert "| resnet18 | 4.50 s / 500 ms | 6.00 s |" in costs
@@ -138,7 +141,7 @@ def test_turns_give_medians_and_slow_programs_few() -> None:
 
 
 def test_a_worker_measures_says_what_failed_and_is_started_again(tmp_path: Path) -> None:
-    worker = Worker("mirstack", 1, tmp_path)
+    worker = Worker("mirstack", ONE, tmp_path)
     try:
         with pytest.raises(RuntimeError, match="nothing is loaded"):
             worker.sample(1)
@@ -189,5 +192,33 @@ def test_a_workload_is_measured_and_kept(tmp_path: Path) -> None:
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("gelu_1k")
-    row = Results.load(tmp_path / "r.json").rows[1]["gelu_1k"]
+    row = Results.load(tmp_path / "r.json").of(ONE)["gelu_1k"]
     assert row.seconds["mirstack"] > 0 and row.peak_gflops > 0 and row.copy_gbytes > 0
+
+
+def test_settings_are_kept_apart(tmp_path: Path) -> None:
+    assert [setting.key for setting in SETTINGS] == ["1", "2", "haswell-1", "haswell-2"]
+    results = some_results()
+    results.put(Setting(1, "haswell"), "matmul_512", Row({"mirstack": 3e-3, "torch": 6e-3}))
+    results.save(tmp_path / "r.json")
+    results = Results.load(tmp_path / "r.json")
+    assert results.of(ONE)["matmul_512"].ratio == 1.5 and results.of(Setting(1, "haswell"))["matmul_512"].ratio == 0.5
+    found = readme.sections(results)
+    assert "3.00 ms" in found["matmul-haswell-1"] and "3.00 ms" in found["matmul-1"]
+    assert "| torch |" in found["matmul-haswell-1"] and "onnxruntime" not in found["matmul-haswell-1"]
+
+
+def test_libraries_are_held_by_the_environment() -> None:
+    code = (
+        "import os; from mirstack.benchmarks.compare.setting import Setting; Setting(1, 'haswell').restrict();"
+        "print(os.environ['XLA_FLAGS'], os.environ['ONEDNN_MAX_CPU_ISA'], os.environ['OMP_NUM_THREADS'])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["--xla_cpu_max_isa=AVX2", "--xla_cpu_multi_thread_eigen=false", "AVX2", "1"]
+    assert set(HELD) == {setting.cpu for setting in SETTINGS if setting.cpu}
+
+
+def test_costs_are_not_of_another_processor(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        __main__.main(["--costs", "--cpu", "haswell", "--engines", "mirstack"])
+    assert "costs are measured for the processor at hand" in capsys.readouterr().err

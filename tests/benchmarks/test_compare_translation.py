@@ -11,6 +11,7 @@ from mirstack.benchmarks.compare.engine import ENGINES, engine_of
 from mirstack.benchmarks.compare.graph import graph_of
 from mirstack.benchmarks.compare.material import Material
 from mirstack.benchmarks.compare.run import difference
+from mirstack.benchmarks.compare.setting import Setting
 from mirstack.benchmarks.compare.workloads import Source, Workload
 
 T = "Tensor[({}), float32]".format
@@ -69,7 +70,7 @@ def test_engines_agree_with_the_interpreter(program: str, engine_name: str, tmp_
     material = Material(Workload(program, "memory", lambda: Source(lambda _: text, {}), indices=5), tmp_path)
     inputs = material.inputs
     expected = flatten(mirstack.compile(material.source, target="interp")(*inputs))
-    call = engine.bind(engine.load(engine.prepare(material), 1), inputs)
+    call = engine.bind(engine.load(engine.prepare(material), Setting()), inputs)
     assert difference(call.read(call.run()), expected) < 1e-5
 
 

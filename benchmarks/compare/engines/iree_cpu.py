@@ -15,6 +15,7 @@ from jax import export
 from ..engine import Call
 from ..graph import Array
 from ..material import Material
+from ..setting import Setting
 from ..to_jax import function_of
 
 
@@ -28,15 +29,15 @@ def prepare(material: Material) -> Path:
     return path
 
 
-def load(prepared: Path, threads: int) -> Any:
+def load(prepared: Path, setting: Setting) -> Any:
     code = compiler.compile_str(
         prepared.read_bytes(),
         input_type="stablehlo",
         target_backends=["llvm-cpu"],
-        extra_args=["--iree-llvmcpu-target-cpu=host", "--iree-opt-level=O3"],
+        extra_args=[f"--iree-llvmcpu-target-cpu={setting.target or 'host'}", "--iree-opt-level=O3"],
     )
-    runtime.flags.parse_flags(f"--task_topology_group_count={threads}")
-    driver = "local-sync" if threads == 1 else "local-task"
+    runtime.flags.parse_flags(f"--task_topology_group_count={setting.threads}")
+    driver = "local-sync" if setting.threads == 1 else "local-task"
     config = runtime.Config(driver)
     module = runtime.VmModule.copy_buffer(config.vm_instance, code)
     return runtime.load_vm_module(module, config), config

@@ -1,4 +1,4 @@
-"""jax on the CPU: `jax.jit` of the graph. XLA's threads are those that the process may use (see `processors`)."""
+"""jax on the CPU: `jax.jit` of the graph. XLA's threads are those that the process may use (see `setting`)."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 from ..engine import Call
 from ..graph import Array
 from ..material import Material
+from ..setting import Setting
 from ..to_jax import function_of
 
 jax.config.update("jax_platforms", "cpu")
@@ -21,7 +22,7 @@ def prepare(material: Material) -> Callable[..., Any]:
     return function_of(material.graph)
 
 
-def load(prepared: Callable[..., Any], threads: int) -> Any:
+def load(prepared: Callable[..., Any], setting: Setting) -> Any:
     return jax.jit(prepared)
 
 

@@ -12,6 +12,7 @@ import onnxruntime as ort
 from ..engine import Call
 from ..graph import Array
 from ..material import Material
+from ..setting import Setting
 from . import onnx_file
 
 
@@ -19,9 +20,9 @@ def prepare(material: Material) -> Path:
     return onnx_file.exported(material)
 
 
-def load(prepared: Path, threads: int) -> Any:
+def load(prepared: Path, setting: Setting) -> Any:
     options = ort.SessionOptions()
-    options.intra_op_num_threads = threads
+    options.intra_op_num_threads = setting.threads
     options.inter_op_num_threads = 1
     options.log_severity_level = 3
     return ort.InferenceSession(str(prepared), options, providers=["CPUExecutionProvider"])

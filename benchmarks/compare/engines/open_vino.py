@@ -12,6 +12,7 @@ import openvino as ov
 from ..engine import Call
 from ..graph import Array
 from ..material import Material
+from ..setting import Setting
 from . import onnx_file
 
 
@@ -19,12 +20,12 @@ def prepare(material: Material) -> Path:
     return onnx_file.exported(material)
 
 
-def load(prepared: Path, threads: int) -> Any:
+def load(prepared: Path, setting: Setting) -> Any:
     core = ov.Core()
     options = {
         "PERFORMANCE_HINT": "LATENCY",
         "INFERENCE_PRECISION_HINT": "f32",
-        "INFERENCE_NUM_THREADS": threads,
+        "INFERENCE_NUM_THREADS": setting.threads,
         "NUM_STREAMS": 1,
     }
     return core.compile_model(core.read_model(str(prepared)), "CPU", options)

@@ -13,6 +13,7 @@ from mirstack.api.executable import flatten
 from ..engine import Call
 from ..graph import Array
 from ..material import Material
+from ..setting import Setting
 
 # What a user's program imports at its start; the other engines' imports are not counted, either.
 mirstack.preload()
@@ -22,8 +23,8 @@ def prepare(material: Material) -> Path:
     return material.source
 
 
-def load(prepared: Path, threads: int) -> Any:
-    return mirstack.compile(prepared, threads=threads)
+def load(prepared: Path, setting: Setting) -> Any:
+    return mirstack.compile(prepared, threads=setting.threads, cpu=setting.target)
 
 
 def bind(program: Any, inputs: Sequence[Array]) -> Call:

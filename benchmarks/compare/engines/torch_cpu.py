@@ -10,6 +10,7 @@ import torch
 from ..engine import Call
 from ..graph import Array
 from ..material import Material
+from ..setting import Setting
 from ..to_torch import module_of
 
 
@@ -17,8 +18,8 @@ def prepare(material: Material) -> Any:
     return module_of(material.graph)
 
 
-def load(prepared: Any, threads: int) -> Any:
-    torch.set_num_threads(threads)
+def load(prepared: Any, setting: Setting) -> Any:
+    torch.set_num_threads(setting.threads)
     return prepared
 
 

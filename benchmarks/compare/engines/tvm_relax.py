@@ -18,6 +18,7 @@ from tvm.relax.frontend.onnx import from_onnx
 from ..engine import Call
 from ..graph import Array
 from ..material import Material
+from ..setting import Setting
 from . import onnx_file
 
 
@@ -25,11 +26,11 @@ def prepare(material: Material) -> Path:
     return onnx_file.translated(material)
 
 
-def load(prepared: Path, threads: int) -> Any:
-    os.environ["TVM_NUM_THREADS"] = str(threads)
+def load(prepared: Path, setting: Setting) -> Any:
+    os.environ["TVM_NUM_THREADS"] = str(setting.threads)
     with _silent():
         module = from_onnx(onnx.load(str(prepared)), keep_params_in_input=False)
-    target = tvm.target.Target({"kind": "llvm", "mcpu": binding.get_host_cpu_name()})
+    target = tvm.target.Target({"kind": "llvm", "mcpu": setting.target or binding.get_host_cpu_name()})
     with target:
         return relax.VirtualMachine(tvm.compile(module, target), tvm.cpu())
 

@@ -1,0 +1,56 @@
+"""What engines are compared at: the number of threads, and the processor that they may count on."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+NATIVE = ""
+"""The processor at hand."""
+
+HELD: dict[str, dict[str, str]] = {
+    "haswell": {
+        "ONEDNN_MAX_CPU_ISA": "AVX2",
+        "ATEN_CPU_CAPABILITY": "avx2",
+        "MKL_ENABLE_INSTRUCTIONS": "AVX2",
+        "XLA_FLAGS": "--xla_cpu_max_isa=AVX2",
+    }
+}
+"""Processors by LLVM's names, and what the environment holds libraries to their instructions with: oneDNN (torch, OpenVINO), torch's
+own kernels, MKL, XLA. TVM, IREE and mirstack compile for the name. MLAS reads no such variable: onnxruntime, and OpenVINO's dense
+layers, run with all that the processor has."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Results of one setting are kept, and shown, apart from those of others."""
+
+    threads: int = 1
+    cpu: str = NATIVE
+    """LLVM's name of one that is in `HELD`."""
+
+    @property
+    def key(self) -> str:
+        """What the setting is called in files: `1`, `haswell-2`."""
+        return f"{self.cpu}-{self.threads}" if self.cpu else str(self.threads)
+
+    @property
+    def target(self) -> str | None:
+        """The name that compilers get; None for the processor at hand."""
+        return self.cpu or None
+
+    def restrict(self) -> None:
+        """Keeps this process to so many processors, and says so, and which instructions there are, to libraries that read the
+        environment: they do so once, when they are imported."""
+        available = sorted(os.sched_getaffinity(0))
+        os.sched_setaffinity(0, set(available[-self.threads :]))
+        for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "TVM_NUM_THREADS"):
+            os.environ[name] = str(self.threads)
+        os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+        held = dict(HELD.get(self.cpu, {}))
+        flags = [held.pop("XLA_FLAGS", "")] + (["--xla_cpu_multi_thread_eigen=false"] if self.threads == 1 else [])
+        os.environ.update(held, XLA_FLAGS=" ".join(filter(None, flags)))
+
+
+SETTINGS = tuple(Setting(threads, cpu) for cpu in (NATIVE, *HELD) for threads in (1, 2))
+"""All, in the order of the tables."""

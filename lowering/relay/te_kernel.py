@@ -14,14 +14,14 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects.relay import ir as relay
 from ...dialects.relay.infer.open_checks import Place, open_checks
-from ...dialects.relay.operator import OperatorOp
+from ...dialects.relay.operator import Compute, OperatorOp
 from ...dialects.te import builder as te
 from ...dialects.te import ops as te_ops
 from ...dialects.te.builder import Tensor
 from ...dialects.te.expr import Const, Expr, ExprLike
 from ...dialects.tir.size_relations import SIZES
 from ...dialects.tir.types import dtype_to_type, type_to_dtype
-from ...support.diagnostics import error_at
+from ...support.diagnostics import MirError, error_at
 from ..tir.signature import SHAPE
 from .leaves import leaves_of
 from .reads import check_reads
@@ -155,6 +155,21 @@ class _Kernel:
                     self.results.append(te.compute(tensor.shape, tensor, name="identity") if known else tensor)
                 self.sizes.name_results(self.results)
 
+    def _computed(self, op: OperatorOp, compute: Compute, arguments: Sequence[Tensor]) -> Sequence[Tensor]:
+        """The operator's tensor expression. What it says of integers that it cannot take is told of the operator, not of TE."""
+        try:
+            return compute(op.attrs(), arguments, op.result.type)
+        except MirError as error:
+            dtypes = dict.fromkeys(tensor.dtype for tensor in arguments)
+            if any("float" in dtype for dtype in dtypes) or not all(map(_is_static, arguments)):
+                raise
+            reason = error.diagnostics[0].message
+            raise error_at(
+                op,
+                f"{op.OPERATOR.name} of {', '.join(dtypes)} has no tensor expression, so it cannot be compiled: {reason}",
+                'compute it in floats, such as cast(%x, dtype="float32"), or run it with `--target interp`',
+            ) from error
+
     def _operator(self, op: OperatorOp) -> Sequence[Tensor]:
         operator, attrs = op.OPERATOR, op.attrs()
         compute = operator.compute
@@ -177,7 +192,7 @@ class _Kernel:
         for check in open_checks(op):
             rule = "stretch" if check.stretches else "equal"
             self.sizes.check(rule, size_of(check.left), size_of(check.right), check.message)
-        results = compute(attrs, arguments, op.result.type)
+        results = self._computed(op, compute, arguments)
         if operator.extents is not None and not all(map(_is_static, (*arguments, *results))):
             self.sizes.define(operator.name, results, operator.extents(attrs, arguments, op.result.type))
         for tensor in results:

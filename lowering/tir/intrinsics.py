@@ -165,7 +165,11 @@ def _integer_math(f: FunctionLowering, op: tir.CallOp) -> None:
         power = f.emit(math.PowFOp, args, wide, FASTMATH_NONE)
         f.bind(op.result, Plain(convert(f, power, wide, type_)))
     else:
-        raise error_at(op, f"'T.{name}' takes floats, not {type_to_dtype(type_)}", "write a T.Cast")
+        raise error_at(
+            op,
+            f"'T.{name}' takes floats, not {type_to_dtype(type_)}",
+            "cast it to floats first: T.Cast in TIR, cast in Relay",
+        )
 
 
 # Rules by name

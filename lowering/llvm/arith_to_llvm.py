@@ -478,7 +478,12 @@ def convert_cast(c: Converter, op: Operation) -> None:
 
 @TABLE.on(vector_ext.CastOp)
 def convert_vector_cast(c: Converter, op: vector_ext.CastOp) -> None:
-    """The cast that the op names, lane by lane."""
+    """The cast that the op names, lane by lane; one that ends a product's upper half as a whole with it."""
+    from .high_products import high_product
+
+    if (value := high_product(c, op)) is not None:
+        c.bind(op.result, value)
+        return
     c.bind(op.result, CASTS[op.kind.data](c, c.value(op.input), c.type_of(op.result)))
 
 

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 from xdsl.ir import SSAValue
 
 from ...dialects.relay.emit import Emitter
+from ...dialects.relay.operators.elemwise import LEAST_RIGHT, MOST_RIGHT
 from ...dialects.relay.operators.qnn import multiplier_and_shift
 from ...dialects.rule.relay_functions import highest, lowest
-from .affine import close, constant_of, rank_of, scalar_of
+from .affine import close, constant_of, dtype_of, rank_of, scalar_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -82,11 +83,38 @@ def lower_requantize(
     assert scale is not None and out_scale is not None
     if not (scale.size == 1 and close_exactly(source.scale, target.scale)):
         ratio = np.asarray(scale, np.float64) / out_scale
-        multiply = _multiply_upward if how.mode == "UPWARD" else _multiply_to_nearest
-        shifted = multiply(make, shifted, ratio, source.axis)
+        if how.mode == "UPWARD":
+            if _is_short(x, source):
+                # Room at the lower end, so that of products with the ratio the upper halves are enough.
+                spare = _spare(ratio)
+                if spare:
+                    shifted = make.call("left_shift", shifted, make.constant(spare, "int32"))
+                    ratio = ratio / (1 << spare)
+            shifted = _multiply_upward(make, shifted, ratio, source.axis)
+        else:
+            shifted = _multiply_to_nearest(make, shifted, ratio, source.axis)
     if not is_scalar(target.zero_point, 0):
         shifted = make.call("add", make.call("cast", target.zero_point, dtype="int32"), shifted)
     return saturated(make, shifted, dtype)
+
+
+SHORT = 9
+"""Bits of a difference of two bytes."""
+
+
+def _is_short(x: SSAValue, source: Parameters) -> bool:
+    """Whether what is left of `x` without its zero point has no more than `SHORT` bits and a sign."""
+    zero = scalar_of(source.zero_point)
+    return dtype_of(x) in ("int8", "uint8") and zero is not None and -128 <= zero <= 255
+
+
+def _spare(ratio: NDArray[np.float64]) -> int:
+    """How far a short number is shifted to the left so that all of the ratio's shifts go to the right by `LEAST_RIGHT` at least;
+    0 where they do, or where it has no room for that."""
+    _, shift = multiplier_and_shift(ratio)
+    spare = LEAST_RIGHT + int(shift.max())
+    fits = 0 < spare <= 31 - SHORT and spare - int(shift.min()) <= MOST_RIGHT
+    return spare if fits else 0
 
 
 def close_exactly(a: SSAValue, b: SSAValue) -> bool:
@@ -104,7 +132,8 @@ def saturated(make: Emitter, x: SSAValue, dtype: str) -> SSAValue:
 
 def _centered(make: Emitter, x: SSAValue, source: Parameters, dtype: str) -> SSAValue:
     wide = make.call("cast", x, dtype=dtype)
-    if is_scalar(source.zero_point, 0):
+    zeros = constant_of(source.zero_point)
+    if zeros is not None and not zeros.any():
         return wide
     flat = make.call("reshape", source.zero_point, newshape=[-1])
     zero = make.call("cast", along_axis(make, flat, source.axis, rank_of(x)), dtype=dtype)
@@ -121,10 +150,12 @@ def _multiply_upward(make: Emitter, x: SSAValue, ratio: NDArray[np.float64], axi
     if ratio.size == 1:
         return make.call("fixed_point_multiply", x, multiplier=int(multiplier.item()), shift=int(shift.item()))
     left, right = np.maximum(shift, 0), np.maximum(-shift, 0)
+    least = int(right.min()) if right.max() <= MOST_RIGHT else 0
     vectors = [make.constant(values, "int32") for values in (multiplier, left, right)]
     return make.call(
         "fixed_point_multiply_per_axis", x, *vectors,
         is_lshift_required=bool(left.any()), is_rshift_required=bool(right.any()), axes=[axis % rank_of(x)],
+        least_rshift=least,
     )  # fmt: skip
 
 

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, ModuleOp
-from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
+from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, IntegerType, ModuleOp
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
 
 from ...dialects import tir
@@ -21,10 +21,11 @@ from ...dialects.tir.analysis import Analyzer, Atom, Expr
 from ...dialects.tir.analysis.expr import free_vars
 from ...dialects.tir.buffer import AccessOp
 from ...dialects.tir.stmt import RegionsOp
+from ...dialects.tir.types import element_of, lanes_of
 from ...support.making import erase_op, replace_uses
 from ...support.walk import op_around
 from .regions import relax
-from .rewriting import builder_before, erase_if_dead, ops_of, set_indices, set_operands
+from .rewriting import PlacedBuilder, builder_before, erase_if_dead, ops_of, set_indices, set_operands
 
 
 @dataclass
@@ -38,14 +39,57 @@ class Touch:
     """False for regions in reads and writes, which follow what the accesses say."""
 
 
+@dataclass(frozen=True)
+class Place:
+    """An index: where it begins, and of a vector of them how far apart its lanes are."""
+
+    start: Expr
+    stride: int = 0
+    lanes: int = 0
+    """0 for an index that is no vector."""
+
+    @property
+    def reach(self) -> tuple[int, int]:
+        """How far the lanes lie before and behind the start."""
+        last = self.stride * max(self.lanes - 1, 0)
+        return min(last, 0), max(last, 0)
+
+    def rebuilt(self, start: Expr, analyzer: Analyzer, builder: PlacedBuilder, type_: Attribute) -> SSAValue:
+        """The index from another start."""
+        if not self.lanes:
+            return analyzer.to_ssa(start, builder, type_)
+        base = analyzer.to_ssa(start, builder, element_of(type_))
+        if self.stride == 0:
+            return builder.insert(tir.BroadcastOp(base, self.lanes)).result
+        step = builder.insert(tir.ConstOp.int(self.stride, element_of(type_))).result
+        return builder.insert(tir.RampOp(base, step, self.lanes)).result
+
+
+def _place(value: SSAValue, analyzer: Analyzer) -> Place | None:
+    """An index as a place; None for a vector that is no sum of ramps and broadcasts."""
+    if isinstance(value.type, IntegerType):
+        return Place(analyzer.simplify(value))
+    match value.owner:
+        case tir.BroadcastOp(value=base):
+            return Place(analyzer.simplify(base), 0, lanes_of(value.type))
+        case tir.RampOp(base=base, stride=step):
+            stride = analyzer.simplify(step).value
+            return None if stride is None else Place(analyzer.simplify(base), stride, lanes_of(value.type))
+        case tir.AddOp(lhs=lhs, rhs=rhs):
+            a, b = _place(lhs, analyzer), _place(rhs, analyzer)
+            if a is None or b is None:
+                return None
+            return Place(analyzer.simplify(a.start + b.start), a.stride + b.stride, a.lanes)
+        case _:
+            return None
+
+
 def _touches(alloc: tir.AllocBufferOp) -> list[Touch] | None:
     """All accesses, None when the buffer is used in another way."""
     found: list[Touch] = []
     for use in alloc.result.uses:
         op = use.operation
         if isinstance(op, AccessOp):
-            if any(not isinstance(i.type, type(tir.types.I32)) for i in op.indices):
-                return None
             found.append(Touch(op, op.indices, None, True))
         elif isinstance(op, tir.BufferRegionOp):
             if not all(isinstance(u.operation, RegionsOp) for u in op.result.uses):
@@ -118,17 +162,22 @@ def compact(alloc: tir.AllocBufferOp) -> None:
     bases: list[Expr | None] = [None] * len(shape)
     least, most = [0] * len(shape), [0] * len(shape)
     whole = [False] * len(shape)
-    indices: list[list[Expr]] = []
+    indices: list[list[Place]] = []
     for touch in touches:
         inner = inner_of.get(touch.op.parent)
         if inner is None:
             inner = inner_of[touch.op.parent] = _bind_loops(touch.op, home, analyzer, bound_loops)
-        row = [analyzer.simplify(i) for i in touch.starts]
+        row: list[Place] = []
+        for index in touch.starts:
+            place = _place(index, analyzer)
+            if place is None:
+                return
+            row.append(place)
         indices.append(row)
         if not touch.counts:
             continue
-        for dim, e in enumerate(row):
-            ends = None if whole[dim] else relax(e, inner, analyzer)
+        for dim, place in enumerate(row):
+            ends = None if whole[dim] else relax(place.start, inner, analyzer)
             if ends is None or not _stays(ends[0], alloc_block, around):
                 whole[dim] = True
                 continue
@@ -139,7 +188,8 @@ def compact(alloc: tir.AllocBufferOp) -> None:
             if low is None or high is None:
                 whole[dim] = True
             else:
-                least[dim], most[dim] = min(least[dim], low), max(most[dim], high)
+                before, behind = place.reach
+                least[dim], most[dim] = min(least[dim], low + before), max(most[dim], high + behind)
     starts: list[Expr] = []
     extents: list[int] = []
     for dim, extent in enumerate(shape):
@@ -173,15 +223,15 @@ def _resize(alloc: tir.AllocBufferOp, extents: list[int]) -> None:
     erase_op(alloc)
 
 
-def _rebase(touch: Touch, row: list[Expr], starts: list[Expr], analyzer: Analyzer) -> None:
+def _rebase(touch: Touch, row: list[Place], starts: list[Expr], analyzer: Analyzer) -> None:
     """Has an access count from the start of the box."""
     builder = builder_before(touch.op)
     moved: list[SSAValue] = []
-    for value, e, start in zip(touch.starts, row, starts, strict=True):
+    for value, place, start in zip(touch.starts, row, starts, strict=True):
         if start.value == 0:
             moved.append(value)
         else:
-            moved.append(analyzer.to_ssa(analyzer.simplify(e - start), builder, value.type))
+            moved.append(place.rebuilt(analyzer.simplify(place.start - start), analyzer, builder, value.type))
     before = list(touch.starts)
     if isinstance(touch.op, AccessOp):
         set_indices(touch.op, moved)

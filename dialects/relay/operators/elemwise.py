@@ -430,10 +430,28 @@ register(
 
 def te_fixed_point_multiply(x: Expr, multiplier: int, shift: int) -> Expr:
     """`fixed_point_multiply` as a TE expression."""
+    if str(x.dtype) == "int32" and LEAST_RIGHT <= -shift <= MOST_RIGHT and 0 <= multiplier < 1 << 31:
+        return te_multiply_high(x, te.const(multiplier, "int32"), te.const(-shift, "int32"))
     wide = x.astype("int64") << te.const(max(shift, 0), "int64")
     right = min(max(-shift, 0) + 31, 63)
     product = wide * te.const(multiplier, "int64") + te.const(1 << (right - 1), "int64")
     return (product >> te.const(right, "int64")).astype(x.dtype)
+
+
+LEAST_RIGHT, MOST_RIGHT = 2, 32
+"""The right shifts for which the upper half of a product is all that is needed of it."""
+
+
+def te_multiply_high(x: Expr, multiplier: Expr, right: Expr) -> Expr:
+    """x * multiplier * 2^(-31 - right) on int32, rounded, halves upward, for shifts from `LEAST_RIGHT` to `MOST_RIGHT`.
+
+    What is added for rounding then has no bits in the lower half of the product, which falls away before it: processors have
+    instructions for the upper half, and all else is in 32 bits. With a multiplier below 2^31 nothing overflows.
+    """
+    one = te.const(1, "int32")
+    product = x.astype("int64") * multiplier.astype("int64")
+    high = (product >> te.const(32, "int64")).astype("int32")
+    return (high + (one << (right - te.const(2, "int32")))) >> (right - one)
 
 
 register(

@@ -10,6 +10,7 @@ from xdsl.ir import Attribute
 
 from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
 from .computes import broadcast_dims, broadcast_index
+from .elemwise import LEAST_RIGHT, te_multiply_high
 from .indexing import from_end, indices_must_be_integers
 from .meanings import Array
 from .relations import (
@@ -344,6 +345,8 @@ def _te_per_axis(attrs: Attrs, x: Tensor, multiplier: Tensor, left: Tensor, righ
     def body(*i: Expr) -> Expr:
         axes: tuple[int, ...] = attrs.axes
         place = [i[axis] for axis in axes]
+        if not attrs.is_lshift_required and attrs.least_rshift >= LEAST_RIGHT:
+            return te_multiply_high(x(*i), multiplier(*place), right(*place))
         wide = x(*i).astype("int64")
         wide = wide << left(*place).astype("int64") if attrs.is_lshift_required else wide
         shift = bits + right(*place).astype("int64") if attrs.is_rshift_required else bits
@@ -360,8 +363,10 @@ register(
         compute=lambda attrs, xs, out: [_te_per_axis(attrs, *xs)],
         attributes=(
             attr("is_lshift_required", False), attr("is_rshift_required", False), attr("axes", kind="ints"),
+            attr("least_rshift", 0),
         ),
-        doc="`fixed_point_multiply` by multipliers and shifts (one left, one right) that differ along `axes`.",
+        doc="`fixed_point_multiply` by multipliers and shifts (one left, one right) that differ along `axes`. `least_rshift` says "
+        "that no shift to the right is less, nor any above 32: from 2 on, the upper halves of products are enough.",
         source=DOCUMENTATION,
     )
 )  # fmt: skip

@@ -77,6 +77,12 @@ def in_dtype(x: Tensor, dtype: str) -> Tensor:
     return x if x.dtype == dtype else elementwise(lambda e: e.astype(dtype), x, "T_cast")
 
 
+def from_half(x: Tensor) -> Tensor:
+    """A tensor of float16 in float32, once for all products that it is in: processors multiply float16 as that, and an element would
+    be brought to it for each of its products. Any other tensor as it is: of bfloat16 there are dot products."""
+    return in_dtype(x, "float32") if x.dtype == "float16" else x
+
+
 def broadcast_dims(shapes: Sequence[Sequence[Dim]]) -> list[Dim]:
     """numpy's broadcast of shapes that are known to fit."""
     rank = max(map(len, shapes))

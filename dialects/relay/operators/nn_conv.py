@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from xdsl.dialects.builtin import TensorType
 
 from ..operator import Attrs, AttrSpec, Operator, OpPattern, Relation, attr, register
-from .computes import constant, is_one, sums_of_products
+from .computes import constant, from_half, is_one, sums_of_products
 from .layout import Layout, checked_layout, laid_out, layout, logical_sizes
 from .meanings import Array, matmul, numpy_type
 from .relations import ANY, dtype_attr, multiply_dims, same_dim, shape_of, show_argument
@@ -234,10 +234,10 @@ def _te_conv(rank: int) -> Any:
     axes = SPATIAL[rank]
 
     def compute(attrs: Attrs, xs: Sequence[Tensor], out: Any) -> list[Tensor]:
-        x, w = xs
+        x, w = map(from_half, xs)
         data_layout, kernel_layout = layout(attrs.data_layout), weight_layout(attrs, w.shape)
         out_layout = layout(attrs.out_layout or attrs.data_layout)
-        dtype = attrs.out_dtype or x.dtype
+        dtype = attrs.out_dtype or xs[0].dtype
         sizes, weights = data_layout.logical(x.shape), kernel_layout.logical(w.shape)
         before, after = spatial_padding(attrs.padding, rank) or ((), ())
         place = {letter: data_layout.places(letter)[0] for letter in axes}

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 from xdsl.ir import Attribute
 
 from ..operator import Attrs, Large, Operator, OpPattern, Relation, attr, register
-from .computes import Dim, broadcast_dims, constant, is_one, sums_of_products
+from .computes import Dim, broadcast_dims, constant, from_half, is_one, sums_of_products
 from .meanings import Array, matmul, numpy_type
 from .relations import (
     ANY,
@@ -69,14 +70,19 @@ def _te_matmul(x: Tensor, w: Tensor, dtype: str | None, transpose_a: bool, trans
     k = te.reduce_axis((0, x.shape[0 if transpose_a else -1]), name="k")
     outer = [x.shape[1]] if transpose_a else list(x.shape[:-1])
     units = w.shape[0 if transpose_b else 1]
+    dtype = dtype or x.dtype
+    if prod(constant(dim) or 0 for dim in outer) >= HALF_ROWS:
+        x, w = from_half(x), from_half(w)
 
     def factors(*i: Expr) -> tuple[Expr, Expr]:
         return x(k, i[0]) if transpose_a else x(*i[:-1], k), w(i[-1], k) if transpose_b else w(k, i[-1])
 
     name = f"T_matmul_{'NT'[transpose_a]}{'NT'[transpose_b]}"
-    return sums_of_products((*outer, units), factors, [k], dtype or x.dtype, name)
+    return sums_of_products((*outer, units), factors, [k], dtype, name)
 
 
+HALF_ROWS = 8
+"""Rows from which on a matrix of float16 is brought to float32 before it is multiplied; for fewer, reading it is what takes time."""
 ROWS = 8
 """Rows of an unknown number that are computed together."""
 

@@ -50,9 +50,15 @@ def graph_passes(options: Options) -> Iterator[ModulePass]:
     # Relay: one function for each type, shapes where they are known.
     yield make("monomorphize")
     yield make("dynamic-to-static")
+    if options.opt_level >= 3:
+        # Convolutions of bytes have their channels last.
+        yield make("quantized-channels-last")
     if options.opt_level >= 2:
         # Quantized operators by plain ones, whose sums of weights are constants.
         target = named(options.cpu or "")
+        if target.arch == "x86_64" and not target.has_int8_dot:
+            # Pairs of 16 bits are multiplied and added, to which bytes would be brought again and again.
+            yield make("qnn-legalize", known=True)
         yield make("qnn-canonicalize-ops", unsigned=target.has_int8_dot and target.arch == "x86_64")
         # What inference does not need goes, what is constant is computed, what is computed twice is computed once.
         yield make("simplify-inference")

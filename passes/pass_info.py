@@ -51,6 +51,7 @@ _LEVELS: dict[str, int] = {
     "conv2d-to-winograd": 3,
     "loop-invariant-code-motion": 3,
     "convert-layout": 3,
+    "quantized-channels-last": 3,
     "defuse-ops": 3,
     "combine-parallel-conv2d": 4,
     "combine-parallel-dense": 4,
@@ -63,7 +64,7 @@ _REQUIRED: dict[str, tuple[str, ...]] = {
         "fuse-attention", "fuse-ops", "defuse-ops", "eliminate-common-subexpr", "simplify-inference", "simplify-expr", "fast-math",
         "canonicalize-ops", "canonicalize-cast", "combine-parallel-conv2d", "combine-parallel-dense",
         "combine-parallel-batch-matmul", "forward-fold-scale-axis", "backward-fold-scale-axis", "flatten-atrous-conv",
-        "fold-explicit-padding", "alter-op-layout", "conv2d-to-winograd", "loop-invariant-code-motion", "convert-layout", "legalize", "qnn-canonicalize-ops", "qnn-legalize",
+        "fold-explicit-padding", "alter-op-layout", "conv2d-to-winograd", "loop-invariant-code-motion", "convert-layout", "quantized-channels-last", "legalize", "qnn-canonicalize-ops", "qnn-legalize",
         "dead-code-elimination", "split-args", "monomorphize", "lower-relay-to-te",
     )
 } | {

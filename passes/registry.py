@@ -85,6 +85,11 @@ PASSES: tuple[Entry, ...] = (
         "3x3 convolutions by Winograd's algorithm where that pays",
     ),
     Entry("legalize", "relay/legalize.mir", "operators in the one form that the target's kernels are written for"),
+    Entry(
+        "quantized-channels-last",
+        "passes.relay.quantized_channels_last:QuantizedChannelsLast",
+        "convolutions of bytes from NCHW to NHWC",
+    ),
     Entry("convert-layout", "passes.relay.convert_layout:ConvertLayout", "operators in the layouts that are asked for"),
     Entry(
         "flatten-atrous-conv",

@@ -178,7 +178,7 @@ def lower_conv2d(op: OperatorOp, make: Emitter, unsigned: bool = False) -> SSAVa
     if (
         dilated
         or repeated
-        or (attrs.groups != 1 and not depthwise)
+        or (attrs.groups != 1 and not depthwise and not is_scalar(weight_zero, 0))
         or not static
         or not _in_int32(op)
         or attrs.out_layout
@@ -244,7 +244,7 @@ class _Convolution:
         given: dict[str, AttrValue] = {"out_dtype": "int32", **self.op.given(), "padding": (0, 0, 0, 0)}
         product = make.call("nn.conv2d", self.data, self.weight, **given)
         height, width = self.window
-        count = height * width * (1 if self.depthwise else channels)
+        count = height * width * (1 if self.depthwise else channels // self.attrs.groups)
         zero_points = (self.data_zero, self.weight_zero)
         return _combine(make, zero_points, product, self.of_data, self.of_weight, count)
 

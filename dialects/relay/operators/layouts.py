@@ -141,6 +141,27 @@ def _layer_norm(use: LayoutUse) -> Layouts | None:
     return found and Layouts([found[0], CHANNELS, CHANNELS], [found[0]], {"axis": found[1]})
 
 
+@layouts("nn.bias_add")
+def _bias_add(use: LayoutUse) -> Layouts | None:
+    found = _with_axis(use)
+    return found and Layouts([found[0], CHANNELS], [found[0]], {"axis": found[1]})
+
+
+@layouts("fixed_point_multiply_per_axis")
+def _fixed_point_multiply_per_axis(use: LayoutUse) -> Layouts | None:
+    """With one axis, multipliers and shifts are vectors along it."""
+    old = use.old[0]
+    axes: tuple[int, ...] = use.attrs.axes
+    if old is None or len(axes) != 1:
+        return None
+    place = axes[0] % len(old.dims)
+    letter, block = old.dims[place]
+    moved = None if use.new is None or block is not None else place_of(use.new[0], letter)
+    if use.new is None or moved is None:
+        return Layouts([old, *[CHANNELS] * 3], [old], {"axes": (place,)})
+    return Layouts([use.new[0], *[CHANNELS] * 3], [use.new[0]], {"axes": (moved,)})
+
+
 @layouts("nn.instance_norm", "nn.group_norm")
 def _norm_by_batch(use: LayoutUse) -> Layouts | None:
     """The first dimension is the batch, whatever the layout."""

@@ -1,4 +1,4 @@
-"""Contractions of bytes and of bfloat16: the products of a group along k are added to each lane by one instruction.
+"""Contractions of bytes, of 16 bits and of bfloat16: the products of a group along k are added to each lane by one instruction.
 
 C[m, n] += A[m, k] * B[n, k] with B packed in panels [n / width, k / group, n in the panel, k in the group], so that one load
 gives a lane for each n with its group of k, and A such that a group lies in one word, which is repeated in all lanes. The rest
@@ -16,8 +16,7 @@ from ....dialects.tir.analysis import Analyzer, Expr
 from ....support.target import Target
 from ...schedule import BlockRV, LoopRV, Schedule
 from ...schedule.dot_intrinsics import dot_name, interleave_name
-from ...schedule.structure import buffers_read, buffers_written, function_of, producers
-from ..constant_params import constant_params
+from ...schedule.structure import buffers_read, buffers_written, producers
 from .contraction import (
     MIN_ROWS,
     MIN_WORK,
@@ -35,6 +34,7 @@ from .handles import cached
 from .shape import Load, element_bytes
 
 BYTES = ("int8", "uint8")
+BFLOATS, SHORTS = ("bfloat16", "bfloat16", "float32"), ("int16", "int16", "int32")
 
 
 @dataclass(frozen=True)
@@ -61,14 +61,13 @@ def choose_dot(match: Contraction, target: Target) -> DotProduct | None:
         if not target.has_int8_dot and target.arch != "x86_64":
             # Arm's widening multiply-add takes elements one by one.
             return None
-    elif (a, b, c) == ("bfloat16", "bfloat16", "float32"):
+    elif (a, b, c) == BFLOATS or ((a, b, c) == SHORTS and target.arch == "x86_64"):
         group = 2
     else:
         return None
-    axis = _grouped_axis(match)
+    axis = _grouped_axis(match, group)
     rows = 1 if match.rows is None else match.shape.extent(match.rows) or 1
-    op = match.shape.block
-    if axis is None or (rows < MIN_ROWS and match.panel.buffer not in constant_params(function_of(op))):
+    if axis is None or (rows < MIN_ROWS and not match.is_constant(match.panel)):
         # A panel that is packed at every call must be used often.
         return None
     lanes = target.lanes(4)
@@ -97,14 +96,25 @@ def _dtypes(match: Contraction) -> tuple[str, str, str, bool] | None:
     return a, b, tir.type_to_dtype(store.value.type), swapped
 
 
-def _grouped_axis(match: Contraction) -> SSAValue | None:
-    """The longest reduced axis that is an index by itself of both inputs."""
+def _grouped_axis(match: Contraction, group: int) -> SSAValue | None:
+    """The longest reduced axis that is an index by itself of both inputs; of A also one of whole groups that starts anywhere in its
+    last dimension, as in convolutions in groups."""
     analyzer = Analyzer()
     found: list[tuple[int, SSAValue]] = []
     for axis in match.shape.reduction:
-        if all(_place(load, axis, analyzer) is not None for load in (match.broadcast, match.panel)):
-            found.append((match.shape.extent(axis) or 0, axis))
+        extent = match.shape.extent(axis) or 0
+        lies = _place(match.broadcast, axis, analyzer) is not None or (
+            extent % group == 0 and _runs_along(match.broadcast, axis, analyzer)
+        )
+        if lies and _place(match.panel, axis, analyzer) is not None:
+            found.append((extent, axis))
     return max(found, key=lambda each: each[0], default=(0, None))[1]
+
+
+def _runs_along(load: Load, axis: SSAValue, analyzer: Analyzer) -> bool:
+    """Whether neighbours along the axis are neighbours in memory."""
+    atom = analyzer.expr(axis).terms[0][0]
+    return [index.coefficient(atom) for index in load.indices] == [0] * (len(load.indices) - 1) + [1]
 
 
 def _place(load: Load, axis: SSAValue, analyzer: Analyzer) -> int | None:
@@ -124,7 +134,7 @@ def schedule_dot_product(sch: Schedule, block: BlockRV, match: Contraction, dot:
     tile = _tile(m, n, match, target)
     op = sch.get(block)
     assert isinstance(op, tir.BlockOp)
-    constant = match.panel.buffer in constant_params(function_of(op))
+    constant = match.is_constant(match.panel)
     padding = [1] * len(names)
     padding[names.index(match.columns)] = tile.columns
     padding[names.index(dot.axis)] = dot.group
@@ -148,7 +158,7 @@ def schedule_dot_product(sch: Schedule, block: BlockRV, match: Contraction, dot:
         row_outer, row_inner = [outer], [inner]
     shared = [by_axis[v] for v in shape.spatial if v in match.panel.axes and v is not match.columns]
     alone = [by_axis[v] for v in shape.spatial if v not in match.panel.axes and v is not match.rows]
-    reducing = [depth if v is dot.axis else by_axis[v] for v in shape.reduction]
+    reducing = [depth if v is dot.axis else by_axis[v] for v in _as_packed(match)]
     panels, tiles = [*shared, column_outer], [*alone, *row_outer]
     sch.reorder(*panels, *tiles, *reducing, *row_inner, column_vectors, column_lanes, group)
     if not constant:
@@ -215,6 +225,13 @@ def _pack(sch: Schedule, packing: BlockRV, match: Contraction, dot: DotProduct, 
         sch.unroll(inner)
 
 
+def _as_packed(match: Contraction) -> list[SSAValue]:
+    """The reduced axes in the order of the panel's dimensions, so that it is read from front to end; others come first."""
+    analyzer = Analyzer()
+    places = {axis: _place(match.panel, axis, analyzer) for axis in match.shape.reduction}
+    return sorted(places, key=lambda axis: -1 if places[axis] is None else places[axis] or 0)
+
+
 RUN_BYTES = 64
 """Bytes of a row that are copied together: a cache line."""
 
@@ -224,7 +241,8 @@ def _group_rows(
 ) -> None:
     """Has the groups of A lie together: as they are where k is its last dimension, else in a copy [.., k / group, .., k in it]."""
     place = _place(match.broadcast, dot.axis, Analyzer())
-    assert place is not None
+    if place is None:
+        return
     op = sch.get(block)
     assert isinstance(op, tir.BlockOp)
     original = match.broadcast.buffer

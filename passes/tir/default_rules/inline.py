@@ -13,7 +13,7 @@ from ...schedule.structure import buffers_written, consumers
 from .contraction import match_contraction
 from .handles import attempt
 from .selectors import selector_axes
-from .shape import COSTLY, Shape, shape_of
+from .shape import COSTLY, Shape, is_copy, shape_of
 
 CHEAP = 4
 """An expression of so few operations is computed again for each reader rather than stored."""
@@ -61,6 +61,9 @@ def _pays(block: tir.BlockOp) -> bool:
             return False
         if len(readers) > 1 and (costly or shape.cost > CHEAP):
             return False
+        if _transposes(shape) and any(isinstance(op, tir.IfThenElseOp) for op in all_ops(reader)):
+            # Tiles are transposed in registers, which conditions are in the way of.
+            return False
         if shape.cost > SPARED and _across(inner, buffer):
             return False
         reads = [load.indices for load in inner.loads if load.buffer is buffer]
@@ -69,6 +72,14 @@ def _pays(block: tir.BlockOp) -> bool:
         if len(reads) > 1 and (costly or shape.cost * len(reads) > limit):
             return False
     return True
+
+
+def _transposes(shape: Shape) -> bool:
+    """Whether a block copies elements that lie apart side by side."""
+    last = shape.stores[0].indices[-1] if shape.stores[0].indices else None
+    if last is None or last not in shape.axes or not is_copy(shape.block):
+        return False
+    return all(Analyzer().expr(last).atom not in free_vars(load.indices[-1]) for load in shape.loads if load.indices)
 
 
 def _across(reader: Shape, buffer: SSAValue) -> bool:

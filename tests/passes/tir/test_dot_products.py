@@ -158,6 +158,27 @@ def test_convolutions(kind: str, image: tuple[int, ...], channels: int, window: 
         np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.parametrize("cpu", CPUS)
+@pytest.mark.parametrize(("kind", "stored"), [("uint8", "int8"), ("bfloat16", "bfloat16"), ("float16", "float16")])
+def test_sums_are_stored_as_smaller_elements(kind: str, stored: str, cpu: str | None) -> None:
+    """Rows of them lie across the vectors of sums."""
+    other = "int8" if kind == "uint8" else kind
+    wide = "int32" if kind == "uint8" else "float32"
+    text = f"""#[version = "0.0.5"]
+def @main(%x: Tensor[(1, 8, 9, 10), {kind}], %w: Tensor[(20, 8, 3, 3), {other}]) {{
+  cast(nn.relu(nn.conv2d(%x, %w, channels=20, kernel_size=[3, 3], padding=[1, 1], out_dtype="{wide}")), dtype="{stored}")
+}}"""
+    module = mirstack.parse(text)
+    fast, plain = mirstack.compile(module, cpu=cpu), mirstack.compile(module, opt_level=0)
+    x, w = (
+        np.random.default_rng(0).integers(0, 9, (1, 8, 9, 10)),
+        np.random.default_rng(1).integers(-3, 4, (20, 8, 3, 3)),
+    )
+    types = {"bfloat16": ml_dtypes.bfloat16}
+    inputs = [x.astype(types.get(kind, kind)), w.astype(types.get(other, other))]
+    np.testing.assert_array_equal(np.asarray(fast(*inputs)), np.asarray(plain(*inputs)))
+
+
 def test_names_of_intrinsics() -> None:
     assert dot_name(16, 4, "uint8", "int8", "int32") == "dot_16x4_u8i8i32"
     assert dot_name(8, 2, "bfloat16", "bfloat16", "float32", True) == "dot_8x2_bf16bf16f32_ba"

@@ -174,6 +174,7 @@ def _write(results: Results) -> int:
 
 
 def _engines_for(workload: Workload, engines: list[str], args: argparse.Namespace, results: Results) -> list[str]:
+    engines = [name for name in engines if not workload.engines or name in workload.engines]
     row = results.of(_setting(args)).get(workload.name)
     if args.best is None or row is None:
         return engines
@@ -198,7 +199,7 @@ def measured(workload: Workload, engines: list[str], args: argparse.Namespace, w
 
 def _in_process(workload: Workload, engines: list[str], args: argparse.Namespace, row: Row) -> None:
     from .measure import Here, Timed, interleaved
-    from .run import TOLERANCE, difference, load, short
+    from .run import difference, load, short
 
     programs: dict[str, Timed] = {}
     reference = None
@@ -212,7 +213,7 @@ def _in_process(workload: Workload, engines: list[str], args: argparse.Namespace
             continue
         reference = reference or loaded.results
         off = difference(loaded.results, reference)
-        if off > TOLERANCE:
+        if off > workload.tolerance:
             row.problems[name] = f"its result differs by {off:.1e} of the largest value"
         elif loaded.first_seconds > max(0.3, 20 * quickest):
             row.seconds[name] = loaded.first_seconds
@@ -226,7 +227,7 @@ def _in_processes(workload: Workload, workers: Mapping[str, Worker], args: argpa
     import numpy as np
 
     from .measure import Timed, interleaved
-    from .run import TOLERANCE, difference
+    from .run import difference
 
     programs: dict[str, Timed] = {}
     reference = None
@@ -243,7 +244,7 @@ def _in_processes(workload: Workload, workers: Mapping[str, Worker], args: argpa
                 arrays = [saved[f"arr_{k}"] for k in range(len(saved.files))]
             reference = reference or arrays
             off = difference(arrays, reference)
-            if off > TOLERANCE:
+            if off > workload.tolerance:
                 row.problems[name] = f"its result differs by {off:.1e} of the largest value"
             elif answer["first"] > max(0.3, 20 * quickest):
                 row.seconds[name] = answer["first"]

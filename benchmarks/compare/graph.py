@@ -142,7 +142,13 @@ class _Builder:
     def operator(self, op: OperatorOp, arguments: Sequence[Bound]) -> Bound:
         inputs = tuple(leaf for argument in arguments for leaf in _flat(argument))
         small = sum(int(np.prod(value.shape)) for value in inputs) <= MOST_FOLDED
-        if small and isinstance(op.result.type, TensorType) and all(value.array is not None for value in inputs):
+        # What is dequantized says to engines what they may compute in integers.
+        if (
+            small
+            and not op.OPERATOR.name.startswith("qnn.")
+            and isinstance(op.result.type, TensorType)
+            and all(value.array is not None for value in inputs)
+        ):
             arrays = [argument.array for argument in arguments if isinstance(argument, Value)]
             if len(arrays) == len(arguments):
                 return self.constant(np.asarray(op.OPERATOR.numpy(op.attrs(), *arrays)))  # pyright: ignore[reportCallIssue]

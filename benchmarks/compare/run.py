@@ -15,9 +15,6 @@ from .material import Material
 from .setting import Setting
 from .workloads import Workload
 
-TOLERANCE = 2e-4
-"""By how much results may differ from those of the reference, of the largest value: sums are taken in other orders."""
-
 
 @dataclass
 class Loaded:

@@ -59,6 +59,18 @@ class _Writer:
         self.nodes.append(helper.make_node(kind, list(inputs), [output], **attrs))
         return output
 
+    def with_bias(self, x: Value, bias: Value, result: Value) -> bool:
+        """Gives what computes x, if that takes a bias and nothing else reads x, this one; quantized layers are known by it."""
+        maker = next((node for node in reversed(self.nodes) if x.name in node.output), None)
+        readers = [node for node in self.graph.nodes if x in node.inputs]
+        if maker is None or maker.op_type not in ("Conv", "Gemm") or len(maker.input) != 2 or len(readers) > 1:
+            return False
+        self.nodes.remove(maker)
+        maker.input.append(bias.name)
+        maker.output[0] = result.name
+        self.nodes.append(maker)
+        return True
+
     def constant(self, array: Array) -> str:
         self.fresh += 1
         name = f"k{self.fresh}"
@@ -142,6 +154,9 @@ def _pool(kind: str) -> Callable[[_Writer, Node], None]:
 
 def _dense(w: _Writer, node: Node) -> None:
     x, weight = node.inputs
+    if weight.array is None and len(x.shape) == 2:
+        w.add("Gemm", _names(node), node.outputs[0].name, transB=1)
+        return
     w.add("MatMul", [x.name, w.transposed(weight, (1, 0))], node.outputs[0].name)
 
 
@@ -156,6 +171,8 @@ def _matmul(w: _Writer, node: Node) -> None:
 
 def _bias_add(w: _Writer, node: Node) -> None:
     x, bias = node.inputs
+    if bias.array is None and w.with_bias(x, bias, node.outputs[0]):
+        return
     after = len(x.shape) - 1 - node.attrs.axis % len(x.shape)
     name = bias.name
     if after:
@@ -201,6 +218,19 @@ def _clip(w: _Writer, node: Node) -> None:
     w.add("Clip", [node.inputs[0].name, *bounds], node.outputs[0].name)
 
 
+def _quantize(kind: str) -> Callable[[_Writer, Node], None]:
+    def write(w: _Writer, node: Node) -> None:
+        x, scale, zero_point = node.inputs
+        assert scale.array is not None and zero_point.array is not None
+        dtype = (x if kind == "DequantizeLinear" else node.outputs[0]).dtype
+        zeros = np.broadcast_to(zero_point.array, scale.shape).astype(dtype)
+        # Without scales along it the axis is none.
+        axis = {"axis": node.attrs.axis} if scale.shape else {}
+        w.add(kind, [x.name, scale.name, w.constant(zeros)], node.outputs[0].name, **axis)
+
+    return write
+
+
 def _names(node: Node) -> list[str]:
     return [value.name for value in node.inputs]
 
@@ -225,6 +255,8 @@ WRITERS: dict[str, Callable[[_Writer, Node], None]] = {
     "nn.batch_matmul": _matmul,
     "nn.bias_add": _bias_add,
     "nn.batch_norm": _batch_norm,
+    "qnn.quantize": _quantize("QuantizeLinear"),
+    "qnn.dequantize": _quantize("DequantizeLinear"),
     "nn.layer_norm": _layer_norm,
     "nn.relu": _plain("Relu"),
     "nn.softmax": _plain("Softmax", "axis"),

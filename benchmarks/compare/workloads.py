@@ -14,8 +14,10 @@ import numpy as np
 from mirstack.examples.models.builder import Array, attribute_text, tensor, write_safetensors
 from mirstack.examples.models.registry import build
 
-Family = Literal["matmul", "conv", "memory", "attention", "model"]
-FAMILIES: tuple[Family, ...] = ("matmul", "conv", "memory", "attention", "model")
+from .quantized import Quantized, Tensor, mobilenet, resnet18
+
+Family = Literal["matmul", "conv", "memory", "attention", "model", "quantized"]
+FAMILIES: tuple[Family, ...] = ("matmul", "conv", "memory", "attention", "model", "quantized")
 F32 = 4
 
 
@@ -39,6 +41,10 @@ class Workload:
     bytes: float = 0.0
     indices: int = 0
     """Integer inputs are drawn below this."""
+    tolerance: float = 2e-4
+    """By how much results may differ from those of the reference, of the largest value: sums are taken in other orders."""
+    engines: tuple[str, ...] = ()
+    """The engines that can compute the same; empty: all."""
 
     def write(self, folder: Path) -> Path:
         """Writes `NAME.mir` and its weights into the folder; gives the former."""
@@ -189,6 +195,30 @@ def _perceptron(name: str, batch: int, sizes: list[int]) -> Workload:
     return Workload(name, "model", make, flops, F32 * sum(map(prod, weights.values())))
 
 
+def _quantized(
+    name: str, shape: tuple[int, ...], layers: Callable[[Quantized], Tensor], flops: float, off: float = 0.01
+) -> Workload:
+    """Engines round at other places, so that results are off by a few units of 255."""
+
+    def make() -> Source:
+        program = Quantized(*shape)
+        result = layers(program)
+        return Source(lambda file: program.text(result, file), program.weights)
+
+    engines = ("mirstack", "onnxruntime", "openvino", "torch")
+    return Workload(name, "quantized", make, flops, 0.0, 256, off, engines)
+
+
+def _quantized_dense(m: int, n: int, k: int) -> Workload:
+    return _quantized(f"q_dense_{m}x{n}x{k}", (m, k), lambda q: q.dense(q.input, n), 2.0 * m * n * k)
+
+
+def _quantized_conv(c: int, size: int, k: int, kernel: int, stride: int = 1, groups: int = 1) -> Workload:
+    name = f"q_conv_{c}x{size}_{k}_{kernel}x{kernel}s{stride}{f'_g{groups}' if groups > 1 else ''}"
+    flops = 2.0 * k * (c // groups) * kernel**2 * (-(-size // stride)) ** 2
+    return _quantized(name, (1, c, size, size), lambda q: q.convolution(q.input, k, kernel, stride, groups), flops)
+
+
 RESNET50 = (
     (3, 224, 64, 7, 2), (64, 56, 64, 1, 1), (64, 56, 64, 3, 1), (64, 56, 256, 1, 1), (256, 56, 64, 1, 1),
     (256, 56, 128, 1, 1), (128, 56, 128, 3, 2), (128, 28, 512, 1, 1), (256, 56, 512, 1, 2), (512, 28, 128, 1, 1),
@@ -248,6 +278,11 @@ WORKLOADS: tuple[Workload, ...] = (
     Workload("mobilenet", "model", partial(_model, "mobilenet"), 1.1375e9, 17.0e6),
     Workload("bert_layer", "model", partial(_model, "bert"), 1.8623e9, 28.4e6),
     Workload("lstm", "model", partial(_model, "lstm"), 32 * 0.7864e6, 1.6e6),
+    *(_quantized_dense(m, n, k) for m, n, k in ((1024, 1024, 1024), (8, 4096, 4096), (64, 128, 784))),
+    _quantized_conv(64, 56, 64, 3), _quantized_conv(256, 14, 256, 3), _quantized_conv(64, 56, 256, 1),
+    _quantized_conv(128, 56, 128, 3, 2), _quantized_conv(128, 56, 128, 3, groups=128),
+    _quantized("q_resnet18", (1, 3, 224, 224), resnet18, 3.6281e9, 0.05),
+    _quantized("q_mobilenet", (1, 3, 224, 224), mobilenet, 1.1375e9, 0.05),
 )  # fmt: skip
 """All, in the order of the tables."""
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 Array = NDArray[Any]
 Attribute = bool | int | float | str | Sequence[int]
 
-_SAFETENSORS_DTYPES = {"float32": "F32", "int32": "I32", "bool": "BOOL"}
+_SAFETENSORS_DTYPES = {"float32": "F32", "int32": "I32", "int8": "I8", "uint8": "U8", "bool": "BOOL"}
 
 
 class Model:

@@ -10,6 +10,7 @@ from mirstack.api.executable import flatten
 from mirstack.benchmarks.compare.engine import ENGINES, engine_of
 from mirstack.benchmarks.compare.graph import graph_of
 from mirstack.benchmarks.compare.material import Material
+from mirstack.benchmarks.compare.quantized import Quantized
 from mirstack.benchmarks.compare.run import difference
 from mirstack.benchmarks.compare.setting import Setting
 from mirstack.benchmarks.compare.workloads import Source, Workload
@@ -72,6 +73,28 @@ def test_engines_agree_with_the_interpreter(program: str, engine_name: str, tmp_
     expected = flatten(mirstack.compile(material.source, target="interp")(*inputs))
     call = engine.bind(engine.load(engine.prepare(material), Setting()), inputs)
     assert difference(call.read(call.run()), expected) < 1e-5
+
+
+@pytest.mark.parametrize("engine_name", ["mirstack", "onnxruntime", "openvino", "torch"])
+def test_quantized_programs(engine_name: str, tmp_path: Path) -> None:
+    """In integers they are off by a unit or two of what the real numbers give."""
+    try:
+        engine = engine_of(engine_name)
+    except ImportError:
+        pytest.skip(f"{engine_name} is not installed")
+
+    def source() -> Source:
+        program = Quantized(1, 8, 9, 9)
+        x = program.convolution(program.input, 12, 3)
+        x = program.add(x, program.convolution(x, 12, 3, groups=12))
+        result = program.dense(program.mean(program.max_pool(x)), 20)
+        return Source(lambda file: program.text(result, file), program.weights)
+
+    material = Material(Workload("q_all", "quantized", source, indices=256), tmp_path)
+    inputs = material.inputs
+    expected = flatten(mirstack.compile(material.source, target="interp")(*inputs))
+    call = engine.bind(engine.load(engine.prepare(material), Setting()), inputs)
+    assert difference(call.read(call.run()), expected) < 0.03
 
 
 def test_what_depends_on_the_inputs_is_refused() -> None:

@@ -41,4 +41,5 @@ def bind(program: Any, inputs: Sequence[Array]) -> Call:
 
 
 def _dtype(name: str) -> Any:
-    return {"tensor(float)": np.float32, "tensor(int32)": np.int32, "tensor(bool)": np.bool_}[name]
+    dtypes = {"float": np.float32, "int32": np.int32, "uint8": np.uint8, "bool": np.bool_}
+    return dtypes[name.removeprefix("tensor(").removesuffix(")")]

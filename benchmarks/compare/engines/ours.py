@@ -9,6 +9,9 @@ from typing import Any
 import mirstack
 import numpy as np
 from mirstack.api.executable import flatten
+from mirstack.passes.relay.fake_quantization_to_integer import FakeQuantizationToInteger
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
 
 from ..engine import Call
 from ..graph import Array
@@ -19,11 +22,16 @@ from ..setting import Setting
 mirstack.preload()
 
 
-def prepare(material: Material) -> Path:
-    return material.source
+def prepare(material: Material) -> Path | ModuleOp:
+    if material.workload.family != "quantized":
+        return material.source
+    module = mirstack.load(material.source)
+    # What other engines do when they load such a program is a pass that one calls, as in TVM.
+    FakeQuantizationToInteger(hard_fail=True).apply(Context(), module)
+    return module
 
 
-def load(prepared: Path, setting: Setting) -> Any:
+def load(prepared: Path | ModuleOp, setting: Setting) -> Any:
     return mirstack.compile(prepared, threads=setting.threads, cpu=setting.target)
 
 

@@ -12,9 +12,12 @@ from ..graph import Array
 from ..material import Material
 from ..setting import Setting
 from ..to_torch import module_of
+from ..to_torch_quantized import Program, program_of
 
 
 def prepare(material: Material) -> Any:
+    if material.workload.family == "quantized":
+        return program_of(material.graph)
     return module_of(material.graph)
 
 
@@ -24,10 +27,13 @@ def load(prepared: Any, setting: Setting) -> Any:
 
 
 def bind(program: Any, inputs: Sequence[Array]) -> Call:
-    tensors = [torch.from_numpy(array) for array in inputs]
+    is_quantized = isinstance(program, Program)
+    tensors = program.inputs(inputs) if is_quantized else [torch.from_numpy(array) for array in inputs]
 
     def run() -> Any:
         with torch.inference_mode():
             return program(*tensors)
 
+    if is_quantized:
+        return Call(run, lambda result: [result.int_repr().numpy()])
     return Call(run, lambda results: [result.numpy() for result in results])

@@ -60,6 +60,7 @@ transform_layout(block: block | str, buffer: pair[str, int] | str, index_map: la
 transform_block_layout(block: block | str, index_map: lambda) -> none
 set_axis_separator(block: block | str, buffer: pair[str, int] | str, axis_separators: list[int] | none) -> none
 decompose_padding(block: block | str, loop: loop) -> block
+omit_padding(block: block | str, loop: loop) -> none
 pad_einsum(block: block | str, padding: list[int]) -> none
 rolling_buffer(block: block | str, write_buffer_index: int | str) -> none
 sample_categorical(candidates: list[int], probs: list[float], decision: int | none = None) -> expr

@@ -95,6 +95,7 @@ _FILES: dict[str, str] = {
     "unsafe_set_dtype": "unsafe_set_dtype",
     "rolling_buffer": "rolling_buffer",
     "decompose_padding": "decompose_padding",
+    "omit_padding": "omit_padding",
     "read_at": "read_write_at",
     "write_at": "read_write_at",
     "sample_categorical": "sampling",

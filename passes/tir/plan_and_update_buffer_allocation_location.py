@@ -1,7 +1,7 @@
 """The pass `plan-and-update-buffer-allocation-location`: each buffer is allocated in the smallest scope around its uses.
 
 Scopes are the bodies of loops and blocks. A buffer that a reduction, or an opaque block, updates lives outside of the
-loops that drive the update, for what it holds must outlast their turns. A buffer of which the parts of a loop
+loops that drive the update, for what it holds must outlast their turns; one that is only read there need not. A buffer of which the parts of a loop
 (`loop_partition`) each use elements that the others leave alone becomes one for each part.
 """
 
@@ -58,27 +58,39 @@ def _driving_loops(block: tir.BlockOp) -> set[Operation]:
     return loops
 
 
-def _scopes_of_use(op: Operation, memo: dict[Operation, list[Block]]) -> list[Block]:
-    """The scopes that may hold a buffer which `op` uses."""
+@dataclass(frozen=True)
+class _Scopes:
+    """The scopes around a block that may hold a buffer, outermost first."""
+
+    around: list[Block]
+    outlasting: list[Block]
+    """Those outside of the loops that drive what the block updates."""
+
+
+Memo = dict[Operation, _Scopes]
+
+
+def _block_around(op: Operation) -> tir.BlockOp | None:
+    """The block that an op is in."""
     parent = op.parent_op()
     while parent is not None and not isinstance(parent, tir.BlockOp | tir.PrimFuncOp):
         parent = parent.parent_op()
-    if not isinstance(parent, tir.BlockOp):
-        return _scopes_around(op)
-    scopes = memo.get(parent)
-    if scopes is None:
-        scopes = _scopes_around(parent)
-        if not parent.iter_vars:
+    return parent if isinstance(parent, tir.BlockOp) else None
+
+
+def _scopes_of_block(block: tir.BlockOp, memo: Memo) -> _Scopes:
+    """The scopes that may hold a buffer which a block uses."""
+    found = memo.get(block)
+    if found is None:
+        around = _scopes_around(block)
+        if not block.iter_vars:
             # Nothing says which loops its state outlasts: up to the block around it.
-            while scopes and isinstance(scopes[-1].parent_op(), tir.ForOp):
-                scopes.pop()
-        drivers = _driving_loops(parent)
-        for place, scope in enumerate(scopes):
-            if scope.parent_op() in drivers:
-                scopes = scopes[:place]
-                break
-        memo[parent] = scopes
-    return scopes
+            while around and isinstance(around[-1].parent_op(), tir.ForOp):
+                around.pop()
+        drivers = _driving_loops(block)
+        first = next((k for k, scope in enumerate(around) if scope.parent_op() in drivers), len(around))
+        found = memo[block] = _Scopes(around, around[:first])
+    return found
 
 
 def _using_ops(buffer: SSAValue) -> list[Operation]:
@@ -115,11 +127,17 @@ def _undeclare(buffer: SSAValue, target: Block) -> None:
                 erase_if_dead(value)
 
 
-def _scopes_of_all(alloc: tir.AllocBufferOp, memo: dict[Operation, list[Block]]) -> list[Block]:
+def _scopes_of_all(alloc: tir.AllocBufferOp, memo: Memo) -> list[Block]:
     """The scopes that hold every use of a buffer, outermost first."""
     common: list[Block] | None = None
-    for op in _using_ops(alloc.result):
-        scopes = _scopes_of_use(op, memo)
+    uses = [(op, _block_around(op)) for op in _using_ops(alloc.result)]
+    updating = {block for op, block in uses if not isinstance(op, tir.LoadOp)}
+    for op, block in uses:
+        if block is None:
+            scopes = _scopes_around(op)
+        else:
+            known = _scopes_of_block(block, memo)
+            scopes = known.outlasting if block in updating else known.around
         if common is None:
             common = list(scopes)
         else:
@@ -181,7 +199,7 @@ def _are_apart(a: tir.BufferRegionOp, b: tir.BufferRegionOp, analyzer: Analyzer)
     return False
 
 
-def split_apart(alloc: tir.AllocBufferOp, memo: dict[Operation, list[Block]]) -> list[tir.AllocBufferOp]:
+def split_apart(alloc: tir.AllocBufferOp, memo: Memo) -> list[tir.AllocBufferOp]:
     """A buffer of which the parts of a loop each use elements of their own, as one for each part."""
     scopes = _scopes_of_all(alloc, memo)
     parts = _parts(alloc, scopes[-1]) if scopes and alloc.parent in scopes else []
@@ -199,7 +217,7 @@ def split_apart(alloc: tir.AllocBufferOp, memo: dict[Operation, list[Block]]) ->
     return made
 
 
-def plan(alloc: tir.AllocBufferOp, memo: dict[Operation, list[Block]]) -> tir.BlockOp | None:
+def plan(alloc: tir.AllocBufferOp, memo: Memo) -> tir.BlockOp | None:
     """Moves one allocation to where it belongs; the block that was made to hold it, if one was."""
     home = alloc.parent
     common = _scopes_of_all(alloc, memo)
@@ -242,7 +260,7 @@ class PlanAndUpdateBufferAllocationLocation(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Plans every allocation of the module."""
-        memo: dict[Operation, list[Block]] = {}
+        memo: Memo = {}
         made = [plan(part, memo) for alloc in ops_of(op, tir.AllocBufferOp) for part in split_apart(alloc, memo)]
         for block in made:
             if block is not None:

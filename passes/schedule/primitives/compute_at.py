@@ -48,7 +48,7 @@ from ..structure import (
 )
 from .compute_inline import compute_inline, remove_block, reverse_compute_inline
 from .loops import carry_values, name_value, require_block, require_loop, require_own_values
-from .moved_reduction import check_moved_reduction
+from .moved_reduction import FROM_DTYPE, check_moved_reduction, const_count
 
 
 @primitive
@@ -366,7 +366,7 @@ def _rebuild(
         domain = (low, analyzer.simplify(low + extent - 1))
         ends = domains.get(axis, domain)
         ends = _clipped(ends, domain, analyzer)
-        count = _const_count(ends, analyzer)
+        count = const_count(ends, analyzer)
         if count.value is None and abs(count.const) >= FROM_DTYPE:
             # What is known comes from a dtype: the whole domain is less.
             ends, count = domain, extent
@@ -425,20 +425,6 @@ def _clipped(ends: Ends, domain: Ends, analyzer: Analyzer) -> Ends:
     if analyzer.can_prove_ge0(high - domain[1]):
         high = domain[1]
     return low, high
-
-
-FROM_DTYPE = 1 << 16
-"""A bound from here on may say only of what dtype a symbolic size is, or a part of one: a loop must not run so far."""
-
-
-def _const_count(ends: Ends, analyzer: Analyzer) -> Expr:
-    """How many values a range has: a number where there is an upper bound of it."""
-    count = analyzer.simplify(ends[1] - ends[0] + 1)
-    if count.value is None:
-        bound = analyzer.const_int_bound(count)
-        if 0 < bound.max_value < FROM_DTYPE:
-            return Expr((), bound.max_value)
-    return count
 
 
 def _detach(state: State, block: tir.BlockOp) -> None:

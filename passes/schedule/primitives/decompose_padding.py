@@ -95,15 +95,15 @@ def _planned(block: tir.BlockOp, loop: tir.ForOp) -> _Plan:
                 "give a loop inside of the branch",
             )
         parent = parent.parent_op()
-    store, condition, padding = _choice(block)
+    store, condition, padding = choice_of(block)
     analyzer = analyzer_for(all_loops_above(block))
-    inside = _inside(block, condition, analyzer)
+    inside = inside_of(block, condition, analyzer)
     _check_others(block, loop, store.buffer)
     trimmed = _trimmed(block, loop, inside, analyzer)
     return _Plan(block, loop, store, padding, inside, trimmed, analyzer)
 
 
-def _choice(block: tir.BlockOp) -> tuple[tir.StoreOp, SSAValue, SSAValue]:
+def choice_of(block: tir.BlockOp) -> tuple[tir.StoreOp, SSAValue, SSAValue]:
     """The store of a block, what it is chosen by, and the padding; raises where the block does something else."""
     name = block.block_name.data
     note = "it must be P[…] = T.if_then_else(condition, value, padding)"
@@ -148,7 +148,7 @@ def _choice(block: tir.BlockOp) -> tuple[tir.StoreOp, SSAValue, SSAValue]:
     return store, choice.condition, padding
 
 
-def _inside(block: tir.BlockOp, condition: SSAValue, analyzer: Analyzer) -> dict[int, tuple[Expr, Expr]]:
+def inside_of(block: tir.BlockOp, condition: SSAValue, analyzer: Analyzer) -> dict[int, tuple[Expr, Expr]]:
     """Where the condition holds: a range for each axis that it bounds."""
     name = block.block_name.data
     axes = axes_of(block, analyzer)

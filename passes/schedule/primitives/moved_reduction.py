@@ -10,12 +10,26 @@ from xdsl.ir import SSAValue
 from ....dialects import tir
 from ....dialects.tir.analysis import Analyzer, Expr, Kind, symbol
 from ....dialects.tir.analysis.analyzer import Value
-from ....dialects.tir.analysis.expr import ONE, TRUE, free_vars
+from ....dialects.tir.analysis.conditions import ge, logical_and, lt
+from ....dialects.tir.analysis.expr import ONE, free_vars
 from ....dialects.tir.analysis.iter_map import IterMapLevel
 from ...tir.regions import Ends
 from ..access import reads_of
 from ..errors import refuse
 from ..structure import const_int, consumers, is_inside, loops_above
+
+FROM_DTYPE = 1 << 16
+"""A bound from here on may say only of what dtype a symbolic size is, or a part of one: a loop must not run so far."""
+
+
+def const_count(ends: Ends, analyzer: Analyzer) -> Expr:
+    """How many values a range has: a number where there is an upper bound of it."""
+    count = analyzer.simplify(ends[1] - ends[0] + 1)
+    if count.value is None:
+        bound = analyzer.const_int_bound(count)
+        if 0 < bound.max_value < FROM_DTYPE:
+            return Expr((), bound.max_value)
+    return count
 
 
 def check_moved_reduction(
@@ -40,21 +54,25 @@ def check_moved_reduction(
             )
     iters: dict[Value, tuple[Value, Value]] = {each.loop_var: (each.min, each.extent) for each in loops}
     places: list[Expr] = []
-    sizes: list[int | None] = [const_int(each.extent) for each in loops]
+    bounds: list[Expr] = []
     whole: list[int | None] = []
     for axis, first, extent in zip(block.iter_vars, block.dom_mins, block.dom_extents, strict=True):
-        low = analyzer.expr(first)
-        low, high = domains.get(axis, (low, low + analyzer.expr(extent) - 1))
-        size = analyzer.simplify(high - low + 1)
+        start = analyzer.expr(first)
+        end = start + analyzer.expr(extent)
+        low, high = domains.get(axis, (start, end - 1))
+        # The last turn may be a part of one, which ends with the axis.
+        size = const_count((low, high), analyzer)
         inner = symbol("ax")
+        analyzer.bind(inner, 0, size)
         iters[inner] = (0, size)
         places.append(low if size == ONE else low + inner)
-        sizes.append(size.value)
+        bounds += [b for b in (ge(places[-1], start), lt(places[-1], end)) if not analyzer.can_prove(b)]
         whole.append(const_int(extent))
-    found = analyzer.detect_iter_map(places, iters, TRUE, IterMapLevel.BIJECTIVE)
-    counted = prod(s for s in sizes if s is not None) == prod(s for s in whole if s is not None)
-    if not found or None in sizes or None in whole or not counted:
-        reason = found.errors[0] if not found else "some would run twice, or under a condition"
+    found = analyzer.detect_iter_map(places, iters, logical_and(*bounds), IterMapLevel.BIJECTIVE)
+    instances = [split.extent.value for index in found.indices for split in index.args] if found else []
+    counted = prod(s for s in instances if s is not None) == prod(s for s in whole if s is not None)
+    if not found or None in instances or None in whole or not counted:
+        reason = found.errors[0] if not found else "how many there are is not known"
         raise refuse(
             block,
             f"reverse_compute_at: the turns of loop '{under}' are not known to run each instance of reduction block '{name}' once: {reason}",

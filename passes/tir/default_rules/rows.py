@@ -17,7 +17,7 @@ from ....dialects.tir.analysis import Analyzer, Expr
 from ....dialects.tir.analysis.substitution import substitute
 from ....support.target import Target
 from ...schedule import BlockRV, Schedule
-from ...schedule.structure import buffers_read, consumers
+from ...schedule.structure import buffers_read, const_int, consumers
 from .contraction.tile import best_tile
 from .handles import block_of, cached
 from .shape import Load, Shape, element_bytes, shape_of, static_extents
@@ -51,7 +51,8 @@ def find_run(shape: Shape) -> Run | None:
         return None
     (store,) = shape.stores
     inputs = [load for load in shape.loads if load.buffer is not store.buffer]
-    if len(inputs) != 2 or any(index not in shape.spatial for index in store.indices):
+    # An axis of one turn may be written as 0.
+    if len(inputs) != 2 or any(index not in shape.spatial and const_int(index) != 0 for index in store.indices):
         return None
     analyzer = Analyzer()
     units = tuple(axis for axis in shape.reduction if shape.extent(axis) == 1)
@@ -66,7 +67,9 @@ def find_run(shape: Shape) -> Run | None:
         for index, extent, axis, size in zip(
             reversed(indices), reversed(extents), reversed(list(store.indices)), reversed(output), strict=False
         ):
-            if index != analyzer.expr(axis) or axis in other.axes or not extent == size == shape.extent(axis):
+            if axis not in shape.spatial or index != analyzer.expr(axis) or axis in other.axes:
+                break
+            if not extent == size == shape.extent(axis):
                 break
             run.insert(0, axis)
         if len(run) > 1:

@@ -25,6 +25,23 @@ def main(A: T.Buffer((6, 12), "float32"), C: T.Buffer((6,), "float32")):
 """
 
 
+REPEATED = (
+    SUMS.replace("B[vi, vk]", "B[vi, vk, 0]")
+    .replace(
+        """T.grid(6, 12):
+        with T.block("B"):
+            vi, vk = T.axis.remap("SS", [i, k])
+            B[vi, vk, 0]""",
+        """T.grid(6, 12):
+      for j in range(2):
+        with T.block("B"):
+            vi, vk, vj = T.axis.remap("SSS", [i, k, j])
+            B[vi, vk, 0]""",
+    )
+    .replace("(6, 12))\n    for", "(6, 12, 1))\n    for")
+)
+
+
 def moved(depth: int, *before: Any) -> Any:
     def steps(s: Schedule) -> None:
         for step in before:
@@ -51,6 +68,25 @@ def test_parts_of_sums() -> None:
     scheduled(SUMS, moved(0, split))
 
 
+def test_parts_with_a_rest() -> None:
+    def rows(s: Schedule) -> None:
+        i, k = s.get_loops("B")
+        k0, k1 = s.split(k, [None, 3])
+        i0, i1 = s.split(i, [None, 4])
+        s.reorder(k0, i0, i1, k1)
+
+    text = scheduled(SUMS, moved(1, rows))
+    assert "T.where(i_0 * 4 + ax0 < 6)" in text and "vk = T.axis.reduce(12, k_0 * 3 + ax1)" in text
+
+    def terms(s: Schedule) -> None:
+        i, k = s.get_loops("B")
+        k0, k1 = s.split(k, [None, 5])
+        s.reorder(k0, i, k1)
+
+    text = scheduled(SUMS, moved(0, terms))
+    assert "T.where(k_0 * 5 + ax1 < 12)" in text
+
+
 def test_threads_add_up_together() -> None:
     def bound(s: Schedule) -> None:
         split(s)
@@ -73,13 +109,9 @@ def test_threads_add_up_together() -> None:
             "reverse_compute_at: reduction axis 'vk' of block 'C' would not begin with its first value, for which T.init stands",
         ),
         (
-            SUMS,
-            moved(
-                0,
-                lambda s: s.split(s.get_loops("B")[1], [None, 5]),
-                lambda s: s.reorder(s.get_loops("B")[1], s.get_loops("B")[0]),
-            ),
-            "reverse_compute_at: the turns of loop 'k_0' are not known to run each instance of reduction block 'C' once: some would run twice, or under a condition",
+            REPEATED,
+            moved(2),
+            "reverse_compute_at: the turns of loop 'j' are not known to run each instance of reduction block 'C' once: loop j is in no index",
         ),
         (
             SUMS.replace("B[vi, vk]\n", "B[vi, vk] + B[vi, 11 - vk]\n"),
@@ -97,6 +129,14 @@ def test_threads_add_up_together() -> None:
 )
 def test_refused(text: str, steps: Any, message: str) -> None:
     assert message in refused(text, steps)
+
+
+def test_sums_of_unknown_number() -> None:
+    text = SUMS.replace('A: T.Buffer((6, 12), "float32"), C: T.Buffer((6,), "float32")', "a: T.handle, c: T.handle")
+    sizes = "    n = T.int32()\n    A = T.match_buffer(a, (n, 12))\n    C = T.match_buffer(c, (n,))\n    B ="
+    text = text.replace("    B =", sizes).replace("(6,", "(n,")
+    message = refused(text, moved(1, split))
+    assert "of reduction block 'C' once: how many there are is not known" in message
 
 
 def test_several_elements_of_one_instance() -> None:

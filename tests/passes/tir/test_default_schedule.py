@@ -263,7 +263,7 @@ def @main(%x: Tensor[(1, 2, 10, 10, 16), float32], %w: Tensor[(3, 2, 3, 3, 16, 1
     # Weights are packed by columns of the output's last axis, tiles stay in registers, relu is applied to them.
     assert "p1_global = T.alloc_buffer" in printed and 'scope="local"' in printed
     update = printed[printed.index('T.block("conv2d_update")') :]
-    assert "v_i4 // 16" not in printed and "* p1_global[0, v_i1, v_rc // 16, v_rh, v_rw, v_rc % 16, v_i4]" in update
+    assert "v_i4 // 16" not in printed and "* p1_global[v_i1, 0, v_rc // 16, v_rh, v_rw, v_rc % 16, v_i4]" in update
     assert "T.max(conv2d[" in update
     rng = np.random.default_rng(0)
     inputs = [rng.standard_normal(shape).astype("float32") for shape in ((1, 2, 10, 10, 16), (3, 2, 3, 3, 16, 16))]

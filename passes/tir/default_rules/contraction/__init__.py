@@ -15,9 +15,10 @@ from ....schedule import BlockRV, Schedule
 from ..handles import own_loops
 from . import dot, gevm
 from .epilogue import store_tile, take_out
-from .gemm import MIN_ROWS, MIN_WORK, pays, schedule_contraction, share_out
+from .gemm import MIN_ROWS, MIN_WORK, pays, schedule_contraction
 from .match import Contraction, match_contraction
 from .pack import lanes_innermost
+from .sums import share_out
 from .tile import Tile, choose_tile
 
 

@@ -8,11 +8,13 @@ from .....dialects import tir
 from .....support.target import Target
 from ....schedule import BlockRV, LoopRV, Schedule
 from ..elementwise import parallelize
-from ..handles import attempt, block_of, own_loops, partitioned, turns_of
+from ..handles import attempt, block_of, partitioned, turns_of
 from .epilogue import store_tile, take_out
 from .match import Contraction
 from .pack import lanes_innermost, lies_in_panels, own_copy, pack_columns, pack_rows, pad_columns, panels_together
-from .tile import Turns, tile_for
+from .padded import padded_taps
+from .sums import ENOUGH, few_panels, finish_sums, share_out
+from .tile import tile_for
 
 VECTOR_TYPES = (tir.types.F32, Float64Type(), tir.types.I32)
 """What sums may be kept in: others have no vector multiply-add, or round after each."""
@@ -24,8 +26,6 @@ MIN_ROWS = 4
 """Rows below which a panel is used so seldom that packing it costs more than it saves, where that is done at each call."""
 NEAR = 4
 """The part of the second-level cache that a group of panels takes at most that each tile of rows goes through."""
-ENOUGH = 4
-"""Lines for each thread that are enough to share them out evenly, whatever their rows."""
 MIN_COLUMNS = 4
 """Columns below which a vector is mostly empty."""
 
@@ -49,6 +49,8 @@ def schedule_contraction(sch: Schedule, block: BlockRV, match: Contraction, targ
         and own_copy(block_of(sch, block), match.panel.buffer) is None
         and lies_in_panels(match, tile, target)
     )
+    skipped = padded_taps(match, tile)
+    order = [*skipped, *(axis for axis in shape.reduction if axis not in skipped)]
     if match.is_constant(match.broadcast):
         pack_rows(sch, block, match, tile)
     packing = None if direct else pad_columns(sch, block, match, tile, target)
@@ -68,7 +70,7 @@ def schedule_contraction(sch: Schedule, block: BlockRV, match: Contraction, targ
         row_outer, row_inner = [head], [tail]
     shared = [by_axis[v] for v in shape.spatial if v in match.panel.axes and v is not match.columns]
     alone = [by_axis[v] for v in shape.spatial if v not in match.panel.axes and v is not match.rows]
-    reducing = [by_axis[v] for v in shape.reduction]
+    reducing = [by_axis[axis] for axis in order]
     # Panels that were packed together and stay near are gone through for each tile of rows: what is stored lies in longer runs.
     near = group > 1 and group * tile.columns * match.k * match.element <= target.l2 // NEAR
     outer = [*panels[:1], *alone, *row_outer, *panels[1:]] if near else [*panels, *alone, *row_outer]
@@ -76,7 +78,7 @@ def schedule_contraction(sch: Schedule, block: BlockRV, match: Contraction, targ
     if packing is not None:
         if not constant:
             sch.compute_at(packing, panels[0])
-        pack_columns(sch, packing, match, tile)
+        pack_columns(sch, packing, match, tile, order)
     sch.reverse_compute_at(epilogue, outer[-1])
     store_tile(sch, epilogue, target)
     sch.vectorize(column_lanes)
@@ -98,17 +100,4 @@ def schedule_contraction(sch: Schedule, block: BlockRV, match: Contraction, targ
         loops, parts = partitioned(sch, block, row_outer[0], match.m // tile.rows, below)
         parallelize(sch, loops[:1] if few and not lines else [], work, target)
     for part, depth in parts:
-        init = own_loops(sch, sch.decompose_reduction(part, depth))
-        sch.vectorize(init[-1])
-        for loop in init[:-1]:
-            sch.unroll(loop)
-
-
-def few_panels(sch: Schedule, panels: list[LoopRV], tiles: list[LoopRV], target: Target) -> bool:
-    """Whether there are too few panels for threads to share them out evenly, and more tiles in each."""
-    return Turns(target.cores).by_tiles(turns_of(sch, panels), turns_of(sch, tiles))
-
-
-def share_out(sch: Schedule, panels: list[LoopRV], tiles: list[LoopRV], work: int, target: Target) -> None:
-    """Threads share out column panels, or rows where there are too few of them."""
-    parallelize(sch, tiles if few_panels(sch, panels, tiles, target) else panels, work, target)
+        finish_sums(sch, part, depth, below, len(skipped))

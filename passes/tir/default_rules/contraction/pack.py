@@ -1,10 +1,13 @@
 """Packing: inputs copied into the order in which tiles read them.
 
-B becomes panels [column // width, other dimensions, column % width], so that the loop over k reads it from front to end. A
+B becomes panels [dimensions that are not reduced, column // width, those that are, column % width], so that the loop over k reads it
+from front to end. A
 constant is packed at the root of the function, from where `lift-transform-params` takes it; anything else when it is needed.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable, Sequence
 
 from xdsl.ir import SSAValue
 
@@ -91,13 +94,15 @@ def panels_together(match: Contraction, tile: Tile, target: Target) -> int:
     return max((group for group in range(1, most + 1) if panels % group == 0), default=1)
 
 
-def pack_columns(sch: Schedule, packing: BlockRV, match: Contraction, tile: Tile) -> None:
-    """Lays B out in panels and orders the loops that copy it."""
+def pack_columns(
+    sch: Schedule, packing: BlockRV, match: Contraction, tile: Tile, order: Sequence[SSAValue] = ()
+) -> None:
+    """Lays B out in panels, what is reduced in a certain order, and orders the loops that copy it."""
     place, rank, width = match.column_place, len(match.panel.indices), tile.columns
     loops: list[LoopRV] = own_loops(sch, packing)
     # The loop of dimension k drives axis k of the copy; dimensions of one turn have none.
     driving = loop_of_axis(sch, packing, place)
-    sch.transform_layout(packing, ("write", 0), _blocked(place, width))
+    sch.transform_layout(packing, ("write", 0), _panels(match, order, width))
     if driving is None:
         return
     rest = [loop for loop in loops if loop is not driving]
@@ -153,7 +158,25 @@ def pack_rows(sch: Schedule, block: BlockRV, match: Contraction, tile: Tile) -> 
         sch.transform_layout(packing, ("write", 0), _blocked(places[0], tile.rows))
 
 
-def _blocked(place: int, width: int):
+def _panels(match: Contraction, order: Sequence[SSAValue], width: int) -> Callable[..., list[Expr]]:
+    """The layout of B in the order of the loops around it: what is not reduced, columns in panels, what is reduced, columns of a panel."""
+    analyzer = Analyzer()
+    indices, place = match.panel.indices, match.column_place
+    outside = [analyzer.expr(axis) for axis in match.shape.spatial]
+    around = [k for k, index in enumerate(indices) if k != place and index in outside]
+    wanted = [analyzer.expr(axis) for axis in order]
+    inside = [k for k in range(len(indices)) if k != place and k not in around]
+    reduced = iter(sorted((k for k in inside if indices[k] in wanted), key=lambda k: wanted.index(indices[k])))
+    inside = [next(reduced) if indices[k] in wanted else k for k in inside]
+
+    def layout(*places: Expr) -> list[Expr]:
+        column = places[place]
+        return [*(places[k] for k in around), column // width, *(places[k] for k in inside), column % width]
+
+    return layout
+
+
+def _blocked(place: int, width: int) -> Callable[..., list[Expr]]:
     """The layout in which dimension `place` is split: its blocks outermost, what is inside of one innermost."""
 
     def layout(*indices: Expr) -> list[Expr]:

@@ -1,4 +1,4 @@
-"""The signature of every schedule primitive, as TVM 0.16's `tir.Schedule` has them: one line each.
+"""The signature of every schedule primitive, as TVM 0.16's `tir.Schedule` has them (`omit_padding` is mirstack's own): one line each.
 
 From here come the ops of the dialect, the checks of scripts and of calls from Python, and the printed form of traces.
 """

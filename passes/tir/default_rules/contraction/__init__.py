@@ -5,8 +5,8 @@ while k runs, and what follows (bias, activation) is applied to the tile before 
 and van de Geijn, "Anatomy of High-Performance Matrix Multiplication" (2008), in the words of BLIS (Van Zee and van de Geijn,
 2015), with the panel of A left where it is: its elements are broadcast from memory.
 
-`match` finds contractions, `tile` chooses the register tile, `pack` lays panels out, `gemm` puts the loops in order, `epilogue`
-takes the tile out of the registers. Matrices that are multiplied by few rows are limited by how fast they are read: `dot` and
+`match` finds contractions, `tile` chooses the register tile, `pack` lays panels out, `gemm` puts the loops in order, `blocked` cuts k
+where that keeps what is read again in a cache, `padded` leaves out what lies in the padding, `epilogue` takes the tile out of the registers. Matrices that are multiplied by few rows are limited by how fast they are read: `dot` and
 `gevm` read them as they lie.
 """
 

@@ -14,16 +14,17 @@ from ...lower_transposed_loads import ELEMENT_BYTES, TILE
 from ..elementwise import extent_of, vectorize_loop
 from ..handles import attempt, axis_along, block_of, loop_of_axis, own_loops, store_of
 from ..shape import element_bytes, is_copy, shape_of
+from .match import Contraction
 
 
-def take_out(sch: Schedule, block: BlockRV) -> BlockRV:
-    """The block that takes the tile out of the registers: the one elementwise reader, else a copy."""
+def take_out(sch: Schedule, block: BlockRV, scope: str = "local") -> BlockRV:
+    """The block that takes the tile out of the registers, or of another scope: the one elementwise reader, else a copy."""
     op = block_of(sch, block)
     while True:
         output = buffers_written(op)[0]
         readers = consumers(op)
         if not isinstance(output.owner, tir.AllocBufferOp) or len(readers) != 1 or not _follows(readers[0], output):
-            copy: BlockRV = sch.cache_write(block, 0, "local")
+            copy: BlockRV = sch.cache_write(block, 0, scope)
             return copy
         reader = readers[0]
         # A crop of the padded output is computed where it is read, when something reads it.
@@ -31,8 +32,48 @@ def take_out(sch: Schedule, block: BlockRV) -> BlockRV:
             after = consumers(reader)
             if len(after) == 1 and _follows(after[0], buffers_written(reader)[0]) and attempt(sch, reader):
                 continue
-        sch.set_scope(block, 0, "local")
+        if scope != "global":
+            sch.set_scope(block, 0, scope)
         return sch.handle(reader)
+
+
+def take_sums(sch: Schedule, block: BlockRV, match: Contraction) -> BlockRV | None:
+    """The block that reads the sums once they are done in memory; None where they are made in the output itself."""
+    op = block_of(sch, block)
+    if not isinstance(buffers_written(op)[0].owner, tir.AllocBufferOp) and store_of(op).indices[-1] is match.columns:
+        return None
+    return take_out(sch, block, "global")
+
+
+def store_sums(sch: Schedule, epilogue: BlockRV, target: Target) -> None:
+    """What follows a panel of sums: along the output's last dimension, squares of vectors transposed where the sums lie across it."""
+    op = block_of(sch, epilogue)
+    loops = own_loops(sch, epilogue)
+    store = store_of(op)
+    axis = axis_along(op, store.indices[-1] if store.indices else None)
+    inner = None if axis is None or not loops else loop_of_axis(sch, epilogue, axis)
+    if inner is None:
+        return
+    rest = [loop for loop in loops if loop is not inner]
+    lanes = target.lanes(element_bytes(store.buffer))
+    across = _across(sch, epilogue, inner, "global")
+    if across is None or element_bytes(store.buffer) != ELEMENT_BYTES:
+        if rest:
+            sch.reorder(*rest, inner)
+        vectorize_loop(sch, inner, lanes)
+        return
+    rest = [loop for loop in rest if loop is not across]
+    if (extent_of(sch, across) or lanes) > lanes:
+        head, across = sch.split(across, [None, lanes])
+        rest.append(head)
+    extent = extent_of(sch, inner) or 1
+    if extent > lanes:
+        size = max((n for n in range(lanes // 2, lanes + 1) if extent % n == 0), default=lanes)
+        head, inner = sch.split(inner, [None, size])
+        rest.append(head)
+    sch.reorder(*rest, across, inner)
+    sch.vectorize(inner)
+    sch.annotate(across, TILE, 1)
 
 
 def _follows(block: tir.BlockOp, buffer: SSAValue) -> bool:
@@ -67,25 +108,22 @@ def store_tile(sch: Schedule, epilogue: BlockRV, target: Target, *, unroll: bool
     rest = [loop for loop in loops if loop is not inner]
     if rest:
         sch.reorder(*rest, inner)
-    # Smaller elements are stored as many at a time as a vector of sums has.
-    lanes = target.lanes(max(element_bytes(store.buffer), ELEMENT_BYTES))
+    lanes = target.lanes(element_bytes(store.buffer))
     across = _across(sch, epilogue, inner)
-    if across is not None and unroll:
-        # Sums are transposed before they become smaller elements.
-        _store_across(sch, [loop for loop in rest if loop is not across], across, inner, target.lanes(ELEMENT_BYTES))
+    if across is not None and unroll and element_bytes(store.buffer) == ELEMENT_BYTES:
+        _store_across(sch, [loop for loop in rest if loop is not across], across, inner, lanes)
         return
     heads = vectorize_loop(sch, inner, lanes)
     for loop in (*rest, *heads) if unroll else ():
         sch.unroll(loop)
 
 
-def _across(sch: Schedule, epilogue: BlockRV, inner: LoopRV) -> LoopRV | None:
-    """The loop along which the tile's vectors of elements of `ELEMENT_BYTES` lie, where they are not stored as they are."""
+def _across(sch: Schedule, epilogue: BlockRV, inner: LoopRV, scope: str = "local") -> LoopRV | None:
+    """The loop along which the tile's vectors lie, where they are not stored as they are."""
     op = block_of(sch, epilogue)
     for load in walk_ops(op):
         if isinstance(load, tir.LoadOp) and isinstance(load.buffer.type, tir.BufferType):
-            is_tile = load.buffer.type.scope.data == "local" and element_bytes(load.buffer) == ELEMENT_BYTES
-            axis = axis_along(op, load.indices[-1]) if is_tile else None
+            axis = axis_along(op, load.indices[-1]) if load.buffer.type.scope.data == scope else None
             loop = None if axis is None else loop_of_axis(sch, epilogue, axis)
             if loop is not None and loop is not inner:
                 return loop

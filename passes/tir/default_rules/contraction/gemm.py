@@ -9,6 +9,7 @@ from .....support.target import Target
 from ....schedule import BlockRV, LoopRV, Schedule
 from ..elementwise import parallelize
 from ..handles import attempt, block_of, partitioned, turns_of
+from .blocked import choose_blocks, schedule_in_blocks
 from .epilogue import store_tile, take_out
 from .match import Contraction
 from .pack import lanes_innermost, lies_in_panels, own_copy, pack_columns, pack_rows, pad_columns, panels_together
@@ -56,6 +57,10 @@ def schedule_contraction(sch: Schedule, block: BlockRV, match: Contraction, targ
     packing = None if direct else pad_columns(sch, block, match, tile, target)
     if direct and (copy := own_copy(block_of(sch, block), match.panel.buffer)) is not None:
         attempt(sch, copy)
+    blocks = choose_blocks(match, tile, order, target)
+    if blocks is not None:
+        schedule_in_blocks(sch, block, match, tile, packing, blocks, order, len(skipped), target)
+        return
     epilogue = take_out(sch, block)
     lanes_innermost(sch, block, match)
 

@@ -50,9 +50,27 @@ class Target:
         if self.is_host and cpu is None:
             cpu = llvm.get_host_cpu_name()
             features = llvm.get_host_cpu_features().flatten() if features is None else features
-        return triple, cpu or "", features or ""
+        tuning = SLOW_GATHERS if triple.startswith("x86_64") and not (cpu or "").startswith(QUICK_GATHERS) else ""
+        return triple, cpu or "", ",".join(part for part in (features, tuning) if part)
 
 
+SLOW_GATHERS = "+prefer-no-gather,+prefer-no-scatter"
+"""LLVM makes no gathers and scatters of loops by itself: on most processors they take longer than as many loads (GCC's tuning avoids
+them on all of AMD's for the same reason, and Intel's first ones, Haswell's, are microcode)."""
+QUICK_GATHERS = (
+    "skylake",
+    "cascadelake",
+    "cooperlake",
+    "cannonlake",
+    "icelake",
+    "tigerlake",
+    "rocketlake",
+    "alderlake",
+    "sapphirerapids",
+    "emeraldrapids",
+    "graniterapids",
+)
+"""Processors on which gathers are quicker than loads."""
 HOST = Target()
 
 

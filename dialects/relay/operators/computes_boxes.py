@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..operator import Attrs
-from .computes_sort import loops, te_order
+from .computes_order import te_order
+from .computes_sort import loops
 
 if TYPE_CHECKING:
     from ...te import builder as te

@@ -10,7 +10,8 @@ from xdsl.ir import Attribute
 from ..operator import Attrs
 from .computes import constant, flat_index, unflatten
 from .computes_boxes import area
-from .computes_sort import loops, te_order
+from .computes_order import te_order
+from .computes_sort import loops
 from .layout import layout
 
 if TYPE_CHECKING:

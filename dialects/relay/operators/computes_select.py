@@ -9,7 +9,8 @@ from xdsl.dialects.builtin import TupleType
 from xdsl.ir import Attribute
 
 from ..operator import Attrs
-from .computes_sort import comes_first, loops, te_order
+from .computes_order import te_order
+from .computes_sort import comes_first, loops
 from .sizes import ResultShapes, result_shape
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..operator import Attrs
 from .computes import Dim, constant, unflatten
+from .computes_order import MOST_RANKED, THREADED, te_order, te_sorted
 
 if TYPE_CHECKING:
     from ...te import builder as te
@@ -16,8 +17,8 @@ if TYPE_CHECKING:
 else:
     from ._lazy import te
 
-MOST_PASSES = 30
-"""Of a merge sort of int32 many elements."""
+MOST_STEPS = 30
+"""Of a binary search among int32 many elements."""
 
 
 @contextmanager
@@ -37,66 +38,12 @@ def comes_first(a: Expr, b: Expr, ascending: bool) -> Expr:
     return te.any(a < b, te.all(te.isnan(b), te.logical_not(te.isnan(a))))
 
 
-def te_order(x: Tensor, axis: int, ascending: bool) -> Tensor:
-    """The indices (int32) that sort `x` along an axis; equal elements keep their order.
-
-    A merge sort from the bottom up: runs of 1, 2, 4, … elements are merged from one half of the scratch memory into the
-    other, in O(n log n).
-    """
-    axis %= len(x.shape)
-    size = x.shape[axis]
-    known = constant(size)
-    passes = MOST_PASSES if known is None else max(known - 1, 0).bit_length()
-
-    def statements(ins: Sequence[Buffer], outs: Sequence[Buffer]) -> Any:
-        (data,), (order, runs, cursors) = ins, outs
-        ib = te.ir_builder.create()
-        at, place = ib.buffer_ptr(runs), ib.buffer_ptr(cursors)
-
-        with loops(ib, [*x.shape[:axis], *x.shape[axis + 1 :]], "row") as row:
-
-            def element(index: Expr) -> Expr:
-                return data[(*row[:axis], index, *row[axis:])]
-
-            with ib.for_range(0, size, "k") as k:
-                at[0, k] = k
-            with ib.for_range(0, passes, "level") as level:
-                source, target = te.floormod(level, 2), te.floormod(level + 1, 2)
-                width = te.const(1, "int32") << level
-                with ib.for_range(0, te.floordiv(size + width * 2 - 1, width * 2), "run") as run:
-                    low = run * width * 2
-                    middle, high = te.min(low + width, size), te.min(low + width * 2, size)
-                    place[0], place[1] = low, middle
-                    with ib.for_range(0, high - low, "k") as k:
-                        left, right = place[0], place[1]
-                        # The right run's element only where it must stand first, so that equal ones keep their order.
-                        from_right = te.if_then_else(
-                            right >= high,
-                            te.const(0, "bool"),
-                            te.if_then_else(
-                                left >= middle,
-                                te.const(1, "bool"),
-                                comes_first(element(at[source, right]), element(at[source, left]), ascending),
-                            ),
-                        )
-                        with ib.if_scope(from_right):
-                            at[target, low + k] = at[source, right]
-                            place[1] = right + 1
-                        with ib.else_scope():
-                            at[target, low + k] = at[source, left]
-                            place[0] = left + 1
-            with ib.for_range(0, size, "k") as k:
-                ib.emit(order.vstore((*row[:axis], k, *row[axis:]), at[passes % 2, k]))
-        return ib.get()
-
-    order, *_ = te.extern([x.shape, (2, size), (2,)], [x], statements, name="order", dtype="int32")
-    return order
-
-
-CHUNK = 16
+LANES = 16
 """Elements that are compared at once with the last one of those that are chosen."""
-THREADED = 1 << 16
-"""Elements from which rows are shared among threads."""
+CHUNK = 4 * LANES
+"""Elements of which a single one that comes before it calls for a closer look."""
+MOST_CHOSEN = 16
+"""Up to this part of the elements a heap of the chosen ones is quicker than sorting all of them."""
 
 
 def te_chosen(x: Tensor, axis: int, ascending: bool, count: int) -> Tensor:
@@ -115,9 +62,9 @@ def te_chosen(x: Tensor, axis: int, ascending: bool, count: int) -> Tensor:
     threads = bool(dims) and elements >= THREADED
 
     def statements(ins: Sequence[Buffer], outs: Sequence[Buffer]) -> Any:
-        (data,), (chosen, cursors) = ins, outs
+        (data,), (chosen, cursors, bounds) = ins, outs
         ib = te.ir_builder.create()
-        cursor = ib.buffer_ptr(cursors)
+        cursor, bound = ib.buffer_ptr(cursors), ib.buffer_ptr(bounds)
 
         with loops(ib, dims, "row", "parallel" if threads else "serial") as row:
             own: Any = row[0] if threads else 0
@@ -157,27 +104,44 @@ def te_chosen(x: Tensor, axis: int, ascending: bool, count: int) -> Tensor:
                             cursor[own, 0] = limit
 
             def is_wanted(index: Expr) -> Expr:
-                return comes_first(element(index), element(held(0)), ascending)
+                return comes_first(element(index), bound[own, 0], ascending)
 
-            def offer(index: Expr) -> None:
-                with ib.if_scope(is_wanted(index)):
-                    hold(0, index)
+            def offer(begin: Expr, number: int) -> None:
+                with ib.for_range(0, number, "k") as k, ib.if_scope(is_wanted(begin + k)):
+                    hold(0, begin + k)
                     sink(0, count)
+                    bound[own, 0] = element(held(0))
+
+            @contextmanager
+            def where_wanted(begin: Expr, number: int) -> Generator[None]:
+                """Statements that run where one of so many elements is wanted."""
+                cursor[own, 3] = 0
+                with ib.for_range(0, LANES, "lane", kind="vectorized") as lane:
+                    wanted = te.any(*(is_wanted(begin + first + lane) for first in range(0, number, LANES)))
+                    found = te.Select(wanted, te.const(1, "int32"), te.const(0, "int32"))
+                    cursor[own, 3] = te.max(cursor[own, 3], found)
+                with ib.if_scope(cursor[own, 3] > 0):
+                    yield
 
             with ib.for_range(0, count, "k") as k:
                 hold(k, k)
             with ib.for_range(0, count // 2, "k") as k:
                 sink(count // 2 - 1 - k, count)
+            bound[own, 0] = element(held(0))
             chunks = (size - count) // CHUNK
             with ib.for_range(0, chunks, "chunk") as chunk:
                 begin = count + chunk * CHUNK
-                cursor[own, 3] = 0
-                with ib.for_range(0, CHUNK, "k") as k:
-                    cursor[own, 3] = cursor[own, 3] + is_wanted(begin + k).astype("int32")
-                with ib.if_scope(cursor[own, 3] > 0), ib.for_range(0, CHUNK, "k") as k:
-                    offer(begin + k)
-            with ib.for_range(count + chunks * CHUNK, size, "k") as k:
-                offer(k)
+                with (
+                    where_wanted(begin, CHUNK),
+                    ib.for_range(0, CHUNK // LANES, "part") as part,
+                    where_wanted(begin + part * LANES, LANES),
+                ):
+                    offer(begin + part * LANES, LANES)
+            rest = count + chunks * CHUNK
+            parts = (size - rest) // LANES
+            with ib.for_range(0, parts, "part") as part, where_wanted(rest + part * LANES, LANES):
+                offer(rest + part * LANES, LANES)
+            offer(te.const(rest + parts * LANES, "int32"), size - rest - parts * LANES)
             with ib.for_range(0, count - 1, "k") as k:
                 last = count - 1 - k
                 cursor[own, 2] = held(0)
@@ -186,13 +150,15 @@ def te_chosen(x: Tensor, axis: int, ascending: bool, count: int) -> Tensor:
                 sink(0, last)
         return ib.get()
 
-    chosen, _ = te.extern([shape, (dims[0] if threads else 1, 4)], [x], statements, name="chosen", dtype="int32")
+    own = dims[0] if threads else 1
+    dtypes = ["int32", "int32", x.dtype]
+    chosen, *_ = te.extern([shape, (own, 4), (own, 1)], [x], statements, name="chosen", dtype=dtypes)
     return chosen
 
 
 def te_sort(attrs: Attrs, x: Tensor) -> Tensor:
     """`sort`."""
-    return _taken(x, te_order(x, attrs.axis, attrs.is_ascend), attrs.axis, x.shape)
+    return te_sorted(x, attrs.axis, attrs.is_ascend)
 
 
 def te_argsort(attrs: Attrs, x: Tensor) -> Tensor:
@@ -205,7 +171,7 @@ def te_topk(attrs: Attrs, x: Tensor, count: Dim | None) -> list[Tensor]:
     """`topk` of `count` elements; all for None."""
     axis: int = attrs.axis % len(x.shape)
     size, wanted = constant(x.shape[axis]), None if count is None else constant(count)
-    if size is not None and wanted is not None and 0 < 2 * wanted <= size:
+    if size is not None and wanted is not None and size > MOST_RANKED and 0 < MOST_CHOSEN * wanted <= size:
         order = te_chosen(x, axis, attrs.is_ascend, wanted)
     else:
         order = te_order(x, axis, attrs.is_ascend)
@@ -272,7 +238,7 @@ def te_searchsorted(attrs: Attrs, rows: Tensor, values: Tensor) -> Tensor:
     """`searchsorted`: a binary search of each value, by ever smaller powers of two."""
     size = rows.shape[-1]
     known = constant(size)
-    steps = MOST_PASSES if known is None else known.bit_length()
+    steps = MOST_STEPS if known is None else known.bit_length()
 
     def statements(ins: Sequence[Buffer], outs: Sequence[Buffer]) -> Any:
         (row, value), (found,) = ins, outs

@@ -1,0 +1,273 @@
+"""TE computes of sorting: the order of the elements along an axis, and the elements in it.
+
+Elements are compared by keys, unsigned integers that are ordered as the elements are: those of floats are their bits, turned so that
+negative numbers come in front, with one key for both zeros and the largest one for every NaN; in descending order keys are inverted.
+Long axes are sorted by the digits of the keys, the lowest first (H. H. Seward, 1954; Knuth, "The Art of Computer Programming", vol. 3,
+5.2.5); in short ones each element's rank is how many come before it, counted for the lanes of vectors at once. Both keep equal
+elements in their order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from .computes import Dim, constant, unflatten
+
+if TYPE_CHECKING:
+    from ...te import builder as te
+    from ...te.builder import Buffer, Expr, IRBuilder, Tensor
+
+    Stored = Callable[[Buffer, tuple[Expr, ...], Expr], Expr]
+else:
+    from ._lazy import te
+
+MOST_RANKED = 96
+"""Elements of an axis up to which each is compared with each."""
+LANES = 16
+"""Elements whose ranks are counted together."""
+DIGIT = 8
+"""Bits of a digit: as many lists are written at once as the first cache has lines for."""
+THREADED = 1 << 14
+"""Elements from which rows are shared among threads."""
+SHARES = 16
+"""Parts into which rows are shared, each with scratch memory of its own."""
+INFINITY = {"float16": 0x7C00, "bfloat16": 0x7F80, "float32": 0x7F800000, "float64": 0x7FF0000000000000}
+"""The bits of the largest number."""
+
+
+@dataclass(frozen=True)
+class Keys:
+    """How elements of a dtype are compared."""
+
+    dtype: str
+    ascending: bool
+
+    @property
+    def bits(self) -> int:
+        """Of a key."""
+        return 8 if self.dtype == "bool" else int("".join(c for c in self.dtype if c.isdigit()))
+
+    @property
+    def key_dtype(self) -> str:
+        """Of the keys."""
+        return f"uint{self.bits}"
+
+    @property
+    def can_be_undone(self) -> bool:
+        """Whether an element is known from its key, but for the bits of NaN."""
+        return self.bits <= 32
+
+    def _number(self, value: int) -> Expr:
+        return te.const(value, self.key_dtype)
+
+    @property
+    def _sign(self) -> int:
+        return 1 << (self.bits - 1)
+
+    @property
+    def _all(self) -> int:
+        return (1 << self.bits) - 1
+
+    def of(self, element: Expr, *, zeros: bool = True) -> Expr:
+        """The key of an element; without `zeros`, -0 comes in front of 0."""
+        dtype = self.dtype
+        if dtype in INFINITY:
+            raw = te.reinterpret(self.key_dtype, element)
+            size = raw & self._number(self._all ^ self._sign)
+            turned = raw ^ te.Select(raw >= self._number(self._sign), self._number(self._all), self._number(self._sign))
+            key = te.Select(size > self._number(INFINITY[dtype]), self._number(self._all), turned)
+            if zeros:
+                key = te.Select(te.equal(size, self._number(0)), self._number(self._sign), key)
+        else:
+            key = element.astype(self.key_dtype)
+            if dtype.startswith("int"):
+                key = key ^ self._number(self._sign)
+        return key if self.ascending else key ^ self._number(self._all)
+
+    def element(self, key: Expr) -> Expr:
+        """The element that has a key made without `zeros`; a NaN for that of every NaN."""
+        if not self.ascending:
+            key = key ^ self._number(self._all)
+        if self.dtype in INFINITY:
+            flipped = te.Select(key >= self._number(self._sign), self._number(self._sign), self._number(self._all))
+            return te.reinterpret(self.dtype, key ^ flipped)
+        if self.dtype.startswith("int"):
+            key = key ^ self._number(self._sign)
+        return te.not_equal(key, self._number(0)) if self.dtype == "bool" else key.astype(self.dtype)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows of a tensor along an axis, and the shares in which they are sorted."""
+
+    shape: tuple[Dim, ...]
+    axis: int
+
+    @property
+    def size(self) -> Dim:
+        """Elements of a row."""
+        return self.shape[self.axis]
+
+    @property
+    def others(self) -> list[Dim]:
+        """The dimensions beside the axis."""
+        return [*self.shape[: self.axis], *self.shape[self.axis + 1 :]]
+
+    @property
+    def shares(self) -> int:
+        """Into how many parts the rows are divided."""
+        known = [constant(dim) for dim in self.shape]
+        if any(dim is None for dim in known) or prod(dim or 0 for dim in known) < THREADED:
+            return 1
+        return max(1, min(SHARES, prod(constant(dim) or 0 for dim in self.others)))
+
+    @contextmanager
+    def each(self, ib: IRBuilder) -> Generator[tuple[Any, list[Expr]]]:
+        """Loops over all rows: the number of the share, and the indices beside the axis."""
+        count: Any = 1
+        for dim in self.others:
+            count = count * dim
+        if self.shares == 1:
+            with ib.for_range(0, count, "row") as row:
+                yield 0, unflatten(row, self.others)
+            return
+        turns = -(-count // self.shares)
+        with ib.for_range(0, self.shares, "share", kind="parallel") as share, ib.for_range(0, turns, "turn") as turn:
+            row = share * turns + turn
+            if count % self.shares:
+                with ib.if_scope(row < count):
+                    yield share, unflatten(row, self.others)
+            else:
+                yield share, unflatten(row, self.others)
+
+    def at(self, row: Sequence[Expr], index: Expr) -> tuple[Expr, ...]:
+        """The indices of an element of a row."""
+        return (*row[: self.axis], index, *row[self.axis :])
+
+
+def te_order(x: Tensor, axis: int, ascending: bool) -> Tensor:
+    """The indices (int32) that sort `x` along an axis; equal elements keep their order, and NaN counts as the largest number."""
+    rows, keys = Rows(tuple(x.shape), axis % len(x.shape)), Keys(x.dtype, ascending)
+    known = constant(rows.size)
+    if known is not None and known <= MOST_RANKED:
+        return _ranked(x, rows, keys, "order", "int32", lambda data, at, index: index)
+    return _by_digits(x, rows, keys, with_places=True)
+
+
+def te_sorted(x: Tensor, axis: int, ascending: bool) -> Tensor:
+    """The elements of `x` in order along an axis, NaN as the largest number; of zeros the negative ones come in front where the
+    axis is long."""
+    rows, keys = Rows(tuple(x.shape), axis % len(x.shape)), Keys(x.dtype, ascending)
+    known = constant(rows.size)
+    if known is not None and known <= MOST_RANKED:
+        return _ranked(x, rows, keys, "T_sorted", x.dtype, lambda data, at, index: data[at])
+    if keys.can_be_undone:
+        return _by_digits(x, rows, keys, with_places=False)
+    order = _by_digits(x, rows, keys, with_places=True)
+    place = rows.axis
+    return te.compute(x.shape, lambda *i: x(*i[:place], order(*i), *i[place + 1 :]), name="T_sorted")
+
+
+def _ranked(x: Tensor, rows: Rows, keys: Keys, name: str, dtype: str, result: Stored) -> Tensor:
+    """For each element, in order, what `result(data, indices, index)` gives: each is stored at its rank."""
+    size = constant(rows.size) or 0
+    padded = max(-(-size // LANES), 1) * LANES
+
+    def statements(ins: Sequence[Buffer], outs: Sequence[Buffer]) -> Any:
+        (data,), (stored, scratch, ranks) = ins, outs
+        ib = te.ir_builder.create()
+        key, rank = ib.buffer_ptr(scratch), ib.buffer_ptr(ranks)
+        with rows.each(ib) as (share, row):
+            with ib.for_range(0, size, "k") as k:
+                key[share, k] = keys.of(data[rows.at(row, k)])
+            with ib.for_range(0, padded // LANES, "part") as part:
+                first = part * LANES
+                with ib.for_range(0, LANES, "lane", kind="vectorized") as lane:
+                    rank[share, first + lane] = 0
+                with (
+                    ib.for_range(0, size, "other") as other,
+                    ib.for_range(0, LANES, "lane", kind="vectorized") as lane,
+                ):
+                    own, k = key[share, first + lane], first + lane
+                    before = te.any(key[share, other] < own, te.all(te.equal(key[share, other], own), other < k))
+                    rank[share, k] = rank[share, k] + te.Select(before, te.const(1, "int32"), te.const(0, "int32"))
+            with ib.for_range(0, size, "k") as k:
+                at = rows.at(row, k)
+                ib.emit(stored.vstore(rows.at(row, rank[share, k]), result(data, at, k)))
+        return ib.get()
+
+    scratch = (rows.shares, padded)
+    dtypes = [dtype, keys.key_dtype, "int32"]
+    stored, *_ = te.extern([x.shape, scratch, scratch], [x], statements, name=name, dtype=dtypes)
+    return stored
+
+
+def _by_digits(x: Tensor, rows: Rows, keys: Keys, *, with_places: bool) -> Tensor:
+    """The indices in order, or the elements themselves.
+
+    How often each digit occurs is counted for all digits at once. Then elements are brought into the order of one digit after the
+    other, from one half of the scratch memory into the other; a digit that all of them share needs nothing.
+    """
+    size, digits, values = rows.size, keys.bits // DIGIT, 1 << DIGIT
+
+    def statements(ins: Sequence[Buffer], outs: Sequence[Buffer]) -> Any:
+        (data,), (stored, scratch, counts, cursors, *others) = ins, outs
+        ib = te.ir_builder.create()
+        key, count, cursor = ib.buffer_ptr(scratch), ib.buffer_ptr(counts), ib.buffer_ptr(cursors)
+        place: Any = ib.buffer_ptr(others[0]) if with_places else None
+
+        def digit(value: Expr, number: Any) -> Expr:
+            shift = number * DIGIT if isinstance(number, int) else (number * DIGIT).astype(keys.key_dtype)
+            part = value >> shift if digits > 1 else value
+            return (part & te.const(values - 1, keys.key_dtype)).astype("int32")
+
+        with rows.each(ib) as (share, row):
+            with ib.for_range(0, digits, "n") as n, ib.for_range(0, values, "d") as d:
+                count[share, n, d] = 0
+            with ib.for_range(0, size, "k") as k:
+                key[share, 0, k] = keys.of(data[rows.at(row, k)], zeros=with_places)
+                if with_places:
+                    place[share, 0, k] = k
+            with ib.for_range(0, size, "k") as k:
+                for n in range(digits):
+                    own = digit(key[share, 0, k], n)
+                    count[share, n, own] = count[share, n, own] + 1
+            cursor[share, 0] = 0
+            with ib.for_range(0, digits, "n") as n:
+                source = cursor[share, 0]
+                # What the first element has, do all have it?
+                with ib.if_scope(count[share, n, digit(key[share, source, 0], n)] < size):
+                    cursor[share, 1] = 0
+                    with ib.for_range(0, values, "d") as d:
+                        cursor[share, 2] = count[share, n, d]
+                        count[share, n, d] = cursor[share, 1]
+                        cursor[share, 1] = cursor[share, 1] + cursor[share, 2]
+                    with ib.for_range(0, size, "k") as k:
+                        own = digit(key[share, source, k], n)
+                        cursor[share, 2] = count[share, n, own]
+                        count[share, n, own] = cursor[share, 2] + 1
+                        key[share, 1 - source, cursor[share, 2]] = key[share, source, k]
+                        if with_places:
+                            place[share, 1 - source, cursor[share, 2]] = place[share, source, k]
+                    cursor[share, 0] = 1 - source
+            with ib.for_range(0, size, "k") as k:
+                if with_places:
+                    value = place[share, cursor[share, 0], k]
+                else:
+                    value = keys.element(key[share, cursor[share, 0], k])
+                ib.emit(stored.vstore(rows.at(row, k), value))
+        return ib.get()
+
+    shares = rows.shares
+    shapes: list[Any] = [x.shape, (shares, 2, size), (shares, digits, values), (shares, 3)]
+    dtypes = ["int32" if with_places else x.dtype, keys.key_dtype, "int32", "int32"]
+    if with_places:
+        shapes.append((shares, 2, size))
+        dtypes.append("int32")
+    name = "order" if with_places else "T_sorted"
+    stored, *_ = te.extern(shapes, [x], statements, name=name, dtype=dtypes)
+    return stored

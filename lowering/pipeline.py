@@ -80,7 +80,7 @@ def graph_passes(options: Options) -> Iterator[ModulePass]:
     # Operators grouped into kernels.
     yield make("fuse-ops", fuse_opt_level=2 if options.opt_level > 0 else 0)
     # Kernels to TE; the functions around them stay Relay until their kernels are LLVM functions.
-    yield make("lower-relay-to-te")
+    yield make("lower-relay-to-te", in_place=options.opt_level > 0)
 
 
 def kernel_passes(options: Options) -> Iterator[ModulePass]:

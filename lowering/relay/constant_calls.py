@@ -1,18 +1,19 @@
 """Which arguments of kernels are constants, at each of their calls.
 
-A value is constant when it is a `relay.constant`, or comes from constants by tuples, names and calls of kernels alone: it is the
-same each time the program runs.
+A value is constant when it is a `relay.constant`, or comes from constants by tuples, names and calls of kernels alone (which may still be
+Primitive functions): it is the same each time the program runs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from xdsl.dialects.builtin import ModuleOp, TensorType
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects import te, tir
 from ...dialects.relay import ir as relay
+from ...passes.relay.fuse_ops import is_kernel
 from ...passes.tir.constant_params import set_constant_params
 from ...support.walk import walk_ops
 from ..tir.signature import SHAPE
@@ -35,13 +36,25 @@ class Constants:
                 pending.pop()
             elif isinstance(owner, relay.ConstantOp):
                 self._known[current] = True
-            elif not isinstance(owner, relay.LetOp | relay.TupleOp | relay.TupleGetItemOp | relay.CallTirOp):
+            elif (operands := _inputs(owner)) is None:
                 self._known[current] = False
-            elif missing := [operand for operand in owner.operands if operand not in self._known]:
+            elif missing := [operand for operand in operands if operand not in self._known]:
                 pending += missing
             else:
-                self._known[current] = bool(owner.operands) and all(self._known[v] for v in owner.operands)
+                self._known[current] = bool(operands) and all(self._known[v] for v in operands)
         return self._known[value]
+
+
+def _inputs(owner: Operation | Block) -> Sequence[SSAValue] | None:
+    """What a value is computed from; None where that is not by kernels alone."""
+    match owner:
+        case relay.LetOp() | relay.TupleOp() | relay.TupleGetItemOp() | relay.CallTirOp():
+            return owner.operands
+        case relay.CallOp():
+            callee = owner.callee.owner
+            return owner.arguments if isinstance(callee, relay.FnOp) and is_kernel(callee) else None
+        case _:
+            return None
 
 
 def constant_places(arguments: Iterable[SSAValue], constants: Constants) -> frozenset[int]:

@@ -1,7 +1,8 @@
 """Where each tensor of a Relay function lies: in its result's memory, or at an offset of its frame.
 
 Every kernel and every call writes its tensors to memory that the caller chose. A tensor that becomes (part of) the
-function's result is written there directly where possible; the others share the function's frame by lifetime.
+function's result is written there directly where possible; the others share the function's frame by lifetime. The pieces of a
+concatenation that has no kernel lie in its memory from the start (`storage.py`).
 """
 
 from __future__ import annotations
@@ -9,15 +10,17 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 from xdsl.dialects.builtin import TupleType
 from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 
 from ...dialects.relay import ir as relay
+from ...dialects.relay.operator import OperatorOp
 from .leaves import Leaf, TensorLeaf, has_box, leaves_of
 from .match_cast import MatchCastOp
-from .memory_plan import Lifetime, MemoryPlan, plan_memory
+from .memory_plan import Group, Lifetime, MemoryPlan, plan_memory
+from .storage import is_reshape, piece_offsets, view_offsets
 
 WRITES_RESULT = (relay.CallTirOp, relay.CallGlobalOp, relay.CallOp)
 """Ops whose tensors are written to memory that they are given."""
@@ -51,6 +54,8 @@ class Sources:
                     value, leaf = op.operands[field], leaf - starts[field]
                 case MatchCastOp() if _same_leaf(op, leaf):
                     value = op.value
+                case OperatorOp() if is_reshape(op):
+                    value = op.args[0]
                 case relay.TupleGetItemOp():
                     assert isinstance(op.tuple_value.type, TupleType)
                     starts = self._types.get(op.tuple_value)
@@ -72,17 +77,31 @@ def _same_leaf(op: MatchCastOp, leaf: int) -> bool:
     return leaves_of(op.value.type)[leaf] == leaves_of(op.result.type)[leaf]
 
 
+@dataclass(frozen=True)
+class Kept:
+    """A tensor in a frame, or a part of one: the op that writes it, where, and from which step to which it is needed."""
+
+    op: Operation
+    offset: int
+    lifetime: Lifetime
+
+
 @dataclass
 class Frame:
-    """The plan of one function. `outputs` maps a place to the function's result leaf that it is; `offsets` the others
-    to bytes from the frame's start."""
+    """The plan of one function. `outputs` maps a place to the function's result leaf that it is, or that it lies in (`shifts`: so many
+    bytes after its start); `offsets` the others to bytes from the frame's start."""
 
     outputs: dict[Place, int] = field(default_factory=dict[Place, int])
+    shifts: dict[Place, int] = field(default_factory=dict[Place, int])
     offsets: dict[Place, int] = field(default_factory=dict[Place, int])
     copied: set[Place] = field(default_factory=set[Place])
     """Results of branches that are copied into memory of their own."""
-    lifetimes: dict[Place, Lifetime] = field(default_factory=dict[Place, Lifetime])
-    """Of the tensors in `offsets`: their bytes, and from which step of the function to which they are needed."""
+    pieces: dict[Place, tuple[Place, int]] = field(default_factory=dict[Place, tuple[Place, int]])
+    """Tensors that lie in a concatenation's memory: which concatenation's, and so many bytes after its start."""
+    joined: set[tuple[Operation, int]] = field(default_factory=set[tuple[Operation, int]])
+    """Fields of concatenations that are in place when the concatenation is reached: they are not copied."""
+    kept: list[Kept] = field(default_factory=list[Kept])
+    """What is in the frame, in order of its offset; pieces of concatenations each for itself."""
     carried: tuple[int, ...] = ()
     """Offsets of the memory for parameters that a jump to the function's start changes."""
     plan: MemoryPlan = field(default_factory=lambda: MemoryPlan((), 0, 0))
@@ -125,6 +144,7 @@ def plan_frame(body: Block, *, refs: bool, carried: Sequence[int] = ()) -> Frame
     result = returned(body)
     sources = Sources()
     _direct(frame, body, result, list(range(len(leaves_of(result.type, result)))), sources)
+    _join(frame, body, sources)
     _Lifetimes(frame, refs, sources).run(body, carried)
     return frame
 
@@ -152,10 +172,54 @@ def _direct(frame: Frame, body: Block, result: SSAValue, outputs: list[int], sou
             assert isinstance(source, OpResult)
             op, leaves = source.op, leaves_of(source.type, source)
             tensors = {k: out for k, out in wanted.items() if isinstance(leaves[k], TensorLeaf)}
-            if isinstance(op, WRITES_RESULT) or branches(op):
+            if is_written(op) or branches(op):
                 frame.outputs |= {(op, k): out for k, out in tensors.items()}
             for inner in branches(op):
                 pending.append((inner, returned(inner), [tensors.get(k, -1) for k in range(len(leaves))]))
+
+
+def is_written(op: Operation) -> bool:
+    """Whether the op's tensors are written to memory that the plan gives them."""
+    return isinstance(op, WRITES_RESULT) or piece_offsets(op) is not None
+
+
+def _join(frame: Frame, body: Block, sources: Sources) -> None:
+    """Gives pieces of concatenations their places in these. A piece that lies elsewhere (in another concatenation, in the function's
+    result, in a parameter, under another field's name) stays there, and is copied."""
+    ops = [op for op in function_ops(body) if isinstance(op, OperatorOp)]
+    joins = [(op, offsets) for op in ops if (offsets := piece_offsets(op)) is not None]
+    for op, offsets in joins:
+        for number, offset in enumerate(offsets):
+            piece = place_of_piece(op, sources.of(op.args[0], number))
+            if piece is not None and piece not in frame.outputs and piece not in frame.pieces:
+                frame.pieces[piece] = (op, 0), offset
+                frame.joined.add((op, number))
+    # A concatenation comes after its pieces, which may be concatenations.
+    for piece, (whole, offset) in reversed(frame.pieces.items()):
+        if whole in frame.outputs:
+            frame.outputs[piece] = frame.outputs[whole]
+            frame.shifts[piece] = frame.shifts.get(whole, 0) + offset
+
+
+def place_of_piece(join: Operation, source: tuple[SSAValue, int]) -> Place | None:
+    """The place of a concatenation's piece that comes from `source`, where it can be in the concatenation's memory."""
+    value, leaf = source
+    if not isinstance(value, OpResult) or value.op.parent is not join.parent or not is_written(value.op):
+        return None
+    return value.op, leaf
+
+
+def function_ops(body: Block) -> Iterator[Operation]:
+    """The ops of a function in order, those of branches before the op that holds them."""
+    pending: list[Operation | Block] = [body]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, Operation):
+            yield item
+            continue
+        for op in reversed(list(item.ops)):
+            pending.append(op)
+            pending += reversed(branches(op))
 
 
 class _Lifetimes:
@@ -166,6 +230,11 @@ class _Lifetimes:
         self.refs = refs
         self.sources = sources
         self.places: list[Place] = []
+        self.numbers: dict[Place, int] = {}
+        self.inside: list[tuple[int, int, int]] = []
+        """Of pieces in concatenations: the place's number, the concatenation's, and the offset in it."""
+        self.copies: dict[int, list[tuple[int, int]]] = {}
+        """Of a concatenation: offset and bytes of each of its pieces that are copied."""
         self.sizes: list[int] = []
         self.start: list[int] = []
         self.end: list[int] = []
@@ -174,28 +243,40 @@ class _Lifetimes:
         self.time = 0
 
     def run(self, body: Block, carried: Sequence[int]) -> None:
-        for op in self._ops(body):
+        for op in function_ops(body):
             self.time += 1
             self._visit(op)
-        ends = [self.time if k in self.forever else end for k, end in enumerate(self.end)]
-        lifetimes = [Lifetime(*item) for item in zip(self.sizes, self.start, ends, strict=True)]
-        self.frame.lifetimes = dict(zip(self.places, lifetimes, strict=True))
-        self.frame.plan = plan_memory([*lifetimes, *(Lifetime(size, 0, self.time) for size in carried)])
-        offsets = self.frame.plan.offsets
-        self.frame.offsets = dict(zip(self.places, offsets, strict=False))
-        self.frame.carried = offsets[len(self.places) :]
+        for place in self.forever:
+            self.end[place] = self.time
+        root, shift = self._inside()
+        parts: dict[int, list[tuple[int, Lifetime]]] = {}
+        for place in range(len(self.places)):
+            written = self.copies.get(place, [(0, self.sizes[place])])
+            parts.setdefault(root[place], []).extend(
+                (shift[place] + offset, Lifetime(size, self.start[place], self.end[place])) for offset, size in written
+            )
+        wholes = list(parts)
+        buffers = [Group(self.sizes[k], tuple(parts[k])) if k in self.copies else parts[k][0][1] for k in wholes]
+        frame = self.frame
+        frame.plan = plan_memory([*buffers, *(Lifetime(size, 0, self.time) for size in carried)])
+        offsets = dict(zip(wholes, frame.plan.offsets, strict=False))
+        frame.offsets = {place: offsets[root[k]] + shift[k] for k, place in enumerate(self.places)}
+        frame.carried = frame.plan.offsets[len(wholes) :]
+        for place, op in enumerate(self.places):
+            written = self.copies.get(place, [(0, self.sizes[place])])
+            frame.kept += (
+                Kept(op[0], frame.offsets[op] + offset, Lifetime(size, self.start[place], self.end[place]))
+                for offset, size in written
+            )
 
-    def _ops(self, body: Block) -> Iterator[Operation]:
-        """Ops in order, those of branches before the op that holds them."""
-        pending: list[Operation | Block] = [body]
-        while pending:
-            item = pending.pop()
-            if isinstance(item, Operation):
-                yield item
-                continue
-            for op in reversed(list(item.ops)):
-                pending.append(op)
-                pending += reversed(branches(op))
+    def _inside(self) -> tuple[list[int], list[int]]:
+        """For each place the outermost concatenation that it lies in, or itself, and the offset there. A piece is needed as long as
+        the whole."""
+        root, shift = list(range(len(self.places))), [0] * len(self.places)
+        for piece, whole, offset in reversed(self.inside):
+            self.end[piece] = max(self.end[piece], self.end[whole])
+            root[piece], shift[piece] = root[whole], shift[whole] + offset
+        return root, shift
 
     def _visit(self, op: Operation) -> None:
         match op:
@@ -224,6 +305,11 @@ class _Lifetimes:
                 else none
                 for k, leaf in enumerate(leaves)
             ]
+        if (offsets := piece_offsets(op)) is not None:
+            return [none if (op, 0) in self.frame.outputs else self._concatenation(op, offsets, leaves[0])]
+        if view_offsets(op) is not None:
+            value, leaf = self.sources.of(op.operands[0], 0)
+            return [self._of(value)[leaf]] * len(leaves)
         if branches(op):
             return [
                 none if (op, k) in self.frame.outputs else self._joined(op, k, leaf) for k, leaf in enumerate(leaves)
@@ -232,6 +318,20 @@ class _Lifetimes:
             sources = [self.sources.of(op.results[0], k) for k in range(len(leaves))]
             return [self._of(value)[leaf] for value, leaf in sources]
         return [none] * len(leaves)
+
+    def _concatenation(self, op: Operation, offsets: Sequence[int], kind: Leaf) -> frozenset[int]:
+        assert isinstance(kind, TensorLeaf)
+        aliases = self._new((op, 0), kind.bytes)
+        whole = self.numbers[op, 0]
+        self.copies[whole] = []
+        for number, (offset, end) in enumerate(pairwise([*offsets, kind.bytes])):
+            if (op, number) in self.frame.joined:
+                value, leaf = self.sources.of(op.operands[0], number)
+                assert isinstance(value, OpResult)
+                self.inside.append((self.numbers[value.op, leaf], whole, offset))
+            else:
+                self.copies[whole].append((offset, end - offset))
+        return aliases
 
     def _joined(self, op: Operation, leaf: int, kind: Leaf) -> frozenset[int]:
         """Where a branch's result may lie: wherever one of the branches leaves it."""
@@ -248,6 +348,7 @@ class _Lifetimes:
         return self._new((op, leaf), kind.bytes, min(self.start[p] for p in places))
 
     def _new(self, place: Place, size: int, start: int | None = None) -> frozenset[int]:
+        self.numbers[place] = len(self.places)
         self.places.append(place)
         self.sizes.append(size)
         self.start.append(self.time if start is None else start)

@@ -16,8 +16,9 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...dialects.array import ArrayValueAttr
 from ...dialects.relay import ir as relay
+from ...dialects.relay.operator import OperatorOp
 from ...dialects.relay.patterns import ConstructorPattern, TuplePattern, VarPattern
-from ...dialects.relay.types import AdtType, FuncType
+from ...dialects.relay.types import AdtType
 from ...support.diagnostics import error_at
 from . import heap
 from .adt import DataTypes
@@ -28,7 +29,9 @@ from .kernel_call import Kernel, call_kernel
 from .leaves import BoxLeaf, TensorLeaf, leaves_of, on_heap
 from .match_cast import MatchCastOp
 from .prepare import PreparedOp
+from .storage import piece_offsets, view_offsets
 from .tail_calls import framed
+from .thunks import constructor_thunk, global_thunk
 
 Predicate = llvm.ICmpPredicateFlag
 Leaves = list[SSAValue]
@@ -143,7 +146,7 @@ class FunctionLowering:
         """The memory that the frame plan gives to a tensor of the op's result."""
         output = self.frame.outputs.get((op, leaf))
         if output is not None:
-            return self.outputs[output]
+            return self.emit.offset(self.outputs[output], self.frame.shifts.get((op, leaf), 0))
         return self.emit.offset(self.memory, self.frame.offsets[op, leaf])
 
     # Control
@@ -172,6 +175,11 @@ class FunctionLowering:
                 self._tuple_get_item(op)
             case relay.CallTirOp():
                 call_kernel(self, op)
+            case OperatorOp() if (offsets := piece_offsets(op)) is not None:
+                self._concatenate(op, offsets)
+            case OperatorOp() if (offsets := view_offsets(op)) is not None:
+                whole = self.values[op.args[0]][0]
+                self.values[op.result] = [self.emit.offset(whole, offset) for offset in offsets]
             case relay.CallGlobalOp() if op in self.jumps.calls:
                 self._jump(op, self.jumps.calls[op])
             case relay.CallGlobalOp():
@@ -188,10 +196,12 @@ class FunctionLowering:
                 self._closure(op)
             case relay.GlobalRefOp():
                 self.values[op.result] = [
-                    self.new_box([self._global_thunk(op.symbol.root_reference.data, op.result.type)])
+                    self.new_box(
+                        [self._address(global_thunk(self.unit, op.symbol.root_reference.data, op.result.type))]
+                    )
                 ]
             case relay.ConstructorRefOp():
-                self.values[op.result] = [self.new_box([self._constructor_thunk(op)])]
+                self.values[op.result] = [self.new_box([self._address(constructor_thunk(self.unit, op))])]
             case relay.ConstructOp():
                 tag = self.emit.int(self.unit.data_types.tag(op.type_name.data, op.constructor.data))
                 self.values[op.result] = [self.new_box([tag, *self._leaves(op.arguments)])]
@@ -216,6 +226,15 @@ class FunctionLowering:
         at = sum(len(leaves_of(field, op.result)) for field in fields[:index])
         count = len(leaves_of(fields[index], op.result))
         self.values[op.result] = self.values[op.tuple_value][at : at + count]
+
+    def _concatenate(self, op: OperatorOp, offsets: Sequence[int]) -> None:
+        """The pieces that do not lie in the concatenation yet are copied there."""
+        target = self.place(op, 0)
+        pieces = self.values[op.args[0]]
+        for number, (offset, kind) in enumerate(zip(offsets, leaves_of(op.args[0].type), strict=True)):
+            if isinstance(kind, TensorLeaf) and kind.bytes and (op, number) not in self.frame.joined:
+                self.emit.copy(self.emit.offset(target, offset), pieces[number], kind.bytes)
+        self.values[op.result] = [target]
 
     def _match_cast(self, op: MatchCastOp) -> None:
         sizing = Sizing(self)
@@ -413,44 +432,6 @@ class FunctionLowering:
         captured = free_values(op)
         FunctionLowering(self.unit, name, op, captured).run()
         self.values[op.result] = [self.new_box([self._address(name), *self._leaves(captured)])]
-
-    def _global_thunk(self, callee: str, type: Attribute) -> SSAValue:
-        """The code of a closure that calls a global function: it drops its own box."""
-        name = self.unit.thunks.get((callee,))
-        if name is None:
-            name = self.unit.thunks[callee,] = f"{callee}.thunk"
-            assert isinstance(type, FuncType)
-            count = sum(len(leaves_of(t)) for t in (*type.inputs.data, type.output))
-            thunk = function(name, [PTR] * (2 + count))
-            emit = Emitter(thunk.body)
-            context, _, *rest = emit.block.args
-            emit.give(emit.call(callee, [context, *rest], i32).results[0])
-            self.unit.functions.append(thunk)
-        return self._address(name)
-
-    def _constructor_thunk(self, op: relay.ConstructorRefOp) -> SSAValue:
-        """The code of a closure that makes a value of a data type."""
-        type = op.result.type
-        assert isinstance(type, FuncType)
-        key = (op.type_name.data, op.constructor.data, str(type))
-        name = self.unit.thunks.get(key)
-        if name is None:
-            name = self.unit.thunks[key] = f"{op.constructor.data}.thunk{len(self.unit.thunks)}"
-            count = sum(len(leaves_of(t)) for t in type.inputs.data)
-            thunk = function(name, [PTR] * (3 + count))
-            emit = Emitter(thunk.body)
-            context, _, *fields, target = emit.block.args
-            out = emit.new_block()
-            box = heap.take(emit, context, 8 * (1 + count), out)
-            emit.store(emit.int(self.unit.data_types.tag(op.type_name.data, op.constructor.data)), box)
-            for k, field_leaf in enumerate(fields):
-                emit.store(field_leaf, box, 8 + 8 * k)
-            emit.store(box, target)
-            emit.give(emit.int(0, i32))
-            emit.block = out
-            emit.give(emit.int(self.unit.status_of("out of memory", op), i32))
-            self.unit.functions.append(thunk)
-        return self._address(name)
 
     # Entry and end
 

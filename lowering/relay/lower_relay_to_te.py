@@ -2,7 +2,8 @@
 
 An operator that stands outside of any Primitive function becomes a kernel of its own. Functions that compute the same
 become one kernel: they are compared by structure, constants by value. Calls that give constants, as weights are, have a kernel of
-their own, which says so (`tir.constant_params`).
+their own, which says so (`tir.constant_params`). Concatenations, reshapes and slices that only move tensors may stay operators of the
+function, which then are no code but places in memory (`share_storage.py`).
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
-from xdsl.ir import Block, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
@@ -21,6 +22,7 @@ from ...dialects.relay.operator import OperatorOp
 from ...passes.relay.fuse_ops import is_kernel, outline
 from ...support.symbols import take_name
 from .constant_calls import Constants, constant_places, mark_constant_params
+from .share_storage import share_storage
 
 MOST_NAMED = 6
 """A kernel's name lists at most this many operators."""
@@ -32,11 +34,15 @@ class LowerRelayToTE(ModulePass):
 
     name = "lower-relay-to-te"
 
+    in_place: bool = True
+    """Whether Primitive functions that only move tensors become places in memory rather than kernels."""
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         kernels = _Kernels(op)
         for function in list(op.ops):
             if isinstance(function, relay.FuncOp):
-                _lower_body(function.body.block, kernels)
+                kept = share_storage(function) if self.in_place else set[Operation]()
+                _lower_body(function.body.block, kernels, kept)
         mark_constant_params(op)
 
 
@@ -68,11 +74,13 @@ class _Kernels:
         return take_name(base, self.names)
 
 
-def _lower_body(body: Block, kernels: _Kernels) -> None:
+def _lower_body(body: Block, kernels: _Kernels, kept: set[Operation]) -> None:
     pending = [body]
     while pending:
         for op in list(pending.pop().ops):
             match op:
+                case OperatorOp() if op in kept:
+                    pass
                 case OperatorOp():
                     outlined = outline([op]).callee.owner
                     assert isinstance(outlined, relay.FnOp)

@@ -3,7 +3,8 @@
 Greedy with best fit (Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference", 2020): one buffer is
 placed after the other, the largest first, each in the smallest gap between those that live at the same time. Where that does
 not reach the lower bound, the order is bettered a few times (Joslin and Clements, "Squeaky Wheel Optimization", 1999), then
-that of the buffers' first use.
+that of the buffers' first use. Buffers of a group lie in one stretch of memory, which is placed as a whole; where one of them does
+not live yet, or no longer, others may lie.
 """
 
 from __future__ import annotations
@@ -39,8 +40,21 @@ class Lifetime:
 
 
 @dataclass(frozen=True)
+class Group:
+    """Buffers in one stretch of `size` bytes: each lies so many bytes after its start."""
+
+    size: int
+    parts: tuple[tuple[int, Lifetime], ...]
+
+    @property
+    def start(self) -> int:
+        """When the first of them is written."""
+        return min((part.start for _, part in self.parts), default=0)
+
+
+@dataclass(frozen=True)
 class MemoryPlan:
-    """`offsets[k]` is where buffer k lies; `size` is what all need; `lower_bound` is the most that lives at one time."""
+    """`offsets[k]` is where buffer or group k lies; `size` is what all need; `lower_bound` is the most that lives at one time."""
 
     offsets: tuple[int, ...]
     size: int
@@ -52,44 +66,79 @@ def align(size: int) -> int:
     return -(-size // ALIGNMENT) * ALIGNMENT
 
 
-def plan_memory(buffers: Sequence[Lifetime]) -> MemoryPlan:
+def plan_memory(buffers: Sequence[Lifetime | Group]) -> MemoryPlan:
     """Places the buffers so that no two that live at the same time overlap. Sizes and offsets are in bytes."""
     lower_bound = _peak(buffers)
+    # Two buffers live together when one starts while the other lives: the starts are all times that count.
+    starts = sorted({part.start for buffer in buffers for _, part in _parts(buffer)})
+    items = [_Item.of(buffer, starts) for buffer in buffers]
     largest_first = sorted(range(len(buffers)), key=lambda k: (-buffers[k].size, buffers[k].start))
     best: tuple[tuple[int, ...], int] = ((), 0)
     spent = 0
     for first in (largest_first, sorted(largest_first, key=lambda k: buffers[k].start)):
         order = first
         for _ in range(TRIES):
-            offsets, size, work = _place(buffers, order)
+            offsets, size, work = _place(items, order, len(starts))
             if not spent or size < best[1]:
                 best = offsets, size
             spent += work
             if best[1] == lower_bound or spent + work > MOST_WORK:
                 return MemoryPlan(*best, lower_bound)
             # What came to lie above the bound is placed before all others the next time.
-            above = {k for k in order if offsets[k] + align(buffers[k].size) > lower_bound}
+            above = {k for k in order if offsets[k] + items[k].size > lower_bound}
             order = [*(k for k in order if k in above), *(k for k in order if k not in above)]
     return MemoryPlan(*best, lower_bound)
 
 
-def _place(buffers: Sequence[Lifetime], order: Sequence[int]) -> tuple[tuple[int, ...], int, int]:
+def _parts(buffer: Lifetime | Group) -> Sequence[tuple[int, Lifetime]]:
+    return buffer.parts if isinstance(buffer, Group) else ((0, buffer),)
+
+
+@dataclass(frozen=True)
+class _Item:
+    """What is placed as a whole: its bytes, and what of them is taken: from, up to, at which first and last of the times that count."""
+
+    size: int
+    parts: tuple[tuple[int, int, int, int], ...]
+
+    @staticmethod
+    def of(buffer: Lifetime | Group, starts: Sequence[int]) -> _Item:
+        parts = tuple(
+            (
+                offset // ALIGNMENT * ALIGNMENT,
+                align(offset + part.size),
+                bisect_left(starts, part.start),
+                bisect_right(starts, part.end) - 1,
+            )
+            for offset, part in _parts(buffer)
+            if part.size
+        )
+        return _Item(align(buffer.size), parts)
+
+
+def _place(items: Sequence[_Item], order: Sequence[int], times: int) -> tuple[tuple[int, ...], int, int]:
     """Offsets, the bytes that all need, and the work that it took, where buffers are placed in an order."""
-    starts = sorted({buffer.start for buffer in buffers})
-    occupied = _Occupied(len(starts))
-    offsets = [0] * len(buffers)
-    total, work = 0, WORK_OF_A_BUFFER * len(buffers)
+    occupied = _Occupied(times)
+    offsets = [0] * len(items)
+    total, work = 0, WORK_OF_A_BUFFER * len(items)
     for k in order:
-        buffer = buffers[k]
-        size = align(buffer.size)
-        if size:
-            # Two buffers live together when one starts while the other lives: the starts are all times that count.
-            first, last = bisect_left(starts, buffer.start), bisect_right(starts, buffer.end) - 1
-            spans = occupied.spans(first, last)
-            work += len(spans)
-            offset = offsets[k] = _best_gap(spans, size)
-            occupied.add(first, last, offset, offset + size)
-            total = max(total, offset + size)
+        size, parts = items[k].size, items[k].parts
+        if not parts:
+            continue
+        if len(parts) == 1 and parts[0][1] - parts[0][0] == size:
+            spans = occupied.spans(*parts[0][2:])
+        else:
+            # What a part may not overlap, moved so that it says where all of the group may not begin.
+            spans = [
+                (taken - high + size, end - low)
+                for low, high, first, last in parts
+                for taken, end in occupied.spans(first, last)
+            ]
+        work += len(spans)
+        offset = offsets[k] = _best_gap(spans, size)
+        for low, high, first, last in parts:
+            occupied.add(first, last, offset + low, offset + high)
+        total = max(total, offset + size)
     return tuple(offsets), total, work
 
 
@@ -183,12 +232,17 @@ class _Occupied:
             node >>= 1
 
 
-def _peak(buffers: Sequence[Lifetime]) -> int:
+def _peak(buffers: Sequence[Lifetime | Group]) -> int:
     """The most bytes that live at one time."""
     changes: dict[int, int] = {}
     for buffer in buffers:
-        changes[buffer.start] = changes.get(buffer.start, 0) + align(buffer.size)
-        changes[buffer.end + 1] = changes.get(buffer.end + 1, 0) - align(buffer.size)
+        for offset, part in _parts(buffer):
+            if not part.size:
+                continue
+            # The last part of a group takes what aligns the whole.
+            size = align(buffer.size) - offset if offset + part.size == buffer.size else part.size
+            changes[part.start] = changes.get(part.start, 0) + size
+            changes[part.end + 1] = changes.get(part.end + 1, 0) - size
     peak = alive = 0
     for time in sorted(changes):
         alive += changes[time]

@@ -18,11 +18,11 @@ from xdsl.passes import ModulePass
 
 from ...dialects.relay import ir as relay
 from ...dialects.relay.text import global_text
-from ...passes.relay.fuse_ops import FuseOps, is_kernel
 from ...support.diagnostics import error_at, source_position
 from ...support.walk import walk_ops
 from ...support.words import counted
 from .frame import Frame, plan_frame
+from .lower_relay_to_te import LowerRelayToTE
 from .memory_plan import align
 from .tail_calls import framed
 
@@ -53,7 +53,7 @@ def memory_report(module: ModuleOp, *, tensors: bool = False, opt_level: int = 3
     copy = module.clone()
     for step in lowering_passes(Options(opt_level=opt_level)):
         step.apply(Context(), copy)
-        if step.name == FuseOps.name:
+        if step.name == LowerRelayToTE.name:
             break
     has_refs = any(isinstance(op, relay.RefOp) for op in walk_ops(copy))
     for function in copy.ops:
@@ -63,27 +63,25 @@ def memory_report(module: ModuleOp, *, tensors: bool = False, opt_level: int = 3
         for inner in walk_ops(function):
             if isinstance(inner, relay.FuncOp):
                 yield from _describe(name, framed(inner.sym_name.data, inner, refs=has_refs)[0], tensors)
-            elif isinstance(inner, relay.FnOp) and not is_kernel(inner):
+            elif isinstance(inner, relay.FnOp):
                 frame = plan_frame(inner.body.block, refs=has_refs)
                 yield from _describe(f"the local function at {_place(inner)} in {name}", frame, tensors)
 
 
 def _describe(name: str, frame: Frame, tensors: bool) -> Iterator[str]:
-    total = sum(align(lifetime.size) for lifetime in frame.lifetimes.values())
+    total = sum(align(tensor.lifetime.size) for tensor in frame.kept)
     size = 0 if frame.is_empty else frame.plan.size
-    saved = f", {100 * (total - size) // total} % saved by reuse" if total else ""
+    saved = f", {100 * max(total - size, 0) // total} % saved by reuse" if total else ""
+    joined = f"; {len(frame.joined)} within concatenations" if frame.joined else ""
     yield (
-        f"{name}: {counted(len(frame.lifetimes), 'tensor')} of {counted(total, 'byte')} in {counted(size, 'byte')}{saved};"
-        f" lower bound {frame.plan.lower_bound}; {len(frame.outputs)} written to the result directly"
+        f"{name}: {counted(len(frame.kept), 'tensor')} of {counted(total, 'byte')} in {counted(size, 'byte')}{saved};"
+        f" lower bound {frame.plan.lower_bound}; {len(frame.outputs)} written to the result directly{joined}"
     )
     if tensors:
-        for place, lifetime in sorted(
-            frame.lifetimes.items(), key=lambda item: (item[1].start, frame.offsets[item[0]])
-        ):
-            offset = frame.offsets[place]
+        for tensor in sorted(frame.kept, key=lambda each: (each.lifetime.start, each.offset)):
             yield (
-                f"  bytes {offset} to {offset + lifetime.size}, steps {lifetime.start} to {lifetime.end}:"
-                f" computed at {_place(place[0])}"
+                f"  bytes {tensor.offset} to {tensor.offset + tensor.lifetime.size}, steps {tensor.lifetime.start} to"
+                f" {tensor.lifetime.end}: computed at {_place(tensor.op)}"
             )
 
 

@@ -12,12 +12,9 @@ from dataclasses import dataclass
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from ...dialects.relay import ir as relay
-from .frame import WRITES_RESULT, Frame, Sources, branches, plan_frame, returned
+from .frame import Frame, Sources, branches, is_written, plan_frame, returned
 from .leaves import TensorLeaf, leaves_of
 from .prepare import PreparedOp
-
-FRESH = (*WRITES_RESULT, relay.ConstantOp, PreparedOp)
-"""Ops whose results lie in no parameter's memory."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +87,11 @@ def _ends(op: Operation) -> bool:
     return isinstance(following, relay.ReturnOp)
 
 
+def _is_fresh(op: Operation) -> bool:
+    """Whether the op's results lie in no parameter's memory."""
+    return isinstance(op, relay.ConstantOp | PreparedOp) or is_written(op)
+
+
 def _changed(call: relay.CallGlobalOp, params: list[tuple[SSAValue, int]], sources: Sources) -> tuple[int, ...] | None:
     """The leaves that a call hands on changed; None where one may lie in another parameter's memory."""
     changed: list[int] = []
@@ -98,7 +100,7 @@ def _changed(call: relay.CallGlobalOp, params: list[tuple[SSAValue, int]], sourc
         source = sources.of(value, leaf)
         if source == own:
             continue
-        if not (isinstance(source[0], OpResult) and isinstance(source[0].op, FRESH)):
+        if not (isinstance(source[0], OpResult) and _is_fresh(source[0].op)):
             return None
         changed.append(number)
     return tuple(changed)

@@ -75,11 +75,15 @@ def _slice_relation(rel: Relation) -> None:
     rel.set_result(tensor_type(shape, data.element_type))
 
 
-def _numpy_slice(attrs: Attrs, shape: Sequence[int]) -> tuple[Any, ...]:
+def slice_ranges(attrs: Attrs, shape: Sequence[int]) -> list[range]:
+    """The indices that a `strided_slice` takes along each axis of a tensor of this shape."""
     bounds = _bounds(attrs, len(shape))
+    return [_steps(bounds[axis], size) if axis in bounds else range(size) for axis, size in enumerate(shape)]
+
+
+def _numpy_slice(attrs: Attrs, shape: Sequence[int]) -> tuple[Any, ...]:
     taken: list[Any] = []
-    for axis, size in enumerate(shape):
-        steps = _steps(bounds[axis], size) if axis in bounds else range(size)
+    for steps in slice_ranges(attrs, shape):
         # A slice, not a list of indices: the end of a descending one before the first element is None.
         taken.append(slice(steps.start, None if steps.stop < 0 else steps.stop, steps.step) if len(steps) else slice(0))
     return tuple(taken)

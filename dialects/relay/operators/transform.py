@@ -180,7 +180,7 @@ register(
 )  # fmt: skip
 
 
-def _sections(attrs: Attrs, size: int) -> list[tuple[int, int]]:
+def sections(attrs: Attrs, size: int) -> list[tuple[int, int]]:
     """Begin and end of each part along the axis; with an unknown size, ANY for the last end."""
     parts = attrs.indices_or_sections
     if isinstance(parts, int):
@@ -209,7 +209,7 @@ def _split_relation(rel: Relation) -> None:
     if any(low > high for low, high in itertools.pairwise(edges)):
         raise rel.fail(f"split: the positions {positions} must ascend from 0 to {size}, the size of axis {axis}")
     fields: list[Attribute] = []
-    for low, high in _sections(rel.attrs, size):
+    for low, high in sections(rel.attrs, size):
         shape[axis] = ANY if ANY in (low, high) else high - low
         fields.append(tensor_type(shape, data.element_type))
     rel.set_result(tuple_type(fields))
@@ -254,7 +254,7 @@ register(
         "split", ("data",), _split_relation, OpPattern.INJECTIVE,
         numpy=lambda attrs, x: tuple(
             np.ascontiguousarray(x[(slice(None),) * (attrs.axis % x.ndim) + (slice(low, high),)])
-            for low, high in _sections(attrs, x.shape[attrs.axis])
+            for low, high in sections(attrs, x.shape[attrs.axis])
         ),
         compute=lambda attrs, xs, out: _te_split(attrs, xs[0]),
         extents=_split_extents,

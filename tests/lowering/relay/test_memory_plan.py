@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from mirstack.benchmarks.timing import cpu_seconds, growth
 from mirstack.examples.models.registry import MODELS, build, options_of
 from mirstack.lowering.relay import memory_plan
-from mirstack.lowering.relay.memory_plan import ALIGNMENT, Lifetime, plan_memory
+from mirstack.lowering.relay.memory_plan import ALIGNMENT, Group, Lifetime, plan_memory
 from mirstack.lowering.relay.static_memory_plan import StaticMemoryPlan, memory_report
 from mirstack.support.diagnostics import MirError
 from xdsl.context import Context
@@ -43,6 +43,42 @@ def assert_apart(buffers: list[Lifetime]) -> None:
 @given(st.lists(lifetimes, max_size=30))
 def test_buffers_that_live_together_do_not_overlap(buffers: list[Lifetime]):
     assert_apart(buffers)
+
+
+@st.composite
+def groups(draw: st.DrawFn) -> Group:
+    """Parts one after the other, some of them of odd sizes, some empty; between them nothing is left."""
+    parts: list[tuple[int, Lifetime]] = []
+    size = 0
+    for _ in range(draw(st.integers(1, 5))):
+        part = draw(lifetimes)
+        parts.append((size, part))
+        size += part.size
+    return Group(size, tuple(parts))
+
+
+@given(st.lists(st.one_of(lifetimes, groups()), max_size=12))
+def test_parts_of_groups_do_not_overlap_with_others(buffers: list[Lifetime | Group]):
+    plan = plan_memory(buffers)
+    placed = [
+        (k, plan.offsets[k] + offset, part)
+        for k, buffer in enumerate(buffers)
+        for offset, part in (buffer.parts if isinstance(buffer, Group) else ((0, buffer),))
+        if part.size
+    ]
+    for i, a, first in placed:
+        assert a + first.size <= plan.size
+        for j, b, second in placed:
+            together = i != j and first.start <= second.end and second.start <= first.end
+            assert not together or a + first.size <= b or b + second.size <= a
+    assert plan.lower_bound <= plan.size and all(offset % ALIGNMENT == 0 for offset in plan.offsets)
+
+
+def test_what_a_group_does_not_need_yet_is_free():
+    """A skip connection: its half of the concatenation is written first, the other half when all between is gone."""
+    group = Group(2048, ((0, Lifetime(1024, 0, 9)), (1024, Lifetime(1024, 8, 9))))
+    plan = plan_memory([group, Lifetime(512, 1, 3), Lifetime(512, 2, 5), Lifetime(512, 4, 8)])
+    assert plan.size == plan.lower_bound == 2048 + 512
 
 
 @pytest.mark.parametrize(("ranges", "worst"), [(2, 1.5), (8, 1.3), (memory_plan.MOST_RANGES, 1.15)])

@@ -21,8 +21,9 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from ...dialects.array import ArrayValueAttr, numpy_dtype
-from ...dialects.relay.ir import ConstantOp
+from ...dialects.relay.ir import ConstantOp, TupleGetItemOp
 from ...dialects.relay.operator import OperatorOp, OpPattern, is_operator
+from ...dialects.relay.operators.transform import sections
 from ...dialects.tir.types import type_to_dtype
 from ...support.trace import Tracer, tracer
 from .attributes import open_ops
@@ -39,6 +40,8 @@ ROWS = 4
 """To a multiple of what rows are filled up with zeros where no such tile divides them."""
 MIN_SCORES = 1 << 8
 """Queries times keys below which the kernel is not worth its code."""
+ERASABLE = (OperatorOp, ConstantOp, TupleGetItemOp)
+"""What goes when nothing uses it any more."""
 FORMS = ("reshape", "transpose", "squeeze", "expand_dims", "strided_slice")
 """What brings a tensor into form without computing."""
 
@@ -181,7 +184,7 @@ def _fuse(attention: _Attention, trace: Tracer | None) -> None:
         result = make("strided_slice", result, begin=(0,) * 3, end=end, strides=(1,) * 3)
     brought = output.args[1].owner
     replace(output, result)
-    if isinstance(brought, OperatorOp):
+    if isinstance(brought, OperatorOp | TupleGetItemOp):
         _erase_unused(brought)
     for op in (attention.softmax, *(op for op, _ in reversed(attention.changes)), attention.scores):
         _erase_unused(op)
@@ -235,15 +238,39 @@ def _changed(make: _Recorder, op: OperatorOp, args: Sequence[SSAValue]) -> SSAVa
 
 def _own_forms(make: Maker, value: SSAValue, copies: dict[SSAValue, SSAValue]) -> SSAValue:
     """The value, from copies of the operators that bring it into form."""
-    chain: list[OperatorOp] = []
-    while isinstance(value.owner, OperatorOp) and value.owner.OPERATOR.name in FORMS and len(value.owner.args) == 1:
-        chain.append(value.owner)
-        value = value.owner.args[0]
+    chain: list[OperatorOp | TupleGetItemOp] = []
+    while True:
+        op = value.owner
+        if isinstance(op, OperatorOp) and op.OPERATOR.name in FORMS and len(op.args) == 1:
+            value = op.args[0]
+        elif isinstance(op, TupleGetItemOp) and (split := _split_of(op)) is not None:
+            value = split.args[0]
+        else:
+            break
+        chain.append(op)
     for op in reversed(chain):
         if op.result not in copies:
-            copies[op.result] = make.like(op, [value])
+            copies[op.result] = make.like(op, [value]) if isinstance(op, OperatorOp) else _part(make, op, value)
         value = copies[op.result]
     return value
+
+
+def _split_of(op: TupleGetItemOp) -> OperatorOp | None:
+    """The `split` of a tensor of known shape that an op gives a part of."""
+    split = op.tuple_value.owner
+    if not isinstance(split, OperatorOp) or not is_operator(split, "split") or shape_of(split.args[0]) is None:
+        return None
+    return split
+
+
+def _part(make: Maker, op: TupleGetItemOp, value: SSAValue) -> SSAValue:
+    """A field of what `split` makes of a value, as a slice."""
+    split, shape = _split_of(op), shape_of(value) or ()
+    assert split is not None
+    attrs = split.attrs()
+    axis: int = attrs.axis % len(shape)
+    low, high = sections(attrs, shape[axis])[op.index.value.data]
+    return make("strided_slice", value, begin=(low,), end=(high,), strides=(1,), axes=(axis,))
 
 
 def _in_form(make: _Recorder, arg: SSAValue, op: OperatorOp, more: int) -> SSAValue:
@@ -289,9 +316,7 @@ def _erase_unused(op: Operation) -> None:
         current = pending.pop()
         if any(result.first_use is not None for result in current.results) or current.parent is None:
             continue
-        owners = [operand.owner for operand in current.operands]
+        owners = [op for op in (v.owner for v in current.operands) if isinstance(op, ERASABLE)]
         current.detach()
         current.erase()
-        pending += [
-            owner for owner in owners if isinstance(owner, OperatorOp | ConstantOp) and owner.parent is not None
-        ]
+        pending += [owner for owner in owners if owner.parent is not None]

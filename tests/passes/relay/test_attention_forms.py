@@ -104,6 +104,30 @@ def test_rows_that_are_filled_up(batch: int, tokens: int, heads: int, cpu: str |
     assert_together(kernels)
 
 
+@pytest.mark.parametrize("kind", ["split", "strided_slice"])
+def test_parts_of_one_projection(kind: str) -> None:
+    """Queries, keys and values are columns of one matrix: the kernel reads them there."""
+    parts = ["%9.0", "%9.1", "%9.2"]
+    if kind == "strided_slice":
+        parts = [f"strided_slice(%x, begin=[{48 * k}], end=[{48 * k + 48}], axes=[1])" for k in range(3)]
+    text = LAYER.replace(
+        "def @main(%q: Tensor[(ROWS, WIDTH), float32], %k: Tensor[(ROWS, WIDTH), float32], %v:", "def @main(%x:"
+    )
+    text = text.replace("%x: Tensor[(ROWS, WIDTH)", "%x: Tensor[(ROWS, 144)")
+    if kind == "split":
+        text = text.replace("{\n", "{\n  %9 = split(%x, indices_or_sections=3, axis=1);\n", 1)
+    for name, part in zip(("%q", "%k", "%v"), parts, strict=True):
+        text = text.replace(name, part)
+    for name, size in {"BATCH": 1, "TOKENS": 37, "HEADS": 3, "ROWS": 37, "WIDTH": 48}.items():
+        text = text.replace(name, str(size))
+    x = np.random.default_rng(0).standard_normal((37, 144), dtype=np.float32)
+    result, kernels = run_and_keep(text, [x])
+    q, k, v = (part.reshape(1, 37, 3, 16).swapaxes(1, 2) for part in np.split(x, 3, axis=1))
+    np.testing.assert_allclose(result, attention(q, k, v).swapaxes(1, 2).reshape(37, 48), rtol=1e-4, atol=1e-5)
+    assert len(kernels) == 1
+    assert_together(kernels)
+
+
 def test_heads_that_share_keys() -> None:
     """Queries of several heads are rows of one matrix; the reshape that parts them stays outside."""
     rng = np.random.default_rng(0)

@@ -59,7 +59,8 @@ def graph_passes(options: Options) -> Iterator[ModulePass]:
         if target.arch == "x86_64" and not target.has_int8_dot:
             # Pairs of 16 bits are multiplied and added, to which bytes would be brought again and again.
             yield make("qnn-legalize", known=True)
-        yield make("qnn-canonicalize-ops", unsigned=target.has_int8_dot and target.arch == "x86_64")
+        unsigned = target.has_int8_dot and target.arch == "x86_64"
+        yield make("qnn-canonicalize-ops", unsigned=unsigned, upper_halves=True)
         # What inference does not need goes, what is constant is computed, what is computed twice is computed once.
         yield make("simplify-inference")
         yield make("fold-constant")

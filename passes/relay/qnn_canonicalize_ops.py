@@ -30,6 +30,7 @@ from .qnn_products import centered_product, lower_batch_matmul, lower_conv2d, lo
 from .qnn_requantize import (
     Parameters,
     Rounding,
+    UpperHalves,
     along_axis,
     can_requantize,
     is_scalar,
@@ -238,7 +239,9 @@ LEGALIZATIONS: Mapping[str, Lowering] = {
 """How products are computed where 8 bits are no faster than 16."""
 
 
-def lower_quantized(module: ModuleOp, lowerings: Mapping[str, Lowering]) -> None:
+def lower_quantized(
+    module: ModuleOp, lowerings: Mapping[str, Lowering], emitter: Callable[[OperatorOp], Emitter] = Emitter
+) -> None:
     ensure_types(module)
     constants: dict[ir.ConstantOp, None] = {}
     for op in [inner for inner in walk_ops(module) if isinstance(inner, OperatorOp)]:
@@ -246,7 +249,7 @@ def lower_quantized(module: ModuleOp, lowerings: Mapping[str, Lowering]) -> None
         if lowering is None:
             continue
         mark = op.prev_op
-        value = lowering(op, Emitter(op))
+        value = lowering(op, emitter(op))
         made = op.prev_op
         while made is not None and made is not mark:
             if isinstance(made, ir.ConstantOp):
@@ -275,12 +278,15 @@ def lower_quantized(module: ModuleOp, lowerings: Mapping[str, Lowering]) -> None
 class QnnCanonicalizeOps(ModulePass):
     """Lower quantized operators to plain ones.
 
-    With `unsigned`, products with constant weights are of unsigned data and signed weights, as VNNI multiplies them.
+    With `unsigned`, products with constant weights are of unsigned data and signed weights, as VNNI multiplies them. With
+    `upper_halves`, requantizing shifts bytes to the left first, so that of its products the upper halves are enough.
     """
 
     name = "qnn-canonicalize-ops"
 
     unsigned: bool = False
+
+    upper_halves: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         from ..rules.rewriter import apply_rules
@@ -291,4 +297,5 @@ class QnnCanonicalizeOps(ModulePass):
         for function in op.ops:
             if isinstance(function, ir.FuncOp):
                 apply_rules(function, rules)
-        lower_quantized(op, {**LOWERINGS, **UNSIGNED} if self.unsigned else LOWERINGS)
+        lowerings = {**LOWERINGS, **UNSIGNED} if self.unsigned else LOWERINGS
+        lower_quantized(op, lowerings, UpperHalves if self.upper_halves else Emitter)

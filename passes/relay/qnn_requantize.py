@@ -84,7 +84,7 @@ def lower_requantize(
     if not (scale.size == 1 and close_exactly(source.scale, target.scale)):
         ratio = np.asarray(scale, np.float64) / out_scale
         if how.mode == "UPWARD":
-            if _is_short(x, source):
+            if isinstance(make, UpperHalves) and _is_short(x, source):
                 # Room at the lower end, so that of products with the ratio the upper halves are enough.
                 spare = _spare(ratio)
                 if spare:
@@ -96,6 +96,10 @@ def lower_requantize(
     if not is_scalar(target.zero_point, 0):
         shifted = make.call("add", make.call("cast", target.zero_point, dtype="int32"), shifted)
     return saturated(make, shifted, dtype)
+
+
+class UpperHalves(Emitter):
+    """Makes multiplications in fixed point such that the upper halves of products are enough, where that can be, and has them say so."""
 
 
 SHORT = 9
@@ -150,7 +154,7 @@ def _multiply_upward(make: Emitter, x: SSAValue, ratio: NDArray[np.float64], axi
     if ratio.size == 1:
         return make.call("fixed_point_multiply", x, multiplier=int(multiplier.item()), shift=int(shift.item()))
     left, right = np.maximum(shift, 0), np.maximum(-shift, 0)
-    least = int(right.min()) if right.max() <= MOST_RIGHT else 0
+    least = int(right.min()) if isinstance(make, UpperHalves) and right.max() <= MOST_RIGHT else 0
     vectors = [make.constant(values, "int32") for values in (multiplier, left, right)]
     return make.call(
         "fixed_point_multiply_per_axis", x, *vectors,

@@ -365,8 +365,8 @@ register(
             attr("is_lshift_required", False), attr("is_rshift_required", False), attr("axes", kind="ints"),
             attr("least_rshift", 0),
         ),
-        doc="`fixed_point_multiply` by multipliers and shifts (one left, one right) that differ along `axes`. `least_rshift` says "
-        "that no shift to the right is less, nor any above 32: from 2 on, the upper halves of products are enough.",
+        doc="`fixed_point_multiply` by multipliers and shifts (one left, one right) that differ along `axes`; no shift to the right is "
+        "less than `least_rshift`, nor above 32 where that is 2.",
         source=DOCUMENTATION,
     )
 )  # fmt: skip

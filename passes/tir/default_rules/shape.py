@@ -243,6 +243,15 @@ def is_copy(block: tir.BlockOp) -> bool:
     return shape is not None and len(shape.stores) == 1 and isinstance(shape.stores[0].value.owner, tir.LoadOp)
 
 
+def is_cast(block: tir.BlockOp) -> bool:
+    """Whether a block stores what it loads in another dtype, and does no more."""
+    shape = shape_of(block)
+    if shape is None or len(shape.stores) != 1:
+        return False
+    cast = shape.stores[0].value.owner
+    return isinstance(cast, tir.CastOp) and isinstance(cast.value.owner, tir.LoadOp)
+
+
 def fresh_blocks(function: tir.PrimFuncOp) -> list[tir.BlockOp] | None:
     """The blocks of a function that nobody has scheduled; None when someone has, or when it does more than compute blocks."""
     for op in function.body.block.ops:

@@ -20,7 +20,7 @@ from ....schedule.structure import buffers_read, buffers_written, const_int, con
 from ...lower_transposed_loads import ELEMENT_BYTES, TILE
 from ..elementwise import extent_of, schedule_elementwise, vectorize_loop
 from ..handles import attempt, block_of, cached, loop_of_axis, own_loops, store_of
-from ..shape import is_copy
+from ..shape import is_cast, is_copy
 from .match import Contraction
 from .tile import Tile
 
@@ -58,9 +58,9 @@ def pad_columns(sch: Schedule, block: BlockRV, match: Contraction, tile: Tile, t
 
 
 def own_copy(block: tir.BlockOp, buffer: SSAValue) -> tir.BlockOp | None:
-    """The block that copies an input, element by element in order, for this block alone."""
+    """The block that copies an input, or brings it to another dtype, element by element in order, for this block alone."""
     made = [p for p in producers(block) if buffer in buffers_written(p)]
-    if len(made) != 1 or not is_copy(made[0]) or consumers(made[0]) != [block]:
+    if len(made) != 1 or not (is_copy(made[0]) or is_cast(made[0])) or consumers(made[0]) != [block]:
         return None
     indices = store_of(made[0]).indices
     # An axis of one turn may be written as 0.

@@ -1,9 +1,10 @@
 """Elementary functions in f32 on vectors in whose registers tables are looked up: AVX-512's, of 16 lanes.
 
-One instruction picks, for each lane, one of the 16 elements of a register. So the range of a function can be cut into pieces with a short
-polynomial each, whose coefficients are picked by piece, rather than be covered by one long polynomial and a division: erf takes half the
-time, tanh three quarters. Of exp, 2**(j/16) is picked, which leaves a polynomial of three terms. The exponent is put in by an instruction
-that overflows and underflows as it should, so that no value is a special case. Errors are below 2 units in the last place.
+One instruction picks, for each lane, one of the 16 elements of a register. So the range of a function can be cut into pieces, and what a
+piece needs is picked: of erf the coefficients of a short polynomial, which takes half the time of a long one and a division; of tanh the
+value and slope in the middle, from which its addition theorem leads to the others; of exp 2**(j/16), which leaves a polynomial of three
+terms. Lookups share a processor's units with multiplications, so fewer tables may count for more than a division. The exponent is put in by
+an instruction that overflows and underflows as it should, so that no value is a special case. Errors are below 2 units in the last place.
 
 Coefficients are computed when they are first needed, by interpolation at Chebyshev's nodes.
 """
@@ -88,6 +89,12 @@ def _powers() -> tuple[Table, Table]:
     return rounded, tuple(_bits(x - _value(r)) for x, r in zip(exact, rounded, strict=True))
 
 
+def _neighbours(x: float) -> tuple[float, float, float]:
+    """x, rounded to f32, and the numbers before and after that; x is above 0."""
+    bits = _bits(x)
+    return _value(bits), _value(bits - 1), _value(bits + 1)
+
+
 ERF_STEP = 0.25
 ERF_END = 3.95
 ERF_DEGREE = 5
@@ -105,26 +112,32 @@ def _erf_table() -> tuple[Table, ...]:
     return _by_power(pieces)
 
 
-TANH_SHIFT = 22
-"""A piece is half of a binade: what it is comes from the exponent and one bit more."""
-TANH_FIRST = 0.25
+TANH_STEP = 0.5
 TANH_END = 9.1
-TANH_DEGREE = 6
 
 
 @cache
-def _tanh_table() -> tuple[Table, ...]:
-    """tanh(c + u) by powers of u, for c in the middle of the piece of x; below `TANH_FIRST` c is 0."""
-    first = _bits(TANH_FIRST) >> TANH_SHIFT
-    pieces = [[0.0] * (TANH_DEGREE + 1)] * LANES
-    pieces[(first - 1) % LANES] = _near_zero(math.tanh, 1.0, TANH_FIRST, TANH_DEGREE)
-    for piece in range(first, (_bits(TANH_END) >> TANH_SHIFT) + 1):
-        low, high = _value(piece << TANH_SHIFT), _value((piece + 1) << TANH_SHIFT)
-        middle = (low + high) / 2
-        pieces[piece % LANES] = _interpolated(
-            lambda u, c=middle: math.tanh(c + u), low - middle, min(high, TANH_END) - middle, TANH_DEGREE
-        )
-    return _by_power(pieces)
+def _cotangent() -> tuple[float, float]:
+    """a and b so that u coth(u) = 1 + a u**2 + b u**4 for |u| up to half a step: the nodes are as if there were one at 0, too."""
+    end = (TANH_STEP / 2) ** 2
+    low, high = _interpolated(lambda v: (math.sqrt(v) / math.tanh(math.sqrt(v)) - 1.0) / v, 0.37 * end, 1.024 * end, 1)
+    return low, high
+
+
+@cache
+def _tanh_table() -> tuple[Table, Table]:
+    """tanh(k / 2) and its slope there; of the slopes next to it the one that leads nearest to the lower end, where an error counts most."""
+    a, b = _cotangent()
+    u = TANH_STEP / 2
+    middles, slopes = [0.0], [1.0]
+    for k in range(1, LANES):
+        exact = math.tanh(k * TANH_STEP)
+        middle = _value(_bits(exact))
+        divisor = 1.0 + a * u**2 + b * u**4 - middle * u
+        wanted = (middle - math.tanh(k * TANH_STEP - u)) * divisor / u
+        middles.append(middle)
+        slopes.append(min(_neighbours(1.0 - exact * exact), key=lambda slope, w=wanted: abs(slope - w)))
+    return tuple(map(_bits, middles)), tuple(map(_bits, slopes))
 
 
 # Instructions
@@ -199,13 +212,15 @@ def erf(x: Float) -> Float:
 
 
 def tanh(x: Float) -> Float:
-    """(e**x - e**-x) / (e**x + e**-x)."""
+    """(e**x - e**-x) / (e**x + e**-x): tanh(c + u) = t + (1 - t**2) u / (u coth(u) + t u) of t = tanh(c)."""
     magnitude = abs(x).at_most(TANH_END)
-    piece = magnitude.at_least(_value(_bits(TANH_FIRST) - 1)).bits() >> TANH_SHIFT
-    middle = ((magnitude.bits() & -(1 << TANH_SHIFT)) | (1 << (TANH_SHIFT - 1))).as_float_bits()
-    far = magnitude >= TANH_FIRST
-    u = far.choose(magnitude - middle, magnitude)
-    return _polynomial(u, _tanh_table(), piece, lambda base: far.choose(base, u)).with_sign_of(x)
+    magic = 1.5 * 2.0**23 * TANH_STEP
+    shifted = magnitude.at_most((LANES - 1) * TANH_STEP) + magic
+    u = magnitude - (shifted - magic)
+    middle, slope = (_picked(table, shifted.bits(), x) for table in _tanh_table())
+    a, b = _cotangent()
+    divisor = mul_add(u, mul_add(u, mul_add(u * u, b, a), middle), 1.0)
+    return (middle + (slope * u) / divisor).with_sign_of(x)
 
 
 TABLED: dict[str, Callable[[Float], Float]] = {f.__name__: f for f in (exp, sigmoid, erf, tanh)}

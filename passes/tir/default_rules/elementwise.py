@@ -14,6 +14,10 @@ PARALLEL_WORK = 1 << 16
 UNROLL = 4
 """Vectors per turn of the inner loop, to keep several loads in flight."""
 
+LONG_CHAIN = 20
+"""Operations of an element, a function such as exp counting as many, from which two vectors are computed together, where vectors are of 64
+bytes: their operations take long, and two chains of them fill each other's gaps."""
+
 
 def lanes_of_block(shape: Shape, target: Target) -> int:
     """Lanes of a vector of the widest element that a block stores."""
@@ -39,7 +43,19 @@ def schedule_elementwise(sch: Schedule, block: BlockRV, target: Target) -> None:
     inner: LoopRV = sch.fuse(*loops[-count:]) if count > 1 else loops[-1]
     outer: list[LoopRV] = loops[: len(loops) - max(count, 1)]
     heads = vectorize_loop(sch, inner, lanes_of_block(shape, target)) if count else [inner]
+    if count and shape.cost >= LONG_CHAIN and target.vector_bytes >= 64:
+        heads = _in_pairs(sch, heads)
     parallelize(sch, [*outer, *heads], work, target)
+
+
+def _in_pairs(sch: Schedule, heads: list[LoopRV]) -> list[LoopRV]:
+    """Two turns of the loop over vectors together, where their number is even."""
+    turns = extent_of(sch, heads[-1]) if heads else None
+    if turns is None or turns < 4 or turns % 2:
+        return heads
+    pairs, pair = sch.split(heads[-1], [None, 2])
+    sch.unroll(pair)
+    return [*heads[:-1], pairs]
 
 
 def _fused_count(shape: Shape, most: int, lanes: int) -> int:

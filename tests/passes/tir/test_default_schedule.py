@@ -152,6 +152,25 @@ def test_elementwise_is_inlined_and_vectorized() -> None:
     assert 'T.block("B")' not in text and "T.vectorized(16)" in text and "T.parallel(512)" in text
 
 
+def test_long_chains_take_two_vectors_a_turn() -> None:
+    def chain(size: int, cpu: str) -> str:
+        text = f"""
+@T.prim_func
+def main(A: T.Buffer(({size},), "float32"), B: T.Buffer(({size},), "float32")):
+    for i in range({size}):
+        with T.block("B"):
+            v = T.axis.spatial({size}, i)
+            B[v] = T.tanh(A[v]) * T.sigmoid(A[v])
+"""
+        return scheduled(text, cpu, threads=1)
+
+    printed = chain(1 << 12, "znver4")
+    assert "in range(128)" in printed and "T.unroll(2)" in printed and "T.vectorized(16)" in printed
+    # An odd number of vectors, and shorter ones: one vector a turn.
+    assert "T.unroll" not in chain(17 * 16, "znver4")
+    assert "T.unroll" not in chain(1 << 12, "haswell")
+
+
 def test_small_kernels_stay_on_one_thread() -> None:
     assert "T.parallel" not in scheduled(ELEMENTWISE.format(n=8, m=16))
 

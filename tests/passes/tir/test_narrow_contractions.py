@@ -9,8 +9,12 @@ import numpy as np
 import pytest
 from mirstack import relay
 from mirstack.dialects import tir
+from mirstack.parser import parse_mir
+from mirstack.passes.tir.default_rules.contraction import match_contraction
 from mirstack.passes.tir.default_rules.contraction.dot import choose_tile
+from mirstack.passes.tir.default_rules.contraction.gevm import columns_of_block
 from mirstack.passes.tir.default_rules.contraction.tile import ALONE, Turns, best_tile
+from mirstack.passes.tir.default_rules.shape import shape_of
 from mirstack.support.target import named
 from mirstack.support.walk import walk_ops
 from numpy.typing import NDArray
@@ -103,3 +107,35 @@ def test_short_sums_of_wide_matrices(m: int, n: int, k: int, threads: int) -> No
     x, weights = RNG.standard_normal((m, k), dtype=np.float32), RNG.standard_normal((k, n), dtype=np.float32)
     result, _ = run(weights, x, constant=False, transposed=False, cpu=None, threads=threads)
     np.testing.assert_allclose(result, np.maximum(x @ weights, 0), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(("m", "threads"), [(9, 1), (16, 2), (17, 1)])
+def test_few_rows_read_a_large_matrix_once(m: int, threads: int) -> None:
+    """Beyond the second-level cache sixteen rows are too few for panels; within it, nine are enough."""
+    a, b = RNG.standard_normal((m, 75)).astype("float32"), RNG.standard_normal((75, 130)).astype("float32")
+    x, y = relay.var("x", shape=a.shape), relay.var("y", shape=b.shape)
+    module = mirstack.IRModule.from_expr(relay.Function([x, y], relay.nn.matmul(x, y)))
+    for caches in ("16K,32K,1M", ""):
+        got = mirstack.compile(module, threads=threads, caches=caches, cache=False)(a, b)
+        np.testing.assert_allclose(got, a @ b, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("n", "cores", "columns"),
+    [(4096, 1, 4096), (4096, 2, 2048), (2000, 2, 1008), (50257, 2, 6288), (100000, 2, 8192), (40000, 3, 6672)],
+)
+def test_blocks_of_columns_are_shared_out_evenly(n: int, cores: int, columns: int) -> None:
+    function = parse_mir(f"""
+@T.prim_func
+def main(A: T.Buffer((1, 64), "float32"), B: T.Buffer((64, {n}), "float32"), C: T.Buffer((1, {n}), "float32")):
+    for i, j, k in T.grid(1, {n}, 64):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = T.float32(0)
+            C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
+""")
+    (block,) = [op for op in walk_ops(function) if isinstance(op, tir.BlockOp)]
+    shape = shape_of(block)
+    match = None if shape is None else match_contraction(shape)
+    assert match is not None and columns_of_block(match, named("znver4", cores)) == columns

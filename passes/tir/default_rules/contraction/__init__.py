@@ -26,7 +26,7 @@ def schedule_by_shape(sch: Schedule, block: BlockRV, match: Contraction, target:
     """Schedules a contraction by the scheme that suits its shape; False where any reduction is as good."""
     if dot.suits(match, target):
         dot.schedule_dot(sch, block, match, target)
-    elif gevm.suits(match):
+    elif gevm.suits(match, target):
         gevm.schedule_gevm(sch, block, match, target)
     elif pays(match):
         schedule_contraction(sch, block, match, target)

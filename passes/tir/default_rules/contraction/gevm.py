@@ -8,23 +8,25 @@ from __future__ import annotations
 
 from .....support.target import Target
 from ....schedule import BlockRV, LoopRV, Schedule
-from ..elementwise import parallelize, vectorize_loop
+from ..elementwise import PARALLEL_WORK, parallelize, vectorize_loop
 from ..handles import own_loops
+from .dot import matrix_bytes
 from .epilogue import store_tile, take_out
 from .gemm import LONE_WORK, VECTOR_TYPES
 from .match import Contraction
 
-MAX_ROWS = 8
-"""Rows up to which sums in the cache cost less than reading the matrix in narrow panels."""
+MAX_ROWS, FAR_ROWS = 8, 16
+"""Rows up to which sums in the cache cost less than reading the matrix in narrow panels; the second where it lies beyond the second-level
+cache."""
 MIN_COLUMNS = 64
 """Columns below which a row of the matrix is short."""
+EVEN = 4
+"""Blocks of columns for each thread that are shared out evenly, whatever their number."""
 UNROLL = 8
 """Rows of the matrix that are added to the sums while these are in registers."""
-SHARE = 2
-"""The part of the first-level cache that a row of sums takes at most; the rows of the matrix pass through the rest."""
 
 
-def suits(match: Contraction) -> bool:
+def suits(match: Contraction, target: Target) -> bool:
     """Whether the matrix lies in rows of columns, is used for few rows of A, and is not packed before."""
     shape = match.shape
     single = all(a in (match.rows, match.columns) or shape.extent(a) == 1 for a in shape.spatial)
@@ -35,10 +37,22 @@ def suits(match: Contraction) -> bool:
         and match.column_place == len(match.panel.indices) - 1
         and shape.stores[0].value.type in VECTOR_TYPES
         and shape.points >= LONE_WORK
-        and match.m <= MAX_ROWS
+        and match.m <= (MAX_ROWS if matrix_bytes(match) <= target.l2 else FAR_ROWS)
         and match.n >= MIN_COLUMNS
         and (match.rows is None or shape.extent(match.rows) is not None)
     )
+
+
+def columns_of_block(match: Contraction, target: Target) -> int:
+    """Columns whose sums, of all rows, fill the first-level cache, so that runs of the matrix are as long as may be; fewer where there are
+    too few blocks to share out evenly."""
+    lanes = target.lanes(match.element)
+    width = max(target.l1 // match.m // match.element // lanes, 1) * lanes
+    blocks = -(-match.n // width)
+    if blocks < EVEN * target.cores and 2 * match.shape.points >= PARALLEL_WORK:
+        blocks = -(-blocks // target.cores) * target.cores
+        width = -(-match.n // blocks // lanes) * lanes
+    return min(width, match.n)
 
 
 def schedule_gevm(sch: Schedule, block: BlockRV, match: Contraction, target: Target) -> None:
@@ -47,8 +61,7 @@ def schedule_gevm(sch: Schedule, block: BlockRV, match: Contraction, target: Tar
     lanes = target.lanes(match.element)
     epilogue = take_out(sch, block)
     by_axis: dict[object, LoopRV] = dict(zip(shape.axes, sch.get_loops(block), strict=True))
-    width = max(target.l1 // max(SHARE, match.m) // match.element // lanes, 1) * lanes
-    column, inner = sch.split(by_axis[match.columns], [None, min(width, match.n)])
+    column, inner = sch.split(by_axis[match.columns], [None, columns_of_block(match, target)])
     rows = [] if match.rows is None else [by_axis[match.rows]]
     others = [by_axis[a] for a in shape.spatial if a not in (match.rows, match.columns)]
     depth, turns = sch.split(

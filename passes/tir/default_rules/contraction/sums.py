@@ -26,7 +26,7 @@ def finish_sums(sch: Schedule, part: BlockRV, depth: LoopRV, below: int, skipped
     """A tile starts with zeros in registers, ahead of `depth`, the outermost of its `below` loops; the `skipped` outermost of these leave
     out what is padding."""
     # Branches hide the loops.
-    around = sch.get_loops(part)[-below:][:skipped]
+    around = sch.get_loops(part)[-below:][:skipped] if skipped else []
     init = own_loops(sch, sch.decompose_reduction(part, depth))
     sch.vectorize(init[-1])
     for loop in init[:-1]:

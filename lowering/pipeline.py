@@ -105,6 +105,7 @@ def kernel_passes(options: Options) -> Iterator[ModulePass]:
     yield make("lower-match-buffer")
     yield make("compact-buffer-allocation")
     yield make("lower-opaque-block")
+    yield make("limit-loops")
     yield make("lower-lane-reduction")
     yield make("lower-transposed-loads")
     yield make("vectorize-loop")

@@ -322,6 +322,11 @@ PASSES: tuple[Entry, ...] = (
     ),
     Entry("flatten-buffer", "passes.tir.flatten_buffer:FlattenBuffer", "buffers of one dimension"),
     Entry(
+        "limit-loops",
+        "passes.tir.limit_loops:LimitLoops",
+        "annotated loops end before the turns that nothing needs",
+    ),
+    Entry(
         "lower-lane-reduction",
         "passes.tir.lower_lane_reduction:LowerLaneReduction",
         "annotated reductions to partial results in the lanes of vectors",

@@ -10,26 +10,25 @@ kept in cache is a matter of schedule (Dao et al., "FlashAttention", 2022, witho
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import isfinite, prod
 from typing import ClassVar
 
-import numpy as np
 from xdsl.context import Context
-from xdsl.dialects.builtin import AnyFloat, ModuleOp, TensorType
+from xdsl.dialects.builtin import AnyFloat, ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from ...dialects.array import ArrayValueAttr, numpy_dtype
 from ...dialects.relay.ir import ConstantOp, TupleGetItemOp
 from ...dialects.relay.operator import OperatorOp, OpPattern, is_operator
 from ...dialects.relay.operators.transform import sections
-from ...dialects.tir.types import type_to_dtype
 from ...support.trace import Tracer, tracer
+from .attention_masks import find_triangle, masked
 from .attributes import open_ops
 from .building import Maker, dtype_of, shape_of
 from .fuse_ops import outline
 from .infer_type import ensure_types
+from .recording import Recorder
 from .rewriting import replace
 
 MOST_OPERATORS = 12
@@ -164,7 +163,7 @@ def _fuse(attention: _Attention, trace: Tracer | None) -> None:
     if trace is not None:
         trace(output, "an attention: one kernel", ("its scores are here", attention.scores))
     sources = [attention.scores, *(op for op, _ in attention.changes), attention.softmax, output]
-    make = _Recorder(output, sources)
+    make = Recorder(output, sources)
     forms: dict[SSAValue, SSAValue] = {}
     query, key, value = (_own_forms(make, v, forms) for v in (*attention.scores.args, output.args[1]))
     rows = _size(query, -1 if attention.scores.attrs().transpose_a else -2)
@@ -172,9 +171,12 @@ def _fuse(attention: _Attention, trace: Tracer | None) -> None:
     if more:
         query = _pad_rows(make, query, more, -1 if attention.scores.attrs().transpose_a else -2)
     scores = make.like(attention.scores, [query, key])
-    for op, place in attention.changes:
+    triangle = find_triangle(attention.changes, rows)
+    for op, place in attention.changes[: -1 if triangle is not None and triangle.is_all else None]:
         others = [None if k == place else _in_form(make, arg, op, more) for k, arg in enumerate(op.args)]
         scores = _changed(make, op, [scores if arg is None else arg for arg in others])
+    if triangle is not None:
+        scores = masked(make, scores, triangle)
     # Rows are divided by their sums behind the second product, which has fewer elements than the scores.
     exps = make("exp", make("subtract", scores, make("max", scores, axis=(-1,), keepdims=True)))
     result = make.like(output, [exps, value])
@@ -194,31 +196,11 @@ def _fuse(attention: _Attention, trace: Tracer | None) -> None:
     outline([*(op for op in make.made if op not in unused), *_forms_behind(result, rows, padded=more > 0)])
 
 
-@dataclass
-class _Recorder(Maker):
-    """Makes operators and keeps them in a list."""
-
-    made: list[Operation] = field(default_factory=list[Operation])
-
-    def insert(self, op: Operation) -> SSAValue:
-        self.made.append(op)
-        return super().insert(op)
-
-    def scalar(self, value: float, like: SSAValue) -> SSAValue:
-        """A constant of the element type of another tensor."""
-        element = dtype_of(like)
-        assert element is not None
-        array = np.asarray(value, numpy_dtype(type_to_dtype(element)))
-        constant = ConstantOp(ArrayValueAttr.of(array), TensorType(element, ()))
-        constant.location = self.location
-        return self.insert(constant)
-
-
 def _size(value: SSAValue, axis: int) -> int:
     return (shape_of(value) or ())[axis]
 
 
-def _pad_rows(make: _Recorder, value: SSAValue, more: int, axis: int) -> SSAValue:
+def _pad_rows(make: Recorder, value: SSAValue, more: int, axis: int) -> SSAValue:
     """A tensor with `more` rows of zeros at its end."""
     shape = shape_of(value) or ()
     width = [(0, more if k == axis % len(shape) else 0) for k in range(len(shape))]
@@ -226,7 +208,7 @@ def _pad_rows(make: _Recorder, value: SSAValue, more: int, axis: int) -> SSAValu
     return make("nn.pad", value, zero, pad_width=tuple(width))
 
 
-def _changed(make: _Recorder, op: OperatorOp, args: Sequence[SSAValue]) -> SSAValue:
+def _changed(make: Recorder, op: OperatorOp, args: Sequence[SSAValue]) -> SSAValue:
     """An elementwise operator on other arguments; division by a number is multiplication by its inverse."""
     divisor = args[-1].owner
     if is_operator(op, "divide") and isinstance(divisor, ConstantOp) and divisor.value.array.ndim == 0:
@@ -273,7 +255,7 @@ def _part(make: Maker, op: TupleGetItemOp, value: SSAValue) -> SSAValue:
     return make("strided_slice", value, begin=(low,), end=(high,), strides=(1,), axes=(axis,))
 
 
-def _in_form(make: _Recorder, arg: SSAValue, op: OperatorOp, more: int) -> SSAValue:
+def _in_form(make: Recorder, arg: SSAValue, op: OperatorOp, more: int) -> SSAValue:
     """What an elementwise operator takes beside the scores, to be taken beside scores of three dimensions and `more` rows."""
     whole, given = shape_of(op.result), shape_of(arg)
     assert whole is not None and given is not None

@@ -18,6 +18,7 @@ from ....dialects.tir.analysis import Analyzer, Expr
 from ....support.target import Target
 from ...schedule import BlockRV, LoopRV, Schedule
 from ...schedule.structure import buffers_read, buffers_written, consumers, producers
+from .attention_limits import diagonal_of, key_loop, limit_keys
 from .contraction.epilogue import take_out
 from .contraction.gemm import VECTOR_TYPES
 from .contraction.pack import transpose_tiles
@@ -212,6 +213,7 @@ def schedule_attention(sch: Schedule, attention: Attention, target: Target) -> N
     """Tiles and packs both contractions, and brings all stages under one loop over blocks of rows."""
     scores, output = attention.scores, attention.output
     element = scores.element
+    diagonal = diagonal_of(attention)
     queries, keys = scores.size(scores.row), scores.size(scores.column)
     sizes = choose_sizes(queries, keys, output.size(output.column), element, target)
     lanes = target.lanes(element)
@@ -237,7 +239,7 @@ def schedule_attention(sch: Schedule, attention: Attention, target: Target) -> N
     # Before sums are apart from their start: what is in a parallel loop has one writer.
     parallelize(sch, [max(outer, key=lambda loop: extent_of(sch, loop) or 0)] if many else [block], work, target)
     sch.compute_at(last, tile)
-    _register_tile(sch, last, sizes.output_lanes)
+    depth = _register_tile(sch, last, sizes.output_lanes)
     _unroll_tile(sch, inner_row, inner_column)
 
     for stage in reversed((*before, weights, *after)):
@@ -253,6 +255,11 @@ def schedule_attention(sch: Schedule, attention: Attention, target: Target) -> N
     _unroll_tile(sch, inner_row, inner_column)
     for stage in (*before, weights, *after):
         schedule_row(sch, stage, target)
+    if diagonal is not None:
+        stages = [key_loop(sch, stage, keys) for stage in (*before, weights, *after)]
+        limited = [(across, sizes.score_vectors * lanes), *(s for s in stages if s is not None), (depth, 1)]
+        if len(limited) == len(stages) + 2:
+            limit_keys(sch, block, sizes.block, limited, keys, diagonal)
     for maker in alone:
         schedule_elementwise(sch, maker, target)
 
@@ -360,8 +367,8 @@ def _framed(reader: tir.BlockOp, buffer: SSAValue, match: Product) -> dict[int, 
     return found
 
 
-def _register_tile(sch: Schedule, block: BlockRV, lanes: int) -> None:
-    """One tile of a contraction, kept in registers while the reduction runs."""
+def _register_tile(sch: Schedule, block: BlockRV, lanes: int) -> LoopRV:
+    """One tile of a contraction, kept in registers while the reduction runs: its loop is what is given."""
     *rows, columns, depth = own_loops(sch, block)
     across, tail = sch.split(columns, [None, lanes])
     sch.reorder(depth, *rows, across, tail)
@@ -372,6 +379,7 @@ def _register_tile(sch: Schedule, block: BlockRV, lanes: int) -> None:
     sch.vectorize(tail)
     for loop in head:
         sch.unroll(loop)
+    return depth
 
 
 def _unroll_tile(sch: Schedule, rows: list[LoopRV], columns: list[LoopRV]) -> None:

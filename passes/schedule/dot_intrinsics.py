@@ -17,6 +17,7 @@ dotprod); such layouts of B are those that oneDNN packs weights in.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import cache
 
 from ...dialects import tir
@@ -87,8 +88,7 @@ def interleave_name(count: int, group: int, dtype: str, rank: int) -> str:
 def _interleaving(count: int, group: int, dtype: str, rank: int) -> tuple[tir.PrimFuncOp, tir.PrimFuncOp]:
     between = "0, " * (rank - 2)
     shape = ", ".join(map(str, (group, *[1] * (rank - 2), count)))
-    whole = ", ".join(f"A[{k}, {between}0:{count}]" for k in range(group))
-    places = ", ".join(str(k * count + i) for i in range(count) for k in range(group))
+    rows = [f"A[{k}, {between}0:{count}]" for k in range(group)]
     region = f"A[0:{group}, {'0:1, ' * (rank - 2)}0:{count}], "
     return _pair(
         f"""(a: T.handle, b: T.handle):
@@ -102,8 +102,17 @@ def _interleaving(count: int, group: int, dtype: str, rank: int) -> tuple[tir.Pr
             with T.block("copy"):
                 vk, vi = T.axis.remap("SS", [k, i])
                 B[vi * {group} + vk] = A[vk, {between}vi]""",
-        f"B[0:{count * group}] = T.Shuffle([{whole}], [{places}])",
+        f"B[0:{count * group}] = {_zipped(rows, count)}",
     )
+
+
+def _zipped(rows: Sequence[str], count: int) -> str:
+    """Vectors of so many elements, element by element: two at a time, for which processors have instructions."""
+    if len(rows) == 1:
+        return rows[0]
+    half = count * len(rows) // 2
+    places = ", ".join(str(side + k) for k in range(half) for side in (0, half))
+    return f"T.Shuffle([{_zipped(rows[::2], count)}, {_zipped(rows[1::2], count)}], [{places}])"
 
 
 def _pair(buffers: str, desc: str, impl: str) -> tuple[tir.PrimFuncOp, tir.PrimFuncOp]:

@@ -29,9 +29,9 @@ from .contraction import (
     store_tile,
     take_out,
 )
-from .elementwise import extent_of, vectorize_loop
-from .handles import cached
-from .shape import Load, element_bytes
+from .elementwise import extent_of, parallelize, vectorize_loop
+from .handles import block_of, cached
+from .shape import Load, element_bytes, is_copy
 
 BYTES = ("int8", "uint8")
 BFLOATS, SHORTS = ("bfloat16", "bfloat16", "float32"), ("int16", "int16", "int32")
@@ -143,7 +143,7 @@ def schedule_dot_product(sch: Schedule, block: BlockRV, match: Contraction, dot:
     panel, broadcast = buffers_read(op).index(match.panel.buffer), buffers_read(op).index(match.broadcast.buffer)
     sch.pad_einsum(block, padding)
     packing = _copied(sch, block, panel, match.panel.buffer)
-    _pack(sch, packing, match, dot, tile)
+    whole = _pack(sch, packing, match, dot, tile, target) or constant
     _group_rows(sch, block, broadcast, match, dot, target)
     epilogue = take_out(sch, block)
     lanes_innermost(sch, block, match)
@@ -161,7 +161,7 @@ def schedule_dot_product(sch: Schedule, block: BlockRV, match: Contraction, dot:
     reducing = [depth if v is dot.axis else by_axis[v] for v in _as_packed(match)]
     panels, tiles = [*shared, column_outer], [*alone, *row_outer]
     sch.reorder(*panels, *tiles, *reducing, *row_inner, column_vectors, column_lanes, group)
-    if not constant:
+    if not whole:
         sch.compute_at(packing, column_outer)
     sch.reverse_compute_at(epilogue, [*panels, *tiles][-1])
     store_tile(sch, epilogue, target)
@@ -197,8 +197,9 @@ def _copied(sch: Schedule, block: BlockRV, number: int, original: SSAValue) -> B
     return cached(sch, block, number)
 
 
-def _pack(sch: Schedule, packing: BlockRV, match: Contraction, dot: DotProduct, tile: Tile) -> None:
-    """Lays B out as [column panel, other dimensions with k in groups, column in the panel and k in the group]."""
+def _pack(sch: Schedule, packing: BlockRV, match: Contraction, dot: DotProduct, tile: Tile, target: Target) -> bool:
+    """Lays B out as [column panel, other dimensions with k in groups, column in the panel and k in the group]; whether all of it is
+    packed at once, as that is quick."""
     analyzer = Analyzer()
     column, depth = _place(match.panel, match.columns, analyzer), _place(match.panel, dot.axis, analyzer)
     assert column is not None and depth is not None
@@ -209,11 +210,21 @@ def _pack(sch: Schedule, packing: BlockRV, match: Contraction, dot: DotProduct, 
         return [indices[column] // width, *others, indices[column] % width * group + indices[depth] % group]
 
     loops = own_loops(sch, packing)
+    plain = is_copy(block_of(sch, packing))
     sch.transform_layout(packing, ("write", 0), layout)
     if len(loops) != len(match.panel.indices):
-        return
+        return False
+    extents = [extent_of(sch, loop) or 1 for loop in loops]
     columns = loops.pop(column)
     outer, inner = sch.split(loops.pop(depth - (depth > column)), [None, group])
+    if plain and column == len(extents) - 1 and extents[column] % width == 0 and extents[depth] % group == 0:
+        # Rows of a group are interleaved, as many columns at a time as are one vector then.
+        across, vectors, lanes = sch.split(columns, [None, tile.vectors, tile.lanes])
+        sch.reorder(across, *loops, outer, vectors, lanes, inner)
+        sch.tensorize(lanes, interleave_name(tile.lanes, group, _dtype(match.panel.buffer), column - depth + 1))
+        if not match.is_constant(match.panel):
+            parallelize(sch, [across, *loops, outer], match.shape.points // match.uses, target)
+        return True
     if depth == len(match.panel.indices) - 1:
         # Rows of k are copied in groups, a cache line of each row at a time.
         outer, run = sch.split(outer, [None, max(RUN_BYTES // group, 1)])
@@ -223,6 +234,7 @@ def _pack(sch: Schedule, packing: BlockRV, match: Contraction, dot: DotProduct, 
     else:
         sch.reorder(*loops, outer, columns, inner)
         sch.unroll(inner)
+    return False
 
 
 def _as_packed(match: Contraction) -> list[SSAValue]:

@@ -108,10 +108,12 @@ def store_tile(sch: Schedule, epilogue: BlockRV, target: Target, *, unroll: bool
     rest = [loop for loop in loops if loop is not inner]
     if rest:
         sch.reorder(*rest, inner)
-    lanes = target.lanes(element_bytes(store.buffer))
+    # Smaller elements are stored as many at a time as a vector of sums has.
+    lanes = target.lanes(max(element_bytes(store.buffer), ELEMENT_BYTES))
     across = _across(sch, epilogue, inner)
-    if across is not None and unroll and element_bytes(store.buffer) == ELEMENT_BYTES:
-        _store_across(sch, [loop for loop in rest if loop is not across], across, inner, lanes)
+    if across is not None and unroll:
+        # Sums are transposed before they become smaller elements.
+        _store_across(sch, [loop for loop in rest if loop is not across], across, inner, target.lanes(ELEMENT_BYTES))
         return
     heads = vectorize_loop(sch, inner, lanes)
     for loop in (*rest, *heads) if unroll else ():
@@ -119,11 +121,12 @@ def store_tile(sch: Schedule, epilogue: BlockRV, target: Target, *, unroll: bool
 
 
 def _across(sch: Schedule, epilogue: BlockRV, inner: LoopRV, scope: str = "local") -> LoopRV | None:
-    """The loop along which the tile's vectors lie, where they are not stored as they are."""
+    """The loop along which the tile's vectors of elements of `ELEMENT_BYTES` lie, where they are not stored as they are."""
     op = block_of(sch, epilogue)
     for load in walk_ops(op):
         if isinstance(load, tir.LoadOp) and isinstance(load.buffer.type, tir.BufferType):
-            axis = axis_along(op, load.indices[-1]) if load.buffer.type.scope.data == scope else None
+            is_tile = load.buffer.type.scope.data == scope and element_bytes(load.buffer) == ELEMENT_BYTES
+            axis = axis_along(op, load.indices[-1]) if is_tile else None
             loop = None if axis is None else loop_of_axis(sch, epilogue, axis)
             if loop is not None and loop is not inner:
                 return loop

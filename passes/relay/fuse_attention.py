@@ -15,13 +15,14 @@ from math import isfinite, prod
 from typing import ClassVar
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import AnyFloat, ModuleOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.dialects.builtin import AnyFloat, BFloat16Type, Float16Type, ModuleOp, i1
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from ...dialects.relay.ir import ConstantOp, TupleGetItemOp
-from ...dialects.relay.operator import OperatorOp, OpPattern, is_operator
+from ...dialects.relay.operator import AttrValue, OperatorOp, OpPattern, is_operator
 from ...dialects.relay.operators.transform import sections
+from ...dialects.tir.types import type_to_dtype
 from ...support.trace import Tracer, tracer
 from .attention_masks import find_triangle, masked
 from .attributes import open_ops
@@ -163,14 +164,15 @@ def _fuse(attention: _Attention, trace: Tracer | None) -> None:
     if trace is not None:
         trace(output, "an attention: one kernel", ("its scores are here", attention.scores))
     sources = [attention.scores, *(op for op, _ in attention.changes), attention.softmax, output]
-    make = Recorder(output, sources)
+    make = Recorder(output, sources, _half(attention))
+    wide: dict[str, AttrValue] = {"out_dtype": "float32"} if make.half is not None else {}
     forms: dict[SSAValue, SSAValue] = {}
     query, key, value = (_own_forms(make, v, forms) for v in (*attention.scores.args, output.args[1]))
     rows = _size(query, -1 if attention.scores.attrs().transpose_a else -2)
     more = -rows % ROWS if all(rows % r for r in TILES) else 0
     if more:
         query = _pad_rows(make, query, more, -1 if attention.scores.attrs().transpose_a else -2)
-    scores = make.like(attention.scores, [query, key])
+    scores = make.like(attention.scores, [query, key], **wide)
     triangle = find_triangle(attention.changes, rows)
     for op, place in attention.changes[: -1 if triangle is not None and triangle.is_all else None]:
         others = [None if k == place else _in_form(make, arg, op, more) for k, arg in enumerate(op.args)]
@@ -179,13 +181,13 @@ def _fuse(attention: _Attention, trace: Tracer | None) -> None:
         scores = masked(make, scores, triangle)
     # Rows are divided by their sums behind the second product, which has fewer elements than the scores.
     exps = make("exp", make("subtract", scores, make("max", scores, axis=(-1,), keepdims=True)))
-    result = make.like(output, [exps, value])
+    result = make.like(output, [exps, value], **wide)
     result = make("divide", result, make("sum", exps, axis=(-1,), keepdims=True))
     if more:
         end = (_size(result, 0), rows, _size(result, 2))
         result = make("strided_slice", result, begin=(0,) * 3, end=end, strides=(1,) * 3)
     brought = output.args[1].owner
-    replace(output, result)
+    replace(output, result if make.half is None else make.outside("cast", result, dtype=type_to_dtype(make.half)))
     if isinstance(brought, OperatorOp | TupleGetItemOp):
         _erase_unused(brought)
     for op in (attention.softmax, *(op for op, _ in reversed(attention.changes)), attention.scores):
@@ -194,6 +196,22 @@ def _fuse(attention: _Attention, trace: Tracer | None) -> None:
     for op in unused:
         _erase_unused(op)
     outline([*(op for op in make.made if op not in unused), *_forms_behind(result, rows, padded=more > 0)])
+
+
+def _half(attention: _Attention) -> Attribute | None:
+    """The dtype of an attention of half precision all of whose operators can be done in float32: steps that are rounded each cost more
+    than products do."""
+    half = dtype_of(attention.output.result)
+    if not isinstance(half, Float16Type | BFloat16Type):
+        return None
+    for op, _ in attention.changes:
+        if op.OPERATOR.name in CASTS or any(dtype_of(value) not in (half, i1) for value in (op.result, *op.args)):
+            return None
+    return half
+
+
+CASTS = ("cast", "cast_like")
+"""Operators that say of what dtype their result is."""
 
 
 def _size(value: SSAValue, axis: int) -> int:
@@ -218,7 +236,7 @@ def _changed(make: Recorder, op: OperatorOp, args: Sequence[SSAValue]) -> SSAVal
     return make.like(op, args)
 
 
-def _own_forms(make: Maker, value: SSAValue, copies: dict[SSAValue, SSAValue]) -> SSAValue:
+def _own_forms(make: Recorder, value: SSAValue, copies: dict[SSAValue, SSAValue]) -> SSAValue:
     """The value, from copies of the operators that bring it into form."""
     chain: list[OperatorOp | TupleGetItemOp] = []
     while True:
@@ -230,6 +248,7 @@ def _own_forms(make: Maker, value: SSAValue, copies: dict[SSAValue, SSAValue]) -
         else:
             break
         chain.append(op)
+    value = make.brought(value)
     for op in reversed(chain):
         if op.result not in copies:
             copies[op.result] = make.like(op, [value]) if isinstance(op, OperatorOp) else _part(make, op, value)
@@ -259,8 +278,11 @@ def _in_form(make: Recorder, arg: SSAValue, op: OperatorOp, more: int) -> SSAVal
     """What an elementwise operator takes beside the scores, to be taken beside scores of three dimensions and `more` rows."""
     whole, given = shape_of(op.result), shape_of(arg)
     assert whole is not None and given is not None
+    if not given and isinstance(arg.owner, ConstantOp):
+        return make.scalar(arg.owner.value.array.item(), arg)
+    arg = make.brought(arg)
     if not given:
-        return make.insert(arg.owner.clone()) if isinstance(arg.owner, ConstantOp) else arg
+        return arg
     padded = (1,) * (len(whole) - len(given)) + given
     if len(whole) != 3:
         if prod(padded[:-2]) == 1:

@@ -8,6 +8,7 @@ import mirstack
 import numpy as np
 import pytest
 from mirstack.dialects import tir
+from mirstack.dialects.array import numpy_dtype
 from mirstack.parser import parse_mir, print_mir
 from mirstack.passes.registry import pass_factories
 from mirstack.passes.schedule.structure import const_int
@@ -137,6 +138,36 @@ def test_heads_that_share_keys() -> None:
     expected = attention(q, k.repeat(3, axis=0), v.repeat(3, axis=0))
     np.testing.assert_allclose(result, expected, rtol=1e-4, atol=1e-5)
     assert_together(kernels)
+
+
+@pytest.mark.parametrize(("dtype", "unit"), [("bfloat16", 2.0**-8), ("float16", 2.0**-11)])
+def test_half_precision_is_rounded_once(dtype: str, unit: float) -> None:
+    """The kernel is that of float32: sums, scores and their softmax are not rounded in between."""
+    text = LAYER.replace("nn.softmax(multiply(", "nn.softmax(add(multiply(").replace(
+        "0.25f));", 'cast(0.25f, dtype="H")), %m));'
+    )
+    text = text.replace(
+        "%v: Tensor[(ROWS, WIDTH), float32]", "%v: Tensor[(ROWS, WIDTH), float32], %m: Tensor[(24, 24), float32]"
+    )
+    for word, value in {
+        "ROWS": 24,
+        "WIDTH": 32,
+        "BATCH": 1,
+        "TOKENS": 24,
+        "HEADS": 2,
+        "float32": dtype,
+        '"H"': f'"{dtype}"',
+    }.items():
+        text = text.replace(word, str(value))
+    rng = np.random.default_rng(0)
+    element = numpy_dtype(dtype)
+    q, k, v = (rng.standard_normal((24, 32)).astype(element) for _ in range(3))
+    found, kernels = run_and_keep(text, [q, k, v, np.zeros((24, 24), element)])
+    heads = [x.astype(np.float64).reshape(24, 2, 16).swapaxes(0, 1) for x in (q, k, v)]
+    expected = attention(*heads).swapaxes(0, 1).reshape(24, 32)
+    np.testing.assert_allclose(found.astype(np.float64), expected, rtol=1.01 * unit, atol=1e-5)
+    texts = [print_mir(ModuleOp([kernel.clone()])) for kernel in kernels]
+    assert [f'"{dtype}"' in kernel for kernel in texts if "T.exp(" in kernel] == [False]
 
 
 def test_a_refused_schedule_leaves_nothing_behind() -> None:

@@ -186,10 +186,12 @@ def _fuse(attention: _Attention, trace: Tracer | None) -> None:
     if more:
         end = (_size(result, 0), rows, _size(result, 2))
         result = make("strided_slice", result, begin=(0,) * 3, end=end, strides=(1,) * 3)
-    brought = output.args[1].owner
+    brought = [arg.owner for arg in output.args]
     replace(output, result if make.half is None else make.outside("cast", result, dtype=type_to_dtype(make.half)))
-    if isinstance(brought, OperatorOp | TupleGetItemOp):
-        _erase_unused(brought)
+    # What reshapes the weights of the softmax goes before it: nothing else uses them.
+    for owner in brought:
+        if isinstance(owner, OperatorOp | TupleGetItemOp):
+            _erase_unused(owner)
     for op in (attention.softmax, *(op for op, _ in reversed(attention.changes)), attention.scores):
         _erase_unused(op)
     unused = [op for op in make.made if op.results[0].first_use is None]

@@ -117,3 +117,19 @@ def test_masks_that_stay(rows: int, keys: int, above: int, never: str) -> None:
     q, k, v = inputs(rows, keys)
     expected = mirstack.compile(mirstack.parse(text), "interp")(q, k, v)
     np.testing.assert_allclose(mirstack.compile(mirstack.parse(text), threads=1)(q, k, v), expected, atol=2e-6)
+
+
+def test_heads_of_a_batch_are_computed_once() -> None:
+    text = """
+    def @main(%q: Tensor[(6, 32, 16), float32], %k: Tensor[(6, 32, 16), float32], %m: Tensor[(2, 1, 1, 32), float32]) {
+      %0 = add(reshape(nn.batch_matmul(%q, %k, transpose_b=True), newshape=[2, 3, 32, 32]), %m);
+      nn.batch_matmul(reshape(nn.softmax(%0), newshape=[6, 32, 32]), %k, transpose_b=False)
+    }
+    """
+    module = parse_mir(text)
+    for name in ("infer-type", "fuse-attention"):
+        pass_factories()[name]()().apply(Context(), module)
+    fused = print_mir(module)
+    # What became one kernel is not left beside it.
+    assert "nn.softmax" not in fused
+    assert fused.count("nn.batch_matmul(") == 2

@@ -6,6 +6,8 @@ whatever else depends on the loop variable is some vector.
 
 from __future__ import annotations
 
+from math import prod
+
 from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Operation, OpResult, SSAValue
 
@@ -18,6 +20,7 @@ from ...dialects.tir.buffer import AccessOp
 from ...dialects.tir.types import lanes_of
 from ...support.fields import operands_of
 from ...support.walk import all_ops
+from .lane_windows import Window, flat_index, window_of
 from .rewriting import PlacedBuilder, builder_before, enclosing
 
 
@@ -47,6 +50,8 @@ class LoopLanes:
                         self.inputs[result] = inputs
         self.mapped: dict[SSAValue, SSAValue] = {}
         self.masks: list[SSAValue] = []
+        self.conditions: list[SSAValue] = []
+        """What holds in every lane that is not masked."""
         self.views: dict[SSAValue, SSAValue] = {}
         self.choosing = False
         """Whether a side of a lane-by-lane choice is being rebuilt: its loads are for the lanes of the mask only."""
@@ -77,6 +82,10 @@ class LoopLanes:
             elif current in inputs:
                 pending += inputs[current]
         return False
+
+    def is_linear(self, e: Expr) -> bool:
+        """Whether an expression rises evenly from lane to lane, or is the same in all."""
+        return self.atom not in free_vars(e - self.variable.scaled(e.coefficient(self.atom)))
 
     def hidden(self, e: Expr) -> bool:
         """Whether `e` holds a variable that is a vector, or not rebuilt."""
@@ -133,28 +142,46 @@ class LoopLanes:
 
     def flat_access(self, op: AccessOp, builder: PlacedBuilder) -> tuple[SSAValue, list[SSAValue]]:
         """An access whose lanes lie in several rows, through a one-dimensional view of the buffer."""
-        old = buffer_type(op.buffer)
-        shape = old.static_shape
-        owner = op.buffer.owner
-        strided = isinstance(owner, tir.BufferOp) and (owner.stride_dims.data or owner.elem_offset is not None)
-        if shape is None or strided:
+        total = self.flat_place(op)
+        if total is None:
             raise NoVectorForm
-        total = Expr((), 0)
-        for extent, index in zip(shape, op.indices, strict=True):
-            total = total.scaled(extent) + self.analyzer.expr(index)
+        view = self.flat_view(op, builder)
+        return view, [self.linear(self.analyzer.simplify(total), op.indices[-1].type, builder)]
+
+    def flat_place(self, op: AccessOp) -> Expr | None:
+        """Where an access is, counted through the rows of a compact buffer of known extents; None for others."""
+        owner = op.buffer.owner
+        if isinstance(owner, tir.BufferOp) and (owner.stride_dims.data or owner.elem_offset is not None):
+            return None
+        return flat_index(buffer_type(op.buffer), tuple(self.analyzer.expr(index) for index in op.indices))
+
+    def flat_view(self, op: AccessOp, builder: PlacedBuilder) -> SSAValue:
+        """The buffer of an access as one row."""
+        old = buffer_type(op.buffer)
+        assert old.static_shape is not None
         buffer = self.operand(op.buffer, builder)
         view = self.views.get(buffer)
         if view is None:
-            size = 1
-            for extent in shape:
-                size *= extent
             outside = builder_before(self.loop)
             data = outside.insert(tir.BufferGetOp(buffer, "data", tir.HandleType.get(old.dtype)))
             name = f"{tir.buffer_name(op.buffer)}_flat"
-            type_ = tir.BufferType.get([size], old.dtype, old.scope.data)
+            type_ = tir.BufferType.get([prod(old.static_shape)], old.dtype, old.scope.data)
             view = self.views[buffer] = outside.insert(tir.DeclBufferOp(name, type_, source=data.result)).result
             view.name_hint = name
-        return view, [self.linear(self.analyzer.simplify(total), op.indices[-1].type, builder)]
+        return view
+
+    def window(self, op: tir.LoadOp) -> Window | None:
+        """What a load's lanes read, where that lies close together but is no ramp; None for other loads."""
+        if not any([self.is_varying(index) for index in op.indices]):
+            return None
+        place = self.flat_place(op)
+        if place is None or self.atom not in free_vars(place):
+            return None
+        place = self.analyzer.simplify(place)
+        factor = place.coefficient(self.atom)
+        if self.hidden(place) or (factor >= 0 and self.atom not in free_vars(place - self.variable.scaled(factor))):
+            return None
+        return window_of(place, self.atom, self.analyzer.expr(self.loop.min), self.lanes, self.analyzer)
 
     def ends(self, conditions: list[SSAValue]) -> tuple[Expr, Expr] | None:
         """When a conjunction of linear bounds holds in all lanes, and (at least) when in any; None when it is none."""

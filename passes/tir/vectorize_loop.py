@@ -16,6 +16,7 @@ from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from ...dialects import tir
+from ...dialects.tir.analysis.conditions import logical_and
 from ...dialects.tir.analysis.expr import free_vars
 from ...dialects.tir.buffer import AccessOp
 from ...dialects.tir.intrinsics import Effect, intrinsic_effect
@@ -26,6 +27,7 @@ from ...support.making import erase_op, make_op, replace_uses, take_out
 from ...support.walk import all_ops, ops_in
 from .convert_blocks_to_opaque import REASSOCIATE
 from .copying import hoist_views
+from .lane_windows import Window
 from .loop_lanes import LoopLanes, NoVectorForm, buffer_type, conjuncts_of
 from .rewriting import (
     PlacedBuilder,
@@ -139,6 +141,7 @@ class _Vectorizer(LoopLanes):
             value = self.spread(self.value(condition, inner), inner)
             mask = value if mask is None else inner.insert(tir.AndOp(mask, value)).result
         assert mask is not None
+        self.conditions += conditions
         self.masks.append(mask)
         self.shared_loads = False
         self.block(op.then_region.block.ops, inner)
@@ -147,6 +150,7 @@ class _Vectorizer(LoopLanes):
         if ends is None:
             if self.shared_loads:
                 raise NoVectorForm
+            del self.conditions[len(self.conditions) - len(conditions) :]
             for masked in ops_in(block):
                 take_out(masked)
                 builder.insert(masked)
@@ -157,6 +161,7 @@ class _Vectorizer(LoopLanes):
             # An access that all lanes share is in bounds only where some lane is.
             otherwise = Region(Block([tir.IfOp(somewhere, otherwise)]))
         builder.insert(tir.IfOp(everywhere, self.region(op.then_region, builder), otherwise))
+        del self.conditions[len(self.conditions) - len(conditions) :]
 
     def region(self, region: Region, builder: PlacedBuilder) -> Region:
         """A region rebuilt into a new block; what it computes is not known outside."""
@@ -211,16 +216,21 @@ class _Vectorizer(LoopLanes):
         if not self.is_varying(value):
             return self.scalar(value, builder)
         e = self.analyzer.simplify(value)
-        if self.atom not in free_vars(e):
-            return self.linear(e, value.type, builder)
-        factor = e.coefficient(self.atom)
-        if self.atom in free_vars(e - self.variable.scaled(factor)) or self.hidden(e):
+        if not self.is_linear(e) and self.conditions:
+            # Lanes for which a condition does not hold are masked: what they would read does not matter.
+            with self.analyzer.constraint(logical_and(*map(self.analyzer.expr, self.conditions))):
+                e = self.analyzer.simplify(e)
+        if not self.is_linear(e) or (self.atom in free_vars(e) and self.hidden(e)):
             return self.value(value, builder)
         return self.linear(e, value.type, builder)
 
     def load(self, op: tir.LoadOp, builder: PlacedBuilder) -> None:
         if op.predicate is not None:
             raise NoVectorForm
+        window = None if self.masks else self.window(op)
+        if window is not None:
+            self.mapped[op.result] = self.load_window(op, window, builder)
+            return
         buffer, indices = self.indices(op, builder)
         varying = bool(indices) and lanes_of(indices[-1].type) > 1
         if self.choosing and indices and not varying:
@@ -232,6 +242,23 @@ class _Vectorizer(LoopLanes):
         new = builder.insert(tir.LoadOp(buffer, indices, mask))
         new.result.name_hint = op.result.name_hint
         self.mapped[op.result] = new.result
+
+    def load_window(self, op: tir.LoadOp, window: Window, builder: PlacedBuilder) -> SSAValue:
+        """Lanes picked out of the vectors that hold what they read; a scalar where that is one element."""
+        view, type_ = self.flat_view(op, builder), op.indices[-1].type
+        starts, width, picked = window.loads
+        loaded: list[SSAValue] = []
+        for start in starts:
+            at = window.start + start
+            place = self.analyzer.to_ssa(at, builder, type_, self.rebuilt(at))
+            if width > 1:
+                one = builder.insert(tir.ConstOp.int(1, type_)).result
+                place = builder.insert(tir.RampOp(place, one, width)).result
+            loaded.append(builder.insert(tir.LoadOp(view, [place])).result)
+            loaded[-1].name_hint = op.result.name_hint
+        if picked == tuple(range(width)) or width == 1:
+            return loaded[0]
+        return builder.insert(tir.ShuffleOp(loaded, picked)).result
 
     def store(self, op: tir.StoreOp, builder: PlacedBuilder) -> None:
         if op.predicate is not None:

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..operator import Attrs, AttrSpec, Operator, OpPattern, Relation, attr, register
+from .image_lines import EPSILON, Line, first_pixel_line, nearest, nearest_pixel_line, positions, source_position
 from .layout import checked_layout, laid_out, layout, logical_sizes
-from .meanings import Array, numpy_type, round_half_away
+from .meanings import Array, numpy_type
 from .nn_conv import SPATIAL
 from .relations import ANY, dtype_attr, rank_must_be, shape_of, show_argument
 from .sources import TVM_IMAGE, TVM_NN
@@ -27,32 +28,6 @@ COORDINATES = (
 )  # fmt: skip
 ROUNDING = ("", "round", "round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
 
-# Keeps a floor from falling below an integer that is reached but for rounding.
-EPSILON = 1e-5
-
-
-def source_position(place: Any, size: Any, target: Any, mode: str, low: Any, high: Any, choose: Any) -> Any:
-    """Where, in pixels of an axis of `size`, the place of an axis of `target` pixels lies (ONNX's Resize names the modes).
-
-    `low` and `high` bound the region of interest, in parts of the whole; `choose(condition, a, b)` chooses.
-    """
-    scale = size / target
-    match mode:
-        case "half_pixel":
-            return (place + 0.5) * scale - 0.5
-        case "align_corners":
-            return place * choose(target > 1, (size - 1) / (target - choose(target > 1, 1.0, 0.0)), 0.0)
-        case "asymmetric":
-            return place * scale
-        case "pytorch_half_pixel":
-            return choose(target > 1, (place + 0.5) * scale - 0.5, 0.0 * place)
-        case "tf_half_pixel_for_nn":
-            return (place + 0.5) * scale
-        case _:
-            steps = target - choose(target > 1, 1.0, 0.0)
-            inner = low * (size - 1) + place * ((high - low) * (size - 1) / steps)
-            return choose(target > 1, inner, 0.5 * (low + high) * (size - 1) + 0.0 * place)
-
 
 def cubic_weights(t: Any, alpha: float) -> list[Any]:
     """The weights of the four pixels around a place, `t` beyond the second (Keys' cubic convolution)."""
@@ -65,34 +40,18 @@ def cubic_weights(t: Any, alpha: float) -> list[Any]:
     ]
 
 
-def _nearest(position: Array, rounding: str, mode: str) -> Array:
-    match rounding or ("round" if mode == "align_corners" else "floor"):
-        case "round":
-            return round_half_away(position)
-        case "round_prefer_floor":
-            return np.ceil(position - 0.5)
-        case "round_prefer_ceil":
-            return np.floor(position + 0.5)
-        case "ceil":
-            return np.ceil(position - EPSILON)
-        case _:
-            return np.floor(position + EPSILON)
-
-
-def _choose(condition: bool, a: Any, b: Any) -> Any:
-    return a if condition else b
-
-
-def axis_weights(size: int, target: int, attrs: Attrs, low: float, high: float) -> tuple[Array, Array]:
-    """For one axis, the weight of each source pixel in each target pixel, and which target pixels lie outside."""
+def axis_taps(
+    size: int, target: int, attrs: Attrs, dtype: str, low: float, high: float
+) -> tuple[list[tuple[Array, Array]], Array]:
+    """For one axis of pixels resized in `dtype`, the source pixels of each target pixel with their weights, and which target
+    pixels lie outside."""
     mode = attrs.coordinate_transformation_mode
-    place = np.arange(target, dtype=np.float32)
-    position = np.asarray(source_position(place, float(size), float(target), mode, low, high, _choose), np.float32)
-    weights = np.zeros((target, size), np.float32)
+    position = positions(size, target, mode, low, high)
     if attrs.method == "nearest_neighbor":
-        taps = [(_nearest(position, attrs.rounding_method, mode), np.ones(target, np.float32))]
+        taps = [(nearest(position, attrs.rounding_method, mode), np.ones(target, np.float32))]
     else:
-        first = np.floor(position)
+        line = None if dtype == "float64" else first_pixel_line(size, target, mode)
+        first = np.floor(position) if line is None else line.at(np.arange(target)).astype(np.float32)
         t = position - first
         if attrs.method == "linear":
             taps = [(first, 1 - t), (first + 1, t)]
@@ -100,11 +59,10 @@ def axis_weights(size: int, target: int, attrs: Attrs, low: float, high: float) 
             taps = [(first + k - 1, w) for k, w in enumerate(cubic_weights(t, attrs.cubic_alpha))]
             if attrs.cubic_exclude:
                 kept = [np.where((p < 0) | (p > size - 1), np.float32(0), w) for p, w in taps]
-                taps = [(p, w / sum(kept)) for (p, _), w in zip(taps, kept, strict=True)]
-    for pixel, weight in taps:
-        np.add.at(weights, (np.arange(target), np.clip(pixel, 0, size - 1).astype(np.int64)), weight)
+                total = sum(kept[1:], kept[0])
+                taps = [(p, w / total) for (p, _), w in zip(taps, kept, strict=True)]
     outside = (position < 0) | (position > size - 1) if mode == "tf_crop_and_resize" else np.zeros(target, bool)
-    return weights, outside
+    return [(np.clip(pixel, 0, size - 1).astype(np.int64), weight) for pixel, weight in taps], outside
 
 
 def resize(x: Array, size: Sequence[int], attrs: Attrs, roi: Sequence[float]) -> Array:
@@ -113,12 +71,14 @@ def resize(x: Array, size: Sequence[int], attrs: Attrs, roi: Sequence[float]) ->
     result, outside = x.astype(resize_dtype(x.dtype.name, attrs)), np.zeros((1,) * x.ndim, bool)
     for axis in range(rank):
         low, high = (roi[axis], roi[rank + axis]) if len(roi) == 2 * rank else (0.0, 1.0)
-        weights, beyond = axis_weights(x.shape[2 + axis], size[axis], attrs, low, high)
+        taps, beyond = axis_taps(x.shape[2 + axis], size[axis], attrs, result.dtype.name, low, high)
+        along = [-1 if a == 2 + axis else 1 for a in range(x.ndim)]
         if attrs.method == "nearest_neighbor":
-            result = result.take(weights.argmax(1), 2 + axis)
+            result = result.take(taps[0][0], 2 + axis)
         else:
-            result = np.moveaxis(np.moveaxis(result, 2 + axis, -1) @ weights.T, -1, 2 + axis)
-        outside = outside | beyond.reshape([-1 if a == 2 + axis else 1 for a in range(x.ndim)])
+            parts = [result.take(pixel, 2 + axis) * weight.reshape(along) for pixel, weight in taps]
+            result = sum(parts[1:], parts[0])
+        outside = outside | beyond.reshape(along)
     return np.where(outside, np.asarray(attrs.extrapolation_value).astype(result.dtype), result)
 
 
@@ -219,18 +179,26 @@ def te_resize(
             te.const(b, "float32") if isinstance(b, float) else b,
         )
 
+    lines = {axis: _line(sizes[axis], new[axis], attrs, wide) for axis in axes}
+
     def taps(axis: str, place: Any, number: int, roi: Sequence[Any]) -> tuple[list[tuple[Any, Any]], Any]:
         low, high = (roi[number], roi[rank + number]) if len(roi) == 2 * rank else (0.0, 1.0)
         position = source_position(place.astype("float32"), real(sizes[axis]), real(new[axis]), mode, low, high, choose)
-        last = sizes[axis] - 1
+        last, line = sizes[axis] - 1, lines[axis]
 
         def pixel(index: Any) -> Any:
             return te.max(te.min(index.astype("int32"), last), 0)
 
         if attrs.method == "nearest_neighbor":
+            if line is not None:
+                return [(_te_line(line, place), None)], position
             return [(pixel(_te_nearest(position, attrs.rounding_method, mode)), None)], position
-        first = te.floor(position)
-        t, base = position - first, first.astype("int32")
+        if line is None:
+            first = te.floor(position)
+            t, base = position - first, first.astype("int32")
+        else:
+            base = _te_line(line, place)
+            t = position - base.astype("float32")
         if attrs.method == "linear":
             return [(pixel(base), 1.0 - t), (pixel(base + 1), t)], position
         weights = cubic_weights(t, attrs.cubic_alpha)
@@ -265,6 +233,24 @@ def te_resize(
         return result.astype(dtype)
 
     return te.compute(of.physical(new), body, name=name)
+
+
+def _line(size: Any, target: Any, attrs: Attrs, dtype: str) -> Line | None:
+    """The pixel at or before each place of an axis, of nearest pixels each place's pixel; None where it is computed of floats."""
+    if not isinstance(size, int) or not isinstance(target, int):
+        return None
+    mode = attrs.coordinate_transformation_mode
+    if attrs.method == "nearest_neighbor":
+        return nearest_pixel_line(size, target, mode, attrs.rounding_method)
+    # Of a weight that differs from the position's fraction by its rounding, doubles would show the difference.
+    return None if dtype == "float64" else first_pixel_line(size, target, mode)
+
+
+def _te_line(line: Line, place: Any) -> Any:
+    """The numbers of a line, in indices."""
+    scaled = place if line.a == 1 else place * line.a
+    shifted = scaled if line.b == 0 else scaled + line.b
+    return shifted if line.c == 1 else te.floordiv(shifted, line.c)
 
 
 def _te_nearest(position: Any, rounding: str, mode: str) -> Any:

@@ -73,8 +73,8 @@ def _inner_index(mode: str, place: Any, size: Any) -> Any:
         return te.max(te.min(place, size - 1), 0)
     # reflect does not repeat the edge element, symmetric does.
     skip = 0 if mode == "symmetric" else 1
-    low = te.if_then_else(place < 0, skip - 1 - place, place)
-    return te.if_then_else(place >= size, 2 * size - 1 - skip - place, low)
+    behind_start = te.max(place, skip - 1 - place)
+    return te.min(behind_start, 2 * size - 1 - skip - behind_start)
 
 
 def _te_pad(mode: str, widths: Sequence[tuple[int, int]], x: Tensor, value: Tensor | None) -> Tensor:

@@ -286,7 +286,9 @@ def _te_tile(attrs: Attrs, x: Tensor) -> Tensor:
     skipped = len(shape) - len(x.shape)
     return te.compute(
         [d * r for d, r in zip(shape, reps, strict=True)],
-        lambda *i: x(*(_modulo(e, d) for e, d in zip(i[skipped:], x.shape, strict=True))),
+        lambda *i: x(
+            *(e if r == 1 else _modulo(e, d) for e, d, r in zip(i[skipped:], x.shape, reps[skipped:], strict=True))
+        ),
         name="T_tile",
     )
 

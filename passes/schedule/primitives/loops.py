@@ -30,8 +30,8 @@ def require_block(op: Operation, primitive: str) -> tir.BlockOp:
     return op
 
 
-def require_plain(loop: tir.ForOp, primitive: str) -> None:
-    """Raises for a loop that is bound to a thread, annotated, or does not start at 0."""
+def require_plain(loop: tir.ForOp, primitive: str, from_zero: bool = True) -> None:
+    """Raises for a loop that is bound to a thread, annotated, or (`from_zero`) does not start at 0."""
     name = loop.var_name.data
     if loop.kind.data == "thread_binding" and loop.thread is not None:
         raise refuse(
@@ -46,7 +46,7 @@ def require_plain(loop: tir.ForOp, primitive: str) -> None:
             f"{primitive}: loop '{name}' has annotations ({keys})",
             f"unannotate it first, or {primitive} before annotate",
         )
-    if const_int(loop.min) != 0:
+    if from_zero and const_int(loop.min) != 0:
         raise refuse(
             loop,
             f"{primitive}: loop '{name}' does not start at 0",

@@ -34,9 +34,11 @@ def split(
     for i in range(128):                    for i_0, i_1 in T.grid(32, 4):
         with T.block("B"):           →          with T.block("B"):
             vi = T.axis.spatial(128, i)             vi = T.axis.spatial(128, i_0 * 4 + i_1)
+
+    The new loops start at 0; where the loop did not, its start is added where its variable was used.
     """
     loop = require_loop(loop, "split")
-    require_plain(loop, "split")
+    require_plain(loop, "split", from_zero=False)
     name = loop.var_name.data
     open_places = [k for k, f in enumerate(factors) if f is None]
     if not factors:
@@ -84,7 +86,8 @@ def split(
     for new, size in zip(loops, sizes, strict=True):
         combined = combined * size + fresh.expr(new.loop_var)
     if loop.loop_var.uses and first is not None:
-        loop.loop_var.replace_all_uses_with(fresh.to_ssa(combined, builder_before(first, loop.location), type_))
+        place = combined + fresh.expr(loop.min)
+        loop.loop_var.replace_all_uses_with(fresh.to_ssa(place, builder_before(first, loop.location), type_))
     guard = TRUE if exact or disable_predication else lt(combined, extent)
     # What used the loop's variable outside of blocks sees the computed value; bindings are written afresh.
     simplify_blocks_under(loops[-1], guard, preserve_unit_iters)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ....support.target import Target
 from ...schedule import BlockRV, LoopRV, Schedule
 from ..default_rules.shape import Shape, element_bytes, shape_of
+from .disordered import schedule_disordered
 from .transpose import schedule_transposed, transposed_axis
 from .vector import contiguous_suffix
 
@@ -39,7 +40,10 @@ def schedule_elementwise(sch: Schedule, block: BlockRV, target: Target) -> None:
     if across is not None:
         schedule_transposed(sch, block, shape, across, target)
         return
-    count = _fused_count(shape, contiguous_suffix(shape), lanes_of_block(shape, target))
+    suffix = contiguous_suffix(shape)
+    if not suffix and schedule_disordered(sch, block, shape, target):
+        return
+    count = _fused_count(shape, suffix, lanes_of_block(shape, target))
     inner: LoopRV = sch.fuse(*loops[-count:]) if count > 1 else loops[-1]
     outer: list[LoopRV] = loops[: len(loops) - max(count, 1)]
     heads = vectorize_loop(sch, inner, lanes_of_block(shape, target)) if count else [inner]

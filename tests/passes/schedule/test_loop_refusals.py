@@ -189,8 +189,8 @@ def split_annotated(s: Schedule) -> None:
         ),
         (
             SHIFTED,
-            lambda s: s.split(loop(s, "A"), [None, 2]),
-            "split: loop 'i' does not start at 0\nnote: run it from 0 and add the start where its variable is used",
+            lambda s: s.fuse(loop(s, "A")),
+            "fuse: loop 'i' does not start at 0\nnote: run it from 0 and add the start where its variable is used",
         ),
         (
             CHAIN,

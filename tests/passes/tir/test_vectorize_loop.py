@@ -53,7 +53,47 @@ for i in range(8):
     for j in T.vectorized(8):
         C[i, j * 2] = A[i, 15 - j]
 """)
-    assert "C[i, 0:16:2]" in text and "-1" in text
+    assert "C[i, 0:16:2]" in text and "T.Shuffle([A_flat[i * 16 + 8:i * 16 + 8 + 8]], [7, 6, 5, 4, 3, 2, 1, 0])" in text
+
+
+def test_repeated_elements_are_picked_out_of_vectors() -> None:
+    text = vectorized("""
+for i in range(8):
+    for j in range(2):
+        for k in T.vectorized(8):
+            C[i, j * 8 + k] = A[i, (j * 8 + k) // 2] + A[i, (j * 8 + k + 3) // 4]
+""")
+    assert "T.Shuffle([A_flat[i * 16 + j * 4:i * 16 + j * 4 + 4]], [0, 0, 1, 1, 2, 2, 3, 3])" in text
+    # Three elements: two vectors of two, which overlap.
+    assert "[0, 1, 1, 1, 1, 3, 3, 3])" in text
+
+
+def test_lanes_of_one_row_and_the_next() -> None:
+    text = vectorized("""
+for i in range(7):
+    for j in T.vectorized(16):
+        C[i, j] = A[i + (j + 4) // 16, (j + 4) % 16]
+""")
+    assert "C[i, 0:16] = A_flat[i * 16 + 4:i * 16 + 4 + 16]" in text
+
+
+def test_what_lies_far_apart_is_gathered() -> None:
+    text = vectorized("""
+for i in T.vectorized(8):
+    C[0, i] = A[7 - i, 3]
+""")
+    assert "T.Shuffle" not in text
+
+
+def test_a_condition_tells_what_an_index_is() -> None:
+    text = vectorized("""
+for i in range(8):
+    for j in range(2):
+        for k in T.vectorized(8):
+            if j * 8 + k < 13:
+                C[i, j * 8 + k] = A[i, (j * 8 + k) % 13]
+""")
+    assert "A[i, j * 8:j * 8 + 8]" in text and "A.vload([i, T.Ramp(j * 8, 1, 8)], predicate=v)" in text
 
 
 def test_rows_through_a_flat_view() -> None:

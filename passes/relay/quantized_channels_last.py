@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp, TensorType
+from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from ...dialects.relay.ir import ConstantOp
@@ -20,6 +21,7 @@ from ...dialects.relay.operators.layout import layout
 from ...dialects.tir.types import type_to_dtype
 from ...support.walk import walk_ops
 from .convert_layout import default_kernel_layout, is_depthwise
+from .infer_type import ensure_types
 from .layout import Change, LayoutRewriter
 
 CONVOLUTIONS = ("qnn.conv2d", "nn.conv2d")
@@ -36,12 +38,19 @@ class QuantizedChannelsLast(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         from .fold_constant import FoldConstant
 
-        if not any(isinstance(each, OperatorOp) and each.OPERATOR.name in CONVOLUTIONS for each in walk_ops(op)):
+        ensure_types(op)
+        if not any(_is_quantized(each) for each in walk_ops(op)):
+            # The rest of a program, which is most often of floats, costs no more than this.
             return
         rewriter = _ChannelsLast()
         rewriter.run(op)
         if rewriter.changed:
             FoldConstant().apply(ctx, op)
+
+
+def _is_quantized(op: Operation) -> bool:
+    """Whether an op is a convolution of bytes."""
+    return isinstance(op, OperatorOp) and op.OPERATOR.name in CONVOLUTIONS and _is_of_bytes(op.args[0].type)
 
 
 class _ChannelsLast(LayoutRewriter):

@@ -62,9 +62,10 @@ def te_chosen(x: Tensor, axis: int, ascending: bool, count: int) -> Tensor:
     threads = bool(dims) and elements >= THREADED
 
     def statements(ins: Sequence[Buffer], outs: Sequence[Buffer]) -> Any:
-        (data,), (chosen, cursors, bounds) = ins, outs
+        (data,), (chosen, cursors, keys) = ins, outs
         ib = te.ir_builder.create()
-        cursor, bound = ib.buffer_ptr(cursors), ib.buffer_ptr(bounds)
+        # Beside each chosen index its element, and behind them the one that is being brought to its place.
+        cursor, key = ib.buffer_ptr(cursors), ib.buffer_ptr(keys)
 
         with loops(ib, dims, "row", "parallel" if threads else "serial") as row:
             own: Any = row[0] if threads else 0
@@ -75,42 +76,48 @@ def te_chosen(x: Tensor, axis: int, ascending: bool, count: int) -> Tensor:
             def held(place: Expr | int) -> Expr:
                 return chosen[(*row[:axis], place, *row[axis:])]
 
-            def hold(place: Expr | int, index: Expr) -> None:
+            def hold(place: Expr | int, index: Expr, value: Expr) -> None:
                 ib.emit(chosen.vstore((*row[:axis], place, *row[axis:]), index))
+                key[own, place] = value
 
-            def is_behind(a: Expr, b: Expr) -> Expr:
-                before = te.logical_not(comes_first(element(a), element(b), ascending))
-                return te.any(comes_first(element(b), element(a), ascending), te.all(before, a > b))
+            def is_behind(a: tuple[Expr, Expr], b: tuple[Expr, Expr]) -> Expr:
+                """Of pairs of an index and its element."""
+                after = te.all(te.logical_not(comes_first(a[1], b[1], ascending)), a[0] > b[0])
+                return te.any(comes_first(b[1], a[1], ascending), after)
 
-            def sink(start: Expr | int, limit: Expr | int) -> None:
-                """Moves what is held at `start` down to where nothing below it is behind it."""
+            def pair(place: Expr) -> tuple[Expr, Expr]:
+                return held(place), key[own, place]
+
+            def sink(start: Expr | int, limit: Expr | int, index: Expr, value: Expr) -> None:
+                """Brings an index into what is held from `start` on, to where nothing below it is behind it."""
+                cursor[own, 2] = index
+                key[own, count] = value
                 cursor[own, 0] = start
+                cursor[own, 4] = start
                 with ib.for_range(0, count.bit_length(), "level"):
                     left = cursor[own, 0] * 2 + 1
                     with ib.if_scope(left < limit):
                         cursor[own, 1] = left
                         with ib.if_scope(
                             te.if_then_else(
-                                left + 1 < limit, is_behind(held(left + 1), held(left)), te.const(0, "bool")
+                                left + 1 < limit, is_behind(pair(left + 1), pair(left)), te.const(0, "bool")
                             )
                         ):
                             cursor[own, 1] = left + 1
-                        with ib.if_scope(is_behind(held(cursor[own, 1]), held(cursor[own, 0]))):
-                            cursor[own, 2] = held(cursor[own, 0])
-                            hold(cursor[own, 0], held(cursor[own, 1]))
-                            hold(cursor[own, 1], cursor[own, 2])
+                        with ib.if_scope(is_behind(pair(cursor[own, 1]), (cursor[own, 2], key[own, count]))):
+                            hold(cursor[own, 4], *pair(cursor[own, 1]))
                             cursor[own, 0] = cursor[own, 1]
+                            cursor[own, 4] = cursor[own, 1]
                         with ib.else_scope():
                             cursor[own, 0] = limit
+                hold(cursor[own, 4], cursor[own, 2], key[own, count])
 
             def is_wanted(index: Expr) -> Expr:
-                return comes_first(element(index), bound[own, 0], ascending)
+                return comes_first(element(index), key[own, 0], ascending)
 
             def offer(begin: Expr, number: int) -> None:
                 with ib.for_range(0, number, "k") as k, ib.if_scope(is_wanted(begin + k)):
-                    hold(0, begin + k)
-                    sink(0, count)
-                    bound[own, 0] = element(held(0))
+                    sink(0, count, begin + k, element(begin + k))
 
             @contextmanager
             def where_wanted(begin: Expr, number: int) -> Generator[None]:
@@ -124,10 +131,9 @@ def te_chosen(x: Tensor, axis: int, ascending: bool, count: int) -> Tensor:
                     yield
 
             with ib.for_range(0, count, "k") as k:
-                hold(k, k)
+                hold(k, k, element(k))
             with ib.for_range(0, count // 2, "k") as k:
-                sink(count // 2 - 1 - k, count)
-            bound[own, 0] = element(held(0))
+                sink(count // 2 - 1 - k, count, *pair(count // 2 - 1 - k))
             chunks = (size - count) // CHUNK
             with ib.for_range(0, chunks, "chunk") as chunk:
                 begin = count + chunk * CHUNK
@@ -144,15 +150,15 @@ def te_chosen(x: Tensor, axis: int, ascending: bool, count: int) -> Tensor:
             offer(te.const(rest + parts * LANES, "int32"), size - rest - parts * LANES)
             with ib.for_range(0, count - 1, "k") as k:
                 last = count - 1 - k
-                cursor[own, 2] = held(0)
-                hold(0, held(last))
-                hold(last, cursor[own, 2])
-                sink(0, last)
+                cursor[own, 5] = held(last)
+                key[own, count + 1] = key[own, last]
+                hold(last, *pair(te.const(0, "int32")))
+                sink(0, last, cursor[own, 5], key[own, count + 1])
         return ib.get()
 
     own = dims[0] if threads else 1
     dtypes = ["int32", "int32", x.dtype]
-    chosen, *_ = te.extern([shape, (own, 4), (own, 1)], [x], statements, name="chosen", dtype=dtypes)
+    chosen, *_ = te.extern([shape, (own, 6), (own, count + 2)], [x], statements, name="chosen", dtype=dtypes)
     return chosen
 
 

@@ -53,11 +53,17 @@ def reduction(name: str, numpy: Callable[[Any, Any, Any], Any], reducer: Reducer
     def meaning(attrs: Attrs, x: Array) -> Array:
         return numpy(x, _axes(attrs, x.ndim), attrs.keepdims).astype(x.dtype, copy=False)
 
+    def compute(attrs: Attrs, xs: Sequence[Tensor], out: Any) -> list[Tensor]:
+        x, axes = xs[0], _axes(attrs, len(xs[0].shape))
+        if x.dtype == "bool":
+            return [te_whether(x, axes, attrs.keepdims, f"{name}_red", every=name in ("all", "prod", "min"))]
+        return [te_reduce(reducer, x, axes, attrs.keepdims, f"{name}_red")]
+
     return register(
         Operator(
             name, ("data",), reduced(), OpPattern.COMM_REDUCE,
             numpy=half_in_float32(meaning),
-            compute=in_wide_dtype(lambda attrs, xs, out: [te_reduce(reducer, xs[0], _axes(attrs, len(xs[0].shape)), attrs.keepdims, f"{name}_red")]),
+            compute=in_wide_dtype(compute),
             attributes=REDUCE,
             doc=doc, source=source,
         )
@@ -69,6 +75,18 @@ def te_reduce(reducer: Reducer, x: Tensor, axes: Sequence[int], keepdims: bool, 
     if not axes:
         return elementwise(lambda e: e, x, name)
     return reduce_over(reducer, lambda e: e, x, axes, keepdims, name)
+
+
+def te_whether(x: Tensor, axes: Sequence[int], keepdims: bool, name: str, *, every: bool) -> Tensor:
+    """Whether one of the elements of a bool tensor, or every one, is true: the largest or the least of them as bytes, which vectors hold."""
+    if not axes:
+        return elementwise(lambda e: e, x, name)
+
+    def reducer(e: Any, axis: Any) -> Any:
+        return (te.min if every else te.max)(e, axis=axis)
+
+    found = reduce_over(reducer, lambda e: e.astype("uint8"), x, axes, keepdims, name)
+    return te.compute(found.shape, lambda *i: te.not_equal(found(*i), te.const(0, "uint8")), name=f"T_{name}")
 
 
 def _sum(x: Array, axis: tuple[int, ...], keepdims: bool) -> Array:
@@ -83,14 +101,14 @@ def _prod(x: Array, axis: tuple[int, ...], keepdims: bool) -> Array:
 reduction(
     "sum",
     _sum,
-    lambda e, axis: (te.any if e.dtype == "bool" else te.sum)(e, axis=axis),
+    lambda e, axis: te.sum(e, axis=axis),
     "The sum over axes; integers wrap around, half precision is summed in float32.",
     source=NUMPY.format("sum"),
 )
 reduction(
     "prod",
     _prod,
-    lambda e, axis: (te.all if e.dtype == "bool" else te.prod)(e, axis=axis),
+    lambda e, axis: te.prod(e, axis=axis),
     "The product over axes; integers wrap around.",
     source=NUMPY.format("prod"),
 )

@@ -15,6 +15,8 @@ import pytest
         ((40, 2000), 16, -1, False),
         ((100,), 49, 0, False),
         ((5, 17), 3, -1, False),
+        ((3, 400), 9, -1, True),
+        ((2, 1500), 90, -1, False),
     ],
 )
 def test_chosen(shape, count, axis, ascending, threads):

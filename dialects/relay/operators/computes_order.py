@@ -239,8 +239,11 @@ def _by_digits(x: Tensor, rows: Rows, keys: Keys, *, with_places: bool) -> Tenso
             cursor[share, 0] = 0
             with ib.for_range(0, digits, "n") as n:
                 source = cursor[share, 0]
-                # What the first element has, do all have it?
-                with ib.if_scope(count[share, n, digit(key[share, source, 0], n)] < size):
+                # What the first element has, do all have it? Without one there is nothing to do, either.
+                alike = te.if_then_else(
+                    te.convert(size) > 0, count[share, n, digit(key[share, source, 0], n)], te.const(0, "int32")
+                )
+                with ib.if_scope(alike < size):
                     cursor[share, 1] = 0
                     with ib.for_range(0, values, "d") as d:
                         cursor[share, 2] = count[share, n, d]

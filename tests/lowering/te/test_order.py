@@ -73,6 +73,6 @@ def test_processors(cpu: str) -> None:
 
 def test_open_size() -> None:
     run = mirstack.compile(mirstack.parse("def @main(%x: Tensor[(?), float32]) { argsort(%x, axis=0) }"))
-    for size in (1, 5, 1000):
+    for size in (0, 1, 5, 1000):
         x = np.random.default_rng(0).integers(0, 50, size).astype("float32")
         np.testing.assert_array_equal(run(x), np.argsort(x, kind="stable"))

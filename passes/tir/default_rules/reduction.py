@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import prod
+from math import gcd, prod
 
 from xdsl.dialects.builtin import Float32Type, Float64Type, IntegerType
 from xdsl.ir import Attribute, SSAValue
@@ -44,6 +44,10 @@ def schedule_reduction(sch: Schedule, block: BlockRV, target: Target) -> None:
     loops: list[LoopRV] = sch.get_loops(block)
     by_axis = dict(zip(shape.axes, loops, strict=True))
     if vector_axis(shape) is not None:
+        group = _rows_of_vectors(shape, target)
+        if group:
+            _reduce_narrow(sch, block, loops, group, lanes_of_block(shape, target))
+            return
         reduce_columns(sch, block, shape, by_axis, target, work)
         return
     spatial = [by_axis[v] for v in shape.spatial]
@@ -193,6 +197,45 @@ def _is_lane_type(type_: Attribute) -> bool:
     return isinstance(type_, Float32Type | Float64Type | IntegerType) and type_ != tir.types.I1
 
 
+def _rows_of_vectors(shape: Shape, target: Target) -> int:
+    """Of long reductions over rows that lie one after the other, shorter than half a vector: how many are whole vectors, as many as
+    additions wait for each other; 0: it is no such reduction."""
+    if (
+        len(shape.axes) != 2
+        or len(shape.reduction) != 1
+        or len(shape.stores) != 1
+        or not _is_lane_type(shape.stores[0].value.type)
+    ):
+        return 0
+    columns, rows = shape.extent(shape.spatial[0]), shape.extent(shape.reduction[0])
+    lanes = lanes_of_block(shape, target)
+    outputs = {s.buffer for s in shape.stores}
+    loads = [load for load in shape.loads if load.buffer not in outputs]
+    analyzer = Analyzer()
+    wanted = [analyzer.expr(shape.reduction[0]), analyzer.expr(shape.spatial[0])]
+    if columns is None or rows is None or 2 * columns > lanes or len(loads) != 1 or list(loads[0].indices) != wanted:
+        return 0
+    whole = lanes // gcd(columns, lanes)
+    least = -(-ACCUMULATORS * lanes // (whole * columns)) * whole
+    return next((g for g in range(least, 2 * least + 1, whole) if rows % g == 0 and rows >= 4 * g), 0)
+
+
+def _reduce_narrow(sch: Schedule, block: BlockRV, loops: list[LoopRV], group: int, lanes: int) -> None:
+    """Rows by the group: each adds to a row of partial results, so that a group is a run of whole vectors."""
+    column, row = loops
+    _, inner = sch.split(row, [None, group])
+    partial: BlockRV = sch.rfactor(inner, 0)
+    column, turn, inner = sch.get_loops(partial)
+    sch.reorder(turn, inner, column)
+    (vectors,) = vectorize_loop(sch, sch.fuse(inner, column), lanes)
+    sch.unroll(vectors)
+    sch.vectorize(own_loops(sch, sch.decompose_reduction(partial, turn))[-1])
+    column, inner = sch.get_loops(block)
+    sch.reorder(inner, column)
+    sch.vectorize(column)
+    sch.decompose_reduction(block, inner)
+
+
 def reduce_columns(
     sch: Schedule, block: BlockRV, shape: Shape, by_axis: dict[SSAValue, LoopRV], target: Target, work: int
 ) -> None:
@@ -213,8 +256,10 @@ def reduce_columns(
     width = max(target.l2 // 8 // element_bytes(shape.stores[0].buffer), lanes)
     if extent is not None and extent < width and outer and contiguous_suffix(shape) > 1:
         before = shape.spatial[-2]
-        if before in by_axis and (rows_of := shape.extent(before)) is not None:
-            # Rows of the output that lie one after the other are one.
+        rows_of = shape.extent(before) if before in by_axis else None
+        if rows_of is not None and _strip(extent * rows_of, width, lanes):
+            # Rows of the output that lie one after the other are one, if that is so many whole vectors: what ends within one row or the
+            # other has no affine places.
             sch.reorder(*outer, column, *reducing)
             column, extent = sch.fuse(outer.pop(), column), extent * rows_of
     strips: list[LoopRV] = []
@@ -222,6 +267,7 @@ def reduce_columns(
         if extent is not None:
             # On several threads every one has a strip.
             width = min(width, -(-extent // (target.cores * lanes)) * lanes if work >= PARALLEL_WORK else extent)
+            width = _strip(extent, width, lanes) or width
         if extent is None or extent > width:
             strip, column = sch.split(column, [None, width])
             strips = [strip]
@@ -245,9 +291,17 @@ def reduce_columns(
     sch.vectorize(column)
     sch.unroll(inner)
     parallelize(sch, [*outer, *strips], work, target)
-    head = own_loops(sch, sch.decompose_reduction(block, reducing[0] if reducing else (chunk or [inner])[0]))
+    head = own_loops(sch, sch.decompose_reduction(block, reducing[0] if reducing else inner))
     if head:
         sch.vectorize(head[-1])
+
+
+def _strip(extent: int, width: int, lanes: int) -> int:
+    """The length of equal strips of whole vectors, of `width` at most but not of less than half; 0: there are none."""
+    if extent <= width:
+        return 0 if extent % lanes else extent
+    least = -(-extent // width)
+    return next((extent // n for n in range(least, 2 * least + 1) if extent % (n * lanes) == 0), 0)
 
 
 # Several stages over the same rows: softmax, layer norm

@@ -44,6 +44,9 @@ def lowered(text: str, after: str, **options: Any) -> str:
         ((50, 6), (0,)),
         ((40, 64, 14, 15), (0, 2, 3)),
         ((6, 63, 100), (0, 2)),
+        ((3, 200, 200), (0,)),
+        ((3, 25, 1001), (0,)),
+        ((1600, 5), (0,)),
     ],
 )
 def test_every_axis(shape: tuple[int, ...], axes: tuple[int, ...], threads: int) -> None:
@@ -75,6 +78,26 @@ def test_few_results_are_reduced_in_parts() -> None:
     text = program((1 << 18,), "sum(%x)")
     assert "_rf" in lowered(text, "default-schedule", threads=2)
     assert "_rf" not in lowered(text, "default-schedule", threads=1)
+
+
+def test_few_rows_are_added_in_registers() -> None:
+    """Rows of the output that are whole vectors are one, cut into equal strips; a vector begins where its sum is made."""
+    few = lowered(program((3, 224, 224), "sum(%x, axis=[0])"), "default-schedule", threads=2, cpu="znver4")
+    assert "in T.parallel(2):" in few and "T.unroll(3)" in few and "T.where" not in few, few
+    assert few.index("in range(1568):") < few.index('T.block("sum_red_init")'), few
+    # What would begin within a row and end in the next stays apart.
+    odd = lowered(program((3, 225, 225), "sum(%x, axis=[0])"), "default-schedule", threads=1, cpu="znver4")
+    assert "i0_i1_fused" not in odd and "T.vectorized(16)" in odd, odd
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])
+def test_narrow_rows_are_vectors_together(dtype: str) -> None:
+    text = program((4096, 6), "sum(%x, axis=[0])").replace("float32", dtype)
+    body = lowered(text, "default-schedule", threads=1, cpu="znver4")
+    assert ("sum_red_rf" in body) == (dtype != "float64"), body  # of eight, six are more than half
+    x = np.random.default_rng(0).integers(-9, 9, (4096, 6)).astype(dtype)
+    for cpu in (None, "haswell"):
+        np.testing.assert_array_equal(mirstack.compile(mirstack.parse(text), threads=1, cpu=cpu)(x), x.sum(0))
 
 
 @pytest.mark.parametrize("axis", [-1, 1])

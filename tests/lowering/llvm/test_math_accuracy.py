@@ -58,6 +58,7 @@ MOST_ULPS = 2.0
 # Where formulas change and results leave the range of f32.
 EDGES = (
     *(88.722839, -87.336548, -103.97208, -86.0, 86.0, 89.0, -110.0, 60.0, -60.0, 128.0, -126.0, -149.0, -150.0),
+    *(0.25, 0.75, 7.25, 7.75, 0.96875, 1.03125, 0.9375, 1.5, 0.60894966),
     *(9.1, 9.010913, 0.55, 3.95, 3.92, 1.0, -1.0, 0.5, 4096.0, -4096.0, math.pi, 100 * math.pi, 1e-3, 1e-4, 0.7071068),
 )
 
@@ -77,8 +78,11 @@ def sample(stride: int) -> Any:
     edges = np.array(EDGES, np.float32).view(np.uint32).astype(np.int64)
     near = (edges[:, None] + np.arange(-250, 250)).ravel().astype(np.uint32)
     binades = (np.arange(256, dtype=np.int64)[:, None] * (1 << 23) + np.arange(-8, 8)).ravel().clip(0).astype(np.uint32)
+    zeros = np.resize(np.array([0, 1 << 31], np.uint32), 48)  # with nothing beside them that takes another way
     strided = np.arange(0, 1 << 32, stride, dtype=np.uint64).astype(np.uint32)
-    return np.concatenate([special, special | np.uint32(1 << 31), near, binades, binades | np.uint32(1 << 31), strided])
+    return np.concatenate(
+        [zeros, special, special | np.uint32(1 << 31), near, binades, binades | np.uint32(1 << 31), strided]
+    )
 
 
 def ulps(result: Any, exact: Any) -> Any:

@@ -157,3 +157,39 @@ def test_power() -> None:
         error = ulps(result, np.power(x.astype(np.float64), e.astype(np.float64)))
     worst = int(np.argmax(error))
     assert error[worst] <= 4.0, (x[worst], e[worst], result[worst], error[worst])
+
+
+@pytest.mark.parametrize("cpu", [None, "haswell", "x86-64"])
+def test_exp_in_f64(cpu: str | None) -> None:
+    """Within a unit in the last place and a half, and C's limits."""
+    text = PROGRAM.format(name="exp", count=COUNT).replace("float32", "float64")
+    schedule = mirstack.tir.Schedule(mirstack.parse(text))
+    schedule.vectorize(schedule.get_loops(schedule.get_block("y"))[-1])
+    function, result = mirstack.compile(schedule.mod, threads=1, cpu=cpu), np.empty(COUNT)
+    x = np.random.default_rng(0).uniform(-746.0, 710.0, COUNT)
+    x[:1000] *= 1e-3
+    ends = (
+        0.0,
+        -0.0,
+        np.inf,
+        -np.inf,
+        np.nan,
+        5e-324,
+        709.782712893384,
+        709.79,
+        -708.4,
+        -745.13,
+        -745.14,
+        -700.0,
+        1e300,
+        -1e300,
+    )
+    x[1000 : 1000 + len(ends)] = ends
+    function(x, result)
+    with np.errstate(all="ignore"):
+        exact = np.exp(x.astype(np.longdouble))
+        expected = exact.astype(np.float64)
+        usual = np.isfinite(expected) & (expected > 0)
+        error = np.abs(result - exact)[usual] / np.spacing(expected[usual])
+    assert error.max() <= 1.5, x[usual][int(np.argmax(error))]
+    np.testing.assert_array_equal(result[~usual], expected[~usual])

@@ -18,11 +18,12 @@ from xdsl.passes import ModulePass
 
 from ...dialects.relay import ir as relay
 from ...dialects.relay.text import global_text
+from ...passes.relay.fuse_ops import FuseOps
 from ...support.diagnostics import error_at, source_position
 from ...support.walk import walk_ops
 from ...support.words import counted
 from .frame import Frame, plan_frame
-from .lower_relay_to_te import LowerRelayToTE
+from .lower_relay_to_te import call_kernels
 from .memory_plan import align
 from .tail_calls import framed
 
@@ -53,8 +54,9 @@ def memory_report(module: ModuleOp, *, tensors: bool = False, opt_level: int = 3
     copy = module.clone()
     for step in lowering_passes(Options(opt_level=opt_level)):
         step.apply(Context(), copy)
-        if step.name == LowerRelayToTE.name:
+        if step.name == FuseOps.name:
             break
+    call_kernels(copy, in_place=opt_level > 0)
     has_refs = any(isinstance(op, relay.RefOp) for op in walk_ops(copy))
     for function in copy.ops:
         if not isinstance(function, relay.FuncOp):

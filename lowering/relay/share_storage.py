@@ -5,7 +5,7 @@
     %3 = %2(%0, %1)
 
 What made `%0` and `%1` then writes them where the concatenation is (`frame.py`). Other producers that fusion has put into the kernel of a
-concatenation become kernels of their own, which write their piece. That is done where it saves more than the calls of these kernels cost.
+concatenation become kernels of their own, which write their piece: each runs through its elements without asking in which piece they are.
 Reshapes, and slices of rows that only kernels read, are addresses in the memory of what they take (`storage.py`).
 """
 
@@ -27,8 +27,8 @@ from .frame import Place, Sources, branches, is_written, place_of_piece, returne
 from .leaves import TensorLeaf, leaves_of
 from .storage import is_reshape, piece_offsets, view_offsets
 
-BYTES_OF_A_CALL = 8192
-"""Copying so much takes about as long as calling one more kernel."""
+BYTES_OF_A_KERNEL = 4096
+"""Pieces of so many bytes or more are computed sooner by a kernel each than by one that asks for every element which piece it is in."""
 
 MOST_COPIED = 1 << 16
 """A piece of more bytes that has to be copied is copied by a kernel, in parallel."""
@@ -43,7 +43,7 @@ def share_storage(function: relay.FuncOp) -> set[Operation]:
     return sharing.kept
 
 
-@dataclass
+@dataclass(eq=False)
 class _Piece:
     """A field of a concatenation: from outside of the kernel, computed in it, or a concatenation in it."""
 
@@ -170,22 +170,21 @@ class _Sharing:
         others = [op for op in body.ops if op not in covered]
         if len(set(ops)) < len(ops) or not all(isinstance(op, relay.ReturnOp | relay.ConstantOp) for op in others):
             return False  # something is computed for two pieces
+        if all(self.constants(value) for value in call.arguments):
+            return False  # it is computed once, before the program runs
         placed: set[Place] = set()
         copied: list[_Piece] = []
-        saved = 0
         for piece in pieces:
-            if piece.source is None:
-                continue
-            place = self._place(call, piece.source)
-            if place is None or place in self.placed or place in placed:
-                copied.append(piece)
-            else:
+            place = None if piece.source is None else self._place(call, piece.source)
+            if place is not None and place not in self.placed and place not in placed:
                 placed.add(place)
-                saved += piece.bytes
+            elif piece.source is not None:
+                copied.append(piece)
+        computed = [piece for piece in pieces if piece.ops]
         large = [piece for piece in copied if piece.bytes > MOST_COPIED]
-        more = sum(1 for piece in pieces if piece.ops) + len(large) - 1
-        if not saved or saved < more * BYTES_OF_A_CALL:
-            return False
+        whole = sum(piece.bytes for join in joins[-1:] for piece in join.pieces)
+        if whole < BYTES_OF_A_KERNEL * (len(computed) + len(large) - 1) or (large and not placed and not computed):
+            return False  # one kernel does it as quickly
         self.placed |= placed
         self._emit(call, joins, large)
         return True

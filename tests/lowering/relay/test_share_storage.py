@@ -128,7 +128,7 @@ PLACED = {
           %2 = concatenate((%0, %1), axis=0);
           %3 = concatenate((%1, %0), axis=0);
           (nn.softmax(%2, axis=0), nn.softmax(%3, axis=0)) }}""",
-        ["nn_softmax", "nn_softmax_1", "concatenate", "nn_softmax_2", "nn_softmax_2"],
+        ["nn_softmax", "nn_softmax_1", "nn_softmax_2", "nn_softmax_2"],
     ),
     "nested, as in a dense block": (
         f"""def @main(%x: {T(1, 3, 5, 5)}, %a: {T(2, 3, 3, 3)}, %b: {T(2, 5, 3, 3)}, %c: {T(3, 7, 3, 3)}) {{
@@ -157,6 +157,18 @@ PLACED = {
     "a large parameter is copied by a kernel": (
         f"""def @main(%x: {T(60000)}, %y: {T(4, 4)}) {{ concatenate((%x, sum(%y, axis=1)), axis=0) }}""",
         ["sum", "copy"],
+    ),
+    "pieces that are computed, each by a kernel of its own": (
+        f"""def @main(%x: {T(1, 16, 8, 9)}, %y: {T(1, 6, 4, 4)}) {{
+          %0 = reshape(transpose(%x, axes=[0, 2, 3, 1]), newshape=[1, -1, 4]);
+          %1 = reshape(transpose(%y, axes=[0, 2, 3, 1]), newshape=[1, -1, 4]);
+          concatenate((%0, exp(%1)), axis=1) }}""",
+        ["transpose_reshape", "transpose_reshape_exp"],
+    ),
+    "small parameters alone, and large ones": (
+        f"""def @main(%x: {T(3, 5)}, %y: {T(130, 130)}, %z: {T(7, 5)}) {{
+          (concatenate((%x, %z, %x), axis=0), stack((%y, %y), axis=0)) }}""",
+        ["stack"],
     ),
     "slices of rows": (
         f"""def @main(%x: {T(9, 8)}) {{
@@ -204,6 +216,10 @@ KEPT = {
     "elementwise consumers read the pieces": (
         f"""def @main(%x: {T(4, 6)}) {{ nn.relu(concatenate((nn.softmax(%x), nn.softmax(%x, axis=0)), axis=0)) }}""",
         ["nn_softmax", "nn_softmax_1", "concatenate_nn_relu"],
+    ),
+    "small pieces that are computed": (
+        f"""def @main(%x: {T(4, 6)}) {{ nn.softmax(concatenate((exp(%x), tanh(%x), negative(%x)), axis=0)) }}""",
+        ["exp_tanh_negative_concatenate", "nn_softmax"],
     ),
     "what is computed for two fields": (
         f"""def @main(%x: {T(4, 6)}) {{

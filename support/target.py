@@ -41,6 +41,16 @@ class Target:
         return self.arch == "aarch64" or self.vector_bytes >= 32
 
     @property
+    def independent_sums(self) -> int:
+        """Multiply-adds that must not wait for each other for all cycles to begin some: what one takes, in cycles, times how many a
+        cycle begins. Arm's widest cores begin four that take four, those with AVX2 two that take four or five; with vectors of
+        64 bytes one to two are begun, as the width of the units goes.
+        """
+        if self.arch == "aarch64":
+            return 16
+        return 10 if self.vector_bytes == 32 else 6
+
+    @property
     def has_int8_dot(self) -> bool:
         """Whether four products of 8 bits are added to a lane of 32 bits by one instruction (VNNI, Arm's sdot)."""
         return bool(self.features & {"vnni", "dotprod"})

@@ -25,7 +25,8 @@ _LIBRARY_NUMBERS = itertools.count()
 
 @dataclass(frozen=True)
 class Target:
-    """What code is made for. `cpu` and `features` are LLVM's `-mcpu` and `-mattr`; None means this machine's."""
+    """What code is made for. `cpu` and `features` are LLVM's `-mcpu` and `-mattr`; None means this machine's, as does the cpu
+    "native"."""
 
     triple: str | None = None
     cpu: str | None = None
@@ -47,7 +48,7 @@ class Target:
         _initialize(not self.is_host)
         triple = self.triple or llvm.get_process_triple()
         cpu, features = self.cpu, self.features
-        if self.is_host and cpu is None:
+        if self.is_host and cpu in (None, "native"):
             cpu = llvm.get_host_cpu_name()
             features = llvm.get_host_cpu_features().flatten() if features is None else features
         tuning = SLOW_GATHERS if triple.startswith("x86_64") and not (cpu or "").startswith(QUICK_GATHERS) else ""

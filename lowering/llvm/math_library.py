@@ -349,7 +349,7 @@ def _sin_cos_near(x: Float) -> tuple[Int, Float, Float]:
     for piece in HALF_PI:
         r = mul_add(n, -piece, r)
     square = r * r
-    sine = mul_add(square * r, polynomial(square, SIN_NEAR), r)
+    sine = r * mul_add(square, polynomial(square, SIN_NEAR), 1.0)  # in a sum -0 would be lost
     return shifted.bits(), sine, mul_add(square, polynomial(square, COS_NEAR), 1.0)
 
 

@@ -3,8 +3,9 @@
 One instruction picks, for each lane, one of the 16 elements of a register. So the range of a function can be cut into pieces, and what a
 piece needs is picked: of erf the coefficients of a short polynomial, which takes half the time of a long one and a division; of tanh the
 value and slope in the middle, from which its addition theorem leads to the others; of exp 2**(j/16), which leaves a polynomial of three
-terms. Lookups share a processor's units with multiplications, so fewer tables may count for more than a division. The exponent is put in by
-an instruction that overflows and underflows as it should, so that no value is a special case. Errors are below 2 units in the last place.
+terms; of log the reciprocal of a number nearby and its logarithm, which leaves one of four. Lookups share a processor's units with
+multiplications, so fewer tables may count for more than a division. The exponent is put in, or taken out, by an instruction that
+overflows and underflows as it should, so that no value is a special case. Errors are below 2 units in the last place.
 
 Coefficients are computed when they are first needed, by interpolation at Chebyshev's nodes.
 """
@@ -20,7 +21,7 @@ from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, VectorType, i16, i32
 from xdsl.ir import Attribute
 
 from ...support.target import Target
-from .lane_expr import Float, Int, mul_add
+from .lane_expr import Float, Int, mul_add, polynomial
 from .math_library import LN2_HIGH, LN2_LOW
 from .types import lanes
 
@@ -140,6 +141,34 @@ def _tanh_table() -> tuple[Table, Table]:
     return tuple(map(_bits, middles)), tuple(map(_bits, slopes))
 
 
+LOG_STEP = 1 / LANES
+LOG_TRIES = 64
+"""How many numbers next to a reciprocal are looked at for one whose logarithm is nearly an f32."""
+
+
+@cache
+def _log_table() -> tuple[Table, Table]:
+    """About 1 / c for the c = k / 16 from 3/4 to 3/2, at k modulo 16, and minus their logarithms; 1 and 0 for c = 1."""
+    inverses, logarithms = [1.0] * LANES, [0.0] * LANES
+    for k in range(3 * LANES // 4, 3 * LANES // 2 + 1):
+        if k != LANES:
+            near = (_value(_bits(LANES / k * (1 + j * 2.0**-14))) for j in range(-LOG_TRIES, LOG_TRIES))
+            inverses[k % LANES] = best = min(near, key=lambda inverse: _rounded_off(-math.log(inverse)))
+            logarithms[k % LANES] = -math.log(best)
+    return tuple(map(_bits, inverses)), tuple(map(_bits, logarithms))
+
+
+def _rounded_off(x: float) -> float:
+    return abs(x - _value(_bits(x)))
+
+
+@cache
+def _log_polynomial() -> tuple[float, ...]:
+    """log(1 + r) = r + r**2 times this, for the r that the table leaves."""
+    most = 0.045
+    return tuple(_interpolated(lambda r: (math.log1p(r) - r) / (r * r), -most, most, 3))
+
+
 # Instructions
 
 
@@ -167,6 +196,20 @@ def _polynomial(u: Float, tables: Sequence[Table], piece: Int, base: Callable[[F
     for table in tables[-2:0:-1]:
         total = mul_add(total, u, _picked(table, piece, u))
     return mul_add(total, u, base(_picked(tables[0], piece, u)))
+
+
+def _exponent(x: Float) -> Float:
+    """The exponent of x as a float; infinite for 0 and infinity."""
+    b = x.b
+    operands = (x.value, x.value, b.constant(-1, i16), b.constant(4, i32))
+    return Float(b, b.compute("x86.avx512.mask.getexp.ps.512", operands, x.value.type))
+
+
+def _mantissa(x: Float) -> Float:
+    """x times the power of 2 that brings it between 3/4 and 3/2; 1 for 0 and infinity, NaN below 0."""
+    b = x.b
+    operands = (x.value, b.constant(0b1011, i32), x.value, b.constant(-1, i16), b.constant(4, i32))
+    return Float(b, b.compute("x86.avx512.mask.getmant.ps.512", operands, x.value.type))
 
 
 # Functions
@@ -223,4 +266,14 @@ def tanh(x: Float) -> Float:
     return (middle + (slope * u) / divisor).with_sign_of(x)
 
 
-TABLED: dict[str, Callable[[Float], Float]] = {f.__name__: f for f in (exp, sigmoid, erf, tanh)}
+def log(x: Float) -> Float:
+    """The natural logarithm; -inf at 0, NaN below."""
+    mantissa = _mantissa(x)
+    n = _exponent(x) - _exponent(mantissa)
+    piece = (mantissa + 1.5 * 2.0**23 * LOG_STEP).bits()
+    inverse, logarithm = (_picked(table, piece, x) for table in _log_table())
+    r = mul_add(mantissa, inverse, -1.0)
+    return mul_add(n, math.log(2.0), logarithm) + mul_add(r * r, polynomial(r, _log_polynomial()), r)
+
+
+TABLED: dict[str, Callable[[Float], Float]] = {f.__name__: f for f in (exp, log, sigmoid, erf, tanh)}

@@ -2,7 +2,7 @@
 
 A function that `math_library` has in f32 becomes one private function per number of lanes, `mirstack.exp.v16f32`, that LLVM
 inlines (`math_tables` has some for processors that look up tables in registers); f16 and bf16 go by way of f32. In f64 the C
-library's functions are called, lane by lane.
+library's functions are called, lane by lane, but for those of `math_wide`.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from .ir_text import mangled_type
 from .lane_expr import Float
 from .math_library import BINARY, INF, UNARY, WITHOUT_FMA
 from .math_tables import TABLED, has_tables
+from .math_wide import WIDE
 from .types import element_of, lanes, with_element
 
 TABLE = HandlerTable()
@@ -156,7 +157,7 @@ def inline_function(
 
 
 def _in_f64(c: Converter, name: str, operands: Sequence[SSAValue]) -> SSAValue:
-    """By the C library, one lane after the other."""
+    """By the C library, one lane after the other, where there is no formula."""
     type_ = operands[0].type
     if name == "rsqrt":
         root = c.compute("sqrt", operands, type_)
@@ -165,6 +166,12 @@ def _in_f64(c: Converter, name: str, operands: Sequence[SSAValue]) -> SSAValue:
         x = Float(c, operands[0])
         power = Float(c, _in_f64(c, "exp", [(-abs(x)).value]))
         return ((x < 0.0).choose(power, 1.0) / (power + 1.0)).value
+    wide = WIDE.get(name)
+    if wide is not None and lanes(type_):
+        symbol = c.use_library(f"mirstack.{name}.{mangled_type(type_)}", lambda: _wide_function(name, wide, type_))
+        result = c.call(symbol, operands, type_)
+        assert result is not None
+        return result
     symbol = c.declare(C_NAMES.get(name, name), [f64] * len(operands), f64)
     if not lanes(type_):
         result = c.call(symbol, operands, f64)
@@ -178,6 +185,16 @@ def _in_f64(c: Converter, name: str, operands: Sequence[SSAValue]) -> SSAValue:
         assert result is not None
         vector = c.emit(llvm.InsertElementOp, (vector, result, index), type_)
     return vector
+
+
+def _wide_function(name: str, formula: Callable[[Float], Float], type_: Attribute) -> llvm.FuncOp:
+    """The f64 function `name` for vectors of `type_`."""
+    builder = Builder()
+
+    def body(arguments: Sequence[SSAValue]) -> SSAValue:
+        return formula(Float(builder, arguments[0])).value
+
+    return inline_function(builder, f"mirstack.{name}.{mangled_type(type_)}", [type_], type_, body)
 
 
 # Integers

@@ -38,25 +38,49 @@ class LowerRelayToTE(ModulePass):
     """Whether Primitive functions that only move tensors become places in memory rather than kernels."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        kernels = _Kernels(op)
-        for function in list(op.ops):
-            if isinstance(function, relay.FuncOp):
-                kept = share_storage(function) if self.in_place else set[Operation]()
-                _lower_body(function.body.block, kernels, kept)
+        _lower(op, _Kernels(op), self.in_place)
         mark_constant_params(op)
 
 
-class _Kernels:
-    """The kernels of one module, by structure."""
+def call_kernels(module: ModuleOp, *, in_place: bool) -> None:
+    """Leaves calls of kernels as the pass does, but makes no kernels: what they compute is not known any more."""
+    _lower(module, _Names(module), in_place)
+
+
+def _lower(module: ModuleOp, kernels: _Names, in_place: bool) -> None:
+    for function in list(module.ops):
+        if isinstance(function, relay.FuncOp):
+            kept = share_storage(function) if in_place else set[Operation]()
+            _lower_body(function.body.block, kernels, kept)
+
+
+class _Names:
+    """Names for the kernels of one module."""
 
     def __init__(self, module: ModuleOp):
         self.module = module
-        self.by_structure: dict[Hashable, str] = {}
-        self.constants = Constants()
         self.names = {name.data for op in module.ops if isinstance(name := op.properties.get("sym_name"), StringAttr)}
 
     def kernel(self, function: relay.FnOp, calls: list[relay.CallOp]) -> str:
-        """The name of the TE function that computes what the Primitive function does, for these calls of it."""
+        """The name of the function that computes what the Primitive function does, for these calls of it."""
+        return self._fresh_name(function)
+
+    def _fresh_name(self, function: relay.FnOp) -> str:
+        operators = [op.OPERATOR.name.replace(".", "_") for op in function.body.block.ops if isinstance(op, OperatorOp)]
+        shown = operators[:MOST_NAMED]
+        base = "_".join(["fused", *shown, *(["etc"] if len(operators) > MOST_NAMED else [])])
+        return take_name(base, self.names)
+
+
+class _Kernels(_Names):
+    """The kernels of one module, by structure."""
+
+    def __init__(self, module: ModuleOp):
+        super().__init__(module)
+        self.by_structure: dict[Hashable, str] = {}
+        self.constants = Constants()
+
+    def kernel(self, function: relay.FnOp, calls: list[relay.CallOp]) -> str:
         constant = frozenset[int].intersection(*(constant_places(call.arguments, self.constants) for call in calls))
         key = (structure(function), constant)
         name = self.by_structure.get(key)
@@ -67,14 +91,8 @@ class _Kernels:
             self.module.body.block.add_ops(te_kernel(function, name))
         return name
 
-    def _fresh_name(self, function: relay.FnOp) -> str:
-        operators = [op.OPERATOR.name.replace(".", "_") for op in function.body.block.ops if isinstance(op, OperatorOp)]
-        shown = operators[:MOST_NAMED]
-        base = "_".join(["fused", *shown, *(["etc"] if len(operators) > MOST_NAMED else [])])
-        return take_name(base, self.names)
 
-
-def _lower_body(body: Block, kernels: _Kernels, kept: set[Operation]) -> None:
+def _lower_body(body: Block, kernels: _Names, kept: set[Operation]) -> None:
     pending = [body]
     while pending:
         for op in list(pending.pop().ops):
@@ -91,7 +109,7 @@ def _lower_body(body: Block, kernels: _Kernels, kept: set[Operation]) -> None:
                     pending += [block for region in op.regions for block in region.blocks]
 
 
-def _lower_kernel(function: relay.FnOp, kernels: _Kernels) -> None:
+def _lower_kernel(function: relay.FnOp, kernels: _Names) -> None:
     """Replaces the calls of a Primitive function by calls of its TE function, and erases it."""
     calls = _calls(function)
     _lift_tensors(function, calls)

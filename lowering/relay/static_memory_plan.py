@@ -18,13 +18,13 @@ from xdsl.passes import ModulePass
 
 from ...dialects.relay import ir as relay
 from ...dialects.relay.text import global_text
-from ...passes.relay.fuse_ops import FuseOps, is_kernel
+from ...passes.relay.fuse_ops import FuseOps
 from ...support.diagnostics import error_at, source_position
 from ...support.walk import walk_ops
 from ...support.words import counted
 from .frame import Frame, plan_frame
+from .lower_relay_to_te import call_kernels
 from .memory_plan import align
-from .share_storage import share_storage
 from .tail_calls import framed
 
 
@@ -56,17 +56,16 @@ def memory_report(module: ModuleOp, *, tensors: bool = False, opt_level: int = 3
         step.apply(Context(), copy)
         if step.name == FuseOps.name:
             break
+    call_kernels(copy, in_place=opt_level > 0)
     has_refs = any(isinstance(op, relay.RefOp) for op in walk_ops(copy))
     for function in copy.ops:
         if not isinstance(function, relay.FuncOp):
             continue
-        if opt_level > 0:
-            share_storage(function)
         name = global_text(function.sym_name.data)
         for inner in walk_ops(function):
             if isinstance(inner, relay.FuncOp):
                 yield from _describe(name, framed(inner.sym_name.data, inner, refs=has_refs)[0], tensors)
-            elif isinstance(inner, relay.FnOp) and not is_kernel(inner):
+            elif isinstance(inner, relay.FnOp):
                 frame = plan_frame(inner.body.block, refs=has_refs)
                 yield from _describe(f"the local function at {_place(inner)} in {name}", frame, tensors)
 

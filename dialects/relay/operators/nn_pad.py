@@ -48,11 +48,25 @@ def _padded(rel: Relation) -> None:
     rel.set_result(tensor_type(dims, data.element_type))
 
 
+def _check_repeated(rel: Relation) -> None:
+    """Fails where elements shall be repeated that there are not."""
+    for axis, (size, (low, high)) in enumerate(zip(shape_of(rel.tensor(0)), rel.attrs.pad_width, strict=True)):
+        if min(low, high) < 0:
+            raise rel.fail(
+                f"{rel.operator.name}: pad_width={[low, high]} of axis {axis} cuts elements away, which only"
+                " nn.pad with pad_mode 'constant' does"
+            )
+        if size == 0 and low + high > 0:
+            raise rel.fail(f"{rel.operator.name}: axis {axis} of {show_argument(rel, 0)} has no elements to repeat")
+
+
 def _pad_relation(rel: Relation) -> None:
     if rel.attrs.pad_mode not in MODES:
         raise rel.fail(f"nn.pad: pad_mode={rel.attrs.pad_mode!r} must be one of {', '.join(MODES)}")
     rank_must_be(rel, 1, 0)
     _padded(rel)
+    if rel.attrs.pad_mode != "constant":
+        _check_repeated(rel)
 
 
 def pad_constant(x: Array, widths: Sequence[tuple[int, int]], value: Any) -> Array:
@@ -67,12 +81,19 @@ def _pad(attrs: Attrs, x: Array, value: Array) -> Array:
     return np.pad(x, attrs.pad_width, mode=attrs.pad_mode)
 
 
-def _inner_index(mode: str, place: Any, size: Any) -> Any:
+def _inner_index(mode: str, place: Any, size: Any, width: tuple[int, int]) -> Any:
     """The index, along an axis of `size` elements, that a place beside or inside it repeats."""
     if mode == "edge":
         return te.max(te.min(place, size - 1), 0)
     # reflect does not repeat the edge element, symmetric does.
     skip = 0 if mode == "symmetric" else 1
+    if isinstance(size, int) and max(width) > size - skip:
+        # Reflected more than once: forwards and backwards again and again.
+        period = 2 * (size - skip)
+        if period == 0:
+            return 0
+        turned = te.floormod(place, period)
+        return te.min(turned, period - 1 + skip - turned)
     behind_start = te.max(place, skip - 1 - place)
     return te.min(behind_start, 2 * size - 1 - skip - behind_start)
 
@@ -85,7 +106,7 @@ def _te_pad(mode: str, widths: Sequence[tuple[int, int]], x: Tensor, value: Tens
         if value is None:
             return x(
                 *(
-                    p if width == (0, 0) else _inner_index(mode, p, d)
+                    p if width == (0, 0) else _inner_index(mode, p, d, width)
                     for p, d, width in zip(places, x.shape, widths, strict=True)
                 )
             )
@@ -117,6 +138,7 @@ def _mirror_relation(rel: Relation) -> None:
     if rel.attrs.mode not in ("SYMMETRIC", "REFLECT"):
         raise rel.fail(f"nn.mirror_pad: mode={rel.attrs.mode!r} must be SYMMETRIC or REFLECT")
     _padded(rel)
+    _check_repeated(rel)
 
 
 register(

@@ -39,14 +39,15 @@ def _schedule_shuffles(sch: Schedule, block: BlockRV, shuffles: Shuffles, work: 
     outer: list[LoopRV] = loops[: len(loops) - shuffles.axes]
     inner: LoopRV = sch.fuse(*loops[-shuffles.axes :]) if shuffles.axes > 1 else loops[-1]
     pieces: list[LoopRV] = sch.loop_partition(inner, [turns for turns, _ in parts]) if len(parts) > 1 else [inner]
+    heads: list[LoopRV] = []
     for piece, (turns, width) in zip(pieces, parts, strict=True):
         lane = piece
         if turns != width:
             head, lane = sch.split(piece, [None, width])
-            if len(parts) == 1:
-                outer.append(head)
+            heads.append(head)
         sch.vectorize(lane)
-    parallelize(sch, outer, work, target)
+    # Loops in parts are shared among threads where there is nothing else.
+    parallelize(sch, [*outer, *heads] if len(parts) == 1 else outer or heads[:1], work, target)
 
 
 def _schedule_pieces(sch: Schedule, block: BlockRV, pieces: list[Piece], lanes: int, work: int, target: Target) -> None:

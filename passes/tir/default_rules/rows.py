@@ -91,7 +91,10 @@ def merging_pays(shape: Shape, run: Run, target: Target) -> bool:
         return False
 
     def time(rows: int, columns: int) -> float:
-        best, _ = best_tile(rows, columns, lanes, target.vector_registers, depth=depth * element, cache=target.l2)
+        best, _ = best_tile(
+            rows, columns, lanes, target.vector_registers, depth=depth * element, cache=target.l2,
+            in_flight=target.independent_sums,
+        )  # fmt: skip
         return best * depth
 
     along = time(run.rows, columns) + COPY * columns * depth / lanes

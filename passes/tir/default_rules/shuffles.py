@@ -49,11 +49,14 @@ def shuffles_of(shape: Shape, lanes: int) -> Shuffles | None:
         if points < lanes:
             continue
         reads = _Reads(shape, count)
-        for width in _widths(shape, shape.spatial[-count:], points, lanes):
-            if reads.together(0, points, width):
-                return Shuffles(count, ((points, width),))
-            last = width + points % width
+        width = _width(shape, shape.spatial[-count:], points, lanes)
+        if width:
+            rest = points % width
+            whole = ((points - rest, width), *([(rest, rest)] if rest else []))
+            if reads.all_together(whole):
+                return Shuffles(count, whole)
             # The ends of a row may be read by another rule than what is between them.
+            last = width + rest
             ends = ((width, width), (points - width - last, width), (last, last))
             if count == 1 and points > 3 * width and reads.all_together(ends):
                 return Shuffles(1, ends)
@@ -66,11 +69,11 @@ def shuffles_of(shape: Shape, lanes: int) -> Shuffles | None:
     return None
 
 
-def _widths(shape: Shape, axes: list[SSAValue], points: int, lanes: int) -> list[int]:
-    """Lengths of vectors at which the order of what is read may repeat itself."""
+def _width(shape: Shape, axes: list[SSAValue], points: int, lanes: int) -> int:
+    """The length of vectors at which the order of what is read may repeat itself; 0: there is none."""
     most = MOST_VECTORS * lanes
     if points <= most:
-        return [points]
+        return points
     period = 1
     analyzer = Analyzer()
     chosen = {analyzer.expr(axis).atom for axis in axes}
@@ -82,7 +85,7 @@ def _widths(shape: Shape, axes: list[SSAValue], points: int, lanes: int) -> list
         period = lcm(period, shape.extent(axes[-1]) or 1)
     fitting = [w for w in range(lanes, most + 1, lanes) if w % period == 0 or period % w == 0]
     # Without a remainder, if there is such a length.
-    return sorted(fitting, key=lambda w: (points % w != 0, w))[:1]
+    return min(fitting, key=lambda w: (points % w != 0, w), default=0)
 
 
 def _divisors(e: Expr, chosen: set[Atom | None]) -> list[int]:

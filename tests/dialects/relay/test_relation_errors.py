@@ -116,6 +116,8 @@ ERRORS = [
     ("nn.group_norm", {"num_groups": 2}, "1,3,2 3 3", "nn.group_norm: num_groups=2 does not divide the 3 channels of 'data' (Tensor[(1, 3, 2), float32])"),
     ("nn.pad", {"pad_width": ((0, 1),)}, "2,3 S", "nn.pad: pad_width=[[0, 1]] must have a pair (before, after) for each of the 2 axes of 'data' (Tensor[(2, 3), float32])"),
     ("nn.pad", {"pad_width": ((-2, -2),)}, "3 S", "nn.pad: pad_width cuts away more than there is of 'data' (Tensor[(3), float32])"),
+    ("nn.pad", {"pad_width": ((-2, 3),), "pad_mode": "edge"}, "3 S", "nn.pad: pad_width=[-2, 3] of axis 0 cuts elements away, which only nn.pad with pad_mode 'constant' does"),
+    ("nn.mirror_pad", {"mode": "REFLECT", "pad_width": ((0, 0), (0, 1))}, "2,0", "nn.mirror_pad: axis 1 of 'data' (Tensor[(2, 0), float32]) has no elements to repeat"),
     ("nn.mirror_pad", {"mode": "EDGE", "pad_width": ((0, 1),)}, "3", "nn.mirror_pad: mode='EDGE' must be SYMMETRIC or REFLECT"),
     ("nn.space_to_batch_nd", {"block_shape": (0,), "paddings": ((0, 0),)}, "1,3,2", "nn.space_to_batch_nd: block_shape=[0] must be positive, one for each spatial axis"),
     ("nn.space_to_batch_nd", {"block_shape": (3,), "paddings": ((0, 0), (0, 0))}, "1,3,2", "nn.space_to_batch_nd: paddings must have a pair (before, after) for each entry of block_shape"),

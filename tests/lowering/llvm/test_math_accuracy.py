@@ -58,6 +58,7 @@ MOST_ULPS = 2.0
 # Where formulas change and results leave the range of f32.
 EDGES = (
     *(88.722839, -87.336548, -103.97208, -86.0, 86.0, 89.0, -110.0, 60.0, -60.0, 128.0, -126.0, -149.0, -150.0),
+    *(0.25, 0.75, 7.25, 7.75, 0.96875, 1.03125, 0.9375, 1.5, 0.60894966),
     *(9.1, 9.010913, 0.55, 3.95, 3.92, 1.0, -1.0, 0.5, 4096.0, -4096.0, math.pi, 100 * math.pi, 1e-3, 1e-4, 0.7071068),
 )
 
@@ -77,8 +78,11 @@ def sample(stride: int) -> Any:
     edges = np.array(EDGES, np.float32).view(np.uint32).astype(np.int64)
     near = (edges[:, None] + np.arange(-250, 250)).ravel().astype(np.uint32)
     binades = (np.arange(256, dtype=np.int64)[:, None] * (1 << 23) + np.arange(-8, 8)).ravel().clip(0).astype(np.uint32)
+    zeros = np.resize(np.array([0, 1 << 31], np.uint32), 48)  # with nothing beside them that takes another way
     strided = np.arange(0, 1 << 32, stride, dtype=np.uint64).astype(np.uint32)
-    return np.concatenate([special, special | np.uint32(1 << 31), near, binades, binades | np.uint32(1 << 31), strided])
+    return np.concatenate(
+        [zeros, special, special | np.uint32(1 << 31), near, binades, binades | np.uint32(1 << 31), strided]
+    )
 
 
 def ulps(result: Any, exact: Any) -> Any:
@@ -153,3 +157,39 @@ def test_power() -> None:
         error = ulps(result, np.power(x.astype(np.float64), e.astype(np.float64)))
     worst = int(np.argmax(error))
     assert error[worst] <= 4.0, (x[worst], e[worst], result[worst], error[worst])
+
+
+@pytest.mark.parametrize("cpu", [None, "haswell", "x86-64"])
+def test_exp_in_f64(cpu: str | None) -> None:
+    """Within a unit in the last place and a half, and C's limits."""
+    text = PROGRAM.format(name="exp", count=COUNT).replace("float32", "float64")
+    schedule = mirstack.tir.Schedule(mirstack.parse(text))
+    schedule.vectorize(schedule.get_loops(schedule.get_block("y"))[-1])
+    function, result = mirstack.compile(schedule.mod, threads=1, cpu=cpu), np.empty(COUNT)
+    x = np.random.default_rng(0).uniform(-746.0, 710.0, COUNT)
+    x[:1000] *= 1e-3
+    ends = (
+        0.0,
+        -0.0,
+        np.inf,
+        -np.inf,
+        np.nan,
+        5e-324,
+        709.782712893384,
+        709.79,
+        -708.4,
+        -745.13,
+        -745.14,
+        -700.0,
+        1e300,
+        -1e300,
+    )
+    x[1000 : 1000 + len(ends)] = ends
+    function(x, result)
+    with np.errstate(all="ignore"):
+        exact = np.exp(x.astype(np.longdouble))
+        expected = exact.astype(np.float64)
+        usual = np.isfinite(expected) & (expected > 0)
+        error = np.abs(result - exact)[usual] / np.spacing(expected[usual])
+    assert error.max() <= 1.5, x[usual][int(np.argmax(error))]
+    np.testing.assert_array_equal(result[~usual], expected[~usual])

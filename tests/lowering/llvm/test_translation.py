@@ -317,3 +317,8 @@ def test_dialect_functions_are_text_that_parses_again(parse: Callable[[str], Any
     (op,) = module.body.ops
     assert isinstance(op, llvm.FuncOp)
     assert translate(parse(str(module))) == translate(module)
+
+
+def test_native_is_this_machine() -> None:
+    assert Target(cpu="native").resolved() == Target().resolved()
+    assert Target(cpu="haswell").resolved()[1] == "haswell"

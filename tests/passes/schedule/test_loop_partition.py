@@ -56,6 +56,16 @@ def test_parts_are_scheduled_further() -> None:
     assert "for j0 in T.vectorized(16):" in text and "for j1 in T.unroll(16, 30):" in text
 
 
+def test_parts_that_begin_later_are_split() -> None:
+    def steps(s: Schedule) -> None:
+        s.loop_partition(loop(s, depth=1), [7, None])
+        # Twenty-three turns from the eighth on, the last vector of which is not whole.
+        s.vectorize(s.split(loop(s, "B_j1"), [None, 8])[1])
+
+    text = scheduled(CHAIN, steps)
+    assert "for j1_0 in range(3):" in text and "j1_0 * 8 + j1_1 + 7" in text and "T.where(j1_0 * 8 + j1_1 < 23)" in text
+
+
 @pytest.mark.parametrize(
     ("factors", "message"),
     [

@@ -10,7 +10,7 @@ import pytest
 from mirstack.driver.pipeline import read_pipeline
 from mirstack.parser import parse_mir, print_mir
 from mirstack.passes.registry import pass_factories
-from mirstack.passes.tir.default_rules.contraction import choose_tile
+from mirstack.passes.tir.default_rules.contraction.tile import Turns, best_tile
 from mirstack.passes.tir.default_schedule import DefaultSchedule
 from mirstack.support.diagnostics import MirError
 from mirstack.support.target import named
@@ -88,9 +88,10 @@ def test_contraction_in_double() -> None:
 
 @pytest.mark.parametrize("cpu", CPUS)
 def test_contraction_is_tiled_for_the_target(cpu: str) -> None:
-    target = named(cpu)
-    tile = choose_tile(256, 256, target.lanes(4), target.vector_registers)
-    text = scheduled(matmul(256, 256, 256), cpu)
+    target = named(cpu, 4)
+    turns, sums = Turns(target.cores), target.independent_sums
+    _, tile = best_tile(240, 240, target.lanes(4), target.vector_registers, turns=turns, in_flight=sums)
+    text = scheduled(matmul(240, 240, 240), cpu)
     assert tile.rows * tile.vectors + tile.vectors < target.vector_registers
     assert f"T.vectorized({tile.lanes})" in text and f"T.unroll({tile.rows})" in text
     for part in ('T.block("C_init")', 'T.block("C_update")', 'T.block("D")', 'scope="local"', "T.parallel("):

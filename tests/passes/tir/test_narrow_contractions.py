@@ -100,6 +100,15 @@ def test_panels_are_shared_out_evenly() -> None:
     assert best_tile(2048, 2048, 16, 32, turns=Turns(2))[1] == best_tile(2048, 2048, 16, 32)[1]
 
 
+@pytest.mark.parametrize(("cpu", "least"), [("haswell", 10), ("neoverse-v2", 16), ("apple-m1", 16)])
+@pytest.mark.parametrize(("m", "n"), [(256, 196), (14, 256), (1024, 1024)])
+def test_tiles_have_sums_for_all_multipliers(cpu: str, least: int, m: int, n: int) -> None:
+    target = named(cpu, 1)
+    flight = target.independent_sums
+    _, tile = best_tile(m, n, target.lanes(4), target.vector_registers, depth=4096, in_flight=flight)
+    assert flight == least <= tile.rows * tile.vectors
+
+
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize(("m", "n", "k"), [(37, 1000, 6), (130, 1024, 20), (5, 777, 9)])
 def test_short_sums_of_wide_matrices(m: int, n: int, k: int, threads: int) -> None:

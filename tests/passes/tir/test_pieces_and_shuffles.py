@@ -34,14 +34,17 @@ USES: list[Use] = [
     ("nn.mirror_pad", (2, 9, 130), "float32", {"mode": "REFLECT", "pad_width": ((0, 0), (2, 1), (3, 5))}),
     ("nn.mirror_pad", (2, 3, 58), "uint8", {"mode": "SYMMETRIC", "pad_width": ((0, 0), (3, 0), (1, 58))}),
     ("nn.mirror_pad", (4, 300), "float16", {"mode": "REFLECT", "pad_width": ((0, 0), (0, 2))}),
+    ("nn.mirror_pad", (2, 3), "float32", {"mode": "REFLECT", "pad_width": ((0, 0), (5, 6))}),
+    ("nn.mirror_pad", (1, 3), "float32", {"mode": "SYMMETRIC", "pad_width": ((0, 2), (7, 4))}),
+    ("nn.mirror_pad", (1, 3), "float32", {"mode": "REFLECT", "pad_width": ((1, 2), (0, 0))}),
     ("strided_slice", (2, 200), "float32", {"begin": (0, 199), "end": (2, 9), "strides": (1, -2)}),
     resized((1, 2, 5, 112), (10, 224), "nearest_neighbor", "asymmetric"),
     resized((1, 2, 5, 75), (7, 100), "nearest_neighbor", "half_pixel"),
-    resized((1, 2, 3, 33), (5, 513), "linear", "align_corners"),
+    resized((1, 2, 2, 17), (3, 257), "linear", "align_corners"),
     resized((1, 2, 5, 56), (10, 112), "linear", "half_pixel"),
     resized((1, 1, 4, 100), (3, 77), "linear", "half_pixel"),
     resized((1, 6, 20, 3), (12, 40), "linear", "half_pixel", "NHWC"),
-    resized((1, 2, 3, 41), (6, 82), "cubic", "half_pixel"),
+    resized((1, 1, 2, 41), (2, 82), "cubic", "half_pixel"),
 ]
 
 

@@ -15,6 +15,7 @@ from math import prod
 
 from xdsl.ir import SSAValue
 
+from .....dialects import tir
 from .....dialects.tir.analysis import Analyzer
 from .....support.target import Target
 from ....schedule import BlockRV, LoopRV, Schedule
@@ -32,6 +33,10 @@ PAGE = 4096
 """Bytes from one turn of k to the next from which on nothing fetches A ahead."""
 SHARE_A, SHARE_B = 3 / 4, 1 / 2
 """The parts of the second-level cache that a block's part of A, and of a panel of B, may take."""
+FEW_BLOCKS = 4
+"""How many times such a depth a sum must have at least to be worth to be cut."""
+MOST = 4
+"""How many times that a part may take where sums would be too short."""
 MIN_DEPTH, FAR_DEPTH = 96, 384
 """Products of a block for which adding its sums up in memory costs a tenth at most, in the third-level cache and beyond."""
 
@@ -54,17 +59,29 @@ def choose_blocks(match: Contraction, tile: Tile, order: Sequence[SSAValue], tar
     extent = shape.extent(axis) or 1
     rest = match.k // extent
     sums = prod(e or 1 for v, e in zip(shape.axes, shape.extents, strict=True) if v in shape.spatial) * match.element
-    least = MIN_DEPTH if sums <= target.l3 // 4 else FAR_DEPTH
+    least = MIN_DEPTH if sums <= target.l3 // 2 else FAR_DEPTH
+    if match.k < FEW_BLOCKS * least:
+        return None
     image, step = _image(match, axis)
     panel = match.k * tile.columns * match.element
-    if step >= PAGE and image > target.l2:
-        most, outermost = int(target.l2 * SHARE_A) * extent // image, True
+    # An image that is made here stays near; one that lies somewhere is read once for each panel.
+    again = match.n > tile.columns or isinstance(match.broadcast.buffer.owner, tir.AllocBufferOp)
+    outermost = step >= PAGE and image > target.l2 and again
+    if outermost:
+        read, cache = image, target.l2 * SHARE_A
     elif panel > target.l2 and not match.is_constant(match.panel) and match.uses > tile.rows:
-        most, outermost = int(target.l2 * SHARE_B) * extent // panel, False
+        read, cache = panel, target.l2 * SHARE_B
     else:
         return None
-    turns = max((t for t in range(1, min(most, extent - 1) + 1) if extent % t == 0), default=1)
-    return Blocks(axis, turns, outermost) if turns * rest >= least else None
+    turns = _turns(extent, int(cache * extent) // read, -(-least // rest))
+    return None if turns is None else Blocks(axis, turns, outermost)
+
+
+def _turns(extent: int, most: int, least: int) -> int | None:
+    """The largest part of an extent that is at most so large; where that makes sums too short, the next that does not."""
+    parts = [t for t in range(1, min(MOST * most, extent - 1) + 1) if extent % t == 0]
+    fitting = max((t for t in parts if t <= most), default=0)
+    return fitting if fitting >= least else min((t for t in parts if t >= least), default=None)
 
 
 def _image(match: Contraction, axis: SSAValue) -> tuple[int, int]:

@@ -11,7 +11,7 @@ from ..elementwise import PARALLEL_WORK
 from .match import Contraction
 
 IN_FLIGHT = 6
-"""Multiply-adds that must be independent of each other to hide what one takes: four cycles, one or two begun in each."""
+"""Sums of a tile that keep the multipliers busy, where nothing is known of the target (`Target.independent_sums`)."""
 LOAD = 0.2
 """What loading a vector or a scalar costs beside the multiply-adds of a turn, in multiply-adds."""
 WINDOW = 0.003
@@ -70,9 +70,8 @@ def tile_for(match: Contraction, target: Target) -> Tile:
     conflict = stride is not None and stride > 0 and stride % (target.l1 // WAYS) == 0
     rows = CONFLICT_ROWS if conflict else 16
     depth = match.k * match.element
-    return best_tile(
-        match.m, match.n, lanes, target.vector_registers, rows, depth, target.l2, turns_around(match, target)
-    )[1]
+    turns, sums = turns_around(match, target), target.independent_sums
+    return best_tile(match.m, match.n, lanes, target.vector_registers, rows, depth, target.l2, turns, sums)[1]
 
 
 def turns_around(match: Contraction, target: Target) -> Turns:
@@ -104,11 +103,12 @@ def best_tile(
     depth: int = 0,
     cache: int = 1 << 20,
     turns: Turns = ALONE,
+    in_flight: int = IN_FLIGHT,
 ) -> tuple[float, Tile]:
     """The tile that takes least time, and that time, in multiply-adds of vectors for one turn of k.
 
     `depth` is the bytes of k elements, `cache` those of the second-level cache: a panel that does not fit is read anew for
-    each row of tiles.
+    each row of tiles. Fewer sums than `in_flight` wait for each other.
     """
     best: tuple[float, Tile] | None = None
     for vectors, rows in product(range(1, 9), range(1, most_rows + 1)):
@@ -117,9 +117,9 @@ def best_tile(
             continue
         tile = Tile(rows, vectors, lanes)
         far = FAR if depth * tile.columns > cache // 2 else 0.0
-        time = m // rows * _turn(rows, vectors, far)
+        time = m // rows * _turn(rows, vectors, far, in_flight)
         if m % rows:
-            time = (1 + REMAINDER) * (time + _turn(m % rows, vectors, far))
+            time = (1 + REMAINDER) * (time + _turn(m % rows, vectors, far, in_flight))
         panels = -(-n // tile.columns)
         time *= panels * turns.idle(panels, m // rows)
         if best is None or time < best[0]:
@@ -127,7 +127,7 @@ def best_tile(
     return best if best is not None else (float(m * n), Tile(1, 1, lanes))
 
 
-def _turn(rows: int, vectors: int, far: float) -> float:
+def _turn(rows: int, vectors: int, far: float, in_flight: int) -> float:
     """The time of one turn of the loop over k, in multiply-adds of vectors."""
     sums = rows * vectors
-    return max(sums, IN_FLIGHT) * (1 + WINDOW * sums) + LOAD * (rows + vectors) + far * vectors
+    return max(sums, in_flight) * (1 + WINDOW * sums) + LOAD * (rows + vectors) + far * vectors

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from math import prod
 
 from xdsl.ir import SSAValue
@@ -33,6 +34,8 @@ PAGE = 4096
 """Bytes from one turn of k to the next from which on nothing fetches A ahead."""
 SHARE_A, SHARE_B = 3 / 4, 1 / 2
 """The parts of the second-level cache that a block's part of A, and of a panel of B, may take."""
+FAR_PANEL = 4
+"""How many times the second-level cache a packed panel is at least for its blocks to pay: smaller ones come from the third as fast."""
 FEW_BLOCKS = 4
 """How many times such a depth a sum must have at least to be worth to be cut."""
 MOST = 4
@@ -69,7 +72,7 @@ def choose_blocks(match: Contraction, tile: Tile, order: Sequence[SSAValue], tar
     outermost = step >= PAGE and image > target.l2 and again
     if outermost:
         read, cache = image, target.l2 * SHARE_A
-    elif panel > target.l2 and not match.is_constant(match.panel) and match.uses > tile.rows:
+    elif panel > FAR_PANEL * target.l2 and not match.is_constant(match.panel) and match.uses > tile.rows:
         read, cache = panel, target.l2 * SHARE_B
     else:
         return None
@@ -85,7 +88,7 @@ def _turns(extent: int, most: int, least: int) -> int | None:
 
 
 def _image(match: Contraction, axis: SSAValue) -> tuple[int, int]:
-    """Bytes of A that one group reads, and from one turn of a reduced axis to the next; 0 where that is not known."""
+    """Bytes of A that one image and group read, and from one turn of a reduced axis to the next; 0 where that is not known."""
     load = match.broadcast
     extents = static_extents(load.buffer)
     atom = Analyzer().expr(axis).atom
@@ -96,8 +99,17 @@ def _image(match: Contraction, axis: SSAValue) -> tuple[int, int]:
     for index, extent in zip(reversed(load.indices), reversed(extents), strict=True):
         far += index.coefficient(atom) * step
         step *= extent
-    groups = prod(match.shape.extent(v) or 1 for v in match.shape.spatial if v in load.axes and v in match.panel.axes)
-    return size // groups, far
+    own = [v for v in match.shape.spatial if v in load.axes and v in match.panel.axes] + images_of(match, axis)
+    return size // prod(match.shape.extent(v) or 1 for v in own), far
+
+
+def images_of(match: Contraction, axis: SSAValue) -> list[SSAValue]:
+    """The axes that each pick a part of A of their own, ahead of a reduced axis: those of a batch."""
+    analyzer = Analyzer()
+    atom = analyzer.expr(axis).atom
+    ahead = list(takewhile(lambda index: atom is None or not index.coefficient(atom), match.broadcast.indices))
+    alone = [v for v in match.shape.spatial if v not in match.panel.axes and v is not match.rows]
+    return [v for v in alone if analyzer.expr(v) in ahead]
 
 
 def schedule_in_blocks(
@@ -132,7 +144,9 @@ def schedule_in_blocks(
         head, tail = sch.split(by_axis[match.rows], [None, tile.rows])
         row_outer, row_inner = [head], [tail]
     shared = [by_axis[v] for v in shape.spatial if v in match.panel.axes and v is not match.columns]
-    alone = [by_axis[v] for v in shape.spatial if v not in match.panel.axes and v is not match.rows]
+    images = images_of(match, blocks.axis) if blocks.outermost else []
+    alone = [by_axis[v] for v in shape.spatial if v not in match.panel.axes and v is not match.rows and v not in images]
+    shared += [by_axis[v] for v in images]
     reducing = [by_axis[axis] for axis in order]
     panels, tiles = [*shared, panel], [*alone, *row_outer]
     around = [*shared, depth, panel] if blocks.outermost else [*panels, depth]

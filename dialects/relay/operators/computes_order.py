@@ -29,6 +29,8 @@ MOST_RANKED = 96
 """Elements of an axis up to which each is compared with each."""
 LANES = 16
 """Elements whose ranks are counted together."""
+TOGETHER = 8
+"""Elements that are compared with before ranks are stored: a sum in memory waits for what was stored before."""
 DIGIT = 8
 """Bits of a digit: as many lists are written at once as the first cache has lines for."""
 THREADED = 1 << 14
@@ -188,13 +190,30 @@ def _ranked(x: Tensor, rows: Rows, keys: Keys, name: str, dtype: str, result: St
                 first = part * LANES
                 with ib.for_range(0, LANES, "lane", kind="vectorized") as lane:
                     rank[share, first + lane] = 0
-                with (
-                    ib.for_range(0, size, "other") as other,
-                    ib.for_range(0, LANES, "lane", kind="vectorized") as lane,
-                ):
-                    own, k = key[share, first + lane], first + lane
-                    before = te.any(key[share, other] < own, te.all(te.equal(key[share, other], own), other < k))
-                    rank[share, k] = rank[share, k] + te.Select(before, te.const(1, "int32"), te.const(0, "int32"))
+
+                def count(other: Expr, number: int, first: Expr, equal: bool | None) -> None:
+                    """Adds how many of so many other elements come before each of the part's; `equal` ones do, or as they stand (None)."""
+                    with ib.for_range(0, LANES, "lane", kind="vectorized") as lane:
+                        k = first + lane
+                        total: Expr = rank[share, k]
+                        for n in range(number):
+                            one, own = key[share, other + n], key[share, k]
+                            before = one <= own if equal else one < own
+                            if equal is None:
+                                before = te.any(before, te.all(te.equal(one, own), other + n < k))
+                            total = total + te.Select(before, te.const(1, "int32"), te.const(0, "int32"))
+                        rank[share, k] = total
+
+                behind = te.min(first + LANES, size)
+                with ib.for_range(0, part * (LANES // TOGETHER), "others") as others:
+                    count(others * TOGETHER, TOGETHER, first, True)
+                with ib.for_range(first, behind, "other") as other:
+                    count(other, 1, first, None)
+                groups = te.floordiv(size - behind, TOGETHER)
+                with ib.for_range(0, groups, "others") as others:
+                    count(behind + others * TOGETHER, TOGETHER, first, False)
+                with ib.for_range(behind + groups * TOGETHER, size, "other") as other:
+                    count(other, 1, first, False)
             with ib.for_range(0, size, "k") as k:
                 at = rows.at(row, k)
                 ib.emit(stored.vstore(rows.at(row, rank[share, k]), result(data, at, k)))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ....support.diagnostics import error_at
 from ..operator import Attrs
 from .computes import Dim, constant, is_one
-from .computes_sort import loops
+from .computes_sort import is_large, loops
 
 if TYPE_CHECKING:
     from ...te import builder as te
@@ -57,22 +57,39 @@ def _inside(indices: Sequence[Expr], shape: Sequence[Dim]) -> Expr:
     return result
 
 
-def _scattered(x: Tensor, others: Sequence[Tensor], mode: str, over: Sequence[Dim], place: Any) -> Tensor:
-    """`x` with what `place(index vector, buffers)` gives, (element, value), written for each index vector of `over`."""
+def _scattered(
+    x: Tensor, others: Sequence[Tensor], mode: str, over: Sequence[Dim], place: Any, *, apart: bool = False
+) -> Tensor:
+    """`x` with what `place(index vector, buffers)` gives, (element, value), written for each index vector of `over`.
+
+    With `apart`, what is written has the first index of the index vector, so that threads may share these.
+    """
+
+    apart = apart and is_large(x.shape) and constant(x.shape[0]) == constant(over[0])
 
     def statements(ins: Sequence[Buffer], outs: Sequence[Buffer]) -> Any:
         data, result = ins[0], outs[0]
         ib = te.ir_builder.create()
-        with loops(ib, x.shape) as at:
-            ib.emit(result.vstore(tuple(at), data[tuple(at)]))
-            if mode == "mean":
-                ib.emit(outs[1].vstore(tuple(at), 1))
-        with loops(ib, over, "j") as at:
-            element, value = place(at, ins[1:])
-            with ib.if_scope(_inside(element, x.shape)):
-                ib.emit(result.vstore(tuple(element), _combined(mode, result[tuple(element)], value)))
+
+        def write(own: list[Expr]) -> None:
+            """The result where its first indices are these."""
+            with loops(ib, x.shape[len(own) :]) as rest:
+                at = (*own, *rest)
+                ib.emit(result.vstore(at, data[at]))
                 if mode == "mean":
-                    ib.emit(outs[1].vstore(tuple(element), outs[1][tuple(element)] + 1))
+                    ib.emit(outs[1].vstore(at, 1))
+            with loops(ib, over[len(own) :], "j") as rest:
+                element, value = place([*own, *rest], ins[1:])
+                with ib.if_scope(_inside(element, x.shape)):
+                    ib.emit(result.vstore(tuple(element), _combined(mode, result[tuple(element)], value)))
+                    if mode == "mean":
+                        ib.emit(outs[1].vstore(tuple(element), outs[1][tuple(element)] + 1))
+
+        if apart:
+            with loops(ib, x.shape[:1], "row", "parallel") as row:
+                write(row)
+        else:
+            write([])
         return ib.get()
 
     if mode != "mean":
@@ -93,7 +110,7 @@ def te_scatter_elements(attrs: Attrs, x: Tensor, indices: Tensor, updates: Tenso
         index = _from_end(ins[0][tuple(at)], x.shape[axis])
         return [*at[:axis], index, *at[axis + 1 :]], ins[1][tuple(at)]
 
-    return _scattered(x, [indices, updates], attrs.reduction, indices.shape, place)
+    return _scattered(x, [indices, updates], attrs.reduction, indices.shape, place, apart=axis > 0)
 
 
 def te_scatter_nd(attrs: Attrs, x: Tensor, indices: Tensor, updates: Tensor) -> Tensor:

@@ -19,6 +19,8 @@ else:
 
 MOST_STEPS = 30
 """Of a binary search among int32 many elements."""
+LARGE = 1 << 16
+"""Steps from which threads share them."""
 
 
 @contextmanager
@@ -31,6 +33,12 @@ def loops(ib: IRBuilder, dims: Sequence[Dim], name: str = "i", first: str = "ser
         ]
 
 
+def is_large(shape: Sequence[Dim], each: int = 1) -> bool:
+    """Whether a shape of known size, with so many steps for each element, is worth several threads."""
+    known = [constant(dim) for dim in shape]
+    return None not in known and prod(dim or 0 for dim in known) * each >= LARGE
+
+
 def comes_first(a: Expr, b: Expr, ascending: bool) -> Expr:
     """Whether `a` stands before `b` when sorted, equal elements aside; NaN counts as the largest number."""
     if not ascending:
@@ -40,6 +48,8 @@ def comes_first(a: Expr, b: Expr, ascending: bool) -> Expr:
 
 LANES = 16
 """Elements that are compared at once with the last one of those that are chosen."""
+TOGETHER = 16
+"""Values that are searched at once."""
 CHUNK = 4 * LANES
 """Elements of which a single one that comes before it calls for a closer look."""
 MOST_CHOSEN = 16
@@ -222,7 +232,7 @@ def _running(x: Tensor, axis: int, dtype: str, is_sum: bool, exclusive: bool) ->
         data, result = ins[0], outs[0]
         ib = te.ir_builder.create()
         # The axis is no innermost loop unless it is the last: memory is walked in its order.
-        with loops(ib, x.shape) as at:
+        with loops(ib, x.shape, first="parallel" if axis and is_large(x.shape) else "serial") as at:
 
             def before(buffer: Buffer) -> Expr:
                 return buffer[(*at[:axis], at[axis] - 1, *at[axis + 1 :])].astype(dtype)
@@ -241,26 +251,46 @@ def _running(x: Tensor, axis: int, dtype: str, is_sum: bool, exclusive: bool) ->
 
 
 def te_searchsorted(attrs: Attrs, rows: Tensor, values: Tensor) -> Tensor:
-    """`searchsorted`: a binary search of each value, by ever smaller powers of two."""
+    """`searchsorted`: a binary search of each value, by ever smaller powers of two.
+
+    Several values are searched at once, step by step: what one of them waits for, the others need not.
+    """
     size = rows.shape[-1]
     known = constant(size)
     steps = MOST_STEPS if known is None else known.bit_length()
+    outer: Sequence[Dim] = values.shape[:-1] if values.shape else ()
+    count: Dim = values.shape[-1] if values.shape else 1
+    shared = is_large(values.shape, steps)
 
     def statements(ins: Sequence[Buffer], outs: Sequence[Buffer]) -> Any:
         (row, value), (found,) = ins, outs
         ib = te.ir_builder.create()
-        with loops(ib, values.shape) as at:
-            here = tuple(at)
-            ib.emit(found.vstore(here, 0))
-            with ib.for_range(0, steps, "step") as step:
-                reach = found[here] + (te.const(1, "int32") << (steps - 1 - step))
-                element = row[(*(at[:-1] if len(rows.shape) > 1 else ()), reach - 1)]
+
+        def search(at: list[Expr], first: Any, number: int) -> None:
+            def here(n: Any) -> tuple[Any, ...]:
+                return (*at, first + n) if values.shape else ()
+
+            with ib.for_range(0, number, "n") as n:
+                ib.emit(found.vstore(here(n), 0))
+            with ib.for_range(0, steps, "step") as step, ib.for_range(0, number, "n") as n:
+                reach = found[here(n)] + (te.const(1, "int32") << (steps - 1 - step))
+                # What lies behind the end is compared with the last element, and not taken.
+                element = row[(*(at if len(rows.shape) > 1 else ()), te.min(reach, size) - 1)]
                 if attrs.right:
-                    passed = te.logical_not(comes_first(value[here], element, True))
+                    passed = te.logical_not(comes_first(value[here(n)], element, True))
                 else:
-                    passed = comes_first(element, value[here], True)
-                with ib.if_scope(te.if_then_else(reach <= size, passed, te.const(0, "bool"))):
-                    ib.emit(found.vstore(here, reach))
+                    passed = comes_first(element, value[here(n)], True)
+                taken = te.Select(te.all(reach <= size, passed), reach, found[here(n)])
+                ib.emit(found.vstore(here(n), taken))
+
+        with loops(ib, outer, "i", "parallel" if shared else "serial") as at, ib.if_scope(te.convert(size) > 0):
+            groups = te.floordiv(te.convert(count), TOGETHER)
+            with ib.for_range(0, groups, "group", kind="parallel" if shared and not outer else "serial") as group:
+                search(at, group * TOGETHER, TOGETHER)
+            with ib.for_range(groups * TOGETHER, count, "k") as k:
+                search(at, k, 1)
+        with ib.if_scope(te.convert(size) <= 0), loops(ib, values.shape) as at:
+            ib.emit(found.vstore(tuple(at), 0))
         return ib.get()
 
     found = te.extern(values.shape, [rows, values], statements, name="searchsorted", dtype="int32")

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from math import gcd, prod
+from math import prod
 
-from xdsl.dialects.builtin import Float32Type, Float64Type, IntegerType
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import SSAValue
 
 from ....dialects import tir
 from ....dialects.tir.analysis import Analyzer
@@ -18,6 +17,7 @@ from ..lower_lane_reduction import LANES, MASKS, VECTORS
 from .contraction import own_loops
 from .elementwise import MANY, PARALLEL_WORK, extent_of, lanes_of_block, parallelize, vectorize_loop
 from .handles import block_of
+from .narrow_rows import ACCUMULATORS, COSTLY_ACCUMULATORS, SHORTEST, is_lane_type, reduce_narrow, rows_of_vectors
 from .refusals import tolerating
 from .shape import Shape, block_shape, element_bytes, shape_of
 from .vector import contiguous_reduction, contiguous_suffix
@@ -44,9 +44,9 @@ def schedule_reduction(sch: Schedule, block: BlockRV, target: Target) -> None:
     loops: list[LoopRV] = sch.get_loops(block)
     by_axis = dict(zip(shape.axes, loops, strict=True))
     if vector_axis(shape) is not None:
-        group = _rows_of_vectors(shape, target)
+        group = rows_of_vectors(shape, target)
         if group:
-            _reduce_narrow(sch, block, loops, group, lanes_of_block(shape, target))
+            reduce_narrow(sch, block, loops, group, lanes_of_block(shape, target))
             return
         reduce_columns(sch, block, shape, by_axis, target, work)
         return
@@ -162,7 +162,7 @@ def annotate_lanes(sch: Schedule, block: BlockRV, shape: Shape, reducing: list[L
     """Marks the loops of a reduction over neighbouring elements as one of lanes; the outermost of the loops that there are then."""
     count = contiguous_reduction(shape)
     first = reducing[0]
-    kinds = {_is_lane_type(store.value.type) for store in shape.stores}
+    kinds = {is_lane_type(store.value.type) for store in shape.stores}
     if count and kinds == {True} and (len(shape.stores) == 1 or _chooses(sch, block)):
         lanes = lanes_of_block(shape, target)
         inner = reducing[-1]
@@ -182,58 +182,6 @@ def _chooses(sch: Schedule, block: BlockRV) -> bool:
     assert isinstance(op, tir.BlockOp)
     stores = [s for s in op.body.block.ops if isinstance(s, tir.StoreOp)]
     return all(choice_of(store) is not None for store in stores)
-
-
-SHORTEST = 4
-"""Terms below which vectors are not worth their last step, in which the lanes meet."""
-ACCUMULATORS = 4
-"""Vectors of partial results: an addition takes about as many cycles, and each cycle has one to begin."""
-COSTLY_ACCUMULATORS = 2
-"""The same where terms are made in the loop, which takes longer than an addition and much code."""
-
-
-def _is_lane_type(type_: Attribute) -> bool:
-    """Whether partial results may be kept in lanes: others are summed in their order."""
-    return isinstance(type_, Float32Type | Float64Type | IntegerType) and type_ != tir.types.I1
-
-
-def _rows_of_vectors(shape: Shape, target: Target) -> int:
-    """Of long reductions over rows that lie one after the other, shorter than half a vector: how many are whole vectors, as many as
-    additions wait for each other; 0: it is no such reduction."""
-    if (
-        len(shape.axes) != 2
-        or len(shape.reduction) != 1
-        or len(shape.stores) != 1
-        or not _is_lane_type(shape.stores[0].value.type)
-    ):
-        return 0
-    columns, rows = shape.extent(shape.spatial[0]), shape.extent(shape.reduction[0])
-    lanes = lanes_of_block(shape, target)
-    outputs = {s.buffer for s in shape.stores}
-    loads = [load for load in shape.loads if load.buffer not in outputs]
-    analyzer = Analyzer()
-    wanted = [analyzer.expr(shape.reduction[0]), analyzer.expr(shape.spatial[0])]
-    if columns is None or rows is None or 2 * columns > lanes or len(loads) != 1 or list(loads[0].indices) != wanted:
-        return 0
-    whole = lanes // gcd(columns, lanes)
-    least = -(-ACCUMULATORS * lanes // (whole * columns)) * whole
-    return next((g for g in range(least, 2 * least + 1, whole) if rows % g == 0 and rows >= 4 * g), 0)
-
-
-def _reduce_narrow(sch: Schedule, block: BlockRV, loops: list[LoopRV], group: int, lanes: int) -> None:
-    """Rows by the group: each adds to a row of partial results, so that a group is a run of whole vectors."""
-    column, row = loops
-    _, inner = sch.split(row, [None, group])
-    partial: BlockRV = sch.rfactor(inner, 0)
-    column, turn, inner = sch.get_loops(partial)
-    sch.reorder(turn, inner, column)
-    (vectors,) = vectorize_loop(sch, sch.fuse(inner, column), lanes)
-    sch.unroll(vectors)
-    sch.vectorize(own_loops(sch, sch.decompose_reduction(partial, turn))[-1])
-    column, inner = sch.get_loops(block)
-    sch.reorder(inner, column)
-    sch.vectorize(column)
-    sch.decompose_reduction(block, inner)
 
 
 def reduce_columns(
@@ -417,7 +365,7 @@ def _reduce_as_made(sch: Schedule, block: BlockRV, stages: list[BlockRV], target
         return []
     extent = shape.extent(shape.reduction[0])
     lanes = lanes_of_block(shape, target)
-    if not _is_lane_type(shape.stores[0].value.type) or extent is None or extent <= lanes:
+    if not is_lane_type(shape.stores[0].value.type) or extent is None or extent <= lanes:
         return []
     if vector_axis(shape) is not None or (extent % lanes and not target.has_masks):
         return []

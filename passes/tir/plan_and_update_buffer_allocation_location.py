@@ -39,11 +39,11 @@ def _scopes_around(op: Operation) -> list[Block]:
     return scopes[::-1]
 
 
-def _driving_loops(block: tir.BlockOp) -> set[Operation]:
-    """The loops whose variables a reduction, scan or opaque axis of the block is bound to."""
+def _driving_loops(block: tir.BlockOp, kinds: tuple[str, ...]) -> set[Operation]:
+    """The loops whose variables the block's axes of some kinds are bound to."""
     loops: set[Operation] = set()
     pending: list[SSAValue] = [
-        binding for kind, binding in zip(block.iter_types.data, block.bindings, strict=True) if kind.data != "S"
+        binding for kind, binding in zip(block.iter_types.data, block.bindings, strict=True) if kind.data in kinds
     ]
     seen: set[SSAValue] = set()
     while pending:
@@ -62,12 +62,15 @@ def _driving_loops(block: tir.BlockOp) -> set[Operation]:
 class _Scopes:
     """The scopes around a block that may hold a buffer, outermost first."""
 
-    around: list[Block]
-    outlasting: list[Block]
-    """Those outside of the loops that drive what the block updates."""
+    reading: list[Block]
+    """For what it reads only: of that a turn of a reduction may make its own part, but not one of loops whose order is not known."""
+    updating: list[Block]
+    """For what it updates: outside of the loops that drive that."""
 
 
 Memo = dict[Operation, _Scopes]
+ORDERED = ("scan", "opaque")
+"""Kinds of axes that are neither parallel nor of a reduction."""
 
 
 def _block_around(op: Operation) -> tir.BlockOp | None:
@@ -87,10 +90,14 @@ def _scopes_of_block(block: tir.BlockOp, memo: Memo) -> _Scopes:
             # Nothing says which loops its state outlasts: up to the block around it.
             while around and isinstance(around[-1].parent_op(), tir.ForOp):
                 around.pop()
-        drivers = _driving_loops(block)
-        first = next((k for k, scope in enumerate(around) if scope.parent_op() in drivers), len(around))
-        found = memo[block] = _Scopes(around, around[:first])
+        reading, updating = (_outside(around, _driving_loops(block, kinds)) for kinds in (ORDERED, (*ORDERED, "R")))
+        found = memo[block] = _Scopes(reading, updating)
     return found
+
+
+def _outside(scopes: list[Block], loops: set[Operation]) -> list[Block]:
+    """Those of nested scopes that are in none of the loops."""
+    return scopes[: next((k for k, scope in enumerate(scopes) if scope.parent_op() in loops), len(scopes))]
 
 
 def _using_ops(buffer: SSAValue) -> list[Operation]:
@@ -137,7 +144,7 @@ def _scopes_of_all(alloc: tir.AllocBufferOp, memo: Memo) -> list[Block]:
             scopes = _scopes_around(op)
         else:
             known = _scopes_of_block(block, memo)
-            scopes = known.outlasting if block in updating else known.around
+            scopes = known.updating if block in updating else known.reading
         if common is None:
             common = list(scopes)
         else:

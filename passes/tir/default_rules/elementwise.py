@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from ....dialects import tir
 from ....support.target import Target
+from ....support.walk import walk_ops
 from ...schedule import BlockRV, LoopRV, Schedule
 from ..default_rules.shape import Shape, element_bytes, shape_of
 from .disordered import schedule_disordered
@@ -27,8 +29,6 @@ def lanes_of_block(shape: Shape, target: Target) -> int:
 
 def schedule_elementwise(sch: Schedule, block: BlockRV, target: Target) -> None:
     """Fuses and vectorizes the innermost contiguous axes; fuses and parallelizes the rest."""
-    from ....dialects import tir
-
     op = sch.get(block)
     assert isinstance(op, tir.BlockOp)
     shape = shape_of(op)
@@ -43,13 +43,32 @@ def schedule_elementwise(sch: Schedule, block: BlockRV, target: Target) -> None:
     suffix = contiguous_suffix(shape)
     if not suffix and schedule_disordered(sch, block, shape, target):
         return
-    count = _fused_count(shape, suffix, lanes_of_block(shape, target))
+    lanes = lanes_of_block(shape, target)
+    count = _fused_count(shape, suffix, lanes)
+    if count > 1 and _in_whole_turns(shape, lanes) and _branches(op):
+        count = 1
     inner: LoopRV = sch.fuse(*loops[-count:]) if count > 1 else loops[-1]
     outer: list[LoopRV] = loops[: len(loops) - max(count, 1)]
-    heads = vectorize_loop(sch, inner, lanes_of_block(shape, target)) if count else [inner]
+    heads = vectorize_loop(sch, inner, lanes) if count else [inner]
     if count and shape.cost >= LONG_CHAIN and target.vector_bytes >= 64:
         heads = _in_pairs(sch, heads)
     parallelize(sch, [*outer, *heads], work, target)
+
+
+TURNS = 6
+"""Turns of a loop over vectors from which the loop around it costs less than a division in each of them."""
+
+
+def _in_whole_turns(shape: Shape, lanes: int) -> bool:
+    """Whether the innermost axis is of whole vectors, not few, whose number only a division finds in a fused axis."""
+    turns, rest = divmod(shape.extent(shape.spatial[-1]) or 0, lanes)
+    return rest == 0 and turns >= TURNS and turns & (turns - 1) != 0
+
+
+def _branches(block: tir.BlockOp) -> bool:
+    """Whether the block reads only where a condition holds: LLVM does not see there that the quotient and the rest of a fused axis are
+    the axis itself, and divides in each turn."""
+    return any(isinstance(op, tir.IfThenElseOp) for op in walk_ops(block))
 
 
 def _in_pairs(sch: Schedule, heads: list[LoopRV]) -> list[LoopRV]:

@@ -172,6 +172,21 @@ def main(A: T.Buffer(({size},), "float32"), B: T.Buffer(({size},), "float32")):
     assert "T.unroll" not in chain(1 << 12, "haswell")
 
 
+def test_images_of_whole_vectors_are_joined_row_by_row() -> None:
+    """Where a fused axis would be divided in each turn: 56 columns are seven vectors of AVX2, but no whole number of AVX-512's."""
+    joined = """from tvm.script import tir as T
+
+@T.prim_func
+def main(A: T.Buffer((8, 56, 56), "float32"), B: T.Buffer((8, 56, 56), "float32"), C: T.Buffer((16, 56, 56), "float32")):
+    for c, h, w in T.grid(16, 56, 56):
+        with T.block("C"):
+            vc, vh, vw = T.axis.remap("SSS", [c, h, w])
+            C[vc, vh, vw] = T.if_then_else(vc >= 8, B[vc - 8, vh, vw], A[vc, vh, vw])
+"""
+    assert "//" not in scheduled(joined, "haswell")
+    assert "// 56" in scheduled(joined, "znver4")
+
+
 def test_small_kernels_stay_on_one_thread() -> None:
     assert "T.parallel" not in scheduled(ELEMENTWISE.format(n=8, m=16))
 

@@ -11,7 +11,7 @@ Reshapes, and slices of rows that only kernels read, are addresses in the memory
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import TensorType
@@ -194,6 +194,7 @@ class _Sharing:
         joins: list[_Join] = []
         outer = _join_of(returned(body))
         pending = [] if outer is None else [outer]
+        places = {op: place for place, op in enumerate(body.ops)} if pending else {}
         for join in pending:
             joins.append(join)
             for value in join.made.fields:
@@ -202,16 +203,16 @@ class _Sharing:
                     pending.append(inner)
                     join.pieces.append(_Piece(value))
                 else:
-                    join.pieces.append(self._piece(call, value))
+                    join.pieces.append(self._piece(call, value, places))
         return joins[::-1]
 
-    def _piece(self, call: relay.CallOp, value: SSAValue) -> _Piece:
+    def _piece(self, call: relay.CallOp, value: SSAValue, places: Mapping[Operation, int]) -> _Piece:
         moves, given, leaf = *_peel(value), 0
         if isinstance(given, OpResult) and isinstance(given.op, relay.TupleGetItemOp):
             moves, given, leaf = [*moves, given.op], given.op.tuple_value, given.op.index.value.data
         if isinstance(given, BlockArgument):
             return _Piece(value, moves, self.sources.of(call.arguments[given.index], leaf))
-        return _Piece(value, ops=_computing(value))
+        return _Piece(value, ops=_computing(value, places))
 
     def _place(self, call: relay.CallOp, source: tuple[SSAValue, int]) -> Place | None:
         """The place of a tensor that the plan can put into a concatenation that stands where the call is."""
@@ -273,8 +274,8 @@ def _join_of(value: SSAValue) -> _Join | None:
     return _Join(op, reshapes, made) if isinstance(made, relay.TupleOp) else None
 
 
-def _computing(value: SSAValue) -> list[Operation]:
-    """The ops of a kernel that a value comes from, in order."""
+def _computing(value: SSAValue, places: Mapping[Operation, int]) -> list[Operation]:
+    """The ops of a kernel that a value comes from, in the order of their places there."""
     found: set[Operation] = set()
     pending = [value]
     while pending:
@@ -282,8 +283,7 @@ def _computing(value: SSAValue) -> list[Operation]:
         if isinstance(op, Operation) and op not in found:
             found.add(op)
             pending += op.operands
-    block = value.owner.parent if isinstance(value.owner, Operation) else None
-    return [] if block is None else [op for op in block.ops if op in found]
+    return sorted(found, key=places.__getitem__)
 
 
 def _copy(call: relay.CallOp, op: Operation, mapper: dict[SSAValue, SSAValue]) -> Operation:

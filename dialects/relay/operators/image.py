@@ -7,7 +7,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..operator import Attrs, AttrSpec, Operator, OpPattern, Relation, attr, register
-from .image_lines import EPSILON, Line, first_pixel_line, nearest, nearest_pixel_line, positions, source_position
+from .image_lines import (
+    Line,
+    Rounding,
+    first_pixel_line,
+    nearest,
+    nearest_pixel,
+    nearest_pixel_line,
+    positions,
+    source_position,
+)
 from .layout import checked_layout, laid_out, layout, logical_sizes
 from .meanings import Array, numpy_type
 from .nn_conv import SPATIAL
@@ -192,7 +201,12 @@ def te_resize(
         if attrs.method == "nearest_neighbor":
             if line is not None:
                 return [(_te_line(line, place), None)], position
-            return [(pixel(_te_nearest(position, attrs.rounding_method, mode)), None)], position
+            return [
+                (
+                    pixel(nearest_pixel(position, attrs.rounding_method, mode, Rounding(te.round, te.ceil, te.floor))),
+                    None,
+                )
+            ], position
         if line is None:
             first = te.floor(position)
             t, base = position - first, first.astype("int32")
@@ -251,20 +265,6 @@ def _te_line(line: Line, place: Any) -> Any:
     scaled = place if line.a == 1 else place * line.a
     shifted = scaled if line.b == 0 else scaled + line.b
     return shifted if line.c == 1 else te.floordiv(shifted, line.c)
-
-
-def _te_nearest(position: Any, rounding: str, mode: str) -> Any:
-    match rounding or ("round" if mode == "align_corners" else "floor"):
-        case "round":
-            return te.round(position)
-        case "round_prefer_floor":
-            return te.ceil(position - 0.5)
-        case "round_prefer_ceil":
-            return te.floor(position + 0.5)
-        case "ceil":
-            return te.ceil(position - EPSILON)
-        case _:
-            return te.floor(position + EPSILON)
 
 
 def _register_resize(rank: int) -> None:

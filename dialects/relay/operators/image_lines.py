@@ -6,6 +6,7 @@ which code generation makes use of; and it is exact.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import gcd
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -57,19 +58,32 @@ def positions(size: int, target: int, mode: str, low: float = 0.0, high: float =
     return np.asarray(source_position(place, float(size), float(target), mode, low, high, _choose), np.float32)
 
 
-def nearest(position: Array, rounding: str, mode: str) -> Array:
-    """The numbers of the pixels nearest to positions, before they are kept within the axis."""
+class Rounding(NamedTuple):
+    """How numbers are rounded where they are computed: to the nearest integer (halves away from zero), up, down."""
+
+    round: Callable[[Any], Any]
+    ceil: Callable[[Any], Any]
+    floor: Callable[[Any], Any]
+
+
+def nearest_pixel(position: Any, rounding: str, mode: str, how: Rounding) -> Any:
+    """The number of the pixel nearest to a position, before it is kept within the axis."""
     match rounding or ("round" if mode == "align_corners" else "floor"):
         case "round":
-            return round_half_away(position)
+            return how.round(position)
         case "round_prefer_floor":
-            return np.ceil(position - 0.5)
+            return how.ceil(position - 0.5)
         case "round_prefer_ceil":
-            return np.floor(position + 0.5)
+            return how.floor(position + 0.5)
         case "ceil":
-            return np.ceil(position - EPSILON)
+            return how.ceil(position - EPSILON)
         case _:
-            return np.floor(position + EPSILON)
+            return how.floor(position + EPSILON)
+
+
+def nearest(position: Array, rounding: str, mode: str) -> Array:
+    """The numbers of the pixels nearest to positions (float32, of any shape), before they are kept within the axis."""
+    return nearest_pixel(position, rounding, mode, Rounding(round_half_away, np.ceil, np.floor))
 
 
 class Line(NamedTuple):

@@ -14,7 +14,7 @@ from xdsl.ir import SSAValue
 from ....dialects import tir
 from ....dialects.tir.analysis import Analyzer, Expr
 from ....support.target import Target
-from ...schedule import BlockRV, LoopRV, Schedule
+from ...schedule import BlockRV, Schedule
 from ...schedule.dot_intrinsics import dot_name, interleave_name
 from ...schedule.structure import buffers_read, buffers_written, producers
 from .contraction import (
@@ -26,6 +26,7 @@ from .contraction import (
     lanes_innermost,
     own_loops,
     share_out,
+    split_rows,
     store_tile,
     take_out,
 )
@@ -151,11 +152,7 @@ def schedule_dot_product(sch: Schedule, block: BlockRV, match: Contraction, dot:
     by_axis = dict(zip(names, sch.get_loops(block), strict=True))
     column_outer, column_vectors, column_lanes = sch.split(by_axis[match.columns], [None, tile.vectors, tile.lanes])
     depth, group = sch.split(by_axis[dot.axis], [None, dot.group])
-    row_outer: list[LoopRV] = []
-    row_inner: list[LoopRV] = []
-    if match.rows is not None:
-        outer, inner = sch.split(by_axis[match.rows], [None, tile.rows])
-        row_outer, row_inner = [outer], [inner]
+    row_outer, row_inner = split_rows(sch, by_axis, match, tile)
     shared = [by_axis[v] for v in shape.spatial if v in match.panel.axes and v is not match.columns]
     alone = [by_axis[v] for v in shape.spatial if v not in match.panel.axes and v is not match.rows]
     reducing = [depth if v is dot.axis else by_axis[v] for v in _as_packed(match)]

@@ -80,10 +80,11 @@ def test_windows() -> None:
     outer, lane, row = symbol("outer"), symbol("lane"), symbol("row")
     analyzer = Analyzer()
     analyzer.bind(outer, 0, 8)
-    assert lane.atom is not None
+    atom = lane.atom
+    assert atom is not None
 
     def window(e: Any, low: Any, lanes: int = 8) -> Window | None:
-        return window_of(e, lane.atom, as_expr(low), lanes, analyzer)  # type: ignore[arg-type]
+        return window_of(e, atom, as_expr(low), lanes, analyzer)
 
     assert window(row * 100 + floordiv(lane, as_expr(2)), outer * 8) == Window(
         row * 100 + outer * 4, 4, (0, 0, 1, 1, 2, 2, 3, 3)

@@ -18,7 +18,7 @@ from .epilogue import store_tile, take_out
 from .gemm import MIN_ROWS, MIN_WORK, pays, schedule_contraction
 from .match import Contraction, match_contraction
 from .pack import lanes_innermost
-from .sums import share_out
+from .sums import share_out, split_rows
 from .tile import Tile, choose_tile
 
 
@@ -48,6 +48,7 @@ __all__ = [
     "schedule_by_shape",
     "schedule_contraction",
     "share_out",
+    "split_rows",
     "store_tile",
     "take_out",
 ]

@@ -27,7 +27,7 @@ from ..shape import element_bytes, shape_of, static_extents
 from .epilogue import store_sums, store_tile, take_sums
 from .match import Contraction
 from .pack import lanes_innermost, pack_columns
-from .sums import ENOUGH, few_panels, finish_sums
+from .sums import ENOUGH, few_panels, finish_sums, split_rows
 from .tile import Tile
 
 PAGE = 4096
@@ -136,13 +136,9 @@ def schedule_in_blocks(
     sch.set_scope(partial, 0, "local")
     loops = sch.get_loops(partial)
     depth = loops.pop(first)
-    by_axis: dict[object, LoopRV] = dict(zip(shape.axes, loops, strict=True))
+    by_axis: dict[SSAValue, LoopRV] = dict(zip(shape.axes, loops, strict=True))
     panel, column_vectors, column_lanes = sch.split(by_axis[match.columns], [None, tile.vectors, tile.lanes])
-    row_outer: list[LoopRV] = []
-    row_inner: list[LoopRV] = []
-    if match.rows is not None:
-        head, tail = sch.split(by_axis[match.rows], [None, tile.rows])
-        row_outer, row_inner = [head], [tail]
+    row_outer, row_inner = split_rows(sch, by_axis, match, tile)
     shared = [by_axis[v] for v in shape.spatial if v in match.panel.axes and v is not match.columns]
     images = images_of(match, blocks.axis) if blocks.outermost else []
     alone = [by_axis[v] for v in shape.spatial if v not in match.panel.axes and v is not match.rows and v not in images]

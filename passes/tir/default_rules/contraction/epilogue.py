@@ -45,16 +45,21 @@ def take_sums(sch: Schedule, block: BlockRV, match: Contraction) -> BlockRV | No
     return take_out(sch, block, "global")
 
 
-def store_sums(sch: Schedule, epilogue: BlockRV, target: Target) -> None:
-    """What follows a panel of sums: along the output's last dimension, squares of vectors transposed where the sums lie across it."""
+def _along_output(sch: Schedule, epilogue: BlockRV) -> tuple[LoopRV | None, list[LoopRV]]:
+    """The loop along the last dimension of what a block stores, None where no loop runs there, and the block's other loops."""
     op = block_of(sch, epilogue)
-    loops = own_loops(sch, epilogue)
-    store = store_of(op)
+    loops, store = own_loops(sch, epilogue), store_of(op)
     axis = axis_along(op, store.indices[-1] if store.indices else None)
     inner = None if axis is None or not loops else loop_of_axis(sch, epilogue, axis)
+    return inner, [loop for loop in loops if loop is not inner]
+
+
+def store_sums(sch: Schedule, epilogue: BlockRV, target: Target) -> None:
+    """What follows a panel of sums: along the output's last dimension, squares of vectors transposed where the sums lie across it."""
+    store = store_of(block_of(sch, epilogue))
+    inner, rest = _along_output(sch, epilogue)
     if inner is None:
         return
-    rest = [loop for loop in loops if loop is not inner]
     lanes = target.lanes(element_bytes(store.buffer))
     across = _across(sch, epilogue, inner, "global")
     if across is None or element_bytes(store.buffer) != ELEMENT_BYTES:
@@ -98,14 +103,10 @@ def _follows(block: tir.BlockOp, buffer: SSAValue) -> bool:
 
 def store_tile(sch: Schedule, epilogue: BlockRV, target: Target, *, unroll: bool = True) -> None:
     """The tile is stored along the output's last dimension, in one piece of code with `unroll`."""
-    op = block_of(sch, epilogue)
-    loops = own_loops(sch, epilogue)
-    store = store_of(op)
-    axis = axis_along(op, store.indices[-1] if store.indices else None)
-    inner = None if axis is None or not loops else loop_of_axis(sch, epilogue, axis)
+    store = store_of(block_of(sch, epilogue))
+    inner, rest = _along_output(sch, epilogue)
     if inner is None:
         return
-    rest = [loop for loop in loops if loop is not inner]
     if rest:
         sch.reorder(*rest, inner)
     # Smaller elements are stored as many at a time as a vector of sums has.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from xdsl.dialects.builtin import Float64Type
+from xdsl.ir import SSAValue
 
 from .....dialects import tir
 from .....support.target import Target
@@ -14,7 +15,7 @@ from .epilogue import store_tile, take_out
 from .match import Contraction
 from .pack import lanes_innermost, lies_in_panels, own_copy, pack_columns, pack_rows, pad_columns, panels_together
 from .padded import padded_taps
-from .sums import ENOUGH, few_panels, finish_sums, share_out
+from .sums import ENOUGH, few_panels, finish_sums, share_out, split_rows
 from .tile import tile_for
 
 VECTOR_TYPES = (tir.types.F32, Float64Type(), tir.types.I32)
@@ -64,15 +65,11 @@ def schedule_contraction(sch: Schedule, block: BlockRV, match: Contraction, targ
     epilogue = take_out(sch, block)
     lanes_innermost(sch, block, match)
 
-    by_axis: dict[object, LoopRV] = dict(zip(shape.axes, sch.get_loops(block), strict=True))
+    by_axis: dict[SSAValue, LoopRV] = dict(zip(shape.axes, sch.get_loops(block), strict=True))
     group = 1 if constant or direct else panels_together(match, tile, target)
     factors = [None, tile.vectors, tile.lanes] if group == 1 else [None, group, tile.vectors, tile.lanes]
     *panels, column_vectors, column_lanes = sch.split(by_axis[match.columns], factors)
-    row_outer: list[LoopRV] = []
-    row_inner: list[LoopRV] = []
-    if match.rows is not None:
-        head, tail = sch.split(by_axis[match.rows], [None, tile.rows])
-        row_outer, row_inner = [head], [tail]
+    row_outer, row_inner = split_rows(sch, by_axis, match, tile)
     shared = [by_axis[v] for v in shape.spatial if v in match.panel.axes and v is not match.columns]
     alone = [by_axis[v] for v in shape.spatial if v not in match.panel.axes and v is not match.rows]
     reducing = [by_axis[axis] for axis in order]

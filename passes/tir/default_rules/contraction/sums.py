@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from xdsl.ir import SSAValue
+
 from .....support.target import Target
 from ....schedule import BlockRV, LoopRV, Schedule
 from ..elementwise import parallelize
 from ..handles import own_loops, turns_of
-from .tile import Turns
+from .match import Contraction
+from .tile import Tile, Turns
 
 ENOUGH = 4
 """Lines for each thread that are enough to share them out evenly, whatever their rows."""
+
+
+def split_rows(
+    sch: Schedule, by_axis: Mapping[SSAValue, LoopRV], match: Contraction, tile: Tile
+) -> tuple[list[LoopRV], list[LoopRV]]:
+    """The loops over tiles of rows, and over the rows of a tile: one each, or none where there are no rows."""
+    if match.rows is None:
+        return [], []
+    outer, inner = sch.split(by_axis[match.rows], [None, tile.rows])
+    return [outer], [inner]
 
 
 def few_panels(sch: Schedule, panels: list[LoopRV], tiles: list[LoopRV], target: Target) -> bool:

@@ -60,6 +60,7 @@ class _Names:
     def __init__(self, module: ModuleOp):
         self.module = module
         self.names = {name.data for op in module.ops if isinstance(name := op.properties.get("sym_name"), StringAttr)}
+        self.numbers: dict[str, int] = {}
 
     def kernel(self, function: relay.FnOp, calls: list[relay.CallOp]) -> str:
         """The name of the function that computes what the Primitive function does, for these calls of it."""
@@ -69,7 +70,7 @@ class _Names:
         operators = [op.OPERATOR.name.replace(".", "_") for op in function.body.block.ops if isinstance(op, OperatorOp)]
         shown = operators[:MOST_NAMED]
         base = "_".join(["fused", *shown, *(["etc"] if len(operators) > MOST_NAMED else [])])
-        return take_name(base, self.names)
+        return take_name(base, self.names, self.numbers)
 
 
 class _Kernels(_Names):

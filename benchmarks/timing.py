@@ -8,10 +8,10 @@ import time
 from collections.abc import Callable, Mapping
 
 TRIES = 5
-"""How often `growth` measures at most."""
+"""How often `ratio` measures at most."""
 
 TICK = 0.002
-"""Seconds that no time counts less than in `growth`."""
+"""Seconds below which no time counts in what `ratio` divides by."""
 
 
 def cpu_seconds(work: Callable[[], object]) -> float:
@@ -28,19 +28,27 @@ def cpu_seconds(work: Callable[[], object]) -> float:
             gc.enable()
 
 
-def growth(seconds: Callable[[int], float], small: int, large: int, *, below: float) -> float:
-    """How many times as long the large size takes as the small one, by the least of each's times.
+def ratio(seconds: Callable[[], float], of_other: Callable[[], float], *, below: float) -> float:
+    """How many times as long the first takes as the other, by the least of each's times, which are measured in turns.
 
     Other work on the machine only adds to a time: where the ratio is not `below` what is wanted, both are measured again,
-    `TRIES` times at most. A test says `assert growth(seconds, 500, 4_000, below=24) < 24`.
+    `TRIES` times at most. A test says `assert ratio(reading, building, below=2) < 2`.
     """
-    of_small = of_large = float("inf")
+    least = least_of_other = float("inf")
     for _ in range(TRIES):
-        of_small = min(of_small, seconds(small))
-        of_large = min(of_large, seconds(large))
-        if of_large < below * max(of_small, TICK):
+        least_of_other = min(least_of_other, of_other())
+        least = min(least, seconds())
+        if least < below * max(least_of_other, TICK):
             break
-    return of_large / max(of_small, TICK)
+    return least / max(least_of_other, TICK)
+
+
+def growth(seconds: Callable[[int], float], small: int, large: int, *, below: float) -> float:
+    """How many times as long the large size takes as the small one: their `ratio`.
+
+    A test says `assert growth(seconds, 500, 4_000, below=24) < 24`.
+    """
+    return ratio(lambda: seconds(large), lambda: seconds(small), below=below)
 
 
 def side_by_side(

@@ -6,6 +6,7 @@ import mirstack as tvm
 import numpy as np
 import pytest
 from mirstack import te
+from mirstack.benchmarks.timing import cpu_seconds, growth
 from mirstack.support.diagnostics import MirError
 
 FACTOR = 3
@@ -130,20 +131,14 @@ def test_lowering_leaves_the_schedule_as_it_was():
 
 
 def test_the_time_of_lowering_is_linear_in_the_number_of_stages():
-    import time
-
     def seconds(count: int) -> float:
         tensors = [te.placeholder((32,), name="A")]
         for i in range(count):
             tensors.append(_next(tensors[-1], i))
         s = te.create_schedule(tensors[-1].op)
-        start = time.perf_counter()
-        tvm.lower(s, [tensors[0], tensors[-1]], simple_mode=True)
-        return time.perf_counter() - start
+        return cpu_seconds(lambda: tvm.lower(s, [tensors[0], tensors[-1]], simple_mode=True))
 
-    seconds(5)
-    small, large = seconds(20), seconds(80)
-    assert large < 12 * small
+    assert growth(seconds, 20, 80, below=12) < 12
 
 
 def _next(source: te.Tensor, i: int) -> te.Tensor:

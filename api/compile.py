@@ -13,6 +13,7 @@ from xdsl.ir import Operation
 
 from ..support.deep import in_deep_stack
 from ..support.diagnostics import Diagnostic, MirError, Sources
+from ..support.mapped import give_back_pages
 from ..support.stopwatch import Span, current_span, in_background, timed
 from ..support.target import require_host
 from ..support.verify import verify
@@ -191,6 +192,8 @@ def _native(
 
         kernels = KernelCache(None if context is None else store, context or b"")
     program = compile_program(module, find_entry(module, name), entry_kind(function), options, observers, kernels)
+    # Side files were read to look the program up, and to scale their weights; what is packed of them is read once more.
+    give_back_pages()
     # What was warned of is warned of again the next time.
     if place is None or len(Sources.current().warnings) > warnings:
         return load_program(program, options)

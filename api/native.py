@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..lowering.program import Program, RelayProgram
+from ..support.allocator import keep_freed_memory
+from ..support.mapped import give_back_pages
 from ..support.stopwatch import timed
 from .executable import Executable
 from .threads import thread_count
@@ -19,12 +21,17 @@ def load_program(program: Program, options: Options) -> Executable:
 
     with timed("link"):
         code = link_objects(program.objects)
+    if "aligned_alloc" in code.imports:
+        keep_freed_memory()
     threads = thread_count(code, options.threads)
     if isinstance(program, RelayProgram):
         from .native_relay import RelayExecutable
 
         with timed("prepare constants"):
-            return RelayExecutable(program, code, threads)
+            executable = RelayExecutable(program, code, threads)
+        # What was packed is read no more; what calls read, they read again.
+        give_back_pages()
+        return executable
     from .native_kernel import KernelExecutable
 
     return KernelExecutable(program, code, threads)

@@ -14,6 +14,8 @@ from typing import TypeVar
 from xdsl.dialects.builtin import LocationAttr
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue, SSAValues, Use
 
+from . import identity as identity
+
 OpT = TypeVar("OpT", bound=Operation)
 
 

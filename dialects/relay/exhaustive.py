@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from xdsl.ir import Attribute
@@ -66,10 +66,11 @@ class _Search:
                 if found is not None:
                     return [_applied(name, ["_"] * len(fields)), *found]
                 break
+        matching = _by_constructor(rows, present)
         for name, fields in constructors.items():
             if name in present:
                 count = len(fields)
-                found = self.witness(_specialize(rows, name, count), count + width - 1)
+                found = self.witness(_specialize(matching[name], name, count), count + width - 1)
                 if found is not None:
                     return [_applied(name, found[:count]), *found[count:]]
         return None
@@ -77,6 +78,16 @@ class _Search:
 
 def _applied(name: str, fields: Sequence[str]) -> str:
     return f"{name}({', '.join(fields)})" if fields else name
+
+
+def _by_constructor(rows: Sequence[Row], names: Iterable[str]) -> dict[str, list[Row]]:
+    """For each constructor, in their order, the rows that may match its values: those that name it, and those that take anything."""
+    found: dict[str, list[Row]] = {name: [] for name in names}
+    for row in rows:
+        head = row[0]
+        for places in (found[head.constructor.data],) if isinstance(head, ConstructorPattern) else found.values():
+            places.append(row)
+    return found
 
 
 def _specialize(rows: Sequence[Row], constructor: str | None, count: int) -> list[Row]:

@@ -34,6 +34,7 @@ from xdsl.traits import (
 )
 
 from ...support.operands import ManyOperands, set_operands
+from ...support.remembered import remembered
 from ..array import ArrayValueAttr
 from ..plain_op import PlainOp
 from .types import UNKNOWN, AdtType, FuncType, RefType, TypeVarType, tuple_of
@@ -356,11 +357,25 @@ class TypeDataOp(StructureOp):
         names = (name.data for name in self.constructor_names.data)
         return dict(zip(names, (fields.data for fields in self.constructor_fields.data), strict=True))
 
+    def fields_of(self, name: str) -> Sequence[Attribute] | None:
+        """The field types of the constructor called so, None where there is none; in a time that does not depend on how many there are."""
+        place = _places(self.constructor_names).get(name)
+        return None if place is None else self.constructor_fields.data[place].data
+
     def constructor_type(self, name: str) -> FuncType:
-        """The type of a constructor of this data type as a function: `fn [A](A, List[A]) -> List[A]`."""
+        """The type of a constructor of this data type as a function: `fn [A](A, List[A]) -> List[A]`. Raises KeyError where there is none."""
+        fields = self.fields_of(name)
+        if fields is None:
+            raise KeyError(name)
         parameters = [p.data for p in self.type_params.data]
         result = AdtType.get(self.sym_name.data, [TypeVarType.get(p) for p in parameters])
-        return FuncType.get(self.constructors()[name], result, parameters)
+        return FuncType.get(fields, result, parameters)
+
+
+@remembered
+def _places(names: ArrayAttr[StringAttr]) -> dict[str, int]:
+    """Where each name stands; where one is given twice, the last."""
+    return {name.data: place for place, name in enumerate(names.data)}
 
 
 @irdl_op_definition

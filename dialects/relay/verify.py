@@ -210,9 +210,11 @@ def _type_data(op: ir.TypeDataOp) -> None:
     names = [name.data for name in op.constructor_names.data]
     if len(names) != len(op.constructor_fields.data):
         raise VerifyException(f"{len(names)} constructors have {len(op.constructor_fields.data)} lists of fields")
+    seen: set[str] = set()
     for name in names:
-        if names.count(name) > 1:
+        if name in seen:
             raise VerifyException(f"the constructor '{name}' is declared twice")
+        seen.add(name)
 
 
 def _construct(op: ir.ConstructOp) -> None:
@@ -310,22 +312,25 @@ def _type_of(function: ir.FuncOp) -> FuncType:
 
 def _constructors(op: Operation, type_name: str) -> Mapping[str, Sequence[Attribute]] | None:
     """A data type's constructors with their fields; None where there is no module to look in."""
+    declared = _data_type(op, type_name)
+    return None if declared is None else declared.constructors()
+
+
+def _data_type(op: Operation, type_name: str) -> ir.TypeDataOp | None:
     found, known = _symbol(op, type_name)
     if isinstance(found, ir.TypeDataOp):
-        return found.constructors()
+        return found
     if known:
         raise VerifyException(f"there is no data type '{type_name}' in the module")
     return None
 
 
 def _constructor(op: Operation, type_name: str, name: str) -> FuncType | None:
-    constructors = _constructors(op, type_name)
-    if constructors is None:
+    declared = _data_type(op, type_name)
+    if declared is None:
         return None
-    if name not in constructors:
+    if declared.fields_of(name) is None:
         raise VerifyException(f"the data type '{type_name}' has no constructor '{name}'")
-    declared, _ = _symbol(op, type_name)
-    assert isinstance(declared, ir.TypeDataOp)
     return declared.constructor_type(name)
 
 

@@ -45,14 +45,19 @@ class Target:
 
     def resolved(self) -> tuple[str, str, str]:
         """Triple, cpu and features, with this machine's where None is given and the triple is this machine's."""
-        _initialize(not self.is_host)
-        triple = self.triple or llvm.get_process_triple()
-        cpu, features = self.cpu, self.features
-        if self.is_host and cpu in (None, "native"):
-            cpu = llvm.get_host_cpu_name()
-            features = llvm.get_host_cpu_features().flatten() if features is None else features
-        tuning = SLOW_GATHERS if triple.startswith("x86_64") and not (cpu or "").startswith(QUICK_GATHERS) else ""
-        return triple, cpu or "", ",".join(part for part in (features, tuning) if part)
+        return _resolved(self)
+
+
+@cache
+def _resolved(target: Target) -> tuple[str, str, str]:
+    _initialize(not target.is_host)
+    triple = target.triple or llvm.get_process_triple()
+    cpu, features = target.cpu, target.features
+    if target.is_host and cpu in (None, "native"):
+        cpu = llvm.get_host_cpu_name()
+        features = llvm.get_host_cpu_features().flatten() if features is None else features
+    tuning = SLOW_GATHERS if triple.startswith("x86_64") and not (cpu or "").startswith(QUICK_GATHERS) else ""
+    return triple, cpu or "", ",".join(part for part in (features, tuning) if part)
 
 
 SLOW_GATHERS = "+prefer-no-gather,+prefer-no-scatter"

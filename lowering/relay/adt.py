@@ -32,4 +32,6 @@ class DataTypes:
         declaration = self._types[type.type_name.data]
         names = [p.data for p in declaration.type_params.data]
         arguments = dict(zip(names, type.arguments.data, strict=True))
-        return [substitute(field, arguments) for field in declaration.constructors()[constructor]]
+        fields = declaration.fields_of(constructor)
+        assert fields is not None
+        return [substitute(field, arguments) for field in fields]

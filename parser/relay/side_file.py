@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...dialects.array import numpy_dtype
+from ...support.mapped import map_file
 from .untyped import as_dict, as_list
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ class SideFile:
         with open(path, "rb") as file:
             self._map: mmap.mmap | bytes = b""
             if path.stat().st_size:
-                self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+                self._map = map_file(file)
         self._arrays: dict[str, NDArray[np.generic]] = {}
         self._entries: dict[str, object] = {}
         self._zip: zipfile.ZipFile | None = None

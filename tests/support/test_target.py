@@ -44,6 +44,7 @@ def test_processors(cpu: str, arch: str, vector_bytes: int, registers: int, int8
     assert (target.has_int8_dot, target.has_bf16_dot, target.cores) == (int8, bf16, 4)
     assert target.lanes(4) == vector_bytes // 4 and target.l1 < target.l2 <= target.l3
     assert target.has_fma == (cpu != "x86-64") and target.has_masks == (arch == "x86_64" and vector_bytes > 16)
+    assert target.has_masked_stores == (vector_bytes == 64)
 
 
 def test_every_family_is_reached() -> None:

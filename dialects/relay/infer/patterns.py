@@ -36,7 +36,7 @@ class PatternTyping:
         declared = self._data_types.get(type_name)
         if declared is None:
             raise error_at(where, f"there is no data type '{type_name}' in the module", f"{name} is declared by it")
-        if name not in declared.constructors():
+        if declared.fields_of(name) is None:
             raise error_at(where, f"the data type '{type_name}' has no constructor '{name}'")
         found = self._constructors[type_name, name] = declared.constructor_type(name)
         return found

@@ -34,7 +34,7 @@ from .converter import Converter, HandlerTable
 from .ir_text import mangled_type
 from .lane_expr import Float
 from .math_library import BINARY, INF, UNARY, WITHOUT_FMA
-from .math_tables import TABLED, has_tables
+from .math_tables import tabled
 from .math_wide import WIDE
 from .types import element_of, lanes, with_element
 
@@ -125,8 +125,7 @@ def library_function(name: str, type_: Attribute, target: Target) -> llvm.FuncOp
     """The f32 function `name` for scalars or vectors of `type_`, by the formula that suits the processor."""
     symbol = f"mirstack.{name}.{mangled_type(type_)}"
     builder = Builder()
-    special = TABLED if has_tables(target, type_) else {} if target.has_fma else WITHOUT_FMA
-    unary = special.get(name)
+    unary = tabled(target, type_).get(name) if target.has_fma else WITHOUT_FMA.get(name)
 
     def body(arguments: Sequence[SSAValue]) -> SSAValue:
         values = [Float(builder, argument) for argument in arguments]

@@ -80,7 +80,8 @@ def _masked_width(c: Converter, op: Operation, element: Attribute, shape: Sequen
     if IN_MEMORY not in op.attributes or count <= 4 or count & (count - 1) == 0:
         return None
     target = named(c.cpu)
-    if not target.has_masks or not isinstance(element, Float32Type | Float64Type) or count > target.lanes(element.size):
+    masks = target.has_masked_stores if isinstance(op, vector.StoreOp) else target.has_masks
+    if not masks or not isinstance(element, Float32Type | Float64Type) or count > target.lanes(element.size):
         return None
     return 1 << (count - 1).bit_length()
 

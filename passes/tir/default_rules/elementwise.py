@@ -18,8 +18,11 @@ UNROLL = 4
 """Vectors per turn of the inner loop, to keep several loads in flight."""
 
 LONG_CHAIN = 20
-"""Operations of an element, a function such as exp counting as many, from which two vectors are computed together, where vectors are of 64
-bytes: their operations take long, and two chains of them fill each other's gaps."""
+"""Operations of an element, a function such as exp counting as many, from which two vectors are computed together: their operations take
+long, and two chains of them fill each other's gaps."""
+
+LONGER_CHAIN = 24
+"""The same where there are few registers: more than one function alone, whose constants fill them."""
 
 
 def lanes_of_block(shape: Shape, target: Target) -> int:
@@ -49,9 +52,9 @@ def schedule_elementwise(sch: Schedule, block: BlockRV, target: Target) -> None:
         count = 1
     inner: LoopRV = sch.fuse(*loops[-count:]) if count > 1 else loops[-1]
     outer: list[LoopRV] = loops[: len(loops) - max(count, 1)]
+    if count and _is_long(shape, target):
+        lanes = _paired(sch, inner, lanes)
     heads = vectorize_loop(sch, inner, lanes) if count else [inner]
-    if count and shape.cost >= LONG_CHAIN and target.vector_bytes >= 64:
-        heads = _in_pairs(sch, heads)
     parallelize(sch, [*outer, *heads], work, target)
 
 
@@ -71,14 +74,16 @@ def _branches(block: tir.BlockOp) -> bool:
     return any(isinstance(op, tir.IfThenElseOp) for op in walk_ops(block))
 
 
-def _in_pairs(sch: Schedule, heads: list[LoopRV]) -> list[LoopRV]:
-    """Two turns of the loop over vectors together, where their number is even."""
-    turns = extent_of(sch, heads[-1]) if heads else None
-    if turns is None or turns < 4 or turns % 2:
-        return heads
-    pairs, pair = sch.split(heads[-1], [None, 2])
-    sch.unroll(pair)
-    return [*heads[:-1], pairs]
+def _is_long(shape: Shape, target: Target) -> bool:
+    """Whether two vectors are computed together."""
+    least = LONG_CHAIN if target.vector_registers >= 32 else LONGER_CHAIN
+    return shape.cost >= least and target.arch == "x86_64" and target.vector_bytes >= 32
+
+
+def _paired(sch: Schedule, loop: LoopRV, lanes: int) -> int:
+    """The lanes of two vectors as one, which LLVM computes in turns, operation by operation; of one where their number is odd."""
+    extent = extent_of(sch, loop)
+    return lanes if extent is None or extent < 4 * lanes or extent % (2 * lanes) else 2 * lanes
 
 
 def _fused_count(shape: Shape, most: int, lanes: int) -> int:

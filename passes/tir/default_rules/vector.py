@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from xdsl.ir import SSAValue
 
-from ....dialects import tir
 from ....dialects.tir.analysis import Analyzer, Expr
 from ....dialects.tir.analysis.expr import free_vars
-from .shape import Shape, static_extents
+from ..strides import memory_extents
+from .shape import Shape
 
 
 def contiguous_suffix(shape: Shape) -> int:
@@ -68,8 +68,8 @@ def _fits(
         return indices[-1].coefficient(atoms[0].terms[0][0]) == 1 and not _nested(indices[-1], atoms[0])
     if list(indices[-count:]) != atoms:
         return False
-    extents = static_extents(buffer)
-    if extents is None or (isinstance(buffer.owner, tir.BufferOp) and buffer.owner.stride_dims.data):
+    extents = memory_extents(buffer)
+    if extents is None:
         return False
     return all(shape.extent(a) == e for a, e in zip(chosen[1:], extents[len(extents) - count + 1 :], strict=True))
 

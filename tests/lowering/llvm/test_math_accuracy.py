@@ -18,9 +18,9 @@ PROGRAM = """# from tvm.script import tir as T
 
 @T.prim_func
 def main(x: T.Buffer(({count},), "float32"), y: T.Buffer(({count},), "float32")):
-    for i, j in T.grid({count} // 16, 16):
+    for i, j in T.grid({count} // {lanes}, {lanes}):
         with T.block("y"):
-            v = T.axis.spatial({count}, i * 16 + j)
+            v = T.axis.spatial({count}, i * {lanes} + j)
             y[v] = T.{name}(x[v])
 """
 _erf = np.frompyfunc(math.erf, 1, 1)
@@ -59,13 +59,27 @@ MOST_ULPS = 2.0
 EDGES = (
     *(88.722839, -87.336548, -103.97208, -86.0, 86.0, 89.0, -110.0, 60.0, -60.0, 128.0, -126.0, -149.0, -150.0),
     *(0.25, 0.75, 7.25, 7.75, 0.96875, 1.03125, 0.9375, 1.5, 0.60894966),
+    *(
+        0.12890625,
+        0.38671875,
+        0.28125,
+        0.84375,
+        0.625,
+        1.875,
+        8.125,
+        -1.0986123,
+        -1.14852,
+        -1.9459101,
+        -2.7080502,
+        -104.0,
+    ),
     *(9.1, 9.010913, 0.55, 3.95, 3.92, 1.0, -1.0, 0.5, 4096.0, -4096.0, math.pi, 100 * math.pi, 1e-3, 1e-4, 0.7071068),
 )
 
 
-def compiled(name: str, cpu: str | None = None) -> Any:
+def compiled(name: str, cpu: str | None = None, lanes: int = 16) -> Any:
     """The function over an array of COUNT elements, in vectors."""
-    schedule = mirstack.tir.Schedule(mirstack.parse(PROGRAM.format(name=name, count=COUNT)))
+    schedule = mirstack.tir.Schedule(mirstack.parse(PROGRAM.format(name=name, count=COUNT, lanes=lanes)))
     schedule.vectorize(schedule.get_loops(schedule.get_block("y"))[-1])
     return mirstack.compile(schedule.mod, threads=1, cpu=cpu)
 
@@ -99,9 +113,9 @@ def ulps(result: Any, exact: Any) -> Any:
     return np.where(finite & ~wrong_zero, error, np.where(same & ~wrong_zero, 0.0, np.inf))
 
 
-def check(name: str, bits: Any, cpu: str | None = None) -> None:
+def check(name: str, bits: Any, cpu: str | None = None, lanes: int = 16) -> None:
     """Compares the function on all these bit patterns."""
-    function, result = compiled(name, cpu), np.empty(COUNT, np.float32)
+    function, result = compiled(name, cpu, lanes), np.empty(COUNT, np.float32)
     for start in range(0, len(bits), COUNT):
         part = np.resize(bits[start : start + COUNT], COUNT)
         x = part.view(np.float32)
@@ -124,6 +138,12 @@ def test_other_targets(name: str, cpu: str) -> None:
     check(name, sample(65521), cpu)
 
 
+@pytest.mark.parametrize(("cpu", "lanes"), [(None, 32), ("haswell", 8), ("haswell", 32)])
+@pytest.mark.parametrize("name", ["exp", "tanh", "erf", "sigmoid", "log"])
+def test_vectors_of_several_registers(name: str, cpu: str | None, lanes: int) -> None:
+    check(name, sample(65521), cpu, lanes)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", REFERENCE)
 def test_every_float(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,7 +159,7 @@ def test_power() -> None:
     program = PROGRAM.replace(
         'y: T.Buffer(({count},), "float32")', 'e: T.Buffer(({count},), "float32"), y: T.Buffer(({count},), "float32")'
     )
-    text = program.format(name="pow", count=COUNT).replace("T.pow(x[v])", "T.pow(x[v], e[v])")
+    text = program.format(name="pow", count=COUNT, lanes=16).replace("T.pow(x[v])", "T.pow(x[v], e[v])")
     schedule = mirstack.tir.Schedule(mirstack.parse(text))
     schedule.vectorize(schedule.get_loops(schedule.get_block("y"))[-1])
     power = mirstack.compile(schedule.mod, threads=1)
@@ -162,7 +182,7 @@ def test_power() -> None:
 @pytest.mark.parametrize("cpu", [None, "haswell", "x86-64"])
 def test_exp_in_f64(cpu: str | None) -> None:
     """Within a unit in the last place and a half, and C's limits."""
-    text = PROGRAM.format(name="exp", count=COUNT).replace("float32", "float64")
+    text = PROGRAM.format(name="exp", count=COUNT, lanes=16).replace("float32", "float64")
     schedule = mirstack.tir.Schedule(mirstack.parse(text))
     schedule.vectorize(schedule.get_loops(schedule.get_block("y"))[-1])
     function, result = mirstack.compile(schedule.mod, threads=1, cpu=cpu), np.empty(COUNT)

@@ -299,7 +299,7 @@ class BufferPointer:
 
 
 class IRBuilder:
-    """Statements one after the other: `with ib.for_range(0, n) as i: …`, `ib.buffer_ptr(b)`, `ib.emit`, `ib.get`."""
+    """Statements one after the other: `with ib.for_range(0, n) as i: …`, `ib.allocate`, `ib.buffer_ptr(b)`, `ib.emit`, `ib.get`."""
 
     def __init__(self) -> None:
         self._blocks: list[list[Stmt]] = [[]]
@@ -311,6 +311,12 @@ class IRBuilder:
     def buffer_ptr(self, buffer: Buffer) -> BufferPointer:
         """The buffer for reading and writing by index; one index counts elements in row-major order."""
         return BufferPointer(self, buffer)
+
+    def allocate(self, dtype: str, shape: ShapeLike, name: str = "buf", scope: str = "global") -> BufferPointer:
+        """Memory that lives until the end of the statements around; "local" is that of a thread, in registers where it can be."""
+        buffer = Buffer(name, dims_of(shape), checked_dtype(dtype, f"'{name}'"))
+        self.emit(Allocate(buffer, scope))
+        return self.buffer_ptr(buffer)
 
     @contextmanager
     def for_range(

@@ -46,6 +46,19 @@ class Choice:
     """Values that are the term of an output, by its number."""
     olds: dict[SSAValue, int]
     """Values that are what an output was, likewise."""
+    later: _Later | None
+    """How a term that comes in a later turn than what was chosen is compared with it."""
+
+
+@dataclass(frozen=True)
+class _Later:
+    """The whole condition, by every value that it is, and the compare that is left of it where the output was chosen in an earlier
+    turn: a tie is decided then."""
+
+    conditions: frozenset[SSAValue]
+    old: SSAValue
+    term: SSAValue
+    compare: type[tir.GtOp | tir.GeOp | tir.LtOp | tir.LeOp]
 
 
 def match_choice(loop: tir.ForOp) -> Choice | None:
@@ -96,7 +109,71 @@ def match_choice(loop: tir.ForOp) -> Choice | None:
         if any(a.payload in own for i in output.store.indices for a in free_vars(analyzer.expr(i))):
             return None
     body = [op for op in ops if not isinstance(op, tir.StoreOp)]
-    return Choice(loop, int(extent.value), outputs, body, terms, olds)
+    selects = [s for store in stores if isinstance(s := _behind_let(store.value).owner, tir.SelectOp)]
+    later = _match_later(loop, [_behind_let(s.condition) for s in selects], terms, olds)
+    return Choice(loop, int(extent.value), outputs, body, terms, olds, later)
+
+
+def _match_later(
+    loop: tir.ForOp, conditions: list[SSAValue], terms: Mapping[SSAValue, int], olds: Mapping[SSAValue, int]
+) -> _Later | None:
+    """Matches conditions, all alike, `old > term or old == term and (at < place and at >= 0)`, and the like, where places grow from turn to turn."""
+    either = conditions[0].owner
+    if not isinstance(either, tir.OrOp):
+        return None
+    order, tie = _behind_let(either.lhs).owner, _behind_let(either.rhs).owner
+    if not isinstance(order, tir.GtOp | tir.LtOp) or not isinstance(tie, tir.AndOp):
+        return None
+    old, term = _behind_let(order.lhs), _behind_let(order.rhs)
+    if old not in olds or olds[old] != terms.get(term):
+        return None
+    equal = _behind_let(tie.lhs).owner
+    if (
+        not isinstance(equal, tir.EqOp)
+        or [olds.get(_behind_let(equal.lhs)), terms.get(_behind_let(equal.rhs))] != [olds[old]] * 2
+    ):
+        return None
+    pending, directions = [_behind_let(tie.rhs).owner], set[bool]()
+    while pending:
+        op = pending.pop()
+        if isinstance(op, tir.AndOp):
+            pending += [_behind_let(op.lhs).owner, _behind_let(op.rhs).owner]
+            continue
+        if not isinstance(op, tir.LtOp | tir.GtOp | tir.GeOp):
+            return None
+        chosen, bound = olds.get(_behind_let(op.lhs)), _behind_let(op.rhs)
+        least = as_const(bound)
+        if isinstance(op, tir.GeOp):
+            # -1 stands for no place.
+            place = next((v for v, k in terms.items() if k == chosen), None)
+            if least is None or least.value != 0 or place is None or not _grows(loop, place, from_zero=True):
+                return None
+        elif chosen is None or terms.get(bound) != chosen or not _grows(loop, bound):
+            return None
+        else:
+            directions.add(isinstance(op, tir.LtOp))
+    if len(directions) != 1:
+        return None
+    if directions == {True}:
+        # Of equal ones the first: what was chosen stays.
+        return _Later(frozenset(conditions), old, term, tir.GeOp if isinstance(order, tir.GtOp) else tir.LeOp)
+    return _Later(frozenset(conditions), old, term, type(order))
+
+
+def _grows(loop: tir.ForOp, place: SSAValue, *, from_zero: bool = False) -> bool:
+    """Whether a place is greater in each turn of the loop than in the one before, and perhaps never below 0."""
+    analyzer = Analyzer()
+    outer: Operation | None = loop
+    while outer is not None:
+        if isinstance(outer, tir.ForOp):
+            analyzer.bind(outer.loop_var, outer.min, outer.extent)
+        outer = outer.parent_op()
+    e, turn = analyzer.expr(place), analyzer.expr(loop.loop_var).atom
+    if turn is None or e.coefficient(turn) <= 0:
+        return False
+    loaded = {r for op in loop.body.block.ops if isinstance(op, tir.LoadOp) for r in op.results}
+    rest = [a for a in free_vars(e) if a is not turn]
+    return not any(a.payload in loaded for a in rest) and (not from_zero or analyzer.can_prove_greater_equal(place, 0))
 
 
 def _behind_let(value: SSAValue) -> SSAValue:
@@ -140,54 +217,80 @@ class ChoiceLanes:
         ]
 
     def write(self, vectors: int) -> None:
-        """Candidates in the lanes of `vectors` vectors, what is left one by one, then all candidates."""
+        """Candidates in the lanes of `vectors` vectors, at first those of the first turns; then all candidates, by halves."""
         b, found = self.before, self.found
         width = self.lanes * vectors
         partial: list[SSAValue] = []
-        for output, place in zip(found.outputs, self.places, strict=True):
+        for output in found.outputs:
             type_ = output.store.value.type
             name = f"{tir.buffer_name(output.store.buffer)}_lanes"
             buffer = b.insert(tir.DeclBufferOp(name, tir.BufferType.get([width], type_, "local"))).result
             buffer.name_hint = name
-            start = b.insert(tir.LoadOp(output.store.buffer, place)).result
-
-            def begin(inner: Builder, at: SSAValue, buffer: SSAValue = buffer, start: SSAValue = start) -> None:
-                inner.insert(tir.StoreOp(start, buffer, [at]))
-
-            self.each(b, vectors, begin)
             partial.append(buffer)
+        self.each(b, vectors, lambda inner, at: self.start(inner, partial, at))
         whole = found.extent // width
 
         def block_of(inner: Builder, k: SSAValue) -> None:
-            base = inner.insert(tir.MulOp(k, self.number(inner, width))).result
+            turn = inner.insert(tir.AddOp(k, self.number(inner, 1))).result
+            base = inner.insert(tir.MulOp(turn, self.number(inner, width))).result
 
             def update(deep: Builder, at: SSAValue) -> None:
                 index = deep.insert(tir.AddOp(base, at)).result
-                self.update(deep, [(p, [at]) for p in partial], {found.loop.loop_var: index})
+                self.update(deep, [(p, [at]) for p in partial], {found.loop.loop_var: index}, later=True)
 
             self.each(inner, vectors, update)
 
-        self.loop_of(b, found.loop.var_name.data, whole, "serial", block_of)
-        outputs = [(o.store.buffer, p) for o, p in zip(found.outputs, self.places, strict=True)]
+        self.loop_of(b, found.loop.var_name.data, whole - 1, "serial", block_of)
+        done = whole * width
+        while done < found.extent:
+            # The last vector may hold turns that were taken before: to choose again changes nothing.
+            first = min(done, found.extent - self.lanes)
 
-        def single(inner: Builder, t: SSAValue) -> None:
-            index = inner.insert(tir.AddOp(t, self.number(inner, whole * width))).result
-            self.update(inner, outputs, {found.loop.loop_var: index})
+            def vector(inner: Builder, lane: SSAValue, first: int = first, later: bool = first == done) -> None:
+                index = inner.insert(tir.AddOp(lane, self.number(inner, first))).result
+                self.update(inner, [(p, [lane]) for p in partial], {found.loop.loop_var: index}, later=later)
 
-        if found.extent > whole * width:
-            self.loop_of(b, "rest", found.extent - whole * width, "serial", single)
-        for u in range(1, vectors):
+            self.loop_of(b, "lane", self.lanes, "vectorized", vector)
+            done += self.lanes
 
-            def fold(inner: Builder, lane: SSAValue, u: int = u) -> None:
-                other = inner.insert(tir.AddOp(lane, self.number(inner, u * self.lanes))).result
+        def fold(distance: int) -> Callable[[Builder, SSAValue], None]:
+            def body(inner: Builder, lane: SSAValue) -> None:
+                other = inner.insert(tir.AddOp(lane, self.number(inner, distance))).result
                 self.update(inner, [(p, [lane]) for p in partial], self.terms_at(inner, partial, other))
 
-            self.loop_of(b, "lane", self.lanes, "vectorized", fold)
+            return body
+
+        for u in range(1, vectors):
+            self.loop_of(b, "lane", self.lanes, "vectorized", fold(u * self.lanes))
+        half = self.lanes
+        while half % 2 == 0:
+            half //= 2
+            self.loop_of(b, "lane", half, "vectorized", fold(half))
+        outputs = [(o.store.buffer, p) for o, p in zip(found.outputs, self.places, strict=True)]
 
         def last(inner: Builder, lane: SSAValue) -> None:
             self.update(inner, outputs, self.terms_at(inner, partial, lane))
 
-        self.loop_of(b, "lane", self.lanes, "serial", last)
+        self.loop_of(b, "lane", half, "serial", last)
+
+    def start(self, builder: Builder, targets: list[SSAValue], at: SSAValue) -> None:
+        """Stores the terms of a turn as candidates."""
+        found, values = self.found, [o.term for o in self.found.outputs]
+        needed: set[Operation] = set()
+        pending = list(values)
+        while pending:
+            owner = pending.pop().owner
+            if isinstance(owner, Operation) and owner in found.body and owner not in needed:
+                needed.add(owner)
+                pending += owner.operands
+        ops = [op for op in found.body if op in needed]
+        copies = copy_ops(ops, {found.loop.loop_var: at})
+        made: dict[SSAValue, SSAValue] = {found.loop.loop_var: at}
+        for op, copy in zip(ops, copies, strict=True):
+            builder.insert(copy)
+            made.update(zip(op.results, copy.results, strict=True))
+        for value, target in zip(values, targets, strict=True):
+            builder.insert(tir.StoreOp(made.get(value, value), target, [at]))
 
     def terms_at(self, builder: Builder, buffers: list[SSAValue], at: SSAValue) -> dict[SSAValue, SSAValue]:
         """Candidates in place of the terms."""
@@ -195,20 +298,30 @@ class ChoiceLanes:
         return {value: loaded[k] for value, k in self.found.terms.items()}
 
     def update(
-        self, builder: Builder, targets: list[tuple[SSAValue, list[SSAValue]]], values: Mapping[SSAValue, SSAValue]
+        self,
+        builder: Builder,
+        targets: list[tuple[SSAValue, list[SSAValue]]],
+        values: Mapping[SSAValue, SSAValue],
+        *,
+        later: bool = False,
     ) -> None:
-        """The loop's body with other outputs and, perhaps, other terms."""
-        known = dict(values)
+        """The loop's body with other outputs and, perhaps, other terms; `later` where the outputs are of an earlier turn."""
+        made = dict(values)
         olds = [builder.insert(tir.LoadOp(buffer, place)).result for buffer, place in targets]
         for value, k in self.found.olds.items():
-            known[value] = olds[k]
-        ops = [op for op in self.found.body if not any(r in known for r in op.results)]
-        copies = copy_ops(ops, known)
-        for copy in copies:
+            made[value] = olds[k]
+        known = self.found.later if later else None
+        compared: SSAValue | None = None
+        for op in self.found.body:
+            if any(r in made for r in op.results):
+                continue
+            if known is not None and any(r in known.conditions for r in op.results):
+                compared = compared or builder.insert(known.compare(made[known.old], made[known.term])).result
+                made[op.results[0]] = compared
+                continue
+            (copy,) = copy_ops([op], made)
             builder.insert(copy)
-        made: dict[SSAValue, SSAValue] = {
-            r: n for op, new in zip(ops, copies, strict=True) for r, n in zip(op.results, new.results, strict=True)
-        }
+            made.update(zip(op.results, copy.results, strict=True))
         for output, (buffer, place) in zip(self.found.outputs, targets, strict=True):
             builder.insert(tir.StoreOp(made[output.store.value], buffer, place))
 

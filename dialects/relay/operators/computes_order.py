@@ -16,6 +16,8 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from .computes import Dim, constant, unflatten
+from .computes_network import LaneKeys, columns_of, element_bits, te_network
+from .computes_network import cost as network_cost
 
 if TYPE_CHECKING:
     from ...te import builder as te
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
 else:
     from ._lazy import te
 
-MOST_RANKED = 96
+MOST_RANKED = 112
 """Elements of an axis up to which each is compared with each."""
 LANES = 16
 """Elements whose ranks are counted together."""
@@ -51,7 +53,7 @@ class Keys:
     @property
     def bits(self) -> int:
         """Of a key."""
-        return 8 if self.dtype == "bool" else int("".join(c for c in self.dtype if c.isdigit()))
+        return element_bits(self.dtype)
 
     @property
     def key_dtype(self) -> str:
@@ -151,19 +153,29 @@ class Rows:
         return (*row[: self.axis], index, *row[self.axis :])
 
 
-def te_order(x: Tensor, axis: int, ascending: bool) -> Tensor:
-    """The indices (int32) that sort `x` along an axis; equal elements keep their order, and NaN counts as the largest number."""
+def te_order(x: Tensor, axis: int, ascending: bool, dtype: str = "int32") -> Tensor:
+    """The indices (of `dtype`, in the shape of `x`) that sort `x` along an axis; equal elements keep their order, and NaN counts as the largest number."""
     rows, keys = Rows(tuple(x.shape), axis % len(x.shape)), Keys(x.dtype, ascending)
+    network = _by_network(x, rows, keys, "order", dtype)
+    if network is not None:
+        return network
     known = constant(rows.size)
     if known is not None and known <= MOST_RANKED:
-        return _ranked(x, rows, keys, "order", "int32", lambda data, at, index: index)
-    return _by_digits(x, rows, keys, with_places=True)
+        order = _ranked(x, rows, keys, "order", "int32", lambda data, at, index: index)
+    else:
+        order = _by_digits(x, rows, keys, with_places=True)
+    if dtype == "int32":
+        return order
+    return te.compute(x.shape, lambda *i: order(*i).astype(dtype), name="T_order")
 
 
 def te_sorted(x: Tensor, axis: int, ascending: bool) -> Tensor:
     """The elements of `x` in order along an axis, NaN as the largest number; of zeros the negative ones come in front where the
     axis is long."""
     rows, keys = Rows(tuple(x.shape), axis % len(x.shape)), Keys(x.dtype, ascending)
+    network = _by_network(x, rows, keys, "T_sorted")
+    if network is not None:
+        return network
     known = constant(rows.size)
     if known is not None and known <= MOST_RANKED:
         return _ranked(x, rows, keys, "T_sorted", x.dtype, lambda data, at, index: data[at])
@@ -172,6 +184,36 @@ def te_sorted(x: Tensor, axis: int, ascending: bool) -> Tensor:
     order = _by_digits(x, rows, keys, with_places=True)
     place = rows.axis
     return te.compute(x.shape, lambda *i: x(*i[:place], order(*i), *i[place + 1 :]), name="T_sorted")
+
+
+def order_cost(x: Tensor, axis: int, ascending: bool) -> float:
+    """Cycles in which `te_order` sorts rows of known sizes."""
+    rows, keys = Rows(tuple(x.shape), axis), Keys(x.dtype, ascending)
+    lane_keys = LaneKeys(x.dtype, ascending, places=True)
+    columns = columns_of(x, axis, lane_keys)
+    one_by_one = cost_by_one(rows, keys)
+    return one_by_one if columns is None else min(network_cost(columns, lane_keys), one_by_one)
+
+
+def _by_network(x: Tensor, rows: Rows, keys: Keys, name: str, places: str | None = None) -> Tensor | None:
+    """The elements in order, or their places as numbers of a dtype, where a network is the quickest way; None where it is not."""
+    lane_keys = LaneKeys(x.dtype, keys.ascending, places is not None)
+    columns = columns_of(x, rows.axis, lane_keys)
+    if columns is None or network_cost(columns, lane_keys) >= cost_by_one(rows, keys):
+        return None
+    return te_network(columns, lane_keys, name, places)
+
+
+RANK_COST, DIGIT_COST = 0.23, 5.0
+"""Cycles in which two elements are compared for their ranks, and in which an element is put in its place by a digit."""
+
+
+def cost_by_one(rows: Rows, keys: Keys) -> float:
+    """Cycles in which rows of known sizes are sorted one after the other."""
+    size, count = constant(rows.size) or 0, prod(constant(dim) or 1 for dim in rows.others)
+    if size <= MOST_RANKED:
+        return count * size * size * RANK_COST
+    return count * (size + (1 << DIGIT)) * DIGIT_COST * (keys.bits // DIGIT)
 
 
 def _ranked(x: Tensor, rows: Rows, keys: Keys, name: str, dtype: str, result: Stored) -> Tensor:

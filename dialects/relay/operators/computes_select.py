@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import TupleType
 from xdsl.ir import Attribute
 
 from ..operator import Attrs
-from .computes_order import te_order
+from .computes_order import te_order, te_sorted
 from .computes_sort import comes_first, loops
 from .sizes import ResultShapes, result_shape
 
@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from ...te.builder import Buffer, Expr, Tensor
 else:
     from ._lazy import te
+
+
+TOGETHER = 16
+"""Elements that are looked at together, whether there is one among them."""
 
 
 def _is_true(x: Expr) -> Expr:
@@ -31,18 +35,34 @@ def te_argwhere(x: Tensor, out: Attribute) -> Tensor:
         return te.compute(shape, lambda *i: te.const(0, "int32"), name="T_argwhere")
 
     def statements(ins: Sequence[Buffer], outs: Sequence[Buffer]) -> Any:
-        (data,), (found, cursor) = ins, outs
+        (data,), (found,) = ins, outs
         ib = te.ir_builder.create()
-        row = ib.buffer_ptr(cursor)
+        row, has_any = (ib.allocate("int32", (1,), name, scope="local") for name in ("row", "has_any"))
         row[0] = 0
-        with loops(ib, x.shape) as at, ib.if_scope(_is_true(data[tuple(at)])):
-            for axis, index in enumerate(at):
-                ib.emit(found.vstore((row[0], axis), index.astype("int32")))
-            row[0] = row[0] + 1
+        with loops(ib, x.shape[:-1]) as outer:
+
+            def flag(k: Expr) -> Expr:
+                return te.Select(_is_true(data[(*outer, k)]), te.const(1, "int32"), te.const(0, "int32"))
+
+            def note(k: Expr) -> None:
+                # Every place is written, and kept if its element is true: no branch is foreseen wrongly.
+                with ib.if_scope(row[0] < te.convert(shape[0])):
+                    for axis, index in enumerate((*outer, k)):
+                        ib.emit(found.vstore((row[0], axis), index.astype("int32")))
+                    row[0] = row[0] + flag(k)
+
+            parts = te.floordiv(te.convert(x.shape[-1]), TOGETHER)
+            with ib.for_range(0, parts, "part") as part:
+                has_any[0] = 0
+                with ib.for_range(0, TOGETHER, "lane", kind="vectorized") as lane:
+                    has_any[0] = te.max(has_any[0], flag(part * TOGETHER + lane))
+                with ib.if_scope(has_any[0] > 0), ib.for_range(0, TOGETHER, "n") as n:
+                    note(part * TOGETHER + n)
+            with ib.for_range(parts * TOGETHER, x.shape[-1], "k") as k:
+                note(k)
         return ib.get()
 
-    found, _ = te.extern([shape, (1,)], [x], statements, name="argwhere", dtype="int32")
-    return found
+    return te.extern(shape, [x], statements, name="argwhere", dtype="int32")
 
 
 def argwhere_extents(x: Tensor) -> ResultShapes:
@@ -63,54 +83,52 @@ def te_unique(attrs: Attrs, x: Tensor, out: Attribute) -> list[Tensor]:
     order = te_order(x, 0, True)
 
     def statements(ins: Sequence[Buffer], outs: Sequence[Buffer]) -> Any:
-        (data, sorted_), (values, first, inverse, number, counts, group, start, length, place, cursor) = ins, outs
+        (data, sorted_), (values, first, inverse, number, counts, ordered, group, start, begin, place, cursor) = (
+            ins,
+            outs,
+        )
         ib = te.ir_builder.create()
         at = ib.buffer_ptr(cursor)
-        at[0] = te.const(-1, "int32")
-        with ib.for_range(0, size, "k") as k, ib.if_scope(_begins(data, sorted_, k)):
-            at[0] = at[0] + 1
-            ib.emit(start.vstore(at[0], sorted_[k]))
-            ib.emit(length.vstore(at[0], 0))
+        with ib.for_range(0, size, "k") as k:
+            ib.emit(ordered.vstore(k, data[sorted_[k]]))
         at[0] = te.const(-1, "int32")
         with ib.for_range(0, size, "k") as k:
-            with ib.if_scope(_begins(data, sorted_, k)):
+            with ib.if_scope(_begins(ordered, k)):
                 at[0] = at[0] + 1
-            ib.emit(group.vstore(sorted_[k], at[0]))
-            ib.emit(length.vstore(at[0], length[at[0]] + 1))
-        if attrs.sorted:
-            with ib.for_range(0, count, "g") as g:
-                ib.emit(place.vstore(g, g.astype("int32")))
-        else:
+                ib.emit(start.vstore(at[0], sorted_[k]))
+                ib.emit(begin.vstore(at[0], k.astype("int32")))
+            ib.emit((inverse if attrs.sorted else group).vstore(sorted_[k], at[0]))
+        if not attrs.sorted:
             at[0] = te.const(0, "int32")
             with ib.for_range(0, size, "k") as k, ib.if_scope(te.equal(start[group[k]], k.astype("int32"))):
                 ib.emit(place.vstore(group[k], at[0]))
                 at[0] = at[0] + 1
-        with ib.for_range(0, size, "k") as k:
-            ib.emit(inverse.vstore(k, place[group[k]]))
+            with ib.for_range(0, size, "k") as k:
+                ib.emit(inverse.vstore(k, place[group[k]]))
         with ib.for_range(0, count, "g") as g:
-            ib.emit(values.vstore(place[g], data[start[g]]))
-            ib.emit(first.vstore(place[g], start[g]))
-            ib.emit(counts.vstore(place[g], length[g]))
+            own = g if attrs.sorted else place[g]
+            behind = te.if_then_else(g + 1 < count, begin[g + 1], te.convert(size).astype("int32"))
+            ib.emit(values.vstore(own, data[start[g]]))
+            ib.emit(first.vstore(own, start[g]))
+            ib.emit(counts.vstore(own, behind - begin[g]))
         ib.emit(number.vstore(0, te.convert(count).astype("int32")))
         return ib.get()
 
-    shapes = [(count,), (count,), (size,), (1,), (count,), (size,), (size,), (size,), (size,), (1,)]
-    dtypes = [x.dtype, *["int32"] * (len(shapes) - 1)]
+    shapes = [(count,), (count,), (size,), (1,), (count,), (size,), (size,), (size,), (size,), (size,), (1,)]
+    dtypes = [x.dtype, *["int32"] * 4, x.dtype, *["int32"] * 5]
     results = te.extern(shapes, [x, order], statements, name="unique", dtype=dtypes)
     return list(results[: len(out.types.data)])
 
 
-def _begins(data: Any, order: Any, k: Expr) -> Expr:
+def _begins(ordered: Any, k: Expr) -> Expr:
     """Whether element k in sorted order is the first of its group; NaNs are one group."""
-    return te.if_then_else(
-        te.equal(k, 0), te.const(1, "bool"), comes_first(data[order[k - 1]], data[order[k]], ascending=True)
-    )
+    return te.if_then_else(te.equal(k, 0), te.const(1, "bool"), comes_first(ordered[k - 1], ordered[k], ascending=True))
 
 
 def unique_extents(attrs: Attrs, x: Tensor) -> ResultShapes:
     """As many as there are groups of equal elements."""
-    order = te_order(x, 0, True)
+    ordered = te_sorted(x, 0, True)
     k = te.reduce_axis((0, x.shape[0]), name="k")
-    count = te.compute((), lambda: te.sum(_begins(x, order, k).astype("int64"), axis=k), name="count")()
+    count = te.compute((), lambda: te.sum(_begins(ordered, k).astype("int64"), axis=k), name="count")()
     counts = [[count]] if attrs.return_counts else []
     return ResultShapes([[count], [count], x.shape, [1], *counts])

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from ..operator import Attrs
 from .computes import Dim, constant, unflatten
-from .computes_order import MOST_RANKED, THREADED, te_order, te_sorted
+from .computes_network import LaneKeys, columns_of, te_network_first
+from .computes_network import cost as network_cost
+from .computes_order import MOST_RANKED, THREADED, order_cost, te_order, te_sorted
 
 if TYPE_CHECKING:
     from ...te import builder as te
@@ -179,18 +181,17 @@ def te_sort(attrs: Attrs, x: Tensor) -> Tensor:
 
 def te_argsort(attrs: Attrs, x: Tensor) -> Tensor:
     """`argsort`."""
-    order = te_order(x, attrs.axis, attrs.is_ascend)
-    return te.compute(x.shape, lambda *i: order(*i).astype(attrs.dtype or "int32"), name="T_argsort")
+    return te_order(x, attrs.axis, attrs.is_ascend, attrs.dtype or "int32")
 
 
 def te_topk(attrs: Attrs, x: Tensor, count: Dim | None) -> list[Tensor]:
     """`topk` of `count` elements; all for None."""
     axis: int = attrs.axis % len(x.shape)
     size, wanted = constant(x.shape[axis]), None if count is None else constant(count)
-    if size is not None and wanted is not None and size > MOST_RANKED and 0 < MOST_CHOSEN * wanted <= size:
-        order = te_chosen(x, axis, attrs.is_ascend, wanted)
-    else:
+    if size is None or not wanted or wanted == size:
         order = te_order(x, axis, attrs.is_ascend)
+    else:
+        order = _first_ones(x, axis, attrs.is_ascend, wanted, size)
     shape = [*x.shape[:axis], x.shape[axis] if count is None else count, *x.shape[axis + 1 :]]
     dtype = attrs.dtype or "int32"
     result: list[Tensor] = []
@@ -199,6 +200,26 @@ def te_topk(attrs: Attrs, x: Tensor, count: Dim | None) -> list[Tensor]:
     if attrs.ret_type != "values":
         result.append(te.compute(shape, lambda *i: order(*i).astype(dtype), name="T_topk_indices"))
     return result
+
+
+def _first_ones(x: Tensor, axis: int, ascending: bool, count: int, size: int) -> Tensor:
+    """The indices of some elements that come first along an axis, in order, perhaps with others behind them, by the quickest way."""
+    keys = LaneKeys(x.dtype, ascending, places=True)
+    columns = columns_of(x, axis, keys)
+    has_heap = size > MOST_RANKED and MOST_CHOSEN * count <= size
+    if columns is not None:
+        rows = prod(constant(dim) or 1 for dim in x.shape) // size
+        looked_at = size * (STRIDED_COST if axis < len(x.shape) - 1 else LOOK_COST)
+        heap = rows * (looked_at + SINK_COST * count * count.bit_length() * (size // count).bit_length())
+        others = heap if has_heap else order_cost(x, axis, ascending)
+        if network_cost(columns, keys, count) < others:
+            return te_network_first(columns, keys, count, "chosen")
+    return te_chosen(x, axis, ascending, count) if has_heap else te_order(x, axis, ascending)
+
+
+LOOK_COST, STRIDED_COST, SINK_COST = 0.7, 5.0, 25.0
+"""Cycles in which an element is compared with the last one of a heap, in which one is that is not its row's neighbour in memory, and
+in which it passes a level of the heap."""
 
 
 def _taken(x: Tensor, order: Tensor, axis: int, shape: Sequence[Dim]) -> Tensor:

@@ -394,7 +394,11 @@ def _te_adaptive(rank: int, is_max: bool) -> Any:
             inside: list[Any] = []
             for a in axes:
                 low, high = bounds(a, places[a])
-                where[a] = places[a] * width[a] + extents[a] if even[a] else low + extents[a]
+                if isinstance(sizes[a], int) and sizes[a] == 1:
+                    # The whole axis, which then is seen to lie together with those of other axes.
+                    where[a] = extents[a]
+                else:
+                    where[a] = places[a] * width[a] + extents[a] if even[a] else low + extents[a]
                 inside += [] if even[a] else [where[a] < high]
             element = x(*source.indices(where))
             value = te.if_then_else(te.all(*inside), element, outside) if inside else element

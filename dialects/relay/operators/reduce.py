@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import prod
+from math import inf, prod
 from typing import TYPE_CHECKING, Any
 
 from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
@@ -217,7 +217,11 @@ def _te_arg(attrs: Attrs, x: Tensor, is_max: bool) -> Tensor:
         return te.Select(left, lhs[0], rhs[0]), te.Select(left, lhs[1], rhs[1])
 
     def identity(index_dtype: str, value_dtype: str) -> tuple[Expr, Expr]:
-        worst = te.min_value(value_dtype) if is_max else te.max_value(value_dtype)
+        if value_dtype.startswith(("float", "bfloat")):
+            # Below every element, or a row of infinities had none that beats it.
+            worst = te.const(-inf if is_max else inf, value_dtype)
+        else:
+            worst = te.min_value(value_dtype) if is_max else te.max_value(value_dtype)
         return te.const(-1, index_dtype), worst
 
     reducer = te.comm_reducer(combine, identity, name=name)

@@ -17,7 +17,7 @@ from ..expr import current_location, location_scope
 
 T = TypeVar("T")
 
-_ROOT = Path(__file__).resolve().parents[3]
+_ROOT = Path(__file__).parents[3]  # As code objects have it: not what a link points to.
 _PACKAGES = (
     *(f"{_ROOT / part}/" for part in ("api", "dialects", "lowering", "parser", "passes", "support")),
     contextlib.__file__,

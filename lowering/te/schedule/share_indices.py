@@ -137,7 +137,7 @@ class _Sharing:
         for use in uses:
             use.replace_uses_with_if(let.result, lambda u: u.operation is not let)
         kept: list[Operation] = []
-        _tree(uses[0], kept)
+        _tree(uses[0], block, kept)
         for op in (let, *reversed(kept)):
             if op.parent is not None:
                 op.detach()
@@ -181,14 +181,15 @@ def _is_pure(value: SSAValue) -> bool:
     return True
 
 
-def _tree(root: OpResult, kept: list[Operation]) -> None:
-    """The ops that compute a value, operands first."""
+def _tree(root: OpResult, block: Block, kept: list[Operation]) -> None:
+    """The ops of a block that compute a value, operands first. The number that an unrolled variable stands for is outside of it, where
+    other statements of the turn read it."""
     pending: list[tuple[SSAValue, bool]] = [(root, False)]
     seen: set[Operation] = set()
     while pending:
         value, is_ready = pending.pop()
         op = value.owner
-        if not isinstance(op, (*_ELIGIBLE, tir.ConstOp)) or op in seen:
+        if not isinstance(op, (*_ELIGIBLE, tir.ConstOp)) or op in seen or not _is_within(op, block):
             continue
         if is_ready:
             seen.add(op)

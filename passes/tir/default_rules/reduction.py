@@ -14,6 +14,7 @@ from ...schedule import BlockRV, LoopRV, Schedule
 from ...schedule.structure import buffers_written, consumers, producers, read_regions, write_regions
 from ..convert_blocks_to_opaque import choice_of
 from ..lower_lane_reduction import LANES, MASKS, VECTORS
+from .columns import reduce_columns, vector_axis
 from .contraction import own_loops
 from .elementwise import MANY, PARALLEL_WORK, extent_of, lanes_of_block, parallelize, vectorize_loop
 from .handles import block_of
@@ -21,16 +22,6 @@ from .narrow_rows import ACCUMULATORS, COSTLY_ACCUMULATORS, SHORTEST, is_lane_ty
 from .refusals import tolerating
 from .shape import Shape, block_shape, element_bytes, shape_of
 from .vector import contiguous_reduction, contiguous_suffix
-
-
-def vector_axis(shape: Shape) -> SSAValue | None:
-    """The spatial axis along which all accesses are contiguous or repeated, if there is one."""
-    if not shape.spatial or contiguous_suffix(shape) == 0:
-        return None
-    axis = shape.spatial[-1]
-    extent = shape.extent(axis)
-    # A vector that is mostly empty is no better than a scalar.
-    return axis if extent is None or extent >= 4 else None
 
 
 def schedule_reduction(sch: Schedule, block: BlockRV, target: Target) -> None:
@@ -182,74 +173,6 @@ def _chooses(sch: Schedule, block: BlockRV) -> bool:
     assert isinstance(op, tir.BlockOp)
     stores = [s for s in op.body.block.ops if isinstance(s, tir.StoreOp)]
     return all(choice_of(store) is not None for store in stores)
-
-
-def reduce_columns(
-    sch: Schedule, block: BlockRV, shape: Shape, by_axis: dict[SSAValue, LoopRV], target: Target, work: int
-) -> None:
-    """Vectors over the output's columns: several rows at a time are added to a strip of the output that stays in cache.
-
-    The rows are as far apart as may be, so that each of several streams goes on where its last row ended: memory is read at full speed by
-    as many streams as the processor foresees, each of which is long. A strip takes a part of the second-level cache, as short runs of
-    rows whose distance is a power of two would evict each other.
-
-    `by_axis` are the loops of the axes of `shape` that are to be scheduled; work of 0 leaves all on one thread.
-    """
-    axis = vector_axis(shape)
-    assert axis is not None
-    outer = [by_axis[v] for v in shape.spatial if v is not axis and v in by_axis]
-    reducing = [by_axis[v] for v in shape.reduction]
-    lanes = lanes_of_block(shape, target)
-    column, extent = by_axis[axis], shape.extent(axis)
-    width = max(target.l2 // 8 // element_bytes(shape.stores[0].buffer), lanes)
-    if extent is not None and extent < width and outer and contiguous_suffix(shape) > 1:
-        before = shape.spatial[-2]
-        rows_of = shape.extent(before) if before in by_axis else None
-        if rows_of is not None and _strip(extent * rows_of, width, lanes):
-            # Rows of the output that lie one after the other are one, if that is so many whole vectors: what ends within one row or the
-            # other has no affine places.
-            sch.reorder(*outer, column, *reducing)
-            column, extent = sch.fuse(outer.pop(), column), extent * rows_of
-    strips: list[LoopRV] = []
-    if extent is None or extent > lanes:
-        if extent is not None:
-            # On several threads every one has a strip.
-            width = min(width, -(-extent // (target.cores * lanes)) * lanes if work >= PARALLEL_WORK else extent)
-            width = _strip(extent, width, lanes) or width
-        if extent is None or extent > width:
-            strip, column = sch.split(column, [None, width])
-            strips = [strip]
-        head, column = sch.split(column, [None, lanes])
-        chunk = [head]
-    else:
-        chunk = []
-    last = reducing[-1]
-    rows = shape.extent(shape.reduction[-1])
-    together = next((u for u in (8, 7, 6, 5, 4) if rows is not None and rows % u == 0), 8)
-    if rows is not None and rows > together and rows % together == 0:
-        inner, rest = sch.split(last, [together, None])
-        reducing[-1] = rest
-    elif rows is None or rows > together:
-        rest, inner = sch.split(last, [None, together])
-        reducing[-1] = rest
-    else:
-        inner = last
-        reducing.pop()
-    sch.reorder(*outer, *strips, *reducing, *chunk, inner, column)
-    sch.vectorize(column)
-    sch.unroll(inner)
-    parallelize(sch, [*outer, *strips], work, target)
-    head = own_loops(sch, sch.decompose_reduction(block, reducing[0] if reducing else inner))
-    if head:
-        sch.vectorize(head[-1])
-
-
-def _strip(extent: int, width: int, lanes: int) -> int:
-    """The length of equal strips of whole vectors, of `width` at most but not of less than half; 0: there are none."""
-    if extent <= width:
-        return 0 if extent % lanes else extent
-    least = -(-extent // width)
-    return next((extent // n for n in range(least, 2 * least + 1) if extent % (n * lanes) == 0), 0)
 
 
 # Several stages over the same rows: softmax, layer norm

@@ -36,7 +36,7 @@ class Run:
     """Axes that lie together, and where."""
 
     axes: tuple[SSAValue, ...]
-    """Two or more of them, the last dimensions of the output and of the input alike."""
+    """The last dimensions of the output and of the input alike."""
     panel: Load
     """The input."""
     rows: int
@@ -46,7 +46,7 @@ class Run:
 
 
 def find_run(shape: Shape) -> Run | None:
-    """The columns of a sum of products along several axes; None where there is one axis, or none."""
+    """The columns of a sum of products along several axes, or along one that stands with another of one turn; None where there are none."""
     if len(shape.stores) != 1 or not shape.reduction or None in shape.extents:
         return None
     (store,) = shape.stores
@@ -72,7 +72,8 @@ def find_run(shape: Shape) -> Run | None:
             if not extent == size == shape.extent(axis):
                 break
             run.insert(0, axis)
-        if len(run) > 1:
+        # One axis is worth it where only an axis of one turn hides that the input's elements lie together.
+        if len(run) > 1 or (run and indices[-1] != panel.indices[-1]):
             own = [shape.extent(a) or 1 for a in shape.spatial if a in other.axes and a not in panel.axes]
             return Run(tuple(run), panel, prod(own), units)
     return None

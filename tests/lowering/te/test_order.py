@@ -1,4 +1,4 @@
-"""sort and argsort by digits and by ranks: every dtype, zeros and NaN, equal elements, any axis, on one thread and several."""
+"""sort and argsort by digits, by ranks and by networks: every dtype, zeros and NaN, equal elements, any axis, on one thread and several."""
 
 from typing import Any
 
@@ -6,10 +6,13 @@ import mirstack
 import ml_dtypes
 import numpy as np
 import pytest
+from mirstack.dialects.relay.operators.computes_network import LaneKeys, columns_of, te_network
+from mirstack.dialects.te import builder as te
+from mirstack.dialects.te.interpreter import interpret_te_func
 
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 DTYPES = (*FLOATS, "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "bool")
-SHAPES = (((1,), 0), ((97,), 0), ((3, 70, 5), 1), ((40, 500), -1), ((33, 17), -1), ((2, 300, 3), 1))
+SHAPES = (((1,), 0), ((113,), 0), ((3, 70, 5), 1), ((40, 500), -1), ((33, 17), -1), ((2, 300, 3), 1))
 
 
 def _numbers(dtype: str, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
@@ -57,7 +60,18 @@ def _check(dtype: str, shape: tuple[int, ...], axis: int, ascending: bool, **opt
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_dtypes(dtype: str) -> None:
-    _check(dtype, (2, 150), -1, DTYPES.index(dtype) % 2 == 0)
+    _check(dtype, (150,), -1, DTYPES.index(dtype) % 2 == 0)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float64", "int8", "uint32", "bool"])
+def test_networks(dtype: str) -> None:
+    """Rows that fill no whole number of vectors, of a length that is no power of two, and in the middle axis."""
+    _check(dtype, (2, 37, 70), 1, dtype in FLOATS)
+
+
+@pytest.mark.parametrize("size", [2, 7, 8, 9, 17, 129])
+def test_lengths_of_networks(size: int) -> None:
+    _check("float32", (3 + size % 3 * 16, size), -1, size % 2 == 0, threads=1 + size % 2)
 
 
 @pytest.mark.parametrize("shape_and_axis", SHAPES)
@@ -76,3 +90,15 @@ def test_open_size() -> None:
     for size in (0, 1, 5, 1000):
         x = np.random.default_rng(0).integers(0, 50, size).astype("float32")
         np.testing.assert_array_equal(run(x), np.argsort(x, kind="stable"))
+
+
+def test_networks_are_interpreted() -> None:
+    """The statements of a network, with memory of their own, mean the same to the interpreter of TE."""
+    x = te.placeholder((5, 9), "float32", "x")
+    keys = LaneKeys("float32", ascending=True, places=True)
+    columns = columns_of(x, 1, keys)
+    assert columns is not None
+    function = te.func("main", [x, te_network(columns, keys, "order")])
+    rows = np.random.default_rng(0).integers(0, 4, (5, 9)).astype("float32")
+    (found,) = (v for k, v in interpret_te_func(function, {"x": rows}).items() if k != "x")
+    np.testing.assert_array_equal(found, np.argsort(rows, 1, kind="stable"))

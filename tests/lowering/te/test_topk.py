@@ -1,4 +1,4 @@
-"""topk by a heap of what is chosen: order, equal elements, NaN, any axis, on one thread and several."""
+"""topk by a heap of what is chosen, or by a network: order, equal elements, NaN, any axis, on one thread and several."""
 
 import mirstack
 import numpy as np
@@ -17,6 +17,8 @@ import pytest
         ((5, 17), 3, -1, False),
         ((3, 400), 9, -1, True),
         ((2, 1500), 90, -1, False),
+        ((300, 21), 5, 0, False),
+        ((33, 70), 40, -1, True),
     ],
 )
 def test_chosen(shape, count, axis, ascending, threads):

@@ -47,6 +47,8 @@ def lowered(text: str, after: str, **options: Any) -> str:
         ((3, 200, 200), (0,)),
         ((3, 25, 1001), (0,)),
         ((1600, 5), (0,)),
+        ((3, 37, 77), (1,)),
+        ((3, 17, 5, 23), (1, 2)),
     ],
 )
 def test_every_axis(shape: tuple[int, ...], axes: tuple[int, ...], threads: int) -> None:

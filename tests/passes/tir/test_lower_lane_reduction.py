@@ -14,6 +14,8 @@ from mirstack.parser import parse_mir, print_mir
 from mirstack.passes.registry import PASSES
 from mirstack.passes.tir.rewriting import prim_funcs
 from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
 
 PROGRAM = """# from tvm.script import tir as T
 
@@ -152,7 +154,9 @@ def test_the_interpreter_runs_the_result() -> None:
 
 @pytest.mark.parametrize("operator", ["argmax", "argmin"])
 @pytest.mark.parametrize("last", [False, True])
-@pytest.mark.parametrize(("shape", "axis"), [((5, 100), 1), ((9, 16), 1), ((3, 7), 1), ((33, 50), 0), ((4, 20, 19), 1)])
+@pytest.mark.parametrize(
+    ("shape", "axis"), [((5, 100), 1), ((9, 16), 1), ((3, 7), 1), ((33, 50), 0), ((4, 20, 19), 1), ((3, 157), 1)]
+)
 def test_choices(operator: str, last: bool, shape: tuple[int, ...], axis: int) -> None:
     """The first of equal elements, or the last, wherever lanes put them."""
     text = f"""#[version = "0.0.5"]
@@ -165,3 +169,30 @@ def @main(%x: Tensor[({", ".join(map(str, shape))}), float32]) {{
     for cpu in (None, "haswell", "x86-64"):
         result = mirstack.compile(mirstack.parse(text), threads=1, cpu=cpu)(x)
         np.testing.assert_array_equal(result, expected)
+
+
+@pytest.mark.parametrize("shape", [(2, 70), (2, 5), (70, 20)])
+def test_nothing_is_chosen_but_an_element(shape: tuple[int, ...]) -> None:
+    """Where all elements are as far as elements can be, the first one is chosen."""
+    x = np.full(shape, -np.inf, "float32")
+    axis = int(shape == (2, 70))
+    text = f"""#[version = "0.0.5"]
+def @main(%x: Tensor[({shape[0]}, {shape[1]}), float32]) {{ (argmax(%x, axis=[{axis}]), argmin(negative(%x), axis=[{axis}])) }}"""
+    for found in mirstack.compile(mirstack.parse(text), threads=1)(x):
+        assert not np.asarray(found).any()
+
+
+def test_ties_are_decided_by_the_order_of_turns() -> None:
+    """In a lane what was chosen comes from an earlier turn: one compare is left of argmax's condition."""
+    seen: list[str] = []
+
+    def look(step: ModulePass, module: ModuleOp) -> None:
+        if step.name == "lower-lane-reduction":
+            seen.append(print_mir(module))
+
+    text = """#[version = "0.0.5"]
+def @main(%x: Tensor[(2, 200), float32]) { argmax(%x, axis=[1]) }"""
+    mirstack.compile(mirstack.parse(text), threads=1, cache=False, observers=(look,))
+    kernel = next(t for t in seen if "argmax_red_temp_v1_lanes" in t)
+    turns = kernel[kernel.index("for ax0 in") :].split("\n        for lane")[0]
+    assert ">=" in turns and " and " not in turns and " == " not in turns

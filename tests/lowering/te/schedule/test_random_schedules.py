@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from mirstack import te
 from mirstack.dialects.te.tensor import PlaceholderOp
 from mirstack.support.diagnostics import MirError
+from mirstack.support.verify import verify
 
 REFUSALS = ("is not inside of", "known number of elements", "does not begin at 0", "cannot be unrolled", "is unrolled")
 """What may be found only when a schedule is lowered."""
@@ -126,6 +127,7 @@ def run(
 ) -> np.ndarray:
     result = np.full(shape, 77, "int32")
     module = tvm.lower(s, args, simple_mode=target == "interp")
+    verify(module.op)
     tvm.build(module, target=target)["main"](*arrays, result)
     return result
 

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp, TensorType, TupleType
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...support.diagnostics import error_at
 from ..array import numpy_dtype
 from ..te.ops import FuncOp as TeFuncOp
 from ..te.ops import is_input
+from ..tir.buffer import MatchBufferOp
 from ..tir.stmt import PrimFuncOp
 from ..tir.types import dtype_to_type, type_to_dtype
 from .infer.tir_calls import call_tir_type
@@ -53,9 +54,23 @@ def _empty(op: CallTirOp, name: str, type: Attribute) -> Array:
 def _run_tir(func: PrimFuncOp, args: Sequence[Array], outputs: list[Array], module: ModuleOp) -> list[Array]:
     from ..tir.interpreter import interpret_prim_func
 
-    arrays = [*(np.array(a, order="C") for a in args), *outputs]
+    arrays = [_laid(a, param) for a, param in zip((*args, *outputs), func.params, strict=True)]
     interpret_prim_func(func, dict(zip((n.data for n in func.param_names.data), arrays, strict=True)), module)
-    return outputs
+    return [np.ascontiguousarray(array) for array in arrays[len(args) :]]
+
+
+def _laid(array: Array, param: SSAValue) -> Array:
+    """A copy of an array, with the strides that the parameter's buffer has."""
+    matches = [use.operation for use in param.uses if isinstance(use.operation, MatchBufferOp)]
+    strides = matches[0].stride_values() if matches else None
+    steps = [step for step in strides or () if isinstance(step, int)]
+    if strides is None or len(steps) < len(strides):
+        return np.array(array, order="C")
+    count = 1 + sum(step * (size - 1) for step, size in zip(steps, array.shape, strict=True))
+    memory = np.zeros(count if array.size else 0, array.dtype)
+    copy = np.lib.stride_tricks.as_strided(memory, array.shape, [step * array.itemsize for step in steps])
+    copy[...] = array
+    return copy
 
 
 def _run_te(func: TeFuncOp, args: Sequence[Array]) -> list[Array]:

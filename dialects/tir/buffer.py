@@ -374,6 +374,16 @@ def buffer_type(buffer: SSAValue) -> BufferType:
     return buffer.type
 
 
+def compact_strides(shape: Sequence[int]) -> tuple[int, ...]:
+    """Row-major strides in elements."""
+    strides: list[int] = []
+    step = 1
+    for extent in reversed(shape):
+        strides.append(step)
+        step *= extent
+    return tuple(reversed(strides))
+
+
 def buffer_name(buffer: SSAValue) -> str:
     """The name the text gives a buffer."""
     if isinstance(buffer, OpResult) and isinstance(buffer.op, BufferOp):

@@ -11,9 +11,10 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ...dialects.relay import ir as relay
 from ...dialects.tir.types import dtype_to_type
+from ...passes.tir.param_strides import strides_attr
 from ..llvm.types import PTR
 from ..program import Tensor, Tree, of_tree_json, tree_json, tree_of
-from ..relay.prepare import FAILS, KERNEL, PURE
+from ..relay.prepare import FAILS, KERNEL, PURE, STRIDES, strides_of
 from ..units import STUB, LoweredUnit
 from .kernel_text import Places
 
@@ -68,6 +69,7 @@ def _declared(kernel: llvm.FuncOp) -> dict[str, Any] | None:
         "arguments": len(kernel.function_type.inputs),
         "status": kernel.function_type.output == i32,
         **{key: key in known.data for key in (PURE, FAILS)},
+        STRIDES: strides_of(kernel),
     }
 
 
@@ -78,7 +80,10 @@ def _declaration(facts: Mapping[str, Any]) -> llvm.FuncOp:
         llvm.LLVMFunctionType([PTR] * int(facts["arguments"]), output),
         llvm.LinkageAttr("external"),
     )
-    result.attributes[KERNEL] = DictionaryAttr({key: UnitAttr() for key in (PURE, FAILS) if facts[key]})
+    known: dict[str, Attribute] = {key: UnitAttr() for key in (PURE, FAILS) if facts[key]}
+    if facts[STRIDES]:
+        known[STRIDES] = strides_attr([[int(step) for step in steps] for steps in facts[STRIDES]])
+    result.attributes[KERNEL] = DictionaryAttr(known)
     return result
 
 

@@ -2,7 +2,7 @@
 
 Every kernel and every call writes its tensors to memory that the caller chose. A tensor that becomes (part of) the
 function's result is written there directly where possible; the others share the function's frame by lifetime. The pieces of a
-concatenation that has no kernel lie in its memory from the start (`storage.py`).
+concatenation that has no kernel lie in its memory from the start (`storage.py`, `layouts.py`).
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 
 from ...dialects.relay import ir as relay
 from ...dialects.relay.operator import OperatorOp
+from ...support.diagnostics import error_at
 from .leaves import Leaf, TensorLeaf, has_box, leaves_of
 from .match_cast import MatchCastOp
 from .memory_plan import Group, Lifetime, MemoryPlan, plan_memory
-from .storage import is_reshape, piece_offsets, view_offsets
+from .storage import is_reshape, piece_offsets, piece_rows, view_offsets
 
 WRITES_RESULT = (relay.CallTirOp, relay.CallGlobalOp, relay.CallOp)
 """Ops whose tensors are written to memory that they are given."""
@@ -194,6 +195,12 @@ def _join(frame: Frame, body: Block, sources: Sources) -> None:
             if piece is not None and piece not in frame.outputs and piece not in frame.pieces:
                 frame.pieces[piece] = (op, 0), offset
                 frame.joined.add((op, number))
+            elif (piece_rows(op) or 1) > 1:
+                raise error_at(
+                    op,
+                    f"piece {number} of this {op.OPERATOR.name} would lie in rows of it, but no kernel can write it there",
+                    "lower-relay-to-te makes a kernel of such an operator",
+                )
     # A concatenation comes after its pieces, which may be concatenations.
     for piece, (whole, offset) in reversed(frame.pieces.items()):
         if whole in frame.outputs:
@@ -233,6 +240,8 @@ class _Lifetimes:
         self.numbers: dict[Place, int] = {}
         self.inside: list[tuple[int, int, int]] = []
         """Of pieces in concatenations: the place's number, the concatenation's, and the offset in it."""
+        self.in_rows: set[int] = set()
+        """Pieces that lie in rows: what is between is the other pieces'."""
         self.copies: dict[int, list[tuple[int, int]]] = {}
         """Of a concatenation: offset and bytes of each of its pieces that are copied."""
         self.sizes: list[int] = []
@@ -251,6 +260,8 @@ class _Lifetimes:
         root, shift = self._inside()
         parts: dict[int, list[tuple[int, Lifetime]]] = {}
         for place in range(len(self.places)):
+            if place in self.in_rows:
+                continue
             written = self.copies.get(place, [(0, self.sizes[place])])
             parts.setdefault(root[place], []).extend(
                 (shift[place] + offset, Lifetime(size, self.start[place], self.end[place])) for offset, size in written
@@ -263,6 +274,8 @@ class _Lifetimes:
         frame.offsets = {place: offsets[root[k]] + shift[k] for k, place in enumerate(self.places)}
         frame.carried = frame.plan.offsets[len(wholes) :]
         for place, op in enumerate(self.places):
+            if place in self.in_rows:
+                continue
             written = self.copies.get(place, [(0, self.sizes[place])])
             frame.kept += (
                 Kept(op[0], frame.offsets[op] + offset, Lifetime(size, self.start[place], self.end[place]))
@@ -271,7 +284,11 @@ class _Lifetimes:
 
     def _inside(self) -> tuple[list[int], list[int]]:
         """For each place the outermost concatenation that it lies in, or itself, and the offset there. A piece is needed as long as
-        the whole."""
+        the whole; of pieces in rows the whole is there from the first one on, and as long as any of them."""
+        for piece, whole, _ in self.inside:
+            if piece in self.in_rows:
+                self.start[whole] = min(self.start[whole], self.start[piece])
+                self.end[whole] = max(self.end[whole], self.end[piece])
         root, shift = list(range(len(self.places))), [0] * len(self.places)
         for piece, whole, offset in reversed(self.inside):
             self.end[piece] = max(self.end[piece], self.end[whole])
@@ -323,12 +340,16 @@ class _Lifetimes:
         assert isinstance(kind, TensorLeaf)
         aliases = self._new((op, 0), kind.bytes)
         whole = self.numbers[op, 0]
-        self.copies[whole] = []
+        in_rows = (piece_rows(op) or 1) > 1
+        self.copies[whole] = [(0, kind.bytes)] if in_rows else []
         for number, (offset, end) in enumerate(pairwise([*offsets, kind.bytes])):
             if (op, number) in self.frame.joined:
                 value, leaf = self.sources.of(op.operands[0], number)
                 assert isinstance(value, OpResult)
-                self.inside.append((self.numbers[value.op, leaf], whole, offset))
+                piece = self.numbers[value.op, leaf]
+                self.inside.append((piece, whole, offset))
+                if in_rows:
+                    self.in_rows.add(piece)
             else:
                 self.copies[whole].append((offset, end - offset))
         return aliases

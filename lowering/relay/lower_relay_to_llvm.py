@@ -17,7 +17,7 @@ from xdsl.passes import ModulePass
 
 from ...dialects.relay import ir as relay
 from ...support.diagnostics import error_at, source_position
-from ...support.walk import walk_ops
+from ...support.walk import all_ops, walk_ops
 from ..llvm.converter import MESSAGES
 from ..tir.signature import SHAPE, SIGNATURE, KernelSignature
 from . import heap
@@ -28,6 +28,7 @@ from .emitter import PTR, Emitter
 from .frame import Frame
 from .function_lowering import FunctionLowering, Unit
 from .kernel_call import Kernel
+from .layouts import check_layouts
 from .leaves import leaves_of, on_heap
 from .match_cast import insert_match_casts
 from .prepare import (
@@ -39,6 +40,7 @@ from .prepare import (
     Preparation,
     prepared_attr,
     pure_kernels,
+    strides_of,
 )  # fmt: skip
 from .shape_function import ShapeFunction
 
@@ -66,6 +68,9 @@ class LowerRelayToLLVM(ModulePass):
             raise error_at(op, f"the module has no function @{self.entry}", f"it has {', '.join(functions)}")
         reachable = _reachable(functions, self.entry)
         messages: dict[str, StringAttr] = {}
+        strides = {f.sym_name.data: steps for f in op.ops if isinstance(f, llvm.FuncOp) and (steps := strides_of(f))}
+        for name in reachable:
+            check_layouts(functions[name], strides)
         kernels, data_types = _kernels(op), DataTypes(op)
         for name in reachable:
             insert_match_casts(functions[name], functions, data_types)
@@ -91,6 +96,7 @@ class LowerRelayToLLVM(ModulePass):
             op.attributes[PREPARED] = prepared_attr(preparation.sizes)
             op.attributes[PREPARE_ONLY] = IntegerAttr(len(unit.constants) - shared, 64)
             prepare.erase()
+        _bound_optimizing(unit.functions)
         for function in list(op.ops):
             if isinstance(function, relay.FuncOp | relay.TypeDataOp):
                 function.detach()
@@ -172,6 +178,31 @@ def _preparable(module: ModuleOp, kernels: dict[str, Kernel]) -> set[str]:
     return {name for name, kernel in kernels.items() if name in pure and not kernel.fails and kernel.signature is None}
 
 
+MANY_ADDRESSES = 128
+"""Parameters of a function, and results, of which each is loaded, kept and stored again: so many that LLVM shall not choose how."""
+MANY_OPS = 4096
+"""Ops of a function for which it is not optimized either: kernels are called one after the other in a few great blocks."""
+MANY_FUNCTIONS = 16
+"""Functions that LLVM shall no more put into one another."""
+
+
+def _bound_optimizing(functions: list[llvm.FuncOp]) -> None:
+    """Keeps LLVM's time linear in large programs, where what it would gain is nothing beside the kernels.
+
+    Of functions that call one another each was optimized again in all those that it had been put into.
+    """
+    for function in functions:
+        if len(function.function_type.inputs.data) > MANY_ADDRESSES or len(all_ops(function)) > MANY_OPS:
+            _take_as_written(function)
+        elif len(functions) > MANY_FUNCTIONS:
+            function.no_inline = UnitAttr()
+
+
+def _take_as_written(function: llvm.FuncOp) -> None:
+    """Has LLVM not optimize a function: it compares what is done with each address with what is done with every other."""
+    function.no_inline = function.optimize_none = UnitAttr()
+
+
 def _entry(function: relay.FuncOp, name: str, symbol: str) -> llvm.FuncOp:
     """The function `symbol` for Python: takes the context and all addresses from a table, calls the function, gives the heap back; what the results with `?`
     lie in, later (`FINISH`)."""
@@ -188,7 +219,10 @@ def _entry(function: relay.FuncOp, name: str, symbol: str) -> llvm.FuncOp:
     if not on_heap(function.ret_type):
         heap.release(emit, context, saved)
     emit.give(status)
-    return llvm.FuncOp(symbol, llvm.LLVMFunctionType([PTR], i32), llvm.LinkageAttr("external"), body=region)
+    entry = llvm.FuncOp(symbol, llvm.LLVMFunctionType([PTR], i32), llvm.LinkageAttr("external"), body=region)
+    if count >= MANY_ADDRESSES:
+        _take_as_written(entry)
+    return entry
 
 
 def _finish() -> llvm.FuncOp:

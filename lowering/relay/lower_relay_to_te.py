@@ -2,7 +2,7 @@
 
 An operator that stands outside of any Primitive function becomes a kernel of its own. Functions that compute the same
 become one kernel: they are compared by structure, constants by value. Calls that give constants, as weights are, have a kernel of
-their own, which says so (`tir.constant_params`). Concatenations, reshapes and slices that only move tensors may stay operators of the
+their own, which says so (`tir.constant_params`), and so have calls on tensors that lie in rows (`layouts.py`). Concatenations, reshapes and slices that only move tensors may stay operators of the
 function, which then are no code but places in memory (`share_storage.py`).
 """
 
@@ -19,10 +19,19 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...dialects.relay import ir as relay
 from ...dialects.relay.operator import OperatorOp
-from ...passes.relay.fuse_ops import is_kernel, outline
+from ...passes.relay.fuse_ops import call_tir_instead, is_kernel, outline
+from ...passes.tir.param_strides import Strides
+from ...support.garbage import no_collection
 from ...support.symbols import take_name
+from ...support.walk import walk_ops
 from .constant_calls import Constants, constant_places, mark_constant_params
+from .frame import Sources
+from .layouts import Layouts
+from .leaves import leaves_of
 from .share_storage import share_storage
+
+CallStrides = dict[relay.CallOp, tuple[Strides, Strides]]
+"""Of calls of kernels: the strides of the tensors that they take, and of those that they give."""
 
 MOST_NAMED = 6
 """A kernel's name lists at most this many operators."""
@@ -38,8 +47,9 @@ class LowerRelayToTE(ModulePass):
     """Whether Primitive functions that only move tensors become places in memory rather than kernels."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        _lower(op, _Kernels(op), self.in_place)
-        mark_constant_params(op)
+        with no_collection():
+            _lower(op, _Kernels(op), self.in_place)
+            mark_constant_params(op)
 
 
 def call_kernels(module: ModuleOp, *, in_place: bool) -> None:
@@ -51,7 +61,20 @@ def _lower(module: ModuleOp, kernels: _Names, in_place: bool) -> None:
     for function in list(module.ops):
         if isinstance(function, relay.FuncOp):
             kept = share_storage(function) if in_place else set[Operation]()
-            _lower_body(function.body.block, kernels, kept)
+            _lower_body(function.body.block, kernels, kept, _strides(function, kept))
+
+
+def _strides(function: relay.FuncOp, kept: set[Operation]) -> CallStrides:
+    """The strides of what kernels take and give, by call; calls all of whose tensors are compact are left out."""
+    layouts = Layouts(kept, Sources())
+    found: CallStrides = {}
+    for op in walk_ops(function) if layouts else ():
+        if isinstance(op, relay.CallOp) and isinstance(kernel := op.callee.owner, relay.FnOp) and is_kernel(kernel):
+            inputs = tuple(steps for value in op.arguments for steps in layouts.strides(value))
+            results = layouts.strides(op.result)
+            if any(inputs) or any(results):
+                found[op] = inputs, results
+    return found
 
 
 class _Names:
@@ -62,8 +85,8 @@ class _Names:
         self.names = {name.data for op in module.ops if isinstance(name := op.properties.get("sym_name"), StringAttr)}
         self.numbers: dict[str, int] = {}
 
-    def kernel(self, function: relay.FnOp, calls: list[relay.CallOp]) -> str:
-        """The name of the function that computes what the Primitive function does, for these calls of it."""
+    def kernel(self, function: relay.FnOp, calls: list[relay.CallOp], strides: Strides) -> str:
+        """The name of the function that computes what the Primitive function does, for these calls of it, on tensors that lie so."""
         return self._fresh_name(function)
 
     def _fresh_name(self, function: relay.FnOp) -> str:
@@ -81,19 +104,19 @@ class _Kernels(_Names):
         self.by_structure: dict[Hashable, str] = {}
         self.constants = Constants()
 
-    def kernel(self, function: relay.FnOp, calls: list[relay.CallOp]) -> str:
+    def kernel(self, function: relay.FnOp, calls: list[relay.CallOp], strides: Strides) -> str:
         constant = frozenset[int].intersection(*(constant_places(call.arguments, self.constants) for call in calls))
-        key = (structure(function), constant)
+        key = (structure(function), constant, strides)
         name = self.by_structure.get(key)
         if name is None:
             name = self.by_structure[key] = self._fresh_name(function)
             from .te_kernel import te_kernel
 
-            self.module.body.block.add_ops(te_kernel(function, name))
+            self.module.body.block.add_ops(te_kernel(function, name, strides))
         return name
 
 
-def _lower_body(body: Block, kernels: _Names, kept: set[Operation]) -> None:
+def _lower_body(body: Block, kernels: _Names, kept: set[Operation], strides: CallStrides) -> None:
     pending = [body]
     while pending:
         for op in list(pending.pop().ops):
@@ -103,25 +126,27 @@ def _lower_body(body: Block, kernels: _Names, kept: set[Operation]) -> None:
                 case OperatorOp():
                     outlined = outline([op]).callee.owner
                     assert isinstance(outlined, relay.FnOp)
-                    _lower_kernel(outlined, kernels)
+                    _lower_kernel(outlined, kernels, {})
                 case relay.FnOp() if is_kernel(op):
-                    _lower_kernel(op, kernels)
+                    _lower_kernel(op, kernels, strides)
                 case _:
                     pending += [block for region in op.regions for block in region.blocks]
 
 
-def _lower_kernel(function: relay.FnOp, kernels: _Names) -> None:
-    """Replaces the calls of a Primitive function by calls of its TE function, and erases it."""
+def _lower_kernel(function: relay.FnOp, kernels: _Names, strides: CallStrides) -> None:
+    """Replaces the calls of a Primitive function by calls of its TE function (of one for each way that tensors lie), and erases it."""
     calls = _calls(function)
     _lift_tensors(function, calls)
-    name = kernels.kernel(function, calls) if calls else ""
+    alike: dict[Strides, list[relay.CallOp]] = {}
     for call in calls:
-        lowered = relay.CallTirOp(name, call.arguments, call.result.type)
-        lowered.location = call.location
-        Rewriter.insert_op(lowered, InsertPoint.before(call))
-        call.result.replace_all_uses_with(lowered.result)
-        call.detach()
-        call.erase()
+        inputs, results = strides.get(call, ((), ()))
+        # Constants that were lifted come last, and are compact.
+        count = sum(len(leaves_of(value.type, value)) for value in call.arguments) if inputs or results else 0
+        alike.setdefault((*inputs, *[()] * (count - len(inputs)), *results), []).append(call)
+    for steps, chosen in alike.items():
+        name = kernels.kernel(function, chosen, steps)
+        for call in chosen:
+            call_tir_instead(call, name)
     function.detach()
     function.erase()
 

@@ -16,7 +16,10 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.traits import Pure
 
 from ...dialects.relay import ir as relay
+from ...dialects.tir.buffer import compact_strides
+from ...passes.tir.param_strides import Strides, strides_from
 from ...support.walk import all_ops
+from ..tir.signature import BufferParam, KernelSignature
 from .constant_calls import Constants
 from .leaves import TensorLeaf, leaves_of
 
@@ -35,6 +38,9 @@ KERNEL = "mirstack.kernel"
 PURE, FAILS = "pure", "fails"
 """Entries of `KERNEL`: that the kernel does nothing but compute; that it may return another status than 0."""
 
+STRIDES = "strides"
+"""Entry of `KERNEL`: how its parameters' tensors lie, where not all are compact."""
+
 HARMLESS = frozenset(("mirstack_parallel_for", "aligned_alloc", "malloc", "free"))
 """The functions of other libraries that a kernel may call and still do nothing but compute."""
 
@@ -52,6 +58,22 @@ class PreparedOp(IRDLOperation):
 
     def __init__(self, index: int, type: Attribute):
         super().__init__(properties={"index": IntegerAttr(index, 64)}, result_types=[type])
+
+
+def strides_of(kernel: llvm.FuncOp) -> Strides:
+    """The strides of a kernel's parameters; none where all are compact."""
+    declared, signature = kernel.attributes.get(KERNEL), KernelSignature.of(kernel)
+    if signature is None:
+        return strides_from(declared.data.get(STRIDES)) if isinstance(declared, DictionaryAttr) else ()
+    strides = tuple(_known_strides(param) if isinstance(param, BufferParam) else () for param in signature.params)
+    return strides if any(strides) else ()
+
+
+def _known_strides(param: BufferParam) -> tuple[int, ...]:
+    """The strides of a parameter, () where it is compact; symbolic ones are found at each call."""
+    steps = tuple(step for step in param.strides or () if isinstance(step, int))
+    shape = [size for size in param.shape if isinstance(size, int)]
+    return steps if len(steps) == len(shape) == len(param.shape) and steps != compact_strides(shape) else ()
 
 
 class Preparation:

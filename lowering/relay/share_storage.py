@@ -6,16 +6,19 @@
 
 What made `%0` and `%1` then writes them where the concatenation is (`frame.py`). Other producers that fusion has put into the kernel of a
 concatenation become kernels of their own, which write their piece: each runs through its elements without asking in which piece they are.
-Reshapes, and slices of rows that only kernels read, are addresses in the memory of what they take (`storage.py`).
+Reshapes, and slices that only kernels read, are addresses in the memory of what they take (`storage.py`).
+
+Along an inner axis a piece lies in rows, with those of the others between them. Only kernels can write and read it there, by strides
+(`layouts.py`), and they do it well where rows are long.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import TensorType
-from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...dialects.relay import ir as relay
@@ -25,10 +28,13 @@ from ...support.walk import walk_ops
 from .constant_calls import Constants
 from .frame import Place, Sources, branches, is_written, place_of_piece, returned
 from .leaves import TensorLeaf, leaves_of
-from .storage import is_reshape, piece_offsets, view_offsets
+from .storage import Rows, is_reshape, piece_offsets, piece_rows, view_offsets, view_rows
 
 BYTES_OF_A_KERNEL = 4096
 """Pieces of so many bytes or more are computed sooner by a kernel each than by one that asks for every element which piece it is in."""
+
+SHORTEST_ROW = 64
+"""Rows of fewer bytes are less than a vector: they are copied, all of them by one kernel."""
 
 MOST_COPIED = 1 << 16
 """A piece of more bytes that has to be copied is copied by a kernel, in parallel."""
@@ -71,6 +77,11 @@ class _Join:
     made: relay.TupleOp
     pieces: list[_Piece] = field(default_factory=list[_Piece])
 
+    @property
+    def rows(self) -> int:
+        """In how many rows each of its pieces lies."""
+        return piece_rows(self.op) or 1
+
 
 class _Sharing:
     """One function on its way."""
@@ -81,6 +92,9 @@ class _Sharing:
         self.constants = Constants()
         self.results: set[tuple[SSAValue, int]] = set()
         self.placed: set[Place] = set()
+        self.in_rows: dict[tuple[SSAValue, int], int] = {}
+        """Tensors that lie in rows of another one, and in how many: only kernels may read them."""
+        self.static: dict[relay.CallOp, bool] = {}
 
     def run(self, body: Block) -> None:
         """Visits the calls of kernels in the body and in its branches."""
@@ -130,22 +144,38 @@ class _Sharing:
             and (source, leaf) not in self.results
             and all(isinstance(op, relay.TupleGetItemOp) or is_reshape(op) for op in ops)
         )
+        rows = 1
+        for op in ops:
+            if rows > 1 and not isinstance(op, relay.TupleGetItemOp) and not is_reshape(op):
+                return False
+            found = view_rows(op)
+            rows = rows if found is None else found.count
+        if (source, leaf) in self.in_rows or (rows > 1 and _row_bytes(call.result.type, rows) < SHORTEST_ROW):
+            return False
         # What depends on constants only is computed before the program runs, by kernels.
-        if self.constants(source) or (not fresh and not self._only_kernels_read(call.result)):
+        if self.constants(source) or (not fresh and not self._only_kernels_read(call.result, rows)):
             return False
         mapper: dict[SSAValue, SSAValue] = dict(zip(body.args, call.arguments, strict=True))
         for op in ops:
             self._move(call, op, mapper)
-        self._replace(call, mapper[ops[-1].results[0]])
+        made = mapper[ops[-1].results[0]]
+        self._replace(call, made)
+        if rows > 1:
+            self.in_rows |= {self.sources.of(made, k): rows for k in range(len(leaves_of(made.type)))}
         return True
 
-    def _only_kernels_read(self, value: SSAValue) -> bool:
-        """Whether nothing can keep the value, or give it as a result."""
+    def _only_kernels_read(self, value: SSAValue, rows: int = 1) -> bool:
+        """Whether nothing can keep the value, or give it as a result; in rows, whether nothing but kernels that this pass makes reads it,
+        in shapes of which so many rows are some of the first dimensions."""
+        if rows > 1 and not _fits(value.type, rows):
+            return False
         pending, seen = [value], {value}
         while pending:
             for use in pending.pop().uses:
                 op = use.operation
                 if isinstance(op, relay.LetOp | relay.TupleOp | relay.TupleGetItemOp) or op in self.kept:
+                    if rows > 1 and op in self.kept and not (is_reshape(op) and _fits(op.results[0].type, rows)):
+                        return False
                     if piece_offsets(op) is None and op.results[0] not in seen:
                         seen.add(op.results[0])
                         pending.append(op.results[0])
@@ -153,7 +183,9 @@ class _Sharing:
                     kernel = op.callee.owner
                     if not isinstance(kernel, relay.FnOp) or not is_kernel(kernel):
                         return False
-                elif not isinstance(op, relay.CallTirOp):
+                    if rows > 1 and not self._is_static(op):
+                        return False
+                elif rows > 1 or not isinstance(op, relay.CallTirOp):
                     return False
         return True
 
@@ -172,19 +204,27 @@ class _Sharing:
             return False  # something is computed for two pieces
         if all(self.constants(value) for value in call.arguments):
             return False  # it is computed once, before the program runs
+        rows = joins[-1].rows
         placed: set[Place] = set()
-        copied: list[_Piece] = []
+        copied: set[_Piece] = set()
         for piece in pieces:
-            place = None if piece.source is None else self._place(call, piece.source)
+            place = None if piece.source is None else self._place(call, piece, rows)
             if place is not None and place not in self.placed and place not in placed:
                 placed.add(place)
             elif piece.source is not None:
-                copied.append(piece)
-        computed = [piece for piece in pieces if piece.ops]
-        large = [piece for piece in copied if piece.bytes > MOST_COPIED]
-        whole = sum(piece.bytes for join in joins[-1:] for piece in join.pieces)
+                copied.add(piece)
+                if not self._can_be_copied(piece):
+                    return False
+        computed = {piece for piece in pieces if piece.ops}
+        large = {piece for piece in copied if rows > 1 or piece.bytes > MOST_COPIED or piece.source in self.in_rows}
+        whole = sum(piece.bytes for piece in joins[-1].pieces)
         if whole < BYTES_OF_A_KERNEL * (len(computed) + len(large) - 1) or (large and not placed and not computed):
             return False  # one kernel does it as quickly
+        if rows > 1:
+            saved = sum(piece.bytes for piece in pieces if piece not in copied and piece not in computed)
+            if 2 * saved < whole or not self._is_static(call):
+                return False
+            self.in_rows |= {(op.results[0], leaf): rows for op, leaf in placed}
         self.placed |= placed
         self._emit(call, joins, large)
         return True
@@ -199,7 +239,11 @@ class _Sharing:
             joins.append(join)
             for value in join.made.fields:
                 inner = _join_of(value)
-                if inner is not None and all(op.results[0].has_one_use() for op in (inner.op, *inner.reshapes)):
+                if (
+                    inner is not None
+                    and join.rows == inner.rows == 1
+                    and all(op.results[0].has_one_use() for op in (inner.op, *inner.reshapes))
+                ):
                     pending.append(inner)
                     join.pieces.append(_Piece(value))
                 else:
@@ -214,12 +258,39 @@ class _Sharing:
             return _Piece(value, moves, self.sources.of(call.arguments[given.index], leaf))
         return _Piece(value, ops=_computing(value, places))
 
-    def _place(self, call: relay.CallOp, source: tuple[SSAValue, int]) -> Place | None:
-        """The place of a tensor that the plan can put into a concatenation that stands where the call is."""
+    def _place(self, call: relay.CallOp, piece: _Piece, rows: int) -> Place | None:
+        """The place of a piece that the plan can put into a concatenation that stands where the call is, in so many rows."""
+        source = piece.source
         # What depends on constants only is computed before the program runs.
-        return None if source in self.results or self.constants(source[0]) else place_of_piece(call, source)
+        if source is None or source in self.results or self.constants(source[0]):
+            return None
+        place = place_of_piece(call, source)
+        if rows == 1 or place is None:
+            return place
+        maker = place[0]
+        if isinstance(maker, relay.CallOp):
+            kernel = maker.callee.owner
+            if not isinstance(kernel, relay.FnOp) or not is_kernel(kernel) or not self._is_static(maker):
+                return None
+        elif maker not in self.kept or piece_rows(maker) != rows:
+            return None
+        if piece.bytes < SHORTEST_ROW * rows or not all(_fits(op.results[0].type, rows) for op in piece.moves):
+            return None
+        return place if self._only_kernels_read(source[0], rows) else None
 
-    def _emit(self, call: relay.CallOp, joins: Sequence[_Join], large: Sequence[_Piece]) -> None:
+    def _is_static(self, call: relay.CallOp) -> bool:
+        """Whether all that a kernel takes and gives are tensors of known shapes."""
+        if call not in self.static:
+            values = (*call.arguments, call.result)
+            self.static[call] = all(isinstance(leaf, TensorLeaf) for v in values for leaf in leaves_of(v.type, v))
+        return self.static[call]
+
+    def _can_be_copied(self, piece: _Piece) -> bool:
+        """Whether a kernel can read the piece where it lies now."""
+        rows = 1 if piece.source is None else self.in_rows.get(piece.source, 1)
+        return rows == 1 or all(_fits(op.results[0].type, rows) for op in piece.moves)
+
+    def _emit(self, call: relay.CallOp, joins: Sequence[_Join], large: Set[_Piece]) -> None:
         """Puts the pieces and the concatenations before the call, whose users then take what the last one gives."""
         kernel = call.callee.owner
         assert isinstance(kernel, relay.FnOp)
@@ -253,6 +324,18 @@ class _Sharing:
         copy = _copy(call, op, mapper)
         if isinstance(copy, OperatorOp):
             self.kept.add(copy)
+
+
+def _row_bytes(type: Attribute, rows: int) -> int:
+    """The bytes of a row of the tensor of a type that has the shortest ones."""
+    return min((leaf.bytes // rows for leaf in leaves_of(type) if isinstance(leaf, TensorLeaf)), default=0)
+
+
+def _fits(type: Attribute, rows: int) -> bool:
+    """Whether so many rows are some of the first dimensions of all tensors of a type."""
+    return all(
+        isinstance(leaf, TensorLeaf) and Rows(rows, 0).strides(leaf.shape) is not None for leaf in leaves_of(type)
+    )
 
 
 def _peel(value: SSAValue) -> tuple[list[OperatorOp], SSAValue]:

@@ -21,6 +21,7 @@ from ...dialects.te.builder import Tensor
 from ...dialects.te.expr import Const, Expr, ExprLike
 from ...dialects.tir.size_relations import SIZES
 from ...dialects.tir.types import dtype_to_type, type_to_dtype
+from ...passes.tir.param_strides import Strides, set_param_strides
 from ...support.diagnostics import MirError, error_at
 from ..tir.signature import SHAPE
 from .leaves import leaves_of
@@ -40,8 +41,8 @@ class Number(Tensor):
         return self.number
 
 
-def te_kernel(function: relay.FnOp, name: str) -> list[te_ops.FuncOp]:
-    """The kernel called `name` of a Primitive function, and what belongs to it.
+def te_kernel(function: relay.FnOp, name: str, strides: Strides = ()) -> list[te_ops.FuncOp]:
+    """The kernel called `name` of a Primitive function, and what belongs to it. `strides` are those of its parameters, in elements.
 
     The first `te.func` has the inputs' leaves, then the outputs' leaves as parameters; it may be followed by its variant
     for large sizes and by its shape function. Raises MirError for an operator that is no tensor expression.
@@ -51,6 +52,7 @@ def te_kernel(function: relay.FnOp, name: str) -> list[te_ops.FuncOp]:
     shown = operators[0] if len(operators) == 1 else name
     with te.location_scope(function.location):
         result = [kernel.function(name)]
+        set_param_strides(result[0], strides)
         shape = kernel.sizes.shape_function(f"{name}_shape", kernel.inputs, kernel.results)
         variant: Variant | None = None
         if kernel.large is not None:

@@ -12,9 +12,11 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, NoneTy
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...dialects import te, tir
+from ...dialects.interned import integer
 from ...dialects.te.dependence import needed_ops, steps_of
 from ...dialects.te.sharing import shared_values, tree_size
 from ...dialects.tir.types import I1, I32, I64
+from ...passes.tir.param_strides import PARAM_STRIDES, param_strides
 from ...support.diagnostics import error_at
 from ...support.making import append_op, copy_op, put_before, take_out
 from ...support.walk import ops_in
@@ -33,7 +35,7 @@ def create_prim_func(function: te.FuncOp) -> tir.PrimFuncOp:
     """The TIR function that computes what a TE function describes; inputs and outputs are its parameters, in order.
 
     A parameter of known shape is a buffer; one with symbolic extents is a handle that `tir.match_buffer` takes apart, which
-    binds the symbolic sizes. A tensor that is no parameter gets a buffer of its own.
+    binds the symbolic sizes, and so is one with strides. A tensor that is no parameter gets a buffer of its own.
 
     Raises MirError for a symbolic size that no parameter binds.
     """
@@ -57,12 +59,13 @@ class Lowering:
     def __init__(self, function: te.FuncOp):
         self.function = function
         names = function.param_names()
+        self.strides = dict(zip(function.params, param_strides(function), strict=True))
         types: list[Attribute] = []
         params: list[str] = []
         for name, value in zip(names, function.params, strict=True):
             if not isinstance(value.type, te.TensorType):
                 types.append(value.type)
-            elif value.type.static_shape is not None:
+            elif value.type.static_shape is not None and not self.strides[value]:
                 types.append(value.type.buffer())
             else:
                 types.append(tir.HandleType.get())
@@ -116,7 +119,7 @@ class Lowering:
 
     def _attributes(self) -> DictionaryAttr:
         """The function's own attributes, that its buffers do not overlap, and which may change their layout."""
-        attrs = dict(self.function.attrs.data)
+        attrs = {key: value for key, value in self.function.attrs.data.items() if key != PARAM_STRIDES}
         params = list(self.function.params)
         free = [
             params.index(tensor)
@@ -152,7 +155,8 @@ class Lowering:
             buffer = param
         else:
             shape = [self.scalar(e) for e in te.extents_of(value) if isinstance(e, SSAValue)]
-            match = tir.MatchBufferOp(name, type, source=param, shape=shape)
+            strides = [integer(step, I32) for step in self.strides[value]]
+            match = tir.MatchBufferOp(name, type, source=param, shape=shape, stride_dims=strides)
             match.location = value.owner.location if isinstance(value.owner, Operation) else self.function.location
             self.block.add_op(match)
             match.result.name_hint = name if name.isidentifier() else None

@@ -18,7 +18,18 @@ from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from ...dialects.relay.ir import CallOp, ConstantOp, FnOp, FuncOp, LetOp, ReturnOp, TupleGetItemOp, TupleOp
+from ...dialects.relay.ir import (
+    CallGlobalOp,
+    CallOp,
+    CallTirOp,
+    ConstantOp,
+    FnOp,
+    FuncOp,
+    LetOp,
+    ReturnOp,
+    TupleGetItemOp,
+    TupleOp,
+)
 from ...dialects.relay.operator import OperatorOp, OpPattern, is_operator
 from ...dialects.relay.types import FuncType
 from ...support.trace import Tracer, tracer
@@ -136,13 +147,14 @@ class _Graph:
         self.ops = list(block.ops)
         self.index = {op: number for number, op in enumerate(self.ops)}
         self.successors: list[list[tuple[int, int]]] = [[] for _ in self.ops]
-        self.leaves = [False] * len(self.ops)
+        # Values that a nested region uses leave the graph. Their uses are looked at, not the regions: those hold others in turn.
+        self.leaves = [
+            any(use.operation.parent is not block for result in op.results for use in result.uses) for op in self.ops
+        ]
         self.patterns = [node_pattern(op) for op in self.ops]
         for number, op in enumerate(self.ops):
             for operand in op.operands:
                 self._add_edge(operand, number, op)
-            if op.regions:
-                self._leave_regions(op)
 
     def _add_edge(self, operand: SSAValue, number: int, user: Operation) -> None:
         source = self.index.get(operand.op) if isinstance(operand, OpResult) else None
@@ -153,17 +165,6 @@ class _Graph:
             self.leaves[source] = True
         else:
             self.successors[source].append((number, pattern))
-
-    def _leave_regions(self, op: Operation) -> None:
-        """Values used inside a nested region leave the graph."""
-        pending = [block for region in op.regions for block in region.blocks]
-        while pending:
-            for inner in pending.pop().ops:
-                for operand in inner.operands:
-                    source = self.index.get(operand.op) if isinstance(operand, OpResult) else None
-                    if source is not None:
-                        self.leaves[source] = True
-                pending += [block for region in inner.regions for block in region.blocks]
 
 
 def node_pattern(op: Operation) -> OpPattern:
@@ -374,6 +375,16 @@ def _tell_kernel(trace: Tracer, ops: list[Operation]) -> None:
     else:
         names = ", ".join(map(name_of, (first, *others)))
         trace(first, f"one kernel: {names}", *((f"with {name_of(op)} here", op) for op in others))
+
+
+def call_tir_instead(call: CallOp | CallGlobalOp, name: str) -> None:
+    """Has `call_tir` call the kernel of a name with what a call gives, in its place."""
+    lowered = CallTirOp(name, call.arguments, call.result.type)
+    lowered.location = call.location
+    Rewriter.insert_op(lowered, InsertPoint.before(call))
+    call.result.replace_all_uses_with(lowered.result)
+    call.detach()
+    call.erase()
 
 
 def outline(ops: list[Operation]) -> CallOp:

@@ -21,7 +21,6 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.builtin import TupleType as TupleTypeAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...dialects import tir
 from ...dialects.relay import ir as relay
@@ -29,6 +28,7 @@ from ...dialects.tir.types import I32, BufferType
 from ...support.trace import tracer
 from ...support.walk import walk_ops
 from ..pass_info import explanation
+from ..relay.fuse_ops import call_tir_instead
 
 
 class _Cannot(Exception):
@@ -97,12 +97,7 @@ class _Unit:
             name = self._fresh("_".join(["fused", *(f.sym_name.data for f in fusion.callees)]))
         built = fusion.build(name)
         for call in calls:
-            lowered = relay.CallTirOp(name, call.arguments, call.result.type)
-            lowered.location = call.location
-            Rewriter.insert_op(lowered, InsertPoint.before(call))
-            call.result.replace_all_uses_with(lowered.result)
-            call.detach()
-            call.erase()
+            call_tir_instead(call, name)
         self.fused.update(dict.fromkeys(f.sym_name.data for f in fusion.callees))
         if isinstance(function, relay.FuncOp):
             self.module.body.block.insert_op_before(built, function)

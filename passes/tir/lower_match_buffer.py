@@ -1,6 +1,10 @@
 """The pass `lower-match-buffer`: a buffer that a block matches to a region of another is replaced by that other.
 
-Accesses are shifted by the region's start; its symbolic strides and offset become those of the source.
+Accesses are shifted by the region's start; its symbolic strides and offset become those of the source. A parameter with strides that
+are those of a longer compact buffer is accessed as that one, so that what follows sees whole rows in its memory:
+
+    A = T.match_buffer(a, (4, 8), strides=(32, 1))      A = T.match_buffer(a, (4, 8), strides=(32, 1))
+                                                        A_memory = T.decl_buffer((4, 32), data=A.data)
 """
 
 from __future__ import annotations
@@ -18,9 +22,9 @@ from ...dialects.tir.analysis import Analyzer, Expr
 from ...dialects.tir.buffer import BufferOp, buffer_name
 from ...dialects.tir.types import element_of, lanes_of
 from ...support.diagnostics import error_at
-from ...support.making import erase_op, replace_uses
+from ...support.making import erase_op, put_after, replace_uses
 from .rewriting import builder_before, erase_if_dead, ops_of, set_indices
-from .strides import strides_of
+from .strides import memory_extents, strides_of
 
 
 def lower_match(match: tir.MatchBufferOp) -> None:
@@ -150,6 +154,26 @@ def _retarget(
             )
 
 
+def access_memory(match: tir.MatchBufferOp) -> None:
+    """Has accesses of a parameter's buffer with strides go to the longer compact buffer whose memory it lies in."""
+    type = match.result.type
+    extents = memory_extents(match.result) if match.stride_dims.data and match.elem_offset is None else None
+    accesses = list(match.result.uses)
+    kinds = tir.LoadOp | tir.StoreOp | tir.BufferRegionOp
+    if extents is None or not all(isinstance(use.operation, kinds) for use in accesses):
+        return
+    name = f"{match.var_name.data}_memory"
+    data = tir.BufferGetOp(match.result, "data", tir.HandleType.get(type.dtype))
+    memory = tir.BufferType.get(extents, type.dtype, type.scope.data)
+    view = tir.DeclBufferOp(name, memory, source=data.result)
+    for op in (view, data):
+        op.location = match.location
+        put_after(op, match)
+    view.result.name_hint = name if name.isidentifier() else None
+    for use in accesses:
+        use.operation.operands[use.index] = view.result
+
+
 @dataclass(frozen=True)
 class LowerMatchBuffer(ModulePass):
     """Replaces buffers matched to regions by the buffers behind the regions."""
@@ -161,3 +185,5 @@ class LowerMatchBuffer(ModulePass):
         for match in ops_of(op, tir.MatchBufferOp):
             if match.source is not None and isinstance(match.source.owner, tir.BufferRegionOp):
                 lower_match(match)
+        for match in ops_of(op, tir.MatchBufferOp):
+            access_memory(match)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from xdsl.ir import SSAValue
 
@@ -37,3 +38,21 @@ def row_major(extents: Sequence[Expr]) -> list[Expr]:
         strides.append(step)
         step = step * extent
     return strides[::-1]
+
+
+def memory_extents(buffer: SSAValue) -> list[int] | None:
+    """The extents of the compact buffer whose first elements along each dimension this one is: its own where it is compact.
+
+    With strides (20, 5, 1) and extents (2, 3, 4) these are (2, 4, 5). None where extents or strides are no numbers, or do not fit.
+    """
+    owner = buffer.owner
+    assert isinstance(buffer.type, tir.BufferType)
+    shape = buffer.type.static_shape
+    strides = owner.stride_values() if isinstance(owner, BufferOp) else None
+    if shape is None or strides is None:
+        return None if shape is None else list(shape)
+    steps = [stride for stride in strides if isinstance(stride, int) and stride > 0]
+    if len(steps) < len(shape) or steps[-1] != 1 or any(outer % inner for outer, inner in pairwise(steps)):
+        return None
+    extents = [shape[0], *(outer // inner for outer, inner in pairwise(steps))]
+    return extents if all(size <= extent for size, extent in zip(shape, extents, strict=True)) else None

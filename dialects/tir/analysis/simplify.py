@@ -69,10 +69,13 @@ class Simplifier:
             if atom.kind is not Kind.FLOORMOD or atom.operands[1].terms or len(e.terms) == 1:
                 continue
             dividend, divisor = atom.operands
-            quotient = self.simplify(x.floordiv(dividend, divisor))
-            if quotient.terms and _multiple_of(e, quotient * divisor) == here:
-                rest = e - (quotient * divisor + Expr(((atom, 1),), 0)).scaled(here)
-                return self._folded(fold_quotients(rest + dividend.scaled(here)))
+            # A quotient in the dividend may hide what is known of the sum: (16*i + j // 28) // 28 is (448*i + j) // 784.
+            nested = _opened(dividend, divisor)
+            for quotient in (x.floordiv(dividend, divisor), *([] if nested is None else [x.floordiv(*nested)])):
+                quotient = self.simplify(quotient)
+                if quotient.terms and _multiple_of(e, quotient * divisor) == here:
+                    rest = e - (quotient * divisor + Expr(((atom, 1),), 0)).scaled(here)
+                    return self._folded(fold_quotients(rest + dividend.scaled(here)))
         return e
 
     def _atom(self, atom: Atom) -> Expr:
@@ -259,16 +262,23 @@ def _normal_quotient(a: Expr, b: Expr) -> Expr:
     c = b.const
     if b.terms or c <= 1:
         return x.floordiv(a, b)
+    opened = _opened(a, b)
+    if opened is not None:
+        return _normal_quotient(*opened)
+    whole = Expr(tuple((atom, n) for atom, n in ((t[0], -((c - 2 * t[1]) // (2 * c))) for t in a.terms) if n), 0)
+    return whole + x.floordiv(a - whole.scaled(c), b)
+
+
+def _opened(a: Expr, b: Expr) -> tuple[Expr, Expr] | None:
+    """(k + y // d) // b as the quotient of d*k + y by d*b; None where a is no such sum."""
     inner = next(
         (t[0] for t in a.terms if t[1] == 1 and t[0].kind is Kind.FLOORDIV and not t[0].operands[1].terms), None
     )
-    if inner is not None and len(a.terms) > 1 and inner.operands[1].const > 1:
-        # k + y // d is (d*k + y) // d, and a quotient of that one quotient.
-        dividend, divisor = inner.operands
-        rest = a - Expr(((inner, 1),), 0)
-        return _normal_quotient(rest.scaled(divisor.const) + dividend, divisor.scaled(c))
-    whole = Expr(tuple((atom, n) for atom, n in ((t[0], -((c - 2 * t[1]) // (2 * c))) for t in a.terms) if n), 0)
-    return whole + x.floordiv(a - whole.scaled(c), b)
+    if inner is None or len(a.terms) < 2 or inner.operands[1].const <= 1:
+        return None
+    dividend, divisor = inner.operands
+    rest = a - Expr(((inner, 1),), 0)
+    return rest.scaled(divisor.const) + dividend, b.scaled(divisor.const)
 
 
 def fold_quotients(e: Expr) -> Expr:

@@ -20,13 +20,14 @@ from ..buffer import (
     BufferRegionOp,
     DeclBufferOp,
     MatchBufferOp,
+    compact_strides,
 )
 from ..expr import VarOp
 from ..stmt import AttrOp, IterVarOp
 from ..types import lanes_of
 from .compiler import Compiler, handles
 from .frame import Frame, Step
-from .memory import compact_strides, new_storage, view_of
+from .memory import new_storage, view_of
 from .values import Array, Pointer, Storage, Value, View, dtype_of, is_array
 
 Operands = Sequence[int | SSAValue]

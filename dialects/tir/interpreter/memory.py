@@ -10,7 +10,7 @@ from xdsl.ir import Operation, SSAValue
 
 from ....support.diagnostics import MirError, error_at
 from ....support.words import counted
-from ..buffer import buffer_name
+from ..buffer import buffer_name, compact_strides
 from .frame import Frame
 from .values import Array, Storage, Value, View, as_array
 
@@ -279,13 +279,3 @@ def view_of(
             vector=vector,
         )
     return View(array, tuple(shape), storage, offset, steps, storage.lanes, flat=True)
-
-
-def compact_strides(shape: Sequence[int]) -> tuple[int, ...]:
-    """Row-major strides in elements."""
-    strides: list[int] = []
-    step = 1
-    for extent in reversed(shape):
-        strides.append(step)
-        step *= extent
-    return tuple(reversed(strides))

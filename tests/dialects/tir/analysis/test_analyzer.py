@@ -177,6 +177,19 @@ def test_expressions_of_thousands_of_terms_stay_small():
     assert len((total * total).terms) == 1
 
 
+def test_places_in_three_dimensions_are_places_in_one() -> None:
+    """Also where what is known of the parts makes one of the quotients look otherwise than the others."""
+    analyzer = Analyzer()
+    parts = [(448, 14), (64, 7), (16, 4), (1, 16)]
+    total = x.ZERO
+    for number, (factor, extent) in enumerate(parts):
+        part = x.symbol(f"s{number}")
+        analyzer.bind(part, x.ZERO, x.as_expr(extent))
+        total = total + part.scaled(factor)
+    rows = (total // 784).scaled(784) + (total // 28 % 28).scaled(28) + total % 28
+    assert analyzer.simplify(rows) == total
+
+
 def test_atoms_last_as_long_as_their_values() -> None:
     # The order of terms is that in which atoms were made: it must not depend on when memory was collected meanwhile.
     a, b = Block(arg_types=[I32, I32]).args

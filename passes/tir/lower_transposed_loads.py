@@ -16,7 +16,10 @@ of 16 bytes, for which every vector extension has shuffles), and the loops read 
 
 The outer loop has a vector's lanes as its turns, a power of two up to 16; the inner one has as many, or another number up to 16.
 
-Where the tile's loops have a condition, a tile that is not whole runs as it was written.
+Where the tile's loops have a condition, a tile that is not whole runs as it was written. Where only rows up to one are read, for another
+value stands in the place of those behind it (padding), that row is read in their place, and not used:
+
+    B[j0 + j, i0 + i] = T.Select(i0 + i < n, A_tile[j * 16 + i], T.float32(0))
 """
 
 from __future__ import annotations
@@ -30,11 +33,12 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import DictionaryAttr, IntegerType, ModuleOp, StringAttr
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
+from xdsl.traits import Pure
 
 from ...dialects import tir
 from ...dialects.tir.analysis import Analyzer, Expr, Kind
 from ...dialects.tir.analysis.conditions import conjuncts, logical_and
-from ...dialects.tir.analysis.expr import Atom, free_vars
+from ...dialects.tir.analysis.expr import Atom, free_vars, minimum
 from ...dialects.tir.analysis.substitution import substitute
 from ...dialects.tir.operators import as_const
 from ...dialects.tir.types import I1
@@ -64,6 +68,17 @@ BLOCK_BYTES = 16
 
 
 @dataclass(frozen=True)
+class _Rows:
+    """What a load reads: where its first element is in the flat buffer, and how far apart the rows are."""
+
+    load: tir.LoadOp
+    start: Expr
+    distance: int
+    last: Expr | None = None
+    """The last row that may be read, counted from the first; None where all may."""
+
+
+@dataclass(frozen=True)
 class _Tile:
     """Two loops, the outer one over a vector's lanes, the inner one vectorized, and what they read across."""
 
@@ -73,8 +88,7 @@ class _Tile:
     """Turns of the outer loop: elements of a row that is read."""
     rows: int
     """Turns of the inner loop."""
-    loads: list[tuple[tir.LoadOp, Expr, int]]
-    """Loads with where their first element is in the flat buffer, and how far apart the rows are."""
+    loads: list[_Rows]
     stores: list[tuple[tir.StoreOp, Expr, int]]
     """Stores of whole rows, likewise."""
     whole: Expr
@@ -102,11 +116,17 @@ def _match(outer: tir.ForOp) -> _Tile | None:
     if whole is None:
         return None
     inside = set(walk_ops(outer))
-    loads: list[tuple[tir.LoadOp, Expr, int]] = []
+    loads: list[_Rows] = []
     for op in ops_of(inner, tir.LoadOp):
         place = _linear(op, j, i, analyzer, inside)
+        choice = op.parent_op()
+        last = _last_row(op, choice, i, analyzer) if isinstance(choice, tir.IfThenElseOp) else None
+        if isinstance(choice, tir.IfThenElseOp) and (last is None or {i, j} & set(free_vars(last))):
+            return None
         if place is not None and place[1] == 1 and place[2] > 1 and _is_shuffled(op.result.type, lanes):
-            loads.append((op, place[0], place[2]))
+            loads.append(_Rows(op, place[0], place[2], last))
+        elif last is not None:
+            return None
     stores: list[tuple[tir.StoreOp, Expr, int]] = []
     for op in ops_of(inner, tir.StoreOp):
         place = _linear(op, j, i, analyzer, inside)
@@ -133,9 +153,37 @@ def _whole(inner: tir.ForOp, last: dict[Atom, int], analyzer: Analyzer) -> Expr 
                     return None
             parts.append(substitute(part, {v: Expr((), n) for v, n in last.items()}))
         statements = list(statements_of(op.then_region.block))
-    if any(not isinstance(op, tir.StoreOp) for op in statements):
+    if any(not isinstance(op, tir.StoreOp) and not _is_choice(op) for op in statements):
         return None
     return logical_and(*parts)
+
+
+def _is_choice(op: Operation) -> bool:
+    """Whether the op chooses between two values, both of which may be computed wherever their loads are in bounds."""
+    return isinstance(op, tir.IfThenElseOp) and all(
+        isinstance(inner, tir.LoadOp) or inner.has_trait(Pure) for region in op.regions for inner in region.block.ops
+    )
+
+
+def _last_row(load: tir.LoadOp, choice: tir.IfThenElseOp, i: Atom, analyzer: Analyzer) -> Expr | None:
+    """The last row, counted along i, that a load reads that is made where rows lie within the buffer; None where it is another condition."""
+    type_ = load.buffer.type
+    assert isinstance(type_, tir.BufferType)
+    bound = analyzer.simplify(choice.condition).atom
+    if bound is None or bound.kind is not Kind.GE or load.parent is not choice.then_region.block:
+        return None
+    along = [
+        (index, extent)
+        for index, extent in zip(map(analyzer.expr, load.indices), type_.static_shape or (), strict=False)
+        if i in free_vars(index)
+    ]
+    if len(along) != 1:
+        return None
+    (index, extent), inside = along[0], bound.operands[0]
+    final = analyzer.simplify(index + inside)
+    if index.coefficient(i) != 1 or final.value is None or not 0 <= final.value < extent:
+        return None
+    return analyzer.simplify(final - index + _times(i, 1))
 
 
 def _linear(
@@ -259,7 +307,8 @@ def _read_tile(tile: _Tile, before: Builder) -> None:
     """Loads the tile's rows, transposes them, and has the loops read the result."""
     analyzer = Analyzer()
     lanes, counter = tile.lanes, tile.outer.loop_var.type
-    for load, start, distance in tile.loads:
+    for found in tile.loads:
+        load, start, distance = found.load, found.start, found.distance
         type_ = load.buffer.type
         assert isinstance(type_, tir.BufferType)
         block = BLOCK_BYTES // _bytes(type_.dtype)
@@ -280,12 +329,17 @@ def _read_tile(tile: _Tile, before: Builder) -> None:
                 break
             rows: list[SSAValue] = []
             for row in range(part, min(part + together, tile.rows)):
-                base = analyzer.to_ssa(start + row * distance, before, counter)
+                which = Expr((), row) if found.last is None else minimum(Expr((), row), found.last)
+                base = analyzer.to_ssa(start + which.scaled(distance), before, counter)
                 rows.append(before.insert(tir.LoadOp(flat, [vector_at(base, lanes)])).result)
             rows += rows[-1:] * (together - len(rows))
             for number, column in enumerate(transposed(before, rows, lanes, block)):
                 base = before.insert(tir.ConstOp.int(number * depth + part, counter)).result
                 before.insert(tir.StoreOp(column, local, [vector_at(base, together)]))
+        if found.last is not None:
+            choice = load.parent_op()
+            assert isinstance(choice, tir.IfThenElseOp)
+            _choose(choice)
         inner = builder_before(load)
         width = inner.insert(tir.ConstOp.int(depth, counter)).result
         row_start = inner.insert(tir.MulOp(tile.outer.loop_var, width)).result
@@ -303,6 +357,20 @@ def _read_tile(tile: _Tile, before: Builder) -> None:
         inner.insert(tir.StoreOp(store.value, flat, [place]))
         erase_op(store)
     tile.outer.properties["kind"] = StringAttr("unrolled")
+
+
+def _choose(choice: tir.IfThenElseOp) -> None:
+    """Computes both values, and chooses between them."""
+    values: list[SSAValue] = []
+    for region in (choice.then_region, choice.else_region):
+        end = region.block.last_op
+        assert isinstance(end, tir.YieldOp)
+        values.append(end.values[0])
+        erase_op(end)
+        move_before(region.block.ops, choice)
+    chosen = builder_before(choice).insert(tir.SelectOp(choice.condition, *values)).result
+    replace_uses(choice.result, chosen)
+    erase_op(choice)
 
 
 def _flat(buffer: SSAValue, before: Builder) -> SSAValue:

@@ -22,6 +22,8 @@ TURN = 2.0
 """What a turn of a loop costs that is not written out, likewise."""
 STORE = 2.0
 """What setting a sum to zero and storing it cost, likewise."""
+PIECES = 2.0
+"""How many times as much storing lanes takes whose number is no power of two, where stores have no masks."""
 REMAINDER = 0.03
 """What a tile of another size for the rows that are left costs."""
 MOST_ROWS = 16
@@ -58,10 +60,11 @@ def _turning_tile(window: Window, target: Target) -> Tile:
 
     def time(rows: int, vectors: int, lanes: int) -> float:
         """Of one tile, in multiply-adds of whole vectors."""
-        part = 1.0 if 2 * lanes > most else 0.5
+        part = _part(lanes, most, target)
         sums = max(rows * vectors, BUSY // 2) * taps * part
         loads = LOAD * (vectors * ((rows - 1) * step + taps) * 2 * part + taps)
-        return columns * (sums + loads + TURN) + STORE * rows * vectors * part
+        stores = STORE * (1 if lanes & (lanes - 1) == 0 or target.has_masked_stores else PIECES)
+        return columns * (sums + loads + TURN) + stores * rows * vectors * part
 
     best: tuple[float, Tile] | None = None
     for vectors, rows, lanes in product(
@@ -74,13 +77,19 @@ def _turning_tile(window: Window, target: Target) -> Tile:
         across, left = divmod(width, vectors * lanes)
         if left and vectors > 1:
             continue
-        tiles = across + (MASKED if left else 0)
+        ends = 1.0 if left & (left - 1) == 0 and not target.has_masked_stores else MASKED
+        tiles = across + (ends if left else 0)
         whole = lines // rows * time(rows, vectors, lanes)
         if lines % rows:
             whole = (1 + REMAINDER) * (whole + time(lines % rows, vectors, lanes))
         if best is None or whole * tiles < best[0]:
             best = whole * tiles, Tile(rows, vectors, lanes)
     return best[1] if best is not None else Tile(1, 1, min(width, most))
+
+
+def _part(lanes: int, most: int, target: Target) -> float:
+    """What an operation of so many lanes costs of one of a whole vector: only the units of 64 bytes are halves that work apart."""
+    return 0.5 if 2 * lanes <= most and target.vector_bytes == 64 else 1.0
 
 
 def _lane_counts(width: int, most: int, target: Target) -> list[int]:
@@ -101,7 +110,7 @@ def _written_tile(window: Window, target: Target) -> Tile:
         if width % count:
             return -(-width // count) * MASKED
         whole = 1 if count & (count - 1) == 0 else 1.15
-        return width // count * (1 if 2 * count > lanes else 0.55) * whole
+        return width // count * (1.1 * _part(count, lanes, target) if 2 * count <= lanes else 1) * whole
 
     count = min((n for n in range(1, lanes + 1) if width % n == 0 or n == lanes <= width), key=cost_of_lanes)
     load = 1.5 if window.stride == 1 else window.stride + 1.0

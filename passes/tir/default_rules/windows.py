@@ -26,14 +26,20 @@ from ...schedule import BlockRV, LoopRV, Schedule
 from ...schedule.structure import buffers_read, buffers_written, consumers, function_of, producers
 from ..constant_params import constant_params
 from .contraction import Contraction, match_contraction, own_loops, take_out
-from .elementwise import extent_of, parallelize, schedule_elementwise
-from .handles import cached, loops_by_axis, partitioned
+from .elementwise import extent_of, parallelize, schedule_elementwise, vectorize_loop
+from .handles import block_of, cached, loops_by_axis, partitioned, turns_of
 from .shape import Shape, element_bytes, shape_of, static_extents
 from .window_match import Window, overlaps
 from .window_tile import MAX_TAPS, Tile, choose_tile
 
 THIN = 64
 """Products that a sum must have for it to be worth to put the results of vectors along channels back in order."""
+LONG_ROW = 3
+"""Vectors of a padded row from which on it is quicker to zero all of it first than to ask of each lane whether it is inside."""
+PLANE_SHARE = 4
+"""What part of the first cache such a plane may take."""
+AVX2 = 32
+"""Bytes of the vectors whose lanes change sides by instructions of their own."""
 ROWS_SHARE = 4
 """What part of the first cache windows that were reduced across rows may take until they are reduced along them."""
 
@@ -69,6 +75,9 @@ def schedule_windows(sch: Schedule, block: BlockRV, window: Window, target: Targ
         _pack_filters(sch, block, window, tile.rows)
     epilogue = take_out(sch, block)
     by_axis = dict(zip(names, sch.get_loops(block), strict=True))
+    planes = _planes(window)
+    alone = not window.shares_inputs and prod(shape.extent(v) or 1 for v in planes) > 1
+    sorted_out = _sort_out(sch, padding, window, target) if padding is not None and alone else None
     outer, vectors, lanes = sch.split(by_axis[window.axis], [None, tile.vectors, tile.lanes])
     outside = [by_axis[v] for v in shape.spatial if v is not window.axis and v is not window.rows]
     inner = [vectors]
@@ -76,17 +85,16 @@ def schedule_windows(sch: Schedule, block: BlockRV, window: Window, target: Targ
     if window.rows is not None:
         head, height = sch.split(by_axis[window.rows], [None, tile.rows])
         heads, inner = [head], [height, vectors]
-    planes = _planes(window)
     far = [by_axis[v] for v in planes]
     near = [loop for loop in outside if loop not in far]
     reducing = [by_axis[v] for v in _in_order(window)]
     sch.reorder(*far, *near, *heads, outer, *reducing, *inner, lanes)
     sch.reverse_compute_at(epilogue, outer)
     if padding is not None:
-        alone = not window.shares_inputs and far and prod(extent_of(sch, loop) or 1 for loop in far) > 1
         if alone:
+            if sorted_out is not None:
+                sch.compute_at(sorted_out, far[-1])
             sch.compute_at(padding, far[-1])
-            _schedule_inner(sch, padding, target)
         else:
             schedule_elementwise(sch, padding, target)
     elif rows is not None:
@@ -99,7 +107,12 @@ def schedule_windows(sch: Schedule, block: BlockRV, window: Window, target: Targ
     written = reducing if window.turning is None else [loop for loop in reducing if loop is not by_axis[window.turning]]
     _unroll_taps(sch, written, tile, MAX_TAPS if window.shares_inputs else 2 * MAX_TAPS)
     _store(sch, epilogue, tile)
-    parallelize(sch, far if far and padding is not None else [*far, *near], work, target)
+    parallelize(sch, far if padding is not None and alone else [*far, *near], work, target)
+    # What several blocks write is not shared out any more.
+    if padding is not None and alone:
+        _schedule_padding(sch, padding, target)
+    if sorted_out is not None:
+        _schedule_inner(sch, sorted_out, target)
     parts = _whole_tiles(sch, block, window, tile, heads, outer, reducing[0])
     for part, depth in (*across_rows, *parts):
         head_loops = own_loops(sch, sch.decompose_reduction(part, depth))
@@ -263,15 +276,48 @@ def _tiles_last(place: int, rows: int) -> Callable[..., list[Expr]]:
     return layout
 
 
-def _schedule_inner(sch: Schedule, block: BlockRV, target: Target) -> None:
-    """A copy within a plane: vectors along its rows."""
-    op = sch.get(block)
-    assert isinstance(op, tir.BlockOp)
-    row = loops_by_axis(sch, block)[-1]
-    if row is not None:
-        from .elementwise import vectorize_loop
+def _sort_out(sch: Schedule, padding: BlockRV, window: Window, target: Target) -> BlockRV | None:
+    """A copy of the padded input in which inputs that lie as far apart as windows do lie side by side, so that each is picked out of whole
+    vectors once and not for each tap: a row of [place % stride, place // stride].
 
-        vectorize_loop(sch, row, target.lanes(element_bytes(buffers_written(op)[0])))
+    None where rows are no whole vectors then, and but for AVX2: others pick lanes out of two vectors by one instruction.
+    """
+    step, load = window.stride, window.inputs[0]
+    extents, lanes = static_extents(load.buffer), target.lanes(element_bytes(load.buffer))
+    if step == 1 or extents is None or extents[-1] % (step * lanes) or target.vector_bytes != AVX2:
+        return None
+
+    def layout(*indices: Expr) -> list[Expr]:
+        return [*indices[:-1], indices[-1] % step, indices[-1] // step]
+
+    copy: BlockRV = sch.cache_write(padding, 0, "global")
+    sch.transform_layout(copy, ("write", 0), layout)
+    sch.transform_block_layout(copy, layout)
+    return copy
+
+
+def _schedule_padding(sch: Schedule, padding: BlockRV, target: Target) -> None:
+    """A padded plane. Of long rows all is zero first, and what is inside is copied then, where masks cost more than stores and the
+    nearest cache keeps what is written twice."""
+    loops = own_loops(sch, padding)
+    element = element_bytes(buffers_written(block_of(sch, padding))[0])
+    near = turns_of(sch, loops) * element <= target.l1 // PLANE_SHARE
+    if near and not target.has_masked_stores and (extent_of(sch, loops[-1]) or 1) >= LONG_ROW * target.lanes(element):
+        _schedule_inner(sch, sch.decompose_padding(padding, loops[0]), target)
+    _schedule_inner(sch, padding, target)
+
+
+def _schedule_inner(sch: Schedule, block: BlockRV, target: Target) -> None:
+    """A copy within a plane: vectors along its rows; what is left of a row apart where stores have no masks."""
+    op = block_of(sch, block)
+    row = loops_by_axis(sch, block)[-1]
+    if row is None:
+        return
+    lanes, extent = target.lanes(element_bytes(buffers_written(op)[0])), extent_of(sch, row) or 1
+    if lanes < extent and extent % lanes and not target.has_masked_stores:
+        row, rest = sch.loop_partition(row, [extent - extent % lanes])
+        vectorize_loop(sch, rest, lanes)
+    vectorize_loop(sch, row, lanes)
 
 
 def _unroll_taps(sch: Schedule, reducing: list[LoopRV], tile: Tile, most: int) -> None:

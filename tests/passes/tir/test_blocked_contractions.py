@@ -8,6 +8,7 @@ import mirstack
 import numpy as np
 import pytest
 from mirstack import relay
+from mirstack.parser import print_mir
 from numpy.typing import NDArray
 from test_padded_contractions import convolved
 
@@ -57,6 +58,29 @@ def test_channels_of_large_planes(
     )  # fmt: skip
     out = relay.nn.relu(relay.add(relay.nn.bias_add(out, relay.const(bias)), rest))
     compare(out, [data, rest], [x, residual], np.maximum(sums + residual, 0), cpu, threads)
+
+
+@pytest.mark.parametrize(("size", "stride", "batch", "threads"), [(7, 1, 1, 1), (13, 2, 1, 2), (5, 1, 3, 2)])
+def test_weights_of_which_the_nearest_cache_holds_a_part(size: int, stride: int, batch: int, threads: int) -> None:
+    """Where pixels lie apart along k and a panel of weights is long, AVX2's tiles take a block of it at a time."""
+    x = RNG.standard_normal((batch, 512, size, size)).astype("float32")
+    w, bias = RNG.standard_normal((40, 512, 1, 1)).astype("float32"), RNG.standard_normal(40).astype("float32")
+    sums = np.einsum("nchw,oc->nohw", x[:, :, ::stride, ::stride], w[:, :, 0, 0]) + bias[None, :, None, None]
+    residual = RNG.standard_normal(sums.shape).astype("float32")
+    data, rest = relay.var("x", shape=x.shape), relay.var("r", shape=residual.shape)
+    out = relay.nn.conv2d(data, relay.const(w), strides=(stride, stride), channels=40, kernel_size=(1, 1))
+    out = relay.nn.relu(relay.add(relay.nn.bias_add(out, relay.const(bias)), rest))
+    scheduled: list[str] = []
+
+    def keep(step: Any, module: Any) -> None:
+        if step.name == "default-schedule":
+            scheduled.append(print_mir(module))
+
+    module = mirstack.IRModule.from_expr(relay.Function([data, rest], out))
+    run: Any = mirstack.compile(module, cpu="haswell", threads=threads, caches=CACHES, observers=(keep,))
+    wanted = np.maximum(sums + residual, 0)
+    np.testing.assert_allclose(run(x, residual), wanted, rtol=1e-4, atol=1e-4 * np.abs(wanted).max())
+    assert any("_rf" in text for text in scheduled)
 
 
 @pytest.mark.parametrize(

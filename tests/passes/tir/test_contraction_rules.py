@@ -136,3 +136,17 @@ def test_pixels_as_columns(
     out = relay.nn.relu(relay.add(relay.nn.bias_add(conv, relay.const(b)), given_r))
     wanted = np.maximum(np.einsum("nchw,kc->nkhw", x, w[:, :, 0, 0]) + b[None, :, None, None] + r, 0)
     compare(out, [given_x, given_r], [x, r], wanted, cpu, threads)
+
+
+@pytest.mark.parametrize(
+    ("kind", "shape"), [("conv1d", (1, 40, 64)), ("conv1d", (2, 33, 50)), ("conv3d", (1, 40, 4, 7, 28))]
+)
+def test_places_as_columns(kind: str, shape: tuple[int, ...]) -> None:
+    """Also those of one and of three dimensions: what is stored lies in vectors."""
+    rank = len(shape) - 2
+    x, w, b = values(shape), values((70, shape[1], *[1] * rank)), values((70,))
+    given_x = relay.var("x", shape=x.shape)
+    conv = getattr(relay.nn, kind)(given_x, relay.const(w), channels=70, kernel_size=(1,) * rank)
+    wanted = np.einsum("nc...,kc->nk...", x, w.reshape(70, -1)) + b.reshape(-1, *[1] * rank)
+    for cpu in CPUS:
+        compare(relay.nn.relu(relay.nn.bias_add(conv, relay.const(b))), [given_x], [x], np.maximum(wanted, 0), cpu, 1)

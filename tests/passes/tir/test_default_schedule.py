@@ -150,26 +150,28 @@ def test_elementwise(shape: tuple[int, int]) -> None:
 
 def test_elementwise_is_inlined_and_vectorized() -> None:
     text = scheduled(ELEMENTWISE.format(n=512, m=512))
-    assert 'T.block("B")' not in text and "T.vectorized(16)" in text and "T.parallel(512)" in text
+    assert 'T.block("B")' not in text and "T.vectorized(32)" in text and "T.parallel(512)" in text
 
 
 def test_long_chains_take_two_vectors_a_turn() -> None:
-    def chain(size: int, cpu: str) -> str:
+    def chain(size: int, cpu: str, body: str = "T.tanh(A[v]) * T.sigmoid(A[v])") -> str:
         text = f"""
 @T.prim_func
 def main(A: T.Buffer(({size},), "float32"), B: T.Buffer(({size},), "float32")):
     for i in range({size}):
         with T.block("B"):
             v = T.axis.spatial({size}, i)
-            B[v] = T.tanh(A[v]) * T.sigmoid(A[v])
+            B[v] = {body}
 """
         return scheduled(text, cpu, threads=1)
 
     printed = chain(1 << 12, "znver4")
-    assert "in range(128)" in printed and "T.unroll(2)" in printed and "T.vectorized(16)" in printed
-    # An odd number of vectors, and shorter ones: one vector a turn.
-    assert "T.unroll" not in chain(17 * 16, "znver4")
-    assert "T.unroll" not in chain(1 << 12, "haswell")
+    assert "in range(128)" in printed and "T.vectorized(32)" in printed
+    assert "T.vectorized(16)" in chain(1 << 12, "haswell")
+    # An odd number of vectors, and processors of another kind: one vector a turn.
+    assert "T.vectorized(16)" in chain(17 * 16, "znver4")
+    assert "T.vectorized(4)" in chain(1 << 12, "neoverse-n1")
+    assert "T.vectorized(8)" in chain(1 << 12, "haswell", "T.exp(A[v])")
 
 
 def test_images_of_whole_vectors_are_joined_row_by_row() -> None:

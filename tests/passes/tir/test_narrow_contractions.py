@@ -15,6 +15,7 @@ from mirstack.passes.tir.default_rules.contraction.dot import choose_tile
 from mirstack.passes.tir.default_rules.contraction.gevm import columns_of_block
 from mirstack.passes.tir.default_rules.contraction.tile import ALONE, Turns, best_tile
 from mirstack.passes.tir.default_rules.shape import shape_of
+from mirstack.passes.tir.rewriting import enclosing
 from mirstack.support.target import named
 from mirstack.support.walk import walk_ops
 from numpy.typing import NDArray
@@ -110,12 +111,57 @@ def test_tiles_have_sums_for_all_multipliers(cpu: str, least: int, m: int, n: in
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.parametrize(("m", "n", "k"), [(37, 1000, 6), (130, 1024, 20), (5, 777, 9)])
+@pytest.mark.parametrize(("m", "n", "k"), [(37, 1000, 6), (130, 1024, 20), (5, 777, 9), (701, 1001, 3), (830, 512, 1)])
 def test_short_sums_of_wide_matrices(m: int, n: int, k: int, threads: int) -> None:
     """Panels that are packed together are gone through for each tile of rows, those of the rows that fill none, too."""
     x, weights = RNG.standard_normal((m, k), dtype=np.float32), RNG.standard_normal((k, n), dtype=np.float32)
     result, _ = run(weights, x, constant=False, transposed=False, cpu=None, threads=threads)
     np.testing.assert_allclose(result, np.maximum(x @ weights, 0), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("m", "n", "k", "outermost"),
+    [(16, 784, 100, "i1_0"), (33, 1000, 57, "i1_0"), (2000, 1024, 2, "i0_0")],
+)
+def test_threads_share_the_outermost_loop(m: int, n: int, k: int, outermost: str) -> None:
+    """Groups of panels, which each packs for itself, or rows of a result that takes longer to store than to make."""
+    x, weights = RNG.standard_normal((m, k), dtype=np.float32), RNG.standard_normal((k, n), dtype=np.float32)
+    result, blocks = run(weights, x, constant=False, transposed=False, cpu="znver4", threads=2)
+    np.testing.assert_allclose(result, np.maximum(x @ weights, 0), rtol=1e-4, atol=1e-4)
+    loops = [loop for loop in enclosing(blocks[-1]) if isinstance(loop, tir.ForOp)]
+    assert (loops[-1].var_name.data, loops[-1].kind.data) == (outermost, "parallel")
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize(("batch", "m", "k"), [(3, 31, 130), (4, 40, 64), (1, 700, 33), (5, 1, 97)])
+def test_columns_of_a_batch(batch: int, m: int, k: int, threads: int) -> None:
+    """A matrix times one column, for each of a batch: vectors lie along the sums."""
+    a, b = RNG.standard_normal((batch, m, k), dtype=np.float32), RNG.standard_normal((batch, k, 1), dtype=np.float32)
+    x, y = relay.var("x", shape=a.shape), relay.var("y", shape=b.shape)
+    out = relay.nn.relu(relay.nn.batch_matmul(x, y, transpose_b=False))
+    module = mirstack.IRModule.from_expr(relay.Function([x, y], out))
+    for cpu in (None, "haswell"):
+        got = mirstack.compile(module, threads=threads, cpu=cpu)(a, b)
+        np.testing.assert_allclose(got, np.maximum(a @ b, 0), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize(("m", "n", "k"), [(300, 1, 259), (5, 300, 127), (8, 1000, 37), (7, 131, 9)])
+def test_a_transposed_matrix_is_read_in_rows(m: int, n: int, k: int, threads: int) -> None:
+    """The columns of the transpose lie in rows of the matrix, also where a single column is multiplied; an odd number of rows leaves some
+    for a turn of their own."""
+    a, b = RNG.standard_normal((k, m), dtype=np.float32), RNG.standard_normal((k, n), dtype=np.float32)
+    x, y = relay.var("x", shape=a.shape), relay.var("y", shape=b.shape)
+    blocks: list[str] = []
+
+    def keep(step: ModulePass, module: ModuleOp) -> None:
+        if step.name == "default-schedule":
+            blocks.extend(op.block_name.data for op in walk_ops(module) if isinstance(op, tir.BlockOp))
+
+    module = mirstack.IRModule.from_expr(relay.Function([x, y], relay.nn.matmul(x, y, transpose_a=True)))
+    got = mirstack.compile(module, threads=threads, observers=(keep,))(a, b)
+    np.testing.assert_allclose(got, a.T @ b, rtol=1e-4, atol=1e-4)
+    assert not any("pad" in name or "global" in name for name in blocks)
 
 
 @pytest.mark.parametrize(("m", "threads"), [(9, 1), (16, 2), (17, 1)])

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import mirstack
 import numpy as np
 import pytest
 from mirstack.dialects.array import numpy_dtype
+from mirstack.lowering.pipeline import Options, assembly_text
 from mirstack.parser import parse_mir, print_mir
 from mirstack.passes.tir.default_schedule import DefaultSchedule
 from xdsl.context import Context
@@ -33,6 +35,8 @@ CONVS = [
     (2, 12, 19, 2, 7, 1, 1, 2, 3),
     (3, 31, 21, 3, 9, 1, 1, 3, 4),  # rows that fill no tile
     (3, 40, 37, 3, 5, 2, 2, 3, 4),
+    (30, 14, 14, 30, 3, 2, 1, 30, 1),  # rows of whole vectors that are sorted out
+    (4, 27, 28, 4, 5, 2, 1, 4, 2),
 ]
 
 
@@ -207,3 +211,66 @@ def @main(%x: Tensor[(1, 16, 112, 112), float32]) {
     assert "T.parallel(16)" in printed["default-schedule"]
     assert "pool_rows = T.decl_buffer((1, 1, 14, 113))" in printed["vectorize-loop"]
     assert ".vstore(" not in printed["vectorize-loop"]
+
+
+def scheduled(size: int, stride: int, kernel: int) -> str:
+    """A depthwise convolution as it is scheduled for AVX2."""
+    printed: list[str] = []
+
+    def keep(step: Any, module: Any) -> None:
+        if step.name == "default-schedule":
+            printed.append(print_mir(module))
+
+    mirstack.compile(mirstack.parse(depthwise(size, stride, kernel)), cpu="haswell", threads=2, observers=(keep,))
+    return printed[0]
+
+
+def depthwise(size: int, stride: int, kernel: int) -> str:
+    return f"""#[version = "0.0.5"]
+def @main(%x: Tensor[(1, 32, {size}, {size}), float32], %w: Tensor[(32, 1, {kernel}, {kernel}), float32]) {{
+  nn.conv2d(%x, %w, strides=[{stride}, {stride}], padding={[kernel // 2] * 4}, groups=32, channels=32, kernel_size=[{kernel}, {kernel}])
+}}"""
+
+
+@pytest.mark.parametrize(("cpu", "masked"), [("haswell", False), ("znver4", True)])
+def test_masked_stores_where_they_are_quick(cpu: str, masked: bool) -> None:
+    """Elsewhere rows of seven end in stores of four, two and one."""
+    options = Options(cpu=cpu, triple="x86_64-unknown-linux-gnu", threads=1)
+    text = assembly_text(mirstack.parse(depthwise(14, 2, 3)), options)
+    stored = re.findall(r"vmaskmovps\s+%ymm\d+, %ymm|vmovups\s+%[yz]mm\d+, .*\{%k\d\}", text)
+    assert bool(stored) is masked
+
+
+def test_halves_of_vectors_take_as_long_as_whole_ones() -> None:
+    text = scheduled(28, 1, 5)
+    assert "T.vectorized(8)" in text and "T.vectorized(4)" not in text.split("conv2d_init")[0]
+
+
+def test_strided_rows_are_sorted_out_once() -> None:
+    text = scheduled(14, 2, 3)
+    assert "T.alloc_buffer((1, 32, 16, 2, 8))" in text
+    # Rows of 30 are no whole vectors.
+    assert "T.alloc_buffer((1, 32, 30, 30))" in scheduled(28, 2, 3)
+
+
+def test_long_rows_are_zero_before_they_are_copied() -> None:
+    text = scheduled(28, 1, 3)
+    assert "pad_const" in text and "pad_const" not in scheduled(14, 1, 3)
+    assert "T.parallel(" in text
+
+
+def test_groups_of_one_image_are_shared_out() -> None:
+    """Filters of a group share its inputs: what pads them is computed before, for all groups."""
+    printed: dict[str, str] = {}
+
+    def keep(step: Any, module: Any) -> None:
+        if step.name == "default-schedule":
+            printed[step.name] = print_mir(module)
+
+    module = mirstack.parse("""#[version = "0.0.5"]
+def @main(%x: Tensor[(1, 256, 28, 28), float32], %w: Tensor[(256, 8, 3, 3), float32]) {
+  nn.conv2d(%x, %w, padding=[1, 1, 1, 1], groups=32, channels=256, kernel_size=[3, 3])
+}""")
+    mirstack.compile(module, cpu="znver4", threads=2, observers=(keep,))
+    before, _, sums = printed["default-schedule"].partition('T.block("pad_temp")')
+    assert "T.parallel(32)" in sums and "T.parallel(" in before

@@ -24,7 +24,10 @@ from .tile import Tile, choose_tile
 
 def schedule_by_shape(sch: Schedule, block: BlockRV, match: Contraction, target: Target) -> bool:
     """Schedules a contraction by the scheme that suits its shape; False where any reduction is as good."""
-    if dot.suits(match, target):
+    turned = match.turned()
+    if turned is not None and gevm.suits(turned, target):
+        gevm.schedule_gevm(sch, block, turned, target)
+    elif dot.suits(match, target):
         dot.schedule_dot(sch, block, match, target)
     elif gevm.suits(match, target):
         gevm.schedule_gevm(sch, block, match, target)

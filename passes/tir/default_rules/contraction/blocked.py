@@ -1,8 +1,10 @@
-"""Blocks of k (the BLIS' loop around kc): what many tiles of sums read again stays in the second-level cache.
+"""Blocks of k (the BLIS' loop around kc): what many tiles of sums read again stays in a cache.
 
 A tile of sums is kept in registers for one block of k, and added behind it to sums in memory (`rfactor`, its second stage at the tile).
 Where all panels go through a block, the block's part of A is small: of a convolution, some channels of the image, padded there and then.
 Where one panel goes through all blocks, a block's part of the panel is packed just before it is used.
+
+Of weights that were packed before, where tiles are those of few registers, a block is what stays in the first-level cache.
 
 Rows of A that lie together along k need no blocks: processors fetch them ahead, however long they are.
 """
@@ -32,8 +34,14 @@ from .tile import Tile
 
 PAGE = 4096
 """Bytes from one turn of k to the next from which on nothing fetches A ahead."""
+LINE = 64
+"""Bytes of a line of a cache."""
 SHARE_A, SHARE_B = 3 / 4, 1 / 2
 """The parts of the second-level cache that a block's part of A, and of a panel of B, may take."""
+SHARE_NEAR = 1 / 2
+"""The part of the first-level cache that a block's part of a panel may take; lines of A go through the rest."""
+FEW_REGISTERS = 16
+"""Registers for vectors whose tiles read about as much as the second-level cache gives."""
 FAR_PANEL = 4
 """How many times the second-level cache a packed panel is at least for its blocks to pay: smaller ones come from the third as fast."""
 FEW_BLOCKS = 4
@@ -72,12 +80,22 @@ def choose_blocks(match: Contraction, tile: Tile, order: Sequence[SSAValue], tar
     outermost = step >= PAGE and image > target.l2 and again
     if outermost:
         read, cache = image, target.l2 * SHARE_A
+    elif rest == 1 and _rereads_panel(match, tile, panel, step, target):
+        read, cache = panel, target.l1 * SHARE_NEAR
     elif panel > FAR_PANEL * target.l2 and not match.is_constant(match.panel) and match.uses > tile.rows:
         read, cache = panel, target.l2 * SHARE_B
     else:
         return None
     turns = _turns(extent, int(cache * extent) // read, -(-least // rest))
     return None if turns is None else Blocks(axis, turns, outermost)
+
+
+def _rereads_panel(match: Contraction, tile: Tile, panel: int, step: int, target: Target) -> bool:
+    """Whether tiles that take a line of A in each turn of k read a packed panel again and again that the first-level cache does not hold:
+    those of few registers take both from the second more often than adding blocks up costs. Taps of a window read lines of A again,
+    which stay near for themselves."""
+    again = match.uses >= FEW_BLOCKS * tile.rows and target.vector_registers <= FEW_REGISTERS
+    return again and panel > target.l1 and step >= LINE and match.is_constant(match.panel)
 
 
 def _turns(extent: int, most: int, least: int) -> int | None:

@@ -14,7 +14,7 @@ from .....dialects.tir.analysis import Analyzer
 from .....support.target import Target
 from ....schedule import BlockRV, LoopRV, Schedule
 from ..elementwise import parallelize
-from ..handles import own_loops, partitioned
+from ..handles import own_loops, partitioned, turns_of
 from ..shape import Load, static_extents
 from .epilogue import take_out
 from .gemm import MIN_ROWS
@@ -24,6 +24,8 @@ MAX_ROWS = 48
 """Rows beyond which the panels of the packed scheme are used often enough."""
 MIN_DEPTH = 128
 """Terms below which adding the lanes up at the end costs too much."""
+COLUMN_DEPTH = 32
+"""The same for a single column, which nothing else has vectors for."""
 PARTIAL = 1.25
 """By how much a tile must need fewer loads to be worth code for what it leaves over."""
 
@@ -43,7 +45,10 @@ def suits(match: Contraction, target: Target) -> bool:
         # No divisors to tile by: packing pads instead.
         return False
     is_float = not isinstance(shape.stores[0].value.type, tir.types.IntegerType)
-    return contiguous and single and is_float and (narrow or match.m <= MAX_ROWS) and match.k >= MIN_DEPTH
+    least = COLUMN_DEPTH if match.n == 1 else MIN_DEPTH
+    # Products of a batch are one after the other; where each has many columns, its panels are shared out as well.
+    single = single or match.n == 1
+    return contiguous and single and is_float and (narrow or match.m <= MAX_ROWS) and match.k >= least
 
 
 def is_narrow(match: Contraction, target: Target) -> bool:
@@ -106,8 +111,10 @@ def schedule_dot(sch: Schedule, block: BlockRV, match: Contraction, target: Targ
     size, step = (match.m, tile[0]) if match.m > match.n else (match.n, tile[1])
     parts = [(block, depth)]
     if size % step:
+        alone = [loop for loop in others if turns_of(sch, [loop]) > 1]
+        parallelize(sch, alone, work, target)
         loops, parts = partitioned(sch, block, outer[0], size // step, 1 + len(inner))
-        parallelize(sch, loops[:1], work, target)
+        parallelize(sch, [] if alone else loops[:1], work, target)
     else:
         parallelize(sch, [*others, *outer], work, target)
     for part, below in parts:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 from xdsl.dialects.builtin import Float64Type
 from xdsl.ir import SSAValue
 
@@ -13,9 +15,18 @@ from ..handles import attempt, block_of, partitioned, turns_of
 from .blocked import choose_blocks, schedule_in_blocks
 from .epilogue import store_tile, take_out
 from .match import Contraction
-from .pack import lanes_innermost, lies_in_panels, own_copy, pack_columns, pack_rows, pad_columns, panels_together
+from .pack import (
+    MANY_USES,
+    lanes_innermost,
+    lies_in_panels,
+    own_copy,
+    pack_columns,
+    pack_rows,
+    pad_columns,
+    panels_together,
+)
 from .padded import padded_taps
-from .sums import ENOUGH, few_panels, finish_sums, share_out, split_rows
+from .sums import ENOUGH, few_panels, finish_sums, split_rows
 from .tile import tile_for
 
 VECTOR_TYPES = (tir.types.F32, Float64Type(), tir.types.I32)
@@ -28,6 +39,8 @@ MIN_ROWS = 4
 """Rows below which a panel is used so seldom that packing it costs more than it saves, where that is done at each call."""
 NEAR = 4
 """The part of the second-level cache that a group of panels takes at most that each tile of rows goes through."""
+SHORT = 8
+"""Products of a sum up to which storing it takes longer than making it: results are then written row by row."""
 MIN_COLUMNS = 4
 """Columns below which a vector is mostly empty."""
 
@@ -74,8 +87,11 @@ def schedule_contraction(sch: Schedule, block: BlockRV, match: Contraction, targ
     alone = [by_axis[v] for v in shape.spatial if v not in match.panel.axes and v is not match.rows]
     reducing = [by_axis[axis] for axis in order]
     # Panels that were packed together and stay near are gone through for each tile of rows: what is stored lies in longer runs.
+    by_rows = (constant or direct) and bool(row_outer) and _is_written(match, target)
     near = group > 1 and group * tile.columns * match.k * match.element <= target.l2 // NEAR
     outer = [*panels[:1], *alone, *row_outer, *panels[1:]] if near else [*panels, *alone, *row_outer]
+    if by_rows:
+        outer = [*alone, *row_outer, *panels]
     sch.reorder(*shared, *outer, *reducing, *row_inner, column_vectors, column_lanes)
     if packing is not None:
         if not constant:
@@ -90,16 +106,30 @@ def schedule_contraction(sch: Schedule, block: BlockRV, match: Contraction, targ
     below = len(reducing) + len(row_inner) + 2
     partial = bool(row_outer) and match.m % tile.rows != 0
     panels, tiles = [*shared, panels[0]], [*alone, *row_outer]
-    few = few_panels(sch, panels, tiles, target)
+    # Packing that takes its time is shared out with the panels.
+    shared_packing = not constant and not direct and match.uses < MANY_USES and turns_of(sch, panels) >= target.cores
+    few = by_rows or (few_panels(sch, panels, tiles, target) and not shared_packing)
     # Where rows end in a part of a tile, lines of them are shared out rather than the tiles of each.
     lines = few and partial and turns_of(sch, alone) >= ENOUGH * target.cores
     if lines:
         parallelize(sch, alone, work, target)
     elif not few or not partial:
-        share_out(sch, panels, tiles, work, target)
+        parallelize(sch, tiles if few else panels, work, target)
     parts = [(block, reducing[0])]
     if partial:
         loops, parts = partitioned(sch, block, row_outer[0], match.m // tile.rows, below)
         parallelize(sch, loops[:1] if few and not lines else [], work, target)
     for part, depth in parts:
         finish_sums(sch, part, depth, below, len(skipped))
+
+
+def _is_written(match: Contraction, target: Target) -> bool:
+    """Whether writing the result takes the time: sums of few products, more than the second-level cache holds, of a B that stays near."""
+    shape = match.shape
+    elements = prod(shape.extent(axis) or 1 for axis in shape.spatial)
+    return (
+        match.k <= SHORT
+        and elements * match.element > target.l2
+        and match.k * match.n * match.element <= target.l1
+        and match.m >= 2 * target.cores * MIN_ROWS
+    )

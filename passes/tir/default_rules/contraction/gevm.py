@@ -9,7 +9,7 @@ from __future__ import annotations
 from .....support.target import Target
 from ....schedule import BlockRV, LoopRV, Schedule
 from ..elementwise import PARALLEL_WORK, parallelize, vectorize_loop
-from ..handles import own_loops
+from ..handles import own_loops, partitioned
 from .dot import matrix_bytes
 from .epilogue import store_tile, take_out
 from .gemm import LONE_WORK, VECTOR_TYPES
@@ -64,9 +64,9 @@ def schedule_gevm(sch: Schedule, block: BlockRV, match: Contraction, target: Tar
     column, inner = sch.split(by_axis[match.columns], [None, columns_of_block(match, target)])
     rows = [] if match.rows is None else [by_axis[match.rows]]
     others = [by_axis[a] for a in shape.spatial if a not in (match.rows, match.columns)]
-    depth, turns = sch.split(
-        by_axis[shape.reduction[0]], [None, next(u for u in (UNROLL, 4, 2, 1) if match.k % u == 0)]
-    )
+    # Another number of rows leaves some for a turn of their own.
+    step = next((u for u in (UNROLL, UNROLL // 2) if match.k % u == 0), min(UNROLL, match.k))
+    depth, turns = sch.split(by_axis[shape.reduction[0]], [None, step])
     vectors, lane = sch.split(inner, [None, lanes])
     sch.reorder(*others, column, depth, vectors, *rows, turns, lane)
     sch.reverse_compute_at(epilogue, column)
@@ -76,3 +76,5 @@ def schedule_gevm(sch: Schedule, block: BlockRV, match: Contraction, target: Tar
         sch.unroll(loop)
     parallelize(sch, [*others, column], shape.points * 2, target)
     vectorize_loop(sch, own_loops(sch, sch.decompose_reduction(block, depth))[-1], lanes)
+    if match.k % step:
+        partitioned(sch, block, depth, match.k // step, len(rows) + 4)

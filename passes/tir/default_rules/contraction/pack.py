@@ -22,7 +22,7 @@ from ..elementwise import extent_of, schedule_elementwise, vectorize_loop
 from ..handles import attempt, block_of, cached, loop_of_axis, own_loops, store_of
 from ..shape import is_cast, is_copy
 from .match import Contraction
-from .tile import Tile
+from .tile import WAYS, Tile, turns_around
 
 RUN = 16
 """Elements of a row that are copied together into a panel: a cache line of float32."""
@@ -32,6 +32,8 @@ MOST_TILE = 16
 """Rows of a square at most that is transposed in registers."""
 MOST_GROUP = 8
 """Panels that are packed together at most."""
+MANY_USES = 128
+"""Uses of B from which on packing it takes little of the time."""
 
 
 def pad_columns(sch: Schedule, block: BlockRV, match: Contraction, tile: Tile, target: Target) -> BlockRV:
@@ -40,11 +42,11 @@ def pad_columns(sch: Schedule, block: BlockRV, match: Contraction, tile: Tile, t
     number = buffers_read(op).index(match.panel.buffer)
     before = set(producers(op))
     axes = list(match.shape.axes)
+    source = own_copy(op, match.panel.buffer)
     if match.n % tile.columns:
         padding = [1] * len(axes)
         padding[axes.index(match.columns)] = tile.columns
         sch.pad_einsum(block, padding)
-    source = own_copy(op, match.panel.buffer)
     made = [p for p in producers(op) if p not in before]
     packed = next((p for p in made if buffers_written(p)[0] is buffers_read(op)[number]), None)
     for each in made:
@@ -73,6 +75,10 @@ def lies_in_panels(match: Contraction, tile: Tile, target: Target) -> bool:
     """Whether B can be read as it lies: in rows of whole panels, and so small that the second-level cache holds it; or as one
     panel."""
     matrix = match.k * match.n * match.element
+    row = match.n * match.element
+    if row % (target.l1 // WAYS) == 0 and match.k > WAYS and match.n > tile.columns and match.uses >= MANY_USES:
+        # Rows as far apart as the first-level cache has places share theirs.
+        return False
     return (
         len(match.shape.reduction) == 1
         and match.column_place == len(match.panel.indices) - 1
@@ -82,7 +88,8 @@ def lies_in_panels(match: Contraction, tile: Tile, target: Target) -> bool:
 
 
 def panels_together(match: Contraction, tile: Tile, target: Target) -> int:
-    """How many panels are packed in one go: several where B lies in long rows, so that each is read in a longer run."""
+    """How many panels are packed in one go: several where B lies in long rows, so that each is read in a longer run; where packing takes
+    its time, no more than leave every thread as many such groups as another."""
     if match.column_place != len(match.panel.indices) - 1:
         return 1
     panels = -(-match.n // tile.columns)
@@ -91,7 +98,11 @@ def panels_together(match: Contraction, tile: Tile, target: Target) -> int:
     if whole <= RUN_BYTES or match.k * width > target.l3 // 4:
         return 1
     most = min(RUN_BYTES // width, MOST_GROUP, panels)
-    return max((group for group in range(1, most + 1) if panels % group == 0), default=1)
+    threads = turns_around(match, target).threads
+    groups = (group for group in range(1, most + 1) if panels % group == 0)
+    if threads > 1 and match.uses < MANY_USES:
+        groups = (group for group in groups if panels // group >= 2 * threads and panels // group % threads == 0)
+    return max(groups, default=1)
 
 
 def pack_columns(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from math import exp, log
 from pathlib import Path
 
@@ -37,6 +37,10 @@ class Row:
         """Our seconds to the best engine's."""
         best = self.best
         return self.seconds[OURS] / best[1] if best is not None and OURS in self.seconds else None
+
+    def equal(self, setting: Setting) -> Row:
+        """The row of the engines that count on the same processor as ours (`Setting.unequal`)."""
+        return replace(self, seconds={name: s for name, s in self.seconds.items() if not setting.unequal(name)})
 
 
 @dataclass

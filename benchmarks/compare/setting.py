@@ -20,6 +20,9 @@ HELD: dict[str, dict[str, str]] = {
 own kernels, MKL, XLA. TVM, IREE and mirstack compile for the name. MLAS reads no such variable: onnxruntime, and OpenVINO's dense
 layers, run with all that the processor has."""
 
+NOT_HELD = frozenset({"onnxruntime"})
+"""Engines that run with all that the processor has at every setting."""
+
 
 @dataclass(frozen=True)
 class Setting:
@@ -38,6 +41,10 @@ class Setting:
     def target(self) -> str | None:
         """The name that compilers get; None for the processor at hand."""
         return self.cpu or None
+
+    def unequal(self, engine: str) -> bool:
+        """Whether an engine counts on more than the others may at this setting."""
+        return bool(self.cpu) and engine in NOT_HELD
 
     def restrict(self) -> None:
         """Keeps this process to so many processors, and says so, and which instructions there are, to libraries that read the

@@ -37,28 +37,41 @@ def limit_text(workload: Workload, row: Row) -> str:
 
 
 def summary(results: Results, setting: Setting) -> str:
-    """The geometric mean and the worst of the ratios, by family."""
+    """The geometric mean and the worst of the ratios, by family; where some engine cannot be held to the processor, also without it."""
     rows = results.of(setting)
+    held = any(setting.unequal(name) for row in rows.values() for name in row.seconds)
+    columns = ["Geometric mean of ratios", "Worst", "Above 1.25"]
+    if held:
+        columns += ["Held engines only", "Worst", "Above 1.25"]
     lines = [
-        "| Family | Workloads | Geometric mean of ratios | Worst | Above 1.25 |",
-        "| --- | ---: | ---: | --- | ---: |",
+        f"| Family | Workloads | {' | '.join(columns)} |",
+        f"| --- | ---: |{' ---: | --- | ---: |' * (len(columns) // 3)}",
     ]
     for family in FAMILIES:
-        ratios = {
-            w.name: ratio
-            for w in WORKLOADS
-            if w.family == family and w.name in rows and (ratio := rows[w.name].ratio) is not None
-        }
+        found = {w.name: rows[w.name] for w in WORKLOADS if w.family == family and w.name in rows}
+        ratios = {name: row.ratio for name, row in found.items() if row.ratio is not None}
         if ratios:
-            worst = max(ratios, key=lambda name: ratios[name])
-            above = sum(ratio > 1.25 for ratio in ratios.values())
-            mean = geometric_mean(list(ratios.values()))
-            lines.append(f"| {family} | {len(ratios)} | {mean:.2f} | {ratios[worst]:.2f} ({worst}) | {above} |")
+            cells = _means(ratios)
+            if held:
+                equal = {name: row.equal(setting).ratio for name, row in found.items()}
+                cells += _means({name: ratio for name, ratio in equal.items() if ratio is not None})
+            lines.append(f"| {family} | {len(ratios)} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
+def _means(ratios: dict[str, float]) -> list[str]:
+    if not ratios:
+        return ["", "", ""]
+    worst = max(ratios, key=lambda name: ratios[name])
+    above = sum(ratio > 1.25 for ratio in ratios.values())
+    return [f"{geometric_mean(list(ratios.values())):.2f}", f"{ratios[worst]:.2f} ({worst})", str(above)]
+
+
 def timings(results: Results, setting: Setting, families: Sequence[str] = FAMILIES) -> str:
-    """A row a workload: ours, each engine's, the ratio to the best, and the share of the processor's limit."""
+    """A row a workload: ours, each engine's, the ratio to the best, and the share of the processor's limit.
+
+    The ratio to the best of those that can be held to the processor stands in parentheses, where the best cannot be.
+    """
     rows = results.of(setting)
     shown = [w for w in WORKLOADS if w.family in families and w.name in rows]
     engines = [
@@ -83,6 +96,8 @@ def timings(results: Results, setting: Setting, families: Sequence[str] = FAMILI
             else:
                 cells.append("fails" if name in row.problems else "")
         ratio = "" if row.ratio is None else f"{row.ratio:.2f}"
+        if best is not None and setting.unequal(best[0]) and (equal := row.equal(setting).ratio) is not None:
+            ratio += f" ({equal:.2f})"
         lines.append(f"| {workload.name} | {' | '.join(cells)} | {ratio} | {limit_text(workload, row)} |")
     return "\n".join(lines)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 import time
@@ -13,12 +14,14 @@ from .setting import Setting
 
 WARM = 0.02
 """Seconds of calls before a sample: threads that just woke may share a processor for some milliseconds."""
-PAUSE = 0.01
-"""Seconds before a sample."""
 
 
 class Worker:
-    """The parent's side: one engine, one workload after the other."""
+    """The parent's side: one engine, one workload after the other.
+
+    The process is stopped while it has nothing to do: idle threads of a pool spin, for 200 ms with OpenMP, and would take processors
+    from the engine whose turn it is.
+    """
 
     def __init__(self, engine: str, setting: Setting, folder: Path):
         self.engine = engine
@@ -37,9 +40,11 @@ class Worker:
         stdin, stdout = self._process.stdin, self._process.stdout
         assert stdin is not None and stdout is not None
         try:
+            self._process.send_signal(signal.SIGCONT)
             stdin.write(json.dumps(command) + "\n")
             stdin.flush()
             line = stdout.readline()
+            self._process.send_signal(signal.SIGSTOP)
         except BrokenPipeError:
             line = ""
         if not line:
@@ -52,8 +57,7 @@ class Worker:
         return answer
 
     def sample(self, calls: int) -> float:
-        """As `measure.Timed`, after a pause: another engine's threads may spin for a while after its turn."""
-        time.sleep(PAUSE)
+        """As `measure.Timed`."""
         return float(self.ask(sample=calls)["seconds"])
 
     def kill(self) -> None:
@@ -63,6 +67,7 @@ class Worker:
 
     def close(self) -> None:
         """Ends the process."""
+        self._process.send_signal(signal.SIGCONT)
         if self._process.stdin is not None:
             self._process.stdin.close()
         self._process.wait()

@@ -208,6 +208,18 @@ def test_settings_are_kept_apart(tmp_path: Path) -> None:
     assert "| torch |" in found["matmul-haswell-1"] and "onnxruntime" not in found["matmul-haswell-1"]
 
 
+def test_an_engine_that_cannot_be_held_is_set_apart() -> None:
+    results, avx2 = some_results(), Setting(1, "haswell")
+    results.put(avx2, "matmul_512", Row({"mirstack": 3e-3, "torch": 6e-3, "onnxruntime": 2e-3}))
+    assert "| matmul | 1 | 1.50 | 1.50 (matmul_512) | 1 | 0.50 | 0.50 (matmul_512) | 0 |" in tables.summary(
+        results, avx2
+    )
+    assert "| 6.00 ms | 1.50 (0.50) |" in tables.timings(results, avx2, ("matmul",))
+    assert "Held" not in tables.summary(results, ONE) and "(" not in tables.timings(results, ONE, ("matmul",))
+    results.put(avx2, "matmul_512", Row({"mirstack": 3e-3, "onnxruntime": 2e-3}))
+    assert "| matmul | 1 | 1.50 | 1.50 (matmul_512) | 1 |  |  |  |" in tables.summary(results, avx2)
+
+
 def test_libraries_are_held_by_the_environment() -> None:
     code = (
         "import os; from mirstack.benchmarks.compare.setting import Setting; Setting(1, 'haswell').restrict();"

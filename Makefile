@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 # Sources that the strict type check covers are set in pyproject.toml, under [tool.basedpyright].
 
-.PHONY: demo test bench prebuilt setup lint types filecheck unit clean
+.PHONY: demo test bench prebuilt setup lint types filecheck unit bytecode clean
 
 demo: $(VENV)/.installed
 	$(BIN)/python examples/digits/demo.py
@@ -31,11 +31,16 @@ types: $(VENV)/.installed-test
 	mkdir -p build/typing && ln -sfn ../.. build/typing/mirstack
 	$(BIN)/basedpyright --threads 2 --pythonpath $(BIN)/python
 
-filecheck: $(VENV)/.installed-test
+filecheck: $(VENV)/.installed-test bytecode
 	$(BIN)/lit -sv -j 2 filecheck
 
-unit: $(VENV)/.installed-test
+unit: $(VENV)/.installed-test bytecode
 	$(BIN)/pytest -q -n 2
+
+# Tests start many processes. Where PYTHONDONTWRITEBYTECODE is set each of them would compile the package anew.
+bytecode: $(VENV)/.installed-test
+	$(BIN)/python -m compileall -q -l .
+	$(BIN)/python -m compileall -q api benchmarks dialects driver lowering parser passes support
 
 $(VENV)/.created:
 	$(PYTHON) -m venv $(VENV)

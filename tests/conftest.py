@@ -8,10 +8,22 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 
 # Tests compile what they test: programs are not taken from the cache on disk, nor left there. Its own tests turn it on, and those
 # that ask for `kept_kernels`.
 os.environ["MIRSTACK_CACHE_LIMIT"] = "0"
+
+# Every run draws the same examples, and none fails since the machine was slow; `--hypothesis-profile=default` draws others.
+settings.register_profile(
+    "same", derandomize=True, database=None, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("same")
+# Hypothesis draws some values from the constants in the source of the package's modules, those that are imported by then: they
+# would depend on which tests ran before, and change with the package.
+if hasattr(providers, "_get_local_constants"):
+    setattr(providers, "_get_local_constants", lambda: providers._local_constants)  # noqa: B010
 
 
 @pytest.fixture(scope="session")

@@ -108,9 +108,7 @@ def agrees(expected: list[str], got: list[str]) -> bool:
 
 
 IN_A_COPY = "<!-- runs in a copy of this project -->"
-LEFT_OUT = shutil.ignore_patterns(
-    ".*", "__pycache__", "build", "Output", "*.egg-info", "*.npz", "*.safetensors", "models"
-)
+LEFT_OUT = shutil.ignore_patterns(".*", "build", "Output", "*.egg-info", "*.npz", "*.safetensors", "models")
 
 
 def copy_of_project(parent: Path) -> Path:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterator
 from functools import cache
 
 import pytest
@@ -30,15 +28,6 @@ IDLE = {
 @cache
 def module(shape: str, size: int) -> ModuleOp:
     return parse_mir(PROGRAMS[shape](size))
-
-
-@pytest.fixture(autouse=True, scope="module")
-def frozen() -> Iterator[None]:
-    """What is there already is left out of the collections before each measurement, which would take longer than it."""
-    gc.collect()
-    gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 MADE_FOR = {

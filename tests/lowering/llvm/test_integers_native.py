@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -88,33 +88,34 @@ SHIFTS: dict[str, Callable[[Any, Any], Any]] = {
 
 
 @pytest.fixture(scope="module")
-def integer_code(build: Callable[[str], Any], elementwise: Callable[..., str]) -> dict[int, Any]:
-    code: dict[int, Any] = {}
-    for width in WIDTHS:
-        text = ""
-        for lanes in (0, LANES):
-            t = f"vector<{lanes}xi{width}>" if lanes else f"i{width}"
-            for op in OPS:
-                text += elementwise(
-                    f"{op}_{lanes}", [f"%r = arith.{op} %a, %b : {t}"], [f"i{width}"] * 2, f"i{width}", lanes
-                )
-            for op in SHIFTS:
-                dense = f"dense<{width}> : {t}" if lanes else f"{width} : {t}"
-                body = [
-                    f"%w = arith.constant {dense}",
-                    f"%s = arith.remui %b, %w : {t}",
-                    f"%r = arith.{op} %a, %s : {t}",
-                ]
-                text += elementwise(f"{op}_{lanes}", body, [f"i{width}"] * 2, f"i{width}", lanes)
-            for predicate in COMPARES:
-                line = (
-                    f'%r = vector_ext.cmpi "{predicate}" %a, %b : {t} -> vector<{lanes}xi1>'
-                    if lanes
-                    else f"%r = arith.cmpi {predicate}, %a, %b : {t}"
-                )
-                text += elementwise(f"{predicate}_{lanes}", [line], [f"i{width}"] * 2, "i1", lanes)
-        code[width] = build(text)
-    return code
+def integer_code(
+    request: pytest.FixtureRequest, build: Callable[[str], Any], elementwise: Callable[..., str]
+) -> tuple[int, Any]:
+    """A width, and the code of all ops on integers of it."""
+    width = request.param
+    text = ""
+    for lanes in (0, LANES):
+        t = f"vector<{lanes}xi{width}>" if lanes else f"i{width}"
+        for op in OPS:
+            text += elementwise(
+                f"{op}_{lanes}", [f"%r = arith.{op} %a, %b : {t}"], [f"i{width}"] * 2, f"i{width}", lanes
+            )
+        for op in SHIFTS:
+            dense = f"dense<{width}> : {t}" if lanes else f"{width} : {t}"
+            body = [
+                f"%w = arith.constant {dense}",
+                f"%s = arith.remui %b, %w : {t}",
+                f"%r = arith.{op} %a, %s : {t}",
+            ]
+            text += elementwise(f"{op}_{lanes}", body, [f"i{width}"] * 2, f"i{width}", lanes)
+        for predicate in COMPARES:
+            line = (
+                f'%r = vector_ext.cmpi "{predicate}" %a, %b : {t} -> vector<{lanes}xi1>'
+                if lanes
+                else f"%r = arith.cmpi {predicate}, %a, %b : {t}"
+            )
+            text += elementwise(f"{predicate}_{lanes}", [line], [f"i{width}"] * 2, "i1", lanes)
+    return width, build(text)
 
 
 def pairs(width: int) -> st.SearchStrategy[tuple[Any, Any]]:
@@ -124,10 +125,11 @@ def pairs(width: int) -> st.SearchStrategy[tuple[Any, Any]]:
     return st.tuples(array, array)
 
 
-@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("integer_code", WIDTHS, indirect=True)
 @given(data=st.data())
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_integer_ops_agree_with_numpy(width: int, integer_code: dict[int, Any], data: st.DataObject) -> None:
+@settings(max_examples=25)
+def test_integer_ops_agree_with_numpy(integer_code: tuple[int, Any], data: st.DataObject) -> None:
+    width, code = integer_code
     a, b = data.draw(pairs(width))
     with np.errstate(all="ignore"):
         for table, dtype in ((OPS, a.dtype), (SHIFTS, a.dtype), (COMPARES, np.dtype(bool))):
@@ -135,7 +137,7 @@ def test_integer_ops_agree_with_numpy(width: int, integer_code: dict[int, Any], 
                 want = meaning(a, b)
                 for lanes in (0, LANES):
                     out = np.zeros(SIZE, dtype)
-                    integer_code[width].call(f"{name}_{lanes}", a, b, out, SIZE)
+                    code.call(f"{name}_{lanes}", a, b, out, SIZE)
                     np.testing.assert_array_equal(
                         out, want if want.dtype.kind == "b" else want.view(dtype), f"{name} {lanes}"
                     )

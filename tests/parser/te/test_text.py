@@ -15,8 +15,9 @@ from mirstack.dialects.te.interpreter import interpret_te_func
 from mirstack.dialects.tir.interpreter import interpret_prim_func
 from mirstack.lowering.te import create_prim_func
 from mirstack.parser import parse_mir, print_mir
+from mirstack.parser.te import evaluate
 from mirstack.support.deep import in_deep_stack
-from mirstack.support.diagnostics import source_position
+from mirstack.support.diagnostics import MirError, source_position
 from mirstack.support.verify import verify
 from mirstack.support.walk import walk_ops
 from xdsl.dialects.builtin import ModuleOp
@@ -193,6 +194,16 @@ def test_reading_is_linear() -> None:
         return cpu_seconds(lambda: print_mir(parse_mir(text)))
 
     assert growth(seconds, 200, 800, below=10) < 10
+
+
+def test_calls_come_to_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert evaluate.MOST_CALLS == 200_000
+    monkeypatch.setattr(evaluate, "MOST_CALLS", 2_000)
+    text = function("def g(n):\n    return g(n - 1) + g(n - 1) if n > 0 else 1\nB = g(40)\nreturn [B]")
+    with pytest.raises(
+        MirError, match="4:16: error: this statement makes more than 2,000 calls of functions of the text"
+    ):
+        parse_mir(text, "calls.py")
 
 
 @pytest.mark.parametrize("depth", [500])

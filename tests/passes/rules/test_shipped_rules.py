@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from mirstack.dialects.rule import rewrites_of
 from mirstack.parser import parse_mir
-from mirstack.passes.rules.check import check_rules
+from mirstack.passes.rules.check import check_rules, equal, integers
 from mirstack.passes.rules.check.equal import examples_of
 from mirstack.passes.rules.library import load_rules
 from mirstack.support.deep import in_deep_stack
@@ -21,7 +21,11 @@ FILES = sorted((ROOT / "passes").glob("**/*.mir"))
 
 
 @pytest.mark.parametrize("file", FILES, ids=[file.stem for file in FILES])
-def test_check_rules(file: Path):
+def test_check_rules(file: Path, monkeypatch: pytest.MonkeyPatch):
+    # What was found by then is enough for one run, and a slow machine finds as much.
+    monkeypatch.setattr(equal, "SECONDS", 0.2)
+    monkeypatch.setattr(equal, "PATIENCE", 120.0)
+    monkeypatch.setattr(integers, "TIMEOUT", 60_000)
     example = EXAMPLES / file.name
     examples = in_deep_stack(lambda: examples_of(parse_mir(example.read_text()))) if example.exists() else []
     with Sources().reading() as sources:

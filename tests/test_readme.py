@@ -108,7 +108,10 @@ def agrees(expected: list[str], got: list[str]) -> bool:
 
 
 IN_A_COPY = "<!-- runs in a copy of this project -->"
-LEFT_OUT = shutil.ignore_patterns(".*", "build", "Output", "*.egg-info", "*.npz", "*.safetensors", "models")
+# Compiled sources are taken along; those of tests name the folder that they were compiled in.
+LEFT_OUT = shutil.ignore_patterns(
+    ".*", "*-pytest-*.pyc", "build", "Output", "*.egg-info", "*.npz", "*.safetensors", "models"
+)
 
 
 def copy_of_project(parent: Path) -> Path:

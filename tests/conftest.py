@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +25,22 @@ settings.load_profile("same")
 # would depend on which tests ran before, and change with the package.
 if hasattr(providers, "_get_local_constants"):
     setattr(providers, "_get_local_constants", lambda: providers._local_constants)  # noqa: B010
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call() -> Generator[None, object, object]:
+    """A test that runs code for a processor is skipped where this machine has not what the processor has."""
+    try:
+        return (yield)
+    except Exception as error:
+        from mirstack.support.diagnostics import MirError
+
+        if isinstance(error, MirError) and FOREIGN.search(str(error)):
+            pytest.skip(str(error).splitlines()[0])
+        raise
+
+
+FOREIGN = re.compile("code for the processor '[^']*' does not run here: ")
 
 
 @pytest.fixture(scope="session")

@@ -47,6 +47,8 @@ def lowering_passes(options: Options) -> Iterator[ModulePass]:
 
 def graph_passes(options: Options) -> Iterator[ModulePass]:
     """From Relay to Relay's functions that call kernels, which are TE and TIR functions."""
+    # Written functions that may touch what lies outside of their buffers.
+    yield make("mark-open-bounds")
     # Relay: one function for each type, shapes where they are known.
     yield make("monomorphize")
     yield make("dynamic-to-static")
@@ -95,7 +97,7 @@ def kernel_passes(options: Options) -> Iterator[ModulePass]:
         yield make("lift-transform-params")
     # Reductions of which it is not known that there is something to reduce.
     yield make("decompose-open-reductions")
-    # Functions of symbolic sizes touch nothing outside of their buffers.
+    # Functions of symbolic sizes, and marked ones, touch nothing outside of their buffers.
     yield make("check-open-bounds")
     # Blocks to loops and branches, buffers to what is needed of them, vectorized loops to vectors.
     yield make("lower-init-block")

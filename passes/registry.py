@@ -257,7 +257,12 @@ PASSES: tuple[Entry, ...] = (
     Entry(
         "check-open-bounds",
         "passes.tir.check_open_bounds:CheckOpenBounds",
-        "accesses that are not provably inside of a buffer of symbolic size are checked at run time",
+        "accesses that are not provably inside of a buffer are checked at run time",
+    ),
+    Entry(
+        "mark-open-bounds",
+        "lowering.te.mark_open_bounds:MarkOpenBounds",
+        "functions with accesses that are not provably inside are marked to be checked",
     ),
     Entry(
         "simplify", "passes.tir.simplify:Simplify", "arithmetic to canonical form, branches of known condition dropped"

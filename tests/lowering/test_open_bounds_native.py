@@ -72,7 +72,7 @@ def test_inside(name: str) -> None:
         given = arguments(1, 2, 3, 4, 5, 6)
         mirstack.compile(parse_mir(HEAD + body), target)(*given)
         results.append(given[2])
-    np.testing.assert_array_equal(*results)
+    np.testing.assert_array_equal(results[0], results[1])
     assert results[0].any()
 
 

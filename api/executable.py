@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
-from ..dialects.array import numpy_dtype
+from ..dialects.array import laid_out, numpy_dtype
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -23,7 +23,8 @@ class Param:
     """A parameter of an entry.
 
     `shape` holds numbers, and names or expressions of names for symbolic sizes; a scalar has shape (). `dtype` is TVM's
-    name. `is_output` says that the entry writes it (never for Relay, whose results are returned).
+    name. `is_output` says that the entry writes it (never for Relay, whose results are returned). `strides` are there,
+    in elements, for a buffer whose declared strides are numbers and not those of compact memory.
     """
 
     name: str
@@ -31,6 +32,7 @@ class Param:
     dtype: str
     is_output: bool = False
     is_scalar: bool = False
+    strides: tuple[int, ...] = ()
 
 
 class Executable(ABC):
@@ -40,8 +42,8 @@ class Executable(ABC):
     says). A TE or TIR entry takes every buffer and writes its outputs into those it is given; it returns None, or the
     scalar that a TIR function returns.
 
-    Calls may come from several Python threads at once. Arrays are numpy arrays or anything with DLPack, contiguous, of
-    exactly the parameter's dtype and shape; what does not fit raises TypeError or ValueError naming the parameter.
+    Calls may come from several Python threads at once. Arrays are numpy arrays or anything with DLPack, contiguous (or of
+    the strides that the parameter declares), of exactly its dtype and shape; what does not fit raises TypeError or ValueError naming the parameter.
     """
 
     name: str
@@ -58,7 +60,7 @@ class Executable(ABC):
         """Runs on arrays by parameter name and gives the results by name.
 
         A Relay entry needs every parameter; its results are `out0`, `out1`, …, tuples flattened depth first. A TE or TIR
-        entry's absent buffers are zeros; the result holds those that it writes. Raises ValueError for a missing or an
+        entry's absent buffers are zeros; the result holds those that it writes. Buffers with strides are laid out so. Raises ValueError for a missing or an
         unknown name, and where a symbolic size is not determined.
         """
         names = [param.name for param in self.params]
@@ -73,6 +75,11 @@ class Executable(ABC):
             result = self(*(values if self._arguments is None else self._arguments.nested(values)))
             return {f"out{k}": array for k, array in enumerate(flatten(result))}
         values = {**self._zeros(missing, inputs), **inputs}
+        for param in self.params:
+            if param.strides:
+                array = as_array(values[param.name], param)
+                check_array(array, replace(param, strides=()))
+                values[param.name] = laid_out(array, param.strides)
         self(*(values[name] for name in names))
         return {param.name: values[param.name] for param in self.params if param.is_output}
 
@@ -127,15 +134,19 @@ def as_array(value: Any, param: Param) -> Array:
 
 
 def check_array(array: Array, param: Param, *, writable: bool = False) -> None:
-    """Raises TypeError for a wrong dtype, ValueError for a wrong shape, for data that is not row-major contiguous, and
-    for an output that is read-only."""
+    """Raises TypeError for a wrong dtype, ValueError for a wrong shape, for data that is not row-major contiguous (or does
+    not have the parameter's strides), and for an output that is read-only."""
     if array.dtype != numpy_dtype(param.dtype):
         raise TypeError(f"'{param.name}' must be of dtype {param.dtype}, not {array.dtype}")
     if array.ndim != len(param.shape) or any(
         isinstance(extent, int) and given != extent for given, extent in zip(array.shape, param.shape, strict=True)
     ):
         raise ValueError(f"'{param.name}' must have shape {shape_text(param.shape)}, not {shape_text(array.shape)}")
-    if not array.flags.c_contiguous:
+    if param.strides:
+        steps = tuple(step // array.itemsize for step in array.strides)
+        if any(n > 1 and step != given for n, step, given in zip(array.shape, param.strides, steps, strict=True)):
+            raise ValueError(f"'{param.name}' must have strides {param.strides} in elements, not {steps}")
+    elif not array.flags.c_contiguous:
         raise ValueError(f"'{param.name}' must be contiguous in row-major order; pass numpy.ascontiguousarray of it")
     if writable and not array.flags.writeable:
         raise ValueError(f"'{param.name}' is written, but the array is read-only")

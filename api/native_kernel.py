@@ -12,7 +12,7 @@ from ..lowering.llvm.call import address_of, diagnostic_of
 from ..lowering.llvm.jit import CompiledModule
 from ..lowering.mangle_symbols import linked_name
 from ..lowering.program import KernelProgram
-from ..lowering.tir.signature import BufferParam, HandleParam, ScalarParam, Size
+from ..lowering.tir.signature import BufferParam, HandleParam, ScalarParam, Size, known_strides
 from ..support.diagnostics import Diagnostic, MirError
 from ..support.words import counted
 from .executable import Array, Executable, Param, as_array, check_array
@@ -115,7 +115,8 @@ def param_of(param: BufferParam | ScalarParam | HandleParam) -> Param:
     """A parameter of a signature as executables show it."""
     match param:
         case BufferParam():
-            return Param(param.name, tuple(map(_extent, param.shape)), param.dtype, param.writes)
+            shape = tuple(map(_extent, param.shape))
+            return Param(param.name, shape, param.dtype, param.writes, strides=known_strides(param))
         case ScalarParam():
             return Param(param.name, (), param.dtype, is_scalar=True)
         case HandleParam():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import math
+from collections.abc import Sequence
 from struct import Struct
 from typing import TYPE_CHECKING
 
@@ -164,6 +165,18 @@ def numpy_dtype(name: str) -> np.dtype[np.generic]:
 
         return np.dtype(getattr(ml_dtypes, name))
     return np.dtype(name)
+
+
+def laid_out(array: NDArray[np.generic], strides: Sequence[int]) -> NDArray[np.generic]:
+    """A copy of the array with these strides, in elements; its memory is that of the compact array whose strides they are."""
+    import numpy as np
+
+    steps = list(zip(array.shape, strides, strict=True))
+    elements = max(1 + sum((size - 1) * step for size, step in steps), *(size * step for size, step in steps), 1)
+    memory = np.zeros(elements if array.size else 0, array.dtype)
+    copy = np.ndarray(array.shape, array.dtype, memory, 0, [step * array.itemsize for step in strides])
+    copy[...] = array
+    return copy
 
 
 MIRSTACK = Dialect("mirstack", [], [ArrayValueAttr])

@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp, TensorType, TupleType
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...support.diagnostics import error_at
-from ..array import numpy_dtype
+from ..array import laid_out, numpy_dtype
 from ..te.ops import FuncOp as TeFuncOp
 from ..te.ops import is_input
 from ..tir.buffer import MatchBufferOp
@@ -66,11 +66,7 @@ def _laid(array: Array, param: SSAValue) -> Array:
     steps = [step for step in strides or () if isinstance(step, int)]
     if strides is None or len(steps) < len(strides):
         return np.array(array, order="C")
-    count = 1 + sum(step * (size - 1) for step, size in zip(steps, array.shape, strict=True))
-    memory = np.zeros(count if array.size else 0, array.dtype)
-    copy = np.lib.stride_tricks.as_strided(memory, array.shape, [step * array.itemsize for step in steps])
-    copy[...] = array
-    return copy
+    return laid_out(array, steps)
 
 
 def _run_te(func: TeFuncOp, args: Sequence[Array]) -> list[Array]:

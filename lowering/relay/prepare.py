@@ -16,10 +16,9 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.traits import Pure
 
 from ...dialects.relay import ir as relay
-from ...dialects.tir.buffer import compact_strides
 from ...passes.tir.param_strides import Strides, strides_from
 from ...support.walk import all_ops
-from ..tir.signature import BufferParam, KernelSignature
+from ..tir.signature import BufferParam, KernelSignature, known_strides
 from .constant_calls import Constants
 from .leaves import TensorLeaf, leaves_of
 
@@ -65,15 +64,8 @@ def strides_of(kernel: llvm.FuncOp) -> Strides:
     declared, signature = kernel.attributes.get(KERNEL), KernelSignature.of(kernel)
     if signature is None:
         return strides_from(declared.data.get(STRIDES)) if isinstance(declared, DictionaryAttr) else ()
-    strides = tuple(_known_strides(param) if isinstance(param, BufferParam) else () for param in signature.params)
+    strides = tuple(known_strides(param) if isinstance(param, BufferParam) else () for param in signature.params)
     return strides if any(strides) else ()
-
-
-def _known_strides(param: BufferParam) -> tuple[int, ...]:
-    """The strides of a parameter, () where it is compact; symbolic ones are found at each call."""
-    steps = tuple(step for step in param.strides or () if isinstance(step, int))
-    shape = [size for size in param.shape if isinstance(size, int)]
-    return steps if len(steps) == len(shape) == len(param.shape) and steps != compact_strides(shape) else ()
 
 
 class Preparation:

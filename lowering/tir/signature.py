@@ -48,6 +48,18 @@ class BufferParam:
     writes: bool = True
 
 
+def known_strides(param: BufferParam) -> tuple[int, ...]:
+    """The strides of a parameter, () where it is compact; symbolic ones are found at each call."""
+    if not param.strides:
+        return ()
+    # What runs programs from the cache needs no dialects.
+    from ...dialects.tir.buffer import compact_strides
+
+    steps = tuple(step for step in param.strides if isinstance(step, int))
+    shape = [size for size in param.shape if isinstance(size, int)]
+    return steps if len(steps) == len(shape) == len(param.shape) and steps != compact_strides(shape) else ()
+
+
 @dataclass(frozen=True)
 class ScalarParam:
     """A number argument."""

@@ -189,7 +189,7 @@ def compile_match_buffer(c: Compiler, op: MatchBufferOp) -> Step:
 
 
 def argument_view(array: Array, dtype: np.dtype[Any], lanes: int, name: str, where: Operation) -> View:
-    """An argument's array as a buffer. Its memory can be seen through handles when it is contiguous."""
+    """An argument's array as a buffer. Its memory can be seen through handles when it, or the array that it is a view of, is contiguous."""
     if array.dtype != dtype:
         raise error_at(where, f"buffer '{name}' has dtype {dtype.name}, but its array has {array.dtype.name}")
     shape = array.shape if lanes == 1 else array.shape[:-1]
@@ -198,10 +198,20 @@ def argument_view(array: Array, dtype: np.dtype[Any], lanes: int, name: str, whe
             where, f"the array of buffer '{name}' needs a last dimension of the {lanes} lanes of its element"
         )
     strides = tuple(s // dtype.itemsize for s in array.strides[: len(shape)])
-    flat = array.reshape(-1) if array.flags.c_contiguous else np.empty(0, dtype)
+    flat = _memory_from(array)
     if array.flags.c_contiguous:
         strides = compact_strides(shape)
     return View(array, tuple(shape), Storage(flat), 0, strides, vector=lanes)
+
+
+def _memory_from(array: Array) -> Array:
+    """The contiguous memory that an array lies in, from its first element on; empty where none is known."""
+    if array.flags.c_contiguous:
+        return array.reshape(-1)
+    whole = array.base
+    if not isinstance(whole, np.ndarray) or not whole.flags.c_contiguous or whole.dtype != array.dtype:
+        return np.empty(0, array.dtype)
+    return whole.reshape(-1)[(array.ctypes.data - whole.ctypes.data) // array.itemsize :]
 
 
 @handles(BufferRegionOp)

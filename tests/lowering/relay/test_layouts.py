@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import mirstack
 import numpy as np
 import pytest
 from mirstack.dialects.relay.operator import OperatorOp
 from mirstack.lowering.pipeline import Options, graph_passes, llvm_text
 from mirstack.lowering.relay.storage import Rows, piece_offsets, piece_rows, view_offsets, view_rows
+from mirstack.lowering.te.lower_te_to_tir import LowerTEToTIR
 from mirstack.passes.tir.param_strides import PARAM_STRIDES
 from mirstack.support.diagnostics import MirError
 from mirstack.support.walk import walk_ops
@@ -224,3 +227,50 @@ def test_errors():
     assert (
         "tir.param_strides: parameter 0 of 'f' has 2 dimensions, but [6, 1, 1] is not 2 strides of 1 or more" in message
     )
+
+
+@pytest.mark.parametrize(
+    "strides, message",
+    [
+        ('[[6, "1"]]', "tir.param_strides of 'f' is no list of lists of integers"),
+        ("[6, 1]", "tir.param_strides of 'f' is no list of lists of integers"),
+        ("6", "tir.param_strides of 'f' is no list of lists of integers"),
+        ("[[6, 1.5]]", "tir.param_strides of 'f' is no list of lists of integers"),
+        ("[[], [], [6, 1]]", "tir.param_strides has 3 lists of strides, but 'f' has 2 parameters"),
+        (
+            "[[6, 0]]",
+            "tir.param_strides: parameter 0 of 'f' has 2 dimensions, but [6, 0] is not 2 strides of 1 or more",
+        ),
+    ],
+)
+def test_malformed_strides(strides: str, message: str):
+    attribute = f'te.func_attr({{"tir.param_strides": {strides}}})\n    '
+    with pytest.raises(MirError) as refused:
+        LowerTEToTIR().apply(Context(), mirstack.parse(KERNEL.format(attribute)))
+    (diagnostic,) = refused.value.diagnostics
+    assert diagnostic.message == message
+    assert diagnostic.location is not None
+
+
+STRIDED = """@T.prim_func
+def f(a: T.handle, b: T.handle):
+    A = T.match_buffer(a, (4, 3), strides=(6, 1))
+    B = T.match_buffer(b, (4, 3), strides=(5, 1))
+    for i, j in T.grid(4, 3):
+        with T.block("b"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj] + T.float32(1)
+"""
+
+
+@pytest.mark.parametrize("target", ["cpu", "interp"])
+def test_entries_take_arrays_of_their_strides(target: str):
+    entry = mirstack.compile(mirstack.parse(STRIDED), target=target)
+    x = np.arange(12, dtype=np.float32).reshape(4, 3)
+    assert np.array_equal(entry.run({"a": x})["b"], x + 1)
+    whole, result = np.zeros((4, 6), np.float32), np.zeros((4, 5), np.float32)
+    whole[:, :3] = x
+    entry(whole[:, :3], result[:, :3])
+    assert np.array_equal(result, np.pad(x + 1, ((0, 0), (0, 2))))
+    with pytest.raises(ValueError, match=re.escape("'a' must have strides (6, 1) in elements, not (3, 1)")):
+        entry(x, result[:, :3])

@@ -201,10 +201,13 @@ def _te_grid_sample(attrs: Attrs, x: Tensor, grid: Tensor) -> Tensor:
             indices = [pixel.astype("int32") for pixel, _ in chosen]
             weight: Any = None
             bounds: list[Expr] = []
+            # A pixel beyond the image is read at its border and not counted: that takes no branch, so that places share vectors.
+            within: list[Expr] = []
             for index, (_, part), size in zip(indices, chosen, sizes, strict=True):
                 bounds += [index >= 0, index < size]
+                within.append(te.max(te.min(index, size - 1), 0))
                 weight = part if weight is None else weight * part
-            term = te.if_then_else(te.all(*bounds), x(n, c, *indices).astype(dtype) * weight, te.const(0.0, dtype))
+            term = te.Select(te.all(*bounds), x(n, c, *within).astype(dtype) * weight, te.const(0.0, dtype))
             total = term if total is None else total + term
         return total.astype(x.dtype)
 

@@ -53,3 +53,17 @@ def run(use: str, arrays: list[np.ndarray]) -> Any:
     """A use of an operator, compiled."""
     types = [f"%x{n}: Tensor[({', '.join(map(str, a.shape))}), {a.dtype.name}]" if a.ndim else f"%x{n}: {a.dtype.name}" for n, a in enumerate(arrays)]  # fmt: skip
     return mirstack.compile(mirstack.parse(f"def @main({', '.join(types)}) {{ {use} }}"), "cpu")(*arrays)
+
+
+@pytest.mark.parametrize("method", ["nearest", "bilinear", "bicubic"])
+def test_places_beyond_the_image_do_not_see_its_border(method: str):
+    """Beyond the image there are zeros, also where its border, which is read there, is infinite."""
+    x = np.full((1, 2, 3, 4), np.inf, np.float32)
+    grid = np.full((1, 2, 5, 7), 3.5, np.float32)
+    program = mirstack.compile(
+        mirstack.parse(
+            f"""def @main(%x: Tensor[(1, 2, 3, 4), float32], %g: Tensor[(1, 2, 5, 7), float32]) {{
+          image.grid_sample(%x, %g, method="{method}") }}"""
+        )
+    )
+    assert np.array_equal(program(x, grid), np.zeros((1, 2, 5, 7), np.float32))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from xdsl.ir import Attribute
@@ -11,7 +12,7 @@ from ..operator import Attrs
 from .computes import constant, flat_index, unflatten
 from .computes_boxes import area
 from .computes_order import te_order
-from .computes_sort import loops
+from .computes_sort import is_large, loops
 from .layout import layout
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 else:
     from ._lazy import te
 
+SAMPLES = 4
+"""About how many pixels or samples an element of the result is made of."""
 EPSILON = 1e-5
 """Keeps a floor and a ceiling at an integer that is reached but for rounding."""
 
@@ -36,6 +39,15 @@ def te_roi_align(attrs: Attrs, data: Tensor, rois: Tensor) -> Tensor:
     shape = of.physical({**sizes, "N": rois.shape[0], "H": pooled[0], "W": pooled[1]})
     is_mean = attrs.mode == "avg"
     one, half = te.const(1.0, dtype), te.const(0.5, dtype)
+    inner, outer = (
+        [d for d, (letter, _) in enumerate(of.dims) if (letter == "C") == is_inner] for is_inner in (True, False)
+    )
+    threads = "parallel" if is_large(shape, SAMPLES) else "serial"
+
+    def whole(bin: Sequence[Any], channel: Sequence[Any]) -> tuple[Any, ...]:
+        """The index vector of a bin in a channel."""
+        index = dict(zip((*outer, *inner), (*bin, *channel), strict=True))
+        return tuple(index[d] for d in range(len(index)))
 
     def bins(roi: Any, at: dict[str, Any], axis: str) -> tuple[Expr, Expr, Expr]:
         """Where the bin of a place begins along an axis, how long it is, how many samples it takes."""
@@ -76,17 +88,24 @@ def te_roi_align(attrs: Attrs, data: Tensor, rois: Tensor) -> Tensor:
     def statements(ins: Sequence[Buffer], outs: Sequence[Buffer]) -> Any:
         (x, roi), (result,) = ins, outs
         ib = te.ir_builder.create()
-        with loops(ib, shape) as index:
-            here, at = tuple(index), of.logical_indices(index)
-            ends = {axis: bins(roi, at, axis) for axis in "HW"}
-            ib.emit(result.vstore(here, te.const(0.0, dtype) if is_mean else te.const(-3.0e38, dtype)))
-            with loops(ib, [ends["H"][2], ends["W"][2]], "r") as (rh, rw):
-                value = sample(x, roi, at, ends, {"H": rh, "W": rw})
-                if is_mean:
-                    count = (ends["H"][2] * ends["W"][2]).astype(dtype)
-                    ib.emit(result.vstore(here, result[here] + value / count))
-                else:
-                    ib.emit(result.vstore(here, te.max(result[here], value)))
+        # Where the samples of a bin lie, and what they weigh, is the same for all channels: these are the inner loops.
+        with loops(ib, [shape[d] for d in outer], first=threads) as bin:
+            ends = {axis: bins(roi, of.logical_indices(whole(bin, [0] * len(inner))), axis) for axis in "HW"}
+
+            @contextmanager
+            def channels() -> Generator[tuple[Expr, ...]]:
+                with loops(ib, [shape[d] for d in inner], "c") as channel:
+                    yield whole(bin, channel)
+
+            with channels() as here:
+                ib.emit(result.vstore(here, te.const(0.0, dtype) if is_mean else te.const(-3.0e38, dtype)))
+            with loops(ib, [ends["H"][2], ends["W"][2]], "r") as (rh, rw), channels() as here:
+                value = sample(x, roi, of.logical_indices(here), ends, {"H": rh, "W": rw})
+                ib.emit(result.vstore(here, result[here] + value if is_mean else te.max(result[here], value)))
+            if is_mean:
+                count = (ends["H"][2] * ends["W"][2]).astype(dtype)
+                with channels() as here:
+                    ib.emit(result.vstore(here, result[here] / count))
         return ib.get()
 
     result = te.extern(shape, [data, rois], statements, name="roi_align", dtype=dtype)
@@ -115,7 +134,7 @@ def te_roi_pool(attrs: Attrs, data: Tensor, rois: Tensor) -> Tensor:
     def statements(ins: Sequence[Buffer], outs: Sequence[Buffer]) -> Any:
         (x, roi), (result,) = ins, outs
         ib = te.ir_builder.create()
-        with loops(ib, shape) as (n, c, i, j):
+        with loops(ib, shape, first="parallel" if is_large(shape, SAMPLES) else "serial") as (n, c, i, j):
             (top, bottom), (left, right) = bounds(roi, n, i, 0), bounds(roi, n, j, 1)
             batch = te.max(te.min(roi[n, 0].astype("int32"), data.shape[0] - 1), 0)
             least, zero = te.min_value(x.dtype), te.const(0, x.dtype)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from xdsl.ir import OpResult, SSAValue
+
 from ....dialects import tir
 from ....support.target import Target
 from ....support.walk import walk_ops
@@ -46,6 +48,9 @@ def schedule_elementwise(sch: Schedule, block: BlockRV, target: Target) -> None:
     suffix = contiguous_suffix(shape)
     if not suffix and schedule_disordered(sch, block, shape, target):
         return
+    if suffix and not shape.is_costly and gathers(shape, shape.spatial[-1]):
+        parallelize(sch, loops, work, target)
+        return
     lanes = lanes_of_block(shape, target)
     count = _fused_count(shape, suffix, lanes)
     if count > 1 and _in_whole_turns(shape, lanes) and _branches(op):
@@ -56,6 +61,26 @@ def schedule_elementwise(sch: Schedule, block: BlockRV, target: Target) -> None:
         lanes = _paired(sch, inner, lanes)
     heads = vectorize_loop(sch, inner, lanes) if count else [inner]
     parallelize(sch, [*outer, *heads], work, target)
+
+
+def gathers(shape: Shape, axis: SSAValue) -> bool:
+    """Whether what the block reads is anywhere, at places that other loads along the axis give.
+
+    To gather the lanes of a vector takes as many loads as without vectors, and more to take the places apart and to put the lanes together.
+    Only functions such as exp are worth that. LLVM makes vectors of such loops by itself where the processor gathers quickly, and of
+    the arithmetic on the places.
+    """
+    moving = {load.op.result for load in shape.loads if axis in load.axes}
+    pending = [index for load in shape.loads for index in load.op.indices]
+    seen: set[SSAValue] = set()
+    while pending:
+        value = pending.pop()
+        if value in moving:
+            return True
+        if value not in seen and isinstance(value, OpResult):
+            seen.add(value)
+            pending += value.op.operands
+    return False
 
 
 TURNS = 6

@@ -118,6 +118,11 @@ class Shape:
                 total += 1
         return max(total, 1)
 
+    @property
+    def is_costly(self) -> bool:
+        """Whether an instance computes a function that costs many times an addition."""
+        return any(type(op) is tir.CallOp and op.intrinsic.data in COSTLY for op in all_ops(self.block))
+
 
 class _Memory:
     """The shapes that were asked for while a schedule was at work."""

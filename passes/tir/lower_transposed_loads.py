@@ -41,7 +41,7 @@ from ...dialects.tir.analysis.conditions import conjuncts, logical_and
 from ...dialects.tir.analysis.expr import Atom, free_vars, minimum
 from ...dialects.tir.analysis.substitution import substitute
 from ...dialects.tir.operators import as_const
-from ...dialects.tir.types import I1
+from ...dialects.tir.types import I1, dtype_to_type, element_of
 from ...support.making import erase_op, replace_uses
 from ...support.walk import walk_ops
 from .rewriting import (
@@ -215,7 +215,13 @@ def _times(variable: Atom, factor: int) -> Expr:
     return Expr(((variable, factor),) if factor else (), 0)
 
 
+def _in_memory(dtype: Attribute) -> Attribute:
+    """What elements are moved as: bools as the bytes that they are in memory."""
+    return dtype_to_type("uint8") if dtype == I1 else dtype
+
+
 def _bytes(dtype: Attribute) -> int:
+    dtype = _in_memory(dtype)
     return dtype.width.data // 8 if isinstance(dtype, IntegerType) else getattr(dtype, "bitwidth", 0) // 8
 
 
@@ -315,8 +321,9 @@ def _read_tile(tile: _Tile, before: Builder) -> None:
         # Rows of another number are followed by the last one again, and that many of them are shuffled together.
         depth = next(size for size in WHOLE if size >= max(tile.rows, block))
         together = min(depth, lanes)
-        name, flat = tir.buffer_name(load.buffer), _flat(load.buffer, before)
-        local_type = tir.BufferType.get([lanes * depth], type_.dtype, "local")
+        moved = _in_memory(type_.dtype)
+        name, flat = tir.buffer_name(load.buffer), _flat(load.buffer, moved, before)
+        local_type = tir.BufferType.get([lanes * depth], moved, "local")
         local = before.insert(tir.DeclBufferOp(f"{name}_tile", local_type)).result
         local.name_hint = f"{name}_tile"
 
@@ -345,11 +352,13 @@ def _read_tile(tile: _Tile, before: Builder) -> None:
         row_start = inner.insert(tir.MulOp(tile.outer.loop_var, width)).result
         place = inner.insert(tir.AddOp(row_start, tile.inner.loop_var)).result
         new = inner.insert(tir.LoadOp(local, [place])).result
+        if new.type != load.result.type:
+            new = inner.insert(tir.CastOp(new, load.result.type)).result
         replace_uses(load.result, new)
         erase_op(load)
     for store, start, distance in tile.stores:
         # One sum rather than quotients and remainders of fused loops.
-        flat, first = _flat(store.buffer, before), analyzer.to_ssa(start, before, counter)
+        flat, first = _flat(store.buffer, element_of(store.value.type), before), analyzer.to_ssa(start, before, counter)
         inner = builder_before(store)
         step = inner.insert(tir.ConstOp.int(distance, counter)).result
         row_start = inner.insert(tir.AddOp(first, inner.insert(tir.MulOp(tile.outer.loop_var, step)))).result
@@ -373,13 +382,13 @@ def _choose(choice: tir.IfThenElseOp) -> None:
     erase_op(choice)
 
 
-def _flat(buffer: SSAValue, before: Builder) -> SSAValue:
-    """A view of a buffer of known extents as one row."""
+def _flat(buffer: SSAValue, dtype: Attribute, before: Builder) -> SSAValue:
+    """A view of a buffer of known extents as one row of this element type."""
     type_ = buffer.type
     assert isinstance(type_, tir.BufferType) and type_.static_shape is not None
     name = f"{tir.buffer_name(buffer)}_flat"
-    data = before.insert(tir.BufferGetOp(buffer, "data", tir.HandleType.get(type_.dtype)))
-    flat_type = tir.BufferType.get([prod(type_.static_shape)], type_.dtype, type_.scope.data)
+    data = before.insert(tir.BufferGetOp(buffer, "data", tir.HandleType.get(dtype)))
+    flat_type = tir.BufferType.get([prod(type_.static_shape)], dtype, type_.scope.data)
     flat = before.insert(tir.DeclBufferOp(name, flat_type, source=data.result)).result
     flat.name_hint = name
     return flat

@@ -105,7 +105,7 @@ def _adjacent(
 
 def schedule_transposed(sch: Schedule, block: BlockRV, shape: Shape, across: SSAValue, target: Target) -> None:
     """Tiles of vectors along both axes, the read one outside."""
-    from .elementwise import parallelize
+    from .elementwise import extent_of, parallelize
 
     columns_of = tile_size(shape, across, target)
     last = shape.stores[0].indices[-1]
@@ -127,10 +127,17 @@ def schedule_transposed(sch: Schedule, block: BlockRV, shape: Shape, across: SSA
         # Memory is read by runs of several lines, not by one of each page.
         rows, run = sch.split(rows, [None, _tiles_of_run(columns_of * element_bytes(shape.stores[0].buffer))])
         beside.append(run)
-    sch.reorder(*outer, rows, columns, *beside, row, column)
+    heads = [rows, columns]
+    if len(merged_axes(shape, last)) > 1:
+        # A loop fused of both heads would hide that neighbours along the merged axes lie together: the longer one alone is shared.
+        heads = heads if outer or (extent_of(sch, rows) or 0) >= 4 * target.cores else [columns, rows]
+        shared = [*outer, heads[0]]
+    else:
+        shared = [*outer, *heads]
+    sch.reorder(*outer, *heads, *beside, row, column)
     sch.vectorize(column)
     sch.annotate(row, TILE, 1)
-    parallelize(sch, [*outer, rows, columns], shape.points * shape.cost, target)
+    parallelize(sch, shared, shape.points * shape.cost, target)
 
 
 __all__ = ["schedule_transposed", "transposed_axis"]

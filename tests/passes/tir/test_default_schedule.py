@@ -306,3 +306,42 @@ def @main(%x: Tensor[(1, 2, 10, 10, 16), float32], %w: Tensor[(3, 2, 3, 3, 16, 1
     inputs = [rng.standard_normal(shape).astype("float32") for shape in ((1, 2, 10, 10, 16), (3, 2, 3, 3, 16, 16))]
     ours, plain = (np.asarray(mirstack.compile(parse_mir(text), opt_level=level)(*inputs)) for level in (3, 0))
     np.testing.assert_allclose(ours, plain, rtol=2e-5, atol=1e-4)
+
+
+@pytest.mark.parametrize("function, vectors", [("", False), ("T.exp", True)])
+def test_what_is_read_anywhere_is_read_one_by_one(function: str, vectors: bool):
+    """Lanes from anywhere are as many loads as without vectors, which only an expensive function is worth."""
+    text = f"""
+@T.prim_func
+def main(A: T.Buffer((40, 50), "float32"), I: T.Buffer((99,), "int32"), B: T.Buffer((40, 99), "float32")):
+    for i, j in T.grid(40, 99):
+        with T.block("take"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = {function}(A[vi, T.max(T.min(I[vj], 49), 0)])
+"""
+    assert ("T.vectorized" in scheduled(text)) == vectors
+
+
+def test_rows_from_anywhere_are_read_in_vectors():
+    text = """
+@T.prim_func
+def main(A: T.Buffer((50, 64), "float32"), I: T.Buffer((99,), "int32"), B: T.Buffer((99, 64), "float32")):
+    for i, j in T.grid(99, 64):
+        with T.block("take"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[T.max(T.min(I[vi], 49), 0), vj]
+"""
+    assert "T.vectorized" in scheduled(text)
+
+
+def test_threads_share_one_axis_of_a_transpose_whose_rows_are_merged():
+    """A loop fused of both axes would divide twice, and tiles would not be seen to be any."""
+    text = """
+@T.prim_func
+def main(A: T.Buffer((64, 100, 50), "float32"), B: T.Buffer((50, 64, 100), "float32")):
+    for i, j, k in T.grid(50, 64, 100):
+        with T.block("B"):
+            vi, vj, vk = T.axis.remap("SSS", [i, j, k])
+            B[vi, vj, vk] = A[vj, vk, vi]
+"""
+    assert "T.parallel(400)" in scheduled(text, threads=2)

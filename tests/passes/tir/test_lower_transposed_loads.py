@@ -16,7 +16,8 @@ def check(shape: Sequence[int], axes: Sequence[int], cpu: str | None = None, dty
 def @main(%x: Tensor[({", ".join(map(str, shape))}), {dtype}]) {{
   transpose(%x, axes={list(axes)})
 }}"""
-    x = np.arange(np.prod(shape)).astype(dtype).reshape(shape)
+    x = np.arange(np.prod(shape)).reshape(shape)
+    x = x % 7 % 2 == 0 if dtype == "bool" else x.astype(dtype)
     run = mirstack.compile(mirstack.parse(text), threads=1, cpu=cpu)
     np.testing.assert_array_equal(run(x), x.transpose(axes))
 
@@ -42,7 +43,7 @@ def test_permutations(axes: Sequence[int]) -> None:
 
 
 @pytest.mark.parametrize("cpu", [None, "haswell", "x86-64"])
-@pytest.mark.parametrize("dtype", ["int32", "int8", "float64", "int16", "float16", "int64"])
+@pytest.mark.parametrize("dtype", ["int32", "int8", "float64", "int16", "float16", "int64", "bool"])
 def test_dtypes(dtype: str, cpu: str | None) -> None:
     check((34, 51), (1, 0), cpu, dtype)
 
@@ -80,6 +81,9 @@ def test_threads() -> None:
     x = np.random.default_rng(0).standard_normal((300, 500)).astype("f4")
     text = '#[version = "0.0.5"]\ndef @main(%x: Tensor[(300, 500), float32]) { transpose(%x) }'
     np.testing.assert_array_equal(mirstack.compile(mirstack.parse(text), threads=2)(x), x.T)
+    x = np.random.default_rng(0).standard_normal((64, 100, 50)).astype("f4")
+    text = '#[version = "0.0.5"]\ndef @main(%x: Tensor[(64, 100, 50), float32]) { transpose(%x, axes=[2, 0, 1]) }'
+    np.testing.assert_array_equal(mirstack.compile(mirstack.parse(text), threads=2)(x), x.transpose(2, 0, 1))
 
 
 @pytest.mark.parametrize("cpu", [None, "haswell", "x86-64"])

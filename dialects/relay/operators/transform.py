@@ -155,14 +155,19 @@ def _stack_relation(rel: Relation) -> None:
     rel.set_result(tensor_type([*dims[:axis], len(fields), *dims[axis:]], fields[0].element_type))
 
 
+MOST_IN_LANES = 4
+"""Tensors of which neighbouring lanes take elements in turns: vectors of all are read, and no lane asks."""
+
+
 def _te_stack(attrs: Attrs, xs: Sequence[Tensor]) -> Tensor:
     axis: int = attrs.axis % (len(xs[0].shape) + 1)
 
     def body(*i: Expr) -> Any:
         rest = (*i[:axis], *i[axis + 1 :])
         result: Any = xs[0](*rest)
+        choose = te.Select if axis == len(i) - 1 and len(xs) <= MOST_IN_LANES else te.if_then_else
         for number, x in enumerate(xs[1:], 1):
-            result = te.if_then_else(i[axis] >= number, x(*rest), result)
+            result = choose(i[axis] >= number, x(*rest), result)
         return result
 
     return te.compute([*xs[0].shape[:axis], len(xs), *xs[0].shape[axis:]], body, name="T_stack")

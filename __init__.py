@@ -55,11 +55,16 @@ __all__ = [
 ]  # fmt: skip
 
 
-class _Aliases:
-    """Hands imports of `mirstack.relay` and the like on to `mirstack.api`; the finder is made when there is one."""
+class _Finder:
+    """Hands imports of `mirstack.relay` and the like on to `mirstack.api`, and has xDSL read formats of ops when they are needed;
+    what makes the specs is imported when there is such an import."""
 
     @staticmethod
     def find_spec(fullname: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        if fullname == "xdsl.irdl.declarative_assembly_format":
+            from .support.op_formats import spec_of_formats
+
+            return spec_of_formats(path)
         if not fullname.startswith(f"{__name__}.") or fullname.split(".")[1] not in _MODULES:
             return None
         from .api.aliases import alias_spec
@@ -68,7 +73,7 @@ class _Aliases:
 
 
 # First: the path of `mirstack.relay` is that of `mirstack.api.relay`, and what is in it would be found there a second time.
-sys.meta_path.insert(0, _Aliases)  # type: ignore[arg-type]
+sys.meta_path.insert(0, _Finder)  # type: ignore[arg-type]
 
 
 def __getattr__(name: str) -> object:
@@ -78,8 +83,11 @@ def __getattr__(name: str) -> object:
         return version(__name__)
     if name not in _PUBLIC:
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    from .support.garbage import no_collection
+
     module, _, attribute = _PUBLIC[name].partition(":")
-    found: object = import_module(f"{__name__}.{module}")
+    with no_collection():
+        found: object = import_module(f"{__name__}.{module}")
     if attribute:
         found = getattr(found, attribute)
     globals()[name] = found

@@ -13,6 +13,7 @@ from xdsl.ir import Operation
 
 from ..support.deep import in_deep_stack
 from ..support.diagnostics import Diagnostic, MirError, Sources
+from ..support.garbage import no_collection
 from ..support.mapped import give_back_pages
 from ..support.stopwatch import Span, current_span, in_background, timed
 from ..support.target import require_host
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 TargetName = Literal["cpu", "interp"]
 
 
+@no_collection()
 def parse(text: str, name: str = "<string>", *, directory: str | PathLike[str] | None = None) -> ModuleOp:
     """The module that a `.mir` text holds, typed and verified.
 
@@ -146,6 +148,7 @@ class _Read:
         return parse(self.text, self.name, directory=self.directory)
 
 
+@no_collection()
 def _native(
     source: _Read | ModuleOp | IRModule,
     entry: str | None,
@@ -239,6 +242,7 @@ def _module_of(source: str | PathLike[str] | ModuleOp | IRModule) -> ModuleOp:
     return module
 
 
+@no_collection()
 def preload() -> None:
     """Imports all that parsing and compiling need, which is else imported when first used (some 0.4 s, once)."""
     from importlib import import_module

@@ -24,6 +24,10 @@ SPARED = 16
 SAME_ELEMENT = 48
 """One reader that reads the same element several times may hold so many operations for it: copies must not pile up."""
 
+LONGEST = 256
+"""An expression of more operations is stored, whoever reads it: to store it and read it costs little beside it, and schedules and the
+code generator take time by the square of how long a block is."""
+
 
 def inline_blocks(sch: Schedule, blocks: list[tir.BlockOp]) -> list[tir.BlockOp]:
     """Inlines what pays, in order; the blocks that are left."""
@@ -37,6 +41,8 @@ def inline_blocks(sch: Schedule, blocks: list[tir.BlockOp]) -> list[tir.BlockOp]
 def _pays(block: tir.BlockOp) -> bool:
     shape = shape_of(block)
     if shape is None or shape.reduction or len(shape.stores) != 1 or selector_axes(shape):
+        return False
+    if shape.cost > LONGEST:
         return False
     (buffer,) = buffers_written(block)[:1] or (None,)
     if buffer is None or not isinstance(buffer.owner, tir.AllocBufferOp):

@@ -7,9 +7,11 @@ from typing import Any
 import mirstack
 import numpy as np
 import pytest
+from mirstack.benchmarks.timing import cpu_seconds, growth
 from mirstack.driver.pipeline import read_pipeline
 from mirstack.parser import parse_mir, print_mir
 from mirstack.passes.registry import pass_factories
+from mirstack.passes.tir.default_rules import inline
 from mirstack.passes.tir.default_rules.contraction.tile import Turns, best_tile
 from mirstack.passes.tir.default_schedule import DefaultSchedule
 from mirstack.support.diagnostics import MirError
@@ -151,6 +153,38 @@ def test_elementwise(shape: tuple[int, int]) -> None:
 def test_elementwise_is_inlined_and_vectorized() -> None:
     text = scheduled(ELEMENTWISE.format(n=512, m=512))
     assert 'T.block("B")' not in text and "T.vectorized(32)" in text and "T.parallel(512)" in text
+
+
+def stages(count: int) -> str:
+    """`count` additions, each a block of its own."""
+    names = [*(f"B{k}" for k in range(count - 1)), "O"]
+    lines = ['@T.prim_func\ndef main(A: T.Buffer((40, 48), "float32"), O: T.Buffer((40, 48), "float32")):']
+    lines += [f"    {name} = T.alloc_buffer((40, 48))" for name in names[:-1]]
+    for before, name in zip(["A", *names], names, strict=False):
+        lines.append(
+            f"""    for i, j in T.grid(40, 48):
+        with T.block("{name}"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            {name}[vi, vj] = {before}[vi, vj] + T.float32(1)"""
+        )
+    return "\n".join(lines) + "\n"
+
+
+def test_chains_of_very_many_stages_are_a_few_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inline, "LONGEST", 16)
+    assert scheduled(stages(8)).count('with T.block("B') == 0
+    assert scheduled(stages(40)).count('with T.block("B') == 2
+    run(stages(40), [np.zeros((40, 48), np.float32), np.zeros((40, 48), np.float32)])
+
+
+def test_the_time_of_a_chain_grows_with_its_length(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inline, "LONGEST", 16)
+
+    def seconds(count: int) -> float:
+        module = parse_mir(stages(count))
+        return cpu_seconds(lambda: DefaultSchedule(cpu="znver4", threads=1).apply(Context(), module))
+
+    assert growth(seconds, 32, 128, below=7) < 7
 
 
 def test_long_chains_take_two_vectors_a_turn() -> None:

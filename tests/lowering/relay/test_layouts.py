@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Literal
 
 import mirstack
 import numpy as np
@@ -264,7 +265,7 @@ def f(a: T.handle, b: T.handle):
 
 
 @pytest.mark.parametrize("target", ["cpu", "interp"])
-def test_entries_take_arrays_of_their_strides(target: str):
+def test_entries_take_arrays_of_their_strides(target: Literal["cpu", "interp"]):
     entry = mirstack.compile(mirstack.parse(STRIDED), target=target)
     x = np.arange(12, dtype=np.float32).reshape(4, 3)
     assert np.array_equal(entry.run({"a": x})["b"], x + 1)

@@ -9,16 +9,18 @@ import numpy as np
 import pytest
 from mirstack import relay
 from mirstack.dialects import tir
-from mirstack.parser import parse_mir
+from mirstack.parser import parse_mir, print_mir
 from mirstack.passes.tir.default_rules.contraction import match_contraction
 from mirstack.passes.tir.default_rules.contraction.dot import choose_tile
 from mirstack.passes.tir.default_rules.contraction.gevm import columns_of_block
-from mirstack.passes.tir.default_rules.contraction.tile import ALONE, Turns, best_tile
+from mirstack.passes.tir.default_rules.contraction.tile import ALONE, Turns, best_tile, rows_in_cache
 from mirstack.passes.tir.default_rules.shape import shape_of
+from mirstack.passes.tir.default_schedule import DefaultSchedule
 from mirstack.passes.tir.rewriting import enclosing
 from mirstack.support.target import named
 from mirstack.support.walk import walk_ops
 from numpy.typing import NDArray
+from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
@@ -78,6 +80,73 @@ def test_one_panel_is_read_as_it_lies() -> None:
     np.testing.assert_allclose(result, np.maximum(x @ weights, 0), rtol=1e-3, atol=2e-2)
     assert {block.block_name.data.split("_")[0] for block in blocks} <= {"root", "T"}, (
         "what is packed is called after its input"
+    )
+
+
+@pytest.mark.parametrize("cpu", [None, "haswell", "x86-64"])
+@pytest.mark.parametrize(
+    ("transposes", "m", "n", "k", "copied"),
+    [("tt", 5, 77, 259, "p0"), ("tt", 2, 300, 128, "p0"), ("nn", 131, 3, 200, "p1"), ("tn", 131, 3, 200, None)],
+)
+def test_the_smaller_input_is_laid_along_the_sums(
+    transposes: str, m: int, n: int, k: int, copied: str | None, cpu: str | None
+) -> None:
+    """Nothing of the larger one is moved, whichever way they lie."""
+    first, second = (way == "t" for way in transposes)
+    a = RNG.standard_normal((k, m) if first else (m, k), dtype=np.float32)
+    b = RNG.standard_normal((n, k) if second else (k, n), dtype=np.float32)
+    x, y = relay.var("x", shape=a.shape), relay.var("y", shape=b.shape)
+    blocks: list[str] = []
+
+    def keep(step: ModulePass, module: ModuleOp) -> None:
+        if step.name == "default-schedule":
+            blocks.extend(op.block_name.data for op in walk_ops(module) if isinstance(op, tir.BlockOp))
+
+    product = relay.nn.relu(relay.nn.matmul(x, y, transpose_a=first, transpose_b=second))
+    module = mirstack.IRModule.from_expr(relay.Function([x, y], product))
+    for threads in (1, 2):
+        got = mirstack.compile(module, cpu=cpu, threads=threads, cache=False, observers=(keep,))(a, b)
+        want = (a.T if first else a) @ (b.T if second else b)
+        np.testing.assert_allclose(got, np.maximum(want, 0), rtol=1e-4, atol=1e-4)
+    if cpu is None and named("").vector_bytes == 64:
+        assert {name.split("_")[0] for name in blocks} - {"root", "T"} == ({copied} if copied else set())
+
+
+@pytest.mark.parametrize("constant", [False, True])
+@pytest.mark.parametrize(("m", "n", "cpu", "inner"), [
+    (100, 10, "znver4", True), (60, 36, "znver4", True), (100, 32, "znver4", False), (100, 10, "haswell", False),
+])  # fmt: skip
+def test_inner_products_where_lanes_were_empty(m: int, n: int, cpu: str, inner: bool, constant: bool) -> None:
+    """Not where few registers make tiles of inner products too small."""
+    text = f"""
+@T.prim_func
+def main(A: T.Buffer(({m}, 200), "float32"), B: T.Buffer(({n}, 200), "float32"), C: T.Buffer(({m}, {n}), "float32")):
+    T.func_attr({{"tir.constant_params": [{"1" if constant else ""}]}})
+    for i, j, k in T.grid({m}, {n}, 200):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = T.float32(0)
+            C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vj, vk]
+"""
+    module = parse_mir(text)
+    DefaultSchedule(cpu=cpu, threads=1).apply(Context(), module)
+    assert ("B_" in print_mir(module)) != inner
+
+
+def test_rows_that_share_places_of_a_cache() -> None:
+    """Rows that lie a multiple of 4096 bytes apart, or a few bytes more, share the places of a cache of 32K; those that lie in the same
+    lines do not."""
+    target = named("znver4")
+    assert (
+        rows_in_cache(4096, target) == rows_in_cache(4 * 4097, target) == 6 and rows_in_cache(3 * 4096 - 4, target) == 7
+    )
+    assert (
+        rows_in_cache(2048, target)
+        == rows_in_cache(4000, target)
+        == rows_in_cache(4, target)
+        == rows_in_cache(0, target)
+        == 16
     )
 
 

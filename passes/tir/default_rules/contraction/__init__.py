@@ -24,7 +24,7 @@ from .tile import Tile, choose_tile
 
 def schedule_by_shape(sch: Schedule, block: BlockRV, match: Contraction, target: Target) -> bool:
     """Schedules a contraction by the scheme that suits its shape; False where any reduction is as good."""
-    turned = match.turned()
+    turned = match.turned() if dot.is_narrow(match, target) else None
     if turned is not None and gevm.suits(turned, target):
         gevm.schedule_gevm(sch, block, turned, target)
     elif dot.suits(match, target):

@@ -30,12 +30,10 @@ from .epilogue import store_sums, store_tile, take_sums
 from .match import Contraction
 from .pack import lanes_innermost, pack_columns
 from .sums import ENOUGH, few_panels, finish_sums, split_rows
-from .tile import Tile
+from .tile import LINE, Tile
 
 PAGE = 4096
 """Bytes from one turn of k to the next from which on nothing fetches A ahead."""
-LINE = 64
-"""Bytes of a line of a cache."""
 SHARE_A, SHARE_B = 3 / 4, 1 / 2
 """The parts of the second-level cache that a block's part of A, and of a panel of B, may take."""
 SHARE_NEAR = 1 / 2

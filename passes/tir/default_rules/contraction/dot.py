@@ -1,20 +1,23 @@
 """Contractions of few rows: tiles of inner products, vectors along the reduced axis, nothing packed.
 
-Where both inputs lie contiguous along k and there are few rows of A, packing B costs more than it saves; where there are few
-columns of B, a vector along them would be mostly empty. A tile of a few rows and columns keeps one sum each; LLVM makes vectors
+Where both inputs lie contiguous along k, or the smaller one once it is copied, and there are few rows of A, packing B costs more than it
+saves; where there are few columns of B, a vector along them would be empty in good part. A tile of a few rows and columns keeps one sum each; LLVM makes vectors
 of the k loop, for a reduction's terms may be taken in any order.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import product
 
 from .....dialects import tir
-from .....dialects.tir.analysis import Analyzer
+from .....dialects.tir.analysis import Analyzer, Expr
+from .....dialects.tir.analysis.expr import free_vars
 from .....support.target import Target
 from ....schedule import BlockRV, LoopRV, Schedule
-from ..elementwise import parallelize
-from ..handles import own_loops, partitioned, turns_of
+from ....schedule.structure import buffers_read
+from ..elementwise import parallelize, schedule_elementwise
+from ..handles import block_of, cached, own_loops, partitioned, turns_of
 from ..shape import Load, static_extents
 from .epilogue import take_out
 from .gemm import MIN_ROWS
@@ -22,6 +25,10 @@ from .match import Contraction
 
 MAX_ROWS = 48
 """Rows beyond which the panels of the packed scheme are used often enough."""
+FILLED = 0.77
+"""The part of the lanes of vectors along columns that must be in use, where inner products use all of theirs."""
+FEW_LOADS = 0.6
+"""Loads for a product at most for inner products to be as quick: more than tiles of a few registers need."""
 MIN_DEPTH = 128
 """Terms below which adding the lanes up at the end costs too much."""
 COLUMN_DEPTH = 32
@@ -35,11 +42,10 @@ def suits(match: Contraction, target: Target) -> bool:
     shape = match.shape
     if len(shape.reduction) != 1:
         return False
-    narrow = is_narrow(match, target)
+    narrow = is_narrow(match, target) or leaves_lanes(match, target)
     if not narrow and match.is_constant(match.panel) and (match.m > 1 or matrix_bytes(match) <= target.l2):
         # Panels that are packed once cost nothing; of one row, what comes from memory does as fast as it lies, and needs no copy.
         return False
-    contiguous = all(_runs_along(load, match) for load in (match.broadcast, match.panel))
     single = all(a in (match.rows, match.columns) or shape.extent(a) == 1 for a in shape.spatial)
     if not narrow and match.m >= MIN_ROWS and choose_tile(match.m, match.n, 32) < (2, 2):
         # No divisors to tile by: packing pads instead.
@@ -48,12 +54,27 @@ def suits(match: Contraction, target: Target) -> bool:
     least = COLUMN_DEPTH if match.n == 1 else MIN_DEPTH
     # Products of a batch are one after the other; where each has many columns, its panels are shared out as well.
     single = single or match.n == 1
-    return contiguous and single and is_float and (narrow or match.m <= MAX_ROWS) and match.k >= least
+    return (
+        _lie_along(match, narrow=narrow)
+        and single
+        and is_float
+        and (narrow or match.m <= MAX_ROWS)
+        and match.k >= least
+    )
 
 
 def is_narrow(match: Contraction, target: Target) -> bool:
     """Whether there are so few columns that a vector of them is half empty at least."""
     return match.rows is not None and 2 * match.n <= target.lanes(match.element)
+
+
+def leaves_lanes(match: Contraction, target: Target) -> bool:
+    """Whether vectors of columns were empty in good part, and tiles of inner products, of what the second-level cache holds, need few loads."""
+    lanes = target.lanes(match.element)
+    near = matrix_bytes(match) + match.m * match.k * match.element <= target.l2
+    if match.rows is None or not near or match.n >= FILLED * (-(-match.n // lanes) * lanes):
+        return False
+    return _loads(choose_tile(match.m, match.n, target.vector_registers)) <= FEW_LOADS
 
 
 def matrix_bytes(match: Contraction) -> int:
@@ -69,6 +90,45 @@ def _runs_along(load: Load, match: Contraction) -> bool:
     return bool(indices) and indices[-1] == axis and all(i != axis for i in indices[:-1])
 
 
+def _lie_along(match: Contraction, *, narrow: bool) -> bool:
+    """Whether the terms of a sum lie together in both inputs, or do once the smaller one is copied: A, or few columns of B, which is read in
+    rows of columns otherwise."""
+    smaller = match.broadcast if match.m < match.n else match.panel
+    across = _across(match)
+    if not across:
+        return True
+    return across == [smaller] and (narrow or smaller is match.broadcast) and _place(smaller, match) is not None
+
+
+def _across(match: Contraction) -> list[Load]:
+    """The inputs in which the terms of a sum lie apart."""
+    return [load for load in (match.broadcast, match.panel) if not _runs_along(load, match)]
+
+
+def _place(load: Load, match: Contraction) -> int | None:
+    """The one index of a load that is the reduced axis; None where others use it, too."""
+    axis = Analyzer().expr(match.shape.reduction[0])
+    users = [k for k, index in enumerate(load.indices) if axis.atom in free_vars(index)]
+    return users[0] if len(users) == 1 and load.indices[users[0]] == axis else None
+
+
+def _lay_along(sch: Schedule, block: BlockRV, match: Contraction, target: Target) -> None:
+    """Copies the input in which the terms of a sum lie apart, so that they lie together."""
+    for load in _across(match):
+        copy = cached(sch, block, buffers_read(block_of(sch, block)).index(load.buffer))
+        sch.transform_layout(copy, ("write", 0), _last(_place(load, match) or 0))
+        schedule_elementwise(sch, copy, target)
+
+
+def _last(place: int) -> Callable[..., list[Expr]]:
+    """The layout in which a dimension is the last one."""
+
+    def layout(*indices: Expr) -> list[Expr]:
+        return [*indices[:place], *indices[place + 1 :], indices[place]]
+
+    return layout
+
+
 def choose_tile(rows: int, columns: int, registers: int) -> tuple[int, int]:
     """Rows and columns of a tile with the fewest loads for a product. It divides the matrix, but for its longer side where that is
     no product of small numbers: what is left there is a tile of its own."""
@@ -79,12 +139,17 @@ def choose_tile(rows: int, columns: int, registers: int) -> tuple[int, int]:
     # One row is limited by how fast the matrix is read, which several streams are no better at.
     wide = [(r, c) for r, c in fitting if rows % r == 0 and columns >= rows > 1]
 
-    def loads(tile: tuple[int, int]) -> tuple[float, int]:
-        return sum(tile) / (tile[0] * tile[1]), tile[0]
+    def order(tile: tuple[int, int]) -> tuple[float, int]:
+        return _loads(tile), tile[0]
 
-    best = min(whole, key=loads)
-    free = min(tall or wide or whole, key=loads)
-    return free if loads(free)[0] * PARTIAL < loads(best)[0] else best
+    best = min(whole, key=order)
+    free = min(tall or wide or whole, key=order)
+    return free if _loads(free) * PARTIAL < _loads(best) else best
+
+
+def _loads(tile: tuple[int, int]) -> float:
+    """Loads of a tile for a product."""
+    return sum(tile) / (tile[0] * tile[1])
 
 
 def schedule_dot(sch: Schedule, block: BlockRV, match: Contraction, target: Target) -> None:
@@ -92,6 +157,7 @@ def schedule_dot(sch: Schedule, block: BlockRV, match: Contraction, target: Targ
     shape = match.shape
     work = shape.points * 2
     tile = choose_tile(match.m, match.n, target.vector_registers)
+    _lay_along(sch, block, match, target)
     epilogue = take_out(sch, block)
     loops: list[LoopRV] = sch.get_loops(block)
     by_axis = dict(zip(shape.axes, loops, strict=True))

@@ -14,6 +14,7 @@ from .dot import matrix_bytes
 from .epilogue import store_tile, take_out
 from .gemm import LONE_WORK, VECTOR_TYPES
 from .match import Contraction
+from .pack import lanes_innermost
 
 MAX_ROWS, FAR_ROWS = 8, 16
 """Rows up to which sums in the cache cost less than reading the matrix in narrow panels; the second where it lies beyond the second-level
@@ -22,6 +23,8 @@ MIN_COLUMNS = 64
 """Columns below which a row of the matrix is short."""
 EVEN = 4
 """Blocks of columns for each thread that are shared out evenly, whatever their number."""
+SHARE = 2
+"""The part of the first-level cache that sums of more rows than `MAX_ROWS` take."""
 UNROLL = 8
 """Rows of the matrix that are added to the sums while these are in registers."""
 
@@ -44,10 +47,11 @@ def suits(match: Contraction, target: Target) -> bool:
 
 
 def columns_of_block(match: Contraction, target: Target) -> int:
-    """Columns whose sums, of all rows, fill the first-level cache, so that runs of the matrix are as long as may be; fewer where there are
-    too few blocks to share out evenly."""
+    """Columns whose sums, of all rows, fill the first-level cache, or their part of it, so that runs of the matrix are as long as may be; fewer
+    where there are too few blocks to share out evenly."""
     lanes = target.lanes(match.element)
-    width = max(target.l1 // match.m // match.element // lanes, 1) * lanes
+    share = target.l1 if match.m <= MAX_ROWS else target.l1 // SHARE
+    width = max(share // match.m // match.element // lanes, 1) * lanes
     blocks = -(-match.n // width)
     if blocks < EVEN * target.cores and 2 * match.shape.points >= PARALLEL_WORK:
         blocks = -(-blocks // target.cores) * target.cores
@@ -60,6 +64,7 @@ def schedule_gevm(sch: Schedule, block: BlockRV, match: Contraction, target: Tar
     shape = match.shape
     lanes = target.lanes(match.element)
     epilogue = take_out(sch, block)
+    lanes_innermost(sch, block, match)
     by_axis: dict[object, LoopRV] = dict(zip(shape.axes, sch.get_loops(block), strict=True))
     column, inner = sch.split(by_axis[match.columns], [None, columns_of_block(match, target)])
     rows = [] if match.rows is None else [by_axis[match.rows]]

@@ -78,13 +78,13 @@ class Contraction:
         return True
 
     def turned(self) -> Contraction | None:
-        """A matrix times a single column as a row times the matrix, whose rows become columns; None for other products."""
-        if self.n > 1 or self.rows is None:
+        """A matrix times columns as rows times the matrix, whose rows become columns; None where the rows are no dimension of their own."""
+        if self.rows is None:
             return None
         atom = Analyzer().expr(self.rows)
         if atom not in self.broadcast.indices:
             return None
-        return Contraction(self.shape, self.panel, self.broadcast, None, self.rows)
+        return Contraction(self.shape, self.panel, self.broadcast, self.columns if self.n > 1 else None, self.rows)
 
     def row_bytes(self) -> int | None:
         """Bytes from a row of A to the next; None where that is not one number."""

@@ -134,7 +134,8 @@ def transpose_tiles(sch: Schedule, driving: LoopRV, rest: list[LoopRV], element:
         return False
     across, row = sch.split(rest[-1], [None, size])
     column, lane = sch.split(driving, [None, size])
-    sch.reorder(*rest[:-1], across, column, row, lane)
+    # Along its rows B is fetched ahead.
+    sch.reorder(*rest[:-1], column, across, row, lane)
     sch.vectorize(lane)
     sch.annotate(row, TILE, 1)
     return True

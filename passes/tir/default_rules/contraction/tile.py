@@ -23,7 +23,11 @@ FAR = 0.5
 WAYS = 8
 """Lines of the first-level cache that may share a place: rows of A as far apart as the places are many share theirs."""
 CONFLICT_ROWS = 6
-"""Rows of a tile at most where they do; B needs the ways that are left."""
+"""Rows of a tile at most that share a place where more would than may; B needs the ways that are left."""
+LINE = 64
+"""Bytes of a line."""
+MOST_ROWS = 16
+"""Rows of a tile at most."""
 
 
 @dataclass(frozen=True)
@@ -66,12 +70,25 @@ class Tile:
 def tile_for(match: Contraction, target: Target) -> Tile:
     """The tile of a contraction."""
     lanes = target.lanes(match.element)
-    stride = match.row_bytes()
-    conflict = stride is not None and stride > 0 and stride % (target.l1 // WAYS) == 0
-    rows = CONFLICT_ROWS if conflict else 16
+    rows = rows_in_cache(match.row_bytes() or 0, target)
     depth = match.k * match.element
     turns, sums = turns_around(match, target), target.independent_sums
     return best_tile(match.m, match.n, lanes, target.vector_registers, rows, depth, target.l2, turns, sums)[1]
+
+
+def rows_in_cache(stride: int, target: Target) -> int:
+    """Rows of A, `stride` bytes from each other, that a tile may have at most. Where more of them share a place of the first-level cache than
+    lines may, as those a multiple of its places apart do, and those a few bytes further, B needs some of the ways."""
+    places = max(target.l1 // WAYS // LINE, 1)
+    shared: dict[int, set[int]] = {}
+    fitting = MOST_ROWS
+    for row in range(MOST_ROWS):
+        line = row * stride // LINE
+        taken = shared.setdefault(line % places, set())
+        taken.add(line)
+        if len(taken) > CONFLICT_ROWS:
+            fitting = min(fitting, row)
+    return fitting if max(map(len, shared.values())) > WAYS else MOST_ROWS
 
 
 def turns_around(match: Contraction, target: Target) -> Turns:

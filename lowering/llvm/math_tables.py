@@ -43,12 +43,29 @@ Function = Callable[[Float], Float]
 
 
 def tabled(target: Target, type_: Attribute) -> Mapping[str, Function]:
-    """The functions that look up tables, for a type on a processor."""
+    """The functions that look up tables, for a type on a processor. Vectors that are no whole registers are computed in such, or in
+    half of one where they fit; the shortest are not."""
     count, width = lanes(type_), target.vector_bytes // 4
-    registers = count // width
-    if target.arch != "x86_64" or not registers or count % width or registers & (registers - 1):
+    if 2 * count <= width:
+        width //= 2
+    functions = TABLED.get(width, {})
+    if target.arch != "x86_64" or 2 * count <= width:
         return {}
-    return TABLED.get(width, {})
+    whole = width
+    while whole < count:
+        whole *= 2
+    return functions if whole == count else {name: _in_lanes(whole, function) for name, function in functions.items()}
+
+
+def _in_lanes(whole: int, function: Function) -> Function:
+    """A function on vectors of some lanes for vectors of fewer."""
+
+    def filled(x: Float) -> Float:
+        count = lanes(x.value.type)
+        result = function(Float(x.b, x.b.shuffle(x.value, x.value, [*range(count), *[-1] * (whole - count)])))
+        return Float(x.b, x.b.shuffle(result.value, result.value, range(count)))
+
+    return filled
 
 
 # Instructions

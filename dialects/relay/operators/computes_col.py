@@ -23,6 +23,9 @@ else:
 FEW_FILTERS = 8
 """Filters below which vectors run along places instead."""
 
+RUN = 8
+"""Elements of one phase that then lie together: as many vectors as there are phases hold neighbours of the result, out of order."""
+
 
 def te_conv_transposed(
     x: Tensor,
@@ -67,16 +70,20 @@ def te_conv_transposed(
     inner = (prod(places), weights["O"]) if filters_last else (weights["O"], prod(places))
     col = te.compute((sizes["N"], *taps, *inner), multiplied, name="col")
 
-    def element(n: Any, places_out: Sequence[Any], o: Any) -> Any:
-        reached = [place + low for place, low in zip(places_out, before, strict=True)]
+    def reached(place: Any, axis: int) -> tuple[Any, Any]:
+        """The last element of the data that an element of the result is made of along an axis, and the tap that it meets there."""
+        full = place + before[axis]
+        return te.floordiv(full, strides[axis]), te.floormod(full, strides[axis])
+
+    def element(n: Any, ends: Sequence[tuple[Any, Any]], o: Any) -> Any:
         total: Any = None
         for turn in product(*(range(-(-k // s)) for k, s in zip(taps, strides, strict=True))):
             flat: Any = 0
             tap: list[Any] = []
             inside: list[Any] = []
-            for axis, t in enumerate(turn):
-                tap.append(te.floormod(reached[axis], strides[axis]) + t * strides[axis])
-                place = te.floordiv(reached[axis], strides[axis]) - t
+            for axis, (t, (end, first)) in enumerate(zip(turn, ends, strict=True)):
+                tap.append(first + t * strides[axis])
+                place = end - t
                 flat = flat * places[axis] + place
                 inside += [place >= 0, place < places[axis]]
                 if taps[axis] % strides[axis]:
@@ -87,19 +94,37 @@ def te_conv_transposed(
         return total
 
     sums: Any = None
+    step, length = strides[-1], result[axes[-1]]
     if filters_last:
         # In vectors of filters, as the products lie; then in the result's layout.
         shape = (sizes["N"], *(result[a] for a in axes), weights["O"])
 
         def summed(*i: Expr) -> Any:
-            return element(i[0], i[1:-1], i[-1])
+            return element(i[0], [reached(place, axis) for axis, place in enumerate(i[1:-1])], i[-1])
 
         sums = te.compute(shape, summed, name="col_sums")
+    elif step > 1 and out_layout.text.endswith(axes[-1]):
+        # Phase by phase, as the products lie; runs of them are put in order afterwards.
+        shape = (sizes["N"], weights["O"], *(result[a] for a in axes[:-1]), -(-length // (RUN * step)), step, RUN)
+
+        def in_phases(n: Expr, o: Expr, *i: Expr) -> Any:
+            *outer, run, phase, turn = i
+            moved, tap = reached(phase, rank - 1)
+            ends = [reached(place, axis) for axis, place in enumerate(outer)]
+            return element(n, [*ends, (run * RUN + turn + moved, tap)], o)
+
+        sums = te.compute(shape, in_phases, name="col_sums")
 
     def laid_out(*i: Expr) -> Any:
         at = out_layout.logical_indices(i)
         where = [at[a] for a in axes]
-        return element(at["N"], where, at["C"]) if sums is None else sums(at["N"], *where, at["C"])
+        if sums is None:
+            return element(at["N"], [reached(place, axis) for axis, place in enumerate(where)], at["C"])
+        if filters_last:
+            return sums(at["N"], *where, at["C"])
+        turn = te.floordiv(where[-1], step)
+        runs = (te.floordiv(turn, RUN), te.floormod(where[-1], step), te.floormod(turn, RUN))
+        return sums(at["N"], at["C"], *where[:-1], *runs)
 
     return te.compute(out_layout.physical(result), laid_out, name=f"conv{rank}d_transpose")
 

@@ -19,7 +19,8 @@ CHEAP = 4
 """An expression of so few operations is computed again for each reader rather than stored."""
 
 SPARED = 16
-"""An expression of more operations is not computed in the order of a reader that reads it across its rows."""
+"""An expression of more operations is not computed in the order of a reader that reads it across its rows, nor, where it reads under
+conditions, of one that reads its rows out of order: vectors have conditions on neighbours only."""
 
 SAME_ELEMENT = 48
 """One reader that reads the same element several times may hold so many operations for it: copies must not pile up."""
@@ -70,7 +71,7 @@ def _pays(block: tir.BlockOp) -> bool:
         if _transposes(shape) and any(isinstance(op, tir.IfThenElseOp) for op in all_ops(reader)):
             # Tiles are transposed in registers, which conditions are in the way of.
             return False
-        if shape.cost > SPARED and _across(inner, buffer):
+        if shape.cost > SPARED and (_across(inner, buffer) or (branches and _shuffled(inner, buffer))):
             return False
         reads = [load.indices for load in inner.loads if load.buffer is buffer]
         # Reads of one element at several places are computed once: the copies are equal, and the code generator sees it.
@@ -96,6 +97,19 @@ def _across(reader: Shape, buffer: SSAValue) -> bool:
     return last in reader.axes and any(
         load.buffer is buffer and last in load.axes and Analyzer().expr(last).atom not in free_vars(load.indices[-1])
         for load in reader.loads
+    )
+
+
+def _shuffled(reader: Shape, buffer: SSAValue) -> bool:
+    """Whether neighbours in the reader's result read elements of the buffer that lie close together, but not in order."""
+    last = reader.stores[0].indices[-1] if reader.stores and reader.stores[0].indices else None
+    if last is None or last not in reader.axes:
+        return False
+    atom = Analyzer().expr(last).atom
+    return any(
+        load.buffer is buffer and atom is not None and atom in free_vars(index) and index.coefficient(atom) == 0
+        for load in reader.loads
+        for index in load.indices[-1:]
     )
 
 

@@ -34,6 +34,14 @@ from .window_tile import MAX_TAPS, Tile, choose_tile
 
 THIN = 64
 """Products that a sum must have for it to be worth to put the results of vectors along channels back in order."""
+WHOLE = 0.88
+"""What part of its vectors a row fills that is as good as whole."""
+WHOLE_THIN = 128
+"""As `THIN`, for rows that are loaded in whole vectors as they lie."""
+EMPTIER_THIN = 1024
+"""As `THIN`, for rows of whole vectors, of every second input at most, where vectors along channels are emptier."""
+EMPTIER = 0.15
+"""By what part of their lanes they are."""
 LONG_ROW = 3
 """Vectors of a padded row from which on it is quicker to zero all of it first than to ask of each lane whether it is inside."""
 PLANE_SHARE = 4
@@ -56,7 +64,25 @@ def pays(window: Window, contraction: Contraction | None, target: Target) -> boo
     columns = window.shape.extent(contraction.columns) or 1
     if contraction.columns is window.axis:
         return False
-    return depth < THIN or columns < lanes
+    return depth < _thin(window, width, columns, lanes) or columns < lanes
+
+
+def _thin(window: Window, width: int, columns: int, lanes: int) -> int:
+    """The products of a sum below which vectors along rows are better than vectors of so many columns: channels, mostly."""
+    row, column = _filled(width, lanes), _filled(columns, lanes)
+    if window.stride > 2:
+        # Neighbours are picked out of as many vectors as windows lie apart, of two by one instruction.
+        return THIN // (window.stride - 1)
+    if row < WHOLE:
+        return THIN
+    if row >= column + EMPTIER:
+        return EMPTIER_THIN
+    return WHOLE_THIN if window.stride == 1 else THIN
+
+
+def _filled(extent: int, lanes: int) -> float:
+    """What part of the lanes of vectors so many elements take."""
+    return extent / (-(-extent // lanes) * lanes)
 
 
 def schedule_windows(sch: Schedule, block: BlockRV, window: Window, target: Target) -> None:

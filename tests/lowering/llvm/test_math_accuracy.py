@@ -78,8 +78,9 @@ EDGES = (
 
 
 def compiled(name: str, cpu: str | None = None, lanes: int = 16) -> Any:
-    """The function over an array of COUNT elements, in vectors."""
-    schedule = mirstack.tir.Schedule(mirstack.parse(PROGRAM.format(name=name, count=COUNT, lanes=lanes)))
+    """The function over an array of COUNT elements, in vectors; without what is left of them."""
+    count = COUNT - COUNT % lanes
+    schedule = mirstack.tir.Schedule(mirstack.parse(PROGRAM.format(name=name, count=count, lanes=lanes)))
     schedule.vectorize(schedule.get_loops(schedule.get_block("y"))[-1])
     return mirstack.compile(schedule.mod, threads=1, cpu=cpu)
 
@@ -115,9 +116,10 @@ def ulps(result: Any, exact: Any) -> Any:
 
 def check(name: str, bits: Any, cpu: str | None = None, lanes: int = 16) -> None:
     """Compares the function on all these bit patterns."""
-    function, result = compiled(name, cpu, lanes), np.empty(COUNT, np.float32)
-    for start in range(0, len(bits), COUNT):
-        part = np.resize(bits[start : start + COUNT], COUNT)
+    count = COUNT - COUNT % lanes
+    function, result = compiled(name, cpu, lanes), np.empty(count, np.float32)
+    for start in range(0, len(bits), count):
+        part = np.resize(bits[start : start + count], count)
         x = part.view(np.float32)
         function(x, result)
         with np.errstate(all="ignore"):
@@ -142,6 +144,12 @@ def test_other_targets(name: str, cpu: str) -> None:
 @pytest.mark.parametrize("name", ["exp", "tanh", "erf", "sigmoid", "log"])
 def test_vectors_of_several_registers(name: str, cpu: str | None, lanes: int) -> None:
     check(name, sample(65521), cpu, lanes)
+
+
+@pytest.mark.parametrize(("cpu", "lanes"), [(None, 5), (None, 8), (None, 14), ("haswell", 7)])
+@pytest.mark.parametrize("name", ["exp", "tanh", "erf", "sigmoid", "log"])
+def test_vectors_of_parts_of_registers(name: str, cpu: str | None, lanes: int) -> None:
+    check(name, sample(131071), cpu, lanes)
 
 
 @pytest.mark.slow

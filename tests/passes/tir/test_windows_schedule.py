@@ -37,6 +37,9 @@ CONVS = [
     (3, 40, 37, 3, 5, 2, 2, 3, 4),
     (30, 14, 14, 30, 3, 2, 1, 30, 1),  # rows of whole vectors that are sorted out
     (4, 27, 28, 4, 5, 2, 1, 4, 2),
+    (24, 9, 32, 20, 3, 1, 3, 1, 3),  # sums of many products along rows of whole vectors
+    (3, 13, 47, 24, 5, 1, 1, 1, 2),
+    (3, 41, 64, 24, 4, 4, 1, 1, 0),  # too far apart for that
 ]
 
 

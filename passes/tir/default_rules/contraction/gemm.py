@@ -109,16 +109,19 @@ def schedule_contraction(sch: Schedule, block: BlockRV, match: Contraction, targ
     # Packing that takes its time is shared out with the panels.
     shared_packing = not constant and not direct and match.uses < MANY_USES and turns_of(sch, panels) >= target.cores
     few = by_rows or (few_panels(sch, panels, tiles, target) and not shared_packing)
-    # Where rows end in a part of a tile, lines of them are shared out rather than the tiles of each.
-    lines = few and partial and turns_of(sch, alone) >= ENOUGH * target.cores
-    if lines:
-        parallelize(sch, alone, work, target)
+    # Where rows end in a part of a tile, lines of them are shared out rather than the tiles of each; those of all panels if need be.
+    lines = alone
+    if turns_of(sch, alone) < ENOUGH * target.cores and (constant or direct) and not by_rows:
+        lines = [*panels, *alone]
+    by_lines = few and partial and turns_of(sch, lines) >= ENOUGH * target.cores
+    if by_lines:
+        parallelize(sch, lines, work, target)
     elif not few or not partial:
         parallelize(sch, tiles if few else panels, work, target)
     parts = [(block, reducing[0])]
     if partial:
         loops, parts = partitioned(sch, block, row_outer[0], match.m // tile.rows, below)
-        parallelize(sch, loops[:1] if few and not lines else [], work, target)
+        parallelize(sch, loops[:1] if few and not by_lines else [], work, target)
     for part, depth in parts:
         finish_sums(sch, part, depth, below, len(skipped))
 

@@ -8,6 +8,7 @@ from math import prod
 
 from .....support.target import Target
 from ..elementwise import PARALLEL_WORK
+from ..shape import static_extents
 from .match import Contraction
 
 IN_FLIGHT = 6
@@ -28,6 +29,11 @@ LINE = 64
 """Bytes of a line."""
 MOST_ROWS = 16
 """Rows of a tile at most."""
+
+LINE = 64
+"""Bytes of a cache line."""
+LINE_MISSED = 8.0
+"""What a line costs, in multiply-adds of vectors, that is fetched for each part of it that is stored."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +79,22 @@ def tile_for(match: Contraction, target: Target) -> Tile:
     rows = rows_in_cache(match.row_bytes() or 0, target)
     depth = match.k * match.element
     turns, sums = turns_around(match, target), target.independent_sums
-    return best_tile(match.m, match.n, lanes, target.vector_registers, rows, depth, target.l2, turns, sums)[1]
+    missed = LINE_MISSED / match.k if _stores_conflict(match, target) else 0.0
+    run = LINE // match.element
+    return best_tile(
+        match.m, match.n, lanes, target.vector_registers, rows, depth, target.l2, turns, sums, missed, run
+    )[1]
+
+
+def _stores_conflict(match: Contraction, target: Target) -> bool:
+    """Whether columns are stored so far apart that they share places in the first-level cache, and push each other out of it before the
+    rows that are next complete their lines."""
+    store = match.shape.stores[0]
+    extents = static_extents(store.buffer)
+    if extents is None or match.columns not in store.indices:
+        return False
+    apart = prod(extents[list(store.indices).index(match.columns) + 1 :])
+    return apart > 1 and apart * match.element % (target.l1 // WAYS) == 0
 
 
 def rows_in_cache(stride: int, target: Target) -> int:
@@ -121,11 +142,14 @@ def best_tile(
     cache: int = 1 << 20,
     turns: Turns = ALONE,
     in_flight: int = IN_FLIGHT,
+    missed: float = 0.0,
+    run: int = 1,
 ) -> tuple[float, Tile]:
     """The tile that takes least time, and that time, in multiply-adds of vectors for one turn of k.
 
     `depth` is the bytes of k elements, `cache` those of the second-level cache: a panel that does not fit is read anew for
-    each row of tiles. Fewer sums than `in_flight` wait for each other.
+    each row of tiles. Fewer sums than `in_flight` wait for each other. A column's results lie in lines of `run` rows, each of which
+    costs `missed` whenever some of it is stored.
     """
     best: tuple[float, Tile] | None = None
     for vectors, rows in product(range(1, 9), range(1, most_rows + 1)):
@@ -137,6 +161,7 @@ def best_tile(
         time = m // rows * _turn(rows, vectors, far, in_flight)
         if m % rows:
             time = (1 + REMAINDER) * (time + _turn(m % rows, vectors, far, in_flight))
+        time += missed * tile.columns * -(-m // rows) * (rows / run if rows % run == 0 else 1 + (rows - 1) // run)
         panels = -(-n // tile.columns)
         time *= panels * turns.idle(panels, m // rows)
         if best is None or time < best[0]:

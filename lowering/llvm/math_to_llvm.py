@@ -12,7 +12,9 @@ from collections.abc import Callable, Sequence
 from xdsl.dialects import llvm, math
 from xdsl.dialects.builtin import (
     ArrayAttr,
+    BFloat16Type,
     DenseIntOrFPElementsAttr,
+    Float16Type,
     Float32Type,
     Float64Type,
     FloatAttr,
@@ -23,6 +25,7 @@ from xdsl.dialects.builtin import (
     f32,
     f64,
     i1,
+    i16,
 )
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
@@ -32,7 +35,9 @@ from .arith_to_llvm import divide, fastmath_of, in_f32, integer_to_float, resize
 from .builder import WRAPS, Builder
 from .converter import Converter, HandlerTable
 from .ir_text import mangled_type
-from .lane_expr import Float
+from .lane_expr import Float, usually
+from .math_alike import NARROW, WIDE_NEAR, near
+from .math_alike import WIDE as WIDE_WITH_FMA
 from .math_library import BINARY, INF, UNARY, WITHOUT_FMA
 from .math_tables import tabled
 from .math_wide import WIDE
@@ -61,7 +66,30 @@ def convert_instruction(c: Converter, op: Operation) -> None:
     """Functions that processors have."""
     flags = fastmath_of(op.properties.get("fastmath"))
     name = INSTRUCTIONS[type(op)]
-    c.bind(op.results[0], in_f32(c, c.operands(op), lambda values: c.compute(name, values, values[0].type, flags)))
+    operands = c.operands(op)
+    type_ = operands[0].type
+    element = element_of(type_)
+    if name == "fabs" and isinstance(element, Float16Type | BFloat16Type):
+        c.bind(op.results[0], _without_sign(c, operands[0]))
+    elif name in EXACT_IN_F32 and isinstance(element, Float16Type):
+        # Of f16, LLVM takes vectors to pieces for these.
+        wide = with_element(type_, f32)
+        result = c.compute(name, [resize_float(c, operand, wide) for operand in operands], wide, flags)
+        c.bind(op.results[0], resize_float(c, result, type_))
+    else:
+        c.bind(op.results[0], in_f32(c, operands, lambda values: c.compute(name, values, values[0].type, flags)))
+
+
+EXACT_IN_F32 = frozenset(["ceil", "floor", "roundeven", "round", "sqrt", "trunc"])
+"""Functions of f16 that may be computed in f32 and rounded again: whole numbers are not rounded, and a root of f16 that is rounded to
+the more than twice as many bits of f32 is as far from the middle of two f16 as it was."""
+
+
+def _without_sign(c: Converter, value: SSAValue) -> SSAValue:
+    """The magnitude of a float of 16 bits."""
+    bits = with_element(value.type, i16)
+    rest = c.emit(llvm.AndOp, (c.emit(llvm.BitcastOp, (value,), bits), c.constant((1 << 15) - 1, bits)), bits)
+    return c.emit(llvm.BitcastOp, (rest,), value.type)
 
 
 LIBRARY: tuple[type[Operation], ...] = (
@@ -125,7 +153,7 @@ def library_function(name: str, type_: Attribute, target: Target) -> llvm.FuncOp
     """The f32 function `name` for scalars or vectors of `type_`, by the formula that suits the processor."""
     symbol = f"mirstack.{name}.{mangled_type(type_)}"
     builder = Builder()
-    unary = tabled(target, type_).get(name) if target.has_fma else WITHOUT_FMA.get(name)
+    unary = {**NARROW, **tabled(target, type_)}.get(name) if target.has_fma else WITHOUT_FMA.get(name)
 
     def body(arguments: Sequence[SSAValue]) -> SSAValue:
         values = [Float(builder, argument) for argument in arguments]
@@ -165,24 +193,51 @@ def _in_f64(c: Converter, name: str, operands: Sequence[SSAValue]) -> SSAValue:
         x = Float(c, operands[0])
         power = Float(c, _in_f64(c, "exp", [(-abs(x)).value]))
         return ((x < 0.0).choose(power, 1.0) / (power + 1.0)).value
-    wide = WIDE.get(name)
-    if wide is not None and lanes(type_):
-        symbol = c.use_library(f"mirstack.{name}.{mangled_type(type_)}", lambda: _wide_function(name, wide, type_))
-        result = c.call(symbol, operands, type_)
-        assert result is not None
-        return result
-    symbol = c.declare(C_NAMES.get(name, name), [f64] * len(operands), f64)
     if not lanes(type_):
-        result = c.call(symbol, operands, f64)
+        result = c.call(_of_c(c, name, len(operands)), operands, f64)
         assert result is not None
         return result
-    vector = c.poison(type_)
+    formula = _wide_formula(c, name)
+    if formula is None:
+        symbol = _of_c(c, name, len(operands))
+        return _by_lanes(c, symbol, operands)
+    symbol = c.use_library(f"mirstack.{name}.{mangled_type(type_)}", lambda: _wide_function(name, formula, type_))
+    result = c.call(symbol, operands, type_)
+    assert result is not None
+    return result
+
+
+def _of_c(c: Converter, name: str, count: int) -> str:
+    """C's function of `count` numbers, declared."""
+    return c.declare(C_NAMES.get(name, name), [f64] * count, f64)
+
+
+def _wide_formula(c: Converter, name: str) -> Callable[[Float], Float] | None:
+    """The formula of an f64 function for vectors; None where there is none for this processor."""
+    formula = WIDE.get(name)
+    if formula is not None or not named(c.cpu).has_fma:
+        return formula
+    close = WIDE_NEAR.get(name)
+    if close is None:
+        return WIDE_WITH_FMA.get(name)
+    symbol = _of_c(c, name, 1)
+
+    def anywhere(x: Float) -> Float:
+        return usually(near(x), lambda: close(x), lambda: Float(x.b, _by_lanes(x.b, symbol, [x.value])))
+
+    return anywhere
+
+
+def _by_lanes(b: Builder, symbol: str, operands: Sequence[SSAValue]) -> SSAValue:
+    """C's function of f64 lane by lane."""
+    type_ = operands[0].type
+    vector = b.poison(type_)
     for lane in range(lanes(type_)):
-        index = c.i64(lane)
-        scalars = [c.emit(llvm_ext.ExtractElementOp, (operand, index), f64) for operand in operands]
-        result = c.call(symbol, scalars, f64)
+        index = b.i64(lane)
+        scalars = [b.emit(llvm_ext.ExtractElementOp, (operand, index), f64) for operand in operands]
+        result = b.call(symbol, scalars, f64)
         assert result is not None
-        vector = c.emit(llvm.InsertElementOp, (vector, result, index), type_)
+        vector = b.emit(llvm.InsertElementOp, (vector, result, index), type_)
     return vector
 
 

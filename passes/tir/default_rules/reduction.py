@@ -273,7 +273,8 @@ def schedule_rows(sch: Schedule, blocks: list[BlockRV], rows: int, target: Targe
     parallelize(sch, loops[:rows], work, target)
     done: list[BlockRV] = []
     for block in moved:
-        done += _reduce_as_made(sch, block, [m for m in moved if m not in done], target)
+        if block not in done:
+            done += _reduce_as_made(sch, block, [m for m in moved if m not in done], target)
     for block in reversed(moved):
         if block not in done:
             schedule_row(sch, block, target)
@@ -300,7 +301,12 @@ def _reduce_as_made(sch: Schedule, block: BlockRV, stages: list[BlockRV], target
     if others:
         return []
     with tolerating("rows", op):
-        sch.reverse_compute_at(block, loop)
+        if len(consumers(block_of(sch, maker))) == 1:
+            # Nothing else reads the terms, as in log_softmax: they need no place in memory.
+            sch.compute_inline(maker)
+            (loop,) = own_loops(sch, block)
+        else:
+            sch.reverse_compute_at(block, loop)
         sch.annotate(loop, LANES, lanes)
         sch.annotate(loop, VECTORS, COSTLY_ACCUMULATORS)
         sch.annotate(loop, MASKS, int(target.has_masks))

@@ -134,7 +134,13 @@ def test_within_two_ulps(name: str) -> None:
 
 
 @pytest.mark.parametrize("cpu", ["haswell", "x86-64"])
-@pytest.mark.parametrize("name", ["exp", "tanh", "erf", "sigmoid", "sin", "cos", "log"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("exp", "tanh", "erf", "sigmoid", "sin", "cos", "log", "log2", "log10", "log1p"),
+        *("tan", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh"),
+    ],
+)
 def test_other_targets(name: str, cpu: str) -> None:
     # Without fused multiply-add there are more roundings.
     check(name, sample(65521), cpu)
@@ -221,3 +227,91 @@ def test_exp_in_f64(cpu: str | None) -> None:
         error = np.abs(result - exact)[usual] / np.spacing(expected[usual])
     assert error.max() <= 1.5, x[usual][int(np.argmax(error))]
     np.testing.assert_array_equal(result[~usual], expected[~usual])
+
+
+def wide_sample() -> Any:
+    """Numbers in f64 of all sizes, near 1, near multiples of pi / 2, and special ones."""
+    rng = np.random.default_rng(0)
+    count = COUNT // 8
+    largest = np.finfo(np.float64).max
+    ends = (
+        *(
+            0.0,
+            np.inf,
+            np.nan,
+            5e-324,
+            1e-310,
+            2.0**-1022,
+            largest,
+            1.0,
+            0.5,
+            0.55,
+            2.0,
+            5.95,
+            6.0,
+            710.4758,
+            710.475860073943,
+        ),
+        *(
+            710.4759,
+            711.0,
+            1e300,
+            1e9,
+            1e15,
+            1e22,
+            2.0**20,
+            1 - 2.0**-53,
+            1 + 2.0**-52,
+            1e-5,
+            1e-9,
+            1e-16,
+            642615.9188844458,
+        ),
+    )
+    parts = (
+        *(rng.standard_normal(count), rng.uniform(-1, 1, count), rng.uniform(-700, 700, count)),
+        *(np.exp(rng.uniform(-700, 700, count)), 1 + rng.standard_normal(count) * 1e-3),
+        *(1 + np.exp(rng.uniform(-36, 0, count)), np.pi / 2 * rng.integers(-600000, 600000, count)),
+    )
+    return np.resize(np.concatenate([ends, np.negative(ends), *parts]), COUNT)
+
+
+WIDE = {
+    **{name: REFERENCE[name] for name in ("log", "log2", "log10", "log1p", "sinh", "cosh", "tanh", "asinh", "acosh")},
+    **{name: REFERENCE[name] for name in ("atanh", "asin", "acos", "atan", "sin", "cos", "tan")},
+}
+
+
+@pytest.mark.parametrize("name", WIDE)
+def test_functions_in_f64(name: str) -> None:
+    """Within two units in the last place and a half, and C's limits."""
+    text = PROGRAM.format(name=name, count=COUNT, lanes=16).replace("float32", "float64")
+    schedule = mirstack.tir.Schedule(mirstack.parse(text))
+    schedule.vectorize(schedule.get_loops(schedule.get_block("y"))[-1])
+    function, result, x = mirstack.compile(schedule.mod, threads=1), np.empty(COUNT), wide_sample()
+    function(x, result)
+    with np.errstate(all="ignore"):
+        exact = WIDE[name](x.astype(np.longdouble))
+        rounded = exact.astype(np.float64)
+        finite = np.isfinite(rounded) & np.isfinite(result)
+        error = np.abs(result - exact) / np.spacing(np.maximum(np.abs(rounded), 2.0**-1022))
+        same = (np.isnan(rounded) & np.isnan(result)) | (rounded == result)
+        wrong_zero = (rounded == 0) & (result == 0) & (np.signbit(rounded) != np.signbit(result))
+    error = np.where(finite & ~wrong_zero, error, np.where(same & ~wrong_zero, 0, np.inf))
+    worst = int(np.argmax(error))
+    assert error[worst] <= 2.5, (x[worst], result[worst], rounded[worst], error[worst])
+
+
+@pytest.mark.parametrize("name", ["floor", "ceil", "round", "trunc", "sqrt", "abs"])
+def test_every_half(name: str) -> None:
+    """Functions that are exact, or rounded once, of every f16."""
+    shape = "Tensor[(65536,), float16]"
+    text = f'#[version = "0.0.5"]\ndef @main(%x: {shape}) {{ {name}(%x) }}\n'
+    x = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
+    wide = x.astype(np.float32)
+    with np.errstate(all="ignore"):
+        away = np.copysign(np.floor(np.abs(wide) + 0.5), wide)
+        expected = (away if name == "round" else getattr(np, name)(wide)).astype(np.float16)
+    result = np.asarray(mirstack.compile(mirstack.parse(text), threads=1)(x))
+    np.testing.assert_array_equal(result, expected)
+    np.testing.assert_array_equal(np.signbit(result)[expected == 0], np.signbit(expected)[expected == 0])

@@ -7,7 +7,7 @@ begins, so that only block × keys scores exist at a time, in cache. Both contra
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
 
@@ -31,6 +31,8 @@ SCORES_OF_L1 = 2
 """A block of scores takes this part of the first cache."""
 MIN_ROWS = 4
 """Query rows below which a tile of registers stays empty: then the stages are scheduled one by one."""
+QUICKEST = 32
+"""Bytes of a vector than which narrower ones take no less time: processors work on 32 at once, and on 64 no quicker than on twice 32."""
 RUN = 16
 """Elements of a row that are copied together into a panel: a cache line of float32."""
 
@@ -176,7 +178,7 @@ class Sizes:
     output_vectors: int
     """Across a tile of each."""
     output_lanes: int
-    """Lanes of a vector of the output: fewer than the target has where only so the columns are whole vectors."""
+    """Lanes of a vector of the output: fewer than the target has where so fewer columns are filled up."""
     block: int
     """Rows that go through all stages together."""
 
@@ -184,21 +186,21 @@ class Sizes:
 def choose_sizes(queries: int, keys: int, width: int, element: int, target: Target) -> Sizes:
     """The tiles that waste least of both contractions, and how many rows fit in the caches."""
     lanes, registers = target.lanes(element), target.vector_registers
-    narrow = next((part for part in (lanes, lanes // 2, lanes // 4) if part > 1 and width % part == 0), lanes)
-    best: tuple[float, int, int, int] | None = None
-    for rows, scores, output in product(range(1, 15), range(1, 7), range(1, 7)):
+    parts = {lanes} if width % lanes == 0 else {lanes, min(lanes, QUICKEST // element)}
+    best: tuple[float, Sizes] | None = None
+    for rows, scores, output, part in product(range(1, 15), range(1, 7), range(1, 7), sorted(parts)):
         # Accumulators, the vectors of the panel, and one for what is broadcast.
         if queries % rows or any(rows * v + v + 1 > registers for v in (scores, output)):
             continue
         cost = 0.0
-        for vectors, columns, across in ((scores, keys, lanes), (output, width, narrow)):
+        for vectors, columns, across in ((scores, keys, lanes), (output, width, part)):
             whole = -(-columns // (vectors * across)) * vectors * across
             cost += whole / columns * (1 + 0.35 * (rows + vectors) / (rows * vectors))
         if best is None or cost < best[0]:
-            best = (cost, rows, scores, output)
-    _, rows, scores, output = best or (0.0, 1, 1, 1)
-    fitting = target.l1 // SCORES_OF_L1 // (keys * element * rows)
-    return Sizes(rows, scores, output, narrow, rows * _divisor(queries // rows, fitting))
+            best = (cost, Sizes(rows, scores, output, part, rows))
+    _, sizes = best or (0.0, Sizes(1, 1, 1, lanes, 1))
+    fitting = target.l1 // SCORES_OF_L1 // (keys * element * sizes.rows)
+    return replace(sizes, block=sizes.rows * _divisor(queries // sizes.rows, fitting))
 
 
 def _divisor(number: int, most: int) -> int:

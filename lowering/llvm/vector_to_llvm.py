@@ -24,7 +24,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.ir.affine import AffineMap
 
 from ...dialects import llvm_ext, vector_ext
-from ...dialects.interned import vector_type
+from ...dialects.interned import i32_array, vector_type
 from ...support.diagnostics import error_at
 from ...support.fields import operands_of
 from ...support.target import named
@@ -148,16 +148,55 @@ def convert_store(c: Converter, op: vector.StoreOp) -> None:
         store_element(c, part, _row_address(c, ref, indices, row), ref.alignment, nontemporal)
 
 
+def _masked_parts(c: Converter, ref: MemRefValue, value: SSAValue) -> list[range]:
+    """The lanes that are loaded or stored at a time with a mask: those of a register. Wider ones LLVM 22 takes apart wrongly: for x86 a
+    half whose lanes are all left out was loaded whole."""
+    count = lanes(value.type)
+    width = max(1, named(c.cpu).lanes(ref.alignment))
+    return [range(start, min(start + width, count)) for start in range(0, count, width)]
+
+
+def _lane_address(c: Converter, address: SSAValue, lane: int, element: Attribute) -> SSAValue:
+    """The address of a lane, which may lie behind the end of the memory when the lane is left out."""
+    properties: dict[str, Attribute] = {"rawConstantIndices": i32_array(lane), "elem_type": element}
+    return c.emit(llvm.GEPOp, (address,), address.type, properties)
+
+
 def _masked_load(c: Converter, ref: MemRefValue, address: SSAValue, mask: SSAValue, otherwise: SSAValue) -> SSAValue:
     """A load of the lanes whose mask is set."""
     other = to_memory(c, otherwise)
-    value = c.compute("masked.load", (address, c.constant(ref.alignment, i32), mask, other), other.type)
-    return from_memory(c, value, otherwise.type)
+    parts = _masked_parts(c, ref, other)
+    pieces: list[SSAValue] = []
+    for part in parts:
+        at, within, passed = address, mask, other
+        if len(parts) > 1:
+            at = _lane_address(c, address, part.start, element_of(other.type))
+            within, passed = c.shuffle(mask, mask, part), c.shuffle(other, other, part)
+        pieces.append(c.compute("masked.load", (at, c.constant(ref.alignment, i32), within, passed), passed.type))
+    return from_memory(c, _joined(c, pieces), otherwise.type)
+
+
+def _joined(c: Converter, pieces: Sequence[SSAValue]) -> SSAValue:
+    """Vectors of one length, of which the last may be shorter, one after the other."""
+    *whole, last = pieces
+    if not whole or lanes(last.type) == lanes(whole[0].type):
+        return concatenate(c, pieces)
+    width, kept = lanes(whole[0].type), lanes(last.type)
+    last = c.shuffle(last, last, [lane if lane < kept else -1 for lane in range(width)])
+    joined = concatenate(c, [*whole, last])
+    return c.shuffle(joined, joined, range(len(whole) * width + kept))
 
 
 def _masked_store(c: Converter, ref: MemRefValue, address: SSAValue, mask: SSAValue, value: SSAValue) -> None:
     """A store of the lanes whose mask is set."""
-    c.intrinsic("masked.store", (to_memory(c, value), address, c.constant(ref.alignment, i32), mask), None)
+    stored = to_memory(c, value)
+    parts = _masked_parts(c, ref, stored)
+    for part in parts:
+        at, within, piece = address, mask, stored
+        if len(parts) > 1:
+            at = _lane_address(c, address, part.start, element_of(stored.type))
+            within, piece = c.shuffle(mask, mask, part), c.shuffle(stored, stored, part)
+        c.intrinsic("masked.store", (piece, at, c.constant(ref.alignment, i32), within), None)
 
 
 @TABLE.on(vector.MaskedLoadOp)

@@ -15,7 +15,7 @@ from math import isfinite, prod
 from typing import ClassVar
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import AnyFloat, BFloat16Type, Float16Type, ModuleOp, i1
+from xdsl.dialects.builtin import AnyFloat, BFloat16Type, Float16Type, Float32Type, Float64Type, ModuleOp, i1
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
@@ -38,6 +38,9 @@ TILES = range(4, 9)
 """How many rows of queries may be computed together: all of them in tiles of one of these."""
 ROWS = 4
 """To a multiple of what rows are filled up with zeros where no such tile divides them."""
+FEW, LONG = 16, 128
+"""Fewer queries than `FEW` do not read so many keys and values often enough for copies of them to pay, which the kernel makes. Narrow
+floats are worth it sooner: the copies are float32, and made once."""
 MIN_SCORES = 1 << 8
 """Queries times keys below which the kernel is not worth its code."""
 ERASABLE = (OperatorOp, ConstantOp, TupleGetItemOp)
@@ -101,6 +104,8 @@ def _match(output: OperatorOp) -> _Attention | None:
 def _is_large(scores: SSAValue) -> bool:
     """Whether there are rows enough for a tile of registers, and scores enough to be worth it."""
     _, queries, keys = shape_of(scores) or (0, 0, 0)
+    if queries < FEW and keys >= LONG and isinstance(dtype_of(scores), Float32Type | Float64Type):
+        return False
     return queries >= TILES.start and queries * keys >= MIN_SCORES
 
 

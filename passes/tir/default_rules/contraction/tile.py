@@ -26,12 +26,9 @@ WAYS = 8
 CONFLICT_ROWS = 6
 """Rows of a tile at most that share a place where more would than may; B needs the ways that are left."""
 LINE = 64
-"""Bytes of a line."""
+"""Bytes of a cache line."""
 MOST_ROWS = 16
 """Rows of a tile at most."""
-
-LINE = 64
-"""Bytes of a cache line."""
 LINE_MISSED = 8.0
 """What a line costs, in multiply-adds of vectors, that is fetched for each part of it that is stored."""
 

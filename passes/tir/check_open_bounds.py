@@ -1,12 +1,15 @@
 """The pass `check-open-bounds`: in functions of symbolic sizes, and in those marked for it, no access leaves its buffer.
 
 A function of known sizes is marked by its attribute `mirstack.check_bounds` (`mark-open-bounds` does so with those whose accesses
-depend on data, or on a condition that is not enough); False there says that its author vouches for it. An index that is not provably inside (by the ranges of loops and blocks, the conditions around it, and what is known of the
-sizes: `mirstack.sizes`) is compared at run time, right before the access; `assert` ends the function where it is outside.
+depend on data, or on a condition that is not enough); False there says that its author vouches for it.
+
+An index that is not provably inside (by the ranges of loops and blocks, the conditions around it, and what is known of the sizes:
+`mirstack.sizes`) is compared at run time, right before the access; `assert` ends the function where it is outside. Of a vector the first
+and the last lane are compared, or each; of a view its place in the memory; of a buffer that stands for a part of another that part.
 What is proven costs nothing. Loops around a check are not vectorized.
 
 Indices are taken as block axes see them, so the pass stands before blocks are made opaque, and behind scheduling.
-Accesses of whole vectors (ramps) are left alone.
+Accesses of scalable vectors are left alone.
 """
 
 from __future__ import annotations

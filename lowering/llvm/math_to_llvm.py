@@ -74,7 +74,10 @@ def convert_instruction(c: Converter, op: Operation) -> None:
     elif name in EXACT_IN_F32 and isinstance(element, Float16Type):
         # Of f16, LLVM takes vectors to pieces for these.
         wide = with_element(type_, f32)
-        result = c.compute(name, [resize_float(c, operand, wide) for operand in operands], wide, flags)
+        (value,) = (resize_float(c, operand, wide) for operand in operands)
+        result = c.compute(name, [value], wide, flags)
+        # Rounded to whole numbers the value keeps its sign: to say so keeps LLVM from making a function of f16 of it again.
+        result = c.compute("copysign", [result, value], wide) if name != "sqrt" else result
         c.bind(op.results[0], resize_float(c, result, type_))
     else:
         c.bind(op.results[0], in_f32(c, operands, lambda values: c.compute(name, values, values[0].type, flags)))

@@ -16,6 +16,26 @@ SLOW = 8.0
 """A program that takes so many times as long as the quickest gets two samples: it must not take the time of the others."""
 
 
+SETTLED = 0.001
+"""Seconds of waiting in which a process does next to nothing once its threads are done."""
+LONGEST = 0.02
+"""Seconds to wait for them at most: threads of some pools spin for longer."""
+
+
+def settle() -> None:
+    """Waits until what the last program left to threads of its own is done.
+
+    XLA, for one, gives a result's memory back after the call: on one processor the next program's time would have the 3 ms in
+    it that the system takes to free 64 MB.
+    """
+    end = time.perf_counter() + LONGEST
+    while time.perf_counter() < end:
+        spent = time.process_time()
+        time.sleep(SETTLED)
+        if time.process_time() - spent < SETTLED / 4:
+            break
+
+
 class Timed(Protocol):
     """A program that can be called so many times in a row, wherever it is; gives the seconds of one call."""
 
@@ -65,5 +85,6 @@ def interleaved(programs: Mapping[str, Timed], budget: float) -> dict[str, float
             break
         for name, program in programs.items():
             if turn < 2 or name not in slow:
+                settle()
                 times[name].append(program.sample(warm[name][0]))
     return {name: statistics.median(each) for name, each in times.items()}

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from mirstack.benchmarks.compare import __main__, readme, tables
-from mirstack.benchmarks.compare.measure import SAMPLE, calls_of, interleaved
+from mirstack.benchmarks.compare import __main__, measure, readme, tables
+from mirstack.benchmarks.compare.measure import SAMPLE, calls_of, interleaved, settle
 from mirstack.benchmarks.compare.results import Cost, Results, Row, geometric_mean
 from mirstack.benchmarks.compare.run import difference
 from mirstack.benchmarks.compare.setting import HELD, SETTINGS, Setting
@@ -138,6 +138,24 @@ def test_turns_give_medians_and_slow_programs_few() -> None:
     quick, slow = Clock(1.0, 1.0, 3.0, 5.0, 4.0, 2.0), Clock(9.0, 10.0, 12.0)
     assert interleaved({"quick": quick, "slow": slow}, 0.0) == {"quick": 3.0, "slow": 11.0}
     assert len(slow.calls) == 3
+
+
+@pytest.mark.parametrize(("busy", "waits"), [(0, 1), (3, 4), (1000, 20)])
+def test_the_next_program_waits_until_the_last_ones_threads_are_done(
+    busy: int, waits: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A thread that the last program left has so many milliseconds of work."""
+    now = 0.0
+
+    def sleep(seconds: float) -> None:
+        nonlocal now
+        now += seconds
+
+    monkeypatch.setattr(measure.time, "sleep", sleep)
+    monkeypatch.setattr(measure.time, "perf_counter", lambda: now)
+    monkeypatch.setattr(measure.time, "process_time", lambda: min(now, busy * 1e-3))
+    settle()
+    assert round(now / measure.SETTLED) == waits
 
 
 def test_a_worker_measures_says_what_failed_and_is_started_again(tmp_path: Path) -> None:

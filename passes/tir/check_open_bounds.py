@@ -1,7 +1,7 @@
 """The pass `check-open-bounds`: in functions of symbolic sizes, and in those marked for it, no access leaves its buffer.
 
 A function of known sizes is marked by its attribute `mirstack.check_bounds` (`mark-open-bounds` does so with those whose accesses
-depend on data, or on a condition that is not enough); False there says that its author vouches for it.
+depend on data, or on a condition that is not enough); False there says that its author vouches for it, a text is what messages call it.
 
 An index that is not provably inside (by the ranges of loops and blocks, the conditions around it, and what is known of the sizes:
 `mirstack.sizes`) is compared at run time, right before the access; `assert` ends the function where it is outside. Of a vector the first
@@ -19,7 +19,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import IntegerAttr, IntegerType, ModuleOp, StringAttr
+from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, IntegerType, ModuleOp, StringAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
@@ -38,15 +38,22 @@ from .storage_access import bits_of
 from .strides import extents_of, strides_of
 
 CHECK_BOUNDS = "mirstack.check_bounds"
-"""Attribute of a function: whether its accesses are checked. Without it, whether it has symbolic sizes says so."""
+"""Attribute of a function: whether its accesses are checked, or what messages call it if they are. Without it, whether it has symbolic
+sizes says so."""
 
 
 def is_checked(function: tir.PrimFuncOp) -> bool:
     """Whether the function's accesses have to stay inside: it is marked for it, or has a symbolic variable and is not marked."""
-    marked = function.attrs.data.get(CHECK_BOUNDS)
+    marked = is_marked(function.attrs)
+    return any(isinstance(op, tir.VarOp) for op in walk_ops(function)) if marked is None else marked
+
+
+def is_marked(attributes: DictionaryAttr) -> bool | None:
+    """What the attribute of a function says of whether it is checked; None where it says nothing."""
+    marked = attributes.data.get(CHECK_BOUNDS)
     if isinstance(marked, IntegerAttr):
         return bool(marked.value.data)
-    return any(isinstance(op, tir.VarOp) for op in walk_ops(function))
+    return True if isinstance(marked, StringAttr) else None
 
 
 def is_proven(function: tir.PrimFuncOp) -> bool:
@@ -82,7 +89,11 @@ def _knowledge(function: tir.PrimFuncOp) -> tuple[BoundsProof, str]:
 
 
 def _shown(function: tir.PrimFuncOp) -> str:
-    """What messages call the function: the operator that it computes, where it is one."""
+    """What messages call the function: the operator that it computes, where it is one; else its name, the one that it had before
+    others took its place, where that is known (`mark-open-bounds`)."""
+    named = function.attrs.data.get(CHECK_BOUNDS)
+    if isinstance(named, StringAttr):
+        return named.data
     shape = function.attrs.data.get("mirstack.shape")
     operator = getattr(shape, "data", {}).get("operator")
     return operator.data if isinstance(operator, StringAttr) else f"@{function.sym_name.data}"

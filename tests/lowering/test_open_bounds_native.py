@@ -110,3 +110,34 @@ def test_tensor_expressions() -> None:
     np.testing.assert_array_equal(result, places)
     with pytest.raises(MirError, match=r"@f reads outside of dimension 0 of 'A': I\[…\] is not below 64"):
         run(data, places * FAR, result)
+
+
+OUTSIDE = "reads outside of dimension 0 of 'A': I[…] is not below 64, or is negative"
+GATHER = {
+    "TE": """@te.func
+def {name}():
+    A = te.placeholder((64,), name="A")
+    I = te.placeholder((6,), "int32", name="I")
+    B = te.compute((6,), lambda i: A[I[i]], name="B")
+    return [A, I, B]
+""",
+    "TIR": """@T.prim_func
+def {name}(A: T.Buffer((64,), "float32"), I: T.Buffer((6,), "int32"), B: T.Buffer((6,), "float32")):
+    for i in range(6):
+        B[i] = A[I[i]]
+""",
+}
+
+
+@pytest.mark.parametrize("level", GATHER)
+@pytest.mark.usefixtures("kept_kernels")
+def test_messages_name_functions_as_they_were_written(level: str) -> None:
+    """Linking calls them otherwise; and kernels that differ only in their names are compiled once where nothing says the name."""
+    data, places, _ = arguments(1, 2, FAR, 4, 5, 63)
+    for name in ("pick", "choose", "sin"):
+        main = "def @main(%a: Tensor[(64), float32], %i: Tensor[(6), int32]) -> Tensor[(6), float32] {\n"
+        text = f"{GATHER[level].format(name=name)}\n{main}    call_tir(@{name}, %a, %i)\n}}\n"
+        run = mirstack.compile(parse_mir(text), "cpu")
+        with pytest.raises(MirError) as error:
+            run(data, places)
+        assert error.value.diagnostics[0].message == f"@{name} {OUTSIDE}"

@@ -18,6 +18,8 @@ config.test_exec_root = os.path.join(config.test_source_root, "..", "build", "fi
 config.environment["PATH"] = os.pathsep.join([os.path.dirname(sys.executable), os.environ["PATH"]])  # noqa: F821
 # Programs are compiled by every test, not taken from the cache on disk.
 config.environment["MIRSTACK_CACHE_LIMIT"] = "0"  # noqa: F821
+# Tests run side by side: numpy's own threads would only take turns from others.
+os.environ["OPENBLAS_NUM_THREADS"] = config.environment["OPENBLAS_NUM_THREADS"] = "1"  # noqa: F821
 # A copy of the package under test stands before the installed one by PYTHONPATH. It is given to each command, since lit's own
 # `diff` changes it for the rest of a test.
 if "PYTHONPATH" in os.environ:

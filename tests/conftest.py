@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import gc
 import os
-import re
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from foreign_code import cannot_run
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 
 # Tests compile what they test: programs are not taken from the cache on disk, nor left there. Its own tests turn it on, and those
 # that ask for `kept_kernels`.
 os.environ["MIRSTACK_CACHE_LIMIT"] = "0"
+
+# The suite has a process for each core. Numpy's own threads would only wait, and take turns from the others while they do.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+# IR is one great cycle: at Python's own thresholds looking for garbage takes a tenth of the tests' time. As in mir-opt.
+gc.set_threshold(200_000, 20, 100)
 
 # Every run draws the same examples, and none fails since the machine was slow; `--hypothesis-profile=default` draws others.
 settings.register_profile(
@@ -35,12 +42,9 @@ def pytest_runtest_call() -> Generator[None, object, object]:
     except Exception as error:
         from mirstack.support.diagnostics import MirError
 
-        if isinstance(error, MirError) and FOREIGN.search(str(error)):
+        if isinstance(error, MirError) and cannot_run(str(error)):
             pytest.skip(str(error).splitlines()[0])
         raise
-
-
-FOREIGN = re.compile("code for the processor '[^']*' does not run here: ")
 
 
 @pytest.fixture(scope="session")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -52,11 +53,18 @@ def results(module: ModuleOp) -> list[np.ndarray]:
     return found
 
 
+@cache
+def program(seed: int) -> tuple[str, ModuleOp, list[np.ndarray]]:
+    """The program of a seed: its text, its module and its results. All pipelines start from the same."""
+    text = Writer(seed).program()
+    module = parse_mir(text)
+    return text, module, results(module)
+
+
 def check(seed: int, pipeline: str, idempotent: bool) -> None:
     """One program; raises AssertionError with it."""
-    text = Writer(seed).program()
-    expected = results(parse_mir(text))
-    module = parse_mir(text)
+    text, original, expected = program(seed)
+    module = original.clone()
     passes = read_pipeline(pipeline, pass_factories())
     for module_pass in passes:
         module_pass.apply(Context(), module)

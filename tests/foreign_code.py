@@ -1,0 +1,48 @@
+"""Whether this machine runs code that a test has made for another processor.
+
+What the package says of that (`require_host`) is a claim under test. It counts only where LLVM's own list of this machine's features, and
+the table here of what processors have, say the same: else a mistake in it would hide every test that runs such code.
+"""
+
+from __future__ import annotations
+
+import platform
+import re
+from collections.abc import Callable
+
+from llvmlite import binding
+
+AVX2 = frozenset({"avx2", "fma"})
+AVX512 = AVX2 | {"avx512f", "avx512bw", "avx512dq", "avx512vl"}
+
+NEEDS = {
+    "x86-64": frozenset[str](),
+    "haswell": AVX2,
+    "x86-64-v3": AVX2,
+    "znver3": AVX2,
+    "alderlake": AVX2 | {"avxvnni"},
+    "x86-64-v4": AVX512,
+    "skylake-avx512": AVX512,
+    "cascadelake": AVX512 | {"avx512vnni"},
+    "znver4": AVX512 | {"avx512vnni", "avx512bf16"},
+}
+"""What code for a processor may use, in LLVM's words, of the x86 processors that tests run code for."""
+
+REFUSED = re.compile("code for the processor '([^']*)' does not run here: ")
+"""How the package says that it does not run some."""
+
+
+def is_here(feature: str) -> bool:
+    """Whether LLVM finds a feature in this machine."""
+    return bool(binding.get_host_cpu_features().get(feature))
+
+
+def cannot_run(message: str, has: Callable[[str], bool] = is_here, machine: str | None = None) -> bool:
+    """Whether an error is that code for a processor does not run here, and is right. A machine is Python's name of its kind; it
+    `has` some features."""
+    refused = REFUSED.search(message)
+    if refused is None or refused[1] not in NEEDS:
+        return False
+    if (machine or platform.machine()).lower() not in ("x86_64", "amd64"):
+        return True
+    return not all(map(has, NEEDS[refused[1]]))

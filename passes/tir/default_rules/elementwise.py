@@ -128,8 +128,9 @@ MANY = 1024
 """What an unknown extent counts as."""
 
 
-def vectorize_loop(sch: Schedule, loop: LoopRV, lanes: int) -> list[LoopRV]:
-    """Splits a loop by the vector width and vectorizes the inner part; the loops that are left around it."""
+def vectorize_loop(sch: Schedule, loop: LoopRV, lanes: int, *, even: bool = True) -> list[LoopRV]:
+    """Splits a loop by the vector width and vectorizes the inner part; the loops that are left around it. What is a little longer than
+    some vectors is split in equal parts if `even`, which registers that hold whole vectors would have to be put together for."""
     extent = extent_of(sch, loop)
     if extent is not None and extent < 2:
         return []
@@ -137,7 +138,7 @@ def vectorize_loop(sch: Schedule, loop: LoopRV, lanes: int) -> list[LoopRV]:
         sch.vectorize(loop)
         return []
     width = lanes
-    if extent is not None and extent % lanes and extent < 4 * lanes:
+    if even and extent is not None and extent % lanes and extent < 4 * lanes:
         # A short row in equal parts rather than in whole vectors and a remainder.
         parts = -(-extent // lanes)
         width = next((w for w in range(-(-extent // parts), lanes + 1) if extent % w == 0), lanes)

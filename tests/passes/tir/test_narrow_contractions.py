@@ -10,6 +10,7 @@ import pytest
 from mirstack import relay
 from mirstack.dialects import tir
 from mirstack.parser import parse_mir, print_mir
+from mirstack.passes.schedule.structure import const_int
 from mirstack.passes.tir.default_rules.contraction import match_contraction
 from mirstack.passes.tir.default_rules.contraction.dot import choose_tile
 from mirstack.passes.tir.default_rules.contraction.gevm import columns_of_block
@@ -263,3 +264,19 @@ def main(A: T.Buffer((1, 64), "float32"), B: T.Buffer((64, {n}), "float32"), C: 
     shape = shape_of(block)
     match = None if shape is None else match_contraction(shape)
     assert match is not None and columns_of_block(match, named("znver4", cores)) == columns
+
+
+@pytest.mark.parametrize("cpu", [None, "haswell", "x86-64"])
+@pytest.mark.parametrize(("vectors", "halves", "more"), [(1, 1, 0), (2, 0, 1), (2, 1, 0), (2, 1, 1)])
+def test_sums_are_stored_as_registers_hold_them(vectors: int, halves: int, more: int, cpu: str | None) -> None:
+    """Columns that fill no vector are stored in whole ones and a remainder, not in equal parts put together in memory; the remainder as a
+    shorter vector where masks cost more."""
+    lanes = named(cpu or "").lanes(4)
+    columns = vectors * lanes + halves * lanes // 2 + more
+    x, weights = RNG.standard_normal((41, 20), dtype=np.float32), RNG.standard_normal((20, columns), dtype=np.float32)
+    result, blocks = run(weights, x, constant=True, transposed=False, cpu=cpu)
+    np.testing.assert_allclose(result, np.maximum(x @ weights, 0), rtol=1e-4, atol=1e-4)
+    around = [next(enclosing(block)) for block in blocks if block.block_name.data.startswith("T_elemwise")]
+    stored = [loop.extent for loop in around if isinstance(loop, tir.ForOp) and loop.kind.data == "vectorized"]
+    rest = 0 if named(cpu or "").has_masked_stores else columns % lanes
+    assert {const_int(extent) for extent in stored} == {lanes, rest if rest > 1 else lanes}

@@ -116,7 +116,12 @@ def store_tile(sch: Schedule, epilogue: BlockRV, target: Target, *, unroll: bool
         # Sums are transposed before they become smaller elements.
         _store_across(sch, [loop for loop in rest if loop is not across], across, inner, target.lanes(ELEMENT_BYTES))
         return
-    heads = vectorize_loop(sch, inner, lanes)
+    extent = extent_of(sch, inner) or lanes
+    if unroll and extent > lanes and extent % lanes and not target.has_masked_stores:
+        # What fills no vector is a shorter one.
+        inner, short = sch.loop_partition(inner, [extent - extent % lanes])
+        vectorize_loop(sch, short, lanes)
+    heads = vectorize_loop(sch, inner, lanes, even=not unroll)
     for loop in (*rest, *heads) if unroll else ():
         sch.unroll(loop)
 

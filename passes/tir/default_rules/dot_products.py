@@ -31,7 +31,7 @@ from .contraction import (
     take_out,
 )
 from .elementwise import extent_of, parallelize, vectorize_loop
-from .handles import block_of, cached
+from .handles import block_of, cached, loop_of_axis
 from .shape import Load, element_bytes, is_copy
 
 BYTES = ("int8", "uint8")
@@ -144,7 +144,9 @@ def schedule_dot_product(sch: Schedule, block: BlockRV, match: Contraction, dot:
     panel, broadcast = buffers_read(op).index(match.panel.buffer), buffers_read(op).index(match.broadcast.buffer)
     sch.pad_einsum(block, padding)
     packing = _copied(sch, block, panel, match.panel.buffer)
-    whole = _pack(sch, packing, match, dot, tile, target) or constant
+    zipped = _is_zipped(sch, packing, match, dot, tile)
+    if constant or zipped:
+        _pack(sch, packing, match, dot, tile, target, zipped=zipped)
     _group_rows(sch, block, broadcast, match, dot, target)
     epilogue = take_out(sch, block)
     lanes_innermost(sch, block, match)
@@ -158,8 +160,9 @@ def schedule_dot_product(sch: Schedule, block: BlockRV, match: Contraction, dot:
     reducing = [depth if v is dot.axis else by_axis[v] for v in _as_packed(match)]
     panels, tiles = [*shared, column_outer], [*alone, *row_outer]
     sch.reorder(*panels, *tiles, *reducing, *row_inner, column_vectors, column_lanes, group)
-    if not whole:
+    if not constant and not zipped:
         sch.compute_at(packing, column_outer)
+        _pack(sch, packing, match, dot, tile, target, zipped=False)
     sch.reverse_compute_at(epilogue, [*panels, *tiles][-1])
     store_tile(sch, epilogue, target)
     for loop in (*row_inner, column_vectors):
@@ -194,44 +197,59 @@ def _copied(sch: Schedule, block: BlockRV, number: int, original: SSAValue) -> B
     return cached(sch, block, number)
 
 
-def _pack(sch: Schedule, packing: BlockRV, match: Contraction, dot: DotProduct, tile: Tile, target: Target) -> bool:
-    """Lays B out as [column panel, other dimensions with k in groups, column in the panel and k in the group]; whether all of it is
-    packed at once, as that is quick."""
+def _is_zipped(sch: Schedule, packing: BlockRV, match: Contraction, dot: DotProduct, tile: Tile) -> bool:
+    """Whether B is packed by rows that are interleaved, which is so quick that all of it is packed at once: it lies in rows of whole panels, and
+    has whole groups of them."""
+    column, depth = _places(match, dot)
+    loops, rank = own_loops(sch, packing), len(match.panel.indices)
+    if column != rank - 1 or len(loops) != rank or not is_copy(block_of(sch, packing)):
+        return False
+    extents = [extent_of(sch, loop) or 1 for loop in loops]
+    return extents[column] % tile.columns == 0 and extents[depth] % dot.group == 0
+
+
+def _places(match: Contraction, dot: DotProduct) -> tuple[int, int]:
+    """The dimensions of B that columns and groups lie along."""
     analyzer = Analyzer()
     column, depth = _place(match.panel, match.columns, analyzer), _place(match.panel, dot.axis, analyzer)
     assert column is not None and depth is not None
+    return column, depth
+
+
+def _pack(
+    sch: Schedule, packing: BlockRV, match: Contraction, dot: DotProduct, tile: Tile, target: Target, *, zipped: bool
+) -> None:
+    """Lays B out as [column panel, other dimensions with k in groups, column in the panel and k in the group]."""
+    column, depth = _places(match, dot)
     width, group = tile.columns, dot.group
 
     def layout(*indices: Expr) -> list[Expr]:
         others = [i // group if k == depth else i for k, i in enumerate(indices) if k != column]
         return [indices[column] // width, *others, indices[column] % width * group + indices[depth] % group]
 
-    loops = own_loops(sch, packing)
-    plain = is_copy(block_of(sch, packing))
+    # The loop of dimension k drives axis k of the copy; dimensions of one turn have none.
+    columns, groups = (loop_of_axis(sch, packing, place) for place in (column, depth))
+    rest = [loop for loop in own_loops(sch, packing) if loop not in (columns, groups)]
     sch.transform_layout(packing, ("write", 0), layout)
-    if len(loops) != len(match.panel.indices):
-        return False
-    extents = [extent_of(sch, loop) or 1 for loop in loops]
-    columns = loops.pop(column)
-    outer, inner = sch.split(loops.pop(depth - (depth > column)), [None, group])
-    if plain and column == len(extents) - 1 and extents[column] % width == 0 and extents[depth] % group == 0:
-        # Rows of a group are interleaved, as many columns at a time as are one vector then.
+    if columns is None or groups is None:
+        return
+    outer, inner = sch.split(groups, [None, group])
+    if zipped:
+        # As many columns at a time as are one vector then.
         across, vectors, lanes = sch.split(columns, [None, tile.vectors, tile.lanes])
-        sch.reorder(across, *loops, outer, vectors, lanes, inner)
+        sch.reorder(across, *rest, outer, vectors, lanes, inner)
         sch.tensorize(lanes, interleave_name(tile.lanes, group, _dtype(match.panel.buffer), column - depth + 1))
         if not match.is_constant(match.panel):
-            parallelize(sch, [across, *loops, outer], match.shape.points // match.uses, target)
-        return True
-    if depth == len(match.panel.indices) - 1:
+            parallelize(sch, [across, *rest, outer], match.shape.points // match.uses, target)
+    elif depth == len(match.panel.indices) - 1:
         # Rows of k are copied in groups, a cache line of each row at a time.
         outer, run = sch.split(outer, [None, max(RUN_BYTES // group, 1)])
-        sch.reorder(*loops, outer, columns, run, inner)
+        sch.reorder(*rest, outer, columns, run, inner)
         sch.unroll(run)
         sch.vectorize(inner)
     else:
-        sch.reorder(*loops, outer, columns, inner)
+        sch.reorder(*rest, outer, columns, inner)
         sch.unroll(inner)
-    return False
 
 
 def _as_packed(match: Contraction) -> list[SSAValue]:

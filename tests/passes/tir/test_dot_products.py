@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import mirstack
@@ -177,6 +178,13 @@ def @main(%x: Tensor[(1, 8, 9, 10), {kind}], %w: Tensor[(20, 8, 3, 3), {other}])
     types = {"bfloat16": ml_dtypes.bfloat16}
     inputs = [x.astype(types.get(kind, kind)), w.astype(types.get(other, other))]
     np.testing.assert_array_equal(np.asarray(fast(*inputs)), np.asarray(plain(*inputs)))
+
+
+@pytest.mark.parametrize(("a", "b", "group"), [("uint8", "int8", 4), ("bfloat16", "bfloat16", 2)])
+def test_groups_are_packed_as_words(a: str, b: str, group: int) -> None:
+    """What is packed at every call is not moved byte by byte, where it lies along k."""
+    text = scheduled(product(32, 64, 64, a, b), "znver4")
+    assert re.search(rf'in T\.vectorized\({group}\):\s+with T\.block\("B_global"\)', text)
 
 
 def test_names_of_intrinsics() -> None:

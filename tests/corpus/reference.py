@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -84,8 +85,9 @@ class Case:
                 compare_summary(key, actual, record, rtol, atol)
 
 
-def cases(folder: Path, text_suffix: str) -> list[Case]:
-    """The cases of a folder that have a text, in order."""
+@cache
+def cases(folder: Path, text_suffix: str) -> Sequence[Case]:
+    """The cases of a folder that have a text, in order; for all tests of them the same."""
     return [Case(p, text_suffix) for p in sorted(folder.glob("*.json")) if p.with_suffix(text_suffix).exists()]
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import ml_dtypes
@@ -32,7 +34,8 @@ def relay_cases() -> list[Case]:
     return [c for c in cases(corpus_dir("relay"), ".relay") if c.executable]
 
 
-def pass_cases() -> list[Case]:
+@cache
+def pass_cases() -> Sequence[Case]:
     """The programs before and after passes that have numbers, each once, without those that are in `relay/`."""
     known = {_identity(c) for c in relay_cases()}
     distinct: list[Case] = []

@@ -178,6 +178,15 @@ def attention(count: int) -> str:
     return _repeated(part, "%x: Tensor[(2, 16, 16), float32], %w: Tensor[(2, 16, 16), float32]", 5, count)
 
 
+def shared(count: int) -> str:
+    """Products of two matrices with one, which is repeated for them."""
+    part = (
+        "%A = repeat(%w, repeats=2, axis=0);\n%B = nn.batch_matmul(%P, %A, transpose_b=True);\n"
+        "%V = multiply(%B, 0.25f);"
+    )
+    return _repeated(part, "%x: Tensor[(2, 16, 16), float32], %w: Tensor[(1, 16, 16), float32]", 4, count)
+
+
 PROGRAMS: dict[str, Callable[[int], str]] = {
     "chain": chain,
     "wide": wide,
@@ -189,5 +198,6 @@ PROGRAMS: dict[str, Callable[[int], str]] = {
     "quantized": quantized,
     "constants": constants,
     "attention": attention,
+    "shared": shared,
 }
 """By name."""

@@ -80,6 +80,8 @@ def graph_passes(options: Options) -> Iterator[ModulePass]:
     if options.opt_level >= 2:
         # Two products and the softmax between them as one kernel.
         yield make("fuse-attention")
+        # Matrices that the rows of several others meet are not copied for each.
+        yield make("group-batch-matmul")
     # Operators grouped into kernels.
     yield make("fuse-ops", fuse_opt_level=2 if options.opt_level > 0 else 0)
     # Kernels to TE; the functions around them stay Relay until their kernels are LLVM functions.

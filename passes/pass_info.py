@@ -42,6 +42,7 @@ _LEVELS: dict[str, int] = {
     "fold-constant": 2,
     "dynamic-to-static": 2,
     "fuse-attention": 2,
+    "group-batch-matmul": 2,
     "eliminate-common-subexpr": 3,
     "canonicalize-ops": 3,
     "canonicalize-cast": 3,
@@ -61,7 +62,7 @@ _LEVELS: dict[str, int] = {
 _REQUIRED: dict[str, tuple[str, ...]] = {
     name: ("infer-type",)
     for name in (
-        "fuse-attention", "fuse-ops", "defuse-ops", "eliminate-common-subexpr", "simplify-inference", "simplify-expr", "fast-math",
+        "fuse-attention", "group-batch-matmul", "fuse-ops", "defuse-ops", "eliminate-common-subexpr", "simplify-inference", "simplify-expr", "fast-math",
         "canonicalize-ops", "canonicalize-cast", "combine-parallel-conv2d", "combine-parallel-dense",
         "combine-parallel-batch-matmul", "forward-fold-scale-axis", "backward-fold-scale-axis", "flatten-atrous-conv",
         "fold-explicit-padding", "alter-op-layout", "conv2d-to-winograd", "loop-invariant-code-motion", "convert-layout", "quantized-channels-last", "legalize", "qnn-canonicalize-ops", "qnn-legalize",

@@ -132,6 +132,11 @@ PASSES: tuple[Entry, ...] = (
         "passes.relay.fuse_attention:FuseAttention",
         "softmax(Q·Kᵀ)·V as one Primitive function",
     ),
+    Entry(
+        "group-batch-matmul",
+        "passes.relay.group_batch_matmul:GroupBatchMatmul",
+        "products with matrices that repeat along the batch take each once",
+    ),
     Entry("fuse-ops", "passes.relay.fuse_ops:FuseOps", "group operators into Primitive functions, one kernel each"),
     Entry(
         "remove-unused-functions",

@@ -30,7 +30,7 @@ from .building import Maker, dtype_of, shape_of
 from .fuse_ops import outline
 from .infer_type import ensure_types
 from .recording import Recorder
-from .rewriting import replace
+from .rewriting import erase_unused, replace
 
 MOST_OPERATORS = 12
 """How many elementwise operators there may be between the scores and their softmax."""
@@ -43,10 +43,8 @@ FEW, LONG = 16, 128
 floats are worth it sooner: the copies are float32, and made once."""
 MIN_SCORES = 1 << 8
 """Queries times keys below which the kernel is not worth its code."""
-ERASABLE = (OperatorOp, ConstantOp, TupleGetItemOp)
-"""What goes when nothing uses it any more."""
-FORMS = ("reshape", "transpose", "squeeze", "expand_dims", "strided_slice")
-"""What brings a tensor into form without computing."""
+FORMS = ("reshape", "transpose", "squeeze", "expand_dims", "strided_slice", "repeat", "broadcast_to")
+"""What brings a tensor into form without computing: heads that several heads of queries share are read, not copied for each."""
 
 
 @dataclass(frozen=True)
@@ -196,12 +194,12 @@ def _fuse(attention: _Attention, trace: Tracer | None) -> None:
     # What reshapes the weights of the softmax goes before it: nothing else uses them.
     for owner in brought:
         if isinstance(owner, OperatorOp | TupleGetItemOp):
-            _erase_unused(owner)
+            erase_unused(owner)
     for op in (attention.softmax, *(op for op, _ in reversed(attention.changes)), attention.scores):
-        _erase_unused(op)
+        erase_unused(op)
     unused = [op for op in make.made if op.results[0].first_use is None]
     for op in unused:
-        _erase_unused(op)
+        erase_unused(op)
     outline([*(op for op in make.made if op not in unused), *_forms_behind(result, rows, padded=more > 0)])
 
 
@@ -318,16 +316,3 @@ def _forms_behind(value: SSAValue, rows: int, *, padded: bool) -> list[Operation
         ops.append(user)
         value = user.result
     return ops
-
-
-def _erase_unused(op: Operation) -> None:
-    """Erases an operator that nothing uses, and then what only it used."""
-    pending: list[Operation] = [op]
-    while pending:
-        current = pending.pop()
-        if any(result.first_use is not None for result in current.results) or current.parent is None:
-            continue
-        owners = [op for op in (v.owner for v in current.operands) if isinstance(op, ERASABLE)]
-        current.detach()
-        current.erase()
-        pending += [owner for owner in owners if owner.parent is not None]

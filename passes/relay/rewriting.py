@@ -10,6 +10,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...dialects.relay import ir
 from ...dialects.relay.leaves import place_leaves as place_leaves
+from ...dialects.relay.operator import OperatorOp
 from ...support.walk import walk_ops
 
 
@@ -95,6 +96,23 @@ def replace(op: Operation, value: SSAValue) -> None:
     op.results[0].replace_all_uses_with(value)
     op.detach()
     op.erase()
+
+
+ERASABLE = (OperatorOp, ir.ConstantOp, ir.TupleGetItemOp)
+"""What goes when nothing uses it any more."""
+
+
+def erase_unused(op: Operation) -> None:
+    """Erases an operator that nothing uses, and then what only it used."""
+    pending: list[Operation] = [op]
+    while pending:
+        current = pending.pop()
+        if any(result.first_use is not None for result in current.results) or current.parent is None:
+            continue
+        owners = [op for op in (v.owner for v in current.operands) if isinstance(op, ERASABLE)]
+        current.detach()
+        current.erase()
+        pending += [owner for owner in owners if owner.parent is not None]
 
 
 def free_values(region_owner: ir.FnOp) -> list[SSAValue]:

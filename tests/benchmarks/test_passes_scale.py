@@ -42,6 +42,7 @@ MADE_FOR = {
     ),
     "quantized": ("fake-quantization-to-integer", "qnn-canonicalize-ops", "qnn-legalize"),
     "attention": ("fuse-attention",),
+    "shared": ("group-batch-matmul",),
     "constants": ("defuse-ops", "dynamic-to-static", "fold-constant", "partial-evaluate"),
 }  # fmt: skip
 """Which passes have something to do in programs other than chains and wide ones."""

@@ -27,7 +27,7 @@ ROUNDINGS: dict[str, Rounding] = {
         (
             "alter-op-layout", "backward-fold-scale-axis", "combine-parallel-batch-matmul", "combine-parallel-conv2d",
             "combine-parallel-dense", "convert-layout", "div-to-mul", "flatten-atrous-conv", "fold-explicit-padding",
-            "fake-quantization-to-integer", "forward-fold-scale-axis", "legalize", "loop-invariant-code-motion", "qnn-canonicalize-ops", "qnn-legalize", "simplify-expr", "simplify-inference",
+            "fake-quantization-to-integer", "forward-fold-scale-axis", "group-batch-matmul", "legalize", "loop-invariant-code-motion", "qnn-canonicalize-ops", "qnn-legalize", "simplify-expr", "simplify-inference",
         ),
         ROUNDED,
     ),

@@ -7,6 +7,7 @@ from typing import Any
 import mirstack
 import numpy as np
 import pytest
+from mirstack.api.native_relay import RelayExecutable
 from mirstack.dialects import tir
 from mirstack.dialects.array import numpy_dtype
 from mirstack.parser import parse_mir, print_mir
@@ -138,6 +139,58 @@ def test_heads_that_share_keys() -> None:
     expected = attention(q, k.repeat(3, axis=0), v.repeat(3, axis=0))
     np.testing.assert_allclose(result, expected, rtol=1e-4, atol=1e-5)
     assert_together(kernels)
+
+
+DIRECT = """
+def @main(%q: Tensor[(HEADS, ROWS, 24), float32], %k: Tensor[(HEADS, KEYS, 24), float32], %v: Tensor[(HEADS, KEYS, WIDTH), float32]) {
+  %0 = nn.softmax(multiply(nn.batch_matmul(%q, %k, transpose_b=True), 0.25f));
+  nn.batch_matmul(%0, %v, transpose_b=False)
+}
+"""
+
+
+@pytest.mark.parametrize("cpu", [None, "haswell", "x86-64"])
+@pytest.mark.parametrize("width", [64, 48, 33])
+@pytest.mark.parametrize(("heads", "rows", "keys"), [(2, 20, 37), (1, 32, 64), (3, 17, 300)])
+def test_values_where_they_lie(heads: int, rows: int, keys: int, width: int, cpu: str | None) -> None:
+    """Rows of V that are whole panels are read in place, others are packed, of K the last panel is not full; heads, or where threads
+    cannot share them evenly blocks of rows, are shared out to two threads."""
+    text = DIRECT
+    for name, size in {"HEADS": heads, "ROWS": rows, "KEYS": keys, "WIDTH": width}.items():
+        text = text.replace(name, str(size))
+    rng = np.random.default_rng(0)
+    shapes = ((heads, rows, 24), (heads, keys, 24), (heads, keys, width))
+    inputs = [rng.standard_normal(shape, dtype=np.float32) for shape in shapes]
+    for threads in (1, 2):
+        run = mirstack.compile(mirstack.parse(text), threads=threads, cpu=cpu)
+        np.testing.assert_allclose(run(*inputs), attention(*inputs), rtol=1e-4, atol=1e-5)
+
+
+REPEATED = """
+def @main(%q: Tensor[(6, ROWS, 16), float32], %k: Tensor[(1, 2, KEYS, 16), float32], %v: Tensor[(1, KEYS, 2, 16), float32]) {
+  %0 = broadcast_to(expand_dims(%k, axis=2), shape=[1, 2, 3, KEYS, 16]);
+  %1 = reshape(transpose(reshape(%0, newshape=[1, 6, KEYS, 16]), axes=[0, 1, 3, 2]), newshape=[6, 16, KEYS]);
+  %2 = nn.softmax(multiply(nn.batch_matmul(%q, %1, transpose_b=False), 0.25f));
+  %3 = reshape(transpose(repeat(%v, repeats=3, axis=2), axes=[0, 2, 1, 3]), newshape=[6, KEYS, 16]);
+  nn.batch_matmul(%2, %3, transpose_b=False)
+}
+"""
+
+
+@pytest.mark.parametrize("cpu", [None, "haswell", "x86-64"])
+@pytest.mark.parametrize(("rows", "keys"), [(1, 37), (3, 130), (20, 24)])
+def test_keys_are_not_copied_for_heads_that_share_them(rows: int, keys: int, cpu: str | None) -> None:
+    """Of few queries and of many: tensors between kernels take less than keys of all heads."""
+    rng = np.random.default_rng(0)
+    inputs = [rng.standard_normal(s, dtype=np.float32) for s in ((6, rows, 16), (1, 2, keys, 16), (1, keys, 2, 16))]
+    run = mirstack.compile(
+        mirstack.parse(REPEATED.replace("ROWS", str(rows)).replace("KEYS", str(keys))), threads=1, cpu=cpu
+    )
+    q, k, v = inputs[0], inputs[1][0], inputs[2][0].swapaxes(0, 1)
+    expected = attention(q, k.repeat(3, axis=0), v.repeat(3, axis=0))
+    np.testing.assert_allclose(run(*inputs), expected, rtol=1e-4, atol=1e-5)
+    assert isinstance(run, RelayExecutable)
+    assert run.arena_bytes < inputs[1].nbytes * 3
 
 
 @pytest.mark.parametrize(("dtype", "unit"), [("bfloat16", 2.0**-8), ("float16", 2.0**-11)])

@@ -33,6 +33,9 @@ MIN_ROWS = 4
 """Query rows below which a tile of registers stays empty: then the stages are scheduled one by one."""
 QUICKEST = 32
 """Bytes of a vector than which narrower ones take no less time: processors work on 32 at once, and on 64 no quicker than on twice 32."""
+IN_PLACE = 4
+"""Tiles of rows that read parts of V's rows in place: parts lie far apart and so share places of a cache, and copies take as long as
+some such reads."""
 RUN = 16
 """Elements of a row that are copied together into a panel: a cache line of float32."""
 
@@ -226,7 +229,8 @@ def schedule_attention(sch: Schedule, attention: Attention, target: Target) -> N
     alone = [sch.handle(p) for stage in attention.rows for p in producers(stage) if p not in own]
     alone += [sch.handle(p) for p in _makers(scores, scores.left) if not _inline_form(sch, p)]
     k_pack = _bring(sch, first, scores, sizes.score_vectors * lanes)
-    v_pack = _bring(sch, last, output, sizes.output_vectors * sizes.output_lanes)
+    panel = sizes.output_vectors * sizes.output_lanes
+    v_pack = None if _is_read_in_place(output, panel, queries // sizes.rows) else _bring(sch, last, output, panel)
     changed = take_out(sch, first)
     # What the scores are changed by belongs to their tile.
     before = [stage for stage in before if sch.get(stage) is not sch.get(changed)]
@@ -235,11 +239,15 @@ def schedule_attention(sch: Schedule, attention: Attention, target: Target) -> N
     block, tile, *inner_row = sch.split(row, [None, sizes.block // sizes.rows, sizes.rows])
     across, *inner_column = sch.split(column, [None, sizes.output_vectors, sizes.output_lanes])
     sch.reorder(*outer, block, across, tile, *inner_row, *inner_column)
-    # With few heads their panels are packed in front, so that threads may share out the blocks of rows, too.
-    many = bool(outer) and prod(scores.size(axis) for axis in scores.batch) >= 2 * target.cores
+    # Of few heads that threads cannot share evenly the panels are packed in front, and threads share out the blocks of rows.
+    heads = prod(scores.size(axis) for axis in scores.batch)
+    longest = max(outer, key=lambda loop: extent_of(sch, loop) or 0, default=None)
+    even = longest is not None and (extent_of(sch, longest) or 1) % target.cores == 0
+    shared = longest if longest is not None and (heads >= 2 * target.cores or even) else block
+    many = shared is not block
     work = (scores.shape.points + output.shape.points) * 2
     # Before sums are apart from their start: what is in a parallel loop has one writer.
-    parallelize(sch, [max(outer, key=lambda loop: extent_of(sch, loop) or 0)] if many else [block], work, target)
+    parallelize(sch, [shared], work, target)
     sch.compute_at(last, tile)
     depth = _register_tile(sch, last, sizes.output_lanes)
     _unroll_tile(sch, inner_row, inner_column)
@@ -270,11 +278,23 @@ def schedule_attention(sch: Schedule, attention: Attention, target: Target) -> N
         (v_pack, output, sizes.output_vectors, sizes.output_lanes),
     )
     for pack, match, vectors, across in panels:
+        if pack is None:
+            continue
         if many:
             sch.compute_at(pack, outer[-1])
         _pack(sch, pack, match, vectors * across, across)
         if not many:
             parallelize(sch, sch.get_loops(pack)[: max(len(scores.batch), 1)], work, target)
+
+
+def _is_read_in_place(match: Product, width: int, tiles: int) -> bool:
+    """Whether the right side is read where it lies, by so many tiles of rows: where its rows are one panel each, which a copy would
+    look like, or have whole panels side by side that too few tiles read for copies to pay."""
+    columns = match.size(match.column)
+    place = match.right.indices.index(Analyzer().expr(match.column))
+    if _makers(match, match.right) or place != len(match.right.indices) - 1:
+        return False
+    return columns == width or (columns % width == 0 and tiles <= IN_PLACE)
 
 
 def _makers(match: Product, load: Load) -> list[tir.BlockOp]:
@@ -410,9 +430,7 @@ def _pack(sch: Schedule, packing: BlockRV, match: Product, width: int, lanes: in
         vectorize_loop(sch, columns, lanes)
         return
     rest = [loop for loop in loops if sch.get(loop) is not sch.get(columns)]
-    whole = match.size(match.column) % width == 0
-    # What asks of each row whether it is there takes longer in squares than in runs.
-    if whole and transpose_tiles(sch, columns, rest, match.element, lanes):
+    if transpose_tiles(sch, columns, rest, match.element, lanes):
         return
     # The right side is transposed: a few elements of each row at a time, so that the rows of the panel stay in cache.
     extent = extent_of(sch, depth) or RUN

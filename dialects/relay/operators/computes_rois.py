@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 from xdsl.ir import Attribute
@@ -13,7 +14,7 @@ from .computes import constant, flat_index, unflatten
 from .computes_boxes import area
 from .computes_order import te_order
 from .computes_sort import is_large, loops
-from .layout import layout
+from .layout import Layout, layout
 
 if TYPE_CHECKING:
     from ...te import builder as te
@@ -23,6 +24,8 @@ else:
 
 SAMPLES = 4
 """About how many pixels or samples an element of the result is made of."""
+LANES = 16
+"""Channels from which vectors hold them."""
 EPSILON = 1e-5
 """Keeps a floor and a ceiling at an integer that is reached but for rounding."""
 
@@ -33,7 +36,19 @@ def _real(value: Any, dtype: str) -> Any:
 
 def te_roi_align(attrs: Attrs, data: Tensor, rois: Tensor) -> Tensor:
     """`vision.roi_align`."""
-    of, dtype = layout(attrs.layout), rois.dtype
+    pooled: tuple[int, int] = attrs.pooled_size
+    if attrs.layout == "NCHW":
+        shape = [rois.shape[0], data.shape[1], *pooled]
+        if _is_turned(data.shape, shape):
+            result = _roi_align(attrs, layout("NHWC"), _channels_last(data), rois)
+            return te.compute(shape, lambda *i: result(*_last(i)).astype(data.dtype), name="T_roi_align")
+    result = _roi_align(attrs, layout(attrs.layout), data, rois)
+    return te.compute(result.shape, lambda *i: result(*i).astype(data.dtype), name="T_roi_align")
+
+
+def _roi_align(attrs: Attrs, of: Layout, data: Tensor, rois: Tensor) -> Tensor:
+    """Regions of images of a layout, in the dtype of their corners."""
+    dtype = rois.dtype
     sizes = of.logical(data.shape)
     pooled: tuple[int, int] = attrs.pooled_size
     shape = of.physical({**sizes, "N": rois.shape[0], "H": pooled[0], "W": pooled[1]})
@@ -108,8 +123,7 @@ def te_roi_align(attrs: Attrs, data: Tensor, rois: Tensor) -> Tensor:
                     ib.emit(result.vstore(here, result[here] / count))
         return ib.get()
 
-    result = te.extern(shape, [data, rois], statements, name="roi_align", dtype=dtype)
-    return te.compute(shape, lambda *i: result(*i).astype(data.dtype), name="T_roi_align")
+    return te.extern(shape, [data, rois], statements, name="roi_align", dtype=dtype)
 
 
 def te_roi_pool(attrs: Attrs, data: Tensor, rois: Tensor) -> Tensor:
@@ -130,21 +144,70 @@ def te_roi_pool(attrs: Attrs, data: Tensor, rois: Tensor) -> Tensor:
         return tuple(te.min(te.max(p, 0), sizes[axis]) for p in (first, last))  # type: ignore[return-value]
 
     shape = [rois.shape[0], channels, *pooled]
+    turned = _is_turned(data.shape, shape)
 
     def statements(ins: Sequence[Buffer], outs: Sequence[Buffer]) -> Any:
         (x, roi), (result,) = ins, outs
         ib = te.ir_builder.create()
-        with loops(ib, shape, first="parallel" if is_large(shape, SAMPLES) else "serial") as (n, c, i, j):
+        threads = "parallel" if is_large(shape, SAMPLES) else "serial"
+        with loops(ib, [shape[0], *pooled] if turned else shape, first=threads) as (n, *channel, i, j):
             (top, bottom), (left, right) = bounds(roi, n, i, 0), bounds(roi, n, j, 1)
             batch = te.max(te.min(roi[n, 0].astype("int32"), data.shape[0] - 1), 0)
             least, zero = te.min_value(x.dtype), te.const(0, x.dtype)
-            ib.emit(result.vstore((n, c, i, j), te.Select(te.all(top < bottom, left < right), least, zero)))
-            with loops(ib, [te.max(bottom - top, 0), te.max(right - left, 0)], "r") as (rh, rw):
-                value = x[batch, c, top + rh, left + rw]
-                ib.emit(result.vstore((n, c, i, j), te.max(result[n, c, i, j], value)))
+
+            @contextmanager
+            def lanes() -> Generator[tuple[Any, Any]]:
+                """What is done for all channels of a bin: how a pixel and the bin are indexed there."""
+                with loops(ib, [channels] if turned else [], "c") as inner:
+
+                    def pixel(y: Expr, x: Expr) -> tuple[Expr, ...]:
+                        return (batch, *channel, y, x, *inner)
+
+                    yield pixel, (n, *channel, i, j, *inner)
+
+            with lanes() as (_, here):
+                ib.emit(result.vstore(here, te.Select(te.all(top < bottom, left < right), least, zero)))
+            with (
+                loops(ib, [te.max(bottom - top, 0), te.max(right - left, 0)], "r") as (rh, rw),
+                lanes() as (pixel, here),
+            ):
+                ib.emit(result.vstore(here, te.max(result[here], x[pixel(top + rh, left + rw)])))
         return ib.get()
 
-    return te.extern(shape, [data, rois], statements, name="roi_pool", dtype=data.dtype)
+    if not turned:
+        return te.extern(shape, [data, rois], statements, name="roi_pool", dtype=data.dtype)
+    source = _channels_last(data)
+    result = te.extern(_last(shape), [source, rois], statements, name="roi_pool", dtype=data.dtype)
+    return te.compute(shape, lambda *i: result(*_last(i)), name="T_roi_pool")
+
+
+TURNED_PIXELS = 10
+"""Pixels whose channels are brought to the end in about the time that a bin gains by it."""
+
+
+def _is_turned(data: Sequence[Any], shape: Sequence[Any]) -> bool:
+    """Whether images (NCHW) are brought to NHWC first, so that vectors hold channels: a bin is any rectangle of pixels, but the same one
+    in all channels."""
+    pixels, bins = ([constant(dim) for dim in (sizes[0], *sizes[2:])] for sizes in (data, shape))
+    channels = constant(data[1])
+    if channels is None or channels < LANES or None in (*pixels, *bins):
+        return False
+    return prod(dim or 0 for dim in pixels) <= TURNED_PIXELS * prod(dim or 0 for dim in bins)
+
+
+def _channels_last(data: Tensor) -> Tensor:
+    """NCHW as NHWC."""
+
+    def element(n: Expr, h: Expr, w: Expr, c: Expr) -> Expr:
+        return data(n, c, h, w)
+
+    return te.compute(_last(data.shape), element, name="T_channels_last")
+
+
+def _last(dims: Sequence[Any]) -> tuple[Any, ...]:
+    """Sizes or indices of NCHW, channels last."""
+    batch, channels, *rest = dims
+    return batch, *rest, channels
 
 
 def te_proposal(attrs: Attrs, anchors: Sequence[Sequence[float]], xs: Sequence[Tensor], out: Attribute) -> Tensor:

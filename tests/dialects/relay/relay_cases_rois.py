@@ -21,7 +21,7 @@ def _rois(draw: Any, is_align: bool) -> Any:
     }  # fmt: skip
     if is_align:
         attrs |= {"sample_ratio": draw(st.sampled_from((-1, 2))), "mode": draw(st.sampled_from(("avg", "max")))}
-    data = values((2, 2, 5, 6), "float32", draw(seeds))
+    data = values((2, draw(st.sampled_from((2, 17))), 5, 6), "float32", draw(seeds))
     count = draw(st.integers(1, 3))
     corner = rng.uniform(-2, 5, (count, 2))
     boxes = np.concatenate([rng.integers(0, 2, (count, 1)), corner, corner + rng.uniform(0.3, 6, (count, 2))], 1)

@@ -267,71 +267,170 @@ def _ranked(x: Tensor, rows: Rows, keys: Keys, name: str, dtype: str, result: St
     return stored
 
 
-def _by_digits(x: Tensor, rows: Rows, keys: Keys, *, with_places: bool) -> Tensor:
-    """The indices in order, or the elements themselves.
+@dataclass(frozen=True)
+class _Digits:
+    """Sorting some elements of a row by the digits of their keys, the lowest first.
 
-    How often each digit occurs is counted for all digits at once. Then elements are brought into the order of one digit after the
-    other, from one half of the scratch memory into the other; a digit that all of them share needs nothing.
+    Keys and places lie in the first half of scratch memory; they are brought into the order of one digit after the other, from one half
+    into the other. A digit that all of them share needs nothing.
     """
-    size, digits, values = rows.size, keys.bits // DIGIT, 1 << DIGIT
+
+    ib: IRBuilder
+    keys: Keys
+    key: Any
+    """[share, half, element]"""
+    place: Any
+    """Likewise; None where no places are wanted."""
+    count: Any
+    """[share, digit, value]"""
+    cursor: Any
+    """[share, 3]: in which half the elements are, a sum, what it was."""
+
+    @property
+    def number(self) -> int:
+        """The digits of a key."""
+        return self.keys.bits // DIGIT
+
+    def _digit(self, value: Expr, number: Any) -> Expr:
+        shift = number * DIGIT if isinstance(number, int) else (number * DIGIT).astype(self.keys.key_dtype)
+        part = value >> shift if self.number > 1 else value
+        return (part & te.const((1 << DIGIT) - 1, self.keys.key_dtype)).astype("int32")
+
+    def sort(self, share: Any, size: Any) -> None:
+        """Sorts so many elements. How often each digit occurs is counted for all digits at once."""
+        ib, key, place, count, cursor = self.ib, self.key, self.place, self.count, self.cursor
+        with ib.for_range(0, self.number, "n") as n, ib.for_range(0, 1 << DIGIT, "d") as d:
+            count[share, n, d] = 0
+        with ib.for_range(0, size, "k") as k:
+            for n in range(self.number):
+                own = self._digit(key[share, 0, k], n)
+                count[share, n, own] = count[share, n, own] + 1
+        cursor[share, 0] = 0
+        with ib.for_range(0, self.number, "n") as n:
+            source = cursor[share, 0]
+            # What the first element has, do all have it? Without one there is nothing to do, either.
+            alike = te.if_then_else(
+                te.convert(size) > 0, count[share, n, self._digit(key[share, source, 0], n)], te.const(0, "int32")
+            )
+            with ib.if_scope(alike < size):
+                cursor[share, 1] = 0
+                with ib.for_range(0, 1 << DIGIT, "d") as d:
+                    cursor[share, 2] = count[share, n, d]
+                    count[share, n, d] = cursor[share, 1]
+                    cursor[share, 1] = cursor[share, 1] + cursor[share, 2]
+                with ib.for_range(0, size, "k") as k:
+                    own = self._digit(key[share, source, k], n)
+                    cursor[share, 2] = count[share, n, own]
+                    count[share, n, own] = cursor[share, 2] + 1
+                    key[share, 1 - source, cursor[share, 2]] = key[share, source, k]
+                    if place is not None:
+                        place[share, 1 - source, cursor[share, 2]] = place[share, source, k]
+                cursor[share, 0] = 1 - source
+
+    def key_at(self, share: Any, k: Expr) -> Expr:
+        """A key in order."""
+        return self.key[share, self.cursor[share, 0], k]
+
+    def place_at(self, share: Any, k: Expr) -> Expr:
+        """A place in order."""
+        return self.place[share, self.cursor[share, 0], k]
+
+
+def _by_digits(x: Tensor, rows: Rows, keys: Keys, *, with_places: bool) -> Tensor:
+    """The indices in order, or the elements themselves."""
+    size = rows.size
 
     def statements(ins: Sequence[Buffer], outs: Sequence[Buffer]) -> Any:
         (data,), (stored, scratch, counts, cursors, *others) = ins, outs
         ib = te.ir_builder.create()
-        key, count, cursor = ib.buffer_ptr(scratch), ib.buffer_ptr(counts), ib.buffer_ptr(cursors)
+        key = ib.buffer_ptr(scratch)
         place: Any = ib.buffer_ptr(others[0]) if with_places else None
-
-        def digit(value: Expr, number: Any) -> Expr:
-            shift = number * DIGIT if isinstance(number, int) else (number * DIGIT).astype(keys.key_dtype)
-            part = value >> shift if digits > 1 else value
-            return (part & te.const(values - 1, keys.key_dtype)).astype("int32")
-
+        digits = _Digits(ib, keys, key, place, ib.buffer_ptr(counts), ib.buffer_ptr(cursors))
         with rows.each(ib) as (share, row):
-            with ib.for_range(0, digits, "n") as n, ib.for_range(0, values, "d") as d:
-                count[share, n, d] = 0
             with ib.for_range(0, size, "k") as k:
                 key[share, 0, k] = keys.of(data[rows.at(row, k)], zeros=with_places)
                 if with_places:
                     place[share, 0, k] = k
+            digits.sort(share, size)
             with ib.for_range(0, size, "k") as k:
-                for n in range(digits):
-                    own = digit(key[share, 0, k], n)
-                    count[share, n, own] = count[share, n, own] + 1
-            cursor[share, 0] = 0
-            with ib.for_range(0, digits, "n") as n:
-                source = cursor[share, 0]
-                # What the first element has, do all have it? Without one there is nothing to do, either.
-                alike = te.if_then_else(
-                    te.convert(size) > 0, count[share, n, digit(key[share, source, 0], n)], te.const(0, "int32")
-                )
-                with ib.if_scope(alike < size):
-                    cursor[share, 1] = 0
-                    with ib.for_range(0, values, "d") as d:
-                        cursor[share, 2] = count[share, n, d]
-                        count[share, n, d] = cursor[share, 1]
-                        cursor[share, 1] = cursor[share, 1] + cursor[share, 2]
-                    with ib.for_range(0, size, "k") as k:
-                        own = digit(key[share, source, k], n)
-                        cursor[share, 2] = count[share, n, own]
-                        count[share, n, own] = cursor[share, 2] + 1
-                        key[share, 1 - source, cursor[share, 2]] = key[share, source, k]
-                        if with_places:
-                            place[share, 1 - source, cursor[share, 2]] = place[share, source, k]
-                    cursor[share, 0] = 1 - source
-            with ib.for_range(0, size, "k") as k:
-                if with_places:
-                    value = place[share, cursor[share, 0], k]
-                else:
-                    value = keys.element(key[share, cursor[share, 0], k])
+                value = digits.place_at(share, k) if with_places else keys.element(digits.key_at(share, k))
                 ib.emit(stored.vstore(rows.at(row, k), value))
         return ib.get()
 
     shares = rows.shares
-    shapes: list[Any] = [x.shape, (shares, 2, size), (shares, digits, values), (shares, 3)]
+    shapes: list[Any] = [x.shape, (shares, 2, size), (shares, keys.bits // DIGIT, 1 << DIGIT), (shares, 3)]
     dtypes = ["int32" if with_places else x.dtype, keys.key_dtype, "int32", "int32"]
     if with_places:
         shapes.append((shares, 2, size))
         dtypes.append("int32")
     name = "order" if with_places else "T_sorted"
     stored, *_ = te.extern(shapes, [x], statements, name=name, dtype=dtypes)
+    return stored
+
+
+CLASS_BITS = 11
+"""Upper bits of a key by which it is told which elements may be among the first ones: of a float, sign, exponent and two more."""
+SELECT_COST = 8.0
+"""Cycles in which an element is counted in its class, and is taken or not."""
+
+
+def selection_cost(x: Tensor, axis: int, count: int) -> float:
+    """Cycles in which `te_selected` finds the first elements of rows of known sizes."""
+    rows, keys = Rows(tuple(x.shape), axis), Keys(x.dtype, True)
+    size, number = constant(rows.size) or 0, prod(constant(dim) or 1 for dim in rows.others)
+    # About as many as are wanted are sorted for nothing.
+    sorted_ = (2 * count + (1 << DIGIT)) * DIGIT_COST * (keys.bits // DIGIT)
+    return number * (size * SELECT_COST + 2 * (1 << min(CLASS_BITS, keys.bits)) + sorted_)
+
+
+def te_selected(x: Tensor, axis: int, ascending: bool, count: int) -> Tensor:
+    """The indices (int32) of the `count` elements that come first along an axis of known size, in order, as `te_order` has them.
+
+    Elements are counted by the upper bits of their keys: classes, of which the first ones hold what is wanted. Only what these hold
+    is sorted.
+    """
+    rows, keys = Rows(tuple(x.shape), axis), Keys(x.dtype, ascending)
+    size, classes = rows.size, 1 << min(CLASS_BITS, keys.bits)
+    shape = [*x.shape[:axis], count, *x.shape[axis + 1 :]]
+
+    def class_of(key: Expr) -> Expr:
+        shift = max(keys.bits - CLASS_BITS, 0)
+        return (key >> te.const(shift, keys.key_dtype) if shift else key).astype("int32")
+
+    def statements(ins: Sequence[Buffer], outs: Sequence[Buffer]) -> Any:
+        (data,), (stored, scratch, places, counts, cursors, numbers) = ins, outs
+        ib = te.ir_builder.create()
+        key, place, number = (ib.buffer_ptr(b) for b in (scratch, places, numbers))
+        digits = _Digits(ib, keys, key, place, ib.buffer_ptr(counts), ib.buffer_ptr(cursors))
+        with rows.each(ib) as (share, row):
+            with ib.for_range(0, classes, "c") as c:
+                number[share, c] = 0
+            with ib.for_range(0, size, "k") as k:
+                key[share, 1, k] = keys.of(data[rows.at(row, k)])
+            with ib.for_range(0, size, "k") as k:
+                own = class_of(key[share, 1, k])
+                number[share, own] = number[share, own] + 1
+            # The last class that is wanted: those before it hold too few.
+            held, last = (ib.allocate("int32", (1,), name, scope="local") for name in ("held", "last"))
+            held[0], last[0] = te.const(0, "int32"), te.const(-1, "int32")
+            with ib.for_range(0, classes, "c") as c, ib.if_scope(held[0] < count):
+                held[0] = held[0] + number[share, c]
+                last[0] = c
+            held[0] = te.const(0, "int32")
+            with ib.for_range(0, size, "k") as k:
+                # All are written, and kept if they are wanted: no branch is foreseen wrongly.
+                key[share, 0, held[0]] = key[share, 1, k]
+                place[share, 0, held[0]] = k
+                wanted = class_of(key[share, 1, k]) <= last[0]
+                held[0] = held[0] + te.Select(wanted, te.const(1, "int32"), te.const(0, "int32"))
+            digits.sort(share, held[0])
+            with ib.for_range(0, count, "k") as k:
+                ib.emit(stored.vstore(rows.at(row, k), digits.place_at(share, k)))
+        return ib.get()
+
+    shares = rows.shares
+    halves, values = (shares, 2, size), (shares, keys.bits // DIGIT, 1 << DIGIT)
+    shapes: list[Any] = [shape, halves, halves, values, (shares, 3), (shares, classes)]
+    dtypes = ["int32", keys.key_dtype, *["int32"] * 4]
+    stored, *_ = te.extern(shapes, [x], statements, name="selected", dtype=dtypes)
     return stored

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, contextmanager
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -11,7 +11,15 @@ from ..operator import Attrs
 from .computes import Dim, constant, unflatten
 from .computes_network import LaneKeys, columns_of, te_network_first
 from .computes_network import cost as network_cost
-from .computes_order import MOST_RANKED, THREADED, order_cost, te_order, te_sorted
+from .computes_order import (
+    MOST_RANKED,
+    THREADED,
+    order_cost,
+    selection_cost,
+    te_order,
+    te_selected,
+    te_sorted,
+)
 
 if TYPE_CHECKING:
     from ...te import builder as te
@@ -206,15 +214,19 @@ def _first_ones(x: Tensor, axis: int, ascending: bool, count: int, size: int) ->
     """The indices of some elements that come first along an axis, in order, perhaps with others behind them, by the quickest way."""
     keys = LaneKeys(x.dtype, ascending, places=True)
     columns = columns_of(x, axis, keys)
-    has_heap = size > MOST_RANKED and MOST_CHOSEN * count <= size
+    rows = prod(constant(dim) or 1 for dim in x.shape) // size
+    ways: list[tuple[float, Callable[[], Tensor]]] = [
+        (order_cost(x, axis, ascending), lambda: te_order(x, axis, ascending))
+    ]
+    if size > MOST_RANKED:
+        ways.append((selection_cost(x, axis, count), lambda: te_selected(x, axis, ascending, count)))
+        if MOST_CHOSEN * count <= size:
+            looked_at = size * (STRIDED_COST if axis < len(x.shape) - 1 else LOOK_COST)
+            heap = rows * (looked_at + SINK_COST * count * count.bit_length() * (size // count).bit_length())
+            ways.append((heap, lambda: te_chosen(x, axis, ascending, count)))
     if columns is not None:
-        rows = prod(constant(dim) or 1 for dim in x.shape) // size
-        looked_at = size * (STRIDED_COST if axis < len(x.shape) - 1 else LOOK_COST)
-        heap = rows * (looked_at + SINK_COST * count * count.bit_length() * (size // count).bit_length())
-        others = heap if has_heap else order_cost(x, axis, ascending)
-        if network_cost(columns, keys, count) < others:
-            return te_network_first(columns, keys, count, "chosen")
-    return te_chosen(x, axis, ascending, count) if has_heap else te_order(x, axis, ascending)
+        ways.append((network_cost(columns, keys, count), lambda: te_network_first(columns, keys, count, "chosen")))
+    return min(ways, key=lambda way: way[0])[1]()
 
 
 LOOK_COST, STRIDED_COST, SINK_COST = 0.7, 5.0, 25.0

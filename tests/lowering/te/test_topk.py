@@ -1,4 +1,4 @@
-"""topk by a heap of what is chosen, or by a network: order, equal elements, NaN, any axis, on one thread and several."""
+"""topk by a heap of what is chosen, by classes, or by a network: order, equal elements, NaN, any axis, on one thread and several."""
 
 import mirstack
 import numpy as np
@@ -19,6 +19,9 @@ import pytest
         ((2, 1500), 90, -1, False),
         ((300, 21), 5, 0, False),
         ((33, 70), 40, -1, True),
+        ((2, 900), 200, -1, False),
+        ((700, 3), 90, 0, True),
+        ((5000,), 5, 0, False),
     ],
 )
 def test_chosen(shape, count, axis, ascending, threads):
@@ -33,3 +36,27 @@ def test_chosen(shape, count, axis, ascending, threads):
     order = np.argsort(key, axis=axis, kind="stable").take(range(count), axis=axis)
     np.testing.assert_array_equal(indices, order)
     np.testing.assert_array_equal(values, np.take_along_axis(x, order, axis))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint16", "int64", "float16", "float64"])
+@pytest.mark.parametrize("ascending", [True, False])
+def test_selected_by_classes(dtype, ascending):
+    """Few classes with many elements each, one with all of them, and the least and greatest numbers."""
+    rng = np.random.default_rng(1)
+    low, high = (0 if dtype.startswith("u") else -100), 100
+    x = rng.integers(low, high, (3, 600)).astype(dtype)
+    x[1] = 7
+    if dtype.startswith("float"):
+        x[2, ::7], x[2, 1], x[2, 2], x[2, 3:5] = np.nan, np.inf, -np.inf, (0.0, -0.0)
+    else:
+        x[2, :2] = np.iinfo(dtype).min, np.iinfo(dtype).max
+    text = f"""def @main(%x: Tensor[(3, 600), {dtype}]) {{ topk(%x, k=150, is_ascend={ascending}, dtype="int64") }}"""
+    values, indices = mirstack.compile(mirstack.parse(text))(x)
+    wide = x.astype("float64" if dtype.startswith("float") else "int64" if dtype != "int64" else dtype)
+    # NaN is the largest number, behind infinity.
+    key = np.where(np.isnan(wide), np.inf, np.clip(wide, -1e300, 1e300)) if dtype.startswith("float") else wide
+    if not ascending:
+        key = -key if dtype.startswith("float") else ~key
+    order = np.argsort(key, axis=1, kind="stable")[:, :150]
+    np.testing.assert_array_equal(indices, order)
+    np.testing.assert_array_equal(values, np.take_along_axis(x, order, 1))

@@ -230,17 +230,40 @@ def _te_lrn(attrs: Attrs, x: Tensor) -> Tensor:
     axis: int = attrs.axis % len(x.shape)
     half: int = attrs.size // 2
     size: Any = x.shape[axis]
-    k = te.reduce_axis((0, attrs.size), name="k")
 
-    def square(*i: Any) -> Any:
+    def square(i: Sequence[Any], k: Any) -> Any:
         place = i[axis] + k - half
         element = x(*i[:axis], place, *i[axis + 1 :])
         inside = te.all(place >= 0, place < size)
-        return te.sum(te.if_then_else(inside, element * element, te.const(0, x.dtype)), axis=k)
+        return te.if_then_else(inside, element * element, te.const(0, x.dtype))
 
-    total = te.compute(x.shape, square, name="lrn_sum")
-    bias, scale, beta = (te.const(v, x.dtype) for v in (attrs.bias, attrs.alpha / attrs.size, attrs.beta))
-    return te.compute(x.shape, lambda *i: x(*i) / te.power(bias + scale * total(*i), beta), name="T_lrn")
+    if attrs.size <= MOST_NEIGHBOURS:
+
+        def total(i: Sequence[Any]) -> Any:
+            return sum((square(i, k) for k in range(1, attrs.size)), start=square(i, 0))
+    else:
+        k = te.reduce_axis((0, attrs.size), name="k")
+        sums = te.compute(x.shape, lambda *i: te.sum(square(i, k), axis=k), name="lrn_sum")
+
+        def total(i: Sequence[Any]) -> Any:
+            return sums(*i)
+
+    bias, scale = te.const(attrs.bias, x.dtype), te.const(attrs.alpha / attrs.size, x.dtype)
+    return te.compute(x.shape, lambda *i: x(*i) / _lrn_power(bias + scale * total(i), attrs.beta), name="T_lrn")
+
+
+MOST_NEIGHBOURS = 9
+"""Squares that are added in one expression, in registers."""
+
+
+def _lrn_power(x: Expr, beta: float) -> Expr:
+    """x ** beta, by square roots where those do: 0.75 is what networks take."""
+    if beta == 1.0:
+        return x
+    root = te.sqrt(x)
+    if beta == 0.5:
+        return root
+    return root * te.sqrt(root) if beta == 0.75 else te.power(x, te.const(beta, x.dtype))
 
 
 register(

@@ -195,7 +195,18 @@ def _lrn(a: Any, x: np.ndarray) -> np.ndarray:
     return np.moveaxis(result, -1, a.axis).astype(x.dtype)
 
 
-case("nn.lrn", use(array((2, 5, 3), FLOATS), size=3, axis=st.integers(0, 2), alpha=0.5, bias=2.0, beta=0.75), _lrn)
+case(
+    "nn.lrn",
+    use(
+        array((2, 5, 3), FLOATS),
+        size=st.sampled_from((3, 5, 11)),
+        axis=st.integers(0, 2),
+        alpha=0.5,
+        bias=2.0,
+        beta=st.sampled_from((0.5, 0.6, 0.75, 1.0)),
+    ),
+    _lrn,
+)
 case(
     "nn.l2_normalize",
     use(array((2, 3, 2), FLOATS), eps=1e-3, axis=st.just((1,)) | st.none() | st.just((0, 2))),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 from xdsl.ir import SSAValue
 
 from ....dialects import tir
@@ -11,12 +13,16 @@ from ....support.walk import all_ops
 from ...schedule import Schedule
 from ...schedule.structure import buffers_written, consumers
 from .contraction import match_contraction
+from .elementwise import MANY, gathers
 from .handles import attempt
 from .selectors import selector_axes
 from .shape import COSTLY, Shape, is_copy, shape_of
 
 CHEAP = 4
 """An expression of so few operations is computed again for each reader rather than stored."""
+
+TWICE = 16
+"""One of so many is computed again for each of two readings, such as those of a stack of two, which keeps one of them."""
 
 SPARED = 16
 """An expression of more operations is not computed in the order of a reader that reads it across its rows, nor, where it reads under
@@ -56,6 +62,10 @@ def _pays(block: tir.BlockOp) -> bool:
         isinstance(op, tir.DivOp) or (isinstance(op, tir.CallOp) and op.intrinsic.data in COSTLY)
         for op in all_ops(block)
     )
+    # What is read anywhere in a table is read once.
+    again = CHEAP if any(gathers(shape, axis) for axis in shape.spatial) else TWICE
+    copies = again == TWICE and is_copy(block) and not branches and not _transposes(shape)
+    shared_out = _shared_out(shape, buffer, readers)
     for reader in readers:
         inner = shape_of(reader)
         if inner is None:
@@ -63,10 +73,10 @@ def _pays(block: tir.BlockOp) -> bool:
         if match_contraction(inner) is not None:
             # A contraction reads each element many times, through packed tiles.
             return False
-        reused = _reads_again(inner, buffer)
-        if reused and (costly or branches or shape.cost > CHEAP):
+        times = _times_read(inner, buffer)
+        if times > 1 and (costly or branches or shape.cost > (CHEAP if times > 2 else again)):
             return False
-        if len(readers) > 1 and (costly or shape.cost > CHEAP):
+        if len(readers) > 1 and not shared_out and not copies and (costly or shape.cost > CHEAP):
             return False
         if _transposes(shape) and any(isinstance(op, tir.IfThenElseOp) for op in all_ops(reader)):
             # Tiles are transposed in registers, which conditions are in the way of.
@@ -79,6 +89,17 @@ def _pays(block: tir.BlockOp) -> bool:
         if len(reads) > 1 and (costly or shape.cost * len(reads) > limit):
             return False
     return True
+
+
+def _shared_out(shape: Shape, buffer: SSAValue, readers: list[tir.BlockOp]) -> bool:
+    """Whether all readers together read no more elements than the block computes, as the parts of a split do."""
+    read = 0
+    for reader in readers:
+        inner = shape_of(reader)
+        if inner is None:
+            return False
+        read += inner.points * sum(load.buffer is buffer for load in inner.loads)
+    return read <= shape.points
 
 
 def _transposes(shape: Shape) -> bool:
@@ -113,13 +134,13 @@ def _shuffled(reader: Shape, buffer: SSAValue) -> bool:
     )
 
 
-def _reads_again(reader: Shape, buffer: SSAValue) -> bool:
-    """Whether a reader reads an element of the buffer more than once."""
+def _times_read(reader: Shape, buffer: SSAValue) -> int:
+    """How often a reader reads an element of the buffer, by its axes that are not in the index; `MANY` where that is not known."""
+    times = 1
     for load in reader.loads:
         if load.buffer is not buffer:
             continue
-        missing = [a for a in reader.axes if a not in load.axes and reader.extent(a) != 1]
-        mixed = any(len(index.terms) > 1 for index in load.indices)
-        if missing or (mixed and reader.reduction):
-            return True
-    return False
+        if reader.reduction and any(len(index.terms) > 1 for index in load.indices):
+            return MANY
+        times = max(times, prod(reader.extent(a) or MANY for a in reader.axes if a not in load.axes))
+    return times

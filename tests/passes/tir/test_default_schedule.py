@@ -17,6 +17,8 @@ from mirstack.passes.tir.default_schedule import DefaultSchedule
 from mirstack.support.diagnostics import MirError
 from mirstack.support.target import named
 from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
 
 CPUS = ("x86-64", "haswell", "znver4", "neoverse-n1")
 
@@ -153,6 +155,61 @@ def test_elementwise(shape: tuple[int, int]) -> None:
 def test_elementwise_is_inlined_and_vectorized() -> None:
     text = scheduled(ELEMENTWISE.format(n=512, m=512))
     assert 'T.block("B")' not in text and "T.vectorized(32)" in text and "T.parallel(512)" in text
+
+
+def halves(first: int, second: int, size: int = 64) -> str:
+    """exp of a matrix, of whose columns two others take some."""
+    return f"""
+@T.prim_func
+def main(A: T.Buffer((32, 64), "float32"), C: T.Buffer((32, {size}), "float32"), D: T.Buffer((32, {size}), "float32")):
+    B = T.alloc_buffer((32, 64))
+    for i, j in T.grid(32, 64):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = T.exp(A[vi, vj])
+    for i, j in T.grid(32, {size}):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = B[vi, vj + {first}]
+    for i, j in T.grid(32, {size}):
+        with T.block("D"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            D[vi, vj] = B[vi, vj + {second}] + T.float32(1)
+"""
+
+
+def test_what_readers_share_out_is_not_stored() -> None:
+    """The parts of a split are computed where they are; what two read is stored if it costs much."""
+    assert 'T.block("B")' not in scheduled(halves(0, 32, 32))
+    assert 'T.block("B")' in scheduled(halves(0, 0, 64))
+    # A copy is not stored, but rows from anywhere in a table are read once.
+    assert 'T.block("B")' not in scheduled(halves(0, 1, 63).replace("T.exp(A[vi, vj])", "A[vi, 63 - vj]"))
+    table = halves(0, 0, 64).replace("T.exp(A[vi, vj])", "A[T.Cast('int32', A[0, vi]), vj]")
+    assert 'T.block("B")' in scheduled(table)
+
+
+def test_pairs_of_a_stack_are_computed_in_their_places() -> None:
+    """Rotary embeddings: even and odd elements turn one another."""
+    text = """def @main(%x: Tensor[(4, 3, 32), float32], %c: Tensor[(16,), float32], %s: Tensor[(16,), float32]) {
+      %0 = strided_slice(%x, begin=[0], end=[32], strides=[2], axes=[2]);
+      %1 = strided_slice(%x, begin=[1], end=[32], strides=[2], axes=[2]);
+      %2 = subtract(multiply(%0, %c), multiply(%1, %s));
+      %3 = add(multiply(%0, %s), multiply(%1, %c));
+      reshape(stack((%2, %3), axis=3), newshape=[4, 3, 32])
+    }"""
+    seen: list[str] = []
+
+    def look(step: ModulePass, module: ModuleOp) -> None:
+        if step.name == "default-schedule":
+            seen.append(print_mir(module))
+
+    rng = np.random.default_rng(0)
+    x, c, s = (rng.standard_normal(shape).astype(np.float32) for shape in ((4, 3, 32), (16,), (16,)))
+    turned = mirstack.compile(mirstack.parse(text), observers=(look,))(x, c, s)
+    assert "alloc_buffer" not in "".join(seen)
+    even, odd = x[..., ::2], x[..., 1::2]
+    expected = np.stack((even * c - odd * s, even * s + odd * c), 3).reshape(x.shape)
+    np.testing.assert_allclose(turned, expected, rtol=1e-5, atol=1e-5)
 
 
 def stages(count: int) -> str:

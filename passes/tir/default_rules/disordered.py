@@ -21,14 +21,22 @@ def schedule_disordered(sch: Schedule, block: BlockRV, shape: Shape, target: Tar
         sch.transform_block_layout(block, lambda *i: (*i[:-1], i[-1] // row, i[-1] % row))
         schedule_elementwise(sch, block, target)
         return True
-    shuffles = shuffles_of(shape, lanes)
-    if shuffles is not None:
-        _schedule_shuffles(sch, block, shuffles, work, target)
+    if schedule_shuffled(sch, block, shape, target):
         return True
     pieces = pieces_of(shape, lanes)
     if pieces:
         _schedule_pieces(sch, block, pieces, lanes, work, target)
     return bool(pieces)
+
+
+def schedule_shuffled(sch: Schedule, block: BlockRV, shape: Shape, target: Target) -> bool:
+    """Schedules a block whose vectors are picked out of what lies together; False where they are not."""
+    if len(shape.stores) != 1:
+        return False
+    shuffles = shuffles_of(shape, target.lanes(element_bytes(shape.stores[0].buffer)))
+    if shuffles is not None:
+        _schedule_shuffles(sch, block, shuffles, shape.points * shape.cost, target)
+    return shuffles is not None
 
 
 def _schedule_shuffles(sch: Schedule, block: BlockRV, shuffles: Shuffles, work: int, target: Target) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 from xdsl.ir import OpResult, SSAValue
 
 from ....dialects import tir
@@ -9,7 +11,7 @@ from ....support.target import Target
 from ....support.walk import walk_ops
 from ...schedule import BlockRV, LoopRV, Schedule
 from ..default_rules.shape import Shape, element_bytes, shape_of
-from .disordered import schedule_disordered
+from .disordered import schedule_disordered, schedule_shuffled
 from .transpose import schedule_transposed, transposed_axis
 from .vector import contiguous_suffix
 
@@ -48,6 +50,8 @@ def schedule_elementwise(sch: Schedule, block: BlockRV, target: Target) -> None:
     suffix = contiguous_suffix(shape)
     if not suffix and schedule_disordered(sch, block, shape, target):
         return
+    if _is_short(shape, suffix, target) and schedule_shuffled(sch, block, shape, target):
+        return
     if suffix and not shape.is_costly and gathers(shape, shape.spatial[-1]):
         parallelize(sch, loops, work, target)
         return
@@ -81,6 +85,12 @@ def gathers(shape: Shape, axis: SSAValue) -> bool:
             seen.add(value)
             pending += value.op.operands
     return False
+
+
+def _is_short(shape: Shape, suffix: int, target: Target) -> bool:
+    """Whether the axes that are contiguous, such as the colours of a pixel, are less than half of a vector, and others are not."""
+    points = prod(shape.extent(axis) or MANY for axis in shape.spatial[len(shape.spatial) - suffix :])
+    return 0 < suffix < len(shape.spatial) and 2 * points <= lanes_of_block(shape, target)
 
 
 TURNS = 6

@@ -136,22 +136,28 @@ def _reduce_in_parts(
     sch.reorder(loops[len(shape.spatial)], *loops[: len(shape.spatial)])
     sch.parallel(loops[len(shape.spatial)])
     if inner is not None:
-        reduce_in_lanes(sch, partial, inner, loops[len(shape.spatial) + 1 :], target)
+        # What is contiguous stays so in each part, though two axes tell the place there.
+        reduce_in_lanes(sch, partial, inner, loops[len(shape.spatial) + 1 :], target, contiguous_reduction(shape))
     sch.decompose_reduction(block, sch.get_loops(block)[len(shape.spatial)])
 
 
-def reduce_in_lanes(sch: Schedule, block: BlockRV, shape: Shape, reducing: list[LoopRV], target: Target) -> None:
+def reduce_in_lanes(
+    sch: Schedule, block: BlockRV, shape: Shape, reducing: list[LoopRV], target: Target, count: int | None = None
+) -> None:
     """Has the loops of a reduction over neighbouring elements keep partial results in the lanes of vectors.
 
-    `reducing` drive the reduction axes of `shape`, in order, and hold nothing but the block.
+    `reducing` drive the reduction axes of `shape`, in order, and hold nothing but the block; of the `count` innermost ones all elements
+    lie together, where that is known.
     """
-    first = annotate_lanes(sch, block, shape, reducing, target)
+    first = annotate_lanes(sch, block, shape, reducing, target, count)
     sch.decompose_reduction(block, first)
 
 
-def annotate_lanes(sch: Schedule, block: BlockRV, shape: Shape, reducing: list[LoopRV], target: Target) -> LoopRV:
+def annotate_lanes(
+    sch: Schedule, block: BlockRV, shape: Shape, reducing: list[LoopRV], target: Target, count: int | None = None
+) -> LoopRV:
     """Marks the loops of a reduction over neighbouring elements as one of lanes; the outermost of the loops that there are then."""
-    count = contiguous_reduction(shape)
+    count = contiguous_reduction(shape) if count is None else count
     first = reducing[0]
     kinds = {is_lane_type(store.value.type) for store in shape.stores}
     if count and kinds == {True} and (len(shape.stores) == 1 or _chooses(sch, block)):

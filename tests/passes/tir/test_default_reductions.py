@@ -80,6 +80,9 @@ def test_few_results_are_reduced_in_parts() -> None:
     text = program((1 << 18,), "sum(%x)")
     assert "_rf" in lowered(text, "default-schedule", threads=2)
     assert "_rf" not in lowered(text, "default-schedule", threads=1)
+    # The rows of a part lie one after the other: they are added up as one.
+    two = lowered(program((1000, 99), "max(%x)"), "default-schedule", threads=2)
+    assert "k0_1_k1_fused in T.serial(12375" in two, two
 
 
 def test_few_rows_are_added_in_registers() -> None:

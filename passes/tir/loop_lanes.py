@@ -148,6 +148,14 @@ class LoopLanes:
         view = self.flat_view(op, builder)
         return view, [self.linear(self.analyzer.simplify(total), op.indices[-1].type, builder)]
 
+    def divides_in_vain(self, op: AccessOp) -> bool:
+        """Whether indices are quotients and remainders, as those of a fused axis are, that the place in memory has no need of."""
+        if not any(_divides(self.analyzer.expr(index)) for index in op.indices):
+            return False
+        place = self.flat_place(op)
+        place = None if place is None else self.analyzer.simplify(place)
+        return place is not None and self.is_linear(place) and not _divides(place)
+
     def flat_place(self, op: AccessOp) -> Expr | None:
         """Where an access is, counted through the rows of a compact buffer of known extents; None for others."""
         owner = op.buffer.owner
@@ -218,3 +226,7 @@ def buffer_type(buffer: SSAValue) -> tir.BufferType:
     """The type of a buffer."""
     assert isinstance(buffer.type, tir.BufferType)
     return buffer.type
+
+
+def _divides(e: Expr) -> bool:
+    return any(atom.kind in (Kind.FLOORDIV, Kind.FLOORMOD) or any(map(_divides, atom.operands)) for atom, _ in e.terms)

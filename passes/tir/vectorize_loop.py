@@ -204,7 +204,7 @@ class _Vectorizer(LoopLanes):
         varying = [self.is_varying(i) for i in op.indices]
         if any(lanes_of(i.type) > 1 for i in op.indices) or lanes_of(buffer_type(op.buffer).dtype) > 1:
             raise NoVectorForm
-        if any(varying[:-1]):
+        if any(varying[:-1]) or (any(varying) and self.divides_in_vain(op)):
             return self.flat_access(op, builder)
         indices = [self.scalar(i, builder) for i in op.indices[:-1]]
         if op.indices:

@@ -105,6 +105,16 @@ for j in range(16):
     assert ("A_flat" in text and "T.Ramp" in text) or ":16" in text
 
 
+def test_a_fused_axis_is_not_divided_in_vain() -> None:
+    """Of rows of whole vectors the lanes are in one row, but which one does not matter where rows lie one after the other."""
+    text = vectorized("""
+for f in range(16):
+    for i in T.vectorized(8):
+        C[(f * 8 + i) // 16, (f * 8 + i) % 16] = A[(f * 8 + i) // 16, (f * 8 + i) % 16]
+""")
+    assert "//" not in text and "%" not in text, text
+
+
 def test_gather() -> None:
     vectorized("""
 for i in range(8):

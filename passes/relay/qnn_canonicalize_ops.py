@@ -26,7 +26,15 @@ from ...dialects.rule.relay_functions import highest, lowest
 from ...support.walk import walk_ops
 from .affine import dtype_of, give_each_user_its_own, rank_of, scalar_of
 from .infer_type import ensure_types
-from .qnn_products import centered_product, lower_batch_matmul, lower_conv2d, lower_conv2d_transpose, lower_dense
+from .qnn_products import (
+    centered_product,
+    lower_batch_matmul,
+    lower_conv2d,
+    lower_conv2d_transpose,
+    lower_dense,
+    lower_plain_conv2d,
+    lower_plain_dense,
+)
 from .qnn_requantize import (
     Parameters,
     Rounding,
@@ -217,6 +225,8 @@ LOWERINGS: Mapping[str, Lowering] = {
 UNSIGNED: Mapping[str, Lowering] = {
     "qnn.dense": lambda op, make: lower_dense(op, make, unsigned=True),
     "qnn.conv2d": lambda op, make: lower_conv2d(op, make, unsigned=True),
+    "nn.dense": lower_plain_dense,
+    "nn.conv2d": lower_plain_conv2d,
 }
 """The lowerings for processors whose dot products take unsigned by signed bytes."""
 

@@ -103,6 +103,15 @@ class Sides:
             sides = replace(sides, weight=moved, weight_zero=_shifted(make, sides.weight_zero, -128))
         return sides
 
+    @staticmethod
+    def plain(op: OperatorOp, make: Emitter) -> Sides | None:
+        """Those of a product of signed bytes that are not quantized, moved; None for other dtypes, and where weights are not constant."""
+        data, weight = op.args[:2]
+        signed = dtype_of(data) == dtype_of(weight) == "int8" and op.attrs().out_dtype == "int32"
+        if not signed or not isinstance(weight.owner, ConstantOp):
+            return None
+        return Sides(_moved(make, data, 128), weight, make.constant(128, "int32"), make.constant(0, "int32"))
+
 
 def _moved(make: Emitter, x: SSAValue, by: int) -> SSAValue:
     wide = make.call("add", make.call("cast", x, dtype="int32"), make.constant(by, "int32"))
@@ -115,12 +124,21 @@ def _shifted(make: Emitter, zero_point: SSAValue, by: int) -> SSAValue:
 
 def lower_dense(op: OperatorOp, make: Emitter, unsigned: bool = False) -> SSAValue | None:
     """`qnn.dense` by `nn.dense`."""
-    weight = op.args[1]
-    units, count = _shape(weight)
-    if rank_of(op.args[0]) != 2 or count == DYNAMIC_INDEX or units == DYNAMIC_INDEX or not _in_int32(op):
+    if rank_of(op.args[0]) != 2 or DYNAMIC_INDEX in _shape(op.args[1]) or not _in_int32(op):
         return centered_product(op, make, "nn.dense", 0)
-    sides = Sides.of(op, make, unsigned)
+    return _dense(op, make, Sides.of(op, make, unsigned))
+
+
+def lower_plain_dense(op: OperatorOp, make: Emitter) -> SSAValue | None:
+    """`nn.dense` of signed bytes and constant weights by one of unsigned bytes; None for others."""
+    static = rank_of(op.args[0]) == 2 and DYNAMIC_INDEX not in _shape(op.args[1])
+    sides = Sides.plain(op, make) if static else None
+    return None if sides is None else _dense(op, make, sides)
+
+
+def _dense(op: OperatorOp, make: Emitter, sides: Sides) -> SSAValue:
     data, weight, data_zero, weight_zero = sides.data, sides.weight, sides.data_zero, sides.weight_zero
+    units, count = _shape(weight)
     product = make.call("nn.dense", data, weight, **{"out_dtype": "int32", **op.given()})
 
     def of_data() -> SSAValue:
@@ -187,6 +205,21 @@ def lower_conv2d(op: OperatorOp, make: Emitter, unsigned: bool = False) -> SSAVa
         return _convolution_in_int32(op, make)
     # Each channel for itself has no dot products.
     return _Convolution(op, make, depthwise, Sides.of(op, make, unsigned and not depthwise)).lowered()
+
+
+def lower_plain_conv2d(op: OperatorOp, make: Emitter) -> SSAValue | None:
+    """`nn.conv2d` of signed bytes and constant weights by one of unsigned bytes; None for others, and for each channel by itself."""
+    attrs = op.attrs()
+    plain = attrs.data_layout.isupper() and attrs.kernel_layout.isupper() and not attrs.out_layout
+    depthwise = attrs.groups != 1 and attrs.channels == attrs.groups
+    if (
+        not plain
+        or depthwise
+        or DYNAMIC_INDEX in (_shape(op.args[0])[attrs.data_layout.index("C")], *_shape(op.args[1]))
+    ):
+        return None
+    sides = Sides.plain(op, make)
+    return None if sides is None else _Convolution(op, make, depthwise, sides).lowered()
 
 
 def _in_int32(op: OperatorOp) -> bool:

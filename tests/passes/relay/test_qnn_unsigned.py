@@ -101,3 +101,51 @@ def test_weights_are_packed_once(kind: str, tmp_path: Path) -> None:
     kernel = text[text.index("_transform_params(") :]
     assert re.search(r"call_tir\(@\w+_transform_params, meta\[relay.Constant\]\[\w+\]", text)
     assert "T.vector_dot(" in kernel
+
+
+PLAIN = {
+    "dense": ("nn.dense(%x, {w}, units=50, {rest})", (9, 70), (50, 70)),
+    "conv": (
+        "nn.conv2d(%x, {w}, channels=20, kernel_size=[3, 3], padding=[1, 2], {rest})",
+        (2, 12, 6, 7),
+        (20, 12, 3, 3),
+    ),
+    "groups": ("nn.conv2d(%x, {w}, channels=20, kernel_size=[3, 3], groups=4, {rest})", (1, 12, 6, 7), (20, 3, 3, 3)),
+    "nhwc": (
+        'nn.conv2d(%x, {w}, channels=20, kernel_size=[3, 3], data_layout="NHWC", kernel_layout="HWIO", {rest})',
+        (1, 6, 7, 12),
+        (3, 3, 12, 20),
+    ),
+    "depthwise": (
+        "nn.conv2d(%x, {w}, channels=12, kernel_size=[3, 3], groups=12, {rest})",
+        (1, 12, 6, 7),
+        (12, 1, 3, 3),
+    ),
+}
+
+
+def plain(folder: Path, kind: str) -> tuple[Path, tuple[int, ...]]:
+    """A file with one product of signed bytes that is not quantized, and the shape of its data."""
+    call, data, weight = PLAIN[kind]
+    values = np.random.default_rng(0).integers(-128, 127, weight, endpoint=True).astype("int8")
+    np.savez(folder / "weights.npz", w=values)
+    path = folder / "plain.mir"
+    body = call.format(w="meta[relay.Constant][w]", rest='out_dtype="int32"')
+    path.write_text(
+        f'#[version = "0.0.5"]\n#[constants = "weights.npz"]\ndef @main(%x: Tensor[{data}, int8]) {{\n  {body}\n}}\n'
+    )
+    return path, data
+
+
+@pytest.mark.parametrize("kind", PLAIN)
+def test_plain_products_of_signed_bytes(kind: str, tmp_path: Path) -> None:
+    """Data moved by 128 is multiplied, and what that adds is a constant; each channel by itself stays as it is."""
+    path, shape = plain(tmp_path, kind)
+    data = np.random.default_rng(1).integers(-128, 127, shape, endpoint=True).astype("int8")
+    data.flat[:40], data.flat[40:50] = -128, 127
+    expected = mirstack.compile(path, "interp")(data)
+    for cpu in CPUS:
+        np.testing.assert_array_equal(mirstack.compile(path, cpu=cpu)(data), expected)
+    module = load(path)
+    QnnCanonicalizeOps(unsigned=True).apply(Context(), module)
+    assert ('dtype="uint8"' in print_mir(module)) is (kind != "depthwise")

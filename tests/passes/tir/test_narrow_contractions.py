@@ -280,3 +280,14 @@ def test_sums_are_stored_as_registers_hold_them(vectors: int, halves: int, more:
     stored = [loop.extent for loop in around if isinstance(loop, tir.ForOp) and loop.kind.data == "vectorized"]
     rest = 0 if named(cpu or "").has_masked_stores else columns % lanes
     assert {const_int(extent) for extent in stored} == {lanes, rest if rest > 1 else lanes}
+
+
+@pytest.mark.parametrize(("rows", "inner"), [(6, [8, 6, 8]), (16, [8, 8, 16])])
+def test_rows_of_the_matrix_are_loaded_once_where_registers_hold_all_sums(rows: int, inner: list[int]) -> None:
+    """Turns of the sum run around the rows there, else inside of them."""
+    x, weights = RNG.standard_normal((rows, 512), dtype=np.float32), RNG.standard_normal((512, 1000), dtype=np.float32)
+    result, blocks = run(weights, x, constant=False, transposed=False, cpu="haswell")
+    np.testing.assert_allclose(result, np.maximum(x @ weights, 0), rtol=1e-3, atol=1e-3)
+    update = next(block for block in blocks if block.block_name.data.endswith("_update"))
+    around = [const_int(loop.extent) for loop in enclosing(update) if isinstance(loop, tir.ForOp)]
+    assert around[:3] == inner

@@ -25,6 +25,8 @@ EVEN = 4
 """Blocks of columns for each thread that are shared out evenly, whatever their number."""
 SHARE = 2
 """The part of the first-level cache that sums of more rows than `MAX_ROWS` take."""
+TOGETHER = 12
+"""Rows at most whose sums are in registers at once, beside a vector of the matrix and an element of A in all lanes."""
 UNROLL = 8
 """Rows of the matrix that are added to the sums while these are in registers."""
 
@@ -73,7 +75,10 @@ def schedule_gevm(sch: Schedule, block: BlockRV, match: Contraction, target: Tar
     step = next((u for u in (UNROLL, UNROLL // 2) if match.k % u == 0), min(UNROLL, match.k))
     depth, turns = sch.split(by_axis[shape.reduction[0]], [None, step])
     vectors, lane = sch.split(inner, [None, lanes])
-    sch.reorder(*others, column, depth, vectors, *rows, turns, lane)
+    # Where registers hold the sums of all rows, each row of the matrix is loaded once for all of them, in code so close together that LLVM
+    # sees that it is the same; its own sums are kept over all turns else.
+    near = [turns, *rows] if match.m <= TOGETHER else [*rows, turns]
+    sch.reorder(*others, column, depth, vectors, *near, lane)
     sch.reverse_compute_at(epilogue, column)
     store_tile(sch, epilogue, target, unroll=False)
     sch.vectorize(lane)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from os import PathLike
@@ -244,25 +245,58 @@ def _module_of(source: str | PathLike[str] | ModuleOp | IRModule) -> ModuleOp:
 
 @no_collection()
 def preload() -> None:
-    """Imports all that parsing and compiling need, which is else imported when first used (some 0.4 s, once)."""
+    """Imports all that parsing and compiling need, which is else imported when first used (some 0.6 s, once)."""
     from importlib import import_module
 
+    from ..dialects.relay.operator import get_operator
     from ..lowering.pipeline import Options, lowering_passes
+    from ..passes.schedule import primitive
 
     for name in PRELOADED:
         import_module(f"..{name}", __package__)
     for _ in lowering_passes(Options()):
         pass
+    # With all topics of the operator table that stand before its own: those of a usual model.
+    get_operator("nn.batch_norm")
+    primitive.load_all()
+    if sys.platform == "linux":
+        for name in ("multiprocessing.connection", "multiprocessing.popen_fork"):
+            import_module(name)
 
 
 PRELOADED = (
+    "parser.source",
     "parser.relay.reading",
+    "parser.rules",
+    "parser.rules.build",
+    "parser.rules.reader",
     "parser.tvmscript",
     "parser.te",
+    "dialects.relay.exhaustive",
     "dialects.relay.infer.inference",
+    "dialects.relay.infer.check",
+    "dialects.relay.verify",
+    "dialects.relay.operators.computes_network",
+    "dialects.relay.operators.computes_order",
+    "dialects.relay.operators.computes_scatter",
+    "dialects.relay.operators.computes_sort",
+    "dialects.rule.levels.relay",
+    "dialects.tir.analysis.format",
+    "dialects.tir.attribute_values",
+    "passes.schedule.build",
+    "passes.schedule.layout_map",
+    "passes.schedule.solve",
+    "lowering.cache.programs",
+    "lowering.cache.kernels",
     "lowering.relay.te_kernel",
+    "lowering.llvm.object_pool",
+    "lowering.llvm.object_symbols",
     "lowering.llvm.translation",
     "lowering.llvm.jit",
+    "lowering.workers",
+    "support.allocator",
+    "api.cached",
+    "api.native",
     "api.native_compile",
     "api.native_relay",
     "api.native_kernel",

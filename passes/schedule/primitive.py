@@ -110,6 +110,12 @@ def names() -> list[str]:
     return list(_FILES)
 
 
+def load_all() -> None:
+    """Imports all primitives."""
+    for name in _FILES:
+        find(name)
+
+
 def find(name: str) -> Primitive | None:
     """The primitive of that name, or None."""
     known = _TABLE.get(name)

@@ -99,17 +99,17 @@ def _repeats(op: OperatorOp) -> tuple[int, int] | None:
         return None
     before = (1,) * (len(after) - len(before)) + before
     changed = [axis for axis, sizes in enumerate(zip(before, after, strict=True)) if sizes[0] != sizes[1]]
-    return (changed[0], after[changed[0]]) if len(changed) == 1 else None
+    return (changed[0], after[changed[0]]) if len(changed) == 1 and 0 not in after else None
 
 
 def _followed(axis: int, times: int, op: OperatorOp, chain: Sequence[OperatorOp]) -> Repeated | None:
     """What becomes of an axis along which each element comes `times` in a row, in the ops behind the one that repeats it."""
-    shape = shape_of(op.result) or ()
+    shape = [*(shape_of(op.result) or ())]
     small = (*shape[:axis], shape[axis] // times, *shape[axis + 1 :])
     # Of a `broadcast_to` that also adds dimensions.
     steps = [(op, small)] if small != shape_of(op.args[0]) else []
     for each in chain:
-        whole = shape_of(each.result) or ()
+        whole = [*(shape_of(each.result) or ())]
         if is_operator(each, "transpose"):
             axes = [a % len(whole) for a in each.attrs().axes or range(len(whole))[::-1]]
             axis = axes.index(axis)

@@ -1,8 +1,8 @@
 """The pass `mark-open-bounds`: which functions that a person wrote may touch what lies outside of their buffers.
 
 The lowering runs it first, when the functions of a module are those that were written: kernels made of Relay's operators follow, and
-keep inside by themselves. The names are those that were written, too, by which errors shall call the functions. Functions are looked at as they stand there, before schedules take their loops apart: what is proven of
-them then stays true, and costs nothing when they run.
+keep inside by themselves. The names are those that were written, too, by which errors shall call the functions. Functions are looked
+at as they stand there, before schedules take their loops apart: what is proven of them then stays true, and costs nothing when they run.
 """
 
 from __future__ import annotations

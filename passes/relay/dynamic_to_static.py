@@ -24,6 +24,7 @@ from ...dialects.relay.operators.relations import tensor_type, tuple_type
 from ...support.diagnostics import error_at
 from ...support.walk import walk_ops
 from .infer_type import ensure_types
+from .rewriting import erase_unused
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -191,7 +192,7 @@ class _Work:
         by.result.name_hint = op.result.name_hint
         Rewriter.insert_op(by, InsertPoint.before(op))
         op.result.replace_all_uses_with(by.result)
-        _erase_unused(op)
+        erase_unused(op)
         self.changed = True
 
     def _evaluate(self, op: OperatorOp) -> None:
@@ -229,20 +230,6 @@ class _Work:
         self._replace(op, constant)
         if value.size <= MOST_ELEMENTS:
             self.known[constant.result] = value
-
-
-def _erase_unused(root: Operation) -> None:
-    """Erases an op without uses, and the operators and constants that served it alone."""
-    pending = [root]
-    while pending:
-        op = pending.pop()
-        if not isinstance(op, (OperatorOp, ConstantOp, TupleOp, TupleGetItemOp)) or op.parent is None or op.result.uses:
-            continue
-        if isinstance(op, OperatorOp) and op.OPERATOR.stateful:
-            continue
-        pending += [operand.owner for operand in op.operands if isinstance(operand.owner, Operation)]
-        op.detach()
-        op.erase()
 
 
 def _all_strides(given: dict[str, AttrValue]) -> dict[str, AttrValue]:

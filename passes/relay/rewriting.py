@@ -98,21 +98,22 @@ def replace(op: Operation, value: SSAValue) -> None:
     op.erase()
 
 
-ERASABLE = (OperatorOp, ir.ConstantOp, ir.TupleGetItemOp)
-"""What goes when nothing uses it any more."""
+ERASABLE = (OperatorOp, ir.ConstantOp, ir.TupleOp, ir.TupleGetItemOp)
+"""What goes when nothing uses it any more, stateful operators excepted."""
 
 
 def erase_unused(op: Operation) -> None:
-    """Erases an operator that nothing uses, and then what only it used."""
+    """Erases an operator, a constant or a part of a tuple that nothing uses, and then what only it used."""
     pending: list[Operation] = [op]
     while pending:
         current = pending.pop()
-        if any(result.first_use is not None for result in current.results) or current.parent is None:
+        if not isinstance(current, ERASABLE) or current.parent is None or current.result.first_use is not None:
             continue
-        owners = [op for op in (v.owner for v in current.operands) if isinstance(op, ERASABLE)]
+        if isinstance(current, OperatorOp) and current.OPERATOR.stateful:
+            continue
+        pending += [value.owner for value in current.operands if isinstance(value.owner, Operation)]
         current.detach()
         current.erase()
-        pending += [owner for owner in owners if owner.parent is not None]
 
 
 def free_values(region_owner: ir.FnOp) -> list[SSAValue]:

@@ -65,7 +65,9 @@ def _pays(block: tir.BlockOp) -> bool:
     # What is read anywhere in a table is read once.
     again = CHEAP if any(gathers(shape, axis) for axis in shape.spatial) else TWICE
     copies = again == TWICE and is_copy(block) and not branches and not _transposes(shape)
-    shared_out = _shared_out(shape, buffer, readers)
+    dear = (costly or shape.cost > CHEAP) and not copies
+    if len(readers) > 1 and dear and not _shared_out(shape, buffer, readers):
+        return False
     for reader in readers:
         inner = shape_of(reader)
         if inner is None:
@@ -75,8 +77,6 @@ def _pays(block: tir.BlockOp) -> bool:
             return False
         times = _times_read(inner, buffer)
         if times > 1 and (costly or branches or shape.cost > (CHEAP if times > 2 else again)):
-            return False
-        if len(readers) > 1 and not shared_out and not copies and (costly or shape.cost > CHEAP):
             return False
         if _transposes(shape) and any(isinstance(op, tir.IfThenElseOp) for op in all_ops(reader)):
             # Tiles are transposed in registers, which conditions are in the way of.

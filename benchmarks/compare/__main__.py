@@ -13,13 +13,18 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 from . import processors
 from .engine import ENGINES, OURS
+from .processors import cache_bytes
 from .results import Results, Row
 from .setting import HELD, NATIVE, SETTINGS, Setting
 from .worker import Worker
 from .workloads import FAMILIES, WORKLOADS, Workload
+
+if TYPE_CHECKING:
+    from .measure import Timed
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results.json"
@@ -184,21 +189,32 @@ def _engines_for(workload: Workload, engines: list[str], args: argparse.Namespac
 
 
 def measured(workload: Workload, engines: list[str], args: argparse.Namespace, workers: Mapping[str, Worker]) -> Row:
-    """The workload's row: peak and bandwidth, then the engines in turns."""
-    from . import hardware
+    """The workload's row: the engines in turns, and with them what the processor can do.
+
+    Copying tells nothing of what fits into the caches, and would empty them.
+    """
+    from .hardware import copying, multiply_adds
+    from .measure import Here, interleaved
 
     row = Row(time=datetime.now(UTC).isoformat(timespec="seconds"))
-    row.peak_gflops = hardware.fma_gflops(args.cpu) * args.threads
-    row.copy_gbytes = hardware.copy_gbytes()
     if args.threads == 1:
-        _in_process(workload, engines, args, row)
+        programs = _in_process(workload, engines, args, row)
     else:
-        _in_processes(workload, {name: workers[name] for name in engines}, args, row)
+        programs = _in_processes(workload, {name: workers[name] for name in engines}, args, row)
+    limits = {"multiply-adds": multiply_adds(args.cpu)}
+    if workload.bytes > cache_bytes():
+        limits["copying"] = copying()
+    found = interleaved(programs, args.budget, {name: Here(limit.run) for name, limit in limits.items()})
+    rates = {name: limit.amount / found.pop(name) for name, limit in limits.items()}
+    row.peak_gflops = rates["multiply-adds"] * args.threads
+    row.copy_gbytes = rates.get("copying", 0.0)
+    row.seconds.update(found)
     return row
 
 
-def _in_process(workload: Workload, engines: list[str], args: argparse.Namespace, row: Row) -> None:
-    from .measure import Here, Timed, interleaved
+def _in_process(workload: Workload, engines: list[str], args: argparse.Namespace, row: Row) -> dict[str, Timed]:
+    """The engines' programs, to take turns; what is wrong or slow with some is noted in the row."""
+    from .measure import Here
     from .run import difference, load, short
 
     programs: dict[str, Timed] = {}
@@ -220,13 +236,15 @@ def _in_process(workload: Workload, engines: list[str], args: argparse.Namespace
         else:
             programs[name] = Here(loaded.call.run)
             quickest = min(quickest, loaded.first_seconds)
-    row.seconds.update(interleaved(programs, args.budget))
+    return programs
 
 
-def _in_processes(workload: Workload, workers: Mapping[str, Worker], args: argparse.Namespace, row: Row) -> None:
+def _in_processes(
+    workload: Workload, workers: Mapping[str, Worker], args: argparse.Namespace, row: Row
+) -> dict[str, Timed]:
+    """As `_in_process`, in processes of their own."""
     import numpy as np
 
-    from .measure import Timed, interleaved
     from .run import difference
 
     programs: dict[str, Timed] = {}
@@ -251,7 +269,7 @@ def _in_processes(workload: Workload, workers: Mapping[str, Worker], args: argpa
             else:
                 programs[name] = workers[name]
                 quickest = min(quickest, answer["first"])
-    row.seconds.update(interleaved(programs, args.budget))
+    return programs
 
 
 @contextmanager

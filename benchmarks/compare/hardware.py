@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-import statistics
-import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
@@ -64,25 +63,23 @@ def _engine(cpu: str) -> tuple[binding.ExecutionEngine, Callable[[int, int], Non
     return engine, call, lanes
 
 
-def fma_gflops(cpu: str = NATIVE, rounds: int = 15) -> float:
-    """GFLOP/s of float32 multiply-adds of one core that never leave registers, in vectors as `cpu` has: the best of the rounds."""
+@dataclass(frozen=True)
+class Limit:
+    """Something that shows what the processor can do at most: `run` does `amount` of it, GFLOP or GB."""
+
+    run: Callable[[], object]
+    amount: float
+
+
+def multiply_adds(cpu: str = NATIVE) -> Limit:
+    """GFLOP of float32 multiply-adds of one core that never leave registers, in vectors as `cpu` has."""
     _, call, lanes = _engine(cpu)
     data = np.full(lanes, 0.5, np.float32)
-    best = 0.0
-    for _ in range(rounds):
-        start = time.perf_counter()
-        call(data.ctypes.data, ITERATIONS)
-        best = max(best, 2 * lanes * CHAINS * ITERATIONS / (time.perf_counter() - start) / 1e9)
-    return best
+    return Limit(lambda: call(data.ctypes.data, ITERATIONS), 2 * lanes * CHAINS * ITERATIONS / 1e9)
 
 
-def copy_gbytes(megabytes: int = 64, rounds: int = 9) -> float:
-    """GB/s, read and written counted, of copying arrays of this size by one core (`memcpy`): the median."""
+def copying(megabytes: int = 64) -> Limit:
+    """GB, read and written counted, of copying arrays of this size by one core (`memcpy`)."""
     source = np.ones(megabytes << 18, np.float32)
     target = np.zeros_like(source)
-    times: list[float] = []
-    for _ in range(rounds):
-        start = time.perf_counter()
-        ctypes.memmove(target.ctypes.data, source.ctypes.data, source.nbytes)
-        times.append(time.perf_counter() - start)
-    return 2 * source.nbytes / statistics.median(times) / 1e9
+    return Limit(lambda: ctypes.memmove(target.ctypes.data, source.ctypes.data, source.nbytes), 2 * source.nbytes / 1e9)

@@ -72,18 +72,24 @@ def calls_of(program: Timed) -> tuple[int, float]:
         calls = min(calls * 8, max(calls + 1, round(1.2 * SAMPLE / max(spent, 1e-8))))
 
 
-def interleaved(programs: Mapping[str, Timed], budget: float) -> dict[str, float]:
-    """The median seconds of one call of each, within about `budget` seconds in all (but at least `FEWEST` samples)."""
-    warm = {name: calls_of(program) for name, program in programs.items()}
-    quickest = min((seconds for _, seconds in warm.values()), default=0.0)
-    slow = {name for name, (_, seconds) in warm.items() if seconds > SLOW * quickest}
-    times: dict[str, list[float]] = {name: [] for name in programs}
+def interleaved(
+    programs: Mapping[str, Timed], budget: float, limits: Mapping[str, Timed] | None = None
+) -> dict[str, float]:
+    """The median seconds of one call of each, within about `budget` seconds in all (but at least `FEWEST` samples).
+
+    `limits` take turns with the programs, at the clock that they have, but are not what these are compared with.
+    """
+    every = {**(limits or {}), **programs}
+    warm = {name: calls_of(program) for name, program in every.items()}
+    quickest = min((warm[name][1] for name in programs), default=0.0)
+    slow = {name for name in programs if warm[name][1] > SLOW * quickest}
+    times: dict[str, list[float]] = {name: [] for name in every}
     gc.collect()
     end = time.perf_counter() + budget
     for turn in range(MOST):
         if turn >= FEWEST and time.perf_counter() > end:
             break
-        for name, program in programs.items():
+        for name, program in every.items():
             if turn < 2 or name not in slow:
                 settle()
                 times[name].append(program.sample(warm[name][0]))

@@ -19,8 +19,9 @@ class Row:
     """Of the engines that took turns: only these may be compared."""
     problems: dict[str, str] = field(default_factory=dict[str, str])
     peak_gflops: float = 0.0
-    """Of multiply-adds in registers, all threads together, measured right before."""
+    """Of multiply-adds in registers, all threads together, in turns with the engines."""
     copy_gbytes: float = 0.0
+    """Of copying, in turns with them; 0 where all fits into the caches."""
     time: str = ""
     """When, as ISO 8601 in UTC."""
     earlier: dict[str, float] = field(default_factory=dict[str, float])

@@ -27,10 +27,11 @@ def limit_text(workload: Workload, row: Row) -> str:
     What fits into the caches is not limited by copying, so that nothing is said of it.
     """
     seconds = row.seconds.get(OURS)
-    if seconds is None or not row.peak_gflops or not row.copy_gbytes:
+    if seconds is None or not row.peak_gflops:
         return ""
     arithmetic = workload.flops / 1e9 / row.peak_gflops
-    copying = workload.bytes / 1e9 / row.copy_gbytes if workload.bytes > cache_bytes() else 0.0
+    limited = workload.bytes > cache_bytes() and row.copy_gbytes
+    copying = workload.bytes / 1e9 / row.copy_gbytes if limited else 0.0
     if not arithmetic and not copying:
         return ""
     return f"{max(arithmetic, copying) / seconds:.0%} {'copy' if copying > arithmetic else 'FMA'}"
@@ -122,7 +123,8 @@ def conditions(results: Results) -> str:
     days = first if first == last else f"{first} to {last}"
     found = list(results.of(Setting()).values())
     peak = statistics.median(row.peak_gflops for row in found) if found else 0.0
-    copy = statistics.median(row.copy_gbytes for row in found) if found else 0.0
+    copies = [row.copy_gbytes for row in found if row.copy_gbytes]
+    copy = statistics.median(copies) if copies else 0.0
     versions = ", ".join(f"{name} {results.versions[name]}" for name in ENGINES if results.versions.get(name))
     return (
         f"Measured {days} on {results.cpu}; one core reaches {peak:.0f} GFLOP/s of float32 multiply-adds in registers and copies "

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 import pytest
 from mirstack.benchmarks.compare import __main__, measure, readme, tables
-from mirstack.benchmarks.compare.measure import SAMPLE, calls_of, interleaved, settle
+from mirstack.benchmarks.compare.measure import SAMPLE, Timed, calls_of, interleaved, settle
 from mirstack.benchmarks.compare.results import Cost, Results, Row, geometric_mean
 from mirstack.benchmarks.compare.run import difference
 from mirstack.benchmarks.compare.setting import HELD, SETTINGS, Setting
@@ -140,6 +141,23 @@ def test_turns_give_medians_and_slow_programs_few() -> None:
     assert len(slow.calls) == 3
 
 
+def test_limits_take_turns_and_are_not_compared() -> None:
+    program, limit = Clock(90.0, 9.0, 10.0, 12.0, 11.0, 13.0), Clock(1.0, 1.0, 3.0, 5.0, 4.0, 2.0)
+    assert interleaved({"program": program}, 0.0, {"limit": limit}) == {"limit": 3.0, "program": 11.0}
+    assert len(program.calls) == len(limit.calls) == 6
+
+
+@pytest.mark.parametrize(("workload", "copies"), [("gelu_1k", False), ("gelu_1M", True)])
+def test_copying_is_measured_where_it_is_a_limit(workload: str, copies: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    def once(programs: Mapping[str, Timed], budget: float, limits: Mapping[str, Timed]) -> dict[str, float]:
+        return {name: timed.sample(1) for name, timed in limits.items()}
+
+    monkeypatch.setattr(measure, "interleaved", once)
+    monkeypatch.setattr(__main__, "cache_bytes", lambda: 1 << 20)
+    row = __main__.measured(named(workload), [], __main__.argument_parser().parse_args([]), {})
+    assert row.peak_gflops > 0 and (row.copy_gbytes > 0) == copies and not row.seconds
+
+
 @pytest.mark.parametrize(("busy", "waits"), [(0, 1), (3, 4), (1000, 20)])
 def test_the_next_program_waits_until_the_last_ones_threads_are_done(
     busy: int, waits: int, monkeypatch: pytest.MonkeyPatch
@@ -211,7 +229,7 @@ def test_a_workload_is_measured_and_kept(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("gelu_1k")
     row = Results.load(tmp_path / "r.json").of(ONE)["gelu_1k"]
-    assert row.seconds["mirstack"] > 0 and row.peak_gflops > 0 and row.copy_gbytes > 0
+    assert row.seconds["mirstack"] > 0 and row.peak_gflops > 0 and row.copy_gbytes == 0
 
 
 def test_settings_are_kept_apart(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -13,8 +14,9 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ..dialects.array import ArrayBox
 from ..lowering.cache.keys import digest
-from ..lowering.cache.programs import load_program, save_program
+from ..lowering.cache.programs import described, load_program, save_program
 from ..lowering.cache.store import Store
+from ..support.stopwatch import current_span, in_background, timed
 
 if TYPE_CHECKING:
     from ..lowering.program import Program
@@ -70,8 +72,28 @@ class CachedProgram:
         return load_program(self.store, self._key, self._arrays.get)
 
     def save(self, program: Program) -> None:
-        """Keeps the program."""
-        save_program(self.store, self._key, program, self._arrays.get)
+        """Keeps the program; it is written while the program runs already (`wait_for_writing`)."""
+        description, span = described(program), current_span()
+
+        def write() -> None:
+            with in_background(span, "cache, beside"), timed("keep"):
+                save_program(self.store, self._key, program, description, self._arrays.get)
+
+        thread = threading.Thread(target=write, name="mirstack-cache")
+        # Python waits for it before it ends.
+        thread.start()
+        _WRITING.append(thread)
+
+
+_WRITING: list[threading.Thread] = []
+"""The threads that write what was compiled."""
+
+
+def wait_for_writing() -> None:
+    """Waits until all that was compiled so far is in the cache."""
+    for thread in tuple(_WRITING):
+        thread.join()
+    _WRITING[:] = [thread for thread in _WRITING if thread.is_alive()]
 
 
 def _hash(boxes: Sequence[ArrayBox]) -> None:

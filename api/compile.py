@@ -16,7 +16,7 @@ from ..support.deep import in_deep_stack
 from ..support.diagnostics import Diagnostic, MirError, Sources
 from ..support.garbage import no_collection
 from ..support.mapped import give_back_pages
-from ..support.stopwatch import Span, current_span, in_background, timed
+from ..support.stopwatch import current_span, timed
 from ..support.target import require_host
 from ..support.verify import verify
 from ..support.walk import walk_ops
@@ -25,8 +25,6 @@ from .executable import Executable
 
 if TYPE_CHECKING:
     from ..lowering.pipeline import Observer, Options
-    from ..lowering.program import Program
-    from .cached import CachedProgram
     from .ir.module import IRModule
 
 TargetName = Literal["cpu", "interp"]
@@ -160,9 +158,11 @@ def _native(
     """The executable of an entry, by way of the cache."""
     from ..lowering.cache.keys import context_key
     from ..lowering.cache.store import Store
-    from .cached import CachedProgram
+    from .cached import CachedProgram, wait_for_writing
     from .native import load_program
 
+    # So that what was compiled is found, and no thread keeps this process from being forked.
+    wait_for_writing()
     store = Store.open() if cache and not observers else None
     context = None if store is None else context_key(options)
     module = None if isinstance(source, _Read) else _module_of(source)
@@ -201,21 +201,12 @@ def _native(
     # What was warned of is warned of again the next time.
     if place is None or len(Sources.current().warnings) > warnings:
         return load_program(program, options)
-    from concurrent.futures import ThreadPoolExecutor
-
-    with ThreadPoolExecutor(1) as thread:
-        span = current_span()
-        # Types may be nested as deep here as where they were made.
-        kept = thread.submit(in_deep_stack, lambda: _keep(place, program, span))
-        executable = load_program(program, options)
-        kept.result()
+    executable = load_program(program, options)
+    place.save(program)
+    if current_span() is not None:
+        # Who measures sees all of it.
+        wait_for_writing()
     return executable
-
-
-def _keep(place: CachedProgram, program: Program, span: Span | None) -> None:
-    """Writes a program to the cache, beside what the span is of."""
-    with in_background(span, "cache, beside"), timed("keep"):
-        place.save(program)
 
 
 def _interpreted(module: ModuleOp, entry: str | None) -> Executable:

@@ -29,20 +29,20 @@ _SCALARS = {
 
 
 class ArrayBox:
-    """A numpy array with value equality: same dtype, same shape, same bytes. The digest is computed once, when first asked for.
+    """A numpy array with value equality: same dtype, same shape, same bytes. The data is hashed once, when first asked for.
 
     `dtype` is numpy's name. `origin` is (side file, name in it) for an array that was read from one, which is then
     written as a reference. A scalar made by `scalar` needs numpy only when its array is asked for.
     """
 
-    __slots__ = ("_array", "_digest", "_packed", "dtype", "origin", "shape")
+    __slots__ = ("_array", "_contents", "_packed", "dtype", "origin", "shape")
 
     def __init__(self, array: NDArray[np.generic], origin: tuple[str, str] | None = None):
         import numpy as np
 
         self._array: NDArray[np.generic] | None = np.ascontiguousarray(array).reshape(array.shape)
         self._packed = b""
-        self._digest: bytes | None = None
+        self._contents: bytes | None = None
         self.dtype: str = array.dtype.name
         self.shape: tuple[int, ...] = array.shape
         self.origin = origin
@@ -59,7 +59,7 @@ class ArrayBox:
             box._packed = _SCALARS[dtype].pack(value)
         except OverflowError:
             box._packed = _SCALARS[dtype].pack(math.copysign(math.inf, value))
-        box._array = box._digest = box.origin = None
+        box._array = box._contents = box.origin = None
         box.dtype, box.shape = dtype, ()
         return box
 
@@ -90,12 +90,14 @@ class ArrayBox:
     @property
     def digest(self) -> bytes:
         """A hash of dtype, shape and contents."""
-        if self._digest is None:
-            # SHA-256: processors have instructions for it, and read weights faster so than by any other good hash.
-            hasher = hashlib.sha256(f"{self.dtype}{self.shape}".encode())
-            hasher.update(self._packed or self.array.reshape(-1).view("uint8").data)
-            self._digest = hasher.digest()[:16]
-        return self._digest
+        return hashlib.sha256(f"{self.dtype}{self.shape}".encode() + self.contents).digest()[:16]
+
+    @property
+    def contents(self) -> bytes:
+        """The SHA-256 of the data: processors have instructions for it, and read weights faster so than by any other good hash."""
+        if self._contents is None:
+            self._contents = hashlib.sha256(self._packed or self.array.reshape(-1).view("uint8").data).digest()
+        return self._contents
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ArrayBox):

@@ -26,11 +26,16 @@ Source = Callable[[bytes], "ArrayBox | None"]
 """Gives the array of the source that has a digest."""
 
 
-def save_program(store: Store, key: bytes, program: Program, source: Source) -> None:
-    """Keeps a program under a key; `source` has the arrays that will be there again when it is loaded."""
+def described(program: Program) -> str:
+    """What a program is but for its objects and constants, as JSON. Types may be nested deep, and so goes this."""
+    return json.dumps(program.to_json(), separators=(",", ":"))
+
+
+def save_program(store: Store, key: bytes, program: Program, description: str, source: Source) -> None:
+    """Keeps a program, with what `described` says of it, under a key; `source` has the arrays that will be there again when it is loaded."""
     segments = _Segments()
     head: dict[str, Any] = {
-        "program": program.to_json(),
+        "program": description,
         "relay": isinstance(program, RelayProgram),
         "objects": [segments.add(data) for data in program.objects],
     }
@@ -42,7 +47,7 @@ def save_program(store: Store, key: bytes, program: Program, source: Source) -> 
             if len(data) <= SMALL_BYTES:
                 about.append(segments.add(data))
             elif not store.has(ARRAY, box.digest):
-                store.write(ARRAY, box.digest, [data])
+                store.write(ARRAY, box.digest, [data], box.contents)
         constants.append(about)
     head["constants"] = constants
     text = json.dumps(head, separators=(",", ":")).encode()
@@ -61,10 +66,11 @@ def load_program(store: Store, key: bytes, source: Source) -> Program | None:
         head: dict[str, Any] = json.loads(bytes(payload[8:start]))
         body = payload[start:]
         objects = [bytes(_segment(body, place)) for place in head["objects"]]
+        description = json.loads(head["program"])
         if not head["relay"]:
-            return KernelProgram.of_json(head["program"], objects)
+            return KernelProgram.of_json(description, objects)
         constants = _constants(store, head["constants"], body, source)
-        return None if constants is None else RelayProgram.of_json(head["program"], constants, objects)
+        return None if constants is None else RelayProgram.of_json(description, constants, objects)
     except (KeyError, TypeError, ValueError):
         return None
 

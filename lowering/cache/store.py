@@ -1,7 +1,7 @@
 """A folder of files that are read whole or not at all: each under a key, with a checksum over everything in it.
 
 A file is a header of 128 bytes and a payload. The header holds a magic word, the format's version, the kind, the payload's
-length, the key and the SHA-256 of all that and of the payload. Files are written beside their place and renamed into it, so that
+length, the key and the SHA-256 of all that and of the payload's own. Files are written beside their place and renamed into it, so that
 readers in other processes see all of a file or none; a file that is damaged, cut short, of another version, under a wrong name or
 somebody else's counts as absent, and is replaced. What is in use stays: a hit renews the time of a file, and those that were
 used the longest ago are deleted when the folder outgrows its limit. There is no lock.
@@ -29,7 +29,7 @@ from ...support.cache import cache_folder, is_off
 
 Buffer: TypeAlias = "bytes | bytearray | memoryview"
 
-VERSION = 1
+VERSION = 2
 """Of the format of files; what is in them is told apart by keys."""
 
 DEFAULT_LIMIT = 1 << 30
@@ -101,7 +101,7 @@ class Store:
         except (OSError, ValueError):
             return None
         payload = data[_HEADER.size :]
-        if bytes(data[: _HEADER.size]) != _header(kind, key, [payload]):
+        if bytes(data[: _HEADER.size]) != _header(kind, key, len(payload), sha256([payload])):
             with suppress(OSError):
                 path.unlink()
             return None
@@ -113,15 +113,17 @@ class Store:
         """Whether there is a file under the key, whole or not."""
         return self.path(kind, key).exists()
 
-    def write(self, kind: str, key: bytes, parts: Sequence[Buffer]) -> None:
-        """Keeps the parts, one behind the other, under a key. What cannot be written is not kept."""
-        if sum(len(part) for part in parts) * 2 > self.limit:
+    def write(self, kind: str, key: bytes, parts: Sequence[Buffer], hashed: bytes | None = None) -> None:
+        """Keeps the parts, one behind the other, under a key; `hashed` is their SHA-256, where it is known. What cannot be
+        written is not kept."""
+        length = sum(len(part) for part in parts)
+        if length * 2 > self.limit:
             return
         try:
             handle, temporary = tempfile.mkstemp(dir=self.folder, prefix=".new-")
             try:
                 with os.fdopen(handle, "wb") as file:
-                    file.write(_header(kind, key, parts))
+                    file.write(_header(kind, key, length, hashed or sha256(parts)))
                     for part in parts:
                         file.write(part)
                 os.replace(temporary, self.path(kind, key))
@@ -176,15 +178,18 @@ class Store:
         return count
 
 
-def _header(kind: str, key: bytes, parts: Iterable[Buffer]) -> bytes:
-    """What stands before a payload that is made of these parts."""
-    length = 0
+def sha256(parts: Iterable[Buffer]) -> bytes:
+    """The hash of parts, one behind the other."""
     hasher = hashlib.sha256()
     for part in parts:
         hasher.update(part)
-        length += len(part)
-    hasher.update(struct.pack("<I16sQ", VERSION, kind.encode(), length) + key)
-    return _HEADER.pack(_MAGIC, VERSION, 0, kind.encode(), length, key, hasher.digest())
+    return hasher.digest()
+
+
+def _header(kind: str, key: bytes, length: int, hashed: bytes) -> bytes:
+    """What stands before a payload of this length and SHA-256."""
+    checksum = hashlib.sha256(hashed + struct.pack("<I16sQ", VERSION, kind.encode(), length) + key)
+    return _HEADER.pack(_MAGIC, VERSION, 0, kind.encode(), length, key, checksum.digest())
 
 
 def _folder() -> Path:

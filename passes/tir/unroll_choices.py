@@ -69,7 +69,7 @@ def _unroll(loop: tir.ForOp) -> bool:
         if type(op) is tir.LoadOp:
             if _memory(op.buffer) in written:
                 return False
-        elif op.regions or not is_side_effect_free(op):
+        elif op.regions or not (is_side_effect_free(op) or _is_view(op)):
             return False
     varying: set[SSAValue] = {loop.loop_var}
     for op in others:
@@ -88,6 +88,11 @@ def _unroll(loop: tir.ForOp) -> bool:
             turn.copy(store)
     erase_op(loop)
     return True
+
+
+def _is_view(op: Operation) -> bool:
+    """Whether the op declares how memory is seen that there is already."""
+    return type(op) is tir.DeclBufferOp and op.source is not None
 
 
 def _memory(buffer: SSAValue) -> SSAValue:

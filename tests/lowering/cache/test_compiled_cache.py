@@ -6,14 +6,16 @@ import os
 import subprocess
 import sys
 import textwrap
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import mirstack
 import numpy as np
 import pytest
+from mirstack.api.cached import wait_for_writing
 from mirstack.lowering import build as building
 from mirstack.lowering.cache.keys import context_key, digest
 from mirstack.lowering.cache.store import DEFAULT_LIMIT, Store, limit_of
@@ -78,6 +80,41 @@ def expected(folder: Path) -> list[np.ndarray]:
 def check(path: Path) -> None:
     for got, wanted in zip(mirstack.compile(path)(X), expected(path.parent), strict=True):
         np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-5)
+    wait_for_writing()
+
+
+def test_a_program_is_written_while_it_runs(tmp_path: Path, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, may_write = write_model(tmp_path), threading.Event()
+    write = Store.write
+
+    def late(self: Store, kind: str, *rest: Any) -> None:
+        if kind == "program":
+            may_write.wait(20)
+        write(self, kind, *rest)
+
+    monkeypatch.setattr(Store, "write", late)
+    for got, wanted in zip(mirstack.compile(path)(X), expected(path.parent), strict=True):
+        np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-5)
+    assert "program" not in store.usage().files
+    may_write.set()
+    # The next compilation waits for it.
+    with mirstack.timing() as times:
+        mirstack.compile(path)
+    assert times.find("parse") is None and store.usage().files["program"] == 1
+
+
+def test_a_process_that_ends_has_written(tmp_path: Path, store: Store) -> None:
+    code = f"import mirstack; mirstack.compile({str(write_model(tmp_path))!r})"
+    subprocess.run(
+        [sys.executable, "-c", code], check=True, env={**os.environ, "MIRSTACK_CACHE": str(store.folder.parent)}
+    )
+    assert store.usage().files["program"] == 1
+
+
+def test_who_measures_sees_the_writing(tmp_path: Path, store: Store) -> None:
+    with mirstack.timing() as times:
+        mirstack.compile(write_model(tmp_path))
+    assert times.find("cache, beside", "keep") is not None and store.usage().files["program"] == 1
 
 
 def test_a_program_is_lowered_once(tmp_path: Path, store: Store, lowered: list[str]) -> None:
@@ -112,6 +149,7 @@ def test_other_weights_or_options_make_another_program(tmp_path: Path, store: St
     assert store.usage().files["program"] == 2
     mirstack.compile(path, opt_level=1)
     mirstack.compile(path, threads=1)
+    wait_for_writing()
     assert store.usage().files["program"] >= 3
 
 
@@ -145,6 +183,7 @@ def test_small_arrays_are_with_the_program_and_large_ones_apart(tmp_path: Path, 
     for _ in range(2):
         result = mirstack.compile(path)(X)
         np.testing.assert_allclose(result[0], np.maximum(X @ arrays["w"].T, 0) + big * 2, rtol=1e-5, atol=1e-5)
+    wait_for_writing()
     assert store.usage().files["array"] == 1
     (array,) = store.folder.glob("*.array")
     array.unlink()

@@ -123,6 +123,8 @@ class Converter(Builder):
         self.heap = HeapMemory()
         self.joins: dict[Operation, Block] = {}
         self.argument_attrs: ArrayAttr[DictionaryAttr] | None = None
+        self.passthrough: ArrayAttr[Attribute] | None = None
+        """LLVM's own attributes of the function."""
         self.function_name = ""
         self.in_parallel = False
         """Whether the function runs inside of a loop that is shared out to threads."""

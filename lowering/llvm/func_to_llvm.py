@@ -163,8 +163,10 @@ def convert_func(c: Converter, op: func.FuncOp) -> None:
         {"arg_attrs": arg_attrs} if arg_attrs is not None else {},
     )
     new.location = op.location
-    if isinstance(passthrough := op.attributes.get(PASSTHROUGH), ArrayAttr):
-        new.properties["passthrough"] = passthrough
+    passthrough = op.attributes.get(PASSTHROUGH)
+    c.passthrough = passthrough if isinstance(passthrough, ArrayAttr) else None
+    if c.passthrough is not None:
+        new.properties["passthrough"] = c.passthrough
     for key in HANDED_ON:
         if key in op.attributes:
             new.attributes[key] = op.attributes[key]

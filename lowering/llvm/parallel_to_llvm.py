@@ -120,7 +120,7 @@ def convert_parallel(c: Converter, op: scf.ParallelOp) -> None:
     assert status is not None
     values = {source: c.values[source] for source in captures.values}
     memrefs = {source: c.memrefs[source] for source in captures.memrefs}
-    task = ParallelBody(op, name, captures, struct, values, memrefs, noalias_roots(c, captures))
+    task = ParallelBody(op, name, captures, struct, values, memrefs, noalias_roots(c, captures), c.passthrough)
     c.pending.append(lambda: task.convert(c))
     if captures.can_fail:
         c.fail_if_status(status)
@@ -181,6 +181,8 @@ class ParallelBody:
     values: dict[SSAValue, SSAValue]
     memrefs: dict[SSAValue, MemRefValue]
     attrs: dict[SSAValue, DictionaryAttr]
+    passthrough: ArrayAttr[Attribute] | None
+    """LLVM's own attributes of the function around it, which the body has, too."""
 
     def convert(self, c: Converter) -> None:
         """Makes the function that the pool calls, and the one that holds the loop."""
@@ -192,11 +194,13 @@ class ParallelBody:
         function = self.function(c, body_name, entry)
         attrs = [self.attrs.get(value, DictionaryAttr({})) for value in self.captures.slots]
         function.properties["no_inline"] = UnitAttr()
+        if self.passthrough is not None:
+            function.properties["passthrough"] = self.passthrough
         function.properties["arg_attrs"] = ArrayAttr([*attrs, DictionaryAttr({}), DictionaryAttr({})])
         c.start_function(entry)
         c.values, c.memrefs, c.blocks = {}, {}, {}
         c.signature, c.failure = Signature(tuple(entry.arg_types), (), True, True), None
-        c.heap = HeapMemory()
+        c.heap, c.passthrough = HeapMemory(), self.passthrough
         c.argument_attrs = function.properties["arg_attrs"]  # pyright: ignore[reportAttributeAccessIssue]
         c.function_name, c.in_parallel = self.name, True
         self.bind_captures(c, entry)

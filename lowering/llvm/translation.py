@@ -203,7 +203,8 @@ def function_attributes(op: llvm.FuncOp) -> str:
     for attr in passthrough.data if isinstance(passthrough, ArrayAttr) else ():
         match attr:
             case StringAttr():
-                words.append(attr.data)
+                # LLVM knows attributes of one word; all others are strings.
+                words.append(f'"{quoted(attr.data)}"' if "-" in attr.data else attr.data)
             case ArrayAttr(data=(StringAttr(data=key), StringAttr(data=value))):
                 words.append(f'"{quoted(key)}"="{quoted(value)}"')
             case _:

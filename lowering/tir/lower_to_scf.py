@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import func
-from xdsl.dialects.builtin import IntegerAttr, MemRefType, ModuleOp, NoneType, StringAttr, UnitAttr
+from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, MemRefType, ModuleOp, NoneType, StringAttr, UnitAttr
 from xdsl.dialects.llvm import LLVMPointerType
 from xdsl.ir import Attribute, BlockArgument, Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
@@ -27,6 +27,11 @@ LOWERINGS = (expressions, memory, statements)
 
 NOALIAS = "mirstack.noalias"
 """On a `func.func`: no two of its memref arguments overlap."""
+
+PASSTHROUGH = "passthrough"
+KEPT_LOOPS = ArrayAttr([StringAttr("no-builtin-memcpy")])
+"""LLVM's attributes of a kernel: loops that copy stay loops. The C library's memcpy, which is called for each row, takes from as long to
+more than twice as long as vectors do, in the caches and from memory: it moves rows of some KB by an instruction that starts slowly."""
 
 
 @dataclass
@@ -189,6 +194,7 @@ def lower_function(function: tir.PrimFuncOp, parameters: Parameters, globals_: M
         op.attributes[SHAPE] = function.attrs.data[SHAPE]
     if _flag(function, "tir.noalias"):
         op.attributes[NOALIAS] = UnitAttr()
+    op.attributes[PASSTHROUGH] = KEPT_LOOPS
     entry = op.body.block
     f = FunctionLowering(entry, globals_)
     f.location = function.location

@@ -200,6 +200,10 @@ class LoopLanes:
         for condition in conditions:
             for part in conjuncts(self.analyzer.simplify(condition)):
                 atom = part.atom
+                if part.value is not None:
+                    everywhere.append(part)
+                    somewhere.append(part)
+                    continue
                 if atom is None or atom.kind is not Kind.GE or self.hidden(part):
                     return None
                 factor = atom.operands[0].coefficient(self.atom)

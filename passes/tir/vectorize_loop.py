@@ -17,7 +17,7 @@ from xdsl.passes import ModulePass
 
 from ...dialects import tir
 from ...dialects.tir.analysis.conditions import logical_and
-from ...dialects.tir.analysis.expr import free_vars
+from ...dialects.tir.analysis.expr import FALSE, TRUE, free_vars
 from ...dialects.tir.buffer import AccessOp
 from ...dialects.tir.intrinsics import Effect, intrinsic_effect
 from ...dialects.tir.types import I1, element_of, is_vector, lanes_of, with_lanes
@@ -366,8 +366,17 @@ class _Vectorizer(LoopLanes):
         return new
 
     def choice(self, op: tir.IfThenElseOp, builder: PlacedBuilder) -> SSAValue:
-        """T.if_then_else: one choice for all lanes, or both sides, each loading for its own lanes only, and a select."""
-        condition = self.value(op.condition, builder)
+        """T.if_then_else: the side that all lanes are known to take, one choice for all lanes, or both sides, each loading for its own
+        lanes only, and a select."""
+        ends = self.ends([op.condition]) if self.is_varying(op.condition) else None
+        if ends is not None and TRUE in ends[:1]:
+            return self.side(op.then_region, builder)
+        if ends is not None and FALSE in ends[1:]:
+            return self.side(op.else_region, builder)
+        if ends is not None and ends[0] == ends[1]:
+            condition = self.analyzer.to_ssa(ends[0], builder, I1, self.rebuilt(ends[0]))
+        else:
+            condition = self.value(op.condition, builder)
         if lanes_of(condition.type) > 1:
             return self.lane_choice(op, condition, builder)
         varying = self.is_varying(op.result)

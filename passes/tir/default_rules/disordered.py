@@ -15,7 +15,7 @@ def schedule_disordered(sch: Schedule, block: BlockRV, shape: Shape, target: Tar
 
     if shape.reduction or len(shape.stores) != 1 or not shape.spatial:
         return False
-    lanes, work = target.lanes(element_bytes(shape.stores[0].buffer)), shape.points * shape.cost
+    lanes = target.lanes(element_bytes(shape.stores[0].buffer))
     row = repeated_row(shape, lanes)
     if row:
         sch.transform_block_layout(block, lambda *i: (*i[:-1], i[-1] // row, i[-1] % row))
@@ -23,10 +23,7 @@ def schedule_disordered(sch: Schedule, block: BlockRV, shape: Shape, target: Tar
         return True
     if schedule_shuffled(sch, block, shape, target):
         return True
-    pieces = pieces_of(shape, lanes)
-    if pieces:
-        _schedule_pieces(sch, block, pieces, lanes, work, target)
-    return bool(pieces)
+    return schedule_pieces(sch, block, shape, target)
 
 
 def schedule_shuffled(sch: Schedule, block: BlockRV, shape: Shape, target: Target) -> bool:
@@ -58,13 +55,33 @@ def _schedule_shuffles(sch: Schedule, block: BlockRV, shuffles: Shuffles, work: 
     parallelize(sch, [*outer, *heads] if len(parts) == 1 else outer or heads[:1], work, target)
 
 
-def _schedule_pieces(sch: Schedule, block: BlockRV, pieces: list[Piece], lanes: int, work: int, target: Target) -> None:
-    """Each piece of the rows in a loop of its own, with vectors where everything is read in order."""
-    from .elementwise import parallelize, vectorize_loop
+def schedule_pieces(sch: Schedule, block: BlockRV, shape: Shape, target: Target) -> bool:
+    """Each piece of the rows in a loop of its own, with vectors where everything is read in order; False where there are none."""
+    from .elementwise import lanes_of_block, parallelize
 
+    lanes = lanes_of_block(shape, target)
+    pieces = pieces_of(shape, lanes if _masks(shape, target) else max(lanes // 4, 1))
+    if not pieces:
+        return False
+    parts = [part for piece in pieces for part in _vectors_of(piece, lanes)]
     *outer, inner = sch.get_loops(block)
-    parts: list[LoopRV] = sch.loop_partition(inner, [piece.turns for piece in pieces])
-    for part, piece in zip(parts, pieces, strict=True):
-        if piece.in_order and piece.turns > 1:
-            vectorize_loop(sch, part, lanes)
-    parallelize(sch, outer, work, target)
+    loops: list[LoopRV] = sch.loop_partition(inner, [turns for turns, _ in parts])
+    for loop, (turns, width) in zip(loops, parts, strict=True):
+        if width > 1:
+            sch.vectorize(loop if turns == width else sch.split(loop, [None, width])[1])
+    parallelize(sch, outer, shape.points * shape.cost, target)
+    return True
+
+
+def _masks(shape: Shape, target: Target) -> bool:
+    """Whether lanes can be loaded under masks: else each lane is a branch, and short pieces pay, too."""
+    narrowest = min((element_bytes(load.buffer) for load in shape.loads), default=4)
+    return target.has_masks and (target.has_masked_stores or narrowest >= 4)
+
+
+def _vectors_of(piece: Piece, lanes: int) -> list[tuple[int, int]]:
+    """Turns, and how many of them are a vector: whole vectors, and what is left as a shorter one."""
+    if not piece.in_order:
+        return [(piece.turns, 1)]
+    rest = piece.turns % lanes
+    return [(turns, min(turns, lanes)) for turns in (piece.turns - rest, rest) if turns]

@@ -11,7 +11,7 @@ from ....support.target import Target
 from ....support.walk import walk_ops
 from ...schedule import BlockRV, LoopRV, Schedule
 from ..default_rules.shape import Shape, element_bytes, shape_of
-from .disordered import schedule_disordered, schedule_shuffled
+from .disordered import schedule_disordered, schedule_pieces, schedule_shuffled
 from .transpose import schedule_transposed, transposed_axis
 from .vector import contiguous_suffix
 
@@ -48,7 +48,7 @@ def schedule_elementwise(sch: Schedule, block: BlockRV, target: Target) -> None:
         schedule_transposed(sch, block, shape, across, target)
         return
     suffix = contiguous_suffix(shape)
-    if not suffix and schedule_disordered(sch, block, shape, target):
+    if schedule_pieces(sch, block, shape, target) if suffix else schedule_disordered(sch, block, shape, target):
         return
     if _is_short(shape, suffix, target) and schedule_shuffled(sch, block, shape, target):
         return

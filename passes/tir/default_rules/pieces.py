@@ -11,12 +11,17 @@ from typing import NamedTuple
 
 from xdsl.ir import SSAValue
 
+from ....dialects import tir
 from ....dialects.tir.analysis import Analyzer, Expr
+from ....dialects.tir.analysis.conditions import conjuncts
 from ....dialects.tir.analysis.expr import Kind, free_vars
+from ....support.walk import all_ops
 from ..lane_windows import Numbers, evaluate
 from .shape import Shape
 
 MOST_PIECES = 4
+MOST_PARTS = 16
+"""Pieces where none is short, such as tensors that are laid side by side."""
 LONGEST_ROW = 1 << 16
 """Rows are looked at element by element."""
 
@@ -28,18 +33,21 @@ class Piece(NamedTuple):
     in_order: bool
 
 
-def pieces_of(shape: Shape, lanes: int) -> list[Piece]:
-    """The pieces of a row, most of which is read in order; none where that is not so, or where it is one piece."""
+def pieces_of(shape: Shape, least: int) -> list[Piece]:
+    """The pieces of a row, most of which is read in order, `least` elements or more at a time; none where that is not so, or where it is
+    one piece."""
     axis = shape.spatial[-1]
     turns = shape.extent(axis)
-    if turns is None or not 2 * lanes <= turns <= LONGEST_ROW:
+    if turns is None or not 2 * least <= turns <= LONGEST_ROW:
         return []
     places = _places(shape, axis, turns)
-    if not places:
+    choices = _choices(shape, axis, turns)
+    if not places and not choices:
         return []
-    pieces = _cut(places, turns)
-    ordered = sum(p.turns for p in pieces if p.in_order and p.turns >= lanes)
-    return pieces if 1 < len(pieces) <= MOST_PIECES and 2 * ordered >= turns else []
+    pieces = _cut(places, choices, turns)
+    ordered = sum(p.turns for p in pieces if p.in_order and p.turns >= least)
+    most = MOST_PARTS if ordered == turns else MOST_PIECES
+    return pieces if 1 < len(pieces) <= most and 2 * ordered >= turns else []
 
 
 def _places(shape: Shape, axis: SSAValue, turns: int) -> list[Numbers]:
@@ -63,18 +71,40 @@ def _places(shape: Shape, axis: SSAValue, turns: int) -> list[Numbers]:
     return found
 
 
-def _cut(places: Sequence[Numbers], turns: int) -> list[Piece]:
-    """The longest pieces, from the first turn on, in which every load goes on by the same steps."""
+def _choices(shape: Shape, axis: SSAValue, turns: int) -> list[Numbers]:
+    """Whether each condition that the axis alone decides holds at each of its turns."""
     import numpy as np
 
-    steps = np.stack([np.diff(p) for p in places])
+    analyzer = Analyzer()
+    atom = analyzer.expr(axis).atom
+    assert atom is not None
+    numbers = np.arange(turns, dtype=np.int64)
+    found: list[Numbers] = []
+    for op in all_ops(shape.block):
+        if type(op) is tir.IfThenElseOp:
+            for part in conjuncts(analyzer.expr(op.condition)):
+                values = evaluate(part, {atom: numbers}) if set(free_vars(part)) == {atom} else None
+                if values is not None:
+                    found.append(values)
+    return found
+
+
+def _cut(places: Sequence[Numbers], choices: Sequence[Numbers], turns: int) -> list[Piece]:
+    """The longest pieces, from the first turn on, in which no choice changes and every load goes on by the same steps."""
+    import numpy as np
+
+    steps = np.stack([np.diff(p) for p in places]) if places else np.zeros((0, turns - 1), np.int64)
     changes = np.flatnonzero((steps[:, 1:] != steps[:, :-1]).any(axis=0)) + 1
+    chosen = np.stack([np.diff(c) for c in choices]) if choices else np.zeros((0, turns - 1), np.int64)
+    sides = np.flatnonzero(chosen.any(axis=0)) + 1
     pieces: list[Piece] = []
     start = 0
-    while start < turns and len(pieces) <= MOST_PIECES:
+    while start < turns and len(pieces) <= MOST_PARTS:
         place = int(np.searchsorted(changes, start, side="right"))
         end = int(changes[place]) + 1 if place < len(changes) else turns
-        step = steps[:, start] if start < turns - 1 else np.zeros(len(places))
+        place = int(np.searchsorted(sides, start, side="right"))
+        end = min(end, int(sides[place]) if place < len(sides) else turns)
+        step = steps[:, start] if start < end - 1 else np.zeros(len(places))
         pieces.append(Piece(end - start, bool(((step == 0) | (step == 1)).all())))
         start = end
     return pieces

@@ -79,6 +79,42 @@ def test_values(cpu: str, tmp_path: Path) -> None:
         np.testing.assert_allclose(np.asarray(result), wanted, rtol=1e-4, atol=1e-4, err_msg=f"{name} {attrs}")
 
 
+@pytest.mark.parametrize("cpu", ["", "haswell", "x86-64"])
+@pytest.mark.parametrize(
+    ("dtype", "widths", "threads"),
+    [
+        ("float32", (64, 128), 1),
+        ("float32", (3, 100, 28, 77, 1), 2),
+        ("float64", (33, 34), 1),
+        ("float16", (16, 16, 24), 1),
+        ("int8", (16, 20, 16), 2),
+        ("uint8", (128, 256), 1),
+        ("int64", (8,) * 12, 1),
+        ("float32", (5,) * 20, 1),
+        ("bool", (40, 60), 1),
+    ],
+)
+def test_side_by_side(cpu: str, dtype: str, widths: tuple[int, ...], threads: int) -> None:
+    rng = np.random.default_rng(0)
+    arrays = [(rng.standard_normal((37, width)) * 50).astype(dtype) for width in widths]
+    parameters = ", ".join(f"%x{k}: Tensor[(37, {width}), {dtype}]" for k, width in enumerate(widths))
+    body = f"concatenate(({', '.join(f'%x{k}' for k in range(len(widths)))}), axis=-1)"
+    module = mirstack.parse(f'#[version = "0.0.5"]\ndef @main({parameters}) {{ {body} }}\n')
+    result = mirstack.compile(module, threads=threads, cpu=cpu or None)(*arrays)
+    np.testing.assert_array_equal(np.asarray(result), np.concatenate(arrays, -1))
+
+
+@pytest.mark.parametrize("cpu", ["", "haswell", "x86-64"])
+@pytest.mark.parametrize(("dtype", "row"), [("int8", 56), ("float16", 23), ("float32", 100)])
+def test_padded_rows(cpu: str, dtype: str, row: int) -> None:
+    rng = np.random.default_rng(0)
+    array = (rng.standard_normal((3, 9, row)) * 50).astype(dtype)
+    body = f'nn.pad(%x, cast(3f, dtype="{dtype}"), pad_width=[[0, 0], [2, 1], [3, 5]])'
+    module = mirstack.parse(f'#[version = "0.0.5"]\ndef @main(%x: Tensor[(3, 9, {row}), {dtype}]) {{ {body} }}\n')
+    result = mirstack.compile(module, threads=1, cpu=cpu or None)(array)
+    np.testing.assert_array_equal(np.asarray(result), np.pad(array, ((0, 0), (2, 1), (3, 5)), constant_values=3))
+
+
 def test_windows() -> None:
     outer, lane, row = symbol("outer"), symbol("lane"), symbol("row")
     analyzer = Analyzer()

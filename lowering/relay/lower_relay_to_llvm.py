@@ -182,6 +182,8 @@ MANY_ADDRESSES = 128
 """Parameters of a function, and results, of which each is loaded, kept and stored again: so many that LLVM shall not choose how."""
 MANY_OPS = 4096
 """Ops of a function for which it is not optimized either: kernels are called one after the other in a few great blocks."""
+MANY_CALLS = 24
+"""Calls of kernels in a function, beside which it is quick however it is written."""
 MANY_FUNCTIONS = 16
 """Functions that LLVM shall no more put into one another."""
 
@@ -192,7 +194,15 @@ def _bound_optimizing(functions: list[llvm.FuncOp]) -> None:
     Of functions that call one another each was optimized again in all those that it had been put into.
     """
     for function in functions:
-        if len(function.function_type.inputs.data) > MANY_ADDRESSES or len(all_ops(function)) > MANY_OPS:
+        ops = all_ops(function)
+        calls = sum(type(op) is llvm.CallOp for op in ops)
+        once = function.sym_name.data == PREPARE_BODY
+        if (
+            once
+            or calls > MANY_CALLS
+            or len(ops) > MANY_OPS
+            or len(function.function_type.inputs.data) > MANY_ADDRESSES
+        ):
             _take_as_written(function)
         elif len(functions) > MANY_FUNCTIONS:
             function.no_inline = UnitAttr()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import mirstack
 import numpy as np
@@ -12,6 +13,7 @@ from mirstack.lowering.pipeline import Options, graph_passes, llvm_text
 from mirstack.lowering.relay import lower_relay_to_llvm
 from mirstack.lowering.relay.lower_relay_to_llvm import MANY_ADDRESSES, MANY_FUNCTIONS
 from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
 
 T = "Tensor[(4), float32]"
 
@@ -29,9 +31,10 @@ def functions(count: int) -> str:
     return f"{''.join(made)}def @f{count - 1}(%x: {T}) -> {T} {{ %x }}\ndef @main(%x: {T}) {{ @f0(%x) }}\n"
 
 
-def attributes(text: str, name: str) -> list[str]:
+def attributes(program: str | ModuleOp, name: str) -> list[str]:
     """The attributes of a function, in the LLVM IR of a program."""
-    found = re.search(rf"^define .*@{name}\(.*\)(.*) {{$", llvm_text(mirstack.parse(text)), re.MULTILINE)
+    text = llvm_text(mirstack.parse(program) if isinstance(program, str) else program)
+    found = re.search(rf"^define .*@{name}\(.*\)(.*) {{$", text, re.MULTILINE)
     assert found is not None
     return found[1].split()
 
@@ -63,16 +66,29 @@ OPEN = """def @main(%x: Tensor[(?, 4), float32], %y: Tensor[(?, 4), float32]) {
 """
 
 
-def test_long_functions_are_taken_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("limit", "most"), [("MANY_OPS", 8), ("MANY_CALLS", 2)])
+def test_long_functions_are_taken_as_they_are(limit: str, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of known sizes and of others, with branches."""
     assert "optnone" not in attributes(OPEN, "main")
-    monkeypatch.setattr(lower_relay_to_llvm, "MANY_OPS", 8)
+    monkeypatch.setattr(lower_relay_to_llvm, limit, most)
     assert {"noinline", "optnone"} <= set(attributes(OPEN, "main"))
     run = mirstack.compile(mirstack.parse(OPEN), cache=False)
     interpreted = mirstack.compile(mirstack.parse(OPEN), "interp")
     for rows in (1, 5):
         x, y = np.ones((rows, 4), "float32"), np.zeros((2, 4), "float32")
         np.testing.assert_allclose(run(x, y), interpreted(x, y), rtol=1e-5)
+
+
+def test_what_prepares_constants_is_taken_as_it_is(tmp_path: Path) -> None:
+    """It runs once."""
+    np.savez(tmp_path / "w.npz", w=np.ones((64, 16), "float32"))
+    text = """#[version = "0.0.5"]
+#[constants = "w.npz"]
+def @main(%x: Tensor[(8, 16), float32]) { nn.dense(%x, meta[relay.Constant]["w"], units=64) }
+"""
+    for name, taken in ("mirstack_prepare_body", True), ("main", False):
+        module = mirstack.parse(text, directory=tmp_path)
+        assert ({"noinline", "optnone"} <= set(attributes(module, name))) == taken
 
 
 def test_kernels_that_are_all_different_take_a_linear_time() -> None:

@@ -18,16 +18,26 @@ def transposed_axis(shape: Shape, target: Target) -> SSAValue | None:
     if shape.reduction or len(shape.stores) != 1 or not shape.stores[0].indices:
         return None
     analyzer = Analyzer()
-    last, width = shape.stores[0].indices[-1], element_bytes(shape.stores[0].buffer)
-    if last not in shape.axes or width not in SHUFFLED_BYTES:
+    last = shape.stores[0].indices[-1]
+    if last not in shape.axes or element_bytes(shape.stores[0].buffer) not in SHUFFLED_BYTES:
         return None
     for load in shape.loads:
         axis = _contiguous_axis(load, shape, analyzer)
-        if axis is None or axis is last or last not in load.axes or element_bytes(load.buffer) != width:
+        if axis is None or axis is last or last not in load.axes or not _width(shape, axis):
             continue
         if tile_size(shape, axis, target) and (shape.extent(last) or 0) >= SHORTEST:
             return axis
     return None
+
+
+def _width(shape: Shape, axis: SSAValue) -> int:
+    """Bytes of the elements that are read across: of those stored, or fewer, which are made wider once they are in order; 0 where
+    loads differ and none of them has those of the store."""
+    stored, analyzer = element_bytes(shape.stores[0].buffer), Analyzer()
+    widths = {element_bytes(load.buffer) for load in shape.loads if _contiguous_axis(load, shape, analyzer) is axis}
+    if stored in widths:
+        return stored
+    return widths.pop() if len(widths) == 1 and max(widths) < stored else 0
 
 
 SHORTEST = 4
@@ -47,7 +57,7 @@ def _tiles_of_run(width: int) -> int:
 
 def tile_size(shape: Shape, axis: SSAValue, target: Target) -> int:
     """Columns of a tile along the axis that is read: the lanes of a vector, of a part of one where the axis is as short; 0: there is none."""
-    width, run = element_bytes(shape.stores[0].buffer), _run(shape, axis)
+    width, run = _width(shape, axis), _run(shape, axis)
     lanes = min(target.lanes(width), MOST_LANES)
     if run >= lanes:
         return lanes
@@ -107,9 +117,9 @@ def schedule_transposed(sch: Schedule, block: BlockRV, shape: Shape, across: SSA
     """Tiles of vectors along both axes, the read one outside."""
     from .elementwise import extent_of, parallelize
 
-    columns_of = tile_size(shape, across, target)
+    columns_of, width = tile_size(shape, across, target), _width(shape, across)
     last = shape.stores[0].indices[-1]
-    rows_of = min(target.lanes(element_bytes(shape.stores[0].buffer)), MOST_LANES, _run(shape, last))
+    rows_of = min(target.lanes(width), MOST_LANES, _run(shape, last))
     by_axis: dict[SSAValue, LoopRV] = dict(zip(shape.axes, sch.get_loops(block), strict=True))
     outer: list[LoopRV] = []
     tiles: list[tuple[LoopRV, LoopRV]] = []
@@ -125,7 +135,7 @@ def schedule_transposed(sch: Schedule, block: BlockRV, shape: Shape, across: SSA
     beside: list[LoopRV] = []
     if shape.points * element_bytes(shape.stores[0].buffer) > OUT_OF_CACHE * target.l2:
         # Memory is read by runs of several lines, not by one of each page.
-        rows, run = sch.split(rows, [None, _tiles_of_run(columns_of * element_bytes(shape.stores[0].buffer))])
+        rows, run = sch.split(rows, [None, _tiles_of_run(columns_of * width)])
         beside.append(run)
     heads = [rows, columns]
     if len(merged_axes(shape, last)) > 1:

@@ -48,6 +48,23 @@ def test_dtypes(dtype: str, cpu: str | None) -> None:
     check((34, 51), (1, 0), cpu, dtype)
 
 
+@pytest.mark.parametrize("cpu", [None, "haswell", "x86-64"])
+@pytest.mark.parametrize(
+    ("narrow", "wide"), [("uint8", "int16"), ("int8", "int32"), ("float16", "float32"), ("uint8", "float64")]
+)
+@pytest.mark.parametrize("shape", [(1, 34, 7, 9), (2, 3, 5, 21), (1, 16, 4, 8), (1, 64, 3, 1)])
+def test_elements_are_made_wider_once_they_are_in_order(
+    shape: Sequence[int], narrow: str, wide: str, cpu: str | None
+) -> None:
+    text = f"""#[version = "0.0.5"]
+def @main(%x: Tensor[({", ".join(map(str, shape))}), {narrow}]) {{
+  cast(transpose(%x, axes=[0, 2, 3, 1]), dtype="{wide}")
+}}"""
+    x = np.random.default_rng(0).integers(0, 256, shape).astype(narrow)
+    run = mirstack.compile(mirstack.parse(text), threads=1, cpu=cpu)
+    np.testing.assert_array_equal(run(x), x.transpose(0, 2, 3, 1).astype(wide))
+
+
 @pytest.mark.parametrize(
     ("shape", "axes"), [((100, 4), (1, 0)), ((5, 40), (1, 0)), ((3, 8, 33), (0, 2, 1)), ((6, 64), (1, 0))]
 )

@@ -65,6 +65,8 @@ def graph_passes(options: Options) -> Iterator[ModulePass]:
         yield make("qnn-canonicalize-ops", unsigned=unsigned, upper_halves=True)
         # What inference does not need goes, what is constant is computed, what is computed twice is computed once.
         yield make("simplify-inference")
+        # But for weights that are read once for a few rows.
+        yield make("narrow-weights", cpu=options.cpu or "", caches=options.caches)
         yield make("fold-constant")
         yield make("simplify-expr")
         yield make("eliminate-common-subexpr")

@@ -43,6 +43,7 @@ _LEVELS: dict[str, int] = {
     "dynamic-to-static": 2,
     "fuse-attention": 2,
     "group-batch-matmul": 2,
+    "narrow-weights": 2,
     "eliminate-common-subexpr": 3,
     "canonicalize-ops": 3,
     "canonicalize-cast": 3,

@@ -137,6 +137,11 @@ PASSES: tuple[Entry, ...] = (
         "passes.relay.group_batch_matmul:GroupBatchMatmul",
         "products with matrices that repeat along the batch take each once",
     ),
+    Entry(
+        "narrow-weights",
+        "passes.relay.narrow_weights:NarrowWeights",
+        "constant weights of few rows stay as narrow as they are stored",
+    ),
     Entry("fuse-ops", "passes.relay.fuse_ops:FuseOps", "group operators into Primitive functions, one kernel each"),
     Entry(
         "remove-unused-functions",

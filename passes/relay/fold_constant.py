@@ -149,7 +149,7 @@ class _Folder:
                 return
             arguments.append(value)
         if not self._is_too_large(op, arguments):
-            result = _evaluate(op, arguments)
+            result = evaluate(op, arguments)
             if result is not None:
                 if self.trace is not None:
                     self.trace(op, f"{name}({', '.join(map(_show, arguments))}) is {_show(result)}")
@@ -282,7 +282,7 @@ def is_static(type: Attribute) -> bool:
     return isinstance(type, TensorType) and DYNAMIC_INDEX not in type.get_shape()
 
 
-def _evaluate(op: OperatorOp, arguments: list[Value]) -> Value | None:
+def evaluate(op: OperatorOp, arguments: list[Value]) -> Value | None:
     """What the operator gives; None where it fails, which is then the running program's error to tell."""
     operator = op.OPERATOR
     if operator.problem(op.given(), len(arguments)) is not None:

@@ -43,7 +43,8 @@ def suits(match: Contraction, target: Target) -> bool:
     if len(shape.reduction) != 1:
         return False
     narrow = is_narrow(match, target) or leaves_lanes(match, target)
-    if not narrow and match.is_constant(match.panel) and (match.m > 1 or matrix_bytes(match) <= target.l2):
+    far = matrix_bytes(match) > target.l2 and not match.widens
+    if not narrow and match.is_constant(match.panel) and (match.m > 1 or not far):
         # Panels that are packed once cost nothing; of one row, what comes from memory does as fast as it lies, and needs no copy.
         return False
     single = all(a in (match.rows, match.columns) or shape.extent(a) == 1 for a in shape.spatial)

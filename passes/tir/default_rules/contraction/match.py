@@ -55,6 +55,11 @@ class Contraction:
         return element_bytes(self.shape.stores[0].buffer)
 
     @property
+    def widens(self) -> bool:
+        """Whether the elements of B are stored in fewer bytes than sums, and brought to their type when they are multiplied."""
+        return element_bytes(self.panel.buffer) < self.element
+
+    @property
     def column_place(self) -> int:
         """The dimension of B that columns lie along."""
         column = Analyzer().expr(self.columns)

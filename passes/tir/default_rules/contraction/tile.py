@@ -8,7 +8,7 @@ from math import prod
 
 from .....support.target import Target
 from ..elementwise import PARALLEL_WORK
-from ..shape import static_extents
+from ..shape import element_bytes, static_extents
 from .match import Contraction
 
 IN_FLIGHT = 6
@@ -21,6 +21,8 @@ REMAINDER = 0.03
 """What a tile of another size for the rows that are left costs."""
 FAR = 0.5
 """What loading a vector costs, in multiply-adds, when the panel that it is from does not stay in the second-level cache."""
+WIDENED = 1.0
+"""What bringing a vector of B to the type of the sums costs, in multiply-adds."""
 WAYS = 8
 """Lines of the first-level cache that may share a place: rows of A as far apart as the places are many share theirs."""
 CONFLICT_ROWS = 6
@@ -74,12 +76,13 @@ def tile_for(match: Contraction, target: Target) -> Tile:
     """The tile of a contraction."""
     lanes = target.lanes(match.element)
     rows = rows_in_cache(match.row_bytes() or 0, target)
-    depth = match.k * match.element
+    depth = match.k * element_bytes(match.panel.buffer)
     turns, sums = turns_around(match, target), target.independent_sums
     missed = LINE_MISSED / match.k if _stores_conflict(match, target) else 0.0
     run = LINE // match.element
+    widened = WIDENED if match.widens else 0.0
     return best_tile(
-        match.m, match.n, lanes, target.vector_registers, rows, depth, target.l2, turns, sums, missed, run
+        match.m, match.n, lanes, target.vector_registers, rows, depth, target.l2, turns, sums, missed, run, widened
     )[1]
 
 
@@ -141,12 +144,13 @@ def best_tile(
     in_flight: int = IN_FLIGHT,
     missed: float = 0.0,
     run: int = 1,
+    widened: float = 0.0,
 ) -> tuple[float, Tile]:
     """The tile that takes least time, and that time, in multiply-adds of vectors for one turn of k.
 
     `depth` is the bytes of k elements, `cache` those of the second-level cache: a panel that does not fit is read anew for
     each row of tiles. Fewer sums than `in_flight` wait for each other. A column's results lie in lines of `run` rows, each of which
-    costs `missed` whenever some of it is stored.
+    costs `missed` whenever some of it is stored. Each vector of B costs `widened` more than loading it.
     """
     best: tuple[float, Tile] | None = None
     for vectors, rows in product(range(1, 9), range(1, most_rows + 1)):
@@ -154,7 +158,7 @@ def best_tile(
         if rows * vectors + vectors + 1 > registers or rows > m:
             continue
         tile = Tile(rows, vectors, lanes)
-        far = FAR if depth * tile.columns > cache // 2 else 0.0
+        far = widened + (FAR if depth * tile.columns > cache // 2 else 0.0)
         time = m // rows * _turn(rows, vectors, far, in_flight)
         if m % rows:
             time = (1 + REMAINDER) * (time + _turn(m % rows, vectors, far, in_flight))

@@ -14,6 +14,7 @@ from typing import TypeVar
 from xdsl.dialects.builtin import LocationAttr
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue, SSAValues, Use
 
+from . import direct as direct
 from . import identity as identity
 
 OpT = TypeVar("OpT", bound=Operation)
@@ -47,7 +48,10 @@ def fill_op(
     if operands:
         op._operands = SSAValues(operands)
         op._operand_uses = _used_by(op, operands)
-    op.results = SSAValues([OpResult(type, op, index) for index, type in enumerate(result_types)])
+    if len(result_types) == 1:
+        op.results = SSAValues((OpResult(result_types[0], op, 0),))
+    else:
+        op.results = SSAValues([OpResult(type, op, index) for index, type in enumerate(result_types)])
     op.properties = properties
     op.attributes = {}
     op.location = location

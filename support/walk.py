@@ -36,7 +36,7 @@ def all_ops(root: Operation) -> list[Operation]:
     pending: list[Operation | Block] = blocks_of(root)
     while pending:
         place = pending.pop()
-        op = place.first_op if isinstance(place, Block) else place
+        op = place._first_op if isinstance(place, Block) else place
         while op is not None:
             add(op)
             following = op._next_op

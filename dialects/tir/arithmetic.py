@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from xdsl.dialects.builtin import UNKNOWN_LOC
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, result_def, traits_def
 from xdsl.traits import Commutative, Pure
 from xdsl.utils.exceptions import VerifyException
 
-from ..plain_op import PlainOp
+from ...support.making import fill_op
+from ..plain_op import PlainOp, value_of
 from .types import I1, element_of, type_to_dtype, with_lanes_of
 
 
@@ -29,9 +31,8 @@ class BinaryOp(PlainOp):
     """How TVMScript writes it: an infix operator, or the name of a function of `T`."""
 
     def __init__(self, lhs: SSAValue | Operation, rhs: SSAValue | Operation):
-        if isinstance(lhs, Operation):
-            lhs = SSAValue.get(lhs)
-        super().__init__(operands=[lhs, rhs], result_types=[self.type_of(lhs.type)])
+        lhs = value_of(lhs)
+        fill_op(self, (lhs, value_of(rhs)), (self.type_of(lhs.type),), {}, UNKNOWN_LOC)
 
     @classmethod
     def type_of(cls, operand: Attribute) -> Attribute:
@@ -198,7 +199,7 @@ class NotOp(PlainOp):
     traits = traits_def(Pure())
 
     def __init__(self, value: SSAValue | Operation):
-        value = SSAValue.get(value)
+        value = value_of(value)
         super().__init__(operands=[value], result_types=[value.type])
 
     def verify_(self) -> None:

@@ -34,7 +34,7 @@ from xdsl.utils.exceptions import VerifyException
 from ...support.words import counted
 from ..array import ArrayValueAttr
 from ..interned import string
-from ..plain_op import PlainOp
+from ..plain_op import PlainOp, value_of
 from .types import I1, BufferType, HandleType, RegionType, element_of, is_scalable, lanes_of, type_to_dtype, with_lanes
 
 EMPTY = ArrayAttr[Attribute]([])
@@ -268,8 +268,8 @@ class LoadOp(AccessOp):
         indices: Sequence[SSAValue | Operation],
         predicate: SSAValue | Operation | None = None,
     ):
-        buffer = SSAValue.get(buffer)
-        indices = [SSAValue.get(i) for i in indices]
+        buffer = value_of(buffer)
+        indices = [value_of(i) for i in indices]
         assert isinstance(buffer.type, BufferType)
         super().__init__(
             operands=[buffer, indices, [] if predicate is None else [predicate]],

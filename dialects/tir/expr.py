@@ -45,10 +45,10 @@ from xdsl.traits import (
 )
 from xdsl.utils.exceptions import VerifyException
 
-from ...support.making import make_op
+from ...support.making import fill_op, make_op
 from ...support.words import counted
 from ..interned import int_attr, integer, string, vector_type
-from ..plain_op import PlainOp
+from ..plain_op import PlainOp, value_of
 from .intrinsics import Effect, intrinsic_effect
 from .types import I1, I32, BufferType, StringType, element_of, lanes_of, type_to_dtype, with_lanes
 
@@ -122,7 +122,7 @@ class LetOp(PlainOp):
         *,
         var: SSAValue | Operation | None = None,
     ):
-        value = SSAValue.get(value)
+        value = value_of(value)
         super().__init__(
             operands=[value, [] if var is None else [var]],
             properties={"var_name": string(name)},
@@ -154,7 +154,7 @@ class SelectOp(PlainOp):
     def __init__(
         self, condition: SSAValue | Operation, true_value: SSAValue | Operation, false_value: SSAValue | Operation
     ):
-        true_value = SSAValue.get(true_value)
+        true_value = value_of(true_value)
         super().__init__(operands=[condition, true_value, false_value], result_types=[true_value.type])
 
     def verify_(self) -> None:
@@ -238,9 +238,9 @@ class RampOp(PlainOp):
     traits = traits_def(Pure())
 
     def __init__(self, base: SSAValue | Operation, stride: SSAValue | Operation, lanes: int, scalable: bool = False):
-        base = SSAValue.get(base)
+        base = value_of(base)
         result = vector_type(base.type, lanes, scalable)
-        super().__init__(operands=[base, stride], result_types=[result])
+        fill_op(self, (base, value_of(stride)), (result,), {}, UNKNOWN_LOC)
 
     def verify_(self) -> None:
         if self.base.type != self.stride.type or self.base.type != element_of(self.result.type):
@@ -259,9 +259,8 @@ class BroadcastOp(PlainOp):
     traits = traits_def(Pure())
 
     def __init__(self, value: SSAValue | Operation, lanes: int, scalable: bool = False):
-        value = SSAValue.get(value)
-        result = vector_type(value.type, lanes, scalable)
-        super().__init__(operands=[value], result_types=[result])
+        value = value_of(value)
+        fill_op(self, (value,), (vector_type(value.type, lanes, scalable),), {}, UNKNOWN_LOC)
 
     def verify_(self) -> None:
         if self.value.type != element_of(self.result.type):
@@ -279,7 +278,7 @@ class ShuffleOp(PlainOp):
     traits = traits_def(Pure())
 
     def __init__(self, vectors: Sequence[SSAValue | Operation], indices: Sequence[int]):
-        element = element_of(SSAValue.get(vectors[0]).type)
+        element = element_of(value_of(vectors[0]).type)
         super().__init__(
             operands=[list(vectors)],
             properties={"indices": ArrayAttr([int_attr(i) for i in indices])},

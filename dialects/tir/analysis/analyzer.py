@@ -23,6 +23,7 @@ from .bounds import (
     ModularSet,
     bound_of_atom,
     bound_of_sum,
+    bound_of_type,
     constant_bound,
     modular_of_atom,
     modular_of_sum,
@@ -59,6 +60,8 @@ NOTHING = Known()
 class Scope:
     """What was learnt since it was made; leaving the `with` forgets it. Without `with` it lasts."""
 
+    __slots__ = ("_analyzer", "_mark")
+
     def __init__(self, analyzer: Analyzer, mark: int):
         self._analyzer = analyzer
         self._mark = mark
@@ -90,11 +93,12 @@ class Analyzer:
 
     def expr(self, value: Value) -> Expr:
         """The expression of a value or number."""
-        if isinstance(value, Expr):
-            return value
-        if type(value) is BlockArgument:
-            return x.var(value)
-        return x.as_expr(value) if isinstance(value, int) else from_ssa(value, self._converted)
+        kind = type(value)
+        if kind is Expr:
+            return value  # pyright: ignore[reportReturnType]
+        if kind is BlockArgument:
+            return x.var(value)  # pyright: ignore[reportArgumentType]
+        return x.as_expr(value) if isinstance(value, int | Expr) else from_ssa(value, self._converted)
 
     def to_ssa(
         self, expr: Expr, builder: Builder, type: Attribute = I32, values: dict[Atom, SSAValue] | None = None
@@ -202,7 +206,7 @@ class Analyzer:
             known = self.known(atom)
             if e in known.facts:
                 continue
-            most = bound_of_sum(e - Expr(((atom, coefficient),), 0), self._bound_of_atom).max_value
+            most = bound_of_sum(e - Expr(((atom, coefficient),), 0), self.bound_of_atom).max_value
             limit = EVERYTHING
             if most < INF:  # coefficient * atom >= -most
                 end = most // abs(coefficient)
@@ -243,13 +247,16 @@ class Analyzer:
         e = self.expr(value)
         if not e.terms:
             return ConstIntBound(e.const, e.const)
-        bound = bound_of_sum(e, self._bound_of_atom)
+        bound = bound_of_sum(e, self.bound_of_atom)
         return self._tightened(e, self._by_quotients(e, bound)) if len(e.terms) > 1 else bound
 
     bounds = const_int_bound
 
-    def _bound_of_atom(self, atom: Atom) -> ConstIntBound:
+    def bound_of_atom(self, atom: Atom) -> ConstIntBound:
+        """As `const_int_bound`, of an atom."""
         bound = self._bound_memo.get(atom)
+        if bound is None and atom.kind is Kind.VAR and (known := self._known.get(atom, NOTHING)).equal is None:
+            bound = self._bound_memo[atom] = bound_of_type(atom).intersect(known.bound)
         if bound is None:
             # Inequalities may lead back to the atom: meanwhile it is bounded by what was said of it alone.
             self._bound_memo[atom] = self.known(atom).bound
@@ -273,12 +280,12 @@ class Analyzer:
             for second, other in quotients:
                 if factor <= 0 or other != -factor or first.operands[1] != second.operands[1]:
                     continue
-                distance = bound_of_sum(first.operands[0] - second.operands[0], self._bound_of_atom)
+                distance = bound_of_sum(first.operands[0] - second.operands[0], self.bound_of_atom)
                 if distance.min_value <= -INF and distance.max_value >= INF:
                     continue
                 divisor = first.operands[1].const
                 pair = Expr(((first, factor),), 0) + Expr(((second, other),), 0)
-                rest = bound_of_sum(e - pair, self._bound_of_atom)
+                rest = bound_of_sum(e - pair, self.bound_of_atom)
                 low = -INF if distance.min_value <= -INF else factor * (distance.min_value // divisor)
                 high = INF if distance.max_value >= INF else factor * -(-distance.max_value // divisor)
                 bound = bound.intersect(
@@ -293,7 +300,7 @@ class Analyzer:
         """`bound` of e, narrowed by single facts f >= 0: e = k*f + rest is at least the least of rest (k > 0)."""
         for fact in self._facts_about(e):
             for multiple in {e.coefficient(a) // c for a, c in fact.terms if e.coefficient(a) % c == 0} - {0}:
-                rest = bound_of_sum(e - fact.scaled(multiple), self._bound_of_atom)
+                rest = bound_of_sum(e - fact.scaled(multiple), self.bound_of_atom)
                 if multiple > 0:
                     bound = bound.intersect(ConstIntBound(rest.min_value, INF))
                 else:
@@ -312,7 +319,8 @@ class Analyzer:
 
     def simplify(self, value: Value) -> Expr:
         """The value in canonical form, shortened by all that is known."""
-        return self._simplifier.simplify(self.expr(value))
+        e = self.expr(value)
+        return self._simplifier.simplify(e) if e.terms else e
 
     def can_prove(self, condition: Value) -> bool:
         """Whether the condition is true for sure."""

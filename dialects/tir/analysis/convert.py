@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, IntegerType, Signedness
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
+from ....support.fields import operands_of
 from ..arithmetic import (
     AddOp,
     AndOp,
@@ -99,7 +100,15 @@ def from_ssa(value: SSAValue, memo: dict[SSAValue, Expr]) -> Expr:
             if inputs is None:
                 memo[current] = x.var(current)
                 continue
-            missing = [v for v in inputs if v not in memo]
+            missing: list[SSAValue] = []
+            for each in inputs:
+                if each not in memo:
+                    # Atoms are made in the order of inputs, which decides about that of terms.
+                    leaf = _leaf(each) if type(each) is OpResult else x.known_var(each)
+                    if leaf is None:
+                        missing.append(each)
+                    else:
+                        memo[each] = leaf
             if missing:
                 pending.append((current, inputs))
                 pending += [(v, None) for v in reversed(missing)]
@@ -130,7 +139,7 @@ class _Rule(NamedTuple):
 
 
 def _all_operands(op: Operation, value: OpResult) -> Inputs:
-    return tuple(op.operands)
+    return operands_of(op)
 
 
 def _convert_const(op: ConstOp, value: OpResult, operands: list[Expr]) -> Expr:

@@ -263,13 +263,18 @@ def make_atom(kind: Kind, operands: tuple[Expr, ...], payload: Hashable = None) 
 
 def var(of: SSAValue | Symbol) -> Expr:
     """The expression that is this variable."""
-    if isinstance(of, Symbol):
+    if type(of) is Symbol:
         return make_atom(Kind.VAR, (), of)
     known = vars(of)
     e: Expr | None = known.get(_OF_VALUE)
     if e is None:
         e = known[_OF_VALUE] = Expr(((Atom(Kind.VAR, (), of), 1),), 0)
     return e
+
+
+def known_var(of: SSAValue) -> Expr | None:
+    """The expression that is this variable, if it was made before."""
+    return of.__dict__.get(_OF_VALUE)
 
 
 def symbol(name: str) -> Expr:

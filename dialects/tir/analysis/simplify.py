@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from .analyzer import Analyzer
 
 _ROUNDS = 4
+_FOLDED = frozenset({Kind.FLOORDIV, Kind.FLOORMOD, Kind.PRODUCT})
+"""What may fold with the other terms of a sum."""
+_DIVISIONS = frozenset({Kind.FLOORDIV, Kind.FLOORMOD})
 
 
 class Simplifier:
@@ -38,7 +41,7 @@ class Simplifier:
             if result is e or result == e:
                 break
             e = result
-        if len(e.terms) > 1 and any(a.kind is Kind.FLOORMOD or a.kind is Kind.FLOORDIV for a, _ in e.terms):
+        if len(e.terms) > 1 and any([atom.kind in _DIVISIONS for atom, _ in e.terms]):
             # Quotients and remainders of different divisors may cancel: x//16*16 + x%16//4*4 + x%4.
             plain = self.normal(e)
             if len(plain.terms) < len(e.terms) or all(atom.kind is Kind.VAR for atom, _ in plain.terms):
@@ -61,7 +64,11 @@ class Simplifier:
             total = x.as_expr(e.const)
             for simple, (_, coefficient) in zip(parts, e.terms, strict=True):
                 total += simple.scaled(coefficient)
-        return self._folded(fold_quotients(total)) if len(total.terms) > 1 else total
+        if len(total.terms) > 1:
+            for atom, _ in total.terms:
+                if atom.kind in _FOLDED:
+                    return self._folded(fold_quotients(total))
+        return total
 
     def _folded(self, e: Expr) -> Expr:
         """`fold_quotients` where a quotient looks otherwise by what is known: of a = 16*i + j with j < 16, a // 2240 is i // 140."""
@@ -83,7 +90,8 @@ class Simplifier:
         if known is not None:
             return self.simplify(known)
         if atom.kind is Kind.VAR:
-            return self._number_or(Expr(((atom, 1),), 0))
+            low, high = self.analyzer.bound_of_atom(atom)
+            return x.as_expr(low) if low == high else self._memo[atom]
         if atom.kind is Kind.SELECT or atom.kind is Kind.AND:
             result = self._select(atom) if atom.kind is Kind.SELECT else self._conjunction(atom)
         else:

@@ -1,0 +1,154 @@
+"""xDSL's fields read, its blocks made and its attributes checked without calls of Python that add nothing: compiling makes millions.
+
+What is put into xDSL's classes here means what it replaces; `tests/support/test_direct.py` holds it to that.
+"""
+# pyright: reportPrivateUsage=false
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from operator import attrgetter
+from typing import Any, cast
+
+from xdsl.dialects.builtin import UNKNOWN_LOC, IntegerType
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, ParametrizedAttribute, SSAValue
+from xdsl.ir.core import BlockOps, SSAValues
+from xdsl.irdl import AnyAttr, AnyOf, AttrConstraint, BaseAttr, ParamAttrDef, TypeVarConstraint
+from xdsl.irdl.constraints import VerificationContext
+from xdsl.utils.exceptions import VerifyException
+
+FIELDS: tuple[tuple[type, str, str], ...] = (
+    (SSAValue, "type", "_type"),
+    (OpResult, "owner", "op"),
+    (BlockArgument, "owner", "block"),
+    (Operation, "next_op", "_next_op"),
+    (Operation, "prev_op", "_prev_op"),
+    (Block, "args", "_args"),
+    (Block, "first_op", "_first_op"),
+    (Block, "last_op", "_last_op"),
+)
+"""Properties, and the fields that they give: C reads them."""
+
+
+def replace_methods() -> None:
+    """Puts all that this module has into xDSL's classes."""
+    for kind, name, field in FIELDS:
+        setattr(kind, name, property(attrgetter(field), doc=vars(kind)[name].__doc__))
+    for kind, name, method in METHODS:
+        setattr(kind, name, method)
+
+
+_tuple_item = cast("Any", tuple.__getitem__)  # pyright: ignore[reportUnknownMemberType]
+
+
+def _item(self: SSAValues[Any], idx: int | slice) -> Any:
+    """One of some values, or several of them."""
+    found = _tuple_item(self, idx)
+    return SSAValues(found) if type(idx) is slice else found
+
+
+def _ops(self: BlockOps) -> Iterator[Operation]:
+    return _from(self.block._first_op)
+
+
+def _from(op: Operation | None) -> Iterator[Operation]:
+    """An op and those behind it. What follows one is looked up before it is given, so that it may be moved or erased."""
+    while op is not None:
+        following = op._next_op
+        yield op
+        op = following
+
+
+def _count(self: BlockOps) -> int:
+    count, op = 0, self.block._first_op
+    while op is not None:
+        count += 1
+        op = op._next_op
+    return count
+
+
+def _make_block(self: Block, ops: Iterable[Operation] = (), *, arg_types: Iterable[Attribute] = ()) -> None:
+    # With the location that arguments have by default: xDSL looks for it in a module, for each.
+    self._args = tuple([BlockArgument(each, self, index, UNKNOWN_LOC) for index, each in enumerate(arg_types)])
+    self._first_op = self._last_op = None
+    self.add_ops(ops)
+
+
+_post_init = cast("Any", Attribute.__post_init__)
+_checked: set[object] = set()
+"""Classes of attributes that are data or have parameters, as all must."""
+
+
+def _check(self: Attribute) -> None:
+    kind = type(self)
+    if kind in _checked:
+        self._verify()
+    else:
+        _post_init(self)
+        _checked.add(kind)
+
+
+def _verify(self: ParamAttrDef, attr: ParametrizedAttribute) -> None:
+    """Verifies the parameters of an attribute; where only their classes are asked for, once for each class."""
+    context: VerificationContext | None = None
+    for field, constraint, fine, by_class in _parameters(self):
+        value: Attribute = getattr(attr, field)
+        kind = type(value)
+        if kind in fine:
+            continue
+        context = context or VerificationContext()
+        try:
+            constraint.verify(value, context)
+        except VerifyException as error:
+            raise VerifyException(f"parameter '{field}' does not verify:\n{error}") from error
+        if by_class:
+            fine.add(kind)
+
+
+_Parameter = tuple[str, AttrConstraint, "set[object]", bool]
+"""A parameter's field, its constraint, classes of values that fulfil it, and whether it asks for the class only."""
+_known: dict[int, tuple[ParamAttrDef, list[_Parameter]]] = {}
+"""What is checked of the attributes of a definition, by which object that is."""
+
+
+def _parameters(definition: ParamAttrDef) -> list[_Parameter]:
+    found = _known.get(id(definition))
+    if found is None:
+        checks: list[_Parameter] = [
+            (field, each.constr, set(), _asks_for_class(each.constr)) for field, each in definition.parameters
+        ]
+        found = _known[id(definition)] = definition, checks
+    return found[1]
+
+
+def _asks_for_class(constraint: AttrConstraint) -> bool:
+    """Whether the constraint is fulfilled by all values of a class or by none."""
+    match constraint:
+        case AnyAttr() | BaseAttr():
+            return True
+        case AnyOf():
+            return all(map(_asks_for_class, constraint.attr_constrs))
+        case TypeVarConstraint():
+            return _asks_for_class(constraint.base_constraint)
+        case _:
+            return False
+
+
+def _hash(self: IntegerType) -> int:
+    # The same number for `int8` and `uint8`: nothing looks for both in one place so often that it would matter.
+    return hash(self.width.data)
+
+
+METHODS: tuple[tuple[type, str, object], ...] = (
+    (SSAValues, "__getitem__", _item),
+    (BlockOps, "__iter__", _ops),
+    (BlockOps, "__len__", _count),
+    (Block, "__init__", _make_block),
+    (Attribute, "__post_init__", _check),
+    (ParamAttrDef, "verify", _verify),
+    (IntegerType, "__hash__", _hash),
+)
+
+replace_methods()
+
+__all__ = ["FIELDS", "METHODS", "replace_methods"]

@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import (
     IntegerType,
     MemRefType,
     StringAttr,
+    TensorType,
     VectorType,
     i1,
     i32,
@@ -75,4 +76,10 @@ def memref_type(element: Attribute, *shape: int) -> MemRefType[Attribute]:
     return MemRefType(element, shape)
 
 
-__all__ = ["i32_array", "i64_array", "int_attr", "integer", "memref_type", "string", "vector_type"]
+@lru_cache(_MANY)
+def tensor_type(element: Attribute, *shape: int) -> TensorType[Attribute]:
+    """A tensor of these extents."""
+    return TensorType(element, shape)
+
+
+__all__ = ["i32_array", "i64_array", "int_attr", "integer", "memref_type", "string", "tensor_type", "vector_type"]

@@ -11,9 +11,9 @@ from operator import attrgetter
 from typing import Any, cast
 
 from xdsl.dialects.builtin import UNKNOWN_LOC, IntegerType
-from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, ParametrizedAttribute, SSAValue
-from xdsl.ir.core import BlockOps, SSAValues
-from xdsl.irdl import AnyAttr, AnyOf, AttrConstraint, BaseAttr, ParamAttrDef, TypeVarConstraint
+from xdsl.ir import Attribute, Block, BlockArgument, IRNode, Operation, OpResult, ParametrizedAttribute, SSAValue
+from xdsl.ir.core import BlockOps, SSAValues, _IRNode
+from xdsl.irdl import AnyAttr, AnyOf, AttrConstraint, BaseAttr, TypeVarConstraint
 from xdsl.irdl.constraints import VerificationContext
 from xdsl.utils.exceptions import VerifyException
 
@@ -74,6 +74,38 @@ def _make_block(self: Block, ops: Iterable[Operation] = (), *, arg_types: Iterab
     self.add_ops(ops)
 
 
+def _is_ancestor(self: object, op: IRNode) -> bool:
+    """Whether an op, block or region is this one, or in it."""
+    current: IRNode | None = op
+    while current is not None:
+        if current is self:
+            return True
+        current = current.parent
+    return False
+
+
+def _drop_references(self: Operation) -> None:
+    """Has an op and all in it use nothing any more."""
+    self.parent = None
+    # There are no uses any more where it is done a second time.
+    for operand, use in zip(self._operands, self._operand_uses, strict=False):
+        before, following = use._prev_use, use._next_use
+        if before is None:
+            operand.first_use = following
+        else:
+            before._next_use = following
+        if following is not None:
+            following._prev_use = before
+    self._operand_uses = ()
+    if self._successors:
+        for successor, use in zip(self._successors, self._successor_uses, strict=False):
+            successor.remove_use(use)
+        self._successor_uses = ()
+        self._successors = ()
+    for region in self.regions:
+        region.drop_all_references()
+
+
 _post_init = cast("Any", Attribute.__post_init__)
 _checked: set[object] = set()
 """Classes of attributes that are data or have parameters, as all must."""
@@ -88,11 +120,21 @@ def _check(self: Attribute) -> None:
         _checked.add(kind)
 
 
-def _verify(self: ParamAttrDef, attr: ParametrizedAttribute) -> None:
-    """Verifies the parameters of an attribute; where only their classes are asked for, once for each class."""
+def _fill_attribute(self: ParametrizedAttribute, *parameters: Any) -> None:
+    fields = self.get_irdl_definition().parameters
+    for (field, each), parameter in zip(fields, parameters, strict=True):
+        _set(self, field, parameter if each.converter is None else each.converter(parameter))
+    self.__post_init__()
+
+
+_set = object.__setattr__
+
+
+def _verify(self: ParametrizedAttribute) -> None:
+    """Verifies an attribute and its parameters; where only their classes are asked for, once for each class."""
     context: VerificationContext | None = None
-    for field, constraint, fine, by_class in _parameters(self):
-        value: Attribute = getattr(attr, field)
+    for field, constraint, fine, by_class in _known.get(type(self)) or _parameters(type(self)):
+        value: Attribute = getattr(self, field)
         kind = type(value)
         if kind in fine:
             continue
@@ -103,22 +145,22 @@ def _verify(self: ParamAttrDef, attr: ParametrizedAttribute) -> None:
             raise VerifyException(f"parameter '{field}' does not verify:\n{error}") from error
         if by_class:
             fine.add(kind)
+    self.verify()
 
 
 _Parameter = tuple[str, AttrConstraint, "set[object]", bool]
 """A parameter's field, its constraint, classes of values that fulfil it, and whether it asks for the class only."""
-_known: dict[int, tuple[ParamAttrDef, list[_Parameter]]] = {}
-"""What is checked of the attributes of a definition, by which object that is."""
+_known: dict[object, list[_Parameter]] = {}
+"""What is checked of the attributes of a class."""
 
 
-def _parameters(definition: ParamAttrDef) -> list[_Parameter]:
-    found = _known.get(id(definition))
-    if found is None:
-        checks: list[_Parameter] = [
-            (field, each.constr, set(), _asks_for_class(each.constr)) for field, each in definition.parameters
-        ]
-        found = _known[id(definition)] = definition, checks
-    return found[1]
+def _parameters(kind: type[ParametrizedAttribute]) -> list[_Parameter]:
+    checks: list[_Parameter] = [
+        (field, each.constr, set(), _asks_for_class(each.constr))
+        for field, each in kind.get_irdl_definition().parameters
+    ]
+    _known[kind] = checks
+    return checks
 
 
 def _asks_for_class(constraint: AttrConstraint) -> bool:
@@ -144,8 +186,11 @@ METHODS: tuple[tuple[type, str, object], ...] = (
     (BlockOps, "__iter__", _ops),
     (BlockOps, "__len__", _count),
     (Block, "__init__", _make_block),
+    (_IRNode, "is_ancestor", _is_ancestor),
+    (Operation, "drop_all_references", _drop_references),
     (Attribute, "__post_init__", _check),
-    (ParamAttrDef, "verify", _verify),
+    (ParametrizedAttribute, "__init__", _fill_attribute),
+    (ParametrizedAttribute, "_verify", _verify),
     (IntegerType, "__hash__", _hash),
 )
 

@@ -11,7 +11,7 @@ from struct import unpack
 from typing import Any, TypeVar
 
 from xdsl.dialects.builtin import DenseArrayBase
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.ir.core import SSAValues
 from xdsl.irdl.operations import (
     AttrSizedOperandSegments,
@@ -21,6 +21,8 @@ from xdsl.irdl.operations import (
     VariadicAttrAccessor,
     VarIRConstruct,
 )
+
+from .remembered import remembered
 
 Kind = TypeVar("Kind", bound=type[Operation])
 
@@ -70,18 +72,19 @@ class _Region(BeforeVariadicSingleAccessor):
         return obj.regions[self.idx]
 
 
-_PLACES: dict[bytes, tuple[int, ...]] = {}
-"""Where the segments of such sizes begin, and the last of them ends."""
+_SIZES: str = AttrSizedOperandSegments.attribute_name
 
 
 def _places(op: Operation) -> tuple[int, ...]:
-    sizes = op.properties[AttrSizedOperandSegments.attribute_name]
+    return _places_of(op.properties[_SIZES])
+
+
+@remembered
+def _places_of(sizes: Attribute) -> tuple[int, ...]:
+    """Where the segments of such sizes begin, and the last of them ends."""
     assert isinstance(sizes, DenseArrayBase)
     data = sizes.data.data
-    places = _PLACES.get(data)
-    if places is None:
-        places = _PLACES[data] = tuple(accumulate(unpack(f"<{len(data) // 4}i", data), initial=0))
-    return places
+    return tuple(accumulate(unpack(f"<{len(data) // 4}i", data), initial=0))
 
 
 def segment(op: Operation, index: int) -> tuple[SSAValue, ...]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias, cast
 
 from xdsl.dialects.builtin import (
@@ -391,7 +391,7 @@ class OperatorOp(PlainOp):
 
 def to_attribute(value: AttrValue) -> Attribute:
     """An operator attribute as an xDSL attribute: integers i64, floats f64, bool i1, strings, None, lists, dictionaries."""
-    from xdsl.dialects.builtin import f64, i1, i64
+    from xdsl.dialects.builtin import f64, i1
 
     match value:
         case None:
@@ -399,7 +399,7 @@ def to_attribute(value: AttrValue) -> Attribute:
         case bool():
             return IntegerAttr(int(value), i1)
         case int():
-            return IntegerAttr(value, i64)
+            return _i64(value)
         case float():
             return FloatAttr(value, f64)
         case str():
@@ -408,6 +408,11 @@ def to_attribute(value: AttrValue) -> Attribute:
             return DictionaryAttr({name: to_attribute(item) for name, item in value.items()})
         case _:
             return ArrayAttr([to_attribute(item) for item in value])
+
+
+@lru_cache(1 << 12)
+def _i64(value: int) -> IntegerAttr:
+    return IntegerAttr(value, 64)
 
 
 def from_attribute(attribute: Attribute) -> AttrValue:

@@ -19,6 +19,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.printer import Printer
 
 from ...support.diagnostics import source_position
+from ...support.fields import operands_of
 from ...support.walk import walk_ops
 
 Places = list[tuple[str, int, int] | None]
@@ -32,6 +33,7 @@ class KernelText:
         # By identity: attributes that are equal may read differently, as 0.0 and -0.0 do. They are kept, so that no other gets their
         # place in memory.
         self._known: dict[int, tuple[Attribute, str]] = {}
+        self._printer = _Printer()
 
     def __call__(self, op: Operation) -> str:
         """The text of an op and all that is in it."""
@@ -42,7 +44,7 @@ class KernelText:
         def number(attribute: Attribute) -> int:
             entry = known.get(id(attribute))
             if entry is None:
-                entry = known[id(attribute)] = attribute, _attribute_text(attribute)
+                entry = known[id(attribute)] = attribute, self._printer.text(attribute)
             return numbers.setdefault(entry[1], len(numbers))
 
         def pairs(named: Mapping[str, Attribute]) -> list[Any]:
@@ -55,7 +57,7 @@ class KernelText:
 
         def written(op: Operation) -> list[Any]:
             assert not op.successors
-            operands = [values[operand] for operand in op.operands]
+            operands = [values[operand] for operand in operands_of(op)]
             results = declared(op.results)
             regions = [
                 [(declared(block.args), [written(inner) for inner in block.ops]) for block in region.blocks]
@@ -72,16 +74,16 @@ def places_of(op: Operation) -> Places:
     return [source_position(each.location) for each in walk_ops(op)]
 
 
-def _attribute_text(attribute: Attribute) -> str:
-    parts: list[str] = []
-    _Printer(parts).print_attribute(attribute)
-    return "".join(parts)
-
-
 class _Printer(Printer):
-    def __init__(self, parts: list[str]):
+    def __init__(self) -> None:
         super().__init__(print_generic_format=True)
-        self._parts = parts
+        self._parts: list[str] = []
+
+    def text(self, attribute: Attribute) -> str:
+        """An attribute in MLIR's syntax."""
+        self._parts.clear()
+        self.print_attribute(attribute)
+        return "".join(self._parts)
 
     def print_string(self, text: str, *, indent: int | None = None) -> None:
         self._parts.append(text)

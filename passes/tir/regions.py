@@ -25,7 +25,10 @@ def relax(e: Expr, inner: AbstractSet[Atom], analyzer: Analyzer) -> Ends | None:
     low = high = Expr((), e.const)
     for atom, coefficient in e.terms:
         term = Expr(((atom, coefficient),), 0)
-        if not any(v in inner or _is_made_within(v, inner) for v in free_vars(term)):
+        for variable in (atom,) if atom.kind is Kind.VAR else free_vars(term):
+            if variable in inner or _is_made_within(variable, inner):
+                break
+        else:
             low, high = low + term, high + term
             continue
         ends = _relax_atom(atom, inner, analyzer)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from xdsl.builder import Builder, InsertOpInvT
 from xdsl.dialects.builtin import LocationAttr, ModuleOp
@@ -94,16 +94,18 @@ class PlacedBuilder(Builder):
 
     def insert(self, op: InsertOpInvT, insertion_point: InsertPoint | None = None) -> InsertOpInvT:
         """Inserts an op, or several, at its place."""
-        if not isinstance(op, Operation) or op.regions or insertion_point is not None:
+        # Mostly one op without regions: `isinstance` would take a call of Python to say that it is an op.
+        single: Any = op
+        if getattr(op, "regions", True) or insertion_point is not None:
             for each in (op,) if isinstance(op, Operation) else op:
                 each.location = self.location
             return super().insert(op, insertion_point)
-        op.location = self.location
+        single.location = self.location
         place = self.insertion_point
         if place.insert_before is not None:
-            put_before(op, place.insert_before)
+            put_before(single, place.insert_before)
         else:
-            append_op(place.block, op)
+            append_op(place.block, single)
         return op
 
     def _locate(self, op: Operation) -> None:

@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, TensorType, TupleTyp
 from xdsl.ir import Attribute
 
 from ....support.diagnostics import MirError
+from ... import interned
 from ...tir.types import dtype_to_type, type_to_dtype
 from ..operator import Relation
 from ..text import type_text
@@ -37,7 +38,7 @@ def dtype_of(type: TensorType[Attribute]) -> str:
 
 def tensor_type(shape: Iterable[int], dtype: str | Attribute) -> TensorType[Attribute]:
     """A tensor type from dimensions and an element type or its name."""
-    return TensorType(dtype_to_type(dtype) if isinstance(dtype, str) else dtype, list(shape))
+    return interned.tensor_type(dtype_to_type(dtype) if isinstance(dtype, str) else dtype, *shape)
 
 
 def tuple_type(fields: Iterable[Attribute]) -> TupleType:

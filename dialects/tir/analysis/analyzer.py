@@ -173,8 +173,10 @@ class Analyzer:
         self._known[atom] = Known(**news) if before is None else before._replace(**news)
 
     def _clear_memos(self) -> None:
-        self._bound_memo.clear()
-        self._modular_memo.clear()
+        if self._bound_memo:
+            self._bound_memo.clear()
+        if self._modular_memo:
+            self._modular_memo.clear()
         self._simplifier.clear()
 
     def _learn(self, condition: Expr) -> None:

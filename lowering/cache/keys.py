@@ -72,7 +72,8 @@ def compiler() -> bytes | None:
 
 def _files(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
     """Each source file under a folder, in an order of their names."""
-    pending = [str(folder)]
+    root = str(folder)
+    pending = [root]
     while pending:
         current = pending.pop()
         with os.scandir(current) as entries:
@@ -81,7 +82,7 @@ def _files(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
                     if entry.name != "__pycache__":
                         pending.append(entry.path)
                 elif entry.name.endswith((".py", ".mir", ".lark", ".ll")):
-                    yield os.path.relpath(entry.path, folder), entry.stat()
+                    yield entry.path[len(root) + 1 :], entry.stat()
 
 
 def _stats(folders: Iterable[Path]) -> Iterator[str]:

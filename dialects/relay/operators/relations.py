@@ -38,7 +38,9 @@ def dtype_of(type: TensorType[Attribute]) -> str:
 
 def tensor_type(shape: Iterable[int], dtype: str | Attribute) -> TensorType[Attribute]:
     """A tensor type from dimensions and an element type or its name."""
-    return interned.tensor_type(dtype_to_type(dtype) if isinstance(dtype, str) else dtype, *shape)
+    element, dims = dtype_to_type(dtype) if isinstance(dtype, str) else dtype, tuple(shape)
+    # An open dimension may remember whose it is, though it equals every other one.
+    return TensorType(element, dims) if ANY in dims else interned.tensor_type(element, *dims)
 
 
 def tuple_type(fields: Iterable[Attribute]) -> TupleType:

@@ -8,6 +8,7 @@ is as in `contraction`. Weights that are constants are packed once, at the root 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 
 from xdsl.ir import SSAValue
 
@@ -30,12 +31,21 @@ from .contraction import (
     store_tile,
     take_out,
 )
+from .contraction.tile import STREAMED, best_tile
 from .elementwise import extent_of, parallelize, vectorize_loop
 from .handles import block_of, cached, loop_of_axis
-from .shape import Load, element_bytes, is_copy
+from .shape import Load, element_bytes, is_copy, static_extents
 
 BYTES = ("int8", "uint8")
 BFLOATS, SHORTS = ("bfloat16", "bfloat16", "float32"), ("int16", "int16", "int32")
+BROADCAST = 0.6
+"""What repeating a group of A in all lanes costs, in products of vectors that are added by an instruction of their own: its rows lie apart,
+and are fetched later than B. (Measured on Zen 4.)"""
+
+
+FAR_ROWS, BESIDE_FAR_ROWS = 4, 4.5
+"""How many times the second-level cache A is larger than for vectors of a panel to be fetched from it more slowly, and what they take
+then at least. (Measured likewise.)"""
 
 
 @dataclass(frozen=True)
@@ -49,6 +59,8 @@ class DotProduct:
     """Sums of a vector."""
     intrinsic: str
     """The tensor intrinsic that does one vector."""
+    adds: bool
+    """Whether the processor's instruction adds to the sums; else products are in a register of their own before they are added."""
 
 
 def choose_dot(match: Contraction, target: Target) -> DotProduct | None:
@@ -58,12 +70,12 @@ def choose_dot(match: Contraction, target: Target) -> DotProduct | None:
         return None
     a, b, c, swapped = types
     if c == "int32" and a in BYTES and b in BYTES:
-        group = 4 if target.has_int8_dot else 2
+        group, adds = (4, True) if target.has_int8_dot else (2, False)
         if not target.has_int8_dot and target.arch != "x86_64":
             # Arm's widening multiply-add takes elements one by one.
             return None
     elif (a, b, c) == BFLOATS or ((a, b, c) == SHORTS and target.arch == "x86_64"):
-        group = 2
+        group, adds = 2, c == "float32"
     else:
         return None
     axis = _grouped_axis(match, group)
@@ -72,7 +84,7 @@ def choose_dot(match: Contraction, target: Target) -> DotProduct | None:
         # A panel that is packed at every call must be used often.
         return None
     lanes = target.lanes(4)
-    return DotProduct(axis, group, lanes, dot_name(lanes, group, a, b, c, swapped))
+    return DotProduct(axis, group, lanes, dot_name(lanes, group, a, b, c, swapped), adds)
 
 
 def _dtypes(match: Contraction) -> tuple[str, str, str, bool] | None:
@@ -130,9 +142,7 @@ def schedule_dot_product(sch: Schedule, block: BlockRV, match: Contraction, dot:
     shape = match.shape
     work = shape.points // dot.group * 2
     names = list(shape.axes)
-    m = 1 if match.rows is None else shape.extent(match.rows) or 1
-    n = shape.extent(match.columns) or 1
-    tile = _tile(m, n, match, target)
+    tile = _tile(match, dot, target)
     op = sch.get(block)
     assert isinstance(op, tir.BlockOp)
     constant = match.is_constant(match.panel)
@@ -140,7 +150,7 @@ def schedule_dot_product(sch: Schedule, block: BlockRV, match: Contraction, dot:
     padding[names.index(match.columns)] = tile.columns
     padding[names.index(dot.axis)] = dot.group
     if match.rows is not None:
-        padding[names.index(match.rows)] = tile.rows if m % tile.rows else 1
+        padding[names.index(match.rows)] = tile.rows if match.m % tile.rows else 1
     panel, broadcast = buffers_read(op).index(match.panel.buffer), buffers_read(op).index(match.broadcast.buffer)
     sch.pad_einsum(block, padding)
     packing = _copied(sch, block, panel, match.panel.buffer)
@@ -175,16 +185,23 @@ def schedule_dot_product(sch: Schedule, block: BlockRV, match: Contraction, dot:
     sch.tensorize(column_lanes, dot.intrinsic)
 
 
-def _tile(m: int, n: int, match: Contraction, target: Target) -> Tile:
+def _tile(match: Contraction, dot: DotProduct, target: Target) -> Tile:
     """The register tile; its rows divide those of an image, which cannot be padded."""
-    lanes = target.lanes(4)
-    best = choose_tile(m, n, lanes, target.vector_registers)
-    plain = match.rows is not None and _place(match.broadcast, match.rows, Analyzer()) is not None
-    if plain or m % best.rows == 0:
+    m, n, registers = match.m, match.n, target.vector_registers
+    even = match.rows is None or _place(match.broadcast, match.rows, Analyzer()) is None
+    if not dot.adds:
+        element = element_bytes(match.panel.buffer)
+        rows = prod(static_extents(match.broadcast.buffer) or (0,)) * element
+        return best_tile(
+            m, n, dot.lanes, registers - 1, depth=match.k * element, even=even, broadcast=BROADCAST,
+            near=target.l1 // 2, streamed=BESIDE_FAR_ROWS if rows > FAR_ROWS * target.l2 else STREAMED,
+        )[1]  # fmt: skip
+    best = choose_tile(m, n, dot.lanes, registers)
+    if not even or m % best.rows == 0:
         return best
     rows = max(r for r in range(1, best.rows + 1) if m % r == 0)
-    vectors = min((target.vector_registers - 2) // (rows + 1), -(-n // lanes), 6)
-    return Tile(rows, max(vectors, 1), lanes)
+    vectors = min((registers - 2) // (rows + 1), -(-n // dot.lanes), 6)
+    return Tile(rows, max(vectors, 1), dot.lanes)
 
 
 def _copied(sch: Schedule, block: BlockRV, number: int, original: SSAValue) -> BlockRV:

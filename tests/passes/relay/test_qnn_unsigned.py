@@ -71,6 +71,29 @@ def test_native_products_are_exact(kind: str, x: str, w: str, zx: int, zw: int, 
         np.testing.assert_array_equal(mirstack.compile(path, cpu=cpu)(data), expected)
 
 
+@pytest.mark.parametrize(("size", "channels", "padding"), [(7, 24, 1), (13, 20, 1), (17, 9, 0), (14, 40, 1)])
+def test_pairs_of_products_that_16_bits_do_not_hold(size: int, channels: int, padding: int, tmp_path: Path) -> None:
+    """Of images whose rows have few divisors."""
+    rng = np.random.default_rng(0)
+    x = rng.choice(np.array([0, 255, 3], "uint8"), (1, 6, size, size))
+    w = rng.choice(np.array([-128, 127], "int8"), (channels, 6, 3, 3))
+    np.savez(tmp_path / "weights.npz", w=w)
+    path = tmp_path / "extremes.mir"
+    path.write_text(
+        f"""#[version = "0.0.5"]
+#[constants = "weights.npz"]
+def @main(%x: Tensor[(1, 6, {size}, {size}), uint8]) {{
+  qnn.conv2d(%x, meta[relay.Constant][w], 3, 0, 1f, 1f, channels={channels}, kernel_size=[3, 3], padding=[{padding}, {padding}, {padding}, {padding}], out_dtype="int32")
+}}"""
+    )
+    centered = np.pad(x.astype("int64") - 3, [(0, 0), (0, 0), (padding, padding), (padding, padding)])
+    windows = np.lib.stride_tricks.sliding_window_view(centered, (3, 3), axis=(2, 3))
+    expected = np.einsum("nchwyx,ocyx->nohw", windows, w.astype("int64"))
+    for cpu in (*CPUS, *(["x86-64"] if len(CPUS) > 1 else [])):
+        for threads in (1, 2):
+            np.testing.assert_array_equal(mirstack.compile(path, cpu=cpu, threads=threads)(x), expected)
+
+
 @pytest.mark.parametrize(("x", "w"), [("int8", "int8"), ("int8", "uint8"), ("uint8", "uint8")])
 @pytest.mark.parametrize("kind", KINDS)
 def test_products_of_unsigned_and_signed_bytes(kind: str, x: str, w: str, tmp_path: Path) -> None:

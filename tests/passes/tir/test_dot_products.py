@@ -80,6 +80,16 @@ def test_bytes_are_exact(shape: tuple[int, int, int], signs: tuple[str, str], cp
 
 
 @pytest.mark.parametrize("cpu", CPUS)
+@pytest.mark.parametrize("shape", [*SHAPES, (13, 40, 600)])
+def test_shorts_wrap_as_int32_does(shape: tuple[int, int, int], cpu: str | None) -> None:
+    m, n, k = shape
+    x, y, d = draw("int16", (m, k), 0), draw("int16", (n, k), 1), np.zeros((m, n), "int32")
+    mirstack.compile(mirstack.parse(product(m, n, k, "int16", "int16")), cpu=cpu)(x, y, d)
+    wide = x.astype("int64") @ y.T.astype("int64")
+    np.testing.assert_array_equal(d, np.maximum(wide.astype("int32"), -5))
+
+
+@pytest.mark.parametrize("cpu", CPUS)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_bfloat16_is_summed_in_float32(shape: tuple[int, int, int], cpu: str | None) -> None:
     m, n, k = shape

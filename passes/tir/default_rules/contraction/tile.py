@@ -23,6 +23,8 @@ FAR = 0.5
 """What loading a vector costs, in multiply-adds, when the panel that it is from does not stay in the second-level cache."""
 WIDENED = 1.0
 """What bringing a vector of B to the type of the sums costs, in multiply-adds."""
+STREAMED = 1.7
+"""What a vector takes at least, likewise, that comes from the second-level cache, products being added by an instruction of their own."""
 WAYS = 8
 """Lines of the first-level cache that may share a place: rows of A as far apart as the places are many share theirs."""
 CONFLICT_ROWS = 6
@@ -145,23 +147,30 @@ def best_tile(
     missed: float = 0.0,
     run: int = 1,
     widened: float = 0.0,
+    *,
+    even: bool = False,
+    broadcast: float = LOAD,
+    near: int | None = None,
+    streamed: float = STREAMED,
 ) -> tuple[float, Tile]:
     """The tile that takes least time, and that time, in multiply-adds of vectors for one turn of k.
 
     `depth` is the bytes of k elements, `cache` those of the second-level cache: a panel that does not fit is read anew for
     each row of tiles. Fewer sums than `in_flight` wait for each other. A column's results lie in lines of `run` rows, each of which
-    costs `missed` whenever some of it is stored. Each vector of B costs `widened` more than loading it.
+    costs `missed` whenever some of it is stored. Each vector of B costs `widened` more than loading it. With `even` all tiles have as
+    many rows. `broadcast` is what an element of A costs; of panels of more bytes than `near` a vector takes `streamed` at least.
     """
     best: tuple[float, Tile] | None = None
     for vectors, rows in product(range(1, 9), range(1, most_rows + 1)):
         # Sums, the vectors of B, and one for A (which x86 broadcasts as an operand).
-        if rows * vectors + vectors + 1 > registers or rows > m:
+        if rows * vectors + vectors + 1 > registers or rows > m or (even and m % rows):
             continue
         tile = Tile(rows, vectors, lanes)
         far = widened + (FAR if depth * tile.columns > cache // 2 else 0.0)
-        time = m // rows * _turn(rows, vectors, far, in_flight)
+        least = streamed * vectors if near is not None and depth * tile.columns > near else 0.0
+        time = m // rows * max(_turn(rows, vectors, far, in_flight, broadcast), least)
         if m % rows:
-            time = (1 + REMAINDER) * (time + _turn(m % rows, vectors, far, in_flight))
+            time = (1 + REMAINDER) * (time + max(_turn(m % rows, vectors, far, in_flight, broadcast), least))
         time += missed * tile.columns * -(-m // rows) * (rows / run if rows % run == 0 else 1 + (rows - 1) // run)
         panels = -(-n // tile.columns)
         time *= panels * turns.idle(panels, m // rows)
@@ -170,7 +179,7 @@ def best_tile(
     return best if best is not None else (float(m * n), Tile(1, 1, lanes))
 
 
-def _turn(rows: int, vectors: int, far: float, in_flight: int) -> float:
+def _turn(rows: int, vectors: int, far: float, in_flight: int, broadcast: float) -> float:
     """The time of one turn of the loop over k, in multiply-adds of vectors."""
     sums = rows * vectors
-    return max(sums, in_flight) * (1 + WINDOW * sums) + LOAD * (rows + vectors) + far * vectors
+    return max(sums, in_flight) * (1 + WINDOW * sums) + broadcast * rows + (LOAD + far) * vectors

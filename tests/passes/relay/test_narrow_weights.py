@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import mirstack
@@ -10,6 +11,7 @@ import pytest
 from mirstack import relay
 from mirstack.dialects.relay import ir
 from mirstack.dialects.relay.operator import OperatorOp
+from mirstack.lowering.pipeline import Options, assembly_text
 from mirstack.passes.relay.narrow_weights import NarrowWeights
 from mirstack.support.target import named
 from mirstack.support.walk import walk_ops
@@ -107,3 +109,11 @@ def test_kept(name: str, rows: int) -> None:
     few = rows * np.dtype(dtype).itemsize <= 8
     assert ("cast" not in used) == few
     assert not few or [op.value.array.dtype.name for op in kept] == [dtype]
+
+
+@pytest.mark.parametrize(("name", "widening"), [("dequantized", "scvtf"), ("words", "sshll"), ("half", "fcvtl")])
+def test_arm_widens_in_registers(name: str, widening: str) -> None:
+    x = relay.var("x", shape=(1, INPUTS), dtype="float32")
+    module = mirstack.IRModule.from_expr(relay.Function([x], FORMS[name][0](x)))
+    text = assembly_text(module.op, Options(cpu="neoverse-n1"))
+    assert re.search(rf"\t{widening}\tv\d+\.4s", text) and re.search(r"\tfmla\tv\d+\.4s", text)

@@ -236,13 +236,11 @@ def _module_of(source: str | PathLike[str] | ModuleOp | IRModule) -> ModuleOp:
 
 @no_collection()
 def preload() -> None:
-    """Imports all that parsing and compiling need, and reads the rules that most models meet: else that is done at first use (some
-    0.6 s, once)."""
+    """Imports all that parsing and compiling need, which is else imported when first used (some 0.6 s, once)."""
     from importlib import import_module
 
     from ..dialects.relay.operator import get_operator
     from ..lowering.pipeline import Options, lowering_passes
-    from ..passes.rules.shipped import shipped_rules
     from ..passes.schedule import primitive
 
     for name in PRELOADED:
@@ -252,10 +250,6 @@ def preload() -> None:
     # With all topics of the operator table that stand before its own: those of a usual model.
     get_operator("nn.batch_norm")
     primitive.load_all()
-    for file, roots in PRELOADED_RULES:
-        known = shipped_rules(file).by_root
-        for rule in (each for root in roots for each in known[root]):
-            _ = rule.program
     if sys.platform == "linux":
         for name in ("multiprocessing.connection", "multiprocessing.popen_fork"):
             import_module(name)
@@ -298,13 +292,6 @@ PRELOADED = (
     "api.native_relay",
     "api.native_kernel",
 )
-
-
-PRELOADED_RULES = (
-    ("relay/simplify_inference.mir", ("relay.tuple_get_item",)),
-    ("relay/simplify_expr.mir", ("relay.add", "relay.multiply")),
-)
-"""Files of rules, and the ops at which those rules begin that most models meet: what batch normalization leaves is added."""
 
 
 def apply_ready_schedules(module: ModuleOp) -> None:

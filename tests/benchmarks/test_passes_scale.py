@@ -20,7 +20,8 @@ LARGE_SIZES = (1_000, 8_000)
 SMALL = 100
 
 IDLE = {
-    "infer-type", "remove-unused-functions", "conv2d-to-winograd", "loop-invariant-code-motion", "quantized-channels-last",
+    "infer-type", "remove-unused-functions", "conv2d-to-winograd", "loop-invariant-code-motion", "narrow-weights",
+    "quantized-channels-last",
 }  # fmt: skip
 """Programs are typed when they are read, all functions may be entries, weights are inputs, and no function calls itself."""
 

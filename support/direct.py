@@ -84,11 +84,9 @@ def _is_ancestor(self: object, op: IRNode) -> bool:
     return False
 
 
-def _drop_references(self: Operation) -> None:
-    """Has an op and all in it use nothing any more."""
-    self.parent = None
-    # There are no uses any more where it is done a second time.
-    for operand, use in zip(self._operands, self._operand_uses, strict=False):
+def unlink_operands(op: Operation) -> None:
+    """Has an op use its operands no more, though it still names them. There are no uses any more where it is done a second time."""
+    for operand, use in zip(op._operands, op._operand_uses, strict=False):
         before, following = use._prev_use, use._next_use
         if before is None:
             operand.first_use = following
@@ -96,7 +94,13 @@ def _drop_references(self: Operation) -> None:
             before._next_use = following
         if following is not None:
             following._prev_use = before
-    self._operand_uses = ()
+    op._operand_uses = ()
+
+
+def _drop_references(self: Operation) -> None:
+    """Has an op and all in it use nothing any more."""
+    self.parent = None
+    unlink_operands(self)
     if self._successors:
         for successor, use in zip(self._successors, self._successor_uses, strict=False):
             successor.remove_use(use)
@@ -196,4 +200,4 @@ METHODS: tuple[tuple[type, str, object], ...] = (
 
 replace_methods()
 
-__all__ = ["FIELDS", "METHODS", "replace_methods"]
+__all__ = ["FIELDS", "METHODS", "replace_methods", "unlink_operands"]

@@ -14,8 +14,8 @@ from typing import TypeVar
 from xdsl.dialects.builtin import LocationAttr
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue, SSAValues, Use
 
-from . import direct as direct
 from . import identity as identity
+from .direct import unlink_operands
 
 OpT = TypeVar("OpT", bound=Operation)
 
@@ -165,15 +165,7 @@ def erase_op(op: Operation) -> None:
             raise ValueError(f"{op.name} is erased, but one of its results is used")
     if op.parent is not None:
         take_out(op)
-    for operand, use in zip(op._operands, op._operand_uses, strict=True):
-        before, following = use._prev_use, use._next_use
-        if before is None:
-            operand.first_use = following
-        else:
-            before._next_use = following
-        if following is not None:
-            following._prev_use = before
-    op._operand_uses = ()
+    unlink_operands(op)
     if op.regions or op._successors:
         op.drop_all_references()
 

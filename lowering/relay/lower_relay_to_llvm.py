@@ -183,7 +183,7 @@ MANY_ADDRESSES = 128
 MANY_OPS = 4096
 """Ops of a function for which it is not optimized either: kernels are called one after the other in a few great blocks."""
 MANY_CALLS = 24
-"""Calls of kernels in a function, beside which it is quick however it is written."""
+"""Calls in a function, of kernels mostly, beside which it is quick however it is written."""
 MANY_FUNCTIONS = 16
 """Functions that LLVM shall no more put into one another."""
 

@@ -69,8 +69,9 @@ class NarrowWeights(ModulePass):
         target, trace = named(self.cpu, caches=self.caches), tracer(self.name)
         if target.arch == "x86_64" and target.vector_bytes < WIDENING:
             return
+        known: dict[SSAValue, Weights | None] = {}
         for product in products:
-            _keep_narrow(product, target.l2, trace)
+            _keep_narrow(product, target.l2, known, trace)
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,8 @@ _KEPT = (*_INTEGERS, "float16")
 """What is widened in registers."""
 
 
-def _keep_narrow(product: OperatorOp, cache: int, trace: Tracer | None) -> None:
+def _keep_narrow(product: OperatorOp, cache: int, known: dict[SSAValue, Weights | None], trace: Tracer | None) -> None:
+    """Keeps the weights of one product narrow, unless they fit into `cache` bytes; `known` are those that were looked at."""
     data, weight, attrs = product.args[0], product.args[1], product.attrs()
     rows, shape = shape_of(data), shape_of(weight)
     if isinstance(weight.owner, ir.ConstantOp) or rows is None or shape is None or len(rows) < 2 or len(shape) != 2:
@@ -101,11 +103,14 @@ def _keep_narrow(product: OperatorOp, cache: int, trace: Tracer | None) -> None:
     if transposed or prod(rows[:-1]) > MOST_ROWS or 4 * prod(shape) <= cache:
         return
     columns = 0 if product.OPERATOR.name == "nn.matmul" and attrs.transpose_b else _COLUMNS[product.OPERATOR.name]
-    found = weights_of(weight)
+    if weight not in known:
+        # Steps of a loop that is written out share their weights.
+        known[weight] = _narrowed(weights_of(weight))
+    found = known[weight]
     if found is None or not _is_of_columns(found.scale, columns):
         return
-    stored = narrowest(found.stored)
-    if stored is None or prod(rows[:-1]) * stored.itemsize > MOST_ROWS:
+    stored = found.stored
+    if prod(rows[:-1]) * stored.itemsize > MOST_ROWS:
         return
     if trace is not None:
         trace(product, f"its weights stay {stored.dtype.name}: {prod(rows[:-1])} rows cost less than reading float32")
@@ -116,6 +121,12 @@ def _keep_narrow(product: OperatorOp, cache: int, trace: Tracer | None) -> None:
     replace(product, value)
     if isinstance(widened, OperatorOp):
         erase_unused(widened)
+
+
+def _narrowed(weights: Weights | None) -> Weights | None:
+    """Weights in as few bits as hold them; None where those are not widened in registers."""
+    stored = None if weights is None else narrowest(weights.stored)
+    return None if weights is None or stored is None else Weights(stored, weights.scale)
 
 
 def _constant(make: Maker, array: NDArray[Any]) -> SSAValue:

@@ -369,9 +369,9 @@ class _Vectorizer(LoopLanes):
         """T.if_then_else: the side that all lanes are known to take, one choice for all lanes, or both sides, each loading for its own
         lanes only, and a select."""
         ends = self.ends([op.condition]) if self.is_varying(op.condition) else None
-        if ends is not None and TRUE in ends[:1]:
+        if ends is not None and ends[0] == TRUE:
             return self.side(op.then_region, builder)
-        if ends is not None and FALSE in ends[1:]:
+        if ends is not None and ends[1] == FALSE:
             return self.side(op.else_region, builder)
         if ends is not None and ends[0] == ends[1]:
             condition = self.analyzer.to_ssa(ends[0], builder, I1, self.rebuilt(ends[0]))

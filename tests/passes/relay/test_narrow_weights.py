@@ -12,6 +12,7 @@ from mirstack import relay
 from mirstack.dialects.relay import ir
 from mirstack.dialects.relay.operator import OperatorOp
 from mirstack.lowering.pipeline import Options, assembly_text
+from mirstack.passes.relay import narrow_weights
 from mirstack.passes.relay.narrow_weights import NarrowWeights
 from mirstack.support.target import named
 from mirstack.support.walk import walk_ops
@@ -117,3 +118,17 @@ def test_arm_widens_in_registers(name: str, widening: str) -> None:
     module = mirstack.IRModule.from_expr(relay.Function([x], FORMS[name][0](x)))
     text = assembly_text(module.op, Options(cpu="neoverse-n1"))
     assert re.search(rf"\t{widening}\tv\d+\.4s", text) and re.search(r"\tfmla\tv\d+\.4s", text)
+
+
+def test_weights_that_several_products_share_are_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[Any] = []
+    weights_of = narrow_weights.weights_of
+    monkeypatch.setattr(narrow_weights, "weights_of", lambda value: looked.append(value) or weights_of(value))
+    x = relay.var("x", shape=(1, INPUTS), dtype="float32")
+    weight = relay.multiply(relay.cast(relay.const(weights("int8")), "float32"), relay.const(SCALE[:, None]))
+    steps = [relay.nn.dense(relay.multiply(x, relay.const(np.float32(k))), weight, units=UNITS) for k in range(2, 5)]
+    module = mirstack.transform.InferType()(mirstack.IRModule.from_expr(relay.Function([x], relay.Tuple(steps))))
+    ops = module.op.clone()
+    NarrowWeights(cpu="haswell").apply(Context(), ops)
+    assert len(looked) == 1
+    assert "cast" not in {op.OPERATOR.name for op in walk_ops(ops) if isinstance(op, OperatorOp)}

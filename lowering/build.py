@@ -15,10 +15,10 @@ from xdsl.passes import ModulePass
 from ..support.diagnostics import Diagnostic, MirError, Sources, file_loc
 from ..support.garbage import no_collection
 from ..support.stopwatch import timed
+from ..support.target import processors
 from ..support.trace import anyone_listens
 from .llvm.call import messages_of
 from .pipeline import Observer, Options, graph_passes, lowering_passes, program_passes, target_of
-from .runtime import processors
 from .units import LoweredUnit, Unit, split, unit_passes
 
 if TYPE_CHECKING:

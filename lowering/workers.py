@@ -25,7 +25,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, cast
 
 from ..support.stopwatch import current_span, timed, timing
-from .runtime import processors
+from ..support.target import processors
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection

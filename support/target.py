@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 
 from .diagnostics import Diagnostic, MirError
-from .processors import Arch, family_of
+from .processors import FAMILIES, Arch, family_of
 from .words import counted
 
 
@@ -68,13 +68,13 @@ class Target:
 
 
 def named(cpu: str, cores: int | None = None, caches: str = "") -> Target:
-    """The target that LLVM calls `cpu`; "" or "native" is this machine.
+    """Returns the target that LLVM calls `cpu`; "" or "native" is this machine.
 
     `caches` says otherwise of its data caches, first, second and third level: `32K,1M,16M`, a level left empty being what
     is known. Raises MirError for a name of which nothing is known, and for sizes that are none.
     """
-    count = cores or os.cpu_count() or 1
-    target = _host(count) if cpu in ("", "native") else _known(cpu, count)
+    count = cores or processors()
+    target = host(count) if cpu in ("", "native") else _known(cpu, count)
     return _with_caches(target, caches) if caches else target
 
 
@@ -144,23 +144,51 @@ def foreign_triple(cpu: str | None) -> str | None:
 
 def require_host(cpu: str | None) -> None:
     """Raises MirError unless this machine runs code made for `cpu`, which would end the process otherwise."""
-    host, target = named(""), named(cpu or "")
-    if target.arch != host.arch:
+    _runnable(named(cpu or ""), named(""))
+
+
+def _runnable(target: Target, machine: Target) -> Target:
+    """Returns `target`; raises MirError unless `machine` runs code made for it."""
+    if target.arch != machine.arch:
         lacks = f"it is of another kind, {target.arch}"
-    elif target.vector_bytes > host.vector_bytes:
+    elif target.vector_bytes > machine.vector_bytes:
         lacks = f"this machine has no vectors of {target.vector_bytes} bytes"
-    elif missing := sorted(target.features - host.features):
+    elif missing := sorted(target.features - machine.features):
         lacks = f"this machine has no {', '.join(missing)}"
     else:
-        return
+        return target
     raise MirError(
-        Diagnostic(f"code for the processor '{cpu}' does not run here: {lacks}").with_note(
-            f"compile for this machine, without -mcpu, or look at the code: mir-opt -t asm -mcpu={cpu}"
+        Diagnostic(f"code for the processor '{target.name}' does not run here: {lacks}").with_note(
+            f"compile for this machine, without -mcpu, or look at the code: mir-opt -t asm -mcpu={target.name}"
         )
     )
 
 
 # This machine
+
+
+def host(cores: int) -> Target:
+    """Returns this machine, or the one that it is to be taken for.
+
+    `MIRSTACK_CPU=haswell` compiles for a lesser processor wherever none is named, as a fleet of unlike machines wants it;
+    `MIRSTACK_CACHES=32K,256K,8M` states its caches. Raises MirError for a processor that is unknown, or whose code does not run here.
+    """
+    cpu, caches = assumed_cpu(), os.environ.get("MIRSTACK_CACHES", "")
+    machine = _machine(cores)
+    if cpu is not None:
+        machine = replace(_runnable(_known(cpu, cores), machine), name="native")
+    return _with_caches(machine, caches) if caches else machine
+
+
+def assumed_cpu() -> str | None:
+    """Returns LLVM's name of the processor that this machine is to be taken for; None where it is taken as it is."""
+    cpu = os.environ.get("MIRSTACK_CPU", "").strip()
+    return None if cpu in ("", "native") else cpu
+
+
+def processors() -> int:
+    """Returns how many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _arch() -> Arch:
@@ -170,33 +198,32 @@ def _arch() -> Arch:
 FLAGS = {
     **{"avx512_vnni": "vnni", "avx512vnni": "vnni", "avx_vnni": "avxvnni", "avxvnni": "avxvnni"},
     **{"avx512_bf16": "bf16", "avx512bf16": "bf16", "avx512_fp16": "fp16", "avx512fp16": "fp16"},
-    **{
-        "asimddp": "dotprod",
-        "dotprod": "dotprod",
-        "i8mm": "i8mm",
-        "asimdhp": "fp16",
-        "fullfp16": "fp16",
-        "bf16": "bf16",
-    },
+    **{"asimddp": "dotprod", "asimdhp": "fp16", "fullfp16": "fp16"},
+    **{"bmi": "bmi1", "lzcnt": "abm", "sse4.2": "sse4_2"},
+    **{"avx512bitalg": "avx512_bitalg", "avx512vbmi2": "avx512_vbmi2", "avx512vpopcntdq": "avx512_vpopcntdq"},
+    **{"avxifma": "avx_ifma", "avxneconvert": "avx_ne_convert", "avxvnniint8": "avx_vnni_int8", "avx10.2": "avx10_2"},
 }
-"""The features by the names that Linux has for them, and LLVM."""
+"""What Linux and LLVM call features otherwise than `processors.Family` does."""
+
+AVX512 = frozenset({"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"})
+"""What LLVM's code in vectors of 64 bytes uses on all processors that have them."""
 
 
 @cache
-def _host(cores: int) -> Target:
-    """This machine, from what its operating system says of it."""
+def _machine(cores: int) -> Target:
+    """Returns this machine, from what its operating system says of it."""
     caches = _cache_sizes()
     l1, l2, l3 = caches.get(1, 32 << 10), caches.get(2, 512 << 10), caches.get(3, 8 << 20)
     arch, flags = _arch(), _cpu_flags()
-    features = {FLAGS[flag] for flag in flags if flag in FLAGS}
+    features = {FLAGS.get(flag, flag) for flag in flags} & frozenset().union(*(f.features for f in FAMILIES))
     width = 16
-    if arch == "x86_64" and {"avx512f", "avx512vl", "avx512bw"} <= flags:
+    if arch == "x86_64" and flags >= AVX512:
         width = 64
-    elif arch == "x86_64" and {"avx2", "fma"} <= flags:
-        width = 32
+    elif arch == "x86_64":
+        width = 32 if {"avx2", "fma"} <= flags else 16
         # Without AVX-512 it is the other VNNI that counts.
-        features &= {"avxvnni"}
-        features |= {"vnni"} if features else set[str]()
+        features -= {"vnni", "bf16", "fp16"}
+        features |= {"vnni"} if "avxvnni" in features else set[str]()
     return Target(
         "native", width, _registers(arch, width), _masks(arch, width), l1, l2, l3, cores, arch, frozenset(features)
     )  # fmt: skip

@@ -11,20 +11,24 @@ import re
 from collections.abc import Callable
 
 from llvmlite import binding
+from mirstack.support.target import assumed_cpu
 
-AVX2 = frozenset({"avx2", "fma"})
-AVX512 = AVX2 | {"avx512f", "avx512bw", "avx512dq", "avx512vl"}
+AVX2 = frozenset({"avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe"})
+AVX512 = AVX2 | {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}
+VBMI2 = AVX512 | {"avx512bitalg", "avx512ifma", "avx512vbmi", "avx512vbmi2", "avx512vnni", "avx512vpopcntdq", "gfni"}
 
 NEEDS = {
     "x86-64": frozenset[str](),
     "haswell": AVX2,
     "x86-64-v3": AVX2,
-    "znver3": AVX2,
-    "alderlake": AVX2 | {"avxvnni"},
+    "znver3": AVX2 | {"sse4a"},
+    "alderlake": AVX2 | {"avxvnni", "gfni"},
     "x86-64-v4": AVX512,
     "skylake-avx512": AVX512,
     "cascadelake": AVX512 | {"avx512vnni"},
-    "znver4": AVX512 | {"avx512vnni", "avx512bf16"},
+    "icelake-server": VBMI2,
+    "znver4": VBMI2 | {"avx512bf16", "sse4a"},
+    "sapphirerapids": VBMI2 | {"avx512bf16", "avx512fp16", "avxvnni"},
 }
 """What code for a processor may use, in LLVM's words, of the x86 processors that tests run code for."""
 
@@ -33,7 +37,9 @@ REFUSED = re.compile("code for the processor '([^']*)' does not run here: ")
 
 
 def is_here(feature: str) -> bool:
-    """Whether LLVM finds a feature in this machine."""
+    """Whether LLVM finds a feature in this machine, or the machine is to be taken for one that has it."""
+    if (cpu := assumed_cpu()) is not None:
+        return feature in NEEDS[cpu]
     return bool(binding.get_host_cpu_features().get(feature))
 
 

@@ -36,16 +36,17 @@ def test_which_errors_skip(message: str, has: frozenset[str], machine: str, skip
 
 def test_the_error_is_found_as_the_package_says_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """On a machine that has nothing but what every x86 has."""
+    monkeypatch.delenv("MIRSTACK_CPU", raising=False)
     monkeypatch.setattr(target, "_cpu_flags", frozenset)
     monkeypatch.setattr(target, "_arch", lambda: "x86_64")
-    target._host.cache_clear()
+    target._machine.cache_clear()
     try:
         for cpu in NEEDS.keys() - {"x86-64"}:
             with pytest.raises(MirError) as error:
                 target.require_host(cpu)
             assert cannot_run(str(error.value), frozenset().__contains__, "x86_64")
     finally:
-        target._host.cache_clear()
+        target._machine.cache_clear()
 
 
 @pytest.mark.parametrize("cpu", NEEDS)

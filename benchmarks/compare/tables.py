@@ -6,7 +6,6 @@ import statistics
 from collections.abc import Sequence
 
 from .engine import ENGINES, OURS
-from .processors import cache_bytes
 from .results import Results, Row, geometric_mean
 from .setting import Setting
 from .workloads import FAMILIES, WORKLOADS, Workload
@@ -24,14 +23,13 @@ def time_text(seconds: float) -> str:
 def limit_text(workload: Workload, row: Row) -> str:
     """How near we are to what the processor can do: of the multiply-add peak, or of the copy bandwidth if that is what limits.
 
-    What fits into the caches is not limited by copying, so that nothing is said of it.
+    What fits into the caches of the processor that measured it is not limited by copying: such a row has no copy bandwidth.
     """
     seconds = row.seconds.get(OURS)
     if seconds is None or not row.peak_gflops:
         return ""
     arithmetic = workload.flops / 1e9 / row.peak_gflops
-    limited = workload.bytes > cache_bytes() and row.copy_gbytes
-    copying = workload.bytes / 1e9 / row.copy_gbytes if limited else 0.0
+    copying = workload.bytes / 1e9 / row.copy_gbytes if row.copy_gbytes else 0.0
     if not arithmetic and not copying:
         return ""
     return f"{max(arithmetic, copying) / seconds:.0%} {'copy' if copying > arithmetic else 'FMA'}"

@@ -10,13 +10,14 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 
 import llvmlite.binding as llvm
 
 from ...support.diagnostics import Diagnostic, MirError
 from ...support.stopwatch import timed
+from ...support.target import assumed_cpu
 from .concurrent import emit, run_passes
 
 _LOCK = threading.Lock()
@@ -45,7 +46,8 @@ class Target:
 
     def resolved(self) -> tuple[str, str, str]:
         """Triple, cpu and features, with this machine's where None is given and the triple is this machine's."""
-        return _resolved(self)
+        assumed = assumed_cpu() if self.is_host and self.cpu in (None, "native") else None
+        return _resolved(replace(self, cpu=assumed) if assumed else self)
 
 
 @cache
@@ -112,13 +114,14 @@ class _Machines(threading.local):
     """The target machines of one thread: LLVM lets no two threads use one."""
 
     def __init__(self) -> None:
-        self.known: dict[Target, llvm.TargetMachine] = {}
+        self.known: dict[tuple[object, ...], llvm.TargetMachine] = {}
 
     def of(self, target: Target) -> llvm.TargetMachine:
         """The machine that makes objects for `target`: it remembers what the processor's features mean."""
-        machine = self.known.get(target)
+        key = (*target.resolved(), target.opt_level, target.is_host)
+        machine = self.known.get(key)
         if machine is None:
-            self.known[target] = machine = _target_machine(target, target.is_host)
+            self.known[key] = machine = _target_machine(target, target.is_host)
         return machine
 
 

@@ -14,6 +14,8 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
+from ...support.target import processors
+
 if TYPE_CHECKING:
     from ..llvm.jit import CompiledModule
 
@@ -89,11 +91,6 @@ def default_threads() -> int:
     if given.isdigit() and int(given) > 0:
         return int(given)
     return processors()
-
-
-def processors() -> int:
-    """The processors that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def set_threads(count: int) -> None:

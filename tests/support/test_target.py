@@ -8,9 +8,10 @@ from pathlib import Path
 import mirstack
 import pytest
 from mirstack.driver.mir_run import main as mir_run
+from mirstack.lowering.llvm import jit
 from mirstack.support import target as targets
 from mirstack.support.diagnostics import MirError
-from mirstack.support.processors import FAMILIES
+from mirstack.support.processors import AVX2, FAMILIES, ZEN4
 from mirstack.support.target import Target, foreign_triple, named, require_host
 
 RELU = """
@@ -81,18 +82,58 @@ def test_this_machine_runs_code_for_itself() -> None:
 
 
 def test_code_for_another_machine_is_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    znver3 = Target("native", 32, 16, True)
-    monkeypatch.setattr(targets, "_host", lambda cores: znver3)
+    znver3 = Target("native", 32, 16, True, features=AVX2 | {"sse4a"})
+    monkeypatch.delenv("MIRSTACK_CPU", raising=False)
+    monkeypatch.setattr(targets, "_machine", lambda cores: znver3)
     require_host("haswell")
     for cpu, why in (
         ("neoverse-n1", "it is of another kind, aarch64"),
         ("skylake-avx512", "this machine has no vectors of 64 bytes"),
-        ("alderlake", "this machine has no avxvnni, vnni"),
+        ("alderlake", "this machine has no avxvnni, gfni, vnni"),
     ):
         with pytest.raises(
             MirError, match=f"code for the processor '{cpu}' does not run here: {why}\nnote: compile for"
         ):
             mirstack.compile(mirstack.parse(RELU), cpu=cpu)
+
+
+def test_instructions_of_another_maker_are_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """AMD's SSE4a, which Intel's processors refuse; what Ice Lake has and Cascade Lake has not."""
+    intel = Target("native", 64, 32, True, features=ZEN4 - {"sse4a"})
+    monkeypatch.delenv("MIRSTACK_CPU", raising=False)
+    monkeypatch.setattr(targets, "_machine", lambda cores: intel)
+    with pytest.raises(MirError, match="'znver4' does not run here: this machine has no sse4a"):
+        require_host("znver4")
+    require_host("icelake-server")
+    monkeypatch.setattr(targets, "_machine", lambda cores: named("cascadelake"))
+    with pytest.raises(MirError, match="this machine has no avx512_bitalg, avx512_vbmi2, avx512_vpopcntdq, avx512ifma"):
+        require_host("icelake-server")
+
+
+def test_this_machine_is_taken_for_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(targets, "_machine", lambda cores: replace(named("skylake-avx512", cores), name="native"))
+    monkeypatch.setenv("MIRSTACK_CPU", "haswell")
+    assert named("", 4) == named("native", 4) == replace(named("haswell", 4), name="native")
+    with pytest.raises(MirError, match="'skylake-avx512' does not run here: this machine has no vectors of 64 bytes"):
+        require_host("skylake-avx512")
+    monkeypatch.setenv("MIRSTACK_CACHES", "32K,,260M")
+    assert named("", 4) == replace(named("haswell", 4), name="native", l1=32 << 10, l3=260 << 20)
+    assert named("", caches="16K").l1 == 16 << 10 and named("haswell").l3 == 4 << 20
+    for cpu, why in (
+        ("z80", "nothing is known of a processor 'z80'"),
+        ("neoverse-n1", "'neoverse-n1' does not run here"),
+    ):
+        monkeypatch.setenv("MIRSTACK_CPU", cpu)
+        with pytest.raises(MirError, match=why):
+            named("")
+
+
+def test_code_is_made_for_the_machine_that_is_assumed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MIRSTACK_CPU", "x86-64" if jit.llvm.get_process_triple().startswith("x86_64") else "cortex-a72")
+    cpu, features = jit.HOST.resolved()[1:]
+    assert cpu in ("x86-64", "cortex-a72") and "avx" not in features
+    assert jit.Target(cpu="native").resolved() == jit.HOST.resolved()
+    assert "ymm" not in jit.emit_assembly("define <8 x float> @f(<8 x float> %x) {\n  ret <8 x float> %x\n}")
 
 
 def test_triples(monkeypatch: pytest.MonkeyPatch) -> None:

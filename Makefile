@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 # Sources that the strict type check covers are set in pyproject.toml, under [tool.basedpyright].
 
-.PHONY: demo test bench prebuilt setup lint types filecheck unit bytecode clean
+.PHONY: demo test extras bench prebuilt setup lint types filecheck unit bytecode clean
 
 demo: $(VENV)/.installed
 	$(BIN)/python examples/digits/demo.py
@@ -15,6 +15,11 @@ test: lint types filecheck unit
 # Against other engines, those that are installed (`.venv/bin/pip install -e '.[bench]'`); options by BENCH='--family conv'.
 bench: $(VENV)/.installed-test
 	$(BIN)/python -m benchmarks.compare $(BENCH)
+
+# The tests of what needs an optional extra. This version of torch has a build for processors alone.
+extras: $(VENV)/.installed-test bytecode
+	$(BIN)/python -m pip install --quiet 'torch==2.13.0' onnx onnxruntime openvino jax
+	MIRSTACK_EXTRAS=required $(BIN)/pytest -q -n 2 -m 'extra and not slow'
 
 # What stands ready beside grammars and files of rules; a test fails when it is out of date.
 prebuilt: $(VENV)/.installed

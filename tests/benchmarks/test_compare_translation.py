@@ -6,6 +6,7 @@ from pathlib import Path
 
 import mirstack
 import pytest
+from extras import absent
 from mirstack.api.executable import flatten
 from mirstack.benchmarks.compare.engine import ENGINES, engine_of
 from mirstack.benchmarks.compare.graph import graph_of
@@ -60,13 +61,14 @@ TEXTS = {name: f"def @main({params}) {{ {body} }}" for name, (params, body) in P
 }
 
 
+@pytest.mark.extra
 @pytest.mark.parametrize("engine_name", [name for name in ENGINES if name not in ("tvm", "iree")])
 @pytest.mark.parametrize("program", TEXTS)
 def test_engines_agree_with_the_interpreter(program: str, engine_name: str, tmp_path: Path) -> None:
     try:
         engine = engine_of(engine_name)
     except ImportError:
-        pytest.skip(f"{engine_name} is not installed")
+        absent(engine_name, "bench")
     text = '#[version = "0.0.5"]\n' + TEXTS[program]
     material = Material(Workload(program, "memory", lambda: Source(lambda _: text, {}), indices=5), tmp_path)
     inputs = material.inputs
@@ -75,13 +77,14 @@ def test_engines_agree_with_the_interpreter(program: str, engine_name: str, tmp_
     assert difference(call.read(call.run()), expected) < 1e-5
 
 
+@pytest.mark.extra
 @pytest.mark.parametrize("engine_name", ["mirstack", "onnxruntime", "openvino", "torch"])
 def test_quantized_programs(engine_name: str, tmp_path: Path) -> None:
     """In integers they are off by a unit or two of what the real numbers give."""
     try:
         engine = engine_of(engine_name)
     except ImportError:
-        pytest.skip(f"{engine_name} is not installed")
+        absent(engine_name, "bench")
 
     def source() -> Source:
         program = Quantized(1, 8, 9, 9)

@@ -8,9 +8,11 @@ from typing import Any
 import mirstack
 import numpy as np
 import pytest
+from extras import library
 from mirstack.examples.models.registry import build
 
-torch: Any = pytest.importorskip("torch", reason="torch is not installed (the extra `torch` has it)")
+torch = library("torch", "torch")
+pytestmark = pytest.mark.extra
 
 
 class BasicBlock(torch.nn.Module):

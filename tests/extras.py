@@ -1,0 +1,28 @@
+"""Libraries that only an optional extra installs: tests of what uses them skip without, except where all are said to be there."""
+
+from __future__ import annotations
+
+import os
+from importlib import import_module
+from typing import Any, NoReturn
+
+import pytest
+
+
+def library(name: str, extra: str) -> Any:
+    """Returns the module `name`; skips the test, or the file, where it is not installed.
+
+    With MIRSTACK_EXTRAS=required, as `make extras` sets it, a missing library fails instead.
+    """
+    try:
+        return import_module(name)
+    except ImportError:
+        absent(name, extra)
+
+
+def absent(name: str, extra: str) -> NoReturn:
+    """Skips the test of what needs the library `name`, or fails it where all extras must be there."""
+    reason = f"{name} is not installed (the extra `{extra}` has it)"
+    if os.environ.get("MIRSTACK_EXTRAS") == "required":
+        pytest.fail(reason)
+    pytest.skip(reason, allow_module_level=True)

@@ -94,8 +94,8 @@ class NDArray:
 
 
 def array(arr: object, device: Device | None = None) -> NDArray:
-    """An array of a numpy array, a list or a number. Raises TypeError for what holds no numbers."""
-    return NDArray(np.ascontiguousarray(as_numpy(arr)))
+    """An array of a numpy array, a list or a number, which is of rank 0. Raises TypeError for what holds no numbers."""
+    return NDArray(np.asarray(as_numpy(arr), order="C"))
 
 
 def empty(shape: int | Sequence[int], dtype: str = "float32", device: Device | None = None) -> NDArray:

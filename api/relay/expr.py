@@ -347,10 +347,11 @@ def var(
 def const(value: object, dtype: str | None = None, span: Span | None = None) -> Constant:
     """A constant of a number, a list, a numpy array or an `nd.NDArray`.
 
-    Without a dtype Python's integers become int32 and its floats float32; arrays keep theirs.
+    Without a dtype int64 becomes int32 and float64 becomes float32, of numpy's arrays as well as of Python's numbers, as in
+    TVM; every other dtype, and an NDArray's, stays. Raises ValueError for integers that the dtype does not hold.
     """
     array = as_numpy(value)
-    if dtype is None and isinstance(value, (int, float, list, tuple)):
+    if dtype is None and not isinstance(value, DeviceArray):
         dtype = {"int64": "int32", "float64": "float32"}.get(array.dtype.name)
     if dtype is not None:
         given = array

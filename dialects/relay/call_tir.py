@@ -56,7 +56,7 @@ def _run_tir(func: PrimFuncOp, args: Sequence[Array], outputs: list[Array], modu
 
     arrays = [_laid(a, param) for a, param in zip((*args, *outputs), func.params, strict=True)]
     interpret_prim_func(func, dict(zip((n.data for n in func.param_names.data), arrays, strict=True)), module)
-    return [np.ascontiguousarray(array) for array in arrays[len(args) :]]
+    return [np.asarray(array, order="C") for array in arrays[len(args) :]]
 
 
 def _laid(array: Array, param: SSAValue) -> Array:

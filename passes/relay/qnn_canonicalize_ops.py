@@ -22,6 +22,7 @@ from xdsl.passes import ModulePass
 from ...dialects.relay import ir
 from ...dialects.relay.emit import Emitter
 from ...dialects.relay.operator import OperatorOp
+from ...dialects.relay.operators.computes_qnn import means_count_padding
 from ...dialects.rule.relay_functions import highest, lowest
 from ...support.walk import walk_ops
 from .affine import dtype_of, give_each_user_its_own, rank_of, scalar_of
@@ -153,8 +154,13 @@ def _avg_pool2d(op: OperatorOp, make: Emitter) -> SSAValue | None:
     source, target = Parameters(op.args[1], op.args[2]), Parameters(op.args[3], op.args[4])
     if not can_requantize(source, target):
         return None
-    mean = make.call("nn.avg_pool2d", make.call("cast", op.args[0], dtype="int32"), **op.given())
-    return lower_requantize(make, mean, source, target, dtype_of(op.result), _DEFAULT)
+    padded = means_count_padding(op.attrs())
+    centered = Parameters(target.scale, make.constant(0, "int32")) if padded else target
+    wide = lower_requantize(make, op.args[0], source, centered, "int32", _DEFAULT)
+    mean = make.call("nn.avg_pool2d", wide, **op.given())
+    if padded:
+        mean = make.call("add", mean, make.call("cast", target.zero_point, dtype="int32"))
+    return saturated(make, mean, dtype_of(op.result))
 
 
 def _leaky_relu(op: OperatorOp, make: Emitter) -> SSAValue | None:

@@ -69,6 +69,8 @@ def test_time_evaluator() -> None:
 def test_arrays() -> None:
     array = mirstack.nd.array([[1.0, 2.0], [3.0, 4.0]])
     assert str(array) == "[[1. 2.]\n [3. 4.]]" and array.shape == (2, 2) and len(array) == 2
+    assert [mirstack.nd.array(x).shape for x in (np.float32(5), np.array(5.0), 5.0)] == [(), (), ()]
+    assert mirstack.nd.array(np.zeros((2, 3)).T).storage.flags.c_contiguous
     assert array.dtype == "float64" and repr(array.device) == "cpu(0)"
     array[0] = [5.0, 6.0]
     assert array[0].tolist() == [5, 6]

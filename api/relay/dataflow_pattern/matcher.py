@@ -208,21 +208,24 @@ class Matcher:
         return follows and self._reaches_parent(pattern, node)
 
     def _follows_path(self, pattern: DominatorPattern, child: Node) -> bool:
-        """Whether what `child` is made of comes from the parent, along the path."""
+        """Whether everything that `child` is made of comes from one parent, along the path: arguments from left to right."""
         seen = {child}
         pending = [child]
         while pending:
-            for part in parts(pending.pop()):
-                if part in seen:
-                    continue
-                seen.add(part)
+            node = pending.pop()
+            if node is not child:
                 self._remembers = True
-                if self._match(pattern.parent, part):
-                    break
+                if self._match(pattern.parent, node):
+                    continue
                 self._remembers = False
-                if not self._match(pattern.path, part):
+                if not self._match(pattern.path, node):
                     return False
-                pending.append(part)
+            inputs = node.args if isinstance(node, Call) else parts(node)
+            if not inputs:
+                return False
+            fresh = [part for part in dict.fromkeys(inputs) if part not in seen]
+            seen.update(fresh)
+            pending += reversed(fresh)
         return True
 
     def _reaches_parent(self, pattern: DominatorPattern, child: Node) -> bool:

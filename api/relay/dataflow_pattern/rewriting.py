@@ -6,7 +6,7 @@ computed twice. Matches nearer to the result come first. As in TVM's PatternGrou
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,8 +17,8 @@ from ....support.diagnostics import Diagnostic, MirError
 from ...ir.module import IRModule
 from ...ir.node import Node
 from ...ir.op import Op
-from ..expr import Call, Constant, Function, RelayExpr, Var, as_expr
-from ..graph import parts, post_order, rebuild
+from ..expr import Call, Constant, Function, GlobalVar, RelayExpr, TupleGetItem, Var, as_expr
+from ..graph import binders, parts, post_order, rebuild
 from .matcher import Graph, Matcher
 from .patterns import (
     AltPattern,
@@ -27,6 +27,7 @@ from .patterns import (
     DFPattern,
     DominatorPattern,
     ExprPattern,
+    FunctionPattern,
     TuplePattern,
     all_patterns,
 )
@@ -145,6 +146,11 @@ def _group(root: Node, every: Sequence[DFPattern], matched: dict[DFPattern, list
         for part in (pattern.parent, pattern.path)
         for node in matched.get(part, ())
     }
+    for pattern in every:
+        if isinstance(pattern, FunctionPattern):
+            for function in matched.get(pattern, ()):
+                assert isinstance(function, Function)
+                loose.update(post_order(function.body))
     inputs: dict[Node, None] = {}
 
     def add_inputs(nodes: Sequence[Node], pattern: DFPattern) -> None:
@@ -163,7 +169,23 @@ def _group(root: Node, every: Sequence[DFPattern], matched: dict[DFPattern, list
         elif not pattern.inputs():
             add_inputs(nodes, pattern)
     inputs.pop(root, None)
-    members: set[Node] = set()
+    members, used = _members(root, inputs)
+    # What a member binds is known inside of the match only: so is whatever is made of it.
+    while inner := _dependents(members, graph).intersection(used):
+        inputs = {value: None for value in inputs if value not in inner}
+        members, used = _members(root, inputs)
+    bound = {var for node in members for var in binders(node)}
+    used.update(dict.fromkeys(node for node in members if isinstance(node, Var) and node not in bound))
+    for node in members:
+        shared = node is not root and not isinstance(node, Constant | Var)
+        if shared and any(user not in members for user in graph.users[node]):
+            return None
+    return _Group(root, {m for m in members if not isinstance(m, Constant | Var)}, list(used), matched)
+
+
+def _members(root: Node, inputs: Container[Node]) -> tuple[dict[Node, None], dict[Node, None]]:
+    """What a match holds from its root down to its inputs, and those of them that it meets."""
+    members: dict[Node, None] = {}
     used: dict[Node, None] = {}
     pending = [root]
     while pending:
@@ -173,13 +195,22 @@ def _group(root: Node, every: Sequence[DFPattern], matched: dict[DFPattern, list
         if node in inputs:
             used[node] = None
             continue
-        members.add(node)
+        members[node] = None
         pending += reversed(parts(node))
-    for node in members:
-        shared = node is not root and not isinstance(node, Constant | Var)
-        if shared and any(user not in members for user in graph.users[node]):
-            return None
-    return _Group(root, {m for m in members if not isinstance(m, Constant | Var)}, list(used), matched)
+    return members, used
+
+
+def _dependents(members: Iterable[Node], graph: Graph) -> set[Node]:
+    """The variables that members bind, and what is made of them where they are bound."""
+    found: set[Node] = set()
+    for binder in members:
+        pending: list[Node] = list(binders(binder))
+        while pending:
+            node = pending.pop()
+            if node not in found and node is not binder:
+                found.add(node)
+                pending += graph.users.get(node, ())
+    return found
 
 
 def _stays(node: Node, pattern: DFPattern) -> bool:
@@ -265,13 +296,25 @@ def _body(group: _Group, variables: Mapping[Node, Var]) -> tuple[RelayExpr, str]
         if opened:
             assert isinstance(node, RelayExpr)
             new[node] = rebuild(node, lambda part: new.get(part, part))
-            if isinstance(node, Call) and isinstance(node.op, Op):
-                names.append(f"{node.op.name}_")
-            elif not isinstance(node, Call | Constant | Var):
-                names.append(f"{type(node).__name__}_")
+            names.append(_word(node))
         elif node not in new and isinstance(node, RelayExpr):
             pending.append((node, True))
             pending += [(part, False) for part in reversed(parts(node))]
     result = new[group.root]
     assert isinstance(result, RelayExpr)
     return result, "".join(names)
+
+
+def _word(node: Node) -> str:
+    """What a node adds to the name of the match that it is in, in TVM's words."""
+    match node:
+        case Call():
+            return f"{node.op.name}_" if isinstance(node.op, Op) else "Call_"
+        case TupleGetItem():
+            return f"TupleGetItem{node.index}_"
+        case Function():
+            return "Function"
+        case Constant() | Var() | GlobalVar():
+            return ""
+        case _:
+            return f"{type(node).__name__}_"

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from operator import index as operator_index
 from typing import Any, cast
 
-import numpy as np
-
 from ....dialects.relay.operator import REQUIRED, Operator, get_operator
 from ...ir.op import Op
 from ..expr import Call, Constant, RelayExpr, Tuple, TupleWrapper, const
@@ -139,7 +137,7 @@ def _operand(operator: Operator, chosen: Operator, argument: str, given: Mapping
     if (operator.name, name) in NUMBERS:
         return const(value, NUMBERS[operator.name, name])
     if (operator.name, name) in LISTS or chosen is not operator:
-        return const(np.array(value, "int64"))
+        return const(value, "int64")
     if argument.startswith("*"):
         raise TypeError(f"{operator.name}: {name} is a list or a tuple of expressions, not {value!r}")
     hint = "; write relay.const(…)" if isinstance(value, (int, float)) else ""

@@ -78,6 +78,9 @@ SIGNATURES: dict[str, str] = {
     "nn.nll_loss": "predictions, targets, weights, reduction, ignore_index=-100",
     "nn.pad": "data, pad_width, pad_value=0, pad_mode",
     "nn.space_to_depth": "data, block_size, layout",
+    "qnn.batch_matmul": (
+        "x, y, x_zero_point, y_zero_point, x_scale, y_scale, out_dtype='int32', transpose_a, transpose_b=True"
+    ),
     "qnn.concatenate": "data, input_scales, input_zero_points, output_scale, output_zero_point, axis!",
     "qnn.conv2d": (
         "data, kernel@weight, input_zero_point, kernel_zero_point, input_scale, kernel_scale, kernel_size!, channels!, "
@@ -169,6 +172,5 @@ FIXED: dict[str, dict[str, Any]] = {
     "image.resize1d": {"roi": (0.0,) * 2},
     "image.resize2d": {"roi": (0.0,) * 4},
     "image.resize3d": {"roi": (0.0,) * 6},
-    "qnn.batch_matmul": {"transpose_b": True},
 }
 """What TVM's functions give for attributes that are not given."""

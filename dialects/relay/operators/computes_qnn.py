@@ -279,15 +279,25 @@ def te_conv2d_transpose(attrs: Attrs, xs: Sequence[Tensor], out: Any) -> Sequenc
     return _product("nn.conv2d_transpose", attrs, centered, filters, out)
 
 
+def means_count_padding(attrs: Attrs) -> bool:
+    """Whether the means of `qnn.avg_pool2d` count padding: it stands for the real number 0, so they are taken without zero point."""
+    return bool(attrs.count_include_pad) and any(attrs.padding)
+
+
 def te_avg_pool2d(attrs: Attrs, xs: Sequence[Tensor], out: Any) -> Tensor:
-    """`qnn.avg_pool2d`: the mean of the integers, rounded toward zero, requantized."""
+    """`qnn.avg_pool2d`: the integers requantized to int32, then their mean, rounded toward zero and saturated."""
     x, *parameters = xs
-    (mean,) = compute_of("nn.avg_pool2d")(
-        attrs, [te.compute(x.shape, lambda *i: x(*i).astype("int32"), name="T_cast")], out
-    )
     scale, zero_point, out_scale, out_zero_point = (element(p, 0) for p in parameters)
-    to = Target(out_scale, out_zero_point, x.dtype)
-    return te.compute(mean.shape, lambda *i: requantized(mean(*i), scale, zero_point, to), name="T_requantize")
+    padded = means_count_padding(attrs)
+    to = Target(out_scale, te.const(0, "int32") if padded else out_zero_point, "int32")
+    wide = te.compute(x.shape, lambda *i: requantized(x(*i), scale, zero_point, to), name="T_requantize")
+    (mean,) = compute_of("nn.avg_pool2d")(attrs, [wide], out)
+
+    def body(*i: Expr) -> Expr:
+        value = mean(*i).astype("int64")
+        return saturate(value + out_zero_point.astype("int64") if padded else value, x.dtype)
+
+    return te.compute(mean.shape, body, name="T_cast")
 
 
 def te_concatenate(attrs: Attrs, xs: Sequence[Tensor], out: Any) -> Sequence[Tensor]:

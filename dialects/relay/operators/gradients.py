@@ -107,9 +107,18 @@ def _fill_like(use: Backward) -> Sequence[Term]:
     return [use.args[0].zeros]
 
 
-@gradient("zeros", "ones", "arange")
+@gradient("zeros", "ones")
 def _fill(use: Backward) -> Sequence[Term]:
     return [arg.zeros for arg in use.args]
+
+
+@gradient("arange")
+def _arange(use: Backward) -> Sequence[Term]:
+    """Of start + i * step: every element moves with the start, the one at i by i with the step; none with the stop."""
+    start, stop, step = use.args
+    places = use.gradient.ones.of("cumsum", axis=0, exclusive=True)
+    shares = use.gradient.of("sum"), (use.gradient * places).of("sum")
+    return [shares[0].of("cast_like", start), stop.zeros, shares[1].of("cast_like", step)]
 
 
 @gradient("full")

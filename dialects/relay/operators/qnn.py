@@ -13,6 +13,7 @@ from xdsl.dialects.builtin import TupleType
 
 from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
 from . import computes_qnn as computes
+from .computes_qnn import means_count_padding
 from .elemwise import fixed_point_multiply
 from .layout import layout
 from .meanings import Array, along, matmul, numpy_type, round_half_away
@@ -420,10 +421,11 @@ def _avg_pool_relation(rel: Relation) -> None:
 
 
 def _avg_pool2d(attrs: Attrs, x: Array, scale: Array, zero_point: Array, out_scale: Array, out_zero: Array) -> Array:
-    # The mean of the integers, rounded toward zero, is requantized.
-    source = layout(attrs.layout)
-    mean = average_windows(attrs, source.to_logical(x, "NC" + SPATIAL[2]).astype(np.int32))
-    result = requantize(mean, scale, zero_point, (out_scale, out_zero, x.dtype), None, None)
+    padded = means_count_padding(attrs)
+    zero = np.zeros_like(out_zero) if padded else out_zero
+    wide = requantize(x, scale, zero_point, (out_scale, zero, np.dtype(np.int32)), None, None)
+    mean = average_windows(attrs, layout(attrs.layout).to_logical(wide, "NC" + SPATIAL[2])).astype(np.int64)
+    result = saturate(mean + out_zero if padded else mean, x.dtype)
     return layout(attrs.out_layout or attrs.layout).from_logical(result, "NCHW")
 
 
@@ -434,7 +436,7 @@ register(
         numpy=_avg_pool2d,
         compute=lambda attrs, xs, out: [computes.te_avg_pool2d(attrs, xs, out)],
         attributes=(*POOL_ATTRIBUTES[2], attr("count_include_pad", False)),
-        doc="`nn.avg_pool2d` of a quantized tensor.",
+        doc="`nn.avg_pool2d` of a quantized tensor: the elements are requantized, their mean is rounded toward zero.",
         source=ARXIV.format("1712.05877"),
     )
 )  # fmt: skip

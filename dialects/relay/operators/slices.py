@@ -139,7 +139,7 @@ SLICE = (
 register(
     Operator(
         "strided_slice", ("data",), _slice_relation, OpPattern.INJECTIVE,
-        numpy=lambda attrs, x: np.ascontiguousarray(x[_numpy_slice(attrs, x.shape)]),
+        numpy=lambda attrs, x: np.asarray(x[_numpy_slice(attrs, x.shape)], order="C"),
         compute=lambda attrs, xs, out: [_te_slice(attrs, xs[0])],
         attributes=SLICE,
         doc="The elements begin:end:strides along each axis (of `axes`); with slice_mode 'size', `end` counts elements.",
@@ -177,7 +177,7 @@ def _slice_like_relation(rel: Relation) -> None:
 
 def _slice_like(attrs: Attrs, x: Array, like: Array) -> Array:
     axes = _sliced_axes(attrs, x.ndim)
-    return np.ascontiguousarray(x[tuple(slice(like.shape[a]) if a in axes else slice(None) for a in range(x.ndim))])
+    return np.asarray(x[tuple(slice(like.shape[a]) if a in axes else slice(None) for a in range(x.ndim))], order="C")
 
 
 def _te_slice_like(attrs: Attrs, x: Tensor, like: Tensor) -> Tensor:

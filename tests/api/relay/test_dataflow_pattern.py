@@ -117,6 +117,20 @@ def test_dominators() -> None:
     assert is_op("add")(wildcard(), wildcard()).dominates(dense, path).match(diamond(relay.add))
 
 
+def test_every_input_of_a_dominator_comes_from_one_parent() -> None:
+    dense = is_op("nn.dense")(wildcard(), wildcard())
+    pattern = dfp.dominates(dense, is_op("nn.relu")(wildcard()), is_op("add")(wildcard(), wildcard()))
+    top = relay.nn.dense(X, Y)
+    assert pattern.match(relay.add(top, relay.nn.relu(top)))
+    # Another parent below the first, behind what is not of the path; a second parent; an input that has none.
+    below = relay.nn.dense(relay.tanh(top), Y)
+    for left, right in ((below, relay.nn.relu(top)), (relay.nn.dense(Y, X), relay.nn.relu(top)), (top, Z)):
+        assert not pattern.match(relay.add(left, right)) and not pattern.match(relay.add(right, left))
+    anything = dfp.dominates(dense, wildcard(), is_op("add")(wildcard(), wildcard()))
+    assert anything.match(relay.add(top, relay.exp(top)))
+    assert not anything.match(relay.add(relay.exp(top), Z)) and not anything.match(relay.add(Z, relay.exp(top)))
+
+
 class FusedMultiplyAdd(dfp.DFPatternCallback):
     """A product and a sum become one operator."""
 
@@ -191,6 +205,31 @@ def test_partition_along_a_path() -> None:
     result: Any = pattern.partition(diamond(relay.add))
     assert result.args == (X, Y) and relay.analysis.free_vars(result.op) == []
     assert relay.analysis.list_op_freqs(mirstack.IRModule.from_expr(result))["nn.relu"] == 3
+
+
+def test_partition_of_functions_and_bindings() -> None:
+    """What a function or a let of the match binds is no input of the new function; names are TVM's."""
+    a, b, c, d = (wildcard() for _ in range(4))
+    inner = dfp.FunctionPattern([c, d], is_op("nn.dense")(c, d))
+    p, q = relay.var("p"), relay.var("q")
+    function = relay.Function([p, q], relay.nn.dense(p, q))
+    result: Any = (inner(a, b) + wildcard()).partition(function(X, Y) + Z)
+    assert relay.analysis.free_vars(result.op) == [] and set(result.args) == {X, Y, Z}
+    assert result.op.attrs["PartitionedFromPattern"] == "nn.dense_FunctionCall_add_"
+    renamed = [relay.var(name) for name in "xyz"]
+    expected = relay.Function(renamed, function(renamed[0], renamed[1]) + renamed[2])
+    assert ir.structural_equal(result.op.body, expected.body, True)
+    # What the function takes from around it is an input, though the pattern's wildcard stands in its body.
+    capture = relay.Function([p], relay.add(p, Z))
+    result = dfp.FunctionPattern([c], c + wildcard())(a).partition(capture(X))
+    assert relay.analysis.free_vars(result.op) == [] and set(result.args) == {X, Z}
+    let = relay.Let(p, relay.exp(X), relay.add(p, Y))
+    for body in (wildcard(), is_op("add")(wildcard(), wildcard())):
+        result = dfp.is_let(dfp.is_var(), is_op("exp")(wildcard()), body).partition(let)
+        assert relay.analysis.free_vars(result.op) == []
+        assert result.op.attrs["PartitionedFromPattern"].endswith("Let_")
+    result = dfp.is_tuple_get_item(is_op("split")(wildcard()), 0).partition(relay.split(X, 2)[0])
+    assert result.op.attrs["PartitionedFromPattern"] == "split_TupleGetItem0_"
 
 
 def test_a_long_chain() -> None:

@@ -65,6 +65,10 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
     "one_hot": (lambda: R.one_hot(i, 1.0, 0.0, 4, -1, "float32"), "Tensor[(3, 4), float32]"),
     "pad": (lambda: R.nn.pad(m, ((0, 1), (1, 0)), 1.5), "Tensor[(5, 7), float32]"),
     "pad by an expression": (lambda: R.nn.pad(m, var(2, 2, dtype="int64"), 0.0), "Tensor[(?, ?), float32]"),
+    "qnn.batch_matmul": (
+        lambda: R.qnn.op.batch_matmul(var(1, 4, 2, dtype="int8"), var(1, 5, 2, dtype="int8"), zero, zero, f(2.0), f(6.0)),
+        "Tensor[(1, 4, 5), int32]",
+    ),
     "qnn.concatenate": (
         lambda: R.qnn.op.concatenate([q, q], [f(0.5)] * 2, [zero] * 2, f(0.5), zero, 0),
         "Tensor[(8, 6), int8]",

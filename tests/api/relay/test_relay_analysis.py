@@ -160,6 +160,31 @@ def test_types_in_python() -> None:
         relay.const(2**40)
     with pytest.raises(TypeError, match="a tensor is of numbers"):
         relay.const("a")
+
+
+@pytest.mark.parametrize(
+    ("value", "dtype"),
+    [
+        (np.zeros(2), "float32"),
+        (np.arange(3), "int32"),
+        (np.float64(1), "float32"),
+        (np.int64(1), "int32"),
+        ([1.0], "float32"),
+        (1, "int32"),
+        (np.zeros(2, "float16"), "float16"),
+        (np.zeros(2, "uint8"), "uint8"),
+        (True, "bool"),
+        (mirstack.nd.array(np.arange(3)), "int64"),
+    ],
+)
+def test_dtypes_of_constants(value: object, dtype: str) -> None:
+    assert relay.const(value).data.dtype == dtype
+    assert relay.const(value, "int64").data.dtype == "int64"
+
+
+def test_constants_too_large_for_the_dtype_chosen() -> None:
+    with pytest.raises(ValueError, match="does not fit int32; give const a wider dtype"):
+        relay.const(np.array([2**40]))
     with pytest.raises(ValueError, match="its type or its shape, not both"):
         relay.var("x", "float32", shape=(2,))
 

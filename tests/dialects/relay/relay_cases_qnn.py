@@ -216,9 +216,9 @@ def _pools(draw: Any) -> Any:
 
 
 def _pool_reference(a: Any, x: Any, s: Any, z: Any, out_s: Any, out_z: Any) -> np.ndarray:
-    sums = x.astype(np.int64).reshape(1, 2, 2, 2, 2, 2).sum((3, 5))
-    mean = np.trunc(sums / 4).astype(np.int32)
-    return quantized(exact(mean, s, z), out_s, out_z, "int8", upward)
+    wide = quantized(exact(x, s, z), out_s, out_z, "int32", upward).astype(np.int64)
+    sums = wide.reshape(1, 2, 2, 2, 2, 2).sum((3, 5))
+    return np.clip(np.trunc(sums / 4), -128, 127).astype(np.int8)
 
 
 case("qnn.avg_pool2d", _pools(), _pool_reference)

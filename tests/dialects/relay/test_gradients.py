@@ -47,7 +47,7 @@ CASES: dict[str, tuple[str, str]] = {
     "cast_like": (f"{X}, %y: Tensor[(2), float64]", "cast_like(%x, %y)"),
     "zeros": (X, 'multiply(%x, add(zeros(shape=[3], dtype="float64"), %x))'),
     "ones": (X, 'multiply(%x, ones(shape=[3], dtype="float64"))'),
-    "arange": (X, 'multiply(%x, arange(0f64, 3f64, 1f64, dtype="float64"))'),
+    "arange": ("%start: float64, %step: float64", 'arange(%start, 5f64, add(%step, 2f64), dtype="float64")'),
     "full": ("%x: float64", 'full(%x, shape=[2, 3], dtype="float64")'),
     "full_like": (f"{X}, %y: float64", "full_like(%x, %y)"),
     "where": (f"{X}, %y: Tensor[(3), float64]", "where(less(%x, 0f64), %x, %y)"),

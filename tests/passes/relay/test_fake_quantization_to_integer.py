@@ -101,6 +101,21 @@ def test_rules_of_one_tensor(expression: str) -> None:
     assert np.abs(before.astype(int) - after.astype(int)).max() <= 2, done
 
 
+@pytest.mark.parametrize("attributes", ["", ", padding=[1, 1, 1, 1]", ", padding=[1, 1, 1, 1], count_include_pad=True"])
+@pytest.mark.parametrize("scales", [("2f", "0.5f"), ("0.125f", "1f")])
+def test_pooling_loses_less_than_a_step_of_the_result(attributes: str, scales: tuple[str, str]) -> None:
+    """Elements are requantized before their mean is taken, and padding stands for the real number 0."""
+    source, target = scales
+    text = (
+        f"def @main(%x: Tensor[(1, 3, 16, 16), int8]) {{ %0 = qnn.dequantize(%x, {source}, -12); "
+        f'qnn.quantize(nn.avg_pool2d(%0, pool_size=[3, 3]{attributes}), {target}, 10, out_dtype="int8") }}'
+    )
+    done = run(text, hard_fail=True)
+    assert "qnn.avg_pool2d" in done
+    (before,), (after,) = outputs(text), outputs(done)
+    assert np.abs(before.astype(int) - after.astype(int)).max() <= 1
+
+
 PRODUCTS = {
     "nn.conv2d(%0, %1, kernel_size=[3, 3])": "(4, 4, 3, 3)",
     'nn.conv2d(transpose(%0, axes=[0, 2, 3, 1]), %1, kernel_size=[3, 3], data_layout="NHWC")': "(4, 4, 3, 3)",

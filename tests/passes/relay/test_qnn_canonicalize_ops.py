@@ -120,6 +120,7 @@ EXACT = [
     'qnn.conv2d(%nhwc, %hwio, 3, 2, 1f, 1f, kernel_size=[3, 3], data_layout="NHWC", kernel_layout="HWIO")',
     "qnn.conv2d_transpose(%image, %kernel, 3, 2, 1f, 1f, kernel_size=[3, 3], channels=4)",
     "qnn.avg_pool2d(%image, 0.3f, 2, 0.5f, 3, pool_size=[2, 2], strides=[2, 2])",
+    "qnn.avg_pool2d(%image, 0.3f, 2, 0.1f, 3, pool_size=[2, 2], padding=[1, 1, 1, 1], count_include_pad=True)",
     "qnn.leaky_relu(%x, 0.3f, 2, 0.5f, 3, alpha=0.2f)",
     "qnn.softmax(%x, 0.1f, 3, 0.01f, -128)",
     "qnn.softmax(%u, 0.9f, 3, 0.004f, 0, axis=1)",

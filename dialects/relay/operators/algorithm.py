@@ -9,7 +9,7 @@ from xdsl.ir import Attribute
 
 from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
 from . import computes_sort as computes
-from .computes import constant, in_dtype, wide_dtype
+from .computes import constant, in_dtype, signed_index, wide_dtype
 from .computes_select import argwhere_extents, te_argwhere, te_unique, unique_extents
 from .meanings import Array, arange_along, is_float, numpy_type, widened
 from .relations import (
@@ -408,7 +408,7 @@ def _trilu_relation(rel: Relation) -> None:
 def _te_trilu(attrs: Attrs, x: Tensor, k: Tensor) -> Tensor:
     def body(*i: Any) -> Any:
         distance = i[-1] - i[-2]
-        bound = k().astype("int32")
+        bound = signed_index(k())
         kept = distance >= bound if attrs.upper else distance <= bound
         return te.Select(kept, x(*i), te.const(0, x.dtype))
 

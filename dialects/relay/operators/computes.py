@@ -43,6 +43,19 @@ def constant(dim: Dim) -> int | None:
     return dim if isinstance(dim, int) else int(dim) if isinstance(dim, te.Const) else None
 
 
+def signed_index(index: Expr) -> Expr:
+    """Casts an index to int32, or to int64 where its dtype needs that; uint64 saturates."""
+    match index.dtype:
+        case "int32" | "int64":
+            return index
+        case "uint64":
+            return te.min(index, te.const((1 << 63) - 1, "uint64")).astype("int64")
+        case "bool" | "int8" | "int16" | "uint8" | "uint16":
+            return index.astype("int32")
+        case _:
+            return index.astype("int64")
+
+
 def is_one(dim: Dim) -> bool:
     """Whether a dimension is 1 for sure."""
     return constant(dim) == 1

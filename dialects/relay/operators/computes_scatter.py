@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ....support.diagnostics import error_at
 from ..operator import Attrs
-from .computes import Dim, constant, is_one
+from .computes import Dim, constant, is_one, signed_index
 from .computes_sort import is_large, loops
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def _combined(mode: str, old: Expr, new: Expr) -> Expr:
 
 def _from_end(index: Expr, size: Dim) -> Expr:
     """An index of which negative ones count from the end, as int32 or int64."""
-    index = index if index.dtype in ("int32", "int64") else index.astype("int32")
+    index = signed_index(index)
     return te.Select(index < 0, index + size, index)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..operator import Attrs, AttrSpec, Operator, OpPattern, Relation, attr, register
+from .computes import signed_index
 from .image_lines import (
     Line,
     Rounding,
@@ -407,7 +408,7 @@ def _te_crop_and_resize(attrs: Attrs, x: Tensor, boxes: Tensor, indices: Tensor)
     images = of.logical(x.shape)["N"]
 
     def source(n: Any) -> Any:
-        return te.max(te.min(indices(n).astype("int32"), images - 1), 0)
+        return te.max(te.min(signed_index(indices(n)), images - 1), 0)
 
     crops = Crops(indices.shape[0], source, lambda n: [boxes(n, k).astype("float32") for k in range(4)])
     dtype = attrs.out_dtype or x.dtype

@@ -7,7 +7,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
-from .computes import unflatten
+from .computes import signed_index, unflatten
 from .computes_scatter import known_length
 from .meanings import Array, along, arange_along, numpy_type
 from .relations import (
@@ -39,8 +39,10 @@ def indices_must_be_integers(rel: Relation, index: int) -> None:
 
 
 def within(index: Expr, size: Any, mode: str) -> Expr:
-    """An index brought into [0, size): wrapped around, or clipped. With "fast" it lies there, or the result is any."""
-    index = index.astype("int32") if index.dtype not in ("int32", "int64") else index
+    """Brings an index into [0, size): wraps around, or clips. With "fast" it must be there already, or the result is any element."""
+    if mode == "wrap" and index.dtype == "uint64":
+        return te.floormod(index, te.convert(size).astype("uint64")).astype("int64")
+    index = signed_index(index)
     if mode == "wrap":
         return te.floormod(index, size)
     # What a program says must not lead out of memory, "fast" or not.
@@ -49,7 +51,7 @@ def within(index: Expr, size: Any, mode: str) -> Expr:
 
 def from_end(index: Expr, size: Any) -> Expr:
     """An index of which negative ones count from the end, kept in [0, size)."""
-    index = index.astype("int32") if index.dtype not in ("int32", "int64") else index
+    index = signed_index(index)
     return within(te.Select(index < 0, index + size, index), size, "clip")
 
 
@@ -74,6 +76,8 @@ def _take_relation(rel: Relation) -> None:
 
 
 def _numpy_within(indices: Array, size: int, mode: str) -> Array:
+    if indices.dtype == np.uint64:
+        indices = indices % max(size, 1) if mode == "wrap" else np.minimum(indices, np.iinfo(np.int64).max)
     indices = indices.astype(np.int64)
     if mode == "fast" and indices.size and (indices.min() < 0 or indices.max() >= size):
         raise IndexError(f"an index lies outside 0 to {size - 1}")
@@ -283,7 +287,7 @@ register(
             te.compute(
                 xs[0].shape,
                 lambda *i: te.if_then_else(
-                    i[attrs.axis] < xs[1](i[1 - attrs.axis]).astype("int32"),
+                    i[attrs.axis] < signed_index(xs[1](i[1 - attrs.axis])),
                     xs[0](*i),
                     te.const(attrs.mask_value, xs[0].dtype),
                 ),
@@ -324,7 +328,7 @@ def _te_reverse_sequence(attrs: Attrs, x: Tensor, lengths: Tensor) -> Tensor:
     batch: int = attrs.batch_axis % len(x.shape)
 
     def body(*i: Expr) -> Any:
-        length = lengths(i[batch]).astype("int32")
+        length = signed_index(lengths(i[batch]))
         return x(*i[:seq], te.if_then_else(i[seq] < length, length - 1 - i[seq], i[seq]), *i[seq + 1 :])
 
     return te.compute(x.shape, body, name="T_reverse_sequence")

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
+from .computes import signed_index
 from .computes_sort import loops
 from .indexing import indices_must_be_integers
 from .layout import checked_layout, layout, logical_sizes
@@ -83,8 +84,8 @@ def _dense(attrs: Attrs, dense: Array, data: Array, columns: Array, starts: Arra
 
 
 def _bounded(value: Expr, least: Any, most: Any) -> Expr:
-    """A place as int32, brought between bounds: what the index tensors say must not lead out of memory."""
-    return te.max(te.min(value.astype("int32"), most), least)
+    """Clips a place that the index tensors give to bounds, as int32: it must not lead out of memory."""
+    return te.max(te.min(signed_index(value), most), least).astype("int32")
 
 
 def _span(starts: Buffer, row: Expr, count: Any) -> tuple[Expr, Expr]:

@@ -9,6 +9,7 @@ from typing import NamedTuple, TypeAlias, cast
 from xdsl.dialects.builtin import IntegerType, Signedness
 from xdsl.ir import Attribute, SSAValue
 
+from ..expr import CastOp
 from .expr import Atom, Expr, Function, Kind, Symbol
 
 INF = 1 << 200
@@ -177,7 +178,7 @@ def _bound_of_quotient(a: ConstIntBound, b: ConstIntBound, divide: Callable[[int
 
 
 def _bound_of_call(atom: Atom, bound: BoundOf) -> ConstIntBound:
-    """Of bitwise operations on what is not negative; else what the result's dtype says."""
+    """Bounds bitwise operations on what is not negative and casts of what fits; otherwise what the result's dtype says."""
     function = atom.payload
     if not isinstance(function, Function):
         a, b = (bound(e) for e in atom.operands)
@@ -190,6 +191,9 @@ def _bound_of_call(atom: Atom, bound: BoundOf) -> ConstIntBound:
     if function.name in ("T.shift_right", "T.shift_left") and bound(atom.operands[0]).min_value >= 0:
         most = bound(atom.operands[0]).max_value if function.name == "T.shift_right" else limits.max_value
         return ConstIntBound(0, most).intersect(limits)
+    if function.op is CastOp and isinstance(function.operands[0], IntegerType):
+        value = bound(atom.operands[0])
+        return value if limits.intersect(value) == value else limits
     if function.name == "T.abs":
         return ConstIntBound(0, limits.max_value)
     return limits

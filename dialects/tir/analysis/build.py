@@ -62,6 +62,11 @@ def _serial(atom: Atom) -> int:
 
 
 _NO_LIMIT = 1 << 62
+_OF_WHOLE_OPERANDS = frozenset((Kind.MIN, Kind.MAX, Kind.FLOORDIV, Kind.FLOORMOD, Kind.TRUNCDIV, Kind.TRUNCMOD))
+
+
+def _is_int32(number: int) -> bool:
+    return -(1 << 31) <= number < 1 << 31
 
 
 def _factors(atom: Atom) -> tuple[int, int]:
@@ -196,11 +201,23 @@ class _Emitter:
         return self.add(LeOp(self.emit(right, type), self.emit(left + expr.const, type)))
 
     def widest(self, expr: Expr) -> Attribute:
-        """The type to compute `expr` in: i64 where a variable in it needs that, else i32."""
-        for atom in x.free_vars(expr):
-            type = self.type_of(atom)
-            if isinstance(type, IntegerType) and type.width.data + (is_unsigned(type) and type != I1) > 32:
+        """Returns the type to compute `expr` in: i64 where an operand or a number in it needs that, else i32."""
+        pending, seen = [expr], set[Atom]()
+        while pending:
+            current = pending.pop()
+            if not _is_int32(current.const):
                 return I64
+            for atom, coefficient in current.terms:
+                if not _is_int32(coefficient):
+                    return I64
+                if atom in seen:
+                    continue
+                seen.add(atom)
+                type = self.type_of(atom)
+                if type is None:
+                    pending += atom.operands[1:] if atom.kind is Kind.SELECT else atom.operands
+                elif isinstance(type, IntegerType) and type.width.data + (is_unsigned(type) and type != I1) > 32:
+                    return I64
         return I32
 
     def type_of(self, atom: Atom) -> Attribute | None:
@@ -217,6 +234,9 @@ class _Emitter:
 
     def emit_atom(self, atom: Atom, type: Attribute) -> SSAValue:
         natural = self.type_of(atom)
+        if atom.kind in _OF_WHOLE_OPERANDS and isinstance(type, IntegerType) and type != I64:
+            # The lower bits of a sum, a product or a choice depend on those of its operands only; of these they do not.
+            natural = I64 if type.width.data >= 64 else self.widest(Expr(((atom, 1),), 0))
         if natural is not None and natural is not type and natural != type:
             return self.add(CastOp(self.emit_atom(atom, natural), type))
         operands = atom.operands

@@ -48,8 +48,12 @@ def compute_inline(state: State, block: tir.BlockOp) -> None:
     buffer, axes = store.buffer, list(block.iter_vars)
     nest = child_under(scope_of(block), block)
     for load in loads:
-        values = {axis: index for axis, index in zip(store.indices, load.indices, strict=True) if axis in axes}
         builder = builder_before(load)
+        values = {
+            axis: builder.insert(tir.CastOp(index, axis.type)).result if index.type != axis.type else index
+            for axis, index in zip(store.indices, load.indices, strict=True)
+            if axis in axes
+        }
         for axis in _only_zero(block):
             if axis not in values:
                 values[axis] = builder.insert(tir.ConstOp.int(0, axis.type)).result

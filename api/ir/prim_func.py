@@ -28,9 +28,12 @@ class PrimFunc:
     __slots__ = ("_module", "op")
 
     def __init__(self, op: PrimFuncOp):
-        """A copy of `op`, in a module of its own."""
+        """Copies `op` into a module of its own. A `global_symbol` among its attributes is its name."""
         self.op = in_deep_stack(op.clone)
         self.op.attributes.pop(CLASS, None)
+        attrs = dict(self.op.attrs.data)
+        if isinstance(symbol := attrs.pop("global_symbol", None), StringAttr):
+            self.op.properties.update(sym_name=symbol, attrs=DictionaryAttr(attrs))
         self._module = ModuleOp([self.op])
 
     @property

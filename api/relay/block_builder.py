@@ -10,10 +10,10 @@ from xdsl.ir import Attribute
 
 from ...dialects.te import builder as te
 from ...dialects.te.tensor import Tensor
+from ...dialects.tir.analysis.structural_key import structural_key
 from ...dialects.tir.types import type_to_dtype
 from ...lowering.relay.te_kernel import type_of_tensor
 from ...lowering.te.create_prim_func import create_prim_func
-from ...parser.tvmscript.alpha import alpha_text
 from ...support.deep import in_deep_stack
 from ...support.diagnostics import Diagnostic, MirError
 from ..ir.module import IRModule
@@ -39,7 +39,7 @@ class BlockBuilder:
     def __init__(self, mod: IRModule | None = None):
         self._module = IRModule() if mod is None else IRModule.of_op(mod.copy_op())
         self._prim_funcs = {
-            alpha_text(function.op): variable
+            structural_key(function.op): variable
             for variable, function in self._module.functions.items()
             if isinstance(function, PrimFunc)
         }
@@ -92,7 +92,7 @@ class BlockBuilder:
         fresh = [te.compute(t.shape, t, name=t.name) if t in inputs else t for t in outputs]
         name = primfunc_name_hint or getattr(func, "__name__", "te_func")
         called = in_deep_stack(lambda: create_prim_func(te.func(name, [*inputs, *fresh])))
-        key = in_deep_stack(lambda: alpha_text(called))
+        key = in_deep_stack(lambda: structural_key(called))
         variable = self._prim_funcs.get(key)
         if variable is None:
             variable = self._prim_funcs[key] = self.add_func(PrimFunc(called), name)

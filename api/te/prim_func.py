@@ -8,16 +8,33 @@ from ...dialects.te.builder import func
 from ...dialects.te.expr import Var
 from ...dialects.te.tensor import Tensor
 from ...support.deep import in_deep_stack
+from ...support.diagnostics import Diagnostic, MirError
 from ..ir.prim_func import PrimFunc
 from .schedule import at_caller
 
 
-def create_prim_func(ops: Sequence[Tensor | Var], name: str = "main") -> PrimFunc:
-    """The function that computes tensors from others; `ops` are its parameters in order, inputs and outputs.
+INDEX_BITS = {"int32": 32, "int64": 64}
 
-    Raises MirError for a symbolic size that no parameter binds.
+
+def create_prim_func(
+    ops: Sequence[Tensor | Var], index_dtype_override: str | None = None, *, name: str = "main"
+) -> PrimFunc:
+    """Returns the function that computes tensors from others; `ops` are its parameters in order, inputs and outputs.
+
+    Loops, block axes, indices and sizes become `index_dtype_override`, "int32" or "int64", where it is given. Raises MirError for a
+    symbolic size that no parameter binds, and for another dtype.
     """
     from ...lowering.te.create_prim_func import create_prim_func as lower
 
+    bits = None if index_dtype_override is None else INDEX_BITS.get(index_dtype_override)
+    if bits is None and index_dtype_override is not None:
+        raise MirError(
+            Diagnostic(f"'{index_dtype_override}' is not a dtype of indices").with_note("indices are int32 or int64")
+        )
     with at_caller():
-        return PrimFunc(in_deep_stack(lambda: lower(func(name, list(ops)))))
+        made = in_deep_stack(lambda: lower(func(name, list(ops))))
+    if bits is not None:
+        from ...passes.tir.narrowing import Narrower
+
+        Narrower(bits, force=True, widen=bits == 64).narrow(made)
+    return PrimFunc(made)

@@ -82,9 +82,10 @@ class Buffers(Calls):
             spec.elem_offset = self.value(self.dim(offset, inline_names=True))
         if scope is not None:
             spec.scope = self.string(scope, "a storage scope") or "global"
+        # A factor without an offset makes the offset a variable, which 1 leaves as it is; a stated offset has factor 1 by itself.
         for name, value, default in (
             ("data_alignment", align, (-1, 0, _DEFAULT_ALIGNMENT)),
-            ("offset_factor", factor, (0,)),
+            ("offset_factor", factor, (0,) if offset is None or offset == "None" else (0, 1)),
         ):
             number = None if value is None else self.integer(value, name)
             if number is not None and number not in default:

@@ -10,35 +10,13 @@ from collections.abc import Iterable, Sequence
 
 from xdsl.ir import Block, Operation, SSAValue
 
-from ...dialects.tir.arithmetic import AddOp, BinaryOp, MulOp, NotOp, SubOp
-from ...dialects.tir.buffer import BufferGetOp, BufferRegionOp, LoadOp, StoreOp
-from ...dialects.tir.expr import (
-    BroadcastOp,
-    CallOp,
-    CastOp,
-    CommReducerOp,
-    ConstOp,
-    IfThenElseOp,
-    LetOp,
-    RampOp,
-    SelectOp,
-    ShuffleOp,
-    VarOp,
-)
-from ...dialects.tir.intrinsics import Effect, intrinsic_effect
+from ...dialects.tir.analysis.evaluation import EXPRESSIONS, LEAVES, NONE, READ, WRITE, Evaluation, blocks_inside
+from ...dialects.tir.arithmetic import AddOp, MulOp, SubOp
+from ...dialects.tir.buffer import BufferRegionOp, StoreOp
 from ...dialects.tir.operators import as_const
-from ...dialects.tir.stmt import BlockOp, ForOp, IterVarOp, TargetOp
+from ...dialects.tir.stmt import BlockOp, ForOp
 from .linear import difference
 from .tree import Binary, Expr, Token
-
-NONE, READ, WRITE = 0, 1, 2
-
-# Printed at each use, however many: constants, fields of buffers, regions, nodes of attributes.
-_ALWAYS_INLINE = (ConstOp, BufferGetOp, BufferRegionOp, IterVarOp, TargetOp, CommReducerOp)
-_EXPRESSIONS = (
-    BinaryOp, NotOp, SelectOp, CastOp, RampOp, BroadcastOp, ShuffleOp, LoadOp, CallOp, IfThenElseOp,
-)  # fmt: skip
-_DECLARATIONS = (VarOp, LetOp)
 
 
 class Plan:
@@ -51,30 +29,25 @@ class Plan:
         self._ranges: dict[SSAValue, int] = {}
         self._shared: dict[SSAValue, int] = {}
         self._writes = 0
-        self._effects: dict[Operation, int] = {}
-        blocks = self._blocks(root)
-        for block in reversed(blocks):
-            self._inner_effects(block)
+        blocks = blocks_inside(root)
+        self._evaluation = Evaluation(blocks)
+        for block in blocks:
+            self._note_ranges(block)
         for block in blocks:
             self._plan(block)
 
-    def _blocks(self, root: Block) -> list[Block]:
-        """Every block, outer ones first; on the way, uses that print nothing are taken note of."""
-        blocks = [root]
-        for block in blocks:
-            for op in block.ops:
-                for region in op.regions:
-                    blocks += region.blocks
-                if isinstance(op, ForOp):
-                    self._range(op.min, op.extent)
-                elif isinstance(op, BufferRegionOp):
-                    for low, extent in zip(op.mins, op.extents, strict=True):
-                        self._range(low, extent)
-                elif isinstance(op, BlockOp):
-                    for low, extent, binding in zip(op.dom_mins, op.dom_extents, op.bindings, strict=True):
-                        self._range(low, extent)
-                        self._share(low, extent, binding)
-        return blocks
+    def _note_ranges(self, block: Block) -> None:
+        """Takes note of uses that print nothing."""
+        for op in block.ops:
+            if isinstance(op, ForOp):
+                self._range(op.min, op.extent)
+            elif isinstance(op, BufferRegionOp):
+                for low, extent in zip(op.mins, op.extents, strict=True):
+                    self._range(low, extent)
+            elif isinstance(op, BlockOp):
+                for low, extent, binding in zip(op.dom_mins, op.dom_extents, op.bindings, strict=True):
+                    self._range(low, extent)
+                    self._share(low, extent, binding)
 
     def _range(self, low: SSAValue, extent: SSAValue) -> None:
         """`low : stop` where the extent is `stop - low`: low prints once."""
@@ -88,37 +61,19 @@ class Plan:
                 if own is theirs:
                     self._shared[own] = self._shared.get(own, 0) + 1
 
-    def _inner_effects(self, block: Block) -> None:
-        """The effects of expressions that have regions."""
-        parent = block.parent_op()
-        if isinstance(parent, IfThenElseOp):
-            worst = max((self.effect(op) for op in block.ops), default=NONE)
-            self._effects[parent] = max(worst, self._effects.get(parent, NONE))
-
-    def effect(self, op: Operation) -> int:
-        """What evaluating an op does to memory."""
-        if isinstance(op, CallOp):
-            kind = Effect.OPAQUE if op.callee is not None else intrinsic_effect(op.intrinsic.data)
-            return NONE if kind is Effect.PURE else READ if kind is Effect.READ else WRITE
-        if isinstance(op, LoadOp):
-            return READ
-        if isinstance(op, IfThenElseOp):
-            return self._effects.get(op, NONE)
-        return NONE if isinstance(op, _EXPRESSIONS + _ALWAYS_INLINE + _DECLARATIONS) else WRITE
-
     def _plan(self, block: Block) -> None:
         # Values with effects that wait to be printed by their one user, in the order of their evaluation.
         pending: dict[SSAValue, int] = {}
         self._writes = 0
         for op in block.ops:
-            if isinstance(op, _ALWAYS_INLINE):
+            if isinstance(op, LEAVES):
                 self.inline.add(op)
                 self._carry(op, pending)
                 continue
             consumed = [o for o in _evaluation_order(op) if o in pending]
-            effect = max([self.effect(op), *(pending[o] for o in consumed)])
+            effect = max([self._evaluation.effect(op), *(pending[o] for o in consumed)])
             self._settle(consumed, pending)
-            if not isinstance(op, _EXPRESSIONS) or not op.results:
+            if not isinstance(op, EXPRESSIONS) or not op.results:
                 self._statement(effect, pending)
                 continue
             uses = self._uses(op.results[0], effect)
@@ -185,7 +140,7 @@ class Plan:
         op = value.owner
         if not isinstance(op, Operation):
             return
-        if isinstance(op, _ALWAYS_INLINE):
+        if isinstance(op, LEAVES):
             for operand in op.operands:
                 if operand.owner in self.inline:
                     self._name(operand)

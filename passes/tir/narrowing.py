@@ -50,12 +50,16 @@ class Binder:
 
 
 class Narrower(AnalyzedWalk):
-    """Narrows the indices of one function to `bits`; with `force`, whatever their bounds are."""
+    """Narrows the indices of one function to `bits`; with `force`, whatever their bounds are. `widen` makes them wider instead.
 
-    def __init__(self, bits: int, force: bool = False):
+        for i in range(4): A[i] = 1        for i in range(T.int64(4)): A[i] = 1        (bits = 64, force, widen)
+    """
+
+    def __init__(self, bits: int, force: bool = False, widen: bool = False):
         super().__init__(Analyzer())
         self.bits = bits
         self.force = force
+        self.widen = widen
         self.type = IntegerType(bits)
         self.roots: list[Root] = []
         self.binders: list[Binder] = []
@@ -131,12 +135,17 @@ class Narrower(AnalyzedWalk):
             return
         variables: set[SSAValue] = set()
         fits = all([self.fits(op.operands[place], variables) for place in places])
+        if self.widen and not variables and isinstance(op, tir.CompareOp | tir.CastOp):
+            return  # Of what tensors hold.
         self.roots.append(Root(op, places, fits, variables))
 
     def is_wide(self, type: Attribute) -> bool:
-        """Whether values of the type are signed integers of more bits than are wanted."""
+        """Whether values of the type are signed integers of more bits than are wanted (of fewer, to widen them)."""
         element = element_of(type)
-        return is_index_type(element) and isinstance(element, IntegerType) and element.width.data > self.bits
+        if not is_index_type(element) or not isinstance(element, IntegerType):
+            return False
+        width = element.width.data
+        return 32 <= width < self.bits if self.widen else width > self.bits
 
     def fits(self, value: SSAValue, variables: set[SSAValue]) -> bool:
         """Whether all values that the tree of `value` computes are in range; collects its variables."""

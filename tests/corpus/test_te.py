@@ -13,8 +13,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 import mirstack as tvm
 from mirstack import te
 from mirstack.dialects.tir import PrimFuncOp
+from mirstack.dialects.tir.analysis.structural_key import structural_key
 from mirstack.parser import parse_mir
-from mirstack.parser.tvmscript.alpha import alpha_text
 from mirstack.support.diagnostics import MirError
 from reference import Case, cases, corpus_dir
 
@@ -57,7 +57,7 @@ DIFFERENT = {
 def alpha(text: str) -> str:
     """The text of a module's function with its names numbered."""
     function = next(op for op in parse_mir(text).ops if isinstance(op, PrimFuncOp))
-    return alpha_text(function)
+    return structural_key(function)
 
 
 @pytest.mark.parametrize("case", LOWERED, ids=[case.name for case in LOWERED])

@@ -14,12 +14,12 @@ from pathlib import Path
 
 import numpy as np
 from mirstack.dialects.tir import EvaluateOp, ForOp, LaunchThreadOp, PrimFuncOp, StoreOp
+from mirstack.dialects.tir.analysis.structural_key import structural_key
 from mirstack.dialects.tir.operators import as_const
 from mirstack.driver.check_each import first_difference, interpret
 from mirstack.driver.errors import UsageError
 from mirstack.driver.pipeline import read_pipeline
 from mirstack.parser import parse_mir, print_mir
-from mirstack.parser.tvmscript.alpha import alpha_text
 from mirstack.passes.registry import pass_factories
 from mirstack.support.diagnostics import MirError
 from mirstack.support.walk import walk_ops
@@ -116,7 +116,7 @@ class TirPassCase(Case):
 
 def alpha(module: ModuleOp) -> str:
     """The text of a module's functions with their variables numbered."""
-    return "\n".join(map(alpha_text, prim_funcs(module).values()))
+    return "\n".join(map(structural_key, prim_funcs(module).values()))
 
 
 class CannotRun(Exception):

@@ -1,0 +1,67 @@
+"""What evaluating an expression does to memory: nothing, reading it, writing it."""
+
+from __future__ import annotations
+
+from xdsl.ir import Block, Operation
+
+from ..arithmetic import BinaryOp, NotOp
+from ..buffer import BufferGetOp, BufferRegionOp, LoadOp
+from ..expr import (
+    BroadcastOp,
+    CallOp,
+    CastOp,
+    CommReducerOp,
+    ConstOp,
+    IfThenElseOp,
+    LetOp,
+    RampOp,
+    SelectOp,
+    ShuffleOp,
+    VarOp,
+)
+from ..intrinsics import Effect, intrinsic_effect
+from ..stmt import IterVarOp, TargetOp
+
+NONE, READ, WRITE = 0, 1, 2
+
+LEAVES = (ConstOp, BufferGetOp, BufferRegionOp, IterVarOp, TargetOp, CommReducerOp)
+"""What stands for itself wherever it is used: constants, fields of buffers, regions, nodes of attributes."""
+
+EXPRESSIONS = (
+    BinaryOp, NotOp, SelectOp, CastOp, RampOp, BroadcastOp, ShuffleOp, LoadOp, CallOp, IfThenElseOp,
+)  # fmt: skip
+"""Ops that compute a value."""
+
+DECLARATIONS = (VarOp, LetOp)
+"""Ops that name one."""
+
+
+class Evaluation:
+    """The effects of the ops in some blocks, of which those inside of others come later."""
+
+    def __init__(self, blocks: list[Block]):
+        self._effects: dict[Operation, int] = {}
+        for block in reversed(blocks):
+            parent = block.parent_op()
+            if isinstance(parent, IfThenElseOp):
+                worst = max((self.effect(op) for op in block.ops), default=NONE)
+                self._effects[parent] = max(worst, self._effects.get(parent, NONE))
+
+    def effect(self, op: Operation) -> int:
+        """Returns NONE, READ or WRITE: what evaluating `op` does to memory. What is not an expression writes."""
+        if isinstance(op, CallOp):
+            kind = Effect.OPAQUE if op.callee is not None else intrinsic_effect(op.intrinsic.data)
+            return NONE if kind is Effect.PURE else READ if kind is Effect.READ else WRITE
+        if isinstance(op, LoadOp):
+            return READ
+        if isinstance(op, IfThenElseOp):
+            return self._effects.get(op, NONE)
+        return NONE if isinstance(op, EXPRESSIONS + LEAVES + DECLARATIONS) else WRITE
+
+
+def blocks_inside(root: Block) -> list[Block]:
+    """Returns `root` and the blocks inside it, outer ones first."""
+    blocks = [root]
+    for block in blocks:
+        blocks += [inner for op in block.ops for region in op.regions for inner in region.blocks]
+    return blocks

@@ -12,7 +12,6 @@ from ...support.diagnostics import Diagnostic, MirError
 from ..ir.prim_func import PrimFunc
 from .schedule import at_caller
 
-
 INDEX_BITS = {"int32": 32, "int64": 64}
 
 

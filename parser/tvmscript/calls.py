@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 
 from xdsl.dialects.builtin import (
     IntegerType,
@@ -31,20 +32,22 @@ from ...dialects.tir.arithmetic import (
     OrOp,
     SubOp,
 )
-from ...dialects.tir.buffer import LoadOp
+from ...dialects.tir.buffer import BufferOp, LoadOp, buffer_name
 from ...dialects.tir.expr import CallOp, ConstOp
 from ...dialects.tir.intrinsics import BINARY_MATH, BITWISE, DTYPE_FIRST, DTYPE_LAST, KNOWN, intrinsic_arity
-from ...dialects.tir.operators import Value
+from ...dialects.tir.operators import Const, Value
 from ...dialects.tir.types import (
+    I32,
     BufferType,
     StringType,
     element_of,
     lanes_of,
+    type_to_dtype,
     with_lanes,
 )
 from ...support.words import counted
 from .constructs import READERS, Constructs
-from .tree import Call, Expr, Member, Token
+from .tree import Call, Expr, Keyword, Member, Token
 from .tree import Sequence as Items
 
 # Functions that make the node as it stands, folding nothing.
@@ -68,6 +71,12 @@ _OTHERS = (
 _INTEGER_IDENTITIES = frozenset(["floor", "ceil", "round", "trunc", "nearbyint"])
 
 
+_TYPED_BY_ARGUMENTS = frozenset(
+    {"if_then_else", "all", "any", "abs", "ceildiv", *_MATCHING, *_FOLDING, *(KNOWN - DTYPE_FIRST - DTYPE_LAST)}
+)
+"""What takes a dtype in TVM that says nothing new."""
+
+
 class Calls(Constructs):
     """Reads calls."""
 
@@ -81,6 +90,9 @@ class Calls(Constructs):
         if not name.startswith("T."):
             return self.function_call(node, name)
         short = name[2:]
+        stated = next((k for k in node.keywords if k.name == "dtype"), None)
+        if stated is not None and short in _TYPED_BY_ARGUMENTS:
+            return self.of_stated_type(node, stated)
         reader = READERS.get(short)
         if reader is not None:
             return reader(self, node)
@@ -98,6 +110,18 @@ class Calls(Constructs):
         if type_ is not None:
             return self.typed(node, type_)
         return self.intrinsic_call(node, short)
+
+    def of_stated_type(self, node: Call, stated: Keyword) -> Value:
+        """`T.exp(x, dtype="float32")`, as TVM's older scripts have it: the dtype that follows from the arguments, checked."""
+        value = self.call(Call(node.function, node.arguments, [k for k in node.keywords if k is not stated]))
+        type_ = self.dtype(stated.value)
+        if value.type != type_:
+            self.fail(
+                stated.name,
+                f"{node.function} of these arguments is {type_to_dtype(value.type)}, not {type_to_dtype(type_)}",
+                'leave dtype= out, and convert the result: .astype("…")',
+            )
+        return value
 
     def typed(self, node: Call, type_: Attribute) -> Value:
         """`T.float32(x)`: a constant of that dtype, or a cast."""
@@ -156,7 +180,64 @@ class Calls(Constructs):
             self.location = self.at(node)
             type_ = with_lanes(self.dtype(node.arguments[0]), lanes_of(value.type))
             return self.cast(value, type_)
-        self.fail(node, f"there is no method '{name}' here")
+        if name == "access_ptr":
+            return self.access_ptr(self.buffer(base), node)
+        self.fail(
+            node, f"there is no method '{name}' here", "there are x.astype, and a buffer's vload, vstore and access_ptr"
+        )
+
+    def access_ptr(self, buffer: SSAValue, node: Call) -> Value:
+        """`A.access_ptr("r", offset=4, extent=8)`: `T.tvm_access_ptr(T.type_annotation("float32"), A.data, 4, 8, 1)`.
+
+        Without `extent`, what is left of the buffer behind the offset.
+        """
+        names = ("access_mask", "ptr_type", "content_lanes", "offset", "extent")
+        mask_node, _, lanes_node, offset_node, extent_node = self.named_arguments(node, names, 1)
+        assert mask_node is not None and isinstance(buffer.type, BufferType)
+        mask = self.access_mask(mask_node)
+        lanes = 1 if lanes_node is None else self.integer(lanes_node, "content_lanes")
+        if lanes < 1:
+            self.fail(lanes_node or node, f"content_lanes is at least 1, not {lanes}")
+        dtype = buffer.type.dtype if lanes == 1 else with_lanes(buffer.type.dtype, lanes)
+        self.location = self.at(node)
+        type_node = self.intrinsic("type_annotation", [], dtype)
+        data = self.buffer_data(buffer)
+        position = len(self.ops)
+        offset = Const(0, I32) if offset_node is None else self.number_of(offset_node)
+        self.location = self.at(node)
+        if extent_node is not None:
+            extent = self.number_of(extent_node)
+        else:
+            size = self.size_in_memory(buffer)
+            if size is None:
+                self.fail(node, f"the size of '{buffer_name(buffer)}' is not known here", "write extent=")
+            extent = self.folding(SubOp, Const(size, offset.type), offset, position)
+        if lanes > 1:
+            extent = self.folding(FloorDivOp, extent, Const(lanes, extent.type), position)
+        owner = buffer.owner
+        if isinstance(owner, BufferOp) and owner.elem_offset is not None:
+            offset = self.folding(AddOp, owner.elem_offset, offset, position)
+        arguments = [self.value(offset), self.value(extent), self.value(Const(mask, I32))]
+        return self.intrinsic("tvm_access_ptr", [type_node, data, *arguments])
+
+    def size_in_memory(self, buffer: SSAValue) -> int | None:
+        """How many elements a buffer spans, strides counted; None where that is known at run time only."""
+        assert isinstance(buffer.type, BufferType)
+        owner, shape = buffer.owner, buffer.type.static_shape
+        strides = owner.stride_values() if isinstance(owner, BufferOp) else None
+        if shape is None or not strides:
+            return None if shape is None else math.prod(shape)
+        return strides[0] * shape[0] if isinstance(strides[0], int) else None
+
+    def access_mask(self, node: Expr) -> int:
+        """`"r"`, `"w"`, `"rw"`, or TVM's number: 1 for reading, 2 for writing, 3 for both."""
+        if not self.is_string(node):
+            return self.integer(node, "an access mask")
+        text = self.string(node, "an access mask")
+        masks = {"r": 1, "w": 2, "rw": 3, "wr": 3}
+        if text not in masks:
+            self.fail(node, f"'{text}' is not an access mask", 'it is "r", "w" or "rw"')
+        return masks[text]
 
     def masked_load(self, base: Expr, node: Call) -> Value:
         """`A.vload([T.Ramp(0, 1, 4)], predicate=p)`: lanes where p is false are not loaded."""

@@ -19,6 +19,7 @@ from ...dialects.tir.types import (
     I32,
     ReducerType,
     element_of,
+    lanes_of,
     type_to_dtype,
     with_lanes,
 )
@@ -86,6 +87,14 @@ class Constructs(Expressions):
         value = self.value(self.number_of(value_node))
         self.location = self.at(node)
         return self.emit(CastOp.create(operands=(value,), result_types=(type_,)))
+
+    def read_folding_cast(self, node: Call) -> Value:
+        """`T.cast(x, "float32")`: `x.astype("float32")`."""
+        value_node, type_node = self.named_arguments(node, ("value", "dtype"), 2)
+        assert value_node is not None and type_node is not None
+        value = self.number_of(value_node)
+        self.location = self.at(node)
+        return self.cast(value, with_lanes(self.dtype(type_node), lanes_of(value.type)))
 
     def read_not(self, node: Call) -> Value:
         """`T.Not(x)`, never folded."""
@@ -355,6 +364,7 @@ def limit(name: str, type_: Attribute) -> Const:
 
 READERS: dict[str, Callable[[Constructs, Call], Value]] = {
     "Cast": Constructs.read_cast,
+    "cast": Constructs.read_folding_cast,
     "Not": Constructs.read_not,
     "Select": Constructs.read_select,
     "if_then_else": Constructs.read_if_then_else,

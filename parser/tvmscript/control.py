@@ -153,7 +153,7 @@ class Control(Definitions):
         thread: str | None = None
         annotations = NO_ATTRS
         for keyword in call.keywords:
-            if keyword.name == "annotations" and call.function != "range":
+            if keyword.name == "annotations":
                 annotations = self.annotations(keyword.value)
             elif keyword.name == "thread" and kind == "thread_binding":
                 thread = self.string(keyword.value, "a thread")

@@ -52,7 +52,7 @@ class Binder:
 class Narrower(AnalyzedWalk):
     """Narrows the indices of one function to `bits`; with `force`, whatever their bounds are. `widen` makes them wider instead.
 
-        for i in range(4): A[i] = 1        for i in range(T.int64(4)): A[i] = 1        (bits = 64, force, widen)
+    for i in range(4): A[i] = 1        for i in range(T.int64(4)): A[i] = 1        (bits = 64, force, widen)
     """
 
     def __init__(self, bits: int, force: bool = False, widen: bool = False):

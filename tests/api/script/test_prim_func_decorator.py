@@ -13,7 +13,7 @@ from typing import Any
 import mirstack
 import numpy as np
 import pytest
-from mirstack.api.ir import IRModule, PrimFunc, assert_structural_equal, structural_equal
+from mirstack.api.ir import IRModule, PrimFunc, assert_structural_equal, structural_equal, structural_hash
 from mirstack.api.script import from_source
 from mirstack.api.script import ir as I
 from mirstack.api.script import tir as T
@@ -180,3 +180,72 @@ def test_names_do_not_count_for_structural_equality() -> None:
     one, two = (from_source(text.format(A=a, i=i, b=b, n=1)) for a, i, b in (("A", "i", "B"), ("X", "k", "Y")))
     assert structural_equal(one, two)
     assert not structural_equal(one, from_source(text.format(A="A", i="i", b="B", n=2)))
+
+
+EQUAL = {
+    "a value with several uses": (
+        "B = T.alloc_buffer((4,))\n    B[0] = A[0] * T.float32(2) + A[0] * T.float32(2)",
+        "B = T.alloc_buffer((4,))\n    v: T.float32 = A[0] * T.float32(2)\n    B[0] = v + v",
+    ),
+    "where views are declared": (
+        "A1 = T.Buffer((2, 2), data=A.data)\n    C = T.alloc_buffer((4,))\n    C[0] = A1[0, 1]",
+        "C = T.alloc_buffer((4,))\n    A1 = T.Buffer((2, 2), data=A.data)\n    C[0] = A1[0, 1]",
+    ),
+    "a thread of the environment": (
+        "i = T.launch_thread('threadIdx.x', 4)\n    A[i] = T.float32(1)",
+        "i = T.env_thread('threadIdx.x')\n    T.launch_thread(i, 4)\n    A[i] = T.float32(1)",
+    ),
+    "attributes in another order": ("T.func_attr({'a': 1, 'b': 2})", "T.func_attr({'b': 2, 'a': 1})"),
+}
+
+DIFFERENT = {
+    "a value read before and after a write": (
+        "v: T.float32 = A[0]\n    A[0] = T.float32(1)\n    A[1] = v",
+        "A[0] = T.float32(1)\n    v: T.float32 = A[0]\n    A[1] = v",
+    ),
+    "which of two buffers": (
+        "B = T.alloc_buffer((4,))\n    C = T.alloc_buffer((4,))\n    B[0] = T.float32(1)\n    C[0] = T.float32(1)",
+        "B = T.alloc_buffer((4,))\n    C = T.alloc_buffer((4,))\n    B[0] = T.float32(1)\n    B[0] = T.float32(1)",
+    ),
+    "the dtype of a constant": ("T.evaluate(T.int64(1))", "T.evaluate(1)"),
+    "a predicate": ("A.vstore([T.Ramp(0, 1, 2)], A[0:2], predicate=T.Broadcast(T.bool(True), 2))", "A[0:2] = A[0:2]"),
+    "the side of a branch": (
+        "if A[0] < T.float32(1):\n        A[0] = T.float32(1)",
+        "if A[0] < T.float32(1):\n        T.evaluate(0)\n    else:\n        A[0] = T.float32(1)",
+    ),
+    "what a conditional expression reads": (
+        "A[0] = T.if_then_else(A[1] < T.float32(1), A[2], A[3])",
+        "A[0] = T.if_then_else(A[1] < T.float32(1), A[3], A[2])",
+    ),
+}
+
+
+def of_body(body: str) -> PrimFunc:
+    function = from_source(f"@T.prim_func\ndef f(A: T.Buffer((4,), 'float32')):\n    {body}\n")
+    assert isinstance(function, PrimFunc)
+    return function
+
+
+@pytest.mark.parametrize("case", EQUAL)
+def test_structure_is_equal(case: str) -> None:
+    one, other = map(of_body, EQUAL[case])
+    assert structural_equal(one, other) and structural_hash(one) == structural_hash(other)
+
+
+@pytest.mark.parametrize("case", DIFFERENT)
+def test_structure_is_different(case: str) -> None:
+    one, other = map(of_body, DIFFERENT[case])
+    assert not structural_equal(one, other) and structural_equal(one, of_body(DIFFERENT[case][0]))
+
+
+def test_a_stated_offset_of_nothing_is_none() -> None:
+    text = "@T.prim_func\ndef f(a: T.handle):\n    A = T.match_buffer(a, (4,){})\n    A[0] = T.float32(1)\n"
+    plain = from_source(text.format(""))
+    assert structural_equal(from_source(text.format(", elem_offset=0, align=64, offset_factor=1")), plain)
+    assert not structural_equal(from_source(text.format(", offset_factor=1")), plain)
+
+
+def test_global_symbol_is_the_name() -> None:
+    function = of_body("T.func_attr({'global_symbol': 'main', 'k': 1})")
+    assert function.name == "main" and function.attrs == {"global_symbol": "main", "k": 1}
+    assert "def g(" in function.with_attr("global_symbol", "g").script() and "global_symbol" not in function.script()

@@ -32,6 +32,15 @@ CASES = {
     "B[0] = U[0] + i": 'B[0] = T.Cast("int32", U[0]) + i',
     "A[0:4] = A[4:8] + 1.0": "A[0:4] = A[4:8] + T.Broadcast(T.float32(1), 4)",
     "A[0:4] = A[0]": "A[0:4] = T.Broadcast(A[0], 4)",
+    # A stated dtype that follows from the arguments; casts by TVM's other name; pointers for foreign code.
+    'A[0] = T.if_then_else(i < 8, A[i], T.float32(0), dtype="float32")': "A[0] = T.if_then_else(i < 8, A[i], T.float32(0))",
+    'A[0] = T.exp(A[i], dtype="float32")': "A[0] = T.exp(A[i])",
+    'A[0] = T.max(A[i], A[j], dtype="float32")': "A[0] = T.max(A[i], A[j])",
+    'B[0] = T.cast(A[0], "int32")': 'B[0] = T.Cast("int32", A[0])',
+    'B[0] = T.cast(value=7, dtype="int32")': "B[0] = 7",
+    'T.evaluate(A.access_ptr("r"))': 'T.tvm_access_ptr(T.type_annotation("float32"), A.data, 0, 8, 1)',
+    'T.evaluate(A.access_ptr("rw", offset=2))': 'T.tvm_access_ptr(T.type_annotation("float32"), A.data, 2, 6, 3)',
+    "T.evaluate(A.access_ptr(2, content_lanes=4, offset=i))": 'T.tvm_access_ptr(T.type_annotation("float32x4"), A.data, i, (8 - i) // 4, 2)',
     # Constants fold as in TVM's operators, not in the node's own name.
     "B[0] = i + 0": "B[0] = i",
     "B[0] = i * 1 - 0": "B[0] = i",

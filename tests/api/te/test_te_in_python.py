@@ -87,7 +87,9 @@ def test_index_dtype_of_a_prim_func():
     B = te.compute((n,), lambda i: te.sum(A[i, k] + te.if_then_else(i < n - 1, D[i], 5), axis=k), name="B")
     wide = te.create_prim_func([A, D, B], "int64")
     text = wide.script()
-    assert "T.grid(n, T.int64(8))" in text and "n = T.int64()" in text and 'T.match_buffer(var_D, (n,), "int32")' in text
+    assert (
+        "T.grid(n, T.int64(8))" in text and "n = T.int64()" in text and 'T.match_buffer(var_D, (n,), "int32")' in text
+    )
     assert "T.if_then_else(v_i < n - T.int64(1), D[v_i], 5)" in text
     narrow = te.create_prim_func([A, D, B], index_dtype_override="int32")
     assert narrow.script() == te.create_prim_func([A, D, B], None).script()
@@ -95,7 +97,7 @@ def test_index_dtype_of_a_prim_func():
     results = [np.empty(3, "float32") for _ in range(2)]
     for function, result in zip((wide, narrow), results, strict=True):
         tvm.build(function)(a, d, result)
-    np.testing.assert_array_equal(*results)
+    np.testing.assert_array_equal(results[0], results[1])
     with pytest.raises(MirError, match="'int16' is not a dtype of indices\nnote: indices are int32 or int64"):
         te.create_prim_func([A, D, B], "int16")
 

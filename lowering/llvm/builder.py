@@ -54,6 +54,16 @@ SSA_INDEX = DenseArrayBase.from_list(i32, [llvm.GEP_USE_SSA_VAL])
 ICMP = {name: IntegerAttr(number, i64) for number, name in enumerate(llvm.ALL_ICMP_FLAGS)}
 
 
+def gep_index(offset: int) -> tuple[DenseArrayBase, tuple[int, ...]]:
+    """Returns `rawConstantIndices` of a getelementptr, and the operand that it needs for a wide offset.
+
+    64 → [64], ();  2147483648 → [GEP_USE_SSA_VAL], (2147483648,)
+    """
+    if -(2**31) < offset < 2**31:
+        return i32_array(offset), ()
+    return SSA_INDEX, (offset,)
+
+
 class Builder:
     """Where ops are appended, and the constants of the function that they belong to."""
 
@@ -187,11 +197,9 @@ class Builder:
         """The pointer `offset` elements after `base`, inside the same object."""
         if offset == 0:
             return base
-        if isinstance(offset, int) and -(2**31) < offset < 2**31:
-            properties = {**GEP_INBOUNDS, "rawConstantIndices": i32_array(offset)}
-            return self.emit(llvm.GEPOp, (base,), base.type, {**properties, "elem_type": element})
-        properties = {**GEP_INBOUNDS, "rawConstantIndices": SSA_INDEX, "elem_type": element}
-        return self.emit(llvm.GEPOp, (base, self.i64(offset)), base.type, properties)
+        indices, operands = gep_index(offset) if isinstance(offset, int) else (SSA_INDEX, (offset,))
+        properties = {**GEP_INBOUNDS, "rawConstantIndices": indices, "elem_type": element}
+        return self.emit(llvm.GEPOp, (base, *map(self.i64, operands)), base.type, properties)
 
     def field(self, base: SSAValue, struct: Attribute, place: int) -> SSAValue:
         """The pointer to a field of the struct at `base`."""

@@ -11,7 +11,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from ...dialects.interned import i32_array, integer
 from ...dialects.plain_op import SEGMENTS
 from ...support.making import append_op, make_op
-from ..llvm.builder import CALL, GEP_INBOUNDS, NOT_ATOMIC
+from ..llvm.builder import CALL, GEP_INBOUNDS, NOT_ATOMIC, gep_index
 
 PTR = llvm.LLVMPointerType()
 
@@ -61,8 +61,9 @@ class Emitter:
         """`pointer` plus a number of bytes."""
         if offset == 0:
             return pointer
-        properties = {**GEP_INBOUNDS, "rawConstantIndices": i32_array(offset), "elem_type": i8}
-        return self.make(llvm.GEPOp, (pointer,), PTR, properties).results[0]
+        indices, operands = gep_index(offset)
+        properties = {**GEP_INBOUNDS, "rawConstantIndices": indices, "elem_type": i8}
+        return self.make(llvm.GEPOp, (pointer, *map(self.int, operands)), PTR, properties).results[0]
 
     def load(self, pointer: SSAValue, type: Attribute = PTR, offset: int = 0) -> SSAValue:
         """The value at `pointer` plus `offset` bytes."""

@@ -38,6 +38,16 @@ class Flat:
     groups: list[tuple[int, int]]
     strides: list[Expr]
 
+    def index_type(self, group: tuple[int, int], types: Sequence[Attribute]) -> Attribute:
+        """Returns the dtype of an index into the dimension of `group` that is made of indices of `types`.
+
+        It is int64 where one of them, or the dimension itself, needs more than 32 bits.
+        """
+        size = buffer_type(self.value).shape.data[self.groups.index(group)]
+        widths = [type.width.data for type in types if isinstance(type, IntegerType)]
+        is_large = isinstance(size, IntegerAttr) and not _holds(I32, size.value.data)
+        return tir.types.I64 if is_large or max(widths, default=32) > 32 else I32
+
 
 class Flattener(AnalyzedWalk):
     """Flattens the buffers of one function."""
@@ -221,7 +231,7 @@ class Flattener(AnalyzedWalk):
         total = x.ZERO
         for index, stride in zip(scalars, strides, strict=False):
             total = total + self.analyzer.expr(index) * stride
-        type_ = _widest([element_of(index.type) for index in own])
+        type_ = flat.index_type(group, [element_of(index.type) for index in own])
         if not is_vector:
             return self.emit(total, builder, type_, scalars)
         vector, step = own[-1], strides[-1]
@@ -251,7 +261,7 @@ class Flattener(AnalyzedWalk):
                 start = self.analyzer.expr(value)
                 low = low + start * stride
                 high = high + (start + self.analyzer.expr(size) - 1) * stride
-            type_ = _widest([value.type for value in own])
+            type_ = flat.index_type((first, last), [value.type for value in own])
             mins.append(self.emit(low, builder, type_, own))
             extents.append(self.emit(high - low + 1, builder, type_, [*own, *sizes]))
         set_operands(op, [flat.value], mins, extents)
@@ -263,12 +273,6 @@ class Flattener(AnalyzedWalk):
 
 def _locate(op: Operation, location: LocationAttr) -> None:
     op.location = location
-
-
-def _widest(types: Sequence[Attribute]) -> Attribute:
-    """The dtype of an index made of others: int64 where one of them is wider than 32 bits."""
-    widths = [type.width.data for type in types if isinstance(type, IntegerType)]
-    return tir.types.I64 if max(widths, default=32) > 32 else I32
 
 
 def _number(attr: Attribute) -> int:

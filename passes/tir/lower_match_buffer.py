@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from xdsl.builder import Builder
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from ...dialects import tir
 from ...dialects.tir.analysis import Analyzer, Expr
 from ...dialects.tir.buffer import BufferOp, buffer_name
-from ...dialects.tir.types import element_of, lanes_of
+from ...dialects.tir.types import I64, element_of, lanes_of, with_lanes_of
 from ...support.diagnostics import error_at
 from ...support.making import erase_op, put_after, replace_uses
 from .rewriting import builder_before, erase_if_dead, ops_of, set_indices
@@ -97,6 +97,10 @@ def _substitute(variable: SSAValue, value: Expr, analyzer: Analyzer, builder: Bu
         replace_uses(variable, analyzer.to_ssa(value, builder, variable.type))
 
 
+def _cast(builder: Builder, value: SSAValue, type: Attribute) -> SSAValue:
+    return value if value.type == type else builder.insert(tir.CastOp(value, type)).result
+
+
 def _retarget(
     op: Operation,
     position: int,
@@ -115,7 +119,9 @@ def _retarget(
         moved = starts[:dropped]
         for start, index in zip(starts[dropped:], indices, strict=True):
             if start.type != element_of(index.type):
-                start = builder.insert(tir.CastOp(start, element_of(index.type))).result
+                wide = I64 if I64 in (start.type, element_of(index.type)) else element_of(index.type)
+                start = _cast(builder, start, wide)
+                index = _cast(builder, index, with_lanes_of(wide, index.type))
             if analyzer.expr(start).value == 0:
                 moved.append(index)
                 continue

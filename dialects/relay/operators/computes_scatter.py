@@ -207,7 +207,8 @@ def te_strided_slice(
         step = te.const(1, "int64") if step is None or sizes else step
         # An end that is a size changes only how many elements there are, and that is known.
         first, step, _ = te_slice_of(low, None if sizes else high, step, x.shape[axis])
-        return (first + index.astype("int64") * step).astype("int32")
+        at = first + index.astype("int64") * step
+        return at if (constant(x.shape[axis]) or 0) >= 1 << 31 else at.astype("int32")
 
     return te.compute(shape, lambda *i: x(*(place(a, index) for a, index in enumerate(i))), name="T_strided_slice")
 

@@ -10,7 +10,7 @@ from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
 from .computes import Reducer, constant, elementwise, flat_index, in_wide_dtype, reduce_over
 from .computes import broadcast as te_broadcast
 from .meanings import Array, half_in_float32, normal_axes, trunc_divide
-from .relations import TypeRelation, axes_of, same_dtype, shape_of, tensor_type
+from .relations import ANY, TypeRelation, axes_of, same_dtype, shape_of, show_argument, tensor_type
 from .sources import NUMPY, TVM
 
 if TYPE_CHECKING:
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 else:
     from ._lazy import np, te
 
+MOST_PLACES = (1 << 31) - 1
+"""The result of argmax and argmin is int32."""
 REDUCE = (attr("axis", None, "ints"), attr("keepdims", False), attr("exclude", False))
 
 
@@ -190,6 +192,16 @@ register(
 )  # fmt: skip
 
 
+def _arg_relation(rel: Relation) -> None:
+    shape = shape_of(rel.tensor(0))
+    reduced("int32")(rel)
+    counted = [shape[axis] for axis in reduced_axes(rel, len(shape))]
+    if ANY not in counted and prod(counted) > MOST_PLACES:
+        raise rel.fail(
+            f"{rel.operator.name}: {show_argument(rel, 0)} has {prod(counted)} elements along the axes, more than int32 counts"
+        )
+
+
 def _arg_numpy(attrs: Attrs, x: Array, best: Callable[..., Array]) -> Array:
     axes = _axes(attrs, x.ndim)
     kept = [a for a in range(x.ndim) if a not in axes]
@@ -241,7 +253,7 @@ def _te_arg(attrs: Attrs, x: Tensor, is_max: bool) -> Tensor:
 def _arg(name: str, is_max: bool, doc: str, *, source: str) -> None:
     register(
         Operator(
-            name, ("data",), reduced("int32"), OpPattern.COMM_REDUCE,
+            name, ("data",), _arg_relation, OpPattern.COMM_REDUCE,
             numpy=lambda attrs, x: _arg_numpy(attrs, x, np.argmax if is_max else np.argmin),
             compute=lambda attrs, xs, out: [_te_arg(attrs, xs[0], is_max)],
             attributes=(*REDUCE, attr("select_last_index", False)),

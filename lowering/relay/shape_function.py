@@ -25,6 +25,7 @@ from ...dialects.te.builder import Expr, Tensor, Var
 from ...dialects.te.expr import Apply
 from ...dialects.te.extern import ExternOp
 from ...dialects.te.ops import FuncOp
+from ...dialects.te.schedule.trees import substitute
 from ...dialects.te.tensor import ComputeOp
 from ...support.diagnostics import error_at
 from ..tir.signature import SHAPE
@@ -179,6 +180,11 @@ class Sizes:
         values = [self._values[d] for d in wanted] + [side for _, *sides in self.checks for side in sides]
         if not values:
             return None
+        # What a size of the results is computed from takes its place, so that inputs are all that is read.
+        known: dict[int, Expr] = {}
+        for size, value in self._values.items():
+            known[id(size)] = substitute(value, known).astype(size.dtype)
+        values = [substitute(value, known) for value in values]
         return te.func(name, [*inputs, *(_number(value, f"size{k}") for k, value in enumerate(values))])
 
 

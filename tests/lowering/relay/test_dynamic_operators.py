@@ -298,3 +298,40 @@ def test_how_many_axes_are_indexed_must_be_known() -> None:
 }"""
     with pytest.raises(MirError, match="dimension 1 of 'p0' is known only at run time, but says how many axes"):
         both(text, 3)
+
+
+STATIC: dict[str, list[tuple[tuple[int, ...], list[Array]]]] = {
+    "dyn.reshape(%x, %a, newshape=None)": [
+        ((12,), [numbers(4, 3)]),
+        ((2, 3, 4), [numbers(8, 3)]),
+        ((4, 6), [numbers(2, -1, 3)]),
+        ((2, 3, 4), [numbers(4, 0, 2)]),
+        ((6,), [numbers(0, 1)]),
+        ((), [numbers(1, 1)]),
+        ((0, 3), [numbers(0, 3)]),
+    ],
+    "dyn.squeeze(%x, %a, axis=None)": [
+        ((1, 3, 1), [numbers(0)]),
+        ((1, 3, 1), [numbers(0, 2)]),
+        ((1, 1), [numbers(-1)]),
+    ],
+    "dyn.expand_dims(%x, %a, num_newaxis=1)": [((3,), [np.array(1)]), ((), [np.array(0)])],
+    "dyn.broadcast_to(%x, %a, shape=None)": [((3,), [numbers(2, 3)]), ((), [numbers(2)]), ((2, 1), [numbers(2, 5)])],
+    "dyn.tile(%x, %a, reps=None)": [((3,), [numbers(2, 2)]), ((2, 3), [numbers(2)])],
+    "reshape(dyn.reshape(%x, %a, newshape=None), newshape=[-1])": [((12,), [numbers(4, 3)]), ((2, 6), [numbers(4, 3)])],
+    "dyn.reshape(dyn.tile(%x, %a, reps=None), %b, newshape=None)": [((6,), [numbers(2), numbers(3, -1)])],
+    "dyn.squeeze(dyn.reshape(%x, %a, newshape=None), %b, axis=None)": [((12,), [numbers(1, 4, 3), numbers(0)])],
+}
+
+
+@pytest.mark.parametrize("opt_level", [0, 3])
+@pytest.mark.parametrize("body", STATIC)
+def test_sizes_of_time_of_running_of_shapes_that_are_known(body: str, opt_level: int) -> None:
+    """The argument's rank is another than the result's, or its sizes are known: both sides follow from inputs alone."""
+    for shape, more in STATIC[body]:
+        types = [
+            f"%{n}: Tensor[{tuple(a.shape)}, {a.dtype}]".replace(",)", ")") for n, a in zip("ab", more, strict=False)
+        ]
+        dims = ", ".join(map(str, shape))
+        text = f"def @main({', '.join([f'%x: Tensor[({dims}), float32]', *types])}) {{ {body} }}"
+        check(text, floats(*shape), *more, opt_level=opt_level)

@@ -1,23 +1,27 @@
-"""`mirstack.topi`: every operator as a function of TE tensors, `topi.nn.dense(x, w)`; arguments as in `mirstack.relay`.
+"""`mirstack.topi`: every operator as a function of TE tensors, `topi.nn.dense(x, w)`; arguments as in TVM's TOPI.
 
-An operator's TE compute stands in its entry of the operator table, beside its type relation; this module only calls it.
+Where TOPI has no function of an operator's name, arguments are as in `mirstack.relay`; `topi_functions` has what differs. An operator's TE compute stands in its entry of the operator table, beside its type relation; this module only calls it.
 """
 
 from __future__ import annotations
 
+from inspect import signature
 from types import ModuleType
 from typing import Any, cast
 
 from ..dialects.relay.ir import FuncOp
+from ..dialects.relay.operator import get_operator
 from ..dialects.te.tensor import Tensor
 from ..lowering.relay.te_kernel import te_results, type_of_tensor
 from ..support.deep import in_deep_stack
 from .ir.module import IRModule
 from .ir.named_passes import make_pass
-from .relay.expr import Function, RelayExpr, TupleWrapper, Var
+from .relay.expr import Function, RelayExpr, TupleWrapper, Var, const
 from .relay.op import find
 from .relay.op import names as operator_names
+from .relay.op.make import make_function
 from .relay.ty import from_attribute
+from .topi_functions import COMPOSITES, COMPUTES, SIGNATURES
 
 
 class _Operators(ModuleType):
@@ -35,15 +39,37 @@ class _Operators(ModuleType):
         return found
 
     def __dir__(self) -> list[str]:
-        return operator_names(self._prefix)
+        return _names(self._prefix)
+
+
+def _names(prefix: str) -> list[str]:
+    own = {name[len(prefix) :].partition(".")[0] for name in (*SIGNATURES, *COMPOSITES) if name.startswith(prefix)}
+    return sorted(own.union(operator_names(prefix)))
+
+
+def _maker(name: str) -> Any:
+    """What makes the Relay expression of a function of TOPI's; the module of a prefix; None where there is neither."""
+    if name in COMPOSITES:
+        return COMPOSITES[name]
+    if name not in SIGNATURES:
+        return find(name)
+    head, _, text = SIGNATURES[name].rpartition(": ")
+    operator = get_operator(head or name)
+    assert operator is not None
+    return make_function(operator, text)
 
 
 def _function(name: str) -> Any:
-    made = find(name)
+    if name in COMPUTES:
+        return COMPUTES[name]
+    made = _maker(name)
     if made is None:
         return None
     if isinstance(made, ModuleType):
         return _Operators(f"{name}.")
+
+    operator = get_operator(name)
+    is_binary = operator is not None and operator.arguments == ("lhs", "rhs")
 
     def function(*args: Any, **kwargs: Any) -> Any:
         tensors: list[Tensor] = []
@@ -58,6 +84,9 @@ def _function(name: str) -> Any:
             if isinstance(value, list | tuple):
                 items = [variable(item) for item in cast("list[Any]", value)]
                 return tuple(items) if isinstance(value, tuple) else items
+            if is_binary and isinstance(value, int | float):
+                like = next((v for v in (*args, *kwargs.values()) if isinstance(v, Tensor)), None)
+                return value if like is None else const(value, like.dtype)
             return value
 
         made_of = made(*(variable(a) for a in args), **{key: variable(a) for key, a in kwargs.items()})
@@ -67,9 +96,7 @@ def _function(name: str) -> Any:
 
     function.__name__ = function.__qualname__ = name.rpartition(".")[2]
     function.__doc__ = f"`{name}` of TE tensors: a tensor, or a list of several.\n\n{made.__doc__ or ''}"
-    signature = getattr(made, "__signature__", None)
-    if signature is not None:
-        function.__signature__ = signature  # type: ignore[attr-defined]
+    function.__signature__ = signature(made)  # type: ignore[attr-defined]
     return function
 
 
@@ -90,4 +117,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return operator_names("")
+    return _names("")

@@ -26,9 +26,12 @@ class _Parameter:
     default: Any = inspect.Parameter.empty
 
 
-def make_function(operator: Operator) -> OperatorFunction:
-    """The function that makes calls of an operator; attributes and arguments in TVM's order, with TVM's defaults."""
-    parameters = _parameters(operator)
+def make_function(operator: Operator, text: str | None = None) -> OperatorFunction:
+    """The function that makes calls of an operator; attributes and arguments in TVM's order, with TVM's defaults.
+
+    `text`: a signature as in `SIGNATURES`, in the place of the one there.
+    """
+    parameters = _parameters(operator, text or SIGNATURES.get(operator.name))
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     signature = inspect.Signature([inspect.Parameter(p.name, kind, default=p.default) for p in parameters])
     targets = {p.name: p.target for p in parameters}
@@ -45,12 +48,11 @@ def make_function(operator: Operator) -> OperatorFunction:
     return function
 
 
-def _parameters(operator: Operator) -> list[_Parameter]:
+def _parameters(operator: Operator, text: str | None) -> list[_Parameter]:
     arguments = {name.lstrip("*") for name in operator.arguments}
     defaults: dict[str, Any] = {
         spec.name: inspect.Parameter.empty if spec.default is REQUIRED else spec.default for spec in operator.attributes
     }
-    text = SIGNATURES.get(operator.name)
     if text is None:
         # An attribute that has an argument's name repeats what the argument says.
         listed = [_Parameter(name, name) for name in (argument.lstrip("*") for argument in operator.arguments)]

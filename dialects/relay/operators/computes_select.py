@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import TupleType
 from xdsl.ir import Attribute
 
 from ..operator import Attrs
+from .computes import Dim
 from .computes_order import te_order, te_sorted
 from .computes_sort import comes_first, loops
 from .sizes import ResultShapes, result_shape
@@ -30,7 +31,11 @@ def _is_true(x: Expr) -> Expr:
 
 def te_argwhere(x: Tensor, out: Attribute) -> Tensor:
     """`argwhere`."""
-    shape = result_shape(out)
+    return te_argwhere_of(x, result_shape(out))
+
+
+def te_argwhere_of(x: Tensor, shape: Sequence[Dim]) -> Tensor:
+    """The places of true elements, as many as a result of this shape has room for."""
     if not x.shape:
         return te.compute(shape, lambda *i: te.const(0, "int32"), name="T_argwhere")
 
@@ -77,9 +82,18 @@ def argwhere_extents(x: Tensor) -> ResultShapes:
 
 
 def te_unique(attrs: Attrs, x: Tensor, out: Attribute) -> list[Tensor]:
-    """`unique`: the groups of equal elements stand together in sorted order; each group gets its place in the result."""
+    """`unique`."""
     assert isinstance(out, TupleType)
-    (count,), (size,) = result_shape(out.types.data[0]), x.shape
+    (count,) = result_shape(out.types.data[0])
+    return te_unique_of(x, count, attrs.sorted, len(out.types.data))
+
+
+def te_unique_of(x: Tensor, count: Dim, is_sorted: bool, results: int) -> list[Tensor]:
+    """The groups of equal elements stand together in sorted order; each group gets its place in results of `count` elements.
+
+    Behind the groups results are 0.
+    """
+    (size,) = x.shape
     order = te_order(x, 0, True)
 
     def statements(ins: Sequence[Buffer], outs: Sequence[Buffer]) -> Any:
@@ -92,32 +106,35 @@ def te_unique(attrs: Attrs, x: Tensor, out: Attribute) -> list[Tensor]:
         with ib.for_range(0, size, "k") as k:
             ib.emit(ordered.vstore(k, data[sorted_[k]]))
         at[0] = te.const(-1, "int32")
+        groups = ib.buffer_ptr(number)
         with ib.for_range(0, size, "k") as k:
             with ib.if_scope(_begins(ordered, k)):
                 at[0] = at[0] + 1
                 ib.emit(start.vstore(at[0], sorted_[k]))
                 ib.emit(begin.vstore(at[0], k.astype("int32")))
-            ib.emit((inverse if attrs.sorted else group).vstore(sorted_[k], at[0]))
-        if not attrs.sorted:
+            ib.emit((inverse if is_sorted else group).vstore(sorted_[k], at[0]))
+        groups[0] = at[0] + 1
+        if not is_sorted:
             at[0] = te.const(0, "int32")
             with ib.for_range(0, size, "k") as k, ib.if_scope(te.equal(start[group[k]], k.astype("int32"))):
                 ib.emit(place.vstore(group[k], at[0]))
                 at[0] = at[0] + 1
             with ib.for_range(0, size, "k") as k:
                 ib.emit(inverse.vstore(k, place[group[k]]))
-        with ib.for_range(0, count, "g") as g:
-            own = g if attrs.sorted else place[g]
-            behind = te.if_then_else(g + 1 < count, begin[g + 1], te.convert(size).astype("int32"))
+        with ib.for_range(0, groups[0], "g") as g:
+            own = g if is_sorted else place[g]
+            behind = te.if_then_else(g + 1 < groups[0], begin[g + 1], te.convert(size).astype("int32"))
             ib.emit(values.vstore(own, data[start[g]]))
             ib.emit(first.vstore(own, start[g]))
             ib.emit(counts.vstore(own, behind - begin[g]))
-        ib.emit(number.vstore(0, te.convert(count).astype("int32")))
+        with ib.for_range(groups[0], count, "g") as g:
+            for result in (values, first, counts):
+                ib.emit(result.vstore(g, te.const(0, result.dtype)))
         return ib.get()
 
     shapes = [(count,), (count,), (size,), (1,), (count,), (size,), (size,), (size,), (size,), (size,), (1,)]
     dtypes = [x.dtype, *["int32"] * 4, x.dtype, *["int32"] * 5]
-    results = te.extern(shapes, [x, order], statements, name="unique", dtype=dtypes)
-    return list(results[: len(out.types.data)])
+    return list(te.extern(shapes, [x, order], statements, name="unique", dtype=dtypes)[:results])
 
 
 def _begins(ordered: Any, k: Expr) -> Expr:

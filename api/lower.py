@@ -21,10 +21,12 @@ def lower(
     binds: Mapping[Any, Any] | None = None,
     simple_mode: bool = False,
 ) -> IRModule:
-    """The TIR of a schedule, buffers flat and loops as the schedule says, after the passes that `lowering.te.schedule.passes` lists.
+    """Returns the TIR of a schedule, buffers flat and loops as the schedule says, after the passes of `lowering.te.schedule.passes`.
+
+    Those that the current `PassContext` disables are left out.
 
     Args:
-        inp: a schedule; a module or function of TIR goes through the passes only.
+        inp: a schedule; a module or function of TIR goes through the passes only, its blocks become flat loops.
         args: the parameters in order: placeholders, scalars (`te.var`) and outputs.
         name: of the function.
         binds: no buffers can be bound here: None.
@@ -34,6 +36,7 @@ def lower(
     """
     from ..lowering.te.schedule.lower import lower_schedule
     from ..lowering.te.schedule.passes import run_passes
+    from .ir.transform import PassContext
     from .te.schedule import Schedule, at_caller
 
     if binds:
@@ -72,5 +75,6 @@ def lower(
         module = inp.op.clone()
     else:
         raise TypeError(f"lower takes a schedule, an IRModule or a PrimFunc, not {describe(inp)}")
-    run_passes(module, simple_mode=simple_mode)
+    disabled = {passed.removeprefix("tir.") for passed in PassContext.current().disabled_pass}
+    run_passes(module, simple_mode=simple_mode, disabled=disabled)
     return IRModule.of_op(module)

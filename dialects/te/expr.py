@@ -9,9 +9,10 @@ from __future__ import annotations
 import math
 import operator
 import struct
+import sys
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr
 
@@ -19,6 +20,8 @@ from ...support.diagnostics import MirError, error_at
 from .. import tir
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from .tensor import TensorSlice
 
 ExprLike: TypeAlias = "Expr | TensorSlice | int | float"
@@ -133,6 +136,11 @@ class Expr:
         return arithmetic.not_equal(self, other)  # type: ignore[arg-type]
 
     __hash__ = object.__hash__
+
+    def __repr__(self) -> str:
+        from .expr_text import text_of
+
+        return text_of(self, most=10_000)
 
     def __lshift__(self, other: ExprLike) -> Expr:
         return arithmetic.left_shift(self, other)
@@ -309,10 +317,13 @@ def bits_of(dtype: str) -> int:
 
 
 def const(value: object, dtype: str | None = None) -> Expr:
-    """The number as a constant; without `dtype` an int is int32 (int64 where it does not fit), a float is float32.
+    """Returns the number as a constant.
 
-    Raises MirError for an unknown dtype and for a number that does not fit.
+    Without `dtype` one of numpy's keeps its own, an int is int32 (int64 where it does not fit), a float is float32 (float64 where
+    it does not fit). Raises MirError for an unknown dtype and for a number that does not fit.
     """
+    if is_numpy_scalar(value):
+        dtype, value = dtype or value.dtype.name, value.item()
     if not isinstance(value, (int, float)):
         raise fail(f"a constant is a number, not {describe(value)}")
     if dtype is None:
@@ -321,7 +332,7 @@ def const(value: object, dtype: str | None = None) -> Expr:
         elif isinstance(value, int):
             dtype = "int32" if -(1 << 31) <= value < 1 << 31 else "int64"
         else:
-            dtype = "float32"
+            dtype = "float64" if FLOAT_LIMITS["float32"] < abs(value) < math.inf else "float32"
     limits = INT_LIMITS.get(dtype)
     if limits is not None:
         if isinstance(value, float) and not math.isfinite(value):
@@ -346,6 +357,12 @@ def const(value: object, dtype: str | None = None) -> Expr:
     return Const(value, dtype)
 
 
+def is_numpy_scalar(value: object) -> TypeGuard[np.generic]:
+    """Whether a value is a number of numpy's, asked without importing it."""
+    numpy = sys.modules.get("numpy")
+    return numpy is not None and isinstance(value, numpy.generic)
+
+
 def convert(value: object, dtype: str | None = None) -> Expr:
     """An expression from what a person may write for one. A Python int takes `dtype` where that is given."""
     if isinstance(value, Expr):
@@ -355,6 +372,8 @@ def convert(value: object, dtype: str | None = None) -> Expr:
     if isinstance(value, int):
         return const(value, dtype)
     if isinstance(value, float):
+        return const(value)
+    if is_numpy_scalar(value) and not hasattr(value, "__index__"):
         return const(value)
     as_expr = getattr(value, "as_expr", None)
     if as_expr is not None:

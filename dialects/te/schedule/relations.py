@@ -60,7 +60,7 @@ def check_from_zero(axis: IterVar, range: Range, stage: StageData) -> None:
 
 def show(e: Expr) -> str:
     """An extent for a message."""
-    from .show import text_of
+    from ..expr_text import text_of
 
     return text_of(e)
 

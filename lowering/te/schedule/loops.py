@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ....dialects.te.expr import Expr, IterVar, Var, fail
+from ....dialects.te.expr_text import text_of
 from ....dialects.te.functions import likely
 from ....dialects.te.schedule.arith import is_one, number
 from ....dialects.te.schedule.axes import OPAQUE, AxisAttrs, tag_of
 from ....dialects.te.schedule.relations import Domains, Values, pass_up_index
-from ....dialects.te.schedule.show import text_of
 from ....dialects.te.schedule.stage import StageData
 from .infer_bound import storage_rank, thread_rank
 from .nodes import Attr, Body, Cond, Holder, Launch, Loop, Mark, Prefetch

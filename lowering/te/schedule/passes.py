@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -13,6 +13,13 @@ from ....support.walk import walk_ops
 from .place_declarations import place_declarations
 from .share_indices import share_indices
 
+BLOCK_PASSES = (
+    "lower-init-block", "plan-and-update-buffer-allocation-location", "convert-blocks-to-opaque", "compact-buffer-allocation",
+    "unify-thread-binding", "lower-match-buffer", "inject-software-pipeline", "lower-opaque-block", "flatten-buffer",
+    "narrow-data-type", "simplify",
+)  # fmt: skip
+"""What turns blocks and buffers of several dimensions into flat loops, by name; for functions that were not made of schedules."""
+
 LOWER_PASSES = (
     "loop-partition", "vectorize-loop", "inject-virtual-thread", "inject-double-buffer", "storage-rewrite", "unroll-loop",
     "simplify", "remove-no-op", "rewrite-unsafe-select", "hoist-if-then-else",
@@ -20,14 +27,19 @@ LOWER_PASSES = (
 """By name. In simple mode loops are not partitioned."""
 
 
-def passes(*, simple_mode: bool) -> Iterator[ModulePass]:
-    """The passes to run on the functions of lowered schedules."""
+_OPTIONS: dict[str, dict[str, object]] = {"narrow-data-type": {"target_bits": 32}}
+
+
+def passes(module: ModuleOp, *, simple_mode: bool, disabled: Collection[str]) -> Iterator[ModulePass]:
+    """Yields the passes to run on lowered schedules, and on functions with blocks; `disabled` are TVM's names."""
+    from ....passes.pass_info import camel_case
     from ....passes.registry import PASSES
 
     known = {entry.name: entry for entry in PASSES}
-    for name in LOWER_PASSES:
-        if not (simple_mode and name == "loop-partition"):
-            yield known[name].load()()
+    has_blocks = any(isinstance(op, tir.BlockOp) for op in walk_ops(module))
+    for name in (*(BLOCK_PASSES if has_blocks else ()), *LOWER_PASSES):
+        if not (simple_mode and name == "loop-partition") and camel_case(name) not in disabled:
+            yield known[name].load()(**_OPTIONS.get(name, {}))
 
 
 UNROLL_PRAGMAS = ("pragma_auto_unroll_max_step", "pragma_unroll_explicit")
@@ -57,13 +69,14 @@ def _drop_variable(variable: tir.VarOp) -> None:
         variable.erase()
 
 
-def run_passes(module: ModuleOp, *, simple_mode: bool = False) -> None:
-    """Runs the passes, in place."""
+def run_passes(module: ModuleOp, *, simple_mode: bool = False, disabled: Collection[str] = ()) -> None:
+    """Runs the passes, in place, but for those that are disabled by TVM's names of them (`CommonSubexprElimTIR`)."""
     context = Context()
-    for each in passes(simple_mode=simple_mode):
+    for each in list(passes(module, simple_mode=simple_mode, disabled=disabled)):
         each.apply(context, module)
     for op in module.ops:
         if isinstance(op, tir.PrimFuncOp):
             drop_unroll_pragmas(op)
-            share_indices(op)
+            if "CommonSubexprElimTIR" not in disabled:
+                share_indices(op)
             place_declarations(op)

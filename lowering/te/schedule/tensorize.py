@@ -8,12 +8,12 @@ from ....dialects.te import arithmetic as ar
 from ....dialects.te import extern as ext
 from ....dialects.te import tensor as te
 from ....dialects.te.expr import Expr, IterVar, fail
+from ....dialects.te.expr_text import text_of
 from ....dialects.te.schedule.arith import Arith, is_one, number
 from ....dialects.te.schedule.axes import Range, domain_of
 from ....dialects.te.schedule.int_set import Interval, IntSet
 from ....dialects.te.schedule.intrinsic import TensorIntrin
 from ....dialects.te.schedule.relations import Domains, Values, make_bound_check, pass_up_set, spread, visible_ranges
-from ....dialects.te.schedule.show import text_of
 from ....dialects.te.schedule.stage import StageData
 from ....dialects.te.schedule.trees import substitute
 from .infer_bound import reads_in

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from mirstack import te
 from mirstack.benchmarks.timing import cpu_seconds, growth
+from mirstack.dialects.te.expr import Const
 from mirstack.support.diagnostics import MirError
 
 FACTOR = 3
@@ -166,3 +167,73 @@ def test_the_time_of_lowering_is_linear_in_the_number_of_stages():
 
 def _next(source: te.Tensor, i: int) -> te.Tensor:
     return te.compute((32,), lambda x: source[x] + 1.0, name=f"S{i}")
+
+
+def test_text_of_expressions():
+    a, b, n = te.var("a"), te.var("b"), te.var("n")
+    A = te.placeholder((n,), name="A")
+    texts = {
+        "a + b * 2": a + b * 2,
+        "(a + b) * 2": (a + b) * 2,
+        "a - (b - 1)": a - (b - 1),
+        "a < 3 and b < 4": te.all(a < 3, b < 4),
+        "a // 2 % b": a // 2 % b,
+        "max(a, b)": te.max(a, b),
+        "float32(a)": a.astype("float32"),
+        "exp(A[a + 1])": te.exp(A[a + 1]),
+        "if_then_else(a == b, A[a], 0.0)": te.if_then_else(te.Expr.equal(a, b), A[a], 0.0),
+    }
+    for text, expression in texts.items():
+        assert str(expression) == repr(expression) == text
+    chain = a
+    for _ in range(1000):
+        chain = chain * chain + 1
+    assert len(str(chain)) <= 10_000  # What is shared is written once; what is deep is cut.
+
+
+def test_constants_of_numpy_and_large_floats():
+    for value in (
+        np.float32(1.5),
+        np.float64(0.1),
+        np.float16(2),
+        np.int32(3),
+        np.int64(3),
+        np.uint8(3),
+        np.bool_(True),
+    ):
+        constant = te.const(value)
+        assert isinstance(constant, Const) and (constant.dtype, constant.value) == (value.dtype.name, value.item())
+    assert te.const(np.int64(3), "int32").dtype == "int32"
+    assert te.const(3.402e39).dtype == "float64" and te.const(3.4e38).dtype == te.const(float("inf")).dtype == "float32"
+    x = te.var("x", "float64")
+    assert str(x + np.float64(0.5)) == "x + 0.5"
+
+
+def test_lowering_makes_flat_loops_of_blocks():
+    """Blocks, their initialisation and buffers of two dimensions; what the context disables is left out."""
+    from mirstack import transform
+    from mirstack.api.script import from_source
+
+    function = from_source("""
+@T.prim_func
+def main(A: T.Buffer((4, 6), "float32"), C: T.Buffer((4,), "float32")):
+    B = T.alloc_buffer((4, 6))
+    for i, j in T.grid(4, 6):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj] * T.float32(2)
+    for i, j in T.grid(4, 6):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SR", [i, j])
+            with T.init():
+                C[vi] = T.float32(0)
+            C[vi] = C[vi] + B[vi, vj]
+""")
+    module = tvm.lower(function)
+    text = module.script()
+    assert "T.block" not in text and "if j == 0:" in text and "cse_var_1: T.int32 = i * 6 + j" in text
+    with transform.PassContext(disabled_pass=["tir.CommonSubexprElimTIR"]):
+        assert "cse_var" not in tvm.lower(function).script()
+    a, c = np.arange(24, dtype="float32").reshape(4, 6), np.empty(4, "float32")
+    tvm.build(module)(a, c)
+    np.testing.assert_array_equal(c, a.sum(1) * 2)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -167,12 +167,13 @@ def build(
     *,
     threads: int | None = None,
     opt_level: int = 3,
+    allow_extern: Iterable[str] = (),
 ) -> Module:
     """Compiles every function of an IRModule, or a PrimFunc, or a TE schedule.
 
     A schedule needs its `args` (placeholders, scalars and outputs, in order); its function is called `name`. `target` may
     stand in the second place for what is no schedule; `target_host` says nothing here, where the host is the target.
-    Private functions are there only for the others to call. Raises MirError for what cannot be compiled.
+    `allow_extern` names C functions that they may call beside C's mathematics (docs/security.md). Private functions are there only for the others to call. Raises MirError for what cannot be compiled.
     """
     if isinstance(args, str | Target):
         target, args = args, None
@@ -193,6 +194,7 @@ def build(
                 opt_level=opt_level,
                 cpu=chosen.cpu,
                 caches=chosen.caches,
+                allow_extern=allow_extern,
             )
         )
         for symbol, op in functions_of(inputs.op).items()

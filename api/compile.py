@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
@@ -77,6 +77,7 @@ def compile(
     opt_level: int = 3,
     cpu: str | None = None,
     caches: str = "",
+    allow_extern: Iterable[str] = (),
     observers: tuple[Observer, ...] = (),
     cache: bool = True,
 ) -> Executable:
@@ -85,7 +86,8 @@ def compile(
     `target` is "cpu" for native code or "interp" for the interpreters. `entry` names the function; by default the only
     one, else `main`. `threads` bounds the threads of parallel loops (all cores by default), `opt_level` is 0 to 3, `cpu`
     LLVM's name of the processor (this one by default), `caches` the sizes of its data caches where schedules should
-    count on others than those known (`"32K,1M,16M"`). `observers` are called after each pass with the pass and the
+    count on others than those known (`"32K,1M,16M"`). `allow_extern` names C functions that the program may call beside
+    C's mathematics (docs/security.md). `observers` are called after each pass with the pass and the
     module that it ran on: each kernel is a module of its own. With `cache`, and without observers, compiled code is taken from
     the cache on disk where it is there, and kept there (`lowering.cache`). Raises MirError for what cannot be compiled, or would not run here.
     """
@@ -99,11 +101,14 @@ def compile(
     if target == "cpu":
         require_host(cpu)
 
+    from ..lowering.externs import names_of
+
     if target == "interp":
         return in_deep_stack(lambda: _interpreted(_module_of(source), entry))
     from ..lowering.pipeline import Options
 
-    options = Options(opt_level=opt_level, cpu=cpu, threads=threads, caches=caches)
+    names = names_of(allow_extern)
+    options = Options(opt_level=opt_level, cpu=cpu, threads=threads, caches=caches, allow_extern=names)
     read = _Read.of_file(source) if isinstance(source, str | PathLike) else source
     return in_deep_stack(lambda: _native(read, entry, options, observers, cache))
 

@@ -73,6 +73,7 @@ def _add_input_and_output(parser: argparse.ArgumentParser, targets: list[str], d
     parser.add_argument(
         "--caches", default="", metavar="SIZES", help="sizes of its data caches, such as 32K,1M,16M, for schedules"
     )
+    add_allow_extern(parser)
     parser.add_argument("-o", "--output-file", metavar="FILE", help="where to write; standard output without it")
     parser.add_argument(
         "--split-input-file", action="store_true", help="compile the parts between lines `// -----` one by one"
@@ -154,6 +155,17 @@ def _add_passes(parser: argparse.ArgumentParser) -> None:
         "--time-passes",
         action="store_true",
         help="print seconds, ops and bytes of text after each stage and pass, to standard error",
+    )
+
+
+def add_allow_extern(parser: argparse.ArgumentParser) -> None:
+    """Declares `--allow-extern`."""
+    parser.add_argument(
+        "--allow-extern",
+        type=_names,
+        default=(),
+        metavar="NAME,…",
+        help="C functions that the program may call beside C's mathematics (docs/security.md)",
     )
 
 

@@ -22,8 +22,8 @@ from ..support.diagnostics import Diagnostic, file_loc, source_position
 _COMMENT = re.compile(r"//|#")
 _EXPECTATION = re.compile(
     r"\bexpected-(?P<severity>error|warning|note)"
-    r"(?:@(?P<place>[+-]?\d+|above|below|unknown))?"
-    r"[ \t]*(?P<count>\d+)?[ \t]*\{\{(?P<text>.*?)\}\}"
+    r"(?:@(?P<place>[+-]?\d{1,9}|above|below|unknown))?"
+    r"[ \t]*+(?:(?P<count>\d{1,4})[ \t]*+)?\{\{(?P<text>.*?)\}\}"
 )
 _BEGINNING = re.compile(r"\bexpected-\w+")
 
@@ -51,7 +51,8 @@ def read_expectations(text: str, name: str, first_line: int = 1) -> tuple[list[E
         comment = _COMMENT.search(line) if "expected-" in line else None
         if comment is None:
             continue
-        found = list(_EXPECTATION.finditer(line, comment.end()))
+        # Up to the last end of a text, so that no match begins that searches for one in vain.
+        found = list(_EXPECTATION.finditer(line, comment.end(), line.rfind("}}") + 2))
         for match in found:
             place = match["place"]
             expected += [

@@ -126,9 +126,13 @@ class MirOptMain(xDSLOptMain):
             case "llvm" | "asm" as native:
                 emit = print_llvm if native == "llvm" else print_asm
                 watch = timing.watch if timing is not None and self.args.timing else None
-                return emit(module, Machine(self.args.opt_level, self.args.mcpu, self.args.caches), watch)
+                return emit(module, self._machine(), watch)
             case _:
                 return super().output_resulting_program(module)
+
+    def _machine(self) -> Machine:
+        args = self.args
+        return Machine(args.opt_level, args.mcpu, args.caches, args.allow_extern)
 
     def _style(self) -> MlirStyle:
         return MlirStyle(

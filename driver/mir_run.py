@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 from ..support.deep import in_deep_stack
 from ..support.diagnostics import MirError, Sources, render_all
 from ..support.stopwatch import process_start, timed, timing
+from .arguments import add_allow_extern
 from .errors import INVALID, OK, UsageError, guarded
 
 if TYPE_CHECKING:
@@ -118,6 +119,7 @@ def argument_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--caches", default="", metavar="SIZES", help="sizes of its data caches, such as 32K,1M,16M, for schedules"
     )
+    add_allow_extern(parser)
     parser.add_argument(
         "--no-cache",
         dest="cache",
@@ -144,11 +146,18 @@ def compile_entry(args: argparse.Namespace) -> Executable:
     from .sources import read_source
 
     if args.target == "cpu" and format_of(args.file, args.frontend) == "mir":
+        from ..lowering.externs import names_of
         from ..lowering.pipeline import Options
 
         source = read_source(args.file)
         Sources.current().add(source.name, source.text)
-        options = Options(opt_level=args.opt_level, cpu=args.mcpu, threads=args.threads, caches=args.caches)
+        options = Options(
+            opt_level=args.opt_level,
+            cpu=args.mcpu,
+            threads=args.threads,
+            caches=args.caches,
+            allow_extern=names_of(args.allow_extern),
+        )
         return compile_text(source.text, source.name, source.directory, options, args.entry, cache=args.cache)
     module = read_module(args.file, args.frontend)
     return compile_module(
@@ -159,6 +168,7 @@ def compile_entry(args: argparse.Namespace) -> Executable:
         opt_level=args.opt_level,
         cpu=args.mcpu,
         caches=args.caches,
+        allow_extern=args.allow_extern,
         cache=args.cache,
     )
 

@@ -24,7 +24,7 @@ def read_pipeline(text: str, factories: dict[str, Callable[[], type[ModulePass]]
 
 def _parse(text: str) -> list[ArgSpec]:
     # Blanks after commas read well and mean nothing; xDSL's grammar has no room for them outside of braces.
-    tidy = re.sub(r"\s*,\s*(?![^{]*\})", ",", text.strip())
+    tidy = re.sub(r"(\{[^}]*+\}?)|(?<!\s)\s*+,\s*+", lambda found: found[1] or ",", text.strip())
     try:
         return list(parse_pipeline(tidy))
     except ArgSpecParseError as error:

@@ -83,11 +83,13 @@ def print_mir(module: ModuleOp) -> str:
 
 @dataclass(frozen=True)
 class Machine:
-    """What native code is made for: `cpu` is LLVM's name of it, None for this machine's, `caches` as `Options` has them."""
+    """What native code is made for: `cpu` is LLVM's name of it, None for this machine's, `caches` and `allow_extern` as `Options` has
+    them."""
 
     opt_level: int = 3
     cpu: str | None = None
     caches: str = ""
+    allow_extern: tuple[str, ...] = ()
 
 
 Watch = Callable[[ModulePass, ModuleOp], None]
@@ -102,7 +104,7 @@ def print_llvm(module: ModuleOp, machine: Machine = Machine(), watch: Watch | No
     from ..lowering.pipeline import lower_module
 
     lower_module(module, _options(module, machine), () if watch is None else (watch,))
-    return translate(module)
+    return translate(module, externs=machine.allow_extern)
 
 
 def print_asm(module: ModuleOp, machine: Machine = Machine(), watch: Watch | None = None) -> str:
@@ -121,7 +123,13 @@ def _options(module: ModuleOp, machine: Machine) -> Options:
 
     functions = list(functions_of(module))
     entry = functions[0] if len(functions) == 1 else "main"
-    return Options(entry=entry, opt_level=machine.opt_level, cpu=machine.cpu, caches=machine.caches)
+    return Options(
+        entry=entry,
+        opt_level=machine.opt_level,
+        cpu=machine.cpu,
+        caches=machine.caches,
+        allow_extern=machine.allow_extern,
+    )
 
 
 TARGETS = ("mir", "mlir", "llvm", "asm")

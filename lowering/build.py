@@ -68,7 +68,7 @@ class _Build:
         from .llvm.translation import translate
 
         with timed("translate"):
-            text = translate(module)
+            text = translate(module, externs={*self.options.allow_extern, *self.declared})
         return self.pool.submit(text)
 
     def add(self, object: Future[bytes], messages: Mapping[int, str]) -> None:
@@ -151,7 +151,7 @@ class _Job:
         if facts is None or len(Sources.current().warnings) > warnings:
             return None
         with timed("translate"):
-            text = translate(lowered.module)
+            text = translate(lowered.module, externs=work.options.allow_extern)
         return facts, emit_object(text, target_of(work.options))
 
     def join(self, work: _Build, program: ModuleOp) -> None:

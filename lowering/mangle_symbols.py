@@ -14,17 +14,11 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.passes import ModulePass
 
 from ..support.walk import walk_ops
+from .externs import MATH
 
 PREFIX = "user."
 _LEVELS = frozenset(["relay.func", "te.func", "tir.prim_func"])
 
-# ISO C, "Mathematics <math.h>"; each also ends in f and l.
-_MATH = """
-acos asin atan atan2 cos sin tan acosh asinh atanh cosh sinh tanh exp exp2 exp10 expm1 frexp ilogb ldexp log log10 log1p log2
-logb modf scalbn scalbln cbrt fabs hypot pow sqrt erf erfc lgamma tgamma ceil floor nearbyint rint lrint llrint round
-roundeven lround llround trunc fmod remainder remquo copysign nan nextafter nexttoward fdim fmax fmin fma sincos significand
-drem gamma j0 j1 jn y0 y1 yn
-"""
 # ISO C and POSIX: what a compiler or the process itself may call.
 _LIBRARY = """
 abs labs llabs div ldiv lldiv malloc calloc realloc free aligned_alloc posix_memalign valloc memalign reallocf memcpy memmove
@@ -41,7 +35,7 @@ fork execv execve execl execvp wait waitpid kill signal raise sigaction alarm sl
 clock_gettime localtime gmtime mktime strftime times mmap munmap mprotect madvise sysconf sched_yield dlopen dlsym dlclose
 setjmp longjmp index rindex htonl htons ntohl ntohs socket bind listen accept connect send recv
 """
-_RESERVED = frozenset([*_LIBRARY.split(), *(name + ending for name in _MATH.split() for ending in ("", "f", "l"))])
+_RESERVED = MATH.union(_LIBRARY.split())
 _RESERVED_PREFIXES = ("mirstack", "pthread_", "llvm.", "__", PREFIX)
 
 

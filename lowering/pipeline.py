@@ -25,7 +25,8 @@ Observer = Callable[[ModulePass, ModuleOp], None]
 @dataclass(frozen=True)
 class Options:
     """What is compiled, and for what. `cpu` is LLVM's `-mcpu`, None for this machine; `triple` likewise. `caches` are the
-    sizes of the data caches where they are not those that are known (`support.target.named`)."""
+    sizes of the data caches where they are not those that are known (`support.target.named`). `allow_extern` are C functions
+    that the program may call beside those that every program may (`externs.py`)."""
 
     entry: str = "main"
     opt_level: int = 3
@@ -33,6 +34,7 @@ class Options:
     triple: str | None = None
     threads: int | None = None
     caches: str = ""
+    allow_extern: tuple[str, ...] = ()
 
 
 def lowering_passes(options: Options) -> Iterator[ModulePass]:
@@ -161,7 +163,7 @@ def llvm_text(module: ModuleOp, options: Options = Options()) -> str:
     from .llvm.translation import translate
 
     lower_module(module, options)
-    return translate(module)
+    return translate(module, externs=options.allow_extern)
 
 
 def assembly_text(module: ModuleOp, options: Options = Options()) -> str:

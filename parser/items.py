@@ -136,7 +136,7 @@ def split_items(text: str, file: str, first_line: int, report: Callable[[MirErro
 
 
 # Between items: blanks, comments of every format (`#[` begins an attribute of Relay), imports of TVM's Python.
-_GAP = re.compile(r"(?:\s+|//[^\n]*|#(?!\[)[^\n]*|(?:from|import)[ \t][^\n]*)+")
+_GAP = re.compile(r"(?:\s++|//[^\n]*+|#(?!\[)[^\n]*+|(?:from|import)[ \t][^\n]*+)++")
 _BLOCK_COMMENT = re.compile(r"/\*|\*/")
 _PYTHON_STATEMENT = re.compile(r"(?:for|while|if|elif|else|with|return|assert|pass|lambda|print|del|try)\b(?![ \t]*=)")
 _DECORATOR = re.compile(r"@[ \t]*([A-Za-z_][\w.]*)")
@@ -144,14 +144,16 @@ _DECORATOR = re.compile(r"@[ \t]*([A-Za-z_][\w.]*)")
 _TRACE = re.compile(r"def[ \t]+\w+[ \t]*\([ \t]*\w+[ \t]*:[ \t]*(?:tvm\.)?tir\.Schedule\b")
 _WORD = re.compile(r"[A-Za-z_][\w.]*")
 _ATTRIBUTE = re.compile(r"#\[\s*([A-Za-z_]\w*)")
-_STRING = r'"[^"\\\n]*(?:\\.[^"\\\n]*)*"'
+# A string that is never closed ends with its line, so that the next quote of the line does not begin another search to its end.
+_STRING = r'"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+(?:"|(?=\\?\n|\\?\Z))'
 # What a scan over Relay text stops at: strings and comments (passed over), braces, a line that begins another item.
 _RELAY_STOP = re.compile(
     rf"{_STRING}|//[^\n]*|/\*|(?P<open>[{{\[(])|(?P<close>[}}\])])|(?P<end>;)"
     r"|\n(?=(?P<item>@[ \t]*(?:T|I|te|tvm|tir|script|hybrid)\b|def[ \t]+@|#\[|type[ \t]|extern[ \t]+type\b|rewrite[ \t]+@|ruleset\b))"
 )
 _PYTHON_STOP = re.compile(
-    rf'"""(?:[^"\\]|\\.|"(?!""))*"""|\'\'\'(?:[^\'\\]|\\.|\'(?!\'\'))*\'\'\'|{_STRING}|\'[^\'\\\n]*(?:\\.[^\'\\\n]*)*\''
+    rf'"""(?:[^"\\]|\\.|"(?!""))*+"""|\'\'\'(?:[^\'\\]|\\.|\'(?!\'\'))*+\'\'\'|{_STRING}'
+    r"|'[^'\\\n]*+(?:\\.[^'\\\n]*+)*+(?:'|(?=\\?\n|\\?\Z))"
     r"|#[^\n]*|(?P<open>[\[({])|(?P<close>[\])}])|\n(?=(?P<line>[^\s#]|\#\[))",
     re.DOTALL,
 )
@@ -253,7 +255,7 @@ class _Splitter:
     def decorates(self, pos: int) -> bool:
         """Whether a line with a decorator up to `pos` is followed by a function or class, as a call `@f(%x)` is not."""
         return (
-            re.compile(r"(?:\([^\n]*\))?[ \t]*(?:#[^\n]*)?(?:\n[ \t]*(?:#[^\n]*)?)*\n(?:def|class|@)").match(
+            re.compile(r"(?:\([^\n#]*\))?[ \t]*+(?:#[^\n]*+)?(?:\n[ \t]*+(?:#[^\n]*+)?)*\n(?:def|class|@)").match(
                 self.text, pos
             )
             is not None
@@ -295,7 +297,7 @@ class _Splitter:
 
     def attribute(self, start: int, name: str) -> None:
         """`#[name = …]`; `#[metadata]` is followed by a JSON object in braces."""
-        close = re.compile(rf"(?:{_STRING}|[^\]\"\n])*\]").match(self.text, start)
+        close = re.compile(rf"(?:{_STRING}|[^\]\"\n])*+\]").match(self.text, start)
         if close is None:
             self.pos = start + 2
             self.refuse(start, f"'#[{name}' is never closed", 'write it like #[version = "0.0.5"]')

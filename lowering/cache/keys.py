@@ -45,7 +45,9 @@ def context_key(options: Options) -> bytes | None:
     threads = default_threads() if options.threads is None else options.threads
     machine = named(options.cpu or "", threads, options.caches)
     facts = {**vars(machine), "features": sorted(machine.features)}
-    return digest(known, json.dumps([options.opt_level, threads, target_of(options).describe(), facts]))
+    return digest(
+        known, json.dumps([options.opt_level, threads, target_of(options).describe(), options.allow_extern, facts])
+    )
 
 
 @cache

@@ -71,7 +71,7 @@ def quoted(text: str) -> str:
 def symbol(name: str) -> str:
     """A symbol as LLVM writes it, in quotes where it must."""
     plain = name.replace("_", "a").replace(".", "a").replace("$", "a").replace("-", "a")
-    return name if plain.isascii() and plain.isalnum() and not name[0].isdigit() else f'"{quoted(name)}"'
+    return name if plain.isascii() and plain.isalnum() and not name[:1].isdigit() else f'"{quoted(name)}"'
 
 
 # Constants

@@ -13,6 +13,7 @@ from ...dialects import llvm_ext
 from ...support.diagnostics import error_at
 from ...support.fields import operands_of
 from ...support.remembered import remembered
+from ..externs import check_inline_asm, check_intrinsic
 from .ir_text import constant_text, mangled_type, quoted, symbol, type_text
 
 if TYPE_CHECKING:
@@ -385,6 +386,7 @@ def write_intrinsic(w: FunctionWriter, op: llvm.CallIntrinsicOp) -> None:
     """A call of the intrinsic that the op names, at the op's types."""
     if op.op_bundle_operands:
         raise error_at(op, "an intrinsic call with operand bundles cannot be translated", "call it without them")
+    check_intrinsic(op, op.intrin.data)
     _intrinsic(w, op, op.intrin.data)
 
 
@@ -413,6 +415,8 @@ def write_masked_store(w: FunctionWriter, op: llvm.MaskedStoreOp) -> None:
 @line(llvm.InlineAsmOp)
 def write_inline_asm(w: FunctionWriter, op: llvm.InlineAsmOp) -> None:
     """`call void asm sideeffect "pause", ""()`."""
+    if w.module.externs is not None:
+        check_inline_asm(op, w.module.externs)
     output = type_text(op.results[0].type) if op.results else "void"
     effects = "sideeffect " if op.has_side_effects is not None else ""
     effects += "alignstack " if op.is_align_stack is not None else ""

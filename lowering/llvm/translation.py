@@ -6,7 +6,8 @@ may come in any order; block arguments become phis; intrinsics are declared once
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects import llvm
@@ -22,21 +23,33 @@ from ...support.diagnostics import error_at, source_position
 from ...support.fields import operands_of, segment
 from ...support.garbage import no_collection
 from ...support.walk import ops_in
+from ..externs import check_extern
 from .ir_text import attribute_text, global_initializer, intrinsic_suffixes, quoted, symbol, type_text
 from .op_lines import CONSTANTS, LINES
 
 Line = Callable[["FunctionWriter", Operation], None]
 
+_ATTRIBUTE = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*+(?:\([A-Za-z0-9_, ]*+\))?")
+"""An attribute of a function: `nounwind`, `memory(none)`, `prefer-vector-width`."""
 
-def translate(module: ModuleOp, *, triple: str | None = None, debug: bool = False, attributes: str = "") -> str:
+
+def translate(
+    module: ModuleOp,
+    *,
+    triple: str | None = None,
+    debug: bool = False,
+    attributes: str = "",
+    externs: Collection[str] | None = None,
+) -> str:
     """LLVM IR text of a module in the `llvm` dialect.
 
     `triple` names the target in the text; `debug` keeps each op's line (as `!dbg`) for debuggers and profilers;
-    `attributes` are LLVM function attributes that every definition gets, such as `"prefer-vector-width"="512"`.
-    Raises `MirError` at an op that is not of the `llvm` dialect.
+    `attributes` are LLVM function attributes that every definition gets, such as `"prefer-vector-width"="512"`. `externs`
+    are the names that the module may refer to and does not define, beside those of `..externs`; None allows all.
+    Raises `MirError` at an op that is not of the `llvm` dialect, and where the module refers to what it may not.
     """
     with no_collection():
-        return ModuleWriter(triple, debug, attributes).write(module)
+        return ModuleWriter(triple, debug, attributes, externs).write(module)
 
 
 @dataclass
@@ -46,6 +59,7 @@ class ModuleWriter:
     triple: str | None
     debug: bool
     attributes: str
+    externs: Collection[str] | None = None
     declared: dict[str, str] = field(default_factory=dict[str, str])
     """Intrinsics in use: mangled name to declaration."""
     metadata: list[str] = field(default_factory=list[str])
@@ -63,6 +77,8 @@ class ModuleWriter:
             if isinstance(op, llvm.FuncOp):
                 self.functions[op.sym_name.data] = op
         for op in ops:
+            if self.externs is not None and isinstance(op, llvm.FuncOp | llvm.GlobalOp) and is_declaration(op):
+                check_extern(module, op, self.externs)
             match op:
                 case llvm.FuncOp():
                     self.function(op, lines)
@@ -191,6 +207,13 @@ class ModuleWriter:
         return mangled
 
 
+def is_declaration(op: llvm.FuncOp | llvm.GlobalOp) -> bool:
+    """Whether the op only names what is defined outside of the module."""
+    if isinstance(op, llvm.FuncOp):
+        return op.body.blocks.first is None
+    return op.value is None and "zero" not in op.attributes
+
+
 def function_attributes(op: llvm.FuncOp) -> str:
     """LLVM's attributes of a function: those that the op has properties for, and `passthrough`.
 
@@ -202,17 +225,19 @@ def function_attributes(op: llvm.FuncOp) -> str:
     passthrough = attrs.get("passthrough")
     for attr in passthrough.data if isinstance(passthrough, ArrayAttr) else ():
         match attr:
-            case StringAttr():
+            case StringAttr() if _ATTRIBUTE.fullmatch(attr.data):
                 # LLVM knows attributes of one word; all others are strings.
                 words.append(f'"{quoted(attr.data)}"' if "-" in attr.data else attr.data)
             case ArrayAttr(data=(StringAttr(data=key), StringAttr(data=value))):
                 words.append(f'"{quoted(key)}"="{quoted(value)}"')
             case _:
-                raise error_at(op, f"passthrough holds {attr}", "it holds strings and pairs of strings")
+                raise error_at(
+                    op, f"passthrough holds {attr}", 'it holds attributes, such as "nounwind", and pairs of strings'
+                )
     if isinstance(cpu := attrs.get("target_cpu"), StringAttr):
         words.append(f'"target-cpu"="{quoted(cpu.data)}"')
     if isinstance(features := attrs.get("target_features"), llvm.TargetFeaturesAttr):
-        words.append(f'"target-features"="{",".join(feature.data for feature in features.features)}"')
+        words.append(f'"target-features"="{quoted(",".join(feature.data for feature in features.features))}"')
     if isinstance(pointer := attrs.get("frame_pointer"), llvm.FramePointerKindAttr):
         words.append(f'"frame-pointer"="{pointer.data.value}"')
     return " ".join(words)

@@ -11,6 +11,7 @@ from ...dialects import tir
 from ...dialects.tir.types import element_of
 from ...support.diagnostics import error_at
 from ...support.words import counted
+from ..externs import refused
 from .function import FunctionLowering
 from .values import DYNAMIC, Index, Plain, Pointer, Ramp, convert_type
 
@@ -67,7 +68,7 @@ def call_extern(f: FunctionLowering, op: tir.CallOp) -> None:
         raise error_at(op, "T.call_extern needs the function's name as a string")
     name = owner.value.data
     if not name.isidentifier():
-        raise error_at(op, f"'{name}' is no name of a C function")
+        raise refused(op, name)
     args = [f.plain(a) for a in op.arguments[1:]]
     result = None if op.result is None else convert_type(op.result.type, op.result)
     f.globals.declare(op, name, [a.type for a in args], result)

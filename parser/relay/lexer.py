@@ -12,21 +12,22 @@ from collections.abc import Iterator
 from ..lalr import Tokens
 
 _NAME = r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*"
-_QUOTED = r'"(?:[^"\\\n]|\\.)*"'
-# Blanks and comments; a comment that holds another one is left to `_after_comment`.
-_GAP = r"[ \t\r\n]+|//[^\n]*|/\*[^*/]*(?:(?:\*(?!/)|/(?!\*))[^*/]*)*\*/"
+_QUOTED = r'"(?:[^"\\\n]|\\.)*+"'
+# Blanks and comments; a comment that holds another one is left to `_after_comment`. Possessive: a gap that no token follows is
+# not tried again in parts, which would take time exponential in its length.
+_GAP = r"[ \t\r\n]++|//[^\n]*+|/\*[^*/]*+(?:(?:\*(?!/)|/(?!\*))[^*/]*+)*+\*/"
 _SUFFIX = r"(?:f(?:16|32|64)?|bf16|[iu](?:1|4|8|16|32|64))?"
 
 _TOKEN = re.compile(
     rf"""
-    (?:{_GAP})*                                       # not a group: what separates tokens
+    (?:{_GAP})*+                                      # not a group: what separates tokens
     (?:
       (?P<COMMA>,) | (?P<RPAR>\)) | (?P<SEMICOLON>;)  # the most frequent first
     | (?P<BIND_GRAPH>%[0-9]+(?=[ \t\r\n]*=[^=>])[ \t\r\n]*=)
     | (?P<GRAPH>%[0-9]+)
     | (?P<LOCAL>%(?:[A-Za-z_][A-Za-z0-9_]*|{_QUOTED}))
     | (?P<GLOBAL>@(?:{_NAME}|{_QUOTED}))
-    | (?P<TENSOR>Tensor[ ]?\[[ ]?\((?:[^()"]|\([^()]*\))*\),[ ]?[a-z0-9_]+[ ]?\])
+    | (?P<TENSOR>Tensor[ ]?\[[ ]?\((?:[^()"]++|\([^()]*+\))*+\),[ ]?[a-z0-9_]+[ ]?\])
     | (?P<NUMBER>(?:(?<![\w)\]"][ ])(?<![\w)\]"])-)?
         (?:[0-9]+(?:\.[0-9]+|\.(?![0-9A-Za-z_]))?(?:[eE][+-]?[0-9]+)?{_SUFFIX} | (?:inf|nan)f(?:16|32|64)?)(?![A-Za-z0-9_]))
     | (?P<KEY>(?!_[ \t]*=){_NAME}[ \t]*=(?![=>]))
@@ -41,7 +42,7 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-_BLANK = re.compile(f"(?:{_GAP})*")
+_BLANK = re.compile(f"(?:{_GAP})*+")
 _COMMENT_MARK = re.compile(r"/\*|\*/")
 
 _PUNCTUATION = {

@@ -24,7 +24,7 @@ from .reader import unquote
 
 GRAMMAR = Path(__file__).with_name("relay.lark")
 
-_DIRECTIVE = re.compile(r'\s*#\[\s*(\w+)\s*(?:=\s*("(?:[^"\\\n]|\\.)*"))?\s*\]')
+_DIRECTIVE = re.compile(r'\s*+#\[\s*+(\w++)\s*+(?:=\s*+("(?:[^"\\\n]|\\.)*+"))?\s*+\]')
 _VERSIONS = ("0.0.4", "0.0.5")
 
 

@@ -8,8 +8,8 @@ from ..lalr import Tokens
 
 _TOKEN = re.compile(
     r"""
-    (?P<GAP>(?:\s+|//[^\n]*)+)
-  | (?P<COMMENT>/\*(?:[^*]|\*(?!/))*\*/)
+    (?P<GAP>(?:\s++|//[^\n]*+)++)
+  | (?P<COMMENT>/\*(?:[^*]|\*(?!/))*+\*/)
   | (?P<LOCAL>%[A-Za-z_0-9][A-Za-z_0-9]*)
   | (?P<ATTR>\$[A-Za-z_]\w*)
   | (?P<GLOBAL>@[A-Za-z_][\w.]*)
@@ -17,8 +17,8 @@ _TOKEN = re.compile(
   | (?P<DOTINT>\.\d+)
   | (?P<ELLIPSIS>\.\.\.)
   | (?P<NAME>[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)
-  | (?P<STRING>"(?:[^"\\\n]|\\.)*")
-  | (?P<PUNCTUATION>=>|\*\*|<=|>=|==|!=|[-+*/%<>=()\[\]{},:.;])
+  | (?P<STRING>"(?:[^"\\\n]|\\.)*+")
+  | (?P<PUNCTUATION>=>|\*\*|<=|>=|==|!=|[-+*%<>=()\[\]{},:.;]|/(?!\*))
     """,
     re.VERBOSE,
 )

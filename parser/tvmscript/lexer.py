@@ -8,14 +8,14 @@ from ..lalr import Tokens
 
 _STRING = (
     r"[rRuUbB]{0,2}(?:"
-    r'"""[^"\\]*(?:(?:\\.|"(?!""))[^"\\]*)*"""'
-    r"|'''[^'\\]*(?:(?:\\.|'(?!''))[^'\\]*)*'''"
-    r'|"(?!"")[^"\\\n]*(?:\\.[^"\\\n]*)*"'
-    r"|'(?!'')[^'\\\n]*(?:\\.[^'\\\n]*)*')"
+    r'"""[^"\\]*+(?:(?:\\.|"(?!""))[^"\\]*+)*+"""'
+    r"|'''[^'\\]*+(?:(?:\\.|'(?!''))[^'\\]*+)*+'''"
+    r'|"(?!"")[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"'
+    r"|'(?!'')[^'\\\n]*+(?:\\.[^'\\\n]*+)*+')"
 )
 _TOKEN = re.compile(
     rf"""
-    (?:[ \t\f]+|\\[ \t]*\r?\n)*                      # not a group: what separates tokens
+    (?:[ \t\f]++|\\[ \t]*+\r?\n)*+                    # not a group: what separates tokens
     (?:
       (?P<STRING>{_STRING})
     | (?P<NAME>[^\W\d]\w*(?:\.[^\W\d]\w*)*)
@@ -31,7 +31,7 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-_BLANK = re.compile(r"(?:[ \t\f]+|\\[ \t]*\r?\n)*")
+_BLANK = re.compile(r"(?:[ \t\f]++|\\[ \t]*+\r?\n)*+")
 _SPACES = re.compile(r"[ \t\f]*")
 _PUNCTUATION = {
     "(": "LPAR", ")": "RPAR", "[": "LSQB", "]": "RSQB", "{": "LBRACE", "}": "RBRACE", ",": "COMMA", ":": "COLON",

@@ -1,0 +1,110 @@
+"""Which functions from outside a module its native code may call: C's mathematics, the runtime's, and those allowed by name.
+
+    T.call_extern("float32", "sinf", x)      allowed
+    T.call_extern("int32", "system", p)      refused, unless `allow_extern` has "system"
+
+Everything that native code takes from outside is declared in the `llvm` dialect, whatever level it was written at, so one check stands
+before the text that LLVM gets (`llvm/translation.py`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+
+from xdsl.dialects import llvm
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+
+from ..support.diagnostics import MirError, error_at
+from ..support.walk import walk_ops
+
+# ISO C, "Mathematics <math.h>", and glibc's; each also ends in f and l.
+_NUMBERS = """
+acos asin atan atan2 cos sin tan acosh asinh atanh cosh sinh tanh exp exp2 exp10 expm1 ilogb ldexp log log10 log1p log2
+logb scalbn scalbln cbrt fabs hypot pow sqrt erf erfc lgamma tgamma ceil floor nearbyint rint lrint llrint round
+roundeven lround llround trunc fmod remainder copysign nextafter nexttoward fdim fmax fmin fma significand
+drem gamma j0 j1 jn y0 y1 yn
+"""
+# The same, through pointers: they write to, or read from, an address that the caller gives.
+_ADDRESSES = "frexp modf remquo nan sincos"
+
+
+def _widths(names: str) -> frozenset[str]:
+    return frozenset(name + ending for name in names.split() for ending in ("", "f", "l"))
+
+
+MATH_OF_NUMBERS = _widths(_NUMBERS)
+"""C's mathematics on numbers alone."""
+MATH = MATH_OF_NUMBERS | _widths(_ADDRESSES)
+"""All of C's mathematics."""
+
+RUNTIME = frozenset(["mirstack_parallel_for", "aligned_alloc", "free"])
+"""What lowering itself calls: the loop on several threads (`runtime/runtime.ll`), memory."""
+
+ALLOWED = MATH_OF_NUMBERS | RUNTIME | {"abs", "labs", "llabs"}
+"""What every program may call."""
+
+INLINE_ASM = "llvm.inline_asm"
+"""The name that allows machine code in a module's text."""
+
+_INTRINSIC = re.compile(r"llvm\.[A-Za-z0-9_.]++")
+
+
+def names_of(names: Iterable[str]) -> tuple[str, ...]:
+    """The `allow_extern` of `Options`: sorted, each once. Raises TypeError for one text in place of several names."""
+    if isinstance(names, str):
+        raise TypeError(f"allow_extern takes names, such as [{names!r}], not one text")
+    given = list(names)
+    for name in given:
+        if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f"allow_extern takes names of C functions, not {name!r}")
+    return tuple(sorted(set(given)))
+
+
+def check_extern(module: ModuleOp, op: llvm.FuncOp | llvm.GlobalOp, allowed: Collection[str]) -> None:
+    """Raises MirError where `op`, which declares what is defined elsewhere, declares what the module may not reach.
+
+    The message is placed at the first op that uses it.
+    """
+    name = op.sym_name.data
+    if name in ALLOWED or name in allowed or _INTRINSIC.fullmatch(name):
+        return
+    kind = "C function" if isinstance(op, llvm.FuncOp) else "variable of the process"
+    raise error_at(_first_use(module, name) or op, f"the {kind} '{name}' may not be used here", *_notes(name))
+
+
+def check_inline_asm(op: llvm.InlineAsmOp, allowed: Collection[str]) -> None:
+    """Raises MirError for machine code in a module's text that is not allowed."""
+    if INLINE_ASM not in allowed:
+        raise error_at(op, "machine code in a program's text may not be used here", *_notes(INLINE_ASM))
+
+
+def check_intrinsic(op: Operation, name: str) -> None:
+    """Raises MirError for a name that is not one of LLVM's intrinsics, and would be called as a C function."""
+    if _INTRINSIC.fullmatch(name) is None:
+        raise error_at(op, f"'{name}' is not the name of an intrinsic of LLVM", "they begin with llvm., as llvm.fabs")
+
+
+def refused(where: Operation, name: str) -> MirError:
+    """The error for a name that no C function can have."""
+    return error_at(where, f"'{name}' is not the name of a C function", "it is an identifier, such as sinf")
+
+
+def _notes(name: str) -> tuple[str, ...]:
+    return (
+        "a program may call C's mathematics on numbers (sinf, pow, …), and what the one who runs it allows",
+        f"if you trust the program: --allow-extern {name} (mir-run, mir-opt), or compile(…, allow_extern=[{name!r}])",
+    )
+
+
+def _first_use(module: ModuleOp, name: str) -> Operation | None:
+    for op in walk_ops(module):
+        match op:
+            case llvm.CallOp(callee=callee) if callee is not None and callee.root_reference.data == name:
+                return op
+            case llvm.AddressOfOp() if op.global_name.root_reference.data == name:
+                return op
+            case _:
+                pass
+    return None

@@ -1,0 +1,128 @@
+"""C functions that a program may call: mathematics on numbers and what is allowed by name, at every level of text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import mirstack
+import numpy as np
+import pytest
+from mirstack.driver.modules import read_module
+from mirstack.lowering.externs import ALLOWED, MATH_OF_NUMBERS, names_of
+from mirstack.lowering.pipeline import Options, llvm_text
+from mirstack.lowering.runtime import EXPORTS
+from mirstack.support.diagnostics import MirError
+
+CALL = """@T.prim_func
+def main(B: T.Buffer((1,), "int32")):
+    with T.block("root"):
+        B[0] = T.{kind}("int32", "{name}", T.int32(-7))
+"""
+
+
+@pytest.mark.parametrize("kind", ["call_extern", "call_pure_extern"])
+def test_other_functions_are_refused(tmp_path: Path, mir_run: Callable[..., Any], kind: str):
+    file = tmp_path / "calls.mir"
+    file.write_text(CALL.format(kind=kind, name="getpgid"))
+    ran = mir_run(file)
+    assert ran.code == 1
+    assert f"{file}:4:16: error: the C function 'getpgid' may not be used here" in ran.err
+    assert "--allow-extern getpgid (mir-run, mir-opt), or compile(…, allow_extern=['getpgid'])" in ran.err
+
+
+def test_allowed_ones_run_and_the_cache_tells_them_apart(tmp_path: Path, mir_run: Callable[..., Any]):
+    file = tmp_path / "calls.mir"
+    file.write_text(CALL.format(kind="call_extern", name="isblank"))
+    for _ in range(2):
+        assert mir_run(file).code == 1
+        assert mir_run(file, "--allow-extern", "isblank").code == 0
+        assert mir_run(file, "--allow-extern=isalpha,isblank").code == 0
+    out = np.ones(1, "int32")
+    mirstack.compile(file, allow_extern=["isblank"])(out)
+    assert out[0] == 0
+    with pytest.raises(MirError, match="the C function 'isblank' may not be used here"):
+        mirstack.compile(file)
+    module = mirstack.IRModule.of_op(mirstack.parse(file.read_text()))
+    with pytest.raises(MirError, match="the C function 'isblank' may not be used here"):
+        mirstack.build(module)
+    assert "main" in mirstack.build(module, allow_extern=["isblank"])
+
+
+def test_mathematics_needs_no_leave(tmp_path: Path):
+    text = CALL.replace('"int32"', '"float32"').replace("T.int32(-7)", "T.float32(8)")
+    file = tmp_path / "cbrt.mir"
+    file.write_text(text.format(kind="call_extern", name="cbrtf"))
+    out = np.zeros(1, "float32")
+    mirstack.compile(file)(out)
+    assert abs(out[0] - 2) < 1e-6
+
+
+@pytest.mark.parametrize("name", ["frexp", "modff", "sincos", "nan", "remquol"])
+def test_mathematics_through_addresses_is_not_on_the_list(name: str):
+    assert name not in ALLOWED
+
+
+def test_native_code_calls_what_is_on_the_list():
+    assert "mirstack_parallel_for" in EXPORTS and "mirstack_parallel_for" in ALLOWED
+    assert "powf" in MATH_OF_NUMBERS
+
+
+MLIR = {
+    "the C function 'getpid' may not be used here": (
+        """func.func private @getpid() -> i32
+        func.func @main() -> i32 { %r = func.call @getpid() : () -> i32  func.return %r : i32 }""",
+        "getpid",
+    ),
+    "the C function 'getppid' may not be used here": (
+        """llvm.func @getppid() -> i32
+        llvm.func @main() -> !llvm.ptr { %p = llvm.mlir.addressof @getppid : !llvm.ptr  llvm.return %p : !llvm.ptr }""",
+        "getppid",
+    ),
+    "the C function 'never_called' may not be used here": ("llvm.func @never_called()", "never_called"),
+    "the variable of the process 'environ' may not be used here": (
+        """llvm.func @main() -> !llvm.ptr { %p = llvm.mlir.addressof @environ : !llvm.ptr  llvm.return %p : !llvm.ptr }
+        "llvm.mlir.global"() ({}) {global_type = !llvm.ptr, sym_name = "environ", linkage = #llvm.linkage<external>,
+          addr_space = 0 : i32, visibility_ = 0 : i64} : () -> ()""",
+        "environ",
+    ),
+    "machine code in a program's text may not be used here": (
+        """llvm.func @main() {
+          llvm.inline_asm has_side_effects "nop", "~{memory}" : () -> ()
+          llvm.return
+        }""",
+        "llvm.inline_asm",
+    ),
+}
+
+
+@pytest.mark.parametrize("message", MLIR)
+def test_mlir_form_reaches_no_more(tmp_path: Path, message: str):
+    text, name = MLIR[message]
+    file = tmp_path / "calls.mlir"
+    file.write_text(text)
+    with pytest.raises(MirError) as refused:
+        llvm_text(read_module(str(file), None), Options())
+    (diagnostic,) = refused.value.diagnostics
+    assert diagnostic.message == message and str(diagnostic.location) != "loc(unknown)"
+    allowing = Options(allow_extern=names_of([name]))
+    assert llvm_text(read_module(str(file), None), allowing)
+
+
+@pytest.mark.parametrize(
+    "attribute", [r'"nounwind }\0Amodule asm \22nop\22\0A"', r'["x", 3 : i32]', r'"noinline readnone"']
+)
+def test_attributes_of_functions_put_no_text_into_the_module(tmp_path: Path, attribute: str):
+    file = tmp_path / "passthrough.mlir"
+    file.write_text(f"llvm.func @main() attributes {{passthrough = [{attribute}]}} {{ llvm.return }}")
+    with pytest.raises(MirError, match="passthrough holds"):
+        llvm_text(read_module(str(file), None), Options())
+
+
+def test_the_names_are_names():
+    assert names_of(["b", "a", "b"]) == ("a", "b")
+    with pytest.raises(TypeError, match=r"allow_extern takes names, such as \['f'\], not one text"):
+        names_of("f")
+    with pytest.raises(TypeError, match="allow_extern takes names of C functions, not 3"):
+        names_of([3])  # type: ignore[list-item]  # pyright: ignore[reportArgumentType]

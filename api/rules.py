@@ -296,9 +296,11 @@ def rewrite(
     where: Iterable[Argument] = (),
     benefit: int = 1,
     level: str = "relay",
+    fast: bool = False,
 ) -> ir.RewriteOp:
     """The rule `rewrite @name benefit(n) for level { lhs => rhs where … }`, verified; several roots as lists.
 
+    `fast` marks one that holds for real numbers, not for all that floats can be: `fast rewrite @name …`.
     Raises MirError, at the line that calls this, for what is wrong in it.
     """
     frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
@@ -314,7 +316,7 @@ def rewrite(
     results = [names.node(each) for each in made]
     names.in_pattern = True
     patterns = [names.node(root) for root in roots]
-    item = tree.Rewrite(0, name, tree.Header(benefit, level), patterns, results, nodes)
+    item = tree.Rewrite(0, name, tree.Header(benefit, level, fast), patterns, results, nodes)
     source = cast("Any", _Caller(file_loc(frame.f_code.co_filename, frame.f_lineno, 1)))
     found = build_item(source, item)
     assert isinstance(found, ir.RewriteOp)
@@ -336,12 +338,14 @@ def apply(
     *,
     name: str | None = None,
     mode: str = "fixpoint",
+    strict_math: bool = False,
 ) -> IRModule:
     """A copy of a module rewritten by rules.
 
     Args:
         rules: rules and sets, or a module of them as `mirstack.parse` gives; `name` chooses one set or rule among them.
         mode: "fixpoint" until none applies, "once" if what they make is left as it is, "saturate" for the cheapest form.
+        strict_math: whether rules marked `fast` leave alone what computes with floats.
 
     Raises:
         MirError: where types cannot be inferred, a replacement does not fit, or the rules go on for ever.
@@ -355,7 +359,7 @@ def apply(
     chosen = select_rules(table, name)
     copy = module.op.clone()
     infer_types(copy)
-    rewrite_all(copy, chosen, mode)
+    rewrite_all(copy, chosen, mode, strict_math)
     return IRModule.of_op(copy)
 
 

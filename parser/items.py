@@ -105,6 +105,7 @@ KEYWORDS: dict[str, str] = {
     "def": "relay",
     "type": "relay",
     "extern": "relay",
+    "fast": "rules",
     "rewrite": "rules",
     "ruleset": "rules",
 }
@@ -149,7 +150,7 @@ _STRING = r'"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+(?:"|(?=\\?\n|\\?\Z))'
 # What a scan over Relay text stops at: strings and comments (passed over), braces, a line that begins another item.
 _RELAY_STOP = re.compile(
     rf"{_STRING}|//[^\n]*|/\*|(?P<open>[{{\[(])|(?P<close>[}}\])])|(?P<end>;)"
-    r"|\n(?=(?P<item>@[ \t]*(?:T|I|te|tvm|tir|script|hybrid)\b|def[ \t]+@|#\[|type[ \t]|extern[ \t]+type\b|rewrite[ \t]+@|ruleset\b))"
+    r"|\n(?=(?P<item>@[ \t]*(?:T|I|te|tvm|tir|script|hybrid)\b|def[ \t]+@|#\[|type[ \t]|extern[ \t]+type\b|(?:fast[ \t]+)?rewrite[ \t]+@|ruleset\b))"
 )
 _PYTHON_STOP = re.compile(
     rf'"""(?:[^"\\]|\\.|"(?!""))*+"""|\'\'\'(?:[^\'\\]|\\.|\'(?!\'\'))*+\'\'\'|{_STRING}'
@@ -157,7 +158,7 @@ _PYTHON_STOP = re.compile(
     r"|#[^\n]*|(?P<open>[\[({])|(?P<close>[\])}])|\n(?=(?P<line>[^\s#]|\#\[))",
     re.DOTALL,
 )
-_RESTART = re.compile(r"\n(?=@|def[ \t]+@|#\[|type[ \t]|extern[ \t]+type\b|rewrite[ \t]+@|ruleset\b)")
+_RESTART = re.compile(r"\n(?=@|def[ \t]+@|#\[|type[ \t]|extern[ \t]+type\b|(?:fast[ \t]+)?rewrite[ \t]+@|ruleset\b)")
 
 
 class _Splitter:

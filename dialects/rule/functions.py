@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeVar
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, AnyFloat, TensorType, VectorType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, AnyFloat, TensorType, TupleType, VectorType
 from xdsl.ir import Attribute, Block, SSAValue
 from xdsl.traits import ConstantLike
 
@@ -296,6 +296,13 @@ def _transpose(x: Any, axes: Sequence[int]) -> Any:
 def element_of(type: Attribute) -> Attribute:
     """A tensor's or vector's element type; any other type itself."""
     return type.element_type if isinstance(type, TensorType | VectorType) else type
+
+
+def has_floats(type: Attribute) -> bool:
+    """Whether a value's type, or that of a field of a tuple, has floating-point elements."""
+    if isinstance(type, TupleType):
+        return any(has_floats(each) for each in type.types.data)
+    return isinstance(element_of(type), AnyFloat)
 
 
 @cache

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, StringAttr, SymbolRefAttr
+from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, StringAttr, SymbolRefAttr, UnitAttr
 from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
@@ -28,28 +28,36 @@ from .types import ATTR, ATTRS, OPERATION, RUN, VALUE
 
 @irdl_op_definition
 class RewriteOp(IRDLOperation):
-    """`rewrite @name benefit(2) for tir { lhs => rhs where condition }`.
+    """`rewrite @name benefit(2) for tir { lhs => rhs where condition }`, or `fast rewrite @name …`.
 
     Of rules that match at one op, that of the greatest benefit is tried first. `level` is the dialect whose infix
-    operators and unqualified op names the text uses ("relay" unless given).
+    operators and unqualified op names the text uses ("relay" unless given). A `fast` rule holds for real numbers: of floats it
+    keeps neither rounding nor NaN, infinities and signed zeros.
     """
 
     name = "rule.rewrite"
     sym_name = prop_def(StringAttr)
     benefit = prop_def(IntegerAttr, default_value=IntegerAttr(1, 64))
     level = prop_def(StringAttr, default_value=StringAttr("relay"))
+    fast = opt_prop_def(UnitAttr)
     body = region_def("single_block")
     traits = traits_def(SymbolOpInterface())
 
-    def __init__(self, name: str, body: Region, *, benefit: int = 1, level: str = "relay"):
+    def __init__(self, name: str, body: Region, *, benefit: int = 1, level: str = "relay", fast: bool = False):
         super().__init__(
             properties={
                 "sym_name": StringAttr(name),
                 "benefit": IntegerAttr(benefit, 64),
                 "level": StringAttr(level),
+                **({"fast": UnitAttr()} if fast else {}),
             },
             regions=[body],
         )
+
+    @property
+    def is_fast(self) -> bool:
+        """Whether the rule is marked `fast`."""
+        return self.fast is not None
 
     def verify_(self) -> None:
         from .verify import verify_rewrite

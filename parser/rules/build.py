@@ -87,6 +87,7 @@ class _Rule:
             Region(self.block),
             benefit=1 if item.header.benefit is None else item.header.benefit,
             level=self.level.name,
+            fast=item.header.fast,
         )
         rewrite.location = self.location(item.at)
         return rewrite

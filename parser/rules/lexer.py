@@ -82,6 +82,8 @@ def tokenize(text: str) -> Tokens:
             kind = _KEYWORDS.get(word, "NAME")
             if kind == "WHERE" and kinds and kinds[-1] not in _ENDS_VALUE:
                 kind = "NAME"  # Relay's operator.
+            if kind == "REWRITE" and texts and texts[-1] == "fast":
+                kinds[-1] = "FAST"  # A keyword nowhere else.
         elif kind == "PUNCTUATION":
             kind = _PUNCTUATION[word]
         kinds.append(kind)

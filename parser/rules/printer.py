@@ -73,7 +73,7 @@ class _Printer:
 
     def text(self) -> str:
         op = self.op
-        head = f"rewrite @{op.sym_name.data}"
+        head = f"{'fast ' if op.is_fast else ''}rewrite @{op.sym_name.data}"
         if op.benefit.value.data != 1:
             head += f" benefit({op.benefit.value.data})"
         if op.level.data != "relay":

@@ -85,6 +85,8 @@ def _syntax_error(source: Source, tokens: Tokens, failed: int, parser: Parser) -
         return error_at(location, "a choice of two has no second", "write what it is otherwise: a if condition else b")
     if kind == "FATARROW":
         return error_at(location, "a rule has one '=>'", "begin the next rule with rewrite @name { … }")
+    if word == "fast":
+        return error_at(location, "unexpected 'fast'", "it marks a rule: fast rewrite @name { … }, on one line")
     if word == "%":
         return error_at(location, "a name is missing behind '%'", "values of a pattern are written %x")
     if kind == "SEMICOLON":
@@ -147,6 +149,22 @@ class _Builder:
         self, keyword: int, name: int, header: tree.Header, _1: int, lhs: Any, _2: int, rhs: Any, where: Any, _3: int
     ) -> tree.Rewrite:
         return tree.Rewrite(self._at(keyword), self._name(name), header, lhs, rhs, where)
+
+    def on_fast_rewrite(
+        self,
+        fast: int,
+        _: int,
+        name: int,
+        header: tree.Header,
+        _1: int,
+        lhs: Any,
+        _2: int,
+        rhs: Any,
+        where: Any,
+        _3: int,
+    ) -> tree.Rewrite:
+        marked = tree.Header(header.benefit, header.level, fast=True)
+        return tree.Rewrite(self._at(fast), self._name(name), marked, lhs, rhs, where)
 
     def on_ruleset(self, keyword: int, name: int, header: tree.Header, _1: int, members: Any, _2: int) -> tree.Ruleset:
         rules = [m for m in members if isinstance(m, tree.Rewrite)]

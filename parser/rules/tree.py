@@ -125,10 +125,11 @@ class Bind:
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """`benefit(2)`, `for tir`."""
+    """`fast`, `benefit(2)`, `for tir`."""
 
     benefit: int | None = None
     level: str | None = None
+    fast: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -295,7 +295,8 @@ class QnnCanonicalizeOps(ModulePass):
     """Lower quantized operators to plain ones.
 
     With `unsigned`, products with constant weights are of unsigned data and signed weights, as VNNI multiplies them. With
-    `upper_halves`, requantizing shifts bytes to the left first, so that of its products the upper halves are enough.
+    `upper_halves`, requantizing shifts bytes to the left first, so that of its products the upper halves are enough. With
+    `strict_math`, rules marked `fast` are left out.
     """
 
     name = "qnn-canonicalize-ops"
@@ -304,12 +305,14 @@ class QnnCanonicalizeOps(ModulePass):
 
     upper_halves: bool = False
 
+    strict_math: bool = False
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         from ..rules.rewriter import apply_rules
         from ..rules.shipped import shipped_rules
 
         ensure_types(op)
-        rules = shipped_rules(RULES)
+        rules = shipped_rules(RULES, self.strict_math)
         for function in op.ops:
             if isinstance(function, ir.FuncOp):
                 apply_rules(function, rules)

@@ -33,7 +33,7 @@ class ApplyRules(ModulePass):
 
     `mode` is `fixpoint` (until nothing matches), `once` (what a rule made is left as it is) or `saturate` (every form is
     kept, and the cheapest one taken). `saturate` adds `max_ops` ops to a block at most, in `max_rounds` rounds, and writes its
-    e-graphs as MLIR to the file `dump_egraph`.
+    e-graphs as MLIR to the file `dump_egraph`. With `strict_math`, rules marked `fast` rewrite nothing that computes with floats.
     """
 
     name = "apply-rules"
@@ -43,6 +43,7 @@ class ApplyRules(ModulePass):
     max_ops: int = 10_000
     max_rounds: int = 30
     dump_egraph: str | None = None
+    strict_math: bool = False
 
     @property
     def tells(self) -> bool:
@@ -64,14 +65,14 @@ class ApplyRules(ModulePass):
         if self.mode == "saturate":
             self._saturate(op, rules)
         else:
-            rewrite_all(op, rules, self.mode)
+            rewrite_all(op, rules, self.mode, self.strict_math)
 
     def _saturate(self, op: ModuleOp, rules: Sequence[RewriteOp]) -> None:
         from .dump_egraph import EGraphDump
         from .saturate import Limits
 
         dump = None if self.dump_egraph is None else EGraphDump()
-        saturate_all(op, rules, Limits(self.max_ops, self.max_rounds), dump)
+        saturate_all(op, rules, Limits(self.max_ops, self.max_rounds), dump, self.strict_math)
         if dump is not None and self.dump_egraph is not None:
             try:
                 Path(self.dump_egraph).write_text(dump.text(), encoding="utf-8")
@@ -86,18 +87,22 @@ def check_mode(mode: str) -> None:
         raise error_at(None, f"apply-rules: there is no mode '{mode}'", f"it is {', '.join(MODES[:-1])} or {MODES[-1]}")
 
 
-def rewrite_all(op: ModuleOp, rules: Sequence[RewriteOp], mode: str = "fixpoint") -> None:
+def rewrite_all(op: ModuleOp, rules: Sequence[RewriteOp], mode: str = "fixpoint", strict_math: bool = False) -> None:
     """Applies verified rules to all that a typed module holds, in place. Raises MirError as `apply_rules` and `saturate` do."""
     if mode == "saturate":
-        saturate_all(op, rules)
+        saturate_all(op, rules, strict_math=strict_math)
         return
-    index = RuleIndex.of(rules)
+    index = RuleIndex.of(rules, strict_math)
     for item in _programs(op):
         apply_rules(item, index, once=mode == "once", trace=tracer(ApplyRules.name))
 
 
 def saturate_all(
-    op: ModuleOp, rules: Sequence[RewriteOp], limits: Limits | None = None, dump: EGraphDump | None = None
+    op: ModuleOp,
+    rules: Sequence[RewriteOp],
+    limits: Limits | None = None,
+    dump: EGraphDump | None = None,
+    strict_math: bool = False,
 ) -> None:
     """Rewrites all that a typed module holds to the cheapest form that verified rules give, in place.
 
@@ -108,10 +113,10 @@ def saturate_all(
     from .cost import total_cost
     from .saturate import saturate
 
-    index = None if check_termination(rules) else RuleIndex.of(rules)
+    index = None if check_termination(rules) else RuleIndex.of(rules, strict_math)
     for item in _programs(op):
         other = None if index is None else item.clone()
-        saturate(item, rules, limits, None if dump is None else dump.add)
+        saturate(item, rules, limits, None if dump is None else dump.add, strict_math)
         if other is not None and index is not None and apply_rules(other, index):
             if total_cost(walk_ops(other)) < total_cost(walk_ops(item)):
                 Rewriter.replace_op(item, other, [])

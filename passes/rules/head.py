@@ -45,8 +45,8 @@ def head_of(rule: ir.RewriteOp) -> Head:
 class Candidate:
     """A rule that is made and compiled when an op is met at which it may apply."""
 
-    def __init__(self, head: Head, load: Callable[[], ir.RewriteOp]):
-        self.head, self._load = head, load
+    def __init__(self, head: Head, load: Callable[[], ir.RewriteOp], strict_math: bool = False):
+        self.head, self._load, self._strict_math = head, load, strict_math
 
     @cached_property
     def rule(self) -> ir.RewriteOp:
@@ -56,12 +56,12 @@ class Candidate:
     @cached_property
     def program(self) -> Program:
         """The compiled rule. Raises what the loading of it raises."""
-        return compile_rule(self.rule)
+        return compile_rule(self.rule, strict_math=self._strict_math)
 
     @staticmethod
-    def of(rule: ir.RewriteOp) -> Candidate:
+    def of(rule: ir.RewriteOp, strict_math: bool = False) -> Candidate:
         """A verified rule that is there already."""
-        return Candidate(head_of(rule), lambda: rule)
+        return Candidate(head_of(rule), lambda: rule, strict_math)
 
 
 def _operand_names(value: SSAValue) -> frozenset[str]:

@@ -16,7 +16,7 @@ from xdsl.ir import Operation, SSAValue
 
 from ...dialects import rule as ir
 from ...dialects.relay.operator import from_attribute
-from ...dialects.rule.functions import FUNCTIONS, NoMatch
+from ...dialects.rule.functions import FUNCTIONS, NoMatch, has_floats
 from ...dialects.rule.levels import Level, level_of
 from ...support.diagnostics import MirError, error_at
 from . import steps
@@ -67,13 +67,25 @@ def _found(slots: Slots, roots: Sequence[int], matched: Sequence[int]) -> Match:
 
 
 def compile_rule(
-    rule: ir.RewriteOp, accepts: Callable[[Match], bool] | None = None, classes: Classes | None = None
+    rule: ir.RewriteOp,
+    accepts: Callable[[Match], bool] | None = None,
+    classes: Classes | None = None,
+    strict_math: bool = False,
 ) -> Program:
     """The program of a verified rule. A match that `accepts` refuses is none: another way to match is looked for.
 
-    With `classes`, a value inside of the pattern may be any of those that are equal to it.
+    With `classes`, a value inside of the pattern may be any of those that are equal to it. With `strict_math`, a rule that is
+    marked `fast` matches nothing that computes with floats.
     """
+    if strict_math and rule.is_fast:
+        return _Compiler(rule, classes).compile(lambda match: _is_exact(match) and (accepts is None or accepts(match)))
     return _Compiler(rule, classes).compile(accepts)
+
+
+def _is_exact(match: Match) -> bool:
+    """Whether no op of a match reads or makes floats."""
+    values = (value for op in (*match.roots, *match.matched) for value in (*op.operands, *op.results))
+    return not any(has_floats(value.type) for value in values)
 
 
 class _Compiler:

@@ -41,9 +41,9 @@ class RuleIndex:
     known: dict[tuple[str, frozenset[str]], tuple[Program, ...]] = field(init=False)
 
     @staticmethod
-    def of(rules: Iterable[RewriteOp]) -> RuleIndex:
-        """Takes verified rules."""
-        return RuleIndex(tuple(map(Candidate.of, rules)))
+    def of(rules: Iterable[RewriteOp], strict_math: bool = False) -> RuleIndex:
+        """Takes verified rules. With `strict_math`, those marked `fast` rewrite nothing that computes with floats."""
+        return RuleIndex(tuple(Candidate.of(rule, strict_math) for rule in rules))
 
     def __post_init__(self) -> None:
         found: dict[str, list[Candidate]] = {}

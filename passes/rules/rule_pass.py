@@ -17,18 +17,19 @@ from .shipped import shipped_rules
 
 @dataclass(frozen=True)
 class RulePass(ModulePass):
-    """Rewrites Relay by the rules of `file` until none applies."""
+    """Rewrites Relay by the rules of `file` until none applies; with `strict_math`, of those marked `fast` on integers alone."""
 
     name = "rule-pass"
     tells: ClassVar[bool] = True
     file: ClassVar[str]
+    strict_math: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Raises MirError where the program's types cannot be inferred."""
         from ..relay.infer_type import ensure_types
 
         ensure_types(op)
-        index = shipped_rules(self.file)
+        index = shipped_rules(self.file, self.strict_math)
         for item in list(op.ops):
             if not isinstance(item, RewriteOp | RulesetOp):
                 apply_rules(item, index, trace=tracer(self.name))

@@ -61,7 +61,11 @@ class _Matches:
 
 
 def saturate(
-    root: Operation, rules: Iterable[RewriteOp], limits: Limits | None = None, show: Show | None = None
+    root: Operation,
+    rules: Iterable[RewriteOp],
+    limits: Limits | None = None,
+    show: Show | None = None,
+    strict_math: bool = False,
 ) -> None:
     """Rewrites everything inside of a typed function to the cheapest form that rules give.
 
@@ -83,21 +87,21 @@ def saturate(
     # What is inside comes first: what only it needed is needed no more when the turn comes to what is around it.
     used = [op for op in walk_ops(root) if is_free(op) and op.results[0].uses]
     for block in reversed(blocks):
-        _Search(block, chosen, limits or Limits()).run(show)
+        _Search(block, chosen, limits or Limits(), strict_math).run(show)
     for op in reversed(used):
         if op.parent is not None and not op.results[0].uses:
             Rewriter.erase_op(op)
 
 
 class _Search:
-    def __init__(self, block: Block, rules: Sequence[RewriteOp], limits: Limits):
+    def __init__(self, block: Block, rules: Sequence[RewriteOp], limits: Limits, strict_math: bool = False):
         self.block, self.limits = block, limits
         self.graph = EGraph()
         self.matches = _Matches(4 * limits.ops)
         self.by_root: dict[str, list[Program]] = {}
         self.depth = max((head_of(rule).depth for rule in rules), default=0)
         for rule in sorted(rules, key=lambda rule: -rule.benefit.value.data):
-            program = compile_rule(rule, self.matches.collect, self.graph)
+            program = compile_rule(rule, self.matches.collect, self.graph, strict_math)
             for name in program.root_names:
                 self.by_root.setdefault(name, []).append(program)
         self.made: list[Operation] = []

@@ -37,12 +37,12 @@ _BRACES = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*(?:[^*]|\*(?!/))*\*/|(?P<
 
 
 @cache
-def shipped_rules(file: str) -> RuleIndex:
-    """The rules of a file beside the passes, such as "relay/simplify_expr.mir"."""
-    return read_shipped(_PASSES / file)
+def shipped_rules(file: str, strict_math: bool = False) -> RuleIndex:
+    """The rules of a file beside the passes, such as "relay/simplify_expr.mir"; `strict_math` as for `RuleIndex.of`."""
+    return read_shipped(_PASSES / file, strict_math)
 
 
-def read_shipped(path: Path) -> RuleIndex:
+def read_shipped(path: Path, strict_math: bool = False) -> RuleIndex:
     """The rules of a file that is known to be right; through the index beside it or in the cache folder, which is made if need be."""
     text = path.read_text(encoding="utf-8")
     digest = _digest(_code() + text.encode())
@@ -51,7 +51,7 @@ def read_shipped(path: Path) -> RuleIndex:
     if entries is None:
         entries = _make_index(path, text)
         write_json(name, _stored(entries))
-    return RuleIndex(tuple(_candidate(entry, path, text) for entry in entries))
+    return RuleIndex(tuple(_candidate(entry, path, text, strict_math) for entry in entries))
 
 
 def prebuilt_index(path: Path) -> tuple[str, dict[str, Any]]:
@@ -122,7 +122,7 @@ def _end(text: str, start: int) -> int:
     return len(text)
 
 
-def _candidate(entry: Sequence[Any], path: Path, text: str) -> Candidate:
+def _candidate(entry: Sequence[Any], path: Path, text: str, strict_math: bool) -> Candidate:
     name, benefit, roots, operands, depth, level, start, end = entry
     head = Head(name, benefit, tuple(roots), tuple(frozenset(names) for names in operands), depth)
 
@@ -132,7 +132,7 @@ def _candidate(entry: Sequence[Any], path: Path, text: str) -> Candidate:
             raise RuntimeError(f"the index of {path.name} in {cache_folder()} is of another file: delete it")
         return rule
 
-    return Candidate(head, load)
+    return Candidate(head, load, strict_math)
 
 
 def _read(path: Path, text: str, level: str, start: int, end: int) -> RewriteOp:

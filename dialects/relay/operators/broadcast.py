@@ -90,8 +90,9 @@ binary("mod", trunc_mod, lambda a, b: te.fmod(a, b) if _is_float(a) else te.trun
 binary("trunc_mod", trunc_mod, lambda a, b: te.fmod(a, b) if _is_float(a) else te.truncmod(a, b), "What division toward zero leaves of lhs; it has the sign of lhs.", source=TVM.format("trunc_mod"))  # fmt: skip
 binary("floor_mod", lambda a, b: a - np.floor(a / b) * b if is_float(a) else np.remainder(a, b), lambda a, b: a - te.floor(a / b) * b if _is_float(a) else te.floormod(a, b), "What division rounded down leaves of lhs; it has the sign of rhs.", source=NUMPY.format("remainder"))  # fmt: skip
 binary("power", _power, _te_power, "lhs to the power of rhs.", source=NUMPY.format("power"))
-symmetric("maximum", larger, lambda a, b: te.max(a, b), "The larger of lhs and rhs.", source=NUMPY.format("maximum"))
-symmetric("minimum", smaller, lambda a, b: te.min(a, b), "The smaller of lhs and rhs.", source=NUMPY.format("minimum"))
+# Neither commutes: of a NaN and a number, and of two zeros, either is the second operand.
+binary("maximum", larger, lambda a, b: te.max(a, b), "The larger of lhs and rhs.", source=NUMPY.format("maximum"))
+binary("minimum", smaller, lambda a, b: te.min(a, b), "The smaller of lhs and rhs.", source=NUMPY.format("minimum"))
 binary(
     "left_shift",
     lambda a, b: np.left_shift(a, b),

@@ -6,6 +6,7 @@ arithmetic; `terminate` looks for measures that the rules decrease; `swallowed` 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from xdsl.dialects.builtin import ModuleOp
@@ -32,9 +33,9 @@ def check_module(module: ModuleOp) -> tuple[str, list[Diagnostic]]:
     problems = check_rules(rules, examples_of(module), found)
     lines = [f"{counted(len(rules), 'rule')} checked"]
     for what, some in found.items():
-        verb = "come" if len(some) > 1 else "comes"
         names = ", ".join(f"@{rule.sym_name.data}" for rule in some)
-        lines.append(f"{names}: {what.replace('<come>', verb)}")
+        verb = r"\1" if len(some) > 1 else r"\1s"
+        lines.append(f"{names}: {re.sub('<(.*)>', verb, what)}")
     return "\n".join(lines), problems
 
 
@@ -61,6 +62,9 @@ def _check_rules(
         known["only a pattern"] = patterns
         rules = [rule for rule in rules if rule not in patterns]
     reasons: dict[str, list[RewriteOp]] = {}
+    marked = [rule for rule in rules if rule.is_fast]
+    if marked:
+        known["<hold> for real numbers"] = marked
     for rule in rules:
         if rule.level.data == "relay":
             problem = check_meaning(rule, examples)

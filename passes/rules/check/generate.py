@@ -25,6 +25,7 @@ from ....dialects.relay.operator import AttrValue, OperatorOp, from_attribute
 from ....dialects.relay.types import UNKNOWN
 from ....dialects.rule.functions import FUNCTIONS, dtype_name
 from ....support.diagnostics import MirError
+from .inputs import draw
 from .types import Choices
 
 _TRIES = 40
@@ -180,7 +181,8 @@ class _Maker:
             if leaf in self.constants and leaf.type != UNKNOWN:
                 if not isinstance(leaf.type, TensorType) or min(leaf.type.get_shape(), default=0) < 0:
                     return None
-                made = self.constant(cast("TensorType[Any]", leaf.type), self.constants[leaf])
+                number, quantization = self.constants[leaf], quantization_of(leaf)
+                made = self.constant(cast("TensorType[Any]", leaf.type), number, quantization)
                 Rewriter.insert_op(made, _start(self.block))
                 leaf.replace_all_uses_with(made.result)
                 self.block.erase_arg(leaf)
@@ -200,17 +202,34 @@ class _Maker:
         )
         return Instance(ModuleOp([function]), tuple(cast("Operation", root.owner) for root in roots))
 
-    def constant(self, type: TensorType[Any], number: float | None) -> ConstantOp:
+    def constant(self, type: TensorType[Any], number: float | None, quantization: str | None) -> ConstantOp:
         generator = np.random.default_rng(self.choices.random.randrange(1 << 30))
         dtype = numpy_dtype(dtype_name(type.element_type))
         shape = type.get_shape()
         if number is None:
             whole = self.choices.random.choice((0, 1, -1, 2, None, None, None))
-            array = generator.integers(-3, 4, shape) if dtype.kind in "iub" else generator.uniform(-3, 3, shape)
-            array = np.full(shape, whole) if whole is not None else np.asarray(array)
+            kind = "numbers" if self.rule.is_fast or self.choices.chance(0.8) else "special values"
+            array = (
+                draw(type, quantization or kind, generator) if whole is None or quantization else np.full(shape, whole)
+            )
         else:
-            array = np.full(shape, number)
+            # Of the two zeros a pattern's 0 matches either.
+            array = np.full(shape, -0.0 if number == 0 and self.choices.chance(0.4) else number)
         return ConstantOp(ArrayValueAttr.of(np.asarray(array).astype(dtype)), type)
+
+
+def quantization_of(value: SSAValue) -> str | None:
+    """How a scale or a zero point of a quantized operator is drawn; None for any other value.
+
+    Scales are positive, and zero points numbers near those of the quantized type: operators have no meaning for others.
+    """
+    for use in value.uses:
+        op = use.operation
+        if isinstance(op, OperatorOp) and op.OPERATOR.name.startswith("qnn."):
+            name = op.OPERATOR.arguments[use.index]
+            if "scale" in name or "zero" in name:
+                return "positive numbers" if "scale" in name else "numbers"
+    return None
 
 
 def _typed(op: OperatorOp) -> bool:

@@ -8,12 +8,14 @@ rule-removal method for term rewriting; Lankford 1979, Geser 1990 for relative t
   rule which moves such an op inward decreases it.
 
 For the rules that are left then a recursive path order is looked for (`path_order`), as rules need that spread one op over others.
-What is left of that must have no cycle of rules that enable each other: what one makes can be what the next one matches.
+What is left of that must have no cycle of rules that enable each other: what one makes can be what the next one matches. Rules that
+may alternate for ever are taken for themselves before, by the same measures, so that a cycle is blamed on nothing beside it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import permutations
 from typing import Any
 
 from xdsl.ir import SSAValue
@@ -43,6 +45,7 @@ def check_termination(
     reasons = {} if reasons is None else reasons
     left = _undecided(list(rules), reasons)
     edges = {rule: [other for other in left if _enables(rule, other)] for rule in left}
+    _take_apart(edges, reasons)
     found: list[Diagnostic] = []
     tried: dict[ir.RewriteOp, None] = {}
     while True:
@@ -52,16 +55,80 @@ def check_termination(
                 some = [rule for rule in edges if rule not in tried]
                 reasons.update({_NO_CYCLE: some} if some else {}, **({_TRIED: list(tried)} if tried else {}))
             return found
+        cycle = _to_blame(edges, cycle)
         conditional = any(isinstance(op, ir.WhereOp) for rule in cycle for op in rule.body.block.ops)
         conditional = conditional or any(op.attr_names.data for rule in cycle for op in patterns(rule))
         if not conditional or loops is None or loops(cycle):
             found.append(_report(cycle))
             for rule in cycle:
                 edges.pop(rule, None)
+            _take_apart(edges, reasons)
         else:
             # The conditions break this cycle; others may go through its rules.
             edges[cycle[-1]].remove(cycle[0])
             tried.update(dict.fromkeys(cycle))
+
+
+def _take_apart(edges: dict[ir.RewriteOp, list[ir.RewriteOp]], reasons: dict[str, list[ir.RewriteOp]]) -> None:
+    """Removes rules that come to an end among those with which they may alternate for ever.
+
+    A rule that makes programs smaller is so no part of the cycle of two others that make them larger and smaller in turns.
+    """
+    pending = _components(edges)
+    while pending:
+        component = pending.pop()
+        left = _undecided(component, reasons)
+        for rule in component:
+            if rule not in left:
+                edges.pop(rule)
+        if len(left) < len(component):
+            pending += _components({rule: [other for other in edges[rule] if other in left] for rule in left})
+    for targets in edges.values():
+        targets[:] = [rule for rule in targets if rule in edges]
+
+
+def _components(edges: Mapping[ir.RewriteOp, Sequence[ir.RewriteOp]]) -> list[list[ir.RewriteOp]]:
+    """The sets of rules, of which each leads to each other; without those that do not lead back to themselves."""
+    reached = {rule: _reached(edges, rule) for rule in edges}
+    found: dict[frozenset[ir.RewriteOp], None] = {}
+    for rule in edges:
+        if rule in reached[rule]:
+            found[frozenset(other for other in reached[rule] if rule in reached[other])] = None
+    return [[rule for rule in edges if rule in component] for component in found]
+
+
+def _reached(edges: Mapping[ir.RewriteOp, Sequence[ir.RewriteOp]], start: ir.RewriteOp) -> dict[ir.RewriteOp, None]:
+    """What a rule leads to, itself only if something leads back to it."""
+    seen: dict[ir.RewriteOp, None] = {}
+    pending = [start]
+    while pending:
+        new = [rule for rule in edges[pending.pop()] if rule in edges and rule not in seen]
+        seen.update(dict.fromkeys(new))
+        pending += new
+    return seen
+
+
+def _to_blame(
+    edges: Mapping[ir.RewriteOp, Sequence[ir.RewriteOp]], cycle: Sequence[ir.RewriteOp]
+) -> Sequence[ir.RewriteOp]:
+    """The rules around a cycle of which none can be left out, or all others would come to an end; the cycle where they are none."""
+    core = next(component for component in _components(edges) if cycle[0] in component)
+    if len(core) > _MOST_TRIED:
+        return cycle
+    for rule in list(core):
+        rest = [other for other in core if other is not rule]
+        if rest and _undecided(rest, {}):
+            core = rest
+    first, *others = core
+    for order in permutations(others) if len(core) <= _MOST_ORDERED else ():
+        path = [first, *order]
+        if all(b in edges[a] for a, b in zip(path, [*order, first], strict=True)):
+            return path
+    return cycle
+
+
+_MOST_TRIED, _MOST_ORDERED = 30, 6
+"""Of how many rules around a cycle it is worked out which are to blame, and how many of them are put in order."""
 
 
 def _report(cycle: Sequence[ir.RewriteOp]) -> Diagnostic:

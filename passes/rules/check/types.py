@@ -14,7 +14,7 @@ from ....dialects.relay.operator import REQUIRED, AttrSpec
 from ....dialects.relay.operators.relations import tensor_type
 from ....dialects.tir.types import dtype_to_type
 
-DTYPES = ("float32", "float32", "float32", "float64", "float16", "int32", "int64", "int8", "uint8", "bool")
+DTYPES = ("float32", "int32", "float16", "float32", "int8", "float64", "bfloat16", "uint8", "float32", "int64", "bool")
 _LAYOUTS = {
     1: ("NCW", "NWC", "OIW"), 2: ("NCHW", "NHWC", "OIHW", "HWIO", "NCHW2c"),
     3: ("NCDHW", "NDHWC", "OIDHW", "NCHW2c"),
@@ -28,7 +28,10 @@ class Choices:
         self.random = random.Random(seed)
         self.hints = hints
         dtypes = [hint for hint in hints if isinstance(hint, str) and hint in DTYPES]
-        self.dtype = self.random.choice(dtypes if dtypes and self.random.random() < 0.6 else DTYPES)
+        # In turns, so that each is met in few programs.
+        self.dtype = self.random.choice(dtypes) if dtypes and self.chance(0.6) else DTYPES[seed % len(DTYPES)]
+        self.alike = self.chance(0.3)
+        """Whether all that may is of one type."""
         rank = self.random.choice((0, 1, 2, 2, 3, 4, 4, 5))
         self.shape = tuple(self.random.choice((1, 2, 3, 4, 4, 6)) for _ in range(rank))
         self.rank = rank
@@ -41,6 +44,8 @@ class Choices:
     def type(self) -> TensorType[Attribute] | None:
         """A tensor type that goes well with the others; None to let an operator's type relation say."""
         kind = self.random.random()
+        if self.alike:
+            return tensor_type(self.shape, dtype_to_type(self.dtype))
         if kind < 0.3:
             return None
         shape = self.shape

@@ -78,6 +78,31 @@ def test_conditions_that_exclude_each_other():
     assert check_termination(rules(text.replace("cmpi", "addi").replace(", predicate=0", "")))
 
 
+DISTRIBUTE = "multiply(add(%x, %y), %z)", "add(multiply(%x, %z), multiply(%y, %z))"
+BESIDE = {
+    "two": (
+        f"rewrite @a {{ {DISTRIBUTE[0]} => {DISTRIBUTE[1]} }} rewrite @b {{ {DISTRIBUTE[1]} => {DISTRIBUTE[0]} }}"
+        " rewrite @relu { nn.relu(nn.relu(%x)) => nn.relu(%x) }",
+        ["rules do not come to an end: @a → @b → @a"],
+    ),
+    "three": (
+        "rewrite @relu { nn.relu(nn.relu(%x)) => nn.relu(%x) } rewrite @a { tan(%x) => sin(%x) } rewrite @b { sin(%x) => cos(%x) }"
+        " rewrite @c { cos(%x) => tan(%x) } rewrite @far { cos(cos(%x)) => cos(%x) }",
+        ["rules do not come to an end: @a → @b → @c → @a"],
+    ),
+    "one": (
+        "rewrite @grow { exp(%x) => exp(add(%x, 0)) } rewrite @shrink { exp(exp(%x)) => exp(%x) }",
+        ["rule @grow does not come to an end: it applies to what it makes"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BESIDE)
+def test_only_rules_of_the_cycle_are_blamed(name: str):
+    text, wanted = BESIDE[name]
+    assert [problem.message for problem in check_termination(rules(text))] == wanted
+
+
 @pytest.mark.parametrize(
     "text",
     [

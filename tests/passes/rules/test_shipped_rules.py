@@ -23,7 +23,8 @@ FILES = sorted((ROOT / "passes").glob("**/*.mir"))
 @pytest.mark.parametrize("file", FILES, ids=[file.stem for file in FILES])
 def test_check_rules(file: Path, monkeypatch: pytest.MonkeyPatch):
     # What was found by then is enough for one run, and a slow machine finds as much.
-    monkeypatch.setattr(equal, "SECONDS", 0.2)
+    monkeypatch.setattr(equal, "SECONDS", 0.3)
+    monkeypatch.setattr(equal, "MOST_RUNS", 4)
     monkeypatch.setattr(equal, "PATIENCE", 120.0)
     monkeypatch.setattr(integers, "TIMEOUT", 60_000)
     example = EXAMPLES / file.name

@@ -34,6 +34,7 @@ def make_rules() -> dict[str, RewriteOp]:
         "rewrite @zero { %r = add(%x, 0) => %x where %r.type == %x.type }": rules.rewrite(
             "zero", r, x, where=[r.type == x.type]
         ),
+        "fast rewrite @inverse { exp(log(%x)) => %x }": rules.rewrite("inverse", op.exp(op.log(x)), x, fast=True),
         "rewrite @div benefit(2) { divide(%x, %y) => multiply(%x, %i) if $n > 4 else %x"
         ' where $n = prod(%x.shape[1:]), not %x.dtype == "bool" and %x.rank in [1, 2],'
         " %i = fold(divide(const(1, %y.dtype), %y)) }": rules.rewrite(

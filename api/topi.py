@@ -11,7 +11,8 @@ from typing import Any, cast
 
 from ..dialects.relay.ir import FuncOp
 from ..dialects.relay.operator import get_operator
-from ..dialects.te.tensor import Tensor
+from ..dialects.te.expr import Const, Expr
+from ..dialects.te.tensor import Tensor, compute
 from ..lowering.relay.te_kernel import te_results, type_of_tensor
 from ..support.deep import in_deep_stack
 from .ir.module import IRModule
@@ -87,6 +88,10 @@ def _function(name: str) -> Any:
             if is_binary and isinstance(value, int | float):
                 like = next((v for v in (*args, *kwargs.values()) if isinstance(v, Tensor)), None)
                 return value if like is None else const(value, like.dtype)
+            if is_binary and isinstance(value, Const):
+                return const(value.value, value.dtype)
+            if is_binary and isinstance(value, Expr):
+                return variable(compute((), lambda: value, name="T_scalar"))
             return value
 
         made_of = made(*(variable(a) for a in args), **{key: variable(a) for key, a in kwargs.items()})

@@ -68,6 +68,12 @@ def fail(message: str, *notes: str) -> MirError:
     return error_at(_location, message, *notes)
 
 
+class Elementwise:
+    """What arithmetic with is done element by element, so that scalars leave it to that: tensors."""
+
+    __slots__ = ()
+
+
 class Expr:
     """A scalar value. `dtype` is TVM's name of its type; `args` are the expressions that it is computed from."""
 
@@ -79,37 +85,37 @@ class Expr:
         self.location = _location
 
     def __add__(self, other: ExprLike) -> Expr:
-        return arithmetic.add(self, other)
+        return NotImplemented if isinstance(other, Elementwise) else arithmetic.add(self, other)
 
     def __radd__(self, other: ExprLike) -> Expr:
         return arithmetic.add(other, self)
 
     def __sub__(self, other: ExprLike) -> Expr:
-        return arithmetic.subtract(self, other)
+        return NotImplemented if isinstance(other, Elementwise) else arithmetic.subtract(self, other)
 
     def __rsub__(self, other: ExprLike) -> Expr:
         return arithmetic.subtract(other, self)
 
     def __mul__(self, other: ExprLike) -> Expr:
-        return arithmetic.multiply(self, other)
+        return NotImplemented if isinstance(other, Elementwise) else arithmetic.multiply(self, other)
 
     def __rmul__(self, other: ExprLike) -> Expr:
         return arithmetic.multiply(other, self)
 
     def __truediv__(self, other: ExprLike) -> Expr:
-        return arithmetic.divide(self, other)
+        return NotImplemented if isinstance(other, Elementwise) else arithmetic.divide(self, other)
 
     def __rtruediv__(self, other: ExprLike) -> Expr:
         return arithmetic.divide(other, self)
 
     def __floordiv__(self, other: ExprLike) -> Expr:
-        return arithmetic.floordiv(self, other)
+        return NotImplemented if isinstance(other, Elementwise) else arithmetic.floordiv(self, other)
 
     def __rfloordiv__(self, other: ExprLike) -> Expr:
         return arithmetic.floordiv(other, self)
 
     def __mod__(self, other: ExprLike) -> Expr:
-        return arithmetic.floormod(self, other)
+        return NotImplemented if isinstance(other, Elementwise) else arithmetic.floormod(self, other)
 
     def __rmod__(self, other: ExprLike) -> Expr:
         return arithmetic.floormod(other, self)

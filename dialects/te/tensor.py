@@ -15,6 +15,7 @@ from ...support.words import counted
 from . import arithmetic as ar
 from . import expr as ex
 from .expr import Const, Expr, ExprLike, IterVar, Var, convert, current_location, describe, fail, items_of
+from .tensor_arithmetic import TensorArithmetic
 
 AttrValue: TypeAlias = "int | float | bool | str | Sequence[AttrValue] | Mapping[str, AttrValue] | None"
 """An attribute of a compute, scan or extern."""
@@ -61,8 +62,11 @@ class Operation:
         return []
 
 
-class Tensor:
-    """A tensor: `A[i, j]` and `A(i, j)` read an element; `shape`, `dtype`, `ndim`, `name`, `op` describe it."""
+class Tensor(TensorArithmetic):
+    """A tensor: `A[i, j]` and `A(i, j)` read an element; `shape`, `dtype`, `ndim`, `name`, `op` describe it.
+
+    `A + B`, `A * 2.0` and their like are tensors again, element by element (`tensor_arithmetic`).
+    """
 
     __slots__ = ("dims", "dtype", "hint", "op", "value_index")
 

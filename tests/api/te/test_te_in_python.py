@@ -237,3 +237,38 @@ def main(A: T.Buffer((4, 6), "float32"), C: T.Buffer((4,), "float32")):
     a, c = np.arange(24, dtype="float32").reshape(4, 6), np.empty(4, "float32")
     tvm.build(module)(a, c)
     np.testing.assert_array_equal(c, a.sum(1) * 2)
+
+
+def test_arithmetic_of_tensors():
+    n, m, s = te.var("n"), te.var("m"), te.var("s", "float32")
+    A, B, C = te.placeholder((4, 1), name="A"), te.placeholder((3,), name="B"), te.placeholder((n, 3), name="C")
+    D = ((s + A) * B - 1) / 2.0
+    E, F, G = B - C, (A.astype("int32") // 2) % 3, 1 - -A
+    assert (D.name, D.shape, E.shape, F.dtype, G.shape) == ("T_divide", (4, 3), (n, 3), "int32", (4, 1))
+    assert D.op.tag == "broadcast" and B in [A, B] and C not in [A, B]
+    a, b = np.array([[-3], [5.5], [7], [2]], "float32"), np.array([1, 2, 4], "float32")
+    c = np.arange(15, dtype="float32").reshape(5, 3)
+    d, e = np.empty((4, 3), "float32"), np.empty((5, 3), "float32")
+    f, g = np.empty((4, 1), "int32"), np.empty((4, 1), "float32")
+    tvm.build(te.create_prim_func([s, A, B, C, D, E, F, G]))(np.float32(2), a, b, c, d, e, f, g)
+    np.testing.assert_array_equal(d, ((2 + a) * b - 1) / 2)
+    np.testing.assert_array_equal(e, b - c)
+    np.testing.assert_array_equal(f, a.astype("int32") // 2 % 3)
+    np.testing.assert_array_equal(g, 1 + a)
+    with pytest.raises(MirError, match=r"T_add: tensors of shapes \(3\) and \(4\) do not broadcast: 3 against 4"):
+        _ = B + te.placeholder((4,))
+    with pytest.raises(
+        MirError, match=r"shapes \(n, 3\) and \(m, 3\) do not broadcast: n against m\nnote: dimensions are"
+    ):
+        _ = C * te.placeholder((m, 3))
+
+
+def test_scalars_in_topi():
+    from mirstack import topi
+
+    A, s = te.placeholder((4,), name="A"), te.var("s", "float32")
+    outputs = [topi.add(A, 2.0), topi.multiply(te.const(3.0, "float32"), A), topi.subtract(A, s * 2.0)]
+    a, results = np.arange(4, dtype="float32"), [np.empty(4, "float32") for _ in range(3)]
+    tvm.build(te.create_prim_func([A, s, *outputs]))(a, np.float32(0.5), *results)
+    for result, expected in zip(results, (a + 2, a * 3, a - 1), strict=True):
+        np.testing.assert_array_equal(result, expected)

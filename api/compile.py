@@ -163,6 +163,7 @@ def _native(
     """The executable of an entry, by way of the cache."""
     from ..lowering.cache.keys import context_key
     from ..lowering.cache.store import Store
+    from ..lowering.llvm.codegen_process import start as start_codegen
     from .cached import CachedProgram, wait_for_writing
     from .native import load_program
 
@@ -181,6 +182,8 @@ def _native(
         known = None if place is None else place.load()
     if known is not None:
         return load_program(known, options)
+    # It readies itself while Python reads and lowers.
+    start_codegen()
     warnings = len(Sources.current().warnings)
     if isinstance(source, _Read):
         with timed("parse"):
@@ -288,6 +291,7 @@ PRELOADED = (
     "lowering.llvm.object_pool",
     "lowering.llvm.object_symbols",
     "lowering.llvm.translation",
+    "lowering.llvm.codegen_process",
     "lowering.llvm.jit",
     "lowering.workers",
     "support.allocator",

@@ -114,12 +114,12 @@ def _functions() -> _Functions | None:
     """The compiled functions; None where this Python or this numpy keeps objects another way than `call.ll` reads them."""
     if not (_reads_objects() and all(hasattr(ctypes.pythonapi, name) for name in PYTHON)):
         return None
-    from ..lowering.llvm.jit import Target, emit_object, link_objects
+    from ..lowering.llvm.jit import compile_shipped
 
     text = files("mirstack.lowering.runtime").joinpath("call.ll").read_text()
     symbols = {name: _address(name) for name in PYTHON}
     # Optimizing would take 20 ms and gain some 50 ns a call.
-    return _Functions(link_objects([emit_object(text, Target(opt_level=0))], symbols=symbols))
+    return _Functions(compile_shipped(text, symbols=symbols))
 
 
 def _reads_objects() -> bool:

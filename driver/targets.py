@@ -109,9 +109,11 @@ def print_llvm(module: ModuleOp, machine: Machine = Machine(), watch: Watch | No
 
 def print_asm(module: ModuleOp, machine: Machine = Machine(), watch: Watch | None = None) -> str:
     """The machine code that the module is compiled to, as assembly; as `print_llvm`."""
+    from ..lowering.llvm.codegen_process import start
     from ..lowering.llvm.jit import emit_assembly
     from ..lowering.pipeline import target_of
 
+    start()
     options = _options(module, machine)
     return emit_assembly(print_llvm(module, machine, watch), target_of(options))
 

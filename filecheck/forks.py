@@ -26,8 +26,11 @@ COMMANDS = ("mir-opt", "mir-run", "xdsl-opt", "filecheck")
 def install() -> None:
     """Has lit run `COMMANDS` in forks from now on."""
     from mirstack.api.compile import preload
+    from mirstack.lowering.llvm import codegen_process
 
     preload()
+    # One for all commands.
+    codegen_process.start()
     found = {script.name: script.load() for script in entry_points(group="console_scripts") if script.name in COMMANDS}
     # What is here now need not be looked at again by the collectors of the forks.
     gc.freeze()
@@ -53,8 +56,12 @@ def _start(
 
 def _run(command: Callable[[], Any], arguments: Sequence[str], env: Mapping[str, str]) -> None:
     """Runs a command as a Python that has just started would, and ends the process."""
+    from mirstack.lowering.llvm.codegen_process import channel_file
+
     # Among them is the pipe that tells who started the process that it runs.
-    os.closerange(3, min(os.sysconf("SC_OPEN_MAX"), 1 << 16))
+    kept = channel_file() or 3
+    os.closerange(3, kept)
+    os.closerange(kept + 1, min(os.sysconf("SC_OPEN_MAX"), 1 << 16))
     code: Any = 1
     try:
         os.environ.clear()

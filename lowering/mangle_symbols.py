@@ -44,6 +44,11 @@ def linked_name(name: str) -> str:
     return PREFIX + name if name in _RESERVED or name.startswith(_RESERVED_PREFIXES) else name
 
 
+def source_name(name: str) -> str:
+    """What the function that is called `name` in native code is called in the module."""
+    return name.removeprefix(PREFIX)
+
+
 @dataclass(frozen=True)
 class MangleSymbols(ModulePass):
     """Renames functions called as one of the C library, of the runtime or of LLVM, and what refers to them."""

@@ -1,6 +1,7 @@
-"""LLVM IR text to machine code in this process, with llvmlite: optimize, emit an object, link it, look symbols up.
+"""LLVM IR text to machine code that this process runs: have an object made of it, link it, look symbols up.
 
-Compiling and linking are apart: `emit_object` gives bytes that a cache may keep, `link_objects` loads such bytes.
+Compiling and linking are apart: `emit_object` returns bytes that a cache may keep, `link_objects` loads such bytes. LLVM compiles in
+other processes (`codegen_process`), and links in this one.
 """
 
 # llvmlite ships no types.
@@ -16,9 +17,9 @@ from functools import cache
 import llvmlite.binding as llvm
 
 from ...support.diagnostics import Diagnostic, MirError
-from ...support.stopwatch import timed
 from ...support.target import assumed_cpu
-from .concurrent import emit, run_passes
+from . import codegen
+from .codegen_process import as_error, compile_apart, compile_inside
 
 _LOCK = threading.Lock()
 _LIBRARY_NUMBERS = itertools.count()
@@ -85,139 +86,42 @@ HOST = Target()
 @cache
 def _initialize(all_targets: bool) -> None:
     """Readies LLVM's code generators: this machine's, or all of them."""
-    if all_targets:
-        llvm.initialize_all_targets()
-        llvm.initialize_all_asmprinters()
-    else:
-        llvm.initialize_native_target()
-        llvm.initialize_native_asmprinter()
-        llvm.initialize_native_asmparser()
+    codegen.initialize(all_targets)
 
 
-def _target_machine(target: Target, jit: bool) -> llvm.TargetMachine:
-    triple, cpu, features = target.resolved()
-    try:
-        found = llvm.Target.from_triple(triple)
-    except RuntimeError as error:
-        raise MirError(Diagnostic(f"LLVM knows no target '{triple}': {error}")) from None
-    return found.create_target_machine(
-        cpu=cpu,
-        features=features,
-        opt=target.opt_level,
-        reloc="pic",
-        codemodel="jitdefault" if jit else "default",
-        jit=jit,
-    )
-
-
-class _Machines(threading.local):
-    """The target machines of one thread: LLVM lets no two threads use one."""
-
-    def __init__(self) -> None:
-        self.known: dict[tuple[object, ...], llvm.TargetMachine] = {}
-
-    def of(self, target: Target) -> llvm.TargetMachine:
-        """The machine that makes objects for `target`: it remembers what the processor's features mean."""
-        key = (*target.resolved(), target.opt_level, target.is_host)
-        machine = self.known.get(key)
-        if machine is None:
-            self.known[key] = machine = _target_machine(target, target.is_host)
-        return machine
-
-
-_MACHINES = _Machines()
+def _request(kind: str, target: Target, jit: bool) -> codegen.Request:
+    return codegen.Request(kind, *target.resolved(), target.opt_level, vectorize=True, jit=jit, seconds=0)
 
 
 def parse(text: str) -> llvm.ModuleRef:
     """LLVM's own module of IR text, verified; raises `MirError` with LLVM's complaint when the text is not well formed."""
     _initialize(False)
     try:
-        # In a context of its own: contexts are not for several threads at once, and go with their modules.
-        module = llvm.parse_assembly(text, llvm.create_context())
-        module.verify()
-    except RuntimeError as error:
-        raise MirError(
-            Diagnostic(f"LLVM refuses the module: {str(error).strip()}").with_note("this is a defect of the lowering")
-        ) from None
-    return module
-
-
-def optimize(module: llvm.ModuleRef, machine: llvm.TargetMachine, level: int, *, slp: bool = True) -> None:
-    """Runs LLVM's standard pipeline of `level` (0 to 3), loop and SLP vectorizers included from 2 on (the latter unless
-    `slp` is False)."""
-    options = llvm.create_pipeline_tuning_options(speed_level=level)
-    options.loop_vectorization = level >= 2
-    options.slp_vectorization = slp and level >= 2
-    options.loop_interleaving = level >= 2
-    options.loop_unrolling = level >= 2
-    builder = llvm.create_pass_builder(machine, options)
-    run_passes(builder.getModulePassManager(), module, builder)
-
-
-def _prepared(text: str, target: Target, machine: llvm.TargetMachine) -> llvm.ModuleRef:
-    """The optimized module.
-
-    LLVM 22.1's SLP vectorizer may leave a value before its definition, from which code generation makes wrong code or ends
-    the process (see `tests/lowering/llvm/test_slp_order.py`). So the result is verified, and made again without that vectorizer
-    where it is wrong.
-    """
-    module = _optimized(text, target, machine)
-    if _defect(module) is not None:
-        module = _optimized(text, target, machine, slp=False)
-        defect = _defect(module)
-        if defect is not None:
-            raise MirError(
-                Diagnostic(f"LLVM's optimizer made a module that is wrong: {defect}").with_note(
-                    "this is a defect of LLVM; compile with opt_level=1"
-                )
-            )
-    return module
-
-
-def _optimized(text: str, target: Target, machine: llvm.TargetMachine, *, slp: bool = True) -> llvm.ModuleRef:
-    with timed("read"):
-        module = parse(text)
-    module.triple = target.resolved()[0]
-    module.data_layout = str(machine.target_data)
-    with timed("optimize"):
-        optimize(module, machine, target.opt_level, slp=slp)
-    return module
-
-
-def _defect(module: llvm.ModuleRef) -> str | None:
-    """What LLVM's verifier says is wrong with a module; None when nothing is."""
-    try:
-        module.verify()
-    except RuntimeError as error:
-        return str(error).strip()
-    return None
+        return codegen.parse(text)
+    except codegen.Refused as refused:
+        raise as_error(refused) from None
 
 
 def emit_object(text: str, target: Target = HOST) -> bytes:
     """IR text to the bytes of an object file, optimized for `target`; for linking into this process unless it is foreign."""
-    machine = _MACHINES.of(target)
-    module = _prepared(text, target, machine)
-    with timed("generate code"):
-        return emit(machine, module)
+    return compile_apart(_request("object", target, target.is_host), text).data
 
 
 def emit_assembly(text: str, target: Target = HOST) -> str:
     """IR text to optimized assembly text."""
-    machine = _target_machine(target, False)
-    module = _prepared(text, target, machine)
-    machine.set_asm_verbosity(False)
-    return machine.emit_assembly(module)
+    return compile_apart(_request("assembly", target, False), text).data.decode()
 
 
 def emit_optimized_ir(text: str, target: Target = HOST) -> str:
     """IR text after LLVM's optimizations."""
-    return str(_prepared(text, target, _target_machine(target, False)))
+    return compile_apart(_request("ir", target, False), text).data.decode()
 
 
 @cache
 def _engine() -> llvm.LLJIT:
     """The process's one linker of objects. It lives until the process ends: code may run to the last moment."""
-    return llvm.create_lljit_compiler(_target_machine(HOST, True), suppress_errors=True)
+    machine = codegen.target_machine(*HOST.resolved(), HOST.opt_level, True)
+    return llvm.create_lljit_compiler(machine, suppress_errors=True)
 
 
 @dataclass(eq=False)
@@ -346,3 +250,10 @@ def compile_ir(
     """IR text to code loaded into this process, for this machine's processor unless `cpu` or `features` say otherwise."""
     target = Target(cpu=cpu, features=features, opt_level=opt_level)
     return link_objects([emit_object(text, target)], symbols=symbols, keep_alive=keep_alive)
+
+
+def compile_shipped(text: str, *, symbols: Mapping[str, int] | None = None) -> CompiledModule:
+    """IR text of the package itself to code loaded into this process, which compiles it: no time goes into starting another, nor into
+    optimizing."""
+    request = _request("object", Target(opt_level=0), True)
+    return link_objects([compile_inside(request, text).data], symbols=symbols)

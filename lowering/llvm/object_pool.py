@@ -1,6 +1,7 @@
-"""Object files made in background threads, while Python goes on lowering what comes next.
+"""Object files made beside this thread, while Python goes on lowering what comes next.
 
-A module is optimized and coded by LLVM without holding Python's interpreter lock, in an LLVM context of its own.
+Each thread of the pool hands texts to a process of its own (`codegen_process`); where there is none, LLVM works in the thread, without
+holding Python's interpreter lock.
 """
 
 from __future__ import annotations
@@ -12,10 +13,8 @@ from queue import PriorityQueue
 from types import TracebackType
 
 from ...support.stopwatch import current_span, in_background
+from .codegen import STACK_BYTES
 from .jit import Target, emit_object
-
-STACK_BYTES = 1 << 28
-"""LLVM recurses over expressions and dominator trees: chains of thousands need more than a thread's usual stack."""
 
 _Job = tuple[int, int, str, "Future[bytes] | None"]
 """What orders jobs (the longest text first, to end together), a number, the text; without a future the sign to end."""

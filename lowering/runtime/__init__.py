@@ -57,10 +57,10 @@ def runtime_ir(machine: str, system: str) -> str:
 def _load() -> CompiledModule:
     import platform
 
-    from ..llvm.jit import compile_ir
+    from ..llvm.jit import compile_shipped
 
     # The code is written as it shall run: optimizing it would only take time.
-    module = compile_ir(runtime_ir(platform.machine(), sys.platform), opt_level=0)
+    module = compile_shipped(runtime_ir(platform.machine(), sys.platform))
     reset = ctypes.CFUNCTYPE(None)(module.address("mirstack_reset"))
     shutdown = ctypes.CFUNCTYPE(None)(module.address("mirstack_shutdown"))
     reset()

@@ -5,7 +5,8 @@ from __future__ import annotations
 import mirstack
 import numpy as np
 import pytest
-from mirstack.lowering.llvm import jit
+from mirstack.lowering.llvm import codegen
+from mirstack.lowering.llvm.jit import compile_shipped
 from mirstack.support.diagnostics import MirError
 
 PROGRAM = """
@@ -59,9 +60,9 @@ def test_values_before_their_definition() -> None:
 
 
 def test_wrong_without_it_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jit, "_defect", lambda module: "Instruction does not dominate all uses!")
+    monkeypatch.setattr(codegen, "defect_of", lambda module: "Instruction does not dominate all uses!")
     with pytest.raises(
         MirError,
         match="LLVM's optimizer made a module that is wrong: Instruction does not dominate all uses!\nnote: this is a defect of",
     ):
-        jit.emit_assembly("define void @f() {\n  ret void\n}\n")
+        compile_shipped("define void @f() {\n  ret void\n}\n")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from contextvars import copy_context
 from typing import TypeVar
 
@@ -18,7 +19,8 @@ RECURSION_LIMIT = 1_000_000
 def in_deep_stack(function: Callable[[], T]) -> T:
     """The result of `function()`, run in a thread with a large stack and the context variables of this one.
 
-    Its exceptions are raised here.
+    Its exceptions are raised here. Python's limit of recursion, which holds for all threads, is as before when the last of these threads
+    has ended: an interrupt ends the wait for one, and not the thread.
     """
     if getattr(_STATE, "deep", False):
         return function()
@@ -27,23 +29,59 @@ def in_deep_stack(function: Callable[[], T]) -> T:
 
     def body() -> None:
         _STATE.deep = True
-        try:
-            outcome.append(function())
-        except BaseException as exception:
-            failure.append(exception)
+        with _deep_recursion():
+            try:
+                outcome.append(function())
+            except BaseException as exception:
+                failure.append(exception)
 
-    limit, size = sys.getrecursionlimit(), threading.stack_size(STACK_BYTES)
-    sys.setrecursionlimit(max(limit, RECURSION_LIMIT))
-    try:
-        thread = threading.Thread(target=copy_context().run, args=(body,))
-        thread.start()
-    finally:
-        threading.stack_size(size)
+    thread = threading.Thread(target=copy_context().run, args=(body,))
+    start_with_stack(thread, STACK_BYTES)
     thread.join()
-    sys.setrecursionlimit(limit)
     if failure:
-        raise failure[0]
+        try:
+            raise failure[0]
+        finally:
+            # The exception holds this frame, and the frame would hold the exception.
+            failure.clear()
     return outcome[0]
 
 
 _STATE = threading.local()
+_LOCK = threading.Lock()
+_STACK_LOCK = threading.Lock()
+_inside = 0
+"""Threads at work with Python's limit of recursion raised."""
+_before = 0
+"""The limit before the first of them."""
+
+
+@contextmanager
+def _deep_recursion() -> Generator[None]:
+    global _inside, _before
+    with _LOCK:
+        if _inside == 0:
+            _before = sys.getrecursionlimit()
+            sys.setrecursionlimit(max(_before, RECURSION_LIMIT))
+        _inside += 1
+    try:
+        yield
+    finally:
+        with _LOCK:
+            _inside -= 1
+            # Who changed it in the meantime meant it.
+            if _inside == 0 and sys.getrecursionlimit() == max(_before, RECURSION_LIMIT):
+                sys.setrecursionlimit(_before)
+
+
+def start_with_stack(thread: threading.Thread, size: int) -> None:
+    """Starts a thread that has a stack of so many bytes. Raises MemoryError where there is no room for it."""
+    # Python has one size for all threads that are started: two that change it at a time would leave it changed.
+    with _STACK_LOCK:
+        before = threading.stack_size(size)
+        try:
+            thread.start()
+        except RuntimeError as error:
+            raise MemoryError(f"no thread with a stack of {size >> 20} MiB can be started: {error}") from None
+        finally:
+            threading.stack_size(before)

@@ -12,6 +12,7 @@ from concurrent.futures import Future
 from queue import PriorityQueue
 from types import TracebackType
 
+from ...support.deep import start_with_stack
 from ...support.stopwatch import current_span, in_background
 from .codegen import STACK_BYTES
 from .jit import Target, emit_object
@@ -51,12 +52,8 @@ class ObjectPool:
     def _start(self) -> None:
         """Starts a thread if there is work for one."""
         if self._jobs.qsize() > self._idle and len(self._threads) < self._most:
-            size = threading.stack_size(STACK_BYTES)
-            try:
-                thread = threading.Thread(target=self._work, name=f"mirstack-llvm-{len(self._threads)}", daemon=True)
-                thread.start()
-            finally:
-                threading.stack_size(size)
+            thread = threading.Thread(target=self._work, name=f"mirstack-llvm-{len(self._threads)}", daemon=True)
+            start_with_stack(thread, STACK_BYTES)
             self._threads.append(thread)
 
     def _work(self) -> None:

@@ -115,5 +115,5 @@ def test_sizes_of_stacks_do_not_mix(unchanged: Callable[[], None]) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert deep._inside == 0 and RECURSION_LIMIT > sys.getrecursionlimit()
+    assert deep._inside == 0 and sys.getrecursionlimit() < RECURSION_LIMIT
     unchanged()

@@ -6,6 +6,7 @@ import ctypes
 import sys
 from collections.abc import Callable, Sequence
 from itertools import accumulate
+from math import prod
 
 import numpy as np
 from xdsl.dialects.builtin import DYNAMIC_INDEX
@@ -94,7 +95,8 @@ class Output:
 
     def __init__(self, shape: tuple[int, ...], dtype: np.dtype[np.generic]):
         self.shape, self.dtype = shape, dtype
-        self.large = dtype.itemsize * int(np.prod(shape, dtype=np.int64)) >= LARGE_BYTES
+        self.bytes = dtype.itemsize * prod(shape)
+        self.large = self.bytes >= LARGE_BYTES
         self.given: list[Array] = []
 
     def maker(self) -> tuple[Callable[..., Array], tuple[object, ...]]:

@@ -12,7 +12,7 @@ import numpy as np
 from ..dialects.array import ArrayBox, numpy_dtype
 from ..lowering.llvm.call import address_of, diagnostic_of
 from ..lowering.llvm.jit import CompiledModule
-from ..lowering.program import RelayProgram
+from ..lowering.program import RelayProgram, no_memory_for
 from ..lowering.relay.calling import DEPTH, ENTRY, FINISH, MOST_EXTENT, PREPARE, SIZES, WORD
 from ..support.diagnostics import MirError
 from ..support.words import counted
@@ -100,8 +100,11 @@ class RelayExecutable(Executable):
                 addresses.append(ctypes.addressof(descriptor))
             else:
                 addresses.append(address_of(value))
-        outputs = [output.take() for output in self._outputs]
-        context = self._take_context()
+        try:
+            outputs = [output.take() for output in self._outputs]
+            context = self._take_context()
+        except MemoryError:
+            raise self._no_memory() from None
         thread = get_ident()
         if context.thread != thread:
             context.enter(thread)
@@ -157,6 +160,17 @@ class RelayExecutable(Executable):
             message = message.replace("{size}", str(size), 1)
         self._give_context(context)
         return MirError(diagnostic_of(message))
+
+    def _no_memory(self) -> MirError:
+        """Returns the error for results or an arena that no memory is had for, located where the entry is."""
+        text = no_memory_for(self.name)
+        found = next((message for message in self._messages.values() if message.endswith(text)), text)
+        taken = sum(output.bytes for output in self._outputs if isinstance(output, Output))
+        return MirError(
+            diagnostic_of(found).with_note(
+                f"its results take {counted(taken, 'byte')}, its other tensors {counted(self.arena_bytes, 'byte')}"
+            )
+        )
 
     def _prepare(self, unused: int) -> None:
         """Computes what depends on constants only; gives up the last `unused` constants, which nothing needs from then on."""

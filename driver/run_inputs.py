@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Mapping, Sequence
+from math import prod
 from pathlib import Path
 from typing import Protocol, cast
 
 import numpy as np
 
+from ..support.memory import why_no_memory
 from .errors import UsageError, did_you_mean
 
 Arrays = dict[str, np.ndarray]
@@ -180,6 +182,15 @@ def size_names(parameters: Sequence[Parameter]) -> list[str]:
     return list(dict.fromkeys(names))
 
 
+def _allocatable_shape(parameter: Parameter, sizes: dict[str, int], itemsize: int) -> tuple[int, ...]:
+    """Returns `concrete_shape`; raises `UsageError` where an array of it takes more memory than is free."""
+    shape = concrete_shape(parameter, sizes)
+    reason = why_no_memory(prod(shape) * itemsize)
+    if reason is not None:
+        raise UsageError(f"parameter {parameter.name}, {parameter.dtype}[{', '.join(map(str, shape))}], {reason}")
+    return shape
+
+
 def draw(parameters: Sequence[Parameter], sizes: dict[str, int], seed: int) -> Arrays:
     """Random values for every parameter: booleans even, integers 0 to 9, floats normal, all from one generator in order."""
     generator = np.random.default_rng(seed)
@@ -189,7 +200,8 @@ def draw(parameters: Sequence[Parameter], sizes: dict[str, int], seed: int) -> A
         if not parameter.shape and parameter.name in sizes:
             drawn[parameter.name] = np.asarray(sizes[parameter.name], dtype)
             continue
-        shape = concrete_shape(parameter, sizes)
+        # Random numbers are drawn as 8 bytes each.
+        shape = _allocatable_shape(parameter, sizes, max(dtype.itemsize, 8))
         if dtype.kind == "b":
             values = generator.integers(0, 2, shape)
         elif dtype.kind in "iu":
@@ -205,7 +217,9 @@ def zeros(parameters: Sequence[Parameter], sizes: dict[str, int]) -> Arrays:
     return {
         parameter.name: np.asarray(sizes[parameter.name], numpy_dtype(parameter.dtype))
         if not parameter.shape and parameter.name in sizes
-        else np.zeros(concrete_shape(parameter, sizes), numpy_dtype(parameter.dtype))
+        else np.zeros(
+            _allocatable_shape(parameter, sizes, numpy_dtype(parameter.dtype).itemsize), numpy_dtype(parameter.dtype)
+        )
         for parameter in parameters
     }
 

@@ -28,6 +28,14 @@ Tree: TypeAlias = "Tensor | tuple[Tree, ...]"
 """What a Relay function takes or gives: a tensor, or a tuple."""
 
 
+NO_MEMORY = "out of memory for the tensors"
+
+
+def no_memory_for(function: str) -> str:
+    """Returns the message for a call of a Relay function whose tensors find no memory."""
+    return f"{NO_MEMORY} of @{function}"
+
+
 def tree_of(type: Attribute) -> Tree | None:
     """A Relay type that holds nothing but tensors; None for another."""
     if isinstance(type, TupleType):

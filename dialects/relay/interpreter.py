@@ -10,6 +10,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any, TypeAlias, cast
 
 import numpy as np
@@ -18,6 +19,7 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp, StringAttr, TensorTyp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...support.diagnostics import MirError, error_at
+from ...support.memory import why_no_memory
 from ...support.words import counted
 from ..array import numpy_dtype
 from ..tir.types import type_to_dtype
@@ -137,7 +139,7 @@ class _Frame:
 class _Use:
     """What is looked up once for each use of an operator."""
 
-    __slots__ = ("attrs", "dtype", "meaning", "shape", "type")
+    __slots__ = ("attrs", "bytes", "dtype", "meaning", "shape", "type")
 
     def __init__(self, op: OperatorOp):
         problem = op.OPERATOR.problem(op.given(), len(op.args))
@@ -148,6 +150,9 @@ class _Use:
         self.type = type = op.result.type
         self.dtype = numpy_dtype(type_to_dtype(type.element_type)) if isinstance(type, TensorType) else None
         self.shape = type.get_shape() if isinstance(type, TensorType) else None
+        self.bytes = 0
+        if self.dtype is not None and self.shape is not None and DYNAMIC_INDEX not in self.shape:
+            self.bytes = prod(self.shape) * self.dtype.itemsize
 
     def has_type(self, value: Value) -> bool:
         """Whether a value is of the result's type."""
@@ -240,6 +245,8 @@ class Interpreter:
         if use is None:
             use = self._uses[op] = _Use(op)
         arguments = [scope[a] for a in op.args]
+        if (reason := why_no_memory(use.bytes)) is not None:
+            raise error_at(op, f"{op.OPERATOR.name}: the result {type_text(op.result.type)} {reason}")
         try:
             result = use.meaning(use.attrs, *arguments)
         except MirError:

@@ -9,9 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
-from xdsl.dialects.builtin import ArrayAttr, StringAttr, TupleType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, StringAttr, TensorType, TupleType
 from xdsl.ir import Attribute, ParametrizedAttribute, TypeAttribute
 from xdsl.irdl import irdl_attr_definition, param_def
+
+from ...support.remembered import remembered
+from ..extents import why_too_large
 
 
 @irdl_attr_definition
@@ -69,6 +72,16 @@ class RefType(ParametrizedAttribute, TypeAttribute):
 
 
 UNKNOWN = UnknownType()
+
+
+@remembered
+def why_no_tensor(type: Attribute) -> str | None:
+    """Returns why no tensor of this type, or one of a tuple's fields, can be in memory; None where one may be."""
+    if isinstance(type, TupleType):
+        return next((reason for field in type.types.data if (reason := why_no_tensor(field)) is not None), None)
+    if not isinstance(type, TensorType) or DYNAMIC_INDEX in (shape := type.get_shape()):
+        return None
+    return why_too_large(shape, type.element_type)
 
 
 def tuple_of(fields: Sequence[Attribute]) -> TupleType:

@@ -21,7 +21,7 @@ from .exhaustive import missing_case
 from .infer.unify import Mismatch, Unifier
 from .patterns import ConstructorPattern, TuplePattern, bound_names
 from .text import global_text, type_text
-from .types import AdtType, FuncType, RefType
+from .types import AdtType, FuncType, RefType, why_no_tensor
 
 _BOOL = TensorType(i1, [])
 
@@ -54,6 +54,10 @@ def _verify_body(
         raise VerifyException(
             f"{what} has {counted(len(params), 'parameter')} and {counted(len(op.param_names.data), 'name')}"
         )
+    for name, param in zip(op.param_names.data, params, strict=True):
+        reason = why_no_tensor(param.type)
+        if reason is not None:
+            raise VerifyException(f"parameter '{name.data}' of {what}, of type {type_text(param.type)}, {reason}")
     for names, kind in ((op.param_names, "parameters"), (op.type_params, "type parameters")):
         texts = [name.data for name in names.data]
         if len(set(texts)) != len(texts):

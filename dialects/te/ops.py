@@ -35,6 +35,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from ...support.words import counted
 from .. import tir
+from ..extents import why_too_large
 from ..plain_op import PlainOp
 from ..tir.buffer import NO_ATTRS
 from ..tir.types import I1, I32, I64, ReducerType, type_to_dtype
@@ -58,6 +59,8 @@ def check_shape(name: str, type: TensorType, values: Sequence[SSAValue]) -> None
         raise VerifyException(
             f"tensor '{name}' has {counted(type.open_dims, 'symbolic extent')}, but {counted(len(values), 'value')} for them"
         )
+    if type.static_shape is not None and (reason := why_too_large(type.static_shape, type.dtype)) is not None:
+        raise VerifyException(f"tensor '{name}' {reason}")
     for value in values:
         if value.type not in (I32, I64):
             raise VerifyException(

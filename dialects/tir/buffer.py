@@ -33,6 +33,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from ...support.words import counted
 from ..array import ArrayValueAttr
+from ..extents import why_too_large
 from ..interned import string
 from ..plain_op import PlainOp, value_of
 from .types import I1, BufferType, HandleType, RegionType, element_of, is_scalable, lanes_of, type_to_dtype, with_lanes
@@ -119,6 +120,15 @@ class BufferOp(PlainOp):
             raise VerifyException(
                 f"buffer '{name}' has {counted(_open(self.stride_dims.data), 'symbolic stride')}, but {counted(len(self.strides), 'value')} for them"
             )
+        if not self.stride_dims.data:
+            check_size(name, self.result.type)
+
+
+def check_size(name: str, type: BufferType) -> None:
+    """Raises VerifyException for a buffer of 2^63 bytes or more."""
+    shape = type.static_shape
+    if shape is not None and (reason := why_too_large(shape, type.dtype)) is not None:
+        raise VerifyException(f"buffer '{name}' {reason}")
 
 
 def _open(dims: Sequence[Attribute]) -> int:

@@ -36,7 +36,7 @@ from xdsl.utils.exceptions import VerifyException
 from ...support.words import counted
 from ..interned import string
 from ..plain_op import PlainOp, value_of
-from .buffer import NO_ATTRS
+from .buffer import NO_ATTRS, check_size
 from .types import I1, I32, BufferType, RegionType, TokenType, type_to_dtype
 
 
@@ -92,6 +92,8 @@ class PrimFuncOp(PlainOp):
                 raise VerifyException(
                     f"parameter '{name.data}' has a symbolic shape: take a T.handle and T.match_buffer it"
                 )
+            if isinstance(param.type, BufferType):
+                check_size(name.data, param.type)
 
 
 @irdl_op_definition

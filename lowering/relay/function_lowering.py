@@ -20,6 +20,7 @@ from ...dialects.relay.operator import OperatorOp
 from ...dialects.relay.patterns import ConstructorPattern, TuplePattern, VarPattern
 from ...dialects.relay.types import AdtType
 from ...support.diagnostics import error_at
+from ..program import NO_MEMORY, no_memory_for
 from . import heap
 from .adt import DataTypes
 from .emitter import PTR, Emitter, function
@@ -105,8 +106,13 @@ class FunctionLowering:
         emit.block = self.fail
         emit.give(self.fail.args[0])
         emit.block = self.no_memory
-        emit.give(emit.int(self.unit.status_of("out of memory", self.source), i32))
+        emit.give(emit.int(self.unit.status_of(self._no_memory_message(), self.source), i32))
         self.unit.functions.append(self.function)
+
+    def _no_memory_message(self) -> str:
+        if isinstance(self.source, relay.FuncOp):
+            return no_memory_for(self.source.sym_name.data)
+        return f"{NO_MEMORY} of a local function"
 
     # Values
 

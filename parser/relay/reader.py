@@ -19,7 +19,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute
 
-from ...dialects.relay.types import UNKNOWN, AdtType, FuncType, RefType, TypeVarType
+from ...dialects.relay.types import UNKNOWN, AdtType, FuncType, RefType, TypeVarType, why_no_tensor
 from ...dialects.tir.types import dtype_to_type
 from ...support.diagnostics import MirError, error_at
 from ...support.words import counted
@@ -169,7 +169,14 @@ class Reader:
             if size is None or element is None:
                 return UNKNOWN
             shape.append(size)
-        return UNKNOWN if element is None else TensorType(element, shape)
+        if element is None:
+            return UNKNOWN
+        type = TensorType(element, shape)
+        reason = why_no_tensor(type)
+        if reason is not None:
+            self.error(token, f"a tensor of this type {reason}")
+            return UNKNOWN
+        return type
 
     def _element_type(self, token: int, dtype: str) -> Attribute | None:
         try:

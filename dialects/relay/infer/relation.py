@@ -11,6 +11,7 @@ from xdsl.ir import Attribute, SSAValue
 from ....support.diagnostics import Diagnostic, MirError, location_of
 from ..operator import Attrs, Operator, OperatorOp
 from ..text import type_text
+from ..types import why_no_tensor
 from .unify import Hole, Mismatch, Unifier
 
 
@@ -113,6 +114,9 @@ class Use:
             ) from None
 
     def set_result(self, type: Attribute) -> None:
+        reason = why_no_tensor(type)
+        if reason is not None:
+            raise self.fail(f"{self.operator.name}: the result {type_text(type)} {reason}")
         self._types.set_result(self.op, type)
 
     def fail(self, message: str, *notes: str, argument: int | None = None) -> MirError:

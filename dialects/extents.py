@@ -1,0 +1,28 @@
+"""The limit on the sizes of tensors and buffers: each has fewer than 2^63 bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import prod
+
+from xdsl.dialects.builtin import FixedBitwidthType, IntegerType, VectorType
+from xdsl.ir import Attribute
+
+MOST_BYTES = (1 << 63) - 1
+
+
+def why_too_large(extents: Iterable[int], element: Attribute) -> str | None:
+    """Returns why no memory holds elements of these extents, None where one may.
+
+    (4000000000, 4000000000), float32 → "takes 64000000000000000000 bytes, more than 9223372036854775807"
+    """
+    lanes = 1
+    if isinstance(element, VectorType):
+        lanes, element = prod(element.get_shape()), element.element_type
+    bits = 8
+    if isinstance(element, IntegerType):
+        bits = max(8, element.width.data)
+    elif isinstance(element, FixedBitwidthType):
+        bits = element.bitwidth
+    total = prod(extents) * lanes * bits // 8
+    return f"takes {total} bytes, more than {MOST_BYTES}" if total > MOST_BYTES else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -71,13 +71,14 @@ class CachedProgram:
         """The program, if it is there."""
         return load_program(self.store, self._key, self._arrays.get)
 
-    def save(self, program: Program) -> None:
-        """Keeps the program; it is written while the program runs already (`wait_for_writing`)."""
+    def save(self, program: Program, done: Callable[[], None]) -> None:
+        """Keeps the program; it is written while the program runs already (`wait_for_writing`), and `done` is called then."""
         description, span = described(program), current_span()
 
         def write() -> None:
             with in_background(span, "cache, beside"), timed("keep"):
                 save_program(self.store, self._key, program, description, self._arrays.get)
+            done()
 
         thread = threading.Thread(target=write, name="mirstack-cache")
         # Python waits for it before it ends.

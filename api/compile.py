@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Literal
 from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr
 from xdsl.ir import Operation
 
+from ..dialects.array import ArrayBox, ArrayValueAttr
 from ..support.deep import in_deep_stack
 from ..support.diagnostics import Diagnostic, MirError, Sources
 from ..support.garbage import no_collection
-from ..support.mapped import give_back_pages
 from ..support.stopwatch import current_span, timed
 from ..support.target import require_host
 from ..support.verify import verify
@@ -189,6 +189,13 @@ def _native(
         with timed("parse"):
             module = source.parse()
     assert module is not None
+    # Weights that were read for this program alone. The module is a cycle, which only a collection frees.
+    weights = _side_weights(module) if isinstance(source, _Read) else []
+
+    def give_up_weights() -> None:
+        for box in weights:
+            box.give_up()
+
     from .native_compile import compile_program
 
     # Before what is not reached goes: declarations of tensor intrinsics are not.
@@ -204,17 +211,24 @@ def _native(
 
         kernels = KernelCache(None if context is None else store, context or b"")
     program = compile_program(module, find_entry(module, name), entry_kind(function), options, observers, kernels)
-    # Side files were read to look the program up, and to scale their weights; what is packed of them is read once more.
-    give_back_pages()
     # What was warned of is warned of again the next time.
-    if place is None or len(Sources.current().warnings) > warnings:
-        return load_program(program, options)
     executable = load_program(program, options)
-    place.save(program)
+    if place is None or len(Sources.current().warnings) > warnings:
+        give_up_weights()
+        return executable
+    place.save(program, give_up_weights)
     if current_span() is not None:
         # Who measures sees all of it.
         wait_for_writing()
     return executable
+
+
+def _side_weights(module: ModuleOp) -> list[ArrayBox]:
+    """The arrays of a module that a side file has."""
+    values = (
+        attr.data for op in walk_ops(module) for attr in op.properties.values() if isinstance(attr, ArrayValueAttr)
+    )
+    return list({id(box): box for box in values if box.origin is not None}.values())
 
 
 def _interpreted(module: ModuleOp, entry: str | None) -> Executable:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from ..lowering.program import Program, RelayProgram
 from ..support.allocator import keep_freed_memory
-from ..support.mapped import give_back_pages
 from ..support.stopwatch import timed
 from .executable import Executable
 from .threads import thread_count
@@ -28,10 +27,7 @@ def load_program(program: Program, options: Options) -> Executable:
         from .native_relay import RelayExecutable
 
         with timed("prepare constants"):
-            executable = RelayExecutable(program, code, threads)
-        # What was packed is read no more; what calls read, they read again.
-        give_back_pages()
-        return executable
+            return RelayExecutable(program, code, threads)
     from .native_kernel import KernelExecutable
 
     return KernelExecutable(program, code, threads)

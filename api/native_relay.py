@@ -205,7 +205,7 @@ def _descriptor(array: Array, param: Param) -> ctypes.Array[ctypes.c_uint64]:
 
 
 def _contiguous(box: ArrayBox) -> Array:
-    """The constant's data where native code can read it. Data of a side file stays mapped where it is aligned."""
+    """The constant's data where native code can read it."""
     array = box.array
     if address_of(array) % array.dtype.itemsize == 0:
         return array

@@ -72,6 +72,11 @@ class ArrayBox:
             self._array = np.frombuffer(self._packed, numpy_dtype(self.dtype)).reshape(())
         return self._array
 
+    def give_up(self) -> None:
+        """Frees the data, which nobody reads any more, of a box that only garbage still refers to: hashing it is all that it is for."""
+        self._packed = self.beginning()
+        self._array = None
+
     def item(self) -> float:
         """The value of an array of one element, as a Python number."""
         if self._packed:

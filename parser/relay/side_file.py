@@ -1,57 +1,78 @@
 """Arrays that stand in a file beside the `.mir`: `.npz` (numpy) and `.safetensors`.
 
-The file is mapped into memory and an array is a view of it, so that only the arrays in use are read, once. Offsets and
-sizes are checked against the file before an array is made; nothing is ever unpickled.
+Each array that is asked for is read into memory of its own: whoever writes to the file later, or cuts it short, changes nothing that was
+read. An array that several ask for while one still holds it is read once. Offsets, sizes and what compressed data may come to are checked
+against the file and the machine's memory before memory is taken; nothing is ever unpickled.
 """
 
 from __future__ import annotations
 
 import io
 import json
-import mmap
+import os
 import struct
 import zipfile
-from collections.abc import Iterable
+import zlib
+from collections.abc import Iterable, Sequence
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, cast
+from weakref import WeakValueDictionary
 
 from ...dialects.array import numpy_dtype
-from ...support.mapped import map_file
 from .untyped import as_dict, as_list
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_LOCAL_HEADER = struct.Struct("<4s5H3I2H")
+_SHARED: WeakValueDictionary[tuple[object, ...], NDArray[np.generic]] = WeakValueDictionary()
+"""The arrays that somebody holds, by which file they are of, as of when, and their names."""
+
 _SAFETENSORS_DTYPES = {
     "BOOL": "bool", "U8": "uint8", "I8": "int8", "U16": "uint16", "I16": "int16", "U32": "uint32", "I32": "int32",
     "U64": "uint64", "I64": "int64", "F16": "float16", "BF16": "bfloat16", "F32": "float32", "F64": "float64",
     "F8_E4M3": "float8_e4m3fn", "F8_E5M2": "float8_e5m2",
 }  # fmt: skip
 _MAX_HEADER = 100 << 20
+_NPY_HEADER = 1 << 16
+"""Bytes in which the header of a .npy file ends."""
+_PIECE = 1 << 20
+"""Bytes that are read at a time: what unpacks them keeps as many beside."""
+_DEFLATE = 1032
+"""How many times as long as compressed data what it comes to is at most (zlib's documentation, "Maximum compression")."""
+
+
+class _Stream(Protocol):
+    """What bytes are read from, one behind the other."""
+
+    def read(self, size: int, /) -> bytes: ...
+    def readinto(self, buffer: memoryview, /) -> int | None: ...
 
 
 class SideFile:
     """An opened file of named arrays. Methods raise ValueError when the file is not what its name says."""
 
     def __init__(self, path: Path):
-        """Maps the file. Raises OSError when it cannot be read."""
-        with open(path, "rb") as file:
-            self._map: mmap.mmap | bytes = b""
-            if path.stat().st_size:
-                self._map = map_file(file)
+        """Opens the file. Raises OSError when it cannot be read."""
+        self._file = open(path, "rb")  # noqa: SIM115
+        about = os.fstat(self._file.fileno())
+        self._identity = about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns
+        self._length = about.st_size
         self._arrays: dict[str, NDArray[np.generic]] = {}
         self._entries: dict[str, object] = {}
         self._zip: zipfile.ZipFile | None = None
         self._data_start = 0
         if path.suffix == ".npz":
-            self._read_zip_directory(path)
+            self._read_zip_directory()
         elif path.suffix == ".safetensors":
             self._read_safetensors_header()
         else:
             raise ValueError("constants are read from .npz and .safetensors files")
+
+    def __del__(self) -> None:
+        if hasattr(self, "_file"):
+            self._file.close()
 
     def names(self) -> Iterable[str]:
         """The arrays in the file."""
@@ -64,58 +85,49 @@ class SideFile:
         """The array called `name`, which the file must contain."""
         found = self._arrays.get(name)
         if found is None:
+            found = _SHARED.get((*self._identity, name))
+        if found is None:
             entry = self._entries[name]
             found = self._npy(entry) if isinstance(entry, zipfile.ZipInfo) else self._tensor(entry)
-            self._arrays[name] = found
+            _SHARED[(*self._identity, name)] = found
+        self._arrays[name] = found
         return found
 
     # .npz: a zip of .npy files -------------------------------------------------------------------------------------
 
-    def _read_zip_directory(self, path: Path) -> None:
+    def _read_zip_directory(self) -> None:
         try:
-            self._zip = zipfile.ZipFile(path)
-        except zipfile.BadZipFile:
-            raise ValueError("the file is no .npz file") from None
+            self._zip = zipfile.ZipFile(self._file)
+        except (zipfile.BadZipFile, NotImplementedError, EOFError, ValueError, OverflowError) as error:
+            # A zip of a later version than Python reads is said to be so.
+            said = f": {error}" if isinstance(error, NotImplementedError) else ""
+            raise ValueError(f"the file is no .npz file{said}") from None
         for info in self._zip.infolist():
             self._entries[info.filename.removesuffix(".npy")] = info
 
     def _npy(self, info: zipfile.ZipInfo) -> NDArray[np.generic]:
-        import numpy as np
+        assert self._zip is not None
+        most = {zipfile.ZIP_STORED: 1, zipfile.ZIP_DEFLATED: _DEFLATE}.get(info.compress_type, info.file_size)
+        if info.compress_size > self._length or info.file_size > max(info.compress_size, 1) * most:
+            raise ValueError(f"the member {info.filename} claims more bytes than it can come to")
+        try:
+            with self._zip.open(info) as stream:
+                array = self._npy_of(cast("_Stream", stream), info.file_size)
+        except (zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError, EOFError, OSError) as error:
+            raise ValueError(f"the member {info.filename} cannot be unpacked: {error}") from None
+        return array.astype(array.dtype.newbyteorder("=")) if array.dtype.byteorder == ">" else array
 
-        if info.compress_type == zipfile.ZIP_STORED and not info.flag_bits & 1:
-            start = self._member_start(info)
-            shape, fortran, dtype, offset = self._npy_header(memoryview(self._map)[start : start + info.file_size])
-            count = self._checked_count(shape, dtype, info.file_size - offset)
-            flat = np.frombuffer(self._map, dtype, count, start + offset)
-            array = flat.reshape(shape, order="F" if fortran else "C")
-        else:
-            assert self._zip is not None
-            try:
-                data = self._zip.read(info)
-            except (zipfile.BadZipFile, RuntimeError, NotImplementedError, EOFError) as error:
-                raise ValueError(f"the member {info.filename} cannot be unpacked: {error}") from None
-            shape, fortran, dtype, offset = self._npy_header(memoryview(data))
-            count = self._checked_count(shape, dtype, len(data) - offset)
-            array = np.frombuffer(data, dtype, count, offset).reshape(shape, order="F" if fortran else "C")
-        if array.dtype.byteorder == ">":
-            array = array.astype(array.dtype.newbyteorder("="))
-        return array
-
-    def _member_start(self, info: zipfile.ZipInfo) -> int:
-        """Where a stored member's bytes begin in the file."""
-        start = info.header_offset
-        if start < 0 or start + _LOCAL_HEADER.size > len(self._map):
-            raise ValueError(f"the member {info.filename} lies outside the file")
-        signature, *_, name_length, extra_length = _LOCAL_HEADER.unpack_from(self._map, start)
-        start += _LOCAL_HEADER.size + name_length + extra_length
-        if signature != b"PK\x03\x04" or start + info.file_size > len(self._map):
-            raise ValueError(f"the member {info.filename} lies outside the file")
-        return start
+    def _npy_of(self, stream: _Stream, length: int) -> NDArray[np.generic]:
+        """The array of a .npy file of that many bytes."""
+        start = stream.read(min(length, _NPY_HEADER))
+        shape, fortran, dtype, offset = self._npy_header(memoryview(start))
+        self._check_size(shape, dtype, length - offset)
+        return _filled(stream, dtype, shape, start[offset:], fortran=fortran)
 
     def _npy_header(self, data: memoryview) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]:
         from numpy.lib import format as npy
 
-        stream = io.BytesIO(data[: min(len(data), 1 << 16)])
+        stream = io.BytesIO(data)
         try:
             version = npy.read_magic(stream)
             read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
@@ -124,24 +136,23 @@ class SideFile:
             raise ValueError(f"an array's header is damaged: {error}") from None
         return shape, fortran, dtype, stream.tell()
 
-    def _checked_count(self, shape: tuple[int, ...], dtype: np.dtype[Any], room: int) -> int:
+    def _check_size(self, shape: tuple[int, ...], dtype: np.dtype[Any], room: int) -> None:
         if dtype.hasobject:
             raise ValueError("the array holds Python objects, which are not read")
         if dtype.kind not in "biuf":
             raise ValueError(f"an array of dtype {dtype} is no tensor; bfloat16 and float8 can be kept in .safetensors")
-        count = prod(shape)
-        if min(shape, default=0) < 0 or count * dtype.itemsize > room:
+        if min(shape, default=0) < 0 or prod(shape) * dtype.itemsize > room:
             raise ValueError(f"an array of shape {tuple(shape)} and {dtype} does not fit into its {room} bytes")
-        return count
 
     # .safetensors: u64 header size, a JSON header, the data --------------------------------------------------------
 
     def _read_safetensors_header(self) -> None:
-        size = struct.unpack_from("<Q", self._map)[0] if len(self._map) >= 8 else _MAX_HEADER
-        if size >= _MAX_HEADER or 8 + size > len(self._map):
+        start = self._file.read(8)
+        size = struct.unpack("<Q", start)[0] if len(start) == 8 else _MAX_HEADER
+        if size >= _MAX_HEADER or 8 + size > self._length:
             raise ValueError("the file is no .safetensors file: its header does not fit")
         try:
-            header = as_dict(json.loads(bytes(self._map[8 : 8 + size])))
+            header = as_dict(json.loads(self._file.read(size)))
         except (ValueError, RecursionError):
             header = None
         if header is None:
@@ -151,8 +162,6 @@ class SideFile:
         self._data_start = 8 + size
 
     def _tensor(self, entry: object) -> NDArray[np.generic]:
-        import numpy as np
-
         fields = as_dict(entry) or {}
         kind, sizes, offsets = fields.get("dtype"), as_list(fields.get("shape")), as_list(fields.get("data_offsets"))
         match kind, sizes, offsets:
@@ -166,7 +175,44 @@ class SideFile:
         if len(shape) != len(sizes):
             raise ValueError("its shape is no list of sizes")
         dtype = numpy_dtype(_SAFETENSORS_DTYPES[kind])
-        count = prod(shape)
-        if not 0 <= begin <= end <= len(self._map) - self._data_start or count * dtype.itemsize != end - begin:
+        if not 0 <= begin <= end <= self._length - self._data_start or prod(shape) * dtype.itemsize != end - begin:
             raise ValueError(f"an array of shape {tuple(shape)} and {dtype} does not fit into its bytes")
-        return np.frombuffer(self._map, dtype, count, self._data_start + begin).reshape(shape)
+        try:
+            self._file.seek(self._data_start + begin)
+            return _filled(self._file, dtype, shape)
+        except OSError as error:
+            raise ValueError(f"its bytes cannot be read: {error.strerror}") from None
+
+
+def _filled(
+    stream: _Stream, dtype: np.dtype[Any], shape: Sequence[int], start: bytes = b"", *, fortran: bool = False
+) -> NDArray[np.generic]:
+    """An array in memory of its own, whose bytes begin with `start` and go on in the stream."""
+    import numpy as np
+
+    size = prod(shape) * dtype.itemsize
+    if size > _memory():
+        raise ValueError(f"an array of {size >> 20} MiB is more than this machine's memory")
+    try:
+        array = np.empty(shape, dtype, order="F" if fortran else "C")
+    except (MemoryError, ValueError) as error:
+        raise ValueError(f"an array of {size >> 20} MiB finds no memory: {error}") from None
+    view = array.reshape(-1, order="A").view(np.uint8).data
+    have = min(len(start), size)
+    view[:have] = start[:have]
+    while have < size:
+        got = stream.readinto(view[have : have + _PIECE])
+        if not got:
+            raise ValueError(f"the file ends {size - have} bytes before the array does")
+        have += got
+    # Several may hold it.
+    array.flags.writeable = False
+    return array
+
+
+def _memory() -> int:
+    """Bytes of this machine's memory; where the system does not tell, more than any has."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return 1 << 62

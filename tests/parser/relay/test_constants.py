@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import base64
+import io
 import json
 import struct
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from mirstack.dialects.array import ArrayValueAttr
 from mirstack.dialects.relay import ir
 from mirstack.dialects.relay.infer import infer_types
 from mirstack.parser import parse_mir, print_mir
+from mirstack.parser.relay import side_file
 from mirstack.parser.relay.ndarray import decode, encode
 from mirstack.support.diagnostics import MirError
 from mirstack.support.walk import walk_ops
@@ -193,11 +196,59 @@ def test_side_files(tmp_path: Path, name: str) -> None:
     assert print_mir(parse_mir(text, directory=str(tmp_path))) == text
 
 
-@pytest.mark.parametrize("name", ["stored.npz", "weights.safetensors"])
-def test_side_files_are_mapped(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize("name", ["stored.npz", "packed.npz", "weights.safetensors"])
+def test_what_was_read_does_not_change_with_the_file(tmp_path: Path, name: str) -> None:
     save(tmp_path / name)
-    module = parse_mir(PROGRAM.replace("FILE", name), directory=str(tmp_path))
-    assert not any(array.flags.writeable or array.flags.owndata for array in constants(module)[:3])
+    first = parse_mir(PROGRAM.replace("FILE", name), directory=str(tmp_path))
+    again = parse_mir(PROGRAM.replace("FILE", name), directory=str(tmp_path))
+    assert not any(array.flags.writeable for array in constants(first)[:3])
+    assert all(np.shares_memory(a, b) for a, b in zip(constants(first)[:3], constants(again)[:3], strict=True))
+    with open(tmp_path / name, "r+b") as file:
+        file.write(b"\xff" * (tmp_path / name).stat().st_size)
+        file.truncate(100)
+    for array, wanted in zip(constants(first), ARRAYS.values(), strict=True):
+        assert np.array_equal(array, wanted)
+
+
+def zipped(member: bytes, **changes: int) -> bytes:
+    """A .npz file of one compressed member `w.npy`, of whose entry in the directory some fields say something else."""
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("w.npy", member)
+        for field, value in changes.items():
+            setattr(archive.infolist()[0], field, value)
+    return stream.getvalue()
+
+
+HUGE = "{'descr': '<f4', 'fortran_order': False, 'shape': (%d,)}\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (lambda: zipped(npy(HUGE % (1 << 60))), "an array of shape (1152921504606846976,) and float32 does not fit"),
+        (lambda: zipped(npy(HUGE % (1 << 60)), file_size=1 << 62), "the member w.npy claims more bytes than it can come to"),
+        (lambda: zipped(npy(HUGE % (1 << 20)), file_size=(1 << 22) + 70), "the member w.npy claims more bytes than"),
+        (lambda: zipped(npy(HUGE % 1000), file_size=5000), "before the array does"),
+        (lambda: zipped(npy(HUGE % 2), extract_version=99), "is no .npz file: zip file version 9.9"),
+        (lambda: zipped(npy(HUGE % 2), compress_type=77), "cannot be unpacked: That compression method is not supported"),
+        (lambda: zipped(npy(HUGE % 2), flag_bits=1), "is encrypted, password required"),
+        (lambda: zipped(npy(HUGE % 2))[:-30], "the file is no .npz file"),
+        (lambda: zipped(npy(HUGE % 2))[40:], "the member w.npy cannot be unpacked"),
+    ],
+)  # fmt: skip
+def test_damaged_archives(tmp_path: Path, content: Callable[[], bytes], message: str) -> None:
+    (tmp_path / "w.npz").write_bytes(content())
+    with pytest.raises(MirError) as error:
+        parse_mir('#[constants = "w.npz"]\ndef @main() { meta[relay.Constant][w] }', directory=str(tmp_path))
+    assert message in str(error.value)
+
+
+def test_more_than_the_machine_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    save_file({"w": np.zeros(1 << 20, np.float32)}, tmp_path / "w.safetensors")
+    monkeypatch.setattr(side_file, "_memory", lambda: 1 << 20)
+    with pytest.raises(MirError, match="an array of 4 MiB is more than this machine's memory"):
+        parse_mir('#[constants = "w.safetensors"]\ndef @main() { meta[relay.Constant][w] }', directory=str(tmp_path))
 
 
 def test_bfloat16_in_safetensors(tmp_path: Path) -> None:

@@ -80,6 +80,14 @@ class Term:
     def __neg__(self) -> Term:
         return self.of("negative")
 
+    def summed(self, axes: Sequence[int], keepdims: bool = True) -> Term:
+        """The sum along axes; this itself along none."""
+        return self.of("sum", axis=list(axes), keepdims=keepdims) if axes else self
+
+    def averaged(self, axes: Sequence[int]) -> Term:
+        """The mean along axes, which stay, of size 1."""
+        return self.of("mean", axis=list(axes), keepdims=True)
+
 
 class Backward:
     """One use of an operator, seen from behind: what went in and came out, and the gradient of what came out."""
@@ -96,6 +104,12 @@ class Backward:
         emitter = self.gradient.emitter
         return Term(emitter, emitter.tuple([field.value for field in fields]))
 
+    def again(self, args: Sequence[Term], **attributes: AttrValue) -> Term:
+        """The operator of other arguments, with its attributes but for some."""
+        emitter = self.gradient.emitter
+        given = {**self.op.given(), **attributes}
+        return Term(emitter, emitter.call(self.op.OPERATOR.name, *(arg.value for arg in args), **given))
+
     def refuse(self, message: str, *notes: str) -> MirError:
         """The error to raise where this use has no gradient."""
         return error_at(self.op, f"{self.op.OPERATOR.name} has no gradient here: {message}", *notes)
@@ -103,3 +117,16 @@ class Backward:
 
 Gradient: TypeAlias = Callable[[Backward], Sequence[Term]]
 """The gradients of an operator's arguments, in order: how the final result changes with each."""
+
+GRADIENTS: dict[str, Gradient] = {}
+"""By the operators' names; the files of `operators` whose names begin with `gradients` enter them."""
+
+
+def gradient(*names: str) -> Callable[[Gradient], Gradient]:
+    """Enters a function as the gradient of operators."""
+
+    def enter(function: Gradient) -> Gradient:
+        GRADIENTS.update(dict.fromkeys(names, function))
+        return function
+
+    return enter

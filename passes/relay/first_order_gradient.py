@@ -62,8 +62,11 @@ def _check(function: ir.FuncOp) -> None:
                 "inline, partial-evaluate or to-graph-normal-form may take it away",
             )
         if op in needed and isinstance(op, OperatorOp) and op.OPERATOR.gradient is None:
+            from ...dialects.relay.operators.gradients import why_not
+
             note = "the result depends on it; docs/operators.md lists the operators that have one"
-            raise error_at(op, f"{op.OPERATOR.name} has no gradient", note)
+            why = why_not(op.OPERATOR.name)
+            raise error_at(op, f"{op.OPERATOR.name} has no gradient" + (f": {why}" if why else ""), note)
     for value in (*function.params, *(result for op in needed for result in op.results)):
         if not _is_data(value.type):
             raise error_at(value, f"only tensors and tuples of them have gradients, not {type_text(value.type)}")

@@ -7,23 +7,11 @@ out (`gradient`), the gradient of each argument. Where TVM registers one (its `_
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from fnmatch import fnmatchcase
 from itertools import accumulate
 from math import pi, prod, sqrt
 
-from ..gradient import Backward, Gradient, Term
-from .nn_conv import spatial_padding
-
-GRADIENTS: dict[str, Gradient] = {}
-
-
-def gradient(*names: str) -> Callable[[Gradient], Gradient]:
-    """Enters a function as the gradient of operators."""
-
-    def enter(function: Gradient) -> Gradient:
-        GRADIENTS.update(dict.fromkeys(names, function))
-        return function
-
-    return enter
+from ..gradient import GRADIENTS, Backward, Term, gradient
 
 
 def unary(name: str, derivative: Callable[[Term, Term, Term], Term]) -> None:
@@ -55,6 +43,14 @@ unary("erf", lambda g, x, y: g * (2 / sqrt(pi)) * (-(x * x)).of("exp"))
 unary("sigmoid", lambda g, x, y: g * y * (y.ones - y))
 unary("negative", lambda g, x, y: -g)
 unary("copy", lambda g, x, y: g)
+unary("fast_exp", lambda g, x, y: g * y)
+unary("fast_tanh", lambda g, x, y: g * (y.ones - y * y))
+unary("fast_erf", lambda g, x, y: g * (2 / sqrt(pi)) * (-(x * x)).of("exp"))
+for _name in (
+    "annotation.checkpoint", "annotation.compiler_begin", "annotation.compiler_end", "annotation.stop_fusion",
+    "annotation.bitpack_start", "annotation.bitpack_end", "device_copy", "on_device",
+):  # fmt: skip
+    unary(_name, lambda g, x, y: g)
 
 
 @gradient("floor", "ceil", "round", "trunc", "sign")
@@ -102,13 +98,14 @@ def _cast_like(use: Backward) -> Sequence[Term]:
     return [use.gradient.of("cast_like", use.args[0]), use.args[1].zeros]
 
 
-@gradient("zeros_like", "ones_like")
-def _fill_like(use: Backward) -> Sequence[Term]:
-    return [use.args[0].zeros]
-
-
-@gradient("zeros", "ones")
-def _fill(use: Backward) -> Sequence[Term]:
+@gradient(
+    "zeros_like", "ones_like", "zeros", "ones", "dyn.zeros", "dyn.ones", "shape_of", "vm.shape_of", "ndarray_size", "all",
+    "any", "isfinite", "isinf", "isnan", "argmax", "argmin", "argsort", "argwhere", "searchsorted", "unravel_index",
+    "invert_permutation", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "left_shift", "right_shift",
+    "floor_divide", "trunc_divide", "vision.multibox_prior",
+)  # fmt: skip
+def _constant(use: Backward) -> Sequence[Term]:
+    """Does not change with the arguments, or in steps alone."""
     return [arg.zeros for arg in use.args]
 
 
@@ -124,6 +121,11 @@ def _arange(use: Backward) -> Sequence[Term]:
 @gradient("full")
 def _full(use: Backward) -> Sequence[Term]:
     return [use.gradient.of("sum")]
+
+
+@gradient("dyn.full")
+def _full_of_shape(use: Backward) -> Sequence[Term]:
+    return [use.gradient.of("sum"), use.args[1].zeros]
 
 
 @gradient("full_like")
@@ -156,6 +158,23 @@ def _divide(use: Backward) -> Sequence[Term]:
     a, b = use.args
     below = -(use.gradient * use.result / b)
     return [(use.gradient / b).of("collapse_sum_like", a), below.of("collapse_sum_like", b)]
+
+
+@gradient("floor_mod", "mod", "trunc_mod")
+def _remainder(use: Backward) -> Sequence[Term]:
+    """a - quotient * b, where the quotient changes in steps."""
+    a, b = use.args
+    quotient = "floor_divide" if use.op.OPERATOR.name == "floor_mod" else "trunc_divide"
+    to_b = -(use.gradient * a.of(quotient, b))
+    return [use.gradient.of("collapse_sum_like", a), to_b.of("collapse_sum_like", b)]
+
+
+@gradient("ewise_fma")
+def _fma(use: Backward) -> Sequence[Term]:
+    a, b, c = use.args
+    g = use.gradient
+    shares = g * b, g * a, g
+    return [share.of("collapse_sum_like", arg) for share, arg in zip(shares, (a, b, c), strict=True)]
 
 
 @gradient("power")
@@ -205,9 +224,65 @@ def _broadcast_to_like(use: Backward) -> Sequence[Term]:
     return [use.gradient.of("collapse_sum_like", x), like.zeros]
 
 
-@gradient("broadcast_to")
+@gradient("broadcast_to", "dyn.broadcast_to")
 def _broadcast_to(use: Backward) -> Sequence[Term]:
-    return [use.gradient.of("collapse_sum_like", use.args[0])]
+    x, *shape = use.args
+    return [use.gradient.of("collapse_sum_like", x), *(arg.zeros for arg in shape)]
+
+
+@gradient("collapse_sum_to")
+def _collapse_sum_to(use: Backward) -> Sequence[Term]:
+    x, shape = use.args
+    return [use.gradient.of("broadcast_to_like", x), shape.zeros]
+
+
+@gradient("meshgrid")
+def _meshgrid(use: Backward) -> Sequence[Term]:
+    """Each result repeats one vector along all axes but its own."""
+    (vectors,) = use.args
+    count = len(vectors.fields)
+    own = list(range(count))
+    if use.attrs.indexing == "xy" and count > 1:
+        own[:2] = 1, 0
+    return [
+        use.tuple(
+            [
+                use.gradient.field(k)
+                .summed([a for a in range(count) if a != own[k]], False)
+                .of("reshape_like", vectors.field(k))
+                for k in range(count)
+            ]
+        )
+    ]
+
+
+@gradient("einsum")
+def _einsum(use: Backward) -> Sequence[Term]:
+    """Each operand is exchanged with the result."""
+    equation: str = use.attrs.equation.replace(" ", "")
+    given, arrow, output = equation.partition("->")
+    words = given.split(",")
+    if not arrow:
+        output = "".join(sorted(c for c in set(given) if c != "," and given.count(c) == 1))
+    if "." in equation or any(len(set(word)) < len(word) for word in words):
+        raise use.refuse(
+            "an operand repeats a letter, or leaves some unnamed", "take the diagonal, or name the axes, first"
+        )
+    operands = [use.args[0].field(k) for k in range(len(words))]
+    return [use.tuple([_of_operand(use.gradient, output, words, operands, k) for k in range(len(words))])]
+
+
+def _of_operand(g: Term, output: str, words: Sequence[str], operands: Sequence[Term], k: int) -> Term:
+    own, like = words[k], operands[k]
+    factors = [(output, g), *((word, x) for n, (word, x) in enumerate(zip(words, operands, strict=True)) if n != k)]
+    named = set("".join(word for word, _ in factors))
+    kept = "".join(c for c in own if c in named)
+    values = Term(g.emitter, g.emitter.tuple([x.value for _, x in factors]))
+    result = values.of("einsum", equation=f"{','.join(word for word, _ in factors)}->{kept}")
+    for axis, letter in enumerate(own):
+        if letter not in named:
+            result = result.of("expand_dims", axis=axis)
+    return result.of("broadcast_to_like" if kept != own else "collapse_sum_like", like)
 
 
 # Reductions: what was summed is repeated. ----------------------------------------------------------------------------
@@ -255,10 +330,44 @@ def _max(use: Backward) -> Sequence[Term]:
     return [chosen * share / count]
 
 
+@gradient("variance")
+def _variance(use: Backward) -> Sequence[Term]:
+    x, mean = use.args
+    count = prod(x.shape[axis] for axis in _reduced_axes(use)) - int(bool(use.attrs.unbiased))
+    share = _expanded(use, use.gradient) * (x - mean) * (2 / count)
+    return [share, (-share).of("collapse_sum_like", mean)]
+
+
+@gradient("prod")
+def _prod(use: Backward) -> Sequence[Term]:
+    """The product of all others: of those before and those behind, so that a 0 does no harm."""
+    (x,) = use.args
+    axes, rank = _reduced_axes(use), len(x.shape)
+    order = [axis for axis in range(rank) if axis not in axes] + axes
+    rows = x.of("transpose", axes=order).of("reshape", newshape=[-1, prod(x.shape[axis] for axis in axes)])
+    before = rows.of("cumprod", axis=1, exclusive=True)
+    behind = rows.of("reverse", axis=1).of("cumprod", axis=1, exclusive=True).of("reverse", axis=1)
+    others = (before * behind).of("reshape", newshape=[x.shape[axis] for axis in order])
+    others = others.of("transpose", axes=[order.index(axis) for axis in range(rank)])
+    return [others * _expanded(use, use.gradient)]
+
+
+@gradient("cumsum")
+def _cumsum(use: Backward) -> Sequence[Term]:
+    """Every element is in its own sum and those behind it."""
+    (x,) = use.args
+    axis = 0 if use.attrs.axis is None else use.attrs.axis % len(x.shape)
+    back = use.gradient.of("reverse", axis=axis).of("cumsum", axis=axis, exclusive=use.attrs.exclusive)
+    return [back.of("reverse", axis=axis).of("reshape_like", x).of("cast_like", x)]
+
+
 # Shapes --------------------------------------------------------------------------------------------------------------
 
 
-@gradient("reshape", "reshape_like", "nn.batch_flatten", "squeeze", "expand_dims")
+@gradient(
+    "reshape", "reshape_like", "nn.batch_flatten", "squeeze", "expand_dims", "contrib_reverse_reshape", "vm.reshape_tensor",
+    "dyn.reshape", "dyn.squeeze", "dyn.expand_dims",
+)  # fmt: skip
 def _reshape(use: Backward) -> Sequence[Term]:
     shaped, *likes = use.args
     return [use.gradient.of("reshape_like", shaped), *(like.zeros for like in likes)]
@@ -283,6 +392,13 @@ def _concatenate(use: Backward) -> Sequence[Term]:
         return [use.tuple([use.gradient])]
     ends = list(accumulate(sizes[:-1]))
     return [use.gradient.of("split", indices_or_sections=ends, axis=axis)]
+
+
+@gradient("stack")
+def _stack(use: Backward) -> Sequence[Term]:
+    count, axis = len(use.args[0].fields), use.attrs.axis % len(use.result.shape)
+    parts = use.gradient.of("split", indices_or_sections=count, axis=axis)
+    return [use.tuple([parts.field(k).of("squeeze", axis=[axis]) for k in range(count)])]
 
 
 @gradient("split")
@@ -333,7 +449,7 @@ def _matmul(use: Backward) -> Sequence[Term]:
     return [to_a.of("collapse_sum_like", a), to_b.of("collapse_sum_like", b)]
 
 
-@gradient("nn.softmax")
+@gradient("nn.softmax", "nn.fast_softmax")
 def _softmax(use: Backward) -> Sequence[Term]:
     g, y = use.gradient, use.result
     return [(g - (g * y).of("sum", axis=[use.attrs.axis], keepdims=True)) * y]
@@ -361,51 +477,34 @@ def _cross_entropy_with_logits(use: Backward) -> Sequence[Term]:
     return [-g * wanted, -g * predicted]
 
 
-@gradient("nn.conv2d")
-def _conv2d(use: Backward) -> Sequence[Term]:
-    data, weight = use.args
-    attrs = use.attrs
-    if attrs.data_layout != "NCHW" or attrs.kernel_layout != "OIHW" or (attrs.out_layout or "NCHW") != "NCHW":
-        raise use.refuse("the layouts must be NCHW and OIHW", "convert-layout gives a convolution that layout")
-    kernel, (out_height, out_width) = weight.shape[2:], use.gradient.shape[2:]
-    pads = [sum(pair) for pair in zip(*(spatial_padding(attrs.padding, 2) or ((0, 0), (0, 0))), strict=True)]
-    sizes = [
-        (count - 1) * attrs.strides[n] - pads[n] + (kernel[n] - 1) * attrs.dilation[n] + 1
-        for n, count in enumerate((out_height, out_width))
-    ]
-    common: dict[str, Sequence[int] | int] = {
-        "strides": attrs.strides, "padding": attrs.padding, "dilation": attrs.dilation, "groups": attrs.groups,
-    }  # fmt: skip
-    left = [data.shape[2 + n] - size for n, size in enumerate(sizes)]
-    if data.dtype != use.gradient.dtype or weight.dtype != use.gradient.dtype:
-        data, weight = (x.of("cast", dtype=use.gradient.dtype) for x in (data, weight))
-    # In a depthwise convolution with several filters for a channel, these stand side by side.
-    several = weight.shape[0] != use.gradient.shape[1]
-    if several:
-        weight = weight.of("reshape", newshape=[use.gradient.shape[1], 1, *kernel])
-    to_data = use.gradient.of("nn.conv2d_transpose", weight, output_padding=left, **common)
-    # Its kernel_layout is the data's, its out_layout the weight's.
-    to_weight = use.gradient.of(
-        "nn.conv2d_backward_weight",
-        data,
-        channels=weight.shape[0],
-        kernel_size=list(kernel),
-        kernel_layout="NCHW",
-        out_layout="OIHW",
-        **common,
-    )
-    return [to_data, to_weight.of("reshape", newshape=list(use.args[1].shape)) if several else to_weight]
+WITHOUT: dict[str, tuple[str, ...]] = {
+    "it computes on integers, or on the bits of numbers": (
+        "annotation.cast_hint", "fixed_point_multiply", "fixed_point_multiply_per_axis", "nn.bitpack",
+        "nn.bitserial_conv2d", "nn.bitserial_dense", "qnn.*", "random.multinomial", "random.threefry_generate",
+        "random.threefry_split", "reinterpret",
+    ),
+    "other operators are lowered to it": ("memory.*", "nn.contrib_*"),
+    "it chooses boxes or rows, how many depends on the numbers": (
+        "sparse_fill_empty_rows", "sparse_reshape", "unique", "vision.all_class_non_max_suppression",
+        "vision.get_valid_counts", "vision.multibox_transform_loc", "vision.non_max_suppression", "vision.proposal",
+        "vision.regular_non_max_suppression",
+    ),
+    "it is a gradient itself, and second derivatives of layers are not written": (
+        "nn.avg_pool2d_grad", "nn.conv2d_backward_weight", "nn.max_pool2d_grad",
+    ),
+    "none is written": (
+        "cumprod", "dft", "dyn.image.resize2d", "image.*", "nn.avg_pool3d", "nn.correlation", "nn.deformable_conv2d",
+        "nn.max_pool3d", "nn.sparse_add", "nn.sparse_conv2d", "nn.sparse_dense", "nn.sparse_transpose", "stft",
+        "vision.roi_align", "vision.roi_pool",
+    ),
+}  # fmt: skip
+"""The operators that have no gradient, by the reason; a `*` stands for all that begin so."""
 
 
-@gradient("nn.max_pool2d", "nn.avg_pool2d")
-def _pool2d(use: Backward) -> Sequence[Term]:
-    given = use.op.given()
-    return [use.gradient.of(f"{use.op.OPERATOR.name}_grad", use.args[0], **given)]
+def why_not(name: str) -> str:
+    """The reason why an operator has no gradient; "" for one that nobody listed."""
+    return next((why for why, names in WITHOUT.items() if any(fnmatchcase(name, pattern) for pattern in names)), "")
 
 
-@gradient("nn.global_avg_pool2d")
-def _global_avg_pool2d(use: Backward) -> Sequence[Term]:
-    (x,) = use.args
-    layout: str = use.attrs.layout
-    size = [x.shape[layout.index(axis)] for axis in "HW"]
-    return [use.gradient.of("nn.avg_pool2d_grad", x, pool_size=size, layout=layout)]
+# These files enter the gradients of other operators.
+from . import gradients_layers, gradients_moves  # noqa: E402, F401  # pyright: ignore[reportUnusedImport]

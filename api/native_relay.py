@@ -28,6 +28,10 @@ _C_CONTIGUOUS = 0x0001
 """Bit of `ndarray.flags.num` (numpy's C API, "Array flags")."""
 
 
+class OutOfMemoryError(MirError, MemoryError):
+    """A call's results or its arena need memory that is not there: Python's error, which says where and how much."""
+
+
 class RelayExecutable(Executable):
     """A compiled Relay entry. `arena_bytes` is what a call's tensors take besides inputs, results and constants;
     `arena_lower_bound` is the most of it that is needed at one time."""
@@ -161,12 +165,12 @@ class RelayExecutable(Executable):
         self._give_context(context)
         return MirError(diagnostic_of(message))
 
-    def _no_memory(self) -> MirError:
+    def _no_memory(self) -> OutOfMemoryError:
         """Returns the error for results or an arena that no memory is had for, located where the entry is."""
         text = no_memory_for(self.name)
         found = next((message for message in self._messages.values() if message.endswith(text)), text)
         taken = sum(output.bytes for output in self._outputs if isinstance(output, Output))
-        return MirError(
+        return OutOfMemoryError(
             diagnostic_of(found).with_note(
                 f"its results take {counted(taken, 'byte')}, its other tensors {counted(self.arena_bytes, 'byte')}"
             )

@@ -368,10 +368,11 @@ class FunctionLowering:
         self._bind_params(self.source, self.loop.args)
 
     def _jump(self, op: relay.CallGlobalOp, changed: Sequence[int]) -> None:
-        """A tail call: the parameters get their new values, what the turn took from the heap is given back, and the function
-        begins again. It counts as a call, so that recursion without end ends."""
+        """Emits a tail call: sets the parameters to their new values, frees what the iteration took from the heap, and starts over.
+
+        It takes no stack, so that it is not counted as a call: a loop has as many iterations as it needs.
+        """
         emit = self.emit
-        self._open_call()
         places = dict(zip(self.jumps.changed, self.frame.carried, strict=True))
         kinds = [leaf for param in self.source.params for leaf in leaves_of(param.type)]
         values: Leaves = list(self.loop.args)

@@ -101,8 +101,16 @@ def test_loops_take_the_memory_of_one_turn(name: str) -> None:
     assert program.arena_bytes == program.arena_lower_bound < 1000
 
 
-def test_a_loop_without_end_is_an_error() -> None:
-    program = compiled(f"def @f(%n: int32, %x: {X}) -> {X} {{ @f(add(%n, 1), %x) }}")
+def test_a_loop_has_as_many_iterations_as_it_needs() -> None:
+    text = """
+        def @f(%n: int32, %a: int32) -> int32 { if (equal(%n, 0)) { %a } else { @f(subtract(%n, 1), add(%a, 2)) } }
+        def @main(%n: int32, %a: int32) -> int32 { @f(%n, %a) }"""
+    program = mirstack.compile(mirstack.parse(text), entry="main")
+    assert program(np.array(3_000_000, np.int32), np.array(1, np.int32)) == 6_000_001
+
+
+def test_recursion_without_end_is_an_error() -> None:
+    program = compiled(f"def @f(%n: int32, %x: {X}) -> {X} {{ negative(@f(add(%n, 1), %x)) }}")
     for _ in range(2):
         with pytest.raises(MirError, match="the recursion is deeper than the stack allows"):
             program(np.array(1, np.int32), np.zeros(3, np.float32))

@@ -79,7 +79,10 @@ class RelayExecutable(Executable):
     def __call__(self, *args: Any) -> Any:
         if self._arguments is not None:
             args = tuple(self._arguments.flat(args))
-        result = self._direct_call(*args)
+        try:
+            result = self._direct_call(*args)
+        except MemoryError:
+            raise self._no_memory() from None
         if result is NotImplemented:
             result = self._careful_call(args)
         return rebuild(self._result, list(result)) if self._nested else result

@@ -16,6 +16,7 @@ from ..dialects.array import ArrayBox
 from ..lowering.cache.keys import digest
 from ..lowering.cache.programs import described, load_program, save_program
 from ..lowering.cache.store import Store
+from ..support.outside import names_one
 from ..support.stopwatch import current_span, in_background, timed
 
 if TYPE_CHECKING:
@@ -38,20 +39,26 @@ class CachedProgram:
         self._key = digest(context, json.dumps(entry), text, arrays)
 
     @staticmethod
-    def of_module(module: ModuleOp, context: bytes, entry: str | None, store: Store) -> CachedProgram:
-        """Of a module: the key is its generic text, places in the source included, which messages tell."""
+    def of_module(module: ModuleOp, context: bytes, entry: str | None, store: Store) -> CachedProgram | None:
+        """Of a module: the key is its generic text, places in the source included, which messages tell; None where it names what
+        code from outside defines."""
         from ..lowering.cache.module_text import module_text
 
         text, boxes = module_text(module)
+        if names_one(text):
+            return None
         return CachedProgram(store, context, entry, f"mlir {text}", boxes)
 
     @staticmethod
     def of_text(
         text: str, name: str, directory: Path | None, context: bytes, entry: str | None, store: Store
     ) -> CachedProgram | None:
-        """Of a `.mir` text, which is not parsed; None where a side file that it may name cannot be read."""
+        """Of a `.mir` text, which is not parsed; None where a side file that it may name cannot be read, and where it names what code
+        from outside defines."""
         from ..parser.relay.side_file import SideFile
 
+        if names_one(text):
+            return None
         boxes: list[ArrayBox] = []
         listed: list[str] = []
         for side in sorted(set(_SIDE_FILE.findall(text))) if directory is not None else ():

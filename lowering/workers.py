@@ -11,7 +11,6 @@ Python run is not forked, and who waits for a worker for far too long does its t
 from __future__ import annotations
 
 import json
-import os
 import signal
 import sys
 import threading
@@ -24,6 +23,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, cast
 
+from ..support.settings import whole_number
 from ..support.stopwatch import current_span, timed, timing
 from ..support.target import processors
 
@@ -47,8 +47,7 @@ _CRASHES = tuple(-getattr(signal, name) for name in ("SIGABRT", "SIGSEGV", "SIGB
 
 def workers_wanted() -> int:
     """How many workers there should be: `MIRSTACK_WORKERS`, or one for each processor but the one that this process needs."""
-    given = os.environ.get("MIRSTACK_WORKERS", "")
-    return min(int(given), 64) if given.isdigit() else min(processors() - 1, MOST)
+    return whole_number("MIRSTACK_WORKERS", min(processors() - 1, MOST), most=64)
 
 
 def can_fork() -> bool:

@@ -10,6 +10,7 @@ go through (`operators/layouts.py`). `Operator.gradient` and `Operator.layouts` 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
@@ -31,6 +32,7 @@ from xdsl.irdl import irdl_op_definition, result_def, traits_def, var_operand_de
 from xdsl.traits import Commutative, OpTrait, Pure
 from xdsl.utils.exceptions import VerifyException
 
+from ...support.outside import note_name
 from ...support.words import counted
 from ..plain_op import PlainOp
 from .types import UNKNOWN
@@ -445,6 +447,8 @@ def register(operator: Operator) -> Operator:
     if operator.name in _OPERATORS:
         raise ValueError(f"operator {operator.name} is defined twice")
     _OPERATORS[operator.name] = operator
+    # Whoever calls this defines the operator.
+    note_name(operator.name, sys._getframe(1).f_globals.get("__name__", ""))  # pyright: ignore[reportPrivateUsage]
     return operator
 
 

@@ -18,6 +18,8 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, AnyFloat, TensorType, TupleType
 from xdsl.ir import Attribute, Block, SSAValue
 from xdsl.traits import ConstantLike
 
+from ...support.outside import note_name
+
 
 class NoMatch(Exception):
     """What a rule asks for is not there, so it does not apply here; no error."""
@@ -55,6 +57,7 @@ def named_function(name: str | None = None, *, arity: int | None, wants_values: 
             raise ValueError(f"the function {own} is defined twice")
         doc = (function.__doc__ or "").partition("\n")[0]
         FUNCTIONS[own] = Function(own, function, arity, doc, wants_values)
+        note_name(own, function.__module__)
         return function
 
     return add

@@ -2,7 +2,7 @@
 
 That is the input; the options; the machine, as LLVM and as schedules see it; and the compiler: its version, the size and time of
 each of its source files (as Python decides whether its own compiled files are current), and the versions of what it is built
-on.
+on. What other code adds to the compiler by a name cannot be told so: a program that names it is not kept (`support.outside`).
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Iterator
+from dataclasses import fields
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -24,7 +25,7 @@ from ..runtime import default_threads
 SOURCES = ("api", "dialects", "lowering", "parser", "passes", "support")
 """The folders that decide what is compiled, and how."""
 
-BUILT_ON = ("llvmlite", "xdsl", "numpy", "lark")
+BUILT_ON = ("llvmlite", "xdsl", "numpy", "lark", "ml_dtypes")
 
 
 def digest(*parts: bytes | str) -> bytes:
@@ -45,9 +46,9 @@ def context_key(options: Options) -> bytes | None:
     threads = default_threads() if options.threads is None else options.threads
     machine = named(options.cpu or "", threads, options.caches)
     facts = {**vars(machine), "features": sorted(machine.features)}
-    return digest(
-        known, json.dumps([options.opt_level, threads, target_of(options).describe(), options.allow_extern, facts])
-    )
+    # The entry is told beside, where it is given.
+    stated = {field.name: getattr(options, field.name) for field in fields(options) if field.name != "entry"}
+    return digest(known, json.dumps([stated, threads, target_of(options).describe(), facts]))
 
 
 @cache
@@ -83,7 +84,7 @@ def _files(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
                 if entry.is_dir(follow_symlinks=False):
                     if entry.name != "__pycache__":
                         pending.append(entry.path)
-                elif entry.name.endswith((".py", ".mir", ".lark", ".ll")):
+                elif entry.name.endswith((".py", ".mir", ".lark", ".ll", ".json")):
                     yield entry.path[len(root) + 1 :], entry.stat()
 
 

@@ -26,6 +26,8 @@ from pathlib import Path
 from typing import TypeAlias
 
 from ...support.cache import cache_folder, is_off
+from ...support.notices import say_once
+from ...support.settings import meaningless, setting
 
 Buffer: TypeAlias = "bytes | bytearray | memoryview"
 
@@ -33,6 +35,8 @@ VERSION = 2
 """Of the format of files; what is in them is told apart by keys."""
 
 DEFAULT_LIMIT = 1 << 30
+_LIMIT = "MIRSTACK_CACHE_LIMIT"
+_NOT_OURS = "which cannot be written to, or others can write to it, too"
 _KEPT = 0.8
 """How much of the limit is left full when files are deleted."""
 
@@ -61,20 +65,23 @@ class Store:
     @staticmethod
     def open() -> Store | None:
         """The store that the environment names; None where it is turned off, or the folder is one that others may write to."""
-        limit = limit_of(os.environ.get("MIRSTACK_CACHE_LIMIT"))
+        limit = limit_of(setting(_LIMIT))
         if is_off() or limit == 0:
             return None
         store = Store(_folder(), limit)
-        return store if store._is_ours() else None
+        if store._is_ours():
+            return store
+        _nothing_kept(f"{store.folder}, {_NOT_OURS}")
+        return None
 
     @staticmethod
     def why_off() -> str:
         """Why `open` gives none, for people."""
         if is_off():
             return "MIRSTACK_CACHE is off"
-        if limit_of(os.environ.get("MIRSTACK_CACHE_LIMIT")) == 0:
-            return "MIRSTACK_CACHE_LIMIT is 0"
-        return f"{_folder()} cannot be written to, or others can write to it, too"
+        if limit_of(setting(_LIMIT)) == 0:
+            return f"{_LIMIT} is 0"
+        return f"{_folder()} {_NOT_OURS.removeprefix('which ')}"
 
     def _is_ours(self) -> bool:
         """Whether nobody else can put files there: what is read is run. An absent folder is made."""
@@ -131,8 +138,9 @@ class Store:
                 with suppress(OSError):
                     os.unlink(temporary)
                 raise
-        except (OSError, RuntimeError):
-            return
+        except (OSError, RuntimeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else None
+            _nothing_kept(f"{self.folder}: {reason or error}")
 
     def files(self) -> Iterator[tuple[os.DirEntry[str], os.stat_result]]:
         """All files, those that are being written among them."""
@@ -202,6 +210,14 @@ def megabytes(size: int) -> str:
 
 
 def limit_of(text: str | None) -> int:
-    """The bytes that `512M`, `2G`, `0` mean; the default for no text, and for one that means nothing."""
+    """The bytes that `512M`, `2G`, `0` mean; the default for no text, and for one that means nothing, which is told."""
     found = re.fullmatch(r"(\d{1,15})([KMG]?)B?", (text or "").strip().upper())
-    return DEFAULT_LIMIT if found is None else int(found[1]) * _UNITS[found[2]]
+    if found is not None:
+        return int(found[1]) * _UNITS[found[2]]
+    if text:
+        meaningless(_LIMIT, text, "a number of bytes such as 512M or 2G")
+    return DEFAULT_LIMIT
+
+
+def _nothing_kept(where: str) -> None:
+    say_once(f"nothing is kept in {where}; MIRSTACK_CACHE=off does without")

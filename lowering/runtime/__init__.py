@@ -14,6 +14,7 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
+from ...support.settings import choice, whole_number
 from ...support.target import processors
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def _load() -> CompiledModule:
     shutdown = ctypes.CFUNCTYPE(None)(module.address("mirstack_shutdown"))
     reset()
     _set(module, default_threads())
-    if os.environ.get("MIRSTACK_PINNING") == "off":
+    if not pinning_wanted():
         ctypes.CFUNCTYPE(None, ctypes.c_int)(module.address("mirstack_set_pinning"))(0)
     # Workers must be gone before their code is, and none survives in a forked child.
     atexit.register(shutdown)
@@ -85,12 +86,14 @@ def runtime_symbols() -> dict[str, int]:
     return {name: module.address(name) for name in EXPORTS}
 
 
+def pinning_wanted() -> bool:
+    """Whether workers shall stay off the processor of the thread that calls; the environment may say `MIRSTACK_PINNING=off`."""
+    return choice("MIRSTACK_PINNING", "off", "on") != "off"
+
+
 def default_threads() -> int:
     """How many threads a region uses unless told otherwise: `MIRSTACK_THREADS`, or the processors this process may use."""
-    given = os.environ.get("MIRSTACK_THREADS", "")
-    if given.isdigit() and int(given) > 0:
-        return int(given)
-    return processors()
+    return whole_number("MIRSTACK_THREADS", processors(), least=1, most=256)
 
 
 def set_threads(count: int) -> None:

@@ -25,6 +25,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects import tir
+from ...support.outside import note_name
 from .errors import refuse
 from .structure import body_of
 
@@ -55,6 +56,7 @@ class TensorIntrin:
                 None, f"there is a tensor intrinsic '{name}' already", "register with override=True to replace it"
             )
         TensorIntrin._REGISTRY[name] = found
+        note_name(name, "")
         return found
 
     @staticmethod

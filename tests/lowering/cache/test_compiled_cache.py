@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import textwrap
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +22,9 @@ from mirstack.lowering import build as building
 from mirstack.lowering.cache.keys import context_key, digest
 from mirstack.lowering.cache.store import DEFAULT_LIMIT, Store, limit_of
 from mirstack.lowering.pipeline import Options
+from mirstack.lowering.runtime import default_threads, pinning_wanted
+from mirstack.lowering.workers import workers_wanted
+from mirstack.support import notices, outside
 from mirstack.support.diagnostics import MirError
 
 if TYPE_CHECKING:
@@ -355,3 +360,111 @@ def test_several_processes_and_threads_at_once(tmp_path: Path) -> None:
     assert [(process.returncode, process.stderr) for process in done] == [(0, "")] * 2
     left = [file.name for file in (tmp_path / "cache" / "compiled").iterdir() if file.name.startswith(".new-")]
     assert left == []
+
+
+OUTSIDE = """
+import sys
+import mirstack, numpy as np
+from mirstack import rules
+from mirstack.dialects.relay import operators
+from mirstack.dialects.relay.operators import nn_basic as basic
+
+factor = float(sys.argv[1])
+basic.register(basic.Operator(
+    "my.scale", ("data",), basic.identity, basic.OpPattern.ELEMWISE, numpy=lambda attrs, x: x * np.float32(factor),
+    compute=lambda attrs, xs, out: [basic.elementwise(lambda x: x * basic.te.const(factor, x.dtype), xs[0])],
+    attributes=(), doc="", source="",
+))
+module = mirstack.parse("def @main(%x: Tensor[(3), float32]) { my.scale(%x) }")
+print(*mirstack.compile(module, threads=1)(np.ones(3, "float32")))
+"""
+
+
+def test_an_operator_from_outside_is_not_known_by_its_name(store: Store) -> None:
+    for factor in ("2", "3"):
+        ran = subprocess.run([sys.executable, "-c", OUTSIDE, factor], capture_output=True, text=True, check=True)
+        assert set(ran.stdout.split()) == {f"{factor}.0"}
+
+
+def test_names_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
+    from mirstack.dialects.relay.operator import get_operator
+    from mirstack.dialects.rule import FUNCTIONS, named_function
+
+    monkeypatch.setattr(outside, "_NAMES", set[str]())
+    assert get_operator("nn.conv2d") is not None and not outside.names_one("nn.conv2d(%x, %w)")
+
+    @named_function("three_more", arity=1)
+    def more(x: int) -> int:
+        return x + 3
+
+    del FUNCTIONS["three_more"]
+    assert more(1) == 4
+    assert outside.names_one("rewrite { where three_more(%x) == 4 }") and not outside.names_one("three")
+
+
+def test_each_option_makes_another_key() -> None:
+    """An option that is added later, too."""
+    first = context_key(Options(threads=1))
+    other = {"opt_level": 2, "cpu": "x86-64", "triple": "x86_64-unknown-linux-gnu", "threads": 2, "caches": "16K"}
+    for field in fields(Options):
+        default = getattr(Options(), field.name)
+        value = other.get(field.name, not default if isinstance(default, bool) else (str(field.name),))
+        same = field.name == "entry"
+        assert (context_key(replace(Options(threads=1), **{field.name: "f" if same else value})) == first) == same
+
+
+def test_a_cache_that_cannot_be_written_is_told_once(
+    tmp_path: Path, store: Store, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(notices, "_SAID", set[str]())
+    blocked = tmp_path / "blocked"
+    blocked.write_text("a file, and no folder")
+    monkeypatch.setenv("MIRSTACK_CACHE", str(blocked))
+    x = np.ones(3, np.float32)
+    for _ in range(2):
+        assert mirstack.compile(mirstack.parse("def @main(%x: Tensor[(3), float32]) { exp(%x) }"), threads=1)(x).size
+    assert capsys.readouterr().err == (
+        f"mirstack: warning: nothing is kept in {blocked / 'compiled'}, which cannot be written to, or others can write to it, too; "
+        "MIRSTACK_CACHE=off does without\n"
+    )
+
+
+def test_a_disk_that_is_full_is_told_once(
+    store: Store, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(notices, "_SAID", set[str]())
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("tempfile.mkstemp", full)
+    for key in (b"1" * 32, b"2" * 32):
+        store.write("program", key, [b"contents"])
+    assert capsys.readouterr().err == (
+        f"mirstack: warning: nothing is kept in {store.folder}: No space left on device; MIRSTACK_CACHE=off does without\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "read", "wanted"),
+    [
+        ("MIRSTACK_CACHE_LIMIT", "lots", Store.open, "a number of bytes such as 512M or 2G"),
+        ("MIRSTACK_THREADS", "0", default_threads, "a whole number from 1 to 256"),
+        ("MIRSTACK_THREADS", "two", default_threads, "a whole number from 1 to 256"),
+        ("MIRSTACK_WORKERS", "-1", workers_wanted, "a whole number from 0 to 64"),
+        ("MIRSTACK_PINNING", "maybe", pinning_wanted, "off or on"),
+    ],
+)
+def test_settings_that_mean_nothing_are_told(
+    store: Store, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+    name: str, value: str, read: Callable[[], object], wanted: str,
+) -> None:  # fmt: skip
+    monkeypatch.setattr(notices, "_SAID", set[str]())
+    monkeypatch.delenv(name, raising=False)
+    default = read()
+    monkeypatch.setenv(name, value)
+    for _ in range(2):
+        found = read()
+        assert found == default or isinstance(found, Store)
+    said = f"mirstack: warning: {name} is {value!r}, which counts as absent: it takes {wanted}\n"
+    assert capsys.readouterr().err == said

@@ -29,7 +29,7 @@ from ...support.diagnostics import error_at
 from ...support.fields import operands_of
 from ...support.target import named
 from .arith_to_llvm import extend_float, fastmath_of, in_f32, resize_integer, truncate_float
-from .builder import NO_FASTMATH, NO_WRAP_SIGNED, WRAPS, Index
+from .builder import GEP_ANYWHERE, NO_FASTMATH, NO_WRAP_SIGNED, WRAPS, Index
 from .converter import Converter, HandlerTable
 from .memref_to_llvm import from_memory, is_set, load_element, store_element, to_memory
 from .memref_value import MemRefValue
@@ -158,7 +158,7 @@ def _masked_parts(c: Converter, ref: MemRefValue, value: SSAValue) -> list[range
 
 def _lane_address(c: Converter, address: SSAValue, lane: int, element: Attribute) -> SSAValue:
     """The address of a lane, which may lie behind the end of the memory when the lane is left out."""
-    properties: dict[str, Attribute] = {"rawConstantIndices": i32_array(lane), "elem_type": element}
+    properties: dict[str, Attribute] = {**GEP_ANYWHERE, "rawConstantIndices": i32_array(lane), "elem_type": element}
     return c.emit(llvm.GEPOp, (address,), address.type, properties)
 
 

@@ -113,6 +113,7 @@ def test_instructions_of_another_maker_are_not_run(monkeypatch: pytest.MonkeyPat
 def test_this_machine_is_taken_for_another(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(targets, "_machine", lambda cores: replace(named("skylake-avx512", cores), name="native"))
     monkeypatch.setenv("MIRSTACK_CPU", "haswell")
+    monkeypatch.delenv("MIRSTACK_CACHES", raising=False)
     assert named("", 4) == named("native", 4) == replace(named("haswell", 4), name="native")
     with pytest.raises(MirError, match="'skylake-avx512' does not run here: this machine has no vectors of 64 bytes"):
         require_host("skylake-avx512")

@@ -14,6 +14,7 @@ from mirstack.dialects.llvm_ext import LLVMExt
 from mirstack.dialects.vector_ext import VectorExt
 from mirstack.lowering.llvm import CompiledModule, compile_ir, lower_to_llvm, translate
 from mirstack.lowering.llvm.call import messages_of
+from mirstack.lowering.llvm.lower_std import lower_std_to_llvm
 from mirstack.support.dominance import check_dominance
 from xdsl.context import Context
 from xdsl.dialects import get_all_dialects
@@ -82,12 +83,19 @@ def parse() -> Callable[[str], ModuleOp]:
     return run
 
 
+PROCESSORS = ("x86-64", "haswell", "skylake-avx512", "neoverse-n1")
+
+
 @pytest.fixture(scope="session")
 def lower() -> Callable[[str], ModuleOp]:
-    """Text to the llvm dialect, verified and printing as text that parses to the same."""
+    """Text to the llvm dialect, verified and printing as text that parses to the same; what other processors get is verified, too."""
 
     def run(text: str) -> ModuleOp:
         module = parse_mlir(text)
+        for cpu in PROCESSORS:
+            other = module.clone()
+            lower_std_to_llvm(other, cpu)
+            other.verify()
         lower_to_llvm(module)
         module.verify()
         check_dominance(module)

@@ -11,18 +11,18 @@ from typing import Any
 import mirstack
 import numpy as np
 import pytest
-from meaning import difference, run
 from mirstack.dialects.relay.ir import CallGlobalOp
 from mirstack.dialects.relay.operator import is_operator
 from mirstack.driver.check_each import CheckEach, interpret
 from mirstack.driver.run_inputs import draw
+from mirstack.fuzz.relay.pipelines import NOT_IDEMPOTENT, PIPELINES, Pipeline
+from mirstack.fuzz.relay.rounding import difference, run
 from mirstack.parser import parse_mir, print_mir
 from mirstack.passes.pass_info import pass_info
 from mirstack.support.diagnostics import MirError
 from mirstack.support.verify import find_errors
 from mirstack.support.walk import walk_ops
 from reference import Case, cases, corpus_dir
-from relay_pipelines import NOT_IDEMPOTENT, PIPELINES, Pipeline
 from relay_reference import pass_cases, pass_id
 from xdsl.dialects.builtin import AnyFloat, ModuleOp, TensorType
 from xdsl.ir import SSAValue

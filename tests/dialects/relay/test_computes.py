@@ -11,8 +11,8 @@ from mirstack.dialects.relay.operator import get_operator
 from mirstack.dialects.relay.operators.computes_qnn import multiplier_and_shift
 from mirstack.dialects.te import builder as te
 from mirstack.dialects.te.interpreter import interpret_te_func
+from mirstack.fuzz.operators.relation import type_of
 from mirstack.support.diagnostics import MirError
-from relay_typing import type_of
 from xdsl.dialects.builtin import ModuleOp
 
 

@@ -13,12 +13,12 @@ from mirstack.dialects.relay.infer import infer_types
 from mirstack.dialects.relay.interpreter import flatten, interpret
 from mirstack.dialects.relay.operator import all_operators, operator_class
 from mirstack.dialects.relay.operators.gradients import GRADIENTS, WITHOUT, why_not
+from mirstack.fuzz.operators.relation import type_of
+from mirstack.fuzz.operators.uses import uses_of
 from mirstack.parser import parse_mir
 from mirstack.passes.relay.first_order_gradient import FirstOrderGradient
 from mirstack.support.diagnostics import MirError
 from mirstack.support.verify import find_errors
-from operator_uses import uses_of
-from relay_typing import type_of
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Region, SSAValue

@@ -16,8 +16,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from mirstack.dialects.relay.operator import Operator, OpPattern, all_operators
-from relay_cases import CASES, flat, load_cases
-from relay_native import Drawn, compiled, interpret
+from mirstack.fuzz.operators.programs import Drawn, compiled, interpret
+from mirstack.fuzz.operators.sampling import CASES, flat, load_cases
 
 load_cases()
 

@@ -1,6 +1,6 @@
 """Every operator of the table, by sampled uses: type relation, numpy meaning and TE compute agree with a reference.
 
-The samples and the references stand in `relay_cases_*.py`, registered by operator name.
+The samples and the references stand in `fuzz/operators/cases`, registered by operator name.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from mirstack.dialects.relay.operator import Operator, all_operators
 from mirstack.dialects.relay.operators import TOPICS, relations
 from mirstack.dialects.te import builder as te
 from mirstack.dialects.te.interpreter import interpret_te_func
+from mirstack.fuzz.operators.relation import infer, type_of
+from mirstack.fuzz.operators.sampling import CASES, Case, flat, is_simple, load_cases, simple_uses
 from mirstack.support.diagnostics import MirError
-from relay_cases import CASES, Case, flat, is_simple, load_cases, simple_uses
-from relay_typing import infer, type_of
 from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, TensorType, TupleType
 
 load_cases()
@@ -38,7 +38,7 @@ SETTINGS = settings(
 
 def test_every_operator_has_a_case() -> None:
     missing = sorted(set(NAMES) - set(CASES))
-    assert not missing, f"write samples and a reference in a relay_cases_*.py for {', '.join(missing)}"
+    assert not missing, f"write samples and a reference in a module of fuzz/operators/cases for {', '.join(missing)}"
     assert sorted(set(CASES) - set(NAMES)) == []
 
 

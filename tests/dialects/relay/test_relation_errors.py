@@ -7,8 +7,8 @@ import re
 import pytest
 from mirstack.dialects.relay.operator import all_operators
 from mirstack.dialects.relay.operators.relations import ANY, tensor_type, tuple_type
+from mirstack.fuzz.operators.relation import Postponed, Typing, infer
 from mirstack.support.diagnostics import MirError
-from relay_typing import Postponed, Typing, infer
 from xdsl.ir import Attribute
 
 

@@ -19,9 +19,9 @@ sys.path.append(str(Path(__file__).parents[2] / "dialects" / "relay"))
 import mirstack
 from mirstack.api.executable import Executable
 from mirstack.dialects.relay.operator import Operator, all_operators
+from mirstack.fuzz.operators.programs import Drawn, interpret, module_of
+from mirstack.fuzz.operators.sampling import flat, load_cases
 from mirstack.support.diagnostics import MirError
-from relay_cases import flat, load_cases
-from relay_native import Drawn, interpret, module_of
 from test_native_operators import NATIVE, agree, draws
 from xdsl.dialects.builtin import ModuleOp
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from meaning import run
 from mirstack.driver.pipeline import read_pipeline
+from mirstack.fuzz.relay.rounding import run
 from mirstack.parser import parse_mir
 from mirstack.passes.registry import pass_factories
 from mirstack.support.walk import walk_ops

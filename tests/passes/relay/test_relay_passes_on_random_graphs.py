@@ -10,15 +10,15 @@ from pathlib import Path
 import mirstack
 import numpy as np
 import pytest
-from meaning import Rounding, difference, run
 from mirstack.dialects.relay.operator import all_operators
 from mirstack.dialects.relay.operators.gradients import GRADIENTS
+from mirstack.fuzz.operators.sampling import flat
+from mirstack.fuzz.relay.graphs import GRAPHS_FOR_ALL, Graph, random_graph
+from mirstack.fuzz.relay.pipelines import NOT_IDEMPOTENT, PIPELINES, Pipeline
+from mirstack.fuzz.relay.rounding import Rounding, difference, run
 from mirstack.parser import parse_mir, print_mir
 from mirstack.support.diagnostics import MirError
 from mirstack.support.verify import find_errors
-from random_graphs import GRAPHS_FOR_ALL, Graph, random_graph
-from relay_cases import flat
-from relay_pipelines import NOT_IDEMPOTENT, PIPELINES, Pipeline
 from xdsl.passes import ModulePass
 
 SEEDS = range(GRAPHS_FOR_ALL)

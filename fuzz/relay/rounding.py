@@ -1,0 +1,141 @@
+"""Whether a Relay pass keeps what a program computes: exactly, or within what rounding differently explains.
+
+A pass that reorders arithmetic changes results by roundings, and how far these carry depends on the program: a sum that cancels
+makes them large, a floor or an argmax turns them into whole units. So the tolerance is measured. The program is interpreted
+again and again with everything that its operators take and give moved by a random rounding (Monte Carlo arithmetic; Parker, "Monte
+Carlo Arithmetic", 1997), and a result may be as far from the original one as a few times what these runs are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+
+from ...dialects.relay.interpreter import Interpreter, Scope, flatten
+from ...dialects.relay.operator import OperatorOp
+from ...support.deep import in_deep_stack
+from ...support.diagnostics import MirError
+
+RUNS = 12
+FACTOR = 16.0
+"""How many times the largest deviation of the runs a result may deviate."""
+
+MANY = 10_000
+"""In so many elements, one may deviate by what others do: a relu or a floor hides from all runs what one more would show."""
+
+
+@dataclass(frozen=True)
+class Rounding:
+    """By how much values may be off: relative to them in units of their last place, or of `unit` where that is more; and
+    absolutely by `absolute`."""
+
+    ulps: float = 2.0
+    unit: float = 0.0
+    absolute: float = 0.0
+    largest: float = float("inf")
+    """Beyond it values overflow: of a program that has some, nothing can be said."""
+
+
+class Perturbed(Interpreter):
+    """An interpreter that moves the floats which operators take and give by random roundings."""
+
+    def __init__(self, module: ModuleOp, rounding: Rounding, seed: int):
+        super().__init__(module)
+        self.rounding = rounding
+        self.rng = np.random.default_rng(seed)
+        self.overflows = False
+
+    def _operator(self, op: OperatorOp, scope: Scope) -> Any:
+        moved = Scope(scope, {})
+        for argument in op.args:
+            if argument not in moved.values:
+                moved.values[argument] = self.move(scope[argument])
+        return self.move(super()._operator(op, moved))
+
+    def move(self, value: Any) -> Any:
+        if isinstance(value, tuple):
+            return tuple(map(self.move, value))
+        if not isinstance(value, np.ndarray) or value.dtype.kind in "iub":
+            return value
+        wide = value.astype(np.float64)
+        if np.abs(wide).max(initial=0.0, where=np.isfinite(wide)) > self.rounding.largest:
+            self.overflows = True
+        unit = max(self.rounding.ulps * float(ml_dtypes.finfo(value.dtype).eps), self.rounding.unit)
+        by = self.rng.uniform(-1, 1, value.shape) * unit
+        away = self.rng.uniform(-1, 1, value.shape) * self.rounding.absolute
+        return np.asarray(wide * (1 + by) + away).astype(value.dtype)
+
+
+def run(module: ModuleOp, inputs: Sequence[Any]) -> list[np.ndarray]:
+    """What `@main` gives, tuples flattened."""
+    return in_deep_stack(lambda: flatten(Interpreter(module).call("main", list(inputs))))
+
+
+def difference(
+    before: ModuleOp, inputs: Sequence[Any], wanted: Sequence[np.ndarray], got: Sequence[np.ndarray], rounding: Rounding | None
+) -> str | None:  # fmt: skip
+    """How what a program gives (`got`) differs from what it gave `before` (`wanted`), by more than the rounding explains;
+    without one, in any bit."""
+    if len(wanted) != len(got):
+        return f"{len(wanted)} results before, {len(got)} after"
+    limits: list[np.ndarray] | None = None
+    for number, (old, new) in enumerate(zip(wanted, got, strict=True)):
+        if old.shape != new.shape or old.dtype != new.dtype:
+            return f"result {number} was {old.dtype}{list(old.shape)}, now it is {new.dtype}{list(new.shape)}"
+        fine = same(old, new)
+        if fine.all():
+            continue
+        if rounding is not None:
+            if limits is None:
+                limits = deviations(before, inputs, wanted, rounding)
+            if limits is None:
+                return None
+            with np.errstate(invalid="ignore", over="ignore"):
+                apart = np.abs(new.astype(np.float64) - old.astype(np.float64))
+                fine |= (apart <= FACTOR * limits[number]) | np.isinf(limits[number])
+                if (~fine).sum() <= fine.size // MANY:
+                    fine |= apart <= FACTOR * limits[number].max()
+            if fine.all():
+                continue
+        wrong = ~fine
+        at = tuple(np.argwhere(wrong)[0])
+        return f"result {number}{list(map(int, at))} was {old[at]}, now it is {new[at]} ({int(wrong.sum())} of {wrong.size})"
+    return None
+
+
+def same(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Where two arrays agree; NaN is NaN."""
+    if a.dtype.kind in "iub":
+        return np.asarray(a == b)
+    wide, other = a.astype(np.float64), b.astype(np.float64)
+    return np.asarray((wide == other) | (np.isnan(wide) & np.isnan(other)))
+
+
+def deviations(module: ModuleOp, inputs: Sequence[Any], wanted: Sequence[np.ndarray], rounding: Rounding) -> list[np.ndarray] | None:  # fmt: skip
+    """How far the results move when everything is rounded at random; infinitely where that makes them NaN, or numbers of
+    NaN. None when the program overflows in the arithmetic that `rounding` describes, or may fail in it."""
+    limits = [np.zeros(array.shape) for array in wanted]
+    for seed in range(RUNS):
+        interpreter = Perturbed(module, rounding, seed)
+        try:
+            moved = in_deep_stack(lambda interpreter=interpreter: flatten(interpreter.call("main", list(inputs))))
+        except MirError:
+            # What is computed decides whether the program can go on, such as a scale that is nearly zero.
+            return None
+        if interpreter.overflows:
+            return None
+        for limit, old, new in zip(limits, wanted, moved, strict=True):
+            if old.shape != new.shape:
+                # A size that depends on the data.
+                limit[...] = np.inf
+                continue
+            with np.errstate(invalid="ignore", over="ignore"):
+                apart = np.abs(new.astype(np.float64) - old.astype(np.float64))
+            apart = np.where(same(old, new), 0.0, np.where(np.isnan(apart), np.inf, apart))
+            np.maximum(limit, apart, out=limit)
+    return limits

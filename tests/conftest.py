@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from foreign_code import cannot_run
 from hypothesis import HealthCheck, settings
-from hypothesis.internal.conjecture import providers
+from mirstack.fuzz.steady import forget_constants
 
 # Tests compile what they test: programs are not taken from the cache on disk, nor left there. Its own tests turn it on, and those
 # that ask for `kept_kernels`.
@@ -28,10 +28,7 @@ settings.register_profile(
     "same", derandomize=True, database=None, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("same")
-# Hypothesis draws some values from the constants in the source of the package's modules, those that are imported by then: they
-# would depend on which tests ran before, and change with the package.
-if hasattr(providers, "_get_local_constants"):
-    setattr(providers, "_get_local_constants", lambda: providers._local_constants)  # noqa: B010
+forget_constants()
 
 
 @pytest.hookimpl(wrapper=True)

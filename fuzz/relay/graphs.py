@@ -82,14 +82,14 @@ def deck() -> tuple[str, ...]:
     return tuple(names)
 
 
-def random_graph(seed: int, size: int | None = None, only: tuple[str, ...] = ()) -> Graph:
+def random_graph(seed: int, size: int | None = None, only: tuple[str, ...] = (), uses: int = 0) -> Graph:
     """The program of a seed. `size` is about how many steps it takes, by default 4 to 24.
 
     Programs of consecutive seeds deal `deck()` among them, so that every operator comes up in any `GRAPHS_FOR_ALL` of them.
-    With `only`, programs are of the operators called so, tuples and `let`s alone.
+    `uses` says which samples of operators they are made of (`uses_of`). With `only`, programs are of the operators called so, tuples and `let`s alone.
     """
     for attempt in range(20):
-        builder = Builder(random.Random(f"{seed}/{attempt}"), seed, only)
+        builder = Builder(random.Random(f"{seed}/{attempt}"), seed, only, uses)
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             graph = builder.program(size)
@@ -114,6 +114,7 @@ class Builder:
     rng: random.Random
     seed: int
     only: tuple[str, ...] = ()
+    uses: int = 0
     inputs: list[np.ndarray] = field(default_factory=list)
     scope: list[Known] = field(default_factory=list)
     functions: list[ir.FuncOp] = field(default_factory=list)
@@ -182,7 +183,7 @@ class Builder:
         if name.startswith("memory."):
             return memory(self)
         operator = all_operators()[name]
-        attrs, arguments = self.rng.choice(uses_of(name))
+        attrs, arguments = self.rng.choice(uses_of(name, self.uses))
         drawn = compute(operator, attrs, arguments)
         if self.rng.random() < 0.85 and not name.startswith(("vision.", "random.")):
             # What follows the data of a quantized operator says what the integers stand for: not any number does.

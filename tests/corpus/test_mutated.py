@@ -13,28 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mirstack.fuzz.text.mutations import mutated
 
 SECONDS = 20
 """No damaged program may take longer than this; whole ones take a fraction of a second."""
-
-TOKEN = re.compile(r"\w+|\s+|[^\w\s]")
-
-
-def mutated(text: str, generator: random.Random) -> str:
-    """The text with one to three characters or tokens dropped, doubled or swapped with the next."""
-    parts = list(text) if generator.random() < 0.5 else TOKEN.findall(text)
-    for _ in range(generator.randint(1, 3)):
-        if len(parts) < 2:
-            break
-        k = generator.randrange(len(parts) - 1)
-        match generator.randrange(3):
-            case 0:
-                del parts[k]
-            case 1:
-                parts.insert(k, parts[k])
-            case _:
-                parts[k], parts[k + 1] = parts[k + 1], parts[k]
-    return "".join(parts)
 
 
 def programs(corpus: Path, generator: random.Random) -> Iterator[tuple[str, str]]:

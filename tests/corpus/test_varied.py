@@ -7,83 +7,14 @@ The whole run is marked slow: `pytest -m slow tests/corpus/test_varied.py`.
 from __future__ import annotations
 
 import random
-import re
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from mirstack.fuzz.text.mutations import varied
 from mirstack.parser import parse_mir, print_mir
 from mirstack.support.diagnostics import MirError
 from mirstack.support.verify import find_errors
-
-METADATA = "#[metadata]"
-DTYPES = ("float32", "float64", "float16", "bfloat16", "int32", "int64", "int8", "uint8", "bool")
-LAYOUTS = {"NCHW": ("NHWC", "NCHW4c", "CNHW"), "NHWC": ("NCHW",), "OIHW": ("HWIO", "OHWI"), "HWIO": ("OIHW",)}
-ENTRIES = ("-2", "-1", "0", "1", "2", "3", "4", "5")
-SIZES = ("1", "2", "3", "4", "5", "7", "8", "16", "17")
-
-# Without the types that TVM found: those of a variation are others.
-_TYPES = re.compile(r" /\*.*?\*/|(?<=\)) -> [^{]*(?= \{)")
-
-
-def varied(text: str, generator: random.Random) -> str:
-    """The program with one to three things changed."""
-    program, *metadata = _TYPES.sub("", text).split(METADATA)
-    for _ in range(generator.randint(1, 3)):
-        program = generator.choice(CHANGES)(program, generator)
-    return METADATA.join((program, *metadata))
-
-
-def _replace(pattern: str, text: str, generator: random.Random, by: Callable[[str], str]) -> str:
-    """The text with one of the pattern's matches, chosen by chance, replaced; the pattern's first group is what is."""
-    found = list(re.finditer(pattern, text))
-    if not found:
-        return text
-    match = generator.choice(found)
-    return text[: match.start(1)] + by(match[1]) + text[match.end(1) :]
-
-
-def _number(text: str, generator: random.Random) -> str:
-    return _replace(r"\w=(-?\d+)(?=f?[,)])", text, generator, lambda _: generator.choice(ENTRIES))
-
-
-def _entry(text: str, generator: random.Random) -> str:
-    return _replace(r"=\[(?:-?\d+, )*(-?\d+)[^\[\]]*\]", text, generator, lambda _: generator.choice(ENTRIES))
-
-
-def _length(text: str, generator: random.Random) -> str:
-    def several(_: str) -> str:
-        return ", ".join(generator.choices(ENTRIES, k=generator.randint(0, 4)))
-
-    return _replace(r"=\[([^\[\]]*)\]", text, generator, several)
-
-
-def _left_out(text: str, generator: random.Random) -> str:
-    return _replace(r"(, \w+=(?:\[[^\[\]]*\]|\"[^\"]*\"|[^,()\[\]]+))(?=[,)])", text, generator, lambda _: "")
-
-
-def _flag(text: str, generator: random.Random) -> str:
-    return _replace(r"=(True|False)", text, generator, lambda flag: "False" if flag == "True" else "True")
-
-
-def _layout(text: str, generator: random.Random) -> str:
-    return _replace(r'"(NCHW|NHWC|OIHW|HWIO)"', text, generator, lambda layout: generator.choice(LAYOUTS[layout]))
-
-
-def _dtype(text: str, generator: random.Random) -> str:
-    present = [dtype for dtype in DTYPES if dtype in text]
-    return re.sub(rf"\b{generator.choice(present)}\b", generator.choice(DTYPES), text) if present else text
-
-
-def _dimension(text: str, generator: random.Random) -> str:
-    sizes = re.findall(r"\d+", " ".join(re.findall(r"Tensor\[\(([^)]*)\)", text)))
-    if not sizes:
-        return text
-    return re.sub(rf"(?<![\w.%-]){generator.choice(sizes)}(?![\w.])", generator.choice(SIZES), text)
-
-
-CHANGES = (_number, _entry, _length, _left_out, _flag, _layout, _dtype, _dimension)
 
 
 def check(corpus: Path, seed: int, count: int) -> None:

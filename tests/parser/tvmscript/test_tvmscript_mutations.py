@@ -3,35 +3,15 @@
 from __future__ import annotations
 
 import random
-import re
 import time
 from pathlib import Path
 
 import pytest
+from mirstack.fuzz.text.mutations import mutated
 from mirstack.parser import parse_mir, print_mir
 from mirstack.support.diagnostics import MirError
 from test_tvmscript_round_trip import BUFFERS, PROGRAMS
 from tvmscript_text import function
-
-_TOKEN = re.compile(r'\s+|[\w.]+|"[^"]*"|.', re.DOTALL)
-
-
-def mutate(text: str, rng: random.Random) -> str:
-    """A character or token dropped, doubled or swapped, up to three times."""
-    for _ in range(rng.choice([1, 1, 1, 2, 3])):
-        parts = list(text) if rng.random() < 0.5 else _TOKEN.findall(text)
-        if len(parts) < 2:
-            return text
-        at, other = rng.randrange(len(parts)), rng.randrange(len(parts))
-        match rng.randrange(3):
-            case 0:
-                del parts[at]
-            case 1:
-                parts.insert(at, parts[at])
-            case _:
-                parts[at], parts[other] = parts[other], parts[at]
-        text = "".join(parts)
-    return text
 
 
 def check(text: str) -> None:
@@ -52,7 +32,7 @@ def check(text: str) -> None:
 def run(texts: list[str], count: int, seed: int) -> None:
     rng = random.Random(seed)
     for number in range(count):
-        text = mutate(rng.choice(texts), rng)
+        text = mutated(rng.choice(texts), rng)
         try:
             check(text)
         except BaseException:

@@ -9,7 +9,8 @@ from typing import Any
 from mirstack.passes.schedule import Schedule
 
 sys.path.insert(0, str(Path(__file__).parent))
-from test_primitives import CHAIN, MATMUL, refused, scheduled
+from mirstack.fuzz.schedules.programs import CHAIN, MATMUL
+from test_primitives import refused, scheduled
 
 TWO = """
 @T.prim_func

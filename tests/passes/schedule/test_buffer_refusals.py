@@ -6,9 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from mirstack.fuzz.schedules.programs import CHAIN, MATMUL
 from mirstack.passes.schedule import Schedule
 from test_move_refusals import PARTS, func
-from test_primitives import CHAIN, MATMUL, refused
+from test_primitives import refused
 from test_tensorize import DESC, message
 
 Steps = Callable[[Schedule], object]

@@ -11,7 +11,8 @@ from mirstack.passes.schedule import Schedule
 from mirstack.support.verify import verify
 
 sys.path.insert(0, str(Path(__file__).parent))
-from test_primitives import CHAIN, refused, scheduled
+from mirstack.fuzz.schedules.programs import CHAIN
+from test_primitives import refused, scheduled
 
 UPDATE = """
 @T.prim_func

@@ -9,7 +9,7 @@ from typing import Any
 from mirstack.passes.schedule import Schedule
 
 sys.path.insert(0, str(Path(__file__).parent))
-from random_block_moves import OVERWRITTEN, UPDATES
+from mirstack.fuzz.schedules.block_moves import OVERWRITTEN, UPDATES
 from test_primitives import refused, scheduled
 
 CARRIED = """

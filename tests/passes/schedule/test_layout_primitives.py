@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from mirstack.fuzz.schedules.programs import CHAIN, MATMUL
 from mirstack.parser import parse_mir, print_mir
 from mirstack.passes.schedule import Schedule, ScheduleError
 from mirstack.passes.schedule.primitives.transform_layout import AXIS_SEPARATOR
 from mirstack.support.verify import verify
-from test_primitives import CHAIN, MATMUL, scheduled
+from test_primitives import scheduled
 
 Steps = Callable[[Schedule], object]
 

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from mirstack.fuzz.schedules.programs import CHAIN, MATMUL
 from mirstack.passes.schedule import Schedule
-from test_primitives import CHAIN, MATMUL, refused
+from test_primitives import refused
 
 Steps = Callable[[Schedule], object]
 

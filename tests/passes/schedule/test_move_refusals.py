@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from mirstack.fuzz.schedules.programs import CHAIN, MATMUL, STENCIL
 from mirstack.passes.schedule import Schedule
-from test_primitives import CHAIN, MATMUL, STENCIL, refused, scheduled
+from test_primitives import refused, scheduled
 
 Steps = Callable[[Schedule], object]
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from mirstack.fuzz.schedules.programs import MATMUL
 from mirstack.passes.schedule import Schedule
-from test_primitives import MATMUL, refused, scheduled
+from test_primitives import refused, scheduled
 
 CONV = """
 @T.prim_func

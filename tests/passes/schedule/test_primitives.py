@@ -9,40 +9,11 @@ import numpy as np
 import pytest
 from mirstack.dialects.tir import PrimFuncOp
 from mirstack.dialects.tir.interpreter import interpret_prim_func
+from mirstack.fuzz.schedules.programs import CHAIN, MATMUL, STENCIL
 from mirstack.parser import parse_mir, print_mir
 from mirstack.passes.schedule import Schedule, ScheduleError
 from mirstack.passes.schedule.primitive import names
 from mirstack.support.verify import verify
-
-MATMUL = """
-@T.prim_func
-def main(A: T.Buffer((24, 16), "float32"), B: T.Buffer((20, 16), "float32"), D: T.Buffer((24, 20), "float32")):
-    C = T.alloc_buffer((24, 20))
-    for i, j, k in T.grid(24, 20, 16):
-        with T.block("C"):
-            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
-            with T.init():
-                C[vi, vj] = T.float32(0)
-            C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vj, vk]
-    for i, j in T.grid(24, 20):
-        with T.block("D"):
-            vi, vj = T.axis.remap("SS", [i, j])
-            D[vi, vj] = T.max(C[vi, vj], T.float32(0))
-"""
-
-CHAIN = """
-@T.prim_func
-def main(A: T.Buffer((16, 30), "float32"), C: T.Buffer((16, 30), "float32")):
-    B = T.alloc_buffer((16, 30))
-    for i, j in T.grid(16, 30):
-        with T.block("B"):
-            vi, vj = T.axis.remap("SS", [i, j])
-            B[vi, vj] = A[vi, vj] * T.float32(2)
-    for i, j in T.grid(16, 30):
-        with T.block("C"):
-            vi, vj = T.axis.remap("SS", [i, j])
-            C[vi, vj] = B[vi, vj] + T.float32(1)
-"""
 
 UNIT = """
 @T.prim_func
@@ -56,20 +27,6 @@ def main(A: T.Buffer((1, 30), "float32"), C: T.Buffer((30,), "float32")):
         with T.block("C"):
             vi = T.axis.spatial(30, i)
             C[vi] = B[0, vi]
-"""
-
-STENCIL = """
-@T.prim_func
-def main(A: T.Buffer((34,), "float32"), C: T.Buffer((32,), "float32")):
-    B = T.alloc_buffer((34,))
-    for i in range(34):
-        with T.block("B"):
-            vi = T.axis.spatial(34, i)
-            B[vi] = A[vi] * T.float32(2)
-    for i in range(32):
-        with T.block("C"):
-            vi = T.axis.spatial(32, i)
-            C[vi] = B[vi] + B[vi + 1] + B[vi + 2]
 """
 
 

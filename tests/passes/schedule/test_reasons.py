@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from mirstack.fuzz.schedules.programs import CHAIN, MATMUL
 from mirstack.passes.schedule import Schedule
-from test_primitives import CHAIN, MATMUL, refused
+from test_primitives import refused
 from test_tensorize import DESC, message
 
 Steps = Callable[[Schedule], object]

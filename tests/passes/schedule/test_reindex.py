@@ -12,7 +12,8 @@ from mirstack.passes.schedule import Schedule, ScheduleError
 from mirstack.support.verify import verify
 
 sys.path.insert(0, str(Path(__file__).parent))
-from test_primitives import CHAIN, MATMUL, STENCIL, refused, scheduled
+from mirstack.fuzz.schedules.programs import CHAIN, MATMUL, STENCIL
+from test_primitives import refused, scheduled
 
 TRANSPOSE = """
 @T.prim_func

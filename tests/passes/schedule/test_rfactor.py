@@ -10,7 +10,8 @@ import pytest
 from mirstack.passes.schedule import Schedule
 
 sys.path.insert(0, str(Path(__file__).parent))
-from test_primitives import MATMUL, refused, scheduled
+from mirstack.fuzz.schedules.programs import MATMUL
+from test_primitives import refused, scheduled
 
 ROWS = """
 @T.prim_func

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from mirstack.fuzz.schedules.programs import CHAIN, MATMUL, STENCIL
 from mirstack.passes.schedule import Schedule
-from test_primitives import CHAIN, MATMUL, STENCIL, refused, scheduled
+from test_primitives import refused, scheduled
 
 CONV = """
 @T.prim_func

@@ -7,9 +7,10 @@ from math import prod
 from typing import Any
 
 import pytest
+from mirstack.fuzz.schedules.programs import CHAIN, MATMUL, STENCIL
 from mirstack.parser import parse_mir, print_mir
 from mirstack.passes.schedule import ExprRV, Schedule, ScheduleError, Trace
-from test_primitives import CHAIN, MATMUL, STENCIL, refused, scheduled
+from test_primitives import refused, scheduled
 from test_trace import check_replays
 
 

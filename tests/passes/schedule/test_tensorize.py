@@ -13,7 +13,8 @@ from mirstack.passes.schedule.intrinsics import TensorIntrin
 from mirstack.support.verify import verify
 
 sys.path.insert(0, str(Path(__file__).parent))
-from test_primitives import MATMUL, refused, run
+from mirstack.fuzz.schedules.programs import MATMUL
+from test_primitives import refused, run
 
 DESC = """
 @T.prim_func

@@ -11,7 +11,8 @@ from mirstack.parser import parse_mir, print_mir
 from mirstack.passes.schedule import Schedule, ScheduleError
 
 sys.path.insert(0, str(Path(__file__).parent))
-from test_primitives import MATMUL, run
+from mirstack.fuzz.schedules.programs import MATMUL
+from test_primitives import run
 
 AXES = {"i": "S", "j": "S", "k": "R"}
 

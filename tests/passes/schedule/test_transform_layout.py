@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from mirstack.dialects.tir import PrimFuncOp
 from mirstack.dialects.tir.interpreter import interpret_prim_func
+from mirstack.fuzz.schedules.programs import CHAIN, MATMUL, STENCIL
 from mirstack.parser import parse_mir, print_mir
 from mirstack.passes.schedule import Schedule
-from test_primitives import CHAIN, MATMUL, STENCIL, refused, scheduled
+from test_primitives import refused, scheduled
 from test_trace import check_replays
 
 FILL = """

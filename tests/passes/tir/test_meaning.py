@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import sys
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
 from mirstack.dialects.tir import PrimFuncOp
 from mirstack.dialects.tir.interpreter import interpret_prim_func
 from mirstack.driver.pipeline import read_pipeline
+from mirstack.fuzz.tir.loops import SIZE, Writer
 from mirstack.parser import parse_mir, print_mir
 from mirstack.passes.registry import pass_factories
 from mirstack.support.verify import find_errors
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-
-sys.path.insert(0, str(Path(__file__).parent))
-from random_tir import SIZE, Writer
 
 # Pipelines, and whether running them twice is running them once on every program. (simplify may find more in what it has
 # written shorter.)

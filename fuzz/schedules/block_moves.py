@@ -6,11 +6,11 @@ import random
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from mirstack.dialects.tir import ForOp
-from mirstack.parser import parse_mir
-from mirstack.passes.schedule import LoopRV, Schedule
-from mirstack.passes.schedule.intrinsics import TensorIntrin
-from mirstack.passes.schedule.structure import const_int
+from ...dialects.tir import ForOp
+from ...parser import parse_mir
+from ...passes.schedule import LoopRV, Schedule
+from ...passes.schedule.intrinsics import TensorIntrin
+from ...passes.schedule.structure import const_int
 
 
 class Playing(Protocol):

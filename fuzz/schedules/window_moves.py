@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from mirstack.dialects.tir import AllocBufferOp
-from mirstack.passes.schedule.structure import buffers_written
-from random_block_moves import Playing, any_block, any_loop
+from ...dialects.tir import AllocBufferOp
+from ...passes.schedule.structure import buffers_written
+from .block_moves import Playing, any_block, any_loop
 
 WINDOWS = """
 @T.prim_func

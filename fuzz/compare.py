@@ -1,0 +1,73 @@
+"""The rule by which results are compared: integers exactly, floats by how far rounding may have moved them.
+
+```text
+int32, bool             equal
+float32  1.0 ~ 1.0000001   within some units in the last place of the largest that was summed
+NaN ~ NaN, inf ~ inf    the same kind of number in the same place
+```
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+ULPS = 64
+"""How many units in the last place of the largest magnitude a result may be off before it is asked how far rounding carries."""
+
+
+def unit(dtype: np.dtype) -> float:
+    """The unit in the last place of 1."""
+    import ml_dtypes
+
+    return float(ml_dtypes.finfo(dtype).eps)
+
+
+def wrong_places(wanted: np.ndarray, got: np.ndarray, scale: float, limits: np.ndarray | None = None) -> np.ndarray:
+    """Where two arrays of one shape and dtype differ by more than rounding: `scale` is the largest magnitude that took part,
+    `limits` what a deviation may be besides."""
+    if wanted.dtype.kind in "iub":
+        differ = wanted != got
+        return differ if limits is None else differ & (_apart(wanted, got) > limits)
+    old, new = wanted.astype(np.float64), got.astype(np.float64)
+    agree = (old == new) | (np.isnan(old) & np.isnan(new))
+    allowed = ULPS * unit(wanted.dtype) * np.maximum(np.abs(np.where(np.isfinite(old), old, 0.0)), scale)
+    if limits is not None:
+        allowed = allowed + limits
+    return ~(agree | (_apart(wanted, got) <= allowed))
+
+
+def _apart(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    with np.errstate(all="ignore"):
+        return np.abs(b.astype(np.float64) - a.astype(np.float64))
+
+
+def magnitude(arrays: Mapping[str, np.ndarray]) -> float:
+    """The largest finite magnitude among floats."""
+    largest = 0.0
+    for array in arrays.values():
+        if array.dtype.kind not in "iub" and array.size:
+            wide = np.abs(array.astype(np.float64))
+            largest = max(largest, float(wide.max(initial=0.0, where=np.isfinite(wide))))
+    return largest
+
+
+def difference(
+    wanted: Mapping[str, np.ndarray],
+    got: Mapping[str, np.ndarray],
+    scale: float = 0.0,
+    limits: Mapping[str, np.ndarray] | None = None,
+) -> str | None:
+    """How results differ, in words; None where they agree."""
+    if list(wanted) != list(got):
+        return f"results {', '.join(got) or 'none'} instead of {', '.join(wanted) or 'none'}"
+    for name, old in wanted.items():
+        new = got[name]
+        if old.shape != new.shape or old.dtype != new.dtype:
+            return f"{name} is {new.dtype}{list(new.shape)} instead of {old.dtype}{list(old.shape)}"
+        wrong = wrong_places(old, new, scale, None if limits is None else limits[name])
+        if wrong.any():
+            at = tuple(int(i) for i in np.argwhere(wrong)[0])
+            return f"{name}{list(at) if at else ''} is {new[at]} instead of {old[at]} ({int(wrong.sum())} of {wrong.size} differ)"
+    return None

@@ -1,0 +1,1 @@
+"""Random pipelines of passes."""

@@ -1,0 +1,154 @@
+"""Pipelines of passes on programs of every level: what a program computes stays after each pass."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+
+from ...driver.pipeline import read_pipeline
+from ...parser import parse_mir, print_mir
+from ...passes.registry import PASSES, pass_factories
+from ...support.diagnostics import MirError
+from ...support.verify import find_errors
+from ..case import Case, Verdict, reason
+from ..reduce import ON_RELAY, DropItems
+from ..relay.fuzzer import draw_program
+from ..relay.pipelines import PIPELINES, ROUNDINGS
+from ..relay.rounding import Rounding, difference
+from ..te.programs import Writer as TeWriter
+from ..tir.fuzzer import compared, draw_function
+from ..ways import interpret
+
+ANY = ("cse", "dce")
+LOWERING = ("lower-relay-to-te", "lower-te-to-tir")
+SCHEDULED = ("default-schedule", "mark-open-bounds", "check-open-bounds", "decompose-open-reductions")
+NOT_DRAWN = {
+    "apply-rules": "takes a file of rules",
+    "convert-rules-to-pdl": "makes patterns of rules",
+    "apply-schedule": "carries out scripts, which `schedules` draws",
+    "fuse-tir": "works on what lower-relay-to-te leaves",
+    "lift-transform-params": "works on kernels of Relay programs on their way to code",
+    "lower-relay-to-llvm": "ends where nothing is interpreted",
+    "mangle-symbols": "ends where nothing is interpreted",
+    "lower-tir-to-scf": "ends where nothing is interpreted",
+    "lower-std-to-llvm": "ends where nothing is interpreted",
+}
+"""Passes that no pipeline is made of, each with the reason."""
+
+ON_TIR_PASSES = (
+    tuple(entry.name for entry in PASSES if entry.where.startswith("passes.tir") and entry.name not in NOT_DRAWN) + ANY
+)
+ON_RELAY_PASSES = tuple(p.text for p in PIPELINES if "," not in p.text)
+ADDS_RESULTS = ("first-order-gradient",)
+OPTIONS = {
+    "simplify": ("", "", "{transitively-prove-inequalities=true}", "{convert-boolean-to-and-of-ors=true}"),
+    "unroll-loop": ("", "{auto-max-step=12 auto-max-extent=2}"),
+    "loop-partition": ("", "{partition-const-loop=true}"),
+    "narrow-data-type": ("{target-bits=16}", "{target-bits=32}"),
+    "common-subexpr-elim-tir": ("", "{identify-equiv-terms=true}"),
+    "remove-no-op": ("", "{use-dataflow-analysis=true}"),
+}
+
+
+class PassesFuzzer:
+    """Draws a program and up to six passes; interprets it before and after each."""
+
+    shrinkers = (DropItems("pipeline"), *ON_RELAY)
+
+    def draw(self, seed: int, number: int) -> Case:
+        """The case of a number."""
+        rng = random.Random(f"passes/{seed}/{number}")
+        draws: frozenset[str]
+        if number % 3 == 0:
+            module, inputs, _ = draw_program(seed, (number // 3) * 7, rng)
+            text = print_mir(module)
+            pipeline = [rng.choice(ON_RELAY_PASSES) for _ in range(rng.randint(1, 5))]
+        elif number % 3 == 1:
+            text, inputs = draw_function(rng)
+            pipeline = self._on_tir(rng)
+        else:
+            writer = TeWriter(rng)
+            text, inputs = print_mir(ModuleOp([writer.function()])), writer.inputs
+            pipeline = ["lower-te-to-tir", *self._on_tir(rng)]
+        draws = frozenset(step.partition("{")[0] for step in pipeline)
+        return Case("passes", text, inputs, {"pipeline": pipeline, "entry": "main"}, draws)
+
+    @staticmethod
+    def _on_tir(rng: random.Random) -> list[str]:
+        names = [rng.choice(ON_TIR_PASSES) for _ in range(rng.randint(1, 6))]
+        return [name + rng.choice(OPTIONS.get(name, ("",))) for name in names]
+
+    def check(self, case: Case) -> Verdict:
+        """Runs the passes one after the other."""
+        verdict = Verdict()
+        try:
+            module = parse_mir(case.text)
+            before = interpret(module, case.options["entry"], case.inputs)
+        except MirError as error:
+            verdict.refused = reason(error, "interpreter")
+            return verdict
+        factories = pass_factories()
+        for step in case.options["pipeline"]:
+            name = step.partition("{")[0]
+            original = module.clone()
+            try:
+                for module_pass in read_pipeline(step, factories):
+                    module_pass.apply(Context(), module)
+            except MirError as error:
+                verdict.refused = reason(error, name)
+                return verdict
+            except Exception as error:
+                verdict.fail_by(error, f"in pass '{step}'")
+                return verdict
+            errors = find_errors(module)
+            if errors:
+                verdict.fail("invalid", name, f"after pass '{step}' the program is not valid: {errors[0].message}")
+                return verdict
+            try:
+                after = interpret(module, case.options["entry"], case.inputs)
+            except MirError as error:
+                verdict.fail(
+                    "refused", name, f"after pass '{step}' the interpreter refuses: {error.diagnostics[0].message}"
+                )
+                return verdict
+            verdict.compared += 1
+            wrong = changed(name, original, case, before, after)
+            if wrong is not None:
+                verdict.fail("results", name, f"pass '{step}' changes the results: {wrong}")
+                return verdict
+            before = after
+            printed = print_mir(module)
+            try:
+                if print_mir(parse_mir(printed)) != printed:
+                    verdict.fail("text", name, f"after pass '{step}' what is printed reads as another program")
+                    return verdict
+            except MirError as error:
+                verdict.fail(
+                    "text", name, f"after pass '{step}' what is printed is not read: {error.diagnostics[0].message}"
+                )
+                return verdict
+        return verdict
+
+
+def changed(
+    name: str, original: ModuleOp, case: Case, before: dict[str, np.ndarray], after: dict[str, np.ndarray]
+) -> str | None:
+    """How a pass has changed results by more than the roundings that it may change."""
+    from ...dialects.relay import FuncOp
+
+    if name in ADDS_RESULTS:
+        after = dict(list(after.items())[: len(before)])
+    if not any(isinstance(op, FuncOp) for op in original.ops):
+        return compared(original, case.options["entry"], case.inputs, before, after)
+    rounding: Rounding | None = ROUNDINGS.get(name)
+    main: Any = next(op for op in original.ops if isinstance(op, FuncOp) and op.sym_name.data == "main")
+    inputs = [case.inputs[parameter.data] for parameter in main.param_names.data]
+    with np.errstate(all="ignore"):
+        return difference(original, inputs, list(before.values()), list(after.values()), rounding)
+
+
+FUZZER = PassesFuzzer()

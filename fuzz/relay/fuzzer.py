@@ -1,0 +1,117 @@
+"""Relay programs, natively against the interpreter: uses of every operator, graphs of many, functions that call themselves."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+
+from ...dialects.relay.interpreter import Interpreter, flatten
+from ...dialects.relay.operator import OperatorOp
+from ...parser import parse_mir, print_mir
+from ...support.deep import in_deep_stack
+from ...support.diagnostics import MirError
+from ...support.verify import find_errors
+from ...support.walk import walk_ops
+from ..case import Case, Verdict, reason
+from ..reduce import ON_RELAY
+from ..ways import draw_ways, interpret, run_natively, spoken
+from .functional import functional_program
+from .graphs import random_graph
+from .rounding import Rounding, difference
+from .single import batch_of_uses
+
+EPOCH = 500
+"""So many programs are made of the same samples of operators."""
+ROUNDING = Rounding(ulps=4)
+IN_FLOAT32 = ("image.", "vision.", "nn.upsampling")
+"""How the names of operators begin that compute places in float32, whatever dtype their numbers are of."""
+
+
+class RelayFuzzer:
+    """Draws programs of three sorts by turns; runs each by the interpreter and natively in two ways."""
+
+    shrinkers = ON_RELAY
+
+    def draw(self, seed: int, number: int) -> Case:
+        """The case of a number."""
+        rng = random.Random(f"relay/{seed}/{number}")
+        module, inputs, draws = draw_program(seed, number, rng)
+        return Case("relay", print_mir(module), inputs, {"ways": draw_ways(rng, 2)}, draws)
+
+    def check(self, case: Case) -> Verdict:
+        """Runs the program."""
+        verdict = Verdict()
+        try:
+            module = parse_mir(case.text)
+        except MirError as error:
+            verdict.fail("text", "not read", f"what was printed is not read: {error.diagnostics[0].message}")
+            return verdict
+        if (again := print_mir(module)) != case.text and print_mir(parse_mir(again)) != again:
+            verdict.fail("text", "printed otherwise", "what is printed reads as another program")
+        try:
+            wanted = interpret(module, "main", case.inputs)
+        except MirError as error:
+            verdict.refused = reason(error, "interpreter")
+            return verdict
+        except Exception as error:
+            verdict.fail_by(error, "in the interpreter")
+            return verdict
+        for way in map(tuple, case.options["ways"]):
+            try:
+                got = run_natively(module, "main", case.inputs, way)
+            except MirError as error:
+                verdict.refused = reason(error, "native")
+                continue
+            except Exception as error:
+                verdict.fail_by(error, f"at {spoken(way)}")
+                continue
+            verdict.compared += 1
+            wrong = compared(module, case, wanted, got)
+            if wrong is not None:
+                verdict.fail("results", "", f"at {spoken(way)} {wrong}")
+        return verdict
+
+
+def compared(module: ModuleOp, case: Case, wanted: dict[str, np.ndarray], got: dict[str, np.ndarray]) -> str | None:
+    """How results differ by more than rounding explains."""
+    rounding = ROUNDING
+    if any(op.OPERATOR.name.startswith(IN_FLOAT32) for op in walk_ops(module) if isinstance(op, OperatorOp)):
+        rounding = replace(ROUNDING, unit=2.0**-21)
+    with np.errstate(all="ignore"):
+        inputs = [case.inputs[name] for name in _parameters(module)]
+        return difference(module, inputs, list(wanted.values()), list(got.values()), rounding)
+
+
+def _parameters(module: ModuleOp) -> list[str]:
+    from ...dialects.relay import FuncOp
+
+    main = next(op for op in module.ops if isinstance(op, FuncOp) and op.sym_name.data == "main")
+    return [name.data for name in main.param_names.data]
+
+
+def draw_program(seed: int, number: int, rng: random.Random) -> tuple[ModuleOp, dict[str, np.ndarray], frozenset[str]]:
+    """A module whose entry is `main`, inputs for it, and the names of what it is made of."""
+    uses = 1 + (seed * 1009 + number // EPOCH) % (1 << 30)
+    match number % 10:
+        case 0 | 1 | 2 | 3:
+            graph = random_graph(seed * 1_000_003 + number, uses=uses)
+            inputs = {f"x{n}": array for n, array in enumerate(graph.inputs)}
+            return graph.module, inputs, graph.operators
+        case 9:
+            text, inputs, draws = functional_program(rng)
+            return parse_mir(text), inputs, draws
+        case _:
+            return batch_of_uses(rng, number, uses)
+
+
+def run_by_interpreter(module: ModuleOp, inputs: list[Any]) -> list[np.ndarray]:
+    """The results of `@main`, tuples flattened; of a module that was verified."""
+    assert not find_errors(module)
+    return in_deep_stack(lambda: flatten(Interpreter(module).call("main", inputs)))
+
+
+FUZZER = RelayFuzzer()

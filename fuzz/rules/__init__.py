@@ -1,0 +1,1 @@
+"""Random sets of rewrite rules, some of them wrong."""

@@ -1,0 +1,1 @@
+"""Random TE programs and schedules of them."""

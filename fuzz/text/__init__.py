@@ -1,0 +1,1 @@
+"""Damaged texts of every format."""

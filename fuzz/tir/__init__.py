@@ -1,0 +1,1 @@
+"""Random TIR functions as text."""

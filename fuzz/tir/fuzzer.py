@@ -1,0 +1,149 @@
+"""TIR functions, natively against the interpreter."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+
+from ...parser import parse_mir, print_mir
+from ...support.diagnostics import MirError
+from ..case import Case, Verdict, reason
+from ..compare import difference, magnitude, unit
+from ..reduce import ON_TIR
+from ..ways import Way, draw_ways, interpret, run_natively, spoken
+from .loops import SIZE
+from .loops import Writer as LoopsWriter
+from .writer import Writer
+
+RUNS = 6
+FACTOR = 16.0
+"""How many times as far as in `RUNS` runs on moved inputs a result may be."""
+MOVED = 4.0
+"""By how many units in the last place inputs are moved."""
+
+
+class TirFuzzer:
+    """Draws functions of typed expressions, and some of loops and integers only; runs each by the interpreter and natively."""
+
+    shrinkers = ON_TIR
+
+    def draw(self, seed: int, number: int) -> Case:
+        """The case of a number."""
+        rng = random.Random(f"tir/{seed}/{number}")
+        text, inputs = draw_function(rng)
+        return Case("tir", text, inputs, {"ways": draw_ways(rng, 2), "entry": "main"})
+
+    def check(self, case: Case) -> Verdict:
+        """Runs the function."""
+        return check_natively(case, [tuple(way) for way in case.options["ways"]])
+
+
+def draw_function(rng: random.Random) -> tuple[str, dict[str, np.ndarray]]:
+    """The text of a module whose entry is `main`, and arrays for all of its parameters."""
+    if rng.random() < 0.2:
+        text = LoopsWriter(rng.randrange(1 << 30)).program()
+        inputs = {name: np.array([rng.randrange(10) for _ in range(SIZE)], np.int32) for name in "AB"}
+        return text, {
+            **inputs,
+            "n": np.array(rng.randrange(9), np.int32),
+            "m": np.array(rng.randrange(-2, 4), np.int32),
+        }
+    writer = Writer(rng)
+    return writer.program(), writer.inputs
+
+
+def check_natively(case: Case, ways: list[Way]) -> Verdict:
+    """What native code gives in some ways against the interpreter."""
+    verdict = Verdict()
+    entry = case.options.get("entry")
+    try:
+        module = parse_mir(case.text)
+    except MirError as error:
+        verdict.refused = reason(error, "parser")
+        return verdict
+    printed = print_mir(module)
+    try:
+        if print_mir(parse_mir(printed)) != printed:
+            verdict.fail("text", "printed otherwise", "what is printed reads as another program")
+    except MirError as error:
+        verdict.fail("text", "not read", f"what was printed is not read: {error.diagnostics[0].message}")
+    try:
+        wanted = interpret(module, entry, case.inputs)
+    except MirError as error:
+        verdict.refused = reason(error, "interpreter")
+        return verdict
+    except Exception as error:
+        verdict.fail_by(error, "in the interpreter")
+        return verdict
+    for way in ways:
+        try:
+            got = run_natively(module, entry, case.inputs, way)
+        except MirError as error:
+            verdict.refused = reason(error, "native")
+            continue
+        except Exception as error:
+            verdict.fail_by(error, f"at {spoken(way)}")
+            continue
+        verdict.compared += 1
+        wrong = compared(module, entry, case.inputs, wanted, got)
+        if wrong is not None:
+            verdict.fail("results", "", f"at {spoken(way)} {wrong}")
+    return verdict
+
+
+def compared(
+    module: ModuleOp,
+    entry: str | None,
+    inputs: Mapping[str, np.ndarray],
+    wanted: dict[str, np.ndarray],
+    got: dict[str, np.ndarray],
+) -> str | None:
+    """How results differ by more than rounding explains; how far rounding carries is measured by moving the inputs."""
+    if difference(wanted, got) is None:
+        return None
+    scale = magnitude(wanted)
+    limits = deviations(module, entry, inputs, wanted)
+    for name, array in wanted.items():
+        # What is computed in a coarse dtype and stored in a finer one is as coarse.
+        if array.dtype.kind not in "iub":
+            coarse = max(
+                (unit(a.dtype) for a in (*inputs.values(), *wanted.values()) if a.dtype.kind not in "iub"), default=0.0
+            )
+            finite = np.where(np.isfinite(array.astype(np.float64)), np.abs(array.astype(np.float64)), 0.0)
+            limits[name] = limits[name] + 4 * coarse * np.maximum(finite, min(scale, 4.0))
+    return difference(wanted, got, 0.0, limits)
+
+
+def deviations(
+    module: ModuleOp, entry: str | None, inputs: Mapping[str, np.ndarray], wanted: Mapping[str, np.ndarray]
+) -> dict[str, np.ndarray]:
+    """How far each result moves when float inputs move by some units in the last place; infinitely where it becomes NaN."""
+    limits = {name: np.zeros(array.shape) for name, array in wanted.items()}
+    rng = np.random.default_rng(0)
+    for _ in range(RUNS):
+        moved = {name: _moved(array, rng) for name, array in inputs.items()}
+        try:
+            results = interpret(module, entry, moved)
+        except MirError:
+            return {name: np.full(array.shape, np.inf) for name, array in wanted.items()}
+        for name, array in wanted.items():
+            old, new = array.astype(np.float64), results[name].astype(np.float64)
+            with np.errstate(all="ignore"):
+                apart = np.where((old == new) | (np.isnan(old) & np.isnan(new)), 0.0, np.abs(old - new))
+            apart = np.where(np.isnan(apart), np.inf, FACTOR * apart)
+            limits[name] = np.maximum(limits[name], apart)
+    return limits
+
+
+def _moved(array: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    if array.dtype.kind in "iub":
+        return array
+    wide = array.astype(np.float64)
+    return (wide * (1 + MOVED * unit(array.dtype) * rng.uniform(-1, 1, array.shape))).astype(array.dtype)
+
+
+FUZZER = TirFuzzer()
+__all__ = ["FUZZER", "check_natively", "compared", "draw_function"]

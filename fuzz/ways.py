@@ -1,0 +1,81 @@
+"""Ways to run a program: the interpreter, and native code at each level, for each processor that this machine runs, by one thread or two."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from functools import cache
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+
+from ..api.compile import compile
+from ..api.executable import Executable
+from ..support.diagnostics import MirError
+
+PROCESSORS = ("x86-64", "haswell", "skylake-avx512", "sapphirerapids")
+LEVELS = (0, 1, 2, 3)
+THREADS = (1, 2)
+
+Way = tuple[int, str, int]
+"""Optimization level, processor ("" for this machine's), threads."""
+
+
+@cache
+def processors() -> tuple[str, ...]:
+    """Those of `PROCESSORS` whose code runs here, and this machine itself as ""."""
+    from ..support.target import require_host
+
+    found: list[str] = [""]
+    for name in PROCESSORS:
+        try:
+            require_host(name)
+        except MirError:
+            continue
+        found.append(name)
+    return tuple(found)
+
+
+def draw_ways(rng: random.Random, count: int, levels: Sequence[int] = LEVELS) -> list[Way]:
+    """Some ways, of different levels."""
+    chosen = rng.sample(list(levels), min(count, len(levels)))
+    return [(level, rng.choice(processors()), rng.choice(THREADS)) for level in chosen]
+
+
+def spoken(way: Way) -> str:
+    """The options of `mir-run` for a way."""
+    level, cpu, threads = way
+    return f"-O {level}{f' --mcpu {cpu}' if cpu else ''} --threads {threads}"
+
+
+def interpret(module: ModuleOp, entry: str | None, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """What the interpreter gives; the inputs stay as they are. Raises MirError where it refuses."""
+    with np.errstate(all="ignore"):
+        return _run(compile(module, "interp", entry=entry), inputs)
+
+
+def run_natively(
+    module: ModuleOp, entry: str | None, inputs: Mapping[str, np.ndarray], way: Way
+) -> dict[str, np.ndarray]:
+    """What native code gives; the inputs stay as they are. Raises MirError where it cannot be compiled or refuses to run."""
+    level, cpu, threads = way
+    executable = compile(module, "cpu", entry=entry, opt_level=level, cpu=cpu or None, threads=threads, cache=False)
+    return _run(executable, inputs)
+
+
+def _run(executable: Executable, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Runs on copies of the inputs. What a schedule has given another name is found by its place."""
+    names = [param.name for param in executable.params]
+    before = list(inputs)
+    if set(names) == set(before):
+        return executable.run(copied(inputs))
+    if len(names) != len(before):
+        raise ValueError(f"{executable.name} takes {', '.join(names)}, not {', '.join(before)}")
+    results = executable.run(dict(zip(names, copied(inputs).values(), strict=True)))
+    old = dict(zip(names, before, strict=True))
+    return {old.get(name, name): array for name, array in results.items()}
+
+
+def copied(inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The arrays, to be written into."""
+    return {name: array.copy() for name, array in inputs.items()}

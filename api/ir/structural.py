@@ -77,7 +77,7 @@ def _tokens(value: object, map_free_vars: bool) -> Iterator[Token]:
             for item in items:
                 yield from _tokens(item, map_free_vars)
         case _:
-            yield ("value", repr(plain(value)))
+            yield ("value", _attribute(plain(value)))
 
 
 class _Writer:
@@ -211,6 +211,40 @@ class _Writer:
                 raise MirError(Diagnostic(f"{type!r} is no type"))
 
 
+FLOATS = 1e-9
+"""How far apart floating-point attributes may be that are equal, as in TVM: 1e-5 is what float32 makes of it."""
+
+
+class _Float:
+    """A floating-point attribute, equal to what is as near as `FLOATS`; so that its hash is that of equals, it has the one."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: float):
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, _Float):
+            return False
+        a, b = self.value, other.value
+        return a == b or abs(a - b) < FLOATS or (a != a and b != b)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return "float"
+
+
 def _attributes(attrs: Mapping[str, object] | None) -> object:
     """Attributes in any order; an integer of TIR is that integer."""
-    return tuple(sorted((name, repr(plain(value))) for name, value in (attrs or {}).items()))
+    return tuple((name, _attribute(plain(value))) for name, value in sorted((attrs or {}).items()))
+
+
+def _attribute(value: object) -> object:
+    match value:
+        case float():
+            return _Float(value)
+        case list() | tuple():
+            return tuple(_attribute(item) for item in cast("Sequence[object]", value))
+        case _:
+            return repr(value)

@@ -96,30 +96,41 @@ class PassContext:
         return {name: {"type": type, "doc": doc} for name, (type, doc) in CONFIG.items()}
 
     def __enter__(self) -> PassContext:
+        self._begin_instruments()
+        self._tokens.append(_CURRENT.set(self))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        _CURRENT.reset(self._tokens.pop())
+        self._end_instruments()
+
+    def override_instruments(self, instruments: Sequence[PassInstrument | Instrument] | None) -> None:
+        """Ends the instruments of the context, and begins with others."""
+        self._end_instruments()
+        self.instruments = list(instruments or ())
+        self._begin_instruments()
+
+    def _begin_instruments(self) -> None:
+        """Has each instrument enter; where one cannot, those before it exit and none are left, as in TVM."""
         entered: list[PassInstrument | Instrument] = []
         try:
             for instrument in self.instruments:
                 instrument.enter_pass_ctx()
                 entered.append(instrument)
         except BaseException:
-            for instrument in entered:
-                instrument.exit_pass_ctx()
+            self.instruments = entered
+            self._end_instruments()
+            self.instruments = []
             raise
-        self._tokens.append(_CURRENT.set(self))
-        return self
 
-    def __exit__(self, *_: object) -> None:
-        _CURRENT.reset(self._tokens.pop())
-        for instrument in self.instruments:
-            instrument.exit_pass_ctx()
-
-    def override_instruments(self, instruments: Sequence[PassInstrument | Instrument] | None) -> None:
-        """Ends the instruments of the context, and begins with others."""
-        for instrument in self.instruments:
-            instrument.exit_pass_ctx()
-        self.instruments = list(instruments or ())
-        for instrument in self.instruments:
-            instrument.enter_pass_ctx()
+    def _end_instruments(self) -> None:
+        """Has each instrument exit; where one cannot, none are left, as in TVM."""
+        try:
+            for instrument in self.instruments:
+                instrument.exit_pass_ctx()
+        except BaseException:
+            self.instruments = []
+            raise
 
     def enables(self, info: PassInfo) -> bool:
         """Whether a `Sequential` runs the pass."""

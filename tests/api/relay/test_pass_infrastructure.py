@@ -289,3 +289,41 @@ def test_max_depth_is_explained() -> None:
         y = relay.exp(y)
     remarks = relay.analysis.explain(mirstack.IRModule.from_expr(y), transform.FuseOps(2, 2))
     assert any("more operators than max-depth" in remark.message for remark in remarks)
+
+
+@pytest.mark.parametrize("broken", ["enter_pass_ctx", "exit_pass_ctx"])
+@pytest.mark.parametrize("by", ["with", "override"])
+def test_an_instrument_that_fails_leaves_none(broken: str, by: str) -> None:
+    """Those that entered before it exit; the context works again, without instruments."""
+    events: list[str] = []
+
+    class Told(instrument.PassInstrument):
+        def __init__(self, name: str, fails: bool = False):
+            self.name, self.fails = name, fails
+
+        def enter_pass_ctx(self) -> None:
+            self.tell("enter_pass_ctx")
+
+        def exit_pass_ctx(self) -> None:
+            self.tell("exit_pass_ctx")
+
+        def tell(self, event: str) -> None:
+            if self.fails and event == broken:
+                raise ValueError(event)
+            events.append(f"{self.name} {event.partition('_')[0]}")
+
+    told: list[Any] = [Told("a"), Told("b", fails=True), Told("c")]
+    context = transform.PassContext(instruments=told if by == "with" else None)
+    with pytest.raises(ValueError, match=broken):
+        if by == "with":
+            with context:
+                pass
+        else:
+            context.override_instruments(told)
+            context.override_instruments(None)
+    assert context.instruments == []
+    assert events == (
+        ["a enter", "a exit"] if broken == "enter_pass_ctx" else ["a enter", "b enter", "c enter", "a exit"]
+    )
+    with context:
+        pass

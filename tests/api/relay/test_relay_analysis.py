@@ -211,3 +211,18 @@ def test_dtypes() -> None:
     assert relay.analysis.all_dtypes(mod["main"]) == {"int8", "float16", "float32"}
     with pytest.raises(ValueError, match=r"run transform\.InferType"):
         relay.analysis.all_dtypes(both)
+
+
+def test_floats_of_attributes_are_equal_within_a_bound() -> None:
+    def norm(epsilon: float) -> Any:
+        args = [relay.var(name, shape=(4,)) for name in "xgbmv"]
+        return relay.Function(args, relay.nn.batch_norm(*args, epsilon=epsilon)[0])
+
+    near = norm(1e-5), norm(float(np.float32(1e-5)))
+    assert ir.structural_equal(*near) and ir.structural_hash(near[0]) == ir.structural_hash(near[1])
+    assert not ir.structural_equal(norm(1e-5), norm(1.1e-5))
+    x = relay.var("x", shape=(4,))
+    assert not ir.structural_equal(relay.clip(x, 0.0, float("inf")), relay.clip(x, 0.0, 6.0))
+    assert ir.structural_equal(relay.clip(x, 0.0, float("inf")), relay.clip(x, 0.0, float("inf")))
+    assert ir.structural_equal([1.0, float("nan")], [1.0 + 1e-12, float("nan")])
+    assert not ir.structural_equal(1.0, 1)

@@ -8,6 +8,7 @@ from typing import Any
 from xdsl.dialects.builtin import ModuleOp
 
 from ...dialects.relay import ir
+from ...dialects.relay.text import is_known
 from ...dialects.tir.stmt import PrimFuncOp
 from ...support.deep import in_deep_stack
 from ...support.diagnostics import Diagnostic, MirError
@@ -41,10 +42,15 @@ class IRModule:
             self.update_func(name, function)
 
     @staticmethod
-    def of_op(op: ModuleOp) -> IRModule:
-        """A module that owns `op`, which nobody else may change from now on."""
+    def of_op(op: ModuleOp, after: IRModule | None = None) -> IRModule:
+        """A module that owns `op`, which nobody else may change from now on.
+
+        `after`: the module that `op` was made of, whose functions' parameters stay the variables that they are.
+        """
         module = IRModule()
         module._op = op
+        if after is not None:
+            module._symbols.params.update(after._symbols.params)
         for item in op.ops:
             if isinstance(item, ir.TypeDataOp):
                 module._symbols.types[item.sym_name.data] = restore_type(item)
@@ -116,6 +122,7 @@ class IRModule:
         self._functions.pop(name, None)
         if isinstance(func, Function):
             self._functions[name] = func
+            self._symbols.params[name] = func.params
 
     def update(self, other: IRModule | Mapping[Any, Function | PrimFunc]) -> None:
         """Takes over the functions and data types of another module."""
@@ -171,7 +178,11 @@ class IRModule:
         """The variable of a function. Raises MirError where there is none of that name."""
         if name not in self._function_ops():
             raise MirError(Diagnostic(f"the module has no function @{name}"))
-        return self._symbols.function(name)
+        variable = self._symbols.function(name)
+        op = self._relay_ops().get(name)
+        if op is not None and is_known(type := op.function_type()):
+            variable.known_type = type
+        return variable
 
     # Data types ----------------------------------------------------------------------------------------------------
 

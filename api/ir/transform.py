@@ -244,7 +244,7 @@ class NamedPass(Pass):
 
         with no_collection(), listening(context.topics(), to_stderr):
             in_deep_stack(work)
-        return IRModule.of_op(op)
+        return IRModule.of_op(op, mod)
 
     def configured(self, context: PassContext) -> XdslPass:
         """The pass with the settings of the context in place of what was not said when it was made."""
@@ -284,7 +284,7 @@ class FunctionPass(Pass):
                 changed[variable.name_hint] = new
         if not changed:
             return mod
-        result = IRModule.of_op(mod.copy_op())
+        result = IRModule.of_op(mod.copy_op(), mod)
         for name, function in changed.items():
             result[name] = function
         return result

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import NoneType
@@ -39,6 +39,8 @@ class Symbols:
 
     functions: dict[str, GlobalVar] = field(default_factory=dict[str, GlobalVar])
     types: dict[str, adt.TypeData] = field(default_factory=dict[str, adt.TypeData])
+    params: dict[str, Sequence[Var]] = field(default_factory=dict[str, "Sequence[Var]"])
+    """The parameters that a function had before a pass: they stay the same variables where name and type are the same."""
 
     def function(self, name: str) -> GlobalVar:
         """The variable of a function's name."""
@@ -101,7 +103,24 @@ class _Restorer:
     def _enter_function(self, op: ir.FuncOp | ir.FnOp) -> list[Var]:
         for name in op.type_params.data:
             self.type_variables[name.data] = ty.TypeVar(name.data)
-        return [self._variable(v, n.data, True) for v, n in zip(op.params, op.param_names.data, strict=True)]
+        known = self.symbols.params.get(op.sym_name.data, ()) if isinstance(op, ir.FuncOp) else ()
+        before = {var.name_hint: var for var in known}
+        return [
+            self._parameter(value, name.data, before.get(name.data))
+            for value, name in zip(op.params, op.param_names.data, strict=True)
+        ]
+
+    def _parameter(self, value: SSAValue, name: str, before: Var | None) -> Var:
+        """A parameter: the variable that it was before, if that said this type."""
+        if (
+            before is not None
+            and before.type_annotation is not None
+            and before.type_annotation == self._type(value.type)
+        ):
+            self.nodes[value] = before
+            before.known_type = value.type
+            return before
+        return self._variable(value, name, True)
 
     def _function(self, op: ir.FuncOp | ir.FnOp, params: list[Var], body: RelayExpr) -> Function:
         type_params = [self.type_variables[p.data] for p in op.type_params.data]

@@ -15,6 +15,7 @@ from ..ir.transform import FunctionPass, ModulePass, Pass, PassContext, Sequenti
 from .analysis import free_vars
 from .common_subexpr import Skip, merge_equal
 from .dataflow_pattern import DFPattern, partition
+from .export import node_types
 from .expr import Function, GlobalVar, RelayExpr, Var
 from .recast import recast
 from .substitute import substitute
@@ -40,7 +41,16 @@ def MergeComposite(pattern_table: Sequence[PatternEntry]) -> FunctionPass:
         assert isinstance(result, Function)
         return result
 
-    return FunctionPass(merge, PassInfo(0, "MergeComposite"))
+    return _Merging(merge, PassInfo(0, "MergeComposite"))
+
+
+class _Merging(FunctionPass):
+    """A pass on functions that puts parts into functions: where types were known, those of the new ones are, too."""
+
+    def transform(self, mod: IRModule, context: PassContext, *, owned: bool) -> IRModule:
+        result = super().transform(mod, context, owned=owned)
+        typed = result is not mod and all(f.known_type is not None for f in mod.relay_functions.values())
+        return make_pass("InferType").transform(result, context, owned=True) if typed else result
 
 
 def FoldScaleAxis() -> Sequential:
@@ -133,9 +143,17 @@ def gradient(expr: Function | GlobalVar, mod: IRModule | None = None, mode: str 
 
 
 def InferTypeLocal(expr: RelayExpr) -> Type:
-    """The type of an expression whose free variables say theirs. Raises MirError where it cannot be inferred."""
-    function = IRModule.from_expr(Function(free_vars(expr), expr))
-    return make_pass("InferType")(function)["main"].body.checked_type
+    """The type of an expression whose free variables say theirs; it and all that it is made of know theirs from now on.
+
+    Raises MirError where a type cannot be inferred.
+    """
+    found = node_types(expr)
+    for node, type in found.items():
+        if isinstance(node, RelayExpr):
+            node.known_type = type
+    if isinstance(expr, Function):
+        expr.known_type = make_pass("InferType")(IRModule({"main": expr}))["main"].known_type
+    return expr.checked_type
 
 
 def FoldConstantExpr(expr: RelayExpr, mod: IRModule, fold_qnn: bool = False) -> RelayExpr:

@@ -226,3 +226,40 @@ def test_floats_of_attributes_are_equal_within_a_bound() -> None:
     assert ir.structural_equal(relay.clip(x, 0.0, float("inf")), relay.clip(x, 0.0, float("inf")))
     assert ir.structural_equal([1.0, float("nan")], [1.0 + 1e-12, float("nan")])
     assert not ir.structural_equal(1.0, 1)
+
+
+def test_parameters_are_the_same_variables_after_a_pass() -> None:
+    x, y = relay.var("x", shape=(4,)), relay.var("y")
+    body = relay.nn.relu(relay.add(x, y))
+    typed = transform.InferType()(mirstack.IRModule.from_expr(relay.Function([x, y], body)))["main"]
+    # One that did not say its type is another variable, which says it.
+    assert typed.params[0] is x and typed.params[1] is not y and typed.params[1].type_annotation is not None
+    module = transform.InferType()(mirstack.IRModule.from_expr(relay.Function([x], relay.nn.relu(x))))
+    assert module["main"].params[0] is x and ir.structural_equal(module["main"].body, relay.nn.relu(x))
+    again = relay.transform.ToANormalForm()(module)["main"]
+    assert again.params[0] is x and relay.analysis.free_vars(again) == []
+    # Another type is another variable.
+    other = relay.transform.ToMixedPrecision("float16")(module)
+    assert (other["main"].params[0] is x) == (str(other["main"].params[0].checked_type) == "Tensor[(4), float32]")
+
+
+def test_types_of_expressions_and_names() -> None:
+    x = relay.var("x", shape=(4,))
+    function = relay.Function([x], relay.nn.relu(x))
+    assert str(relay.transform.InferTypeLocal(function)) == "fn (Tensor[(4), float32]) -> Tensor[(4), float32]"
+    assert str(function.checked_type) == "fn (Tensor[(4), float32]) -> Tensor[(4), float32]"
+    assert str(function.body.checked_type) == "Tensor[(4), float32]"
+    call = relay.exp(relay.sum(x))
+    assert str(relay.transform.InferTypeLocal(call)) == "float32" and str(call.args[0].checked_type) == "float32"
+    module = transform.InferType()(mirstack.IRModule.from_expr(function))
+    assert module.get_global_var("main").checked_type == function.checked_type
+
+
+def test_composite_functions_have_types() -> None:
+    a, b = relay.var("a", shape=(4,)), relay.var("b", shape=(4,))
+    pattern = relay.dataflow_pattern.is_op("nn.relu")(relay.dataflow_pattern.wildcard())
+    merge = relay.transform.MergeComposite([("relu", pattern)])
+    untyped = mirstack.IRModule.from_expr(relay.nn.relu(relay.add(a, b)))
+    merged = merge(transform.InferType()(untyped))["main"].body
+    assert str(merged.op.checked_type) == "fn (Tensor[(4), float32]) -> Tensor[(4), float32]"
+    assert merge(untyped)["main"].body.op.checked_type_ is None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from mirstack.dialects.relay.operator import Attrs, get_operator
-from mirstack.fuzz.operators.random import MASK, threefry
+from mirstack.fuzz.operators.cases.random import MASK, threefry
 
 # Threefry4x64 of 20 rounds, key and counter all zeros or all ones (known answers of the authors' library Random123).
 ANSWERS = {

@@ -106,6 +106,11 @@ def _add_passes(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="interpret before and after each pass, naming the first that changes a result",
     )
+    parser.add_argument(
+        "--allow-unchecked",
+        action="store_true",
+        help="with --check-each, go on where a module cannot be interpreted; an error otherwise",
+    )
     parser.add_argument("--inputs", type=int, default=0, metavar="SEED", help="the seed of --check-each's inputs (0)")
     parser.add_argument(
         "--print-ir-before-all", action="store_true", help="print the module before each pass, to standard error"

@@ -221,7 +221,7 @@ class MirOptMain(xDSLOptMain):
         if self.args.check_each:
             from .check_each import CheckEach, interpret
 
-            instruments.append(CheckEach(interpret, self.args.inputs))
+            instruments.append(CheckEach(interpret, self.args.inputs, self.args.allow_unchecked))
         return instruments
 
     def _printing(self) -> Iterator[Instrument]:

@@ -181,9 +181,9 @@ def run(args: argparse.Namespace, compile_with: Compile = compile_entry) -> int:
     with timed("compile"):
         executable = compile_with(args)
     compile_seconds = time.perf_counter() - start
-    parameters = executable.params
+    parameters = run_inputs.named(executable.params)
     given = run_inputs.load_inputs(args.input, parameters)
-    sizes = run_inputs.bind_sizes(parameters, given, run_inputs.read_sizes(args.size))
+    sizes = run_inputs.bind_sizes(parameters, given, run_inputs.read_sizes(args.size, parameters))
     run_inputs.check(parameters, given, sizes)
     if args.random is not None:
         inputs = {**run_inputs.draw(parameters, sizes, args.random), **given}

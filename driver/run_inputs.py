@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from math import prod
 from pathlib import Path
 from typing import Protocol, cast
@@ -51,7 +52,7 @@ def load_inputs(arguments: Iterable[str], parameters: Sequence[Parameter]) -> Ar
     """The arrays that `--input` names: `x=file.npy` for one parameter, `file.npz` for those that it holds.
 
     Raises:
-        UsageError: for a file that cannot be read, and a name that no parameter has.
+        UsageError: for a file that cannot be read, a name that no parameter has, and one that is given twice.
     """
     names = [parameter.name for parameter in parameters]
     found: Arrays = {}
@@ -59,13 +60,19 @@ def load_inputs(arguments: Iterable[str], parameters: Sequence[Parameter]) -> Ar
         name, equals, path = argument.partition("=")
         if not equals:
             for key, array in load_npz(argument).items():
-                found[_known(key, names, f"{argument}: array '{key}'")] = array
+                _add(found, _known(key, names, f"{argument}: array '{key}'"), array, argument)
             continue
-        found[_known(name, names, f"--input {argument}: '{name}'")] = _load_npy(path)
+        _add(found, _known(name, names, f"--input {argument}: '{name}'"), _load_npy(path), argument)
     for parameter in parameters:
         if parameter.name in found:
             found[parameter.name] = reinterpret(found[parameter.name], numpy_dtype(parameter.dtype))
     return found
+
+
+def _add(found: Arrays, name: str, array: np.ndarray, argument: str) -> None:
+    if name in found:
+        raise UsageError(f"--input {argument}: parameter {name} is given twice")
+    found[name] = array
 
 
 def _known(name: str, names: list[str], what: str) -> str:
@@ -107,13 +114,36 @@ def reinterpret(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
     return array.view(dtype) if array.dtype.kind == "V" and array.dtype.itemsize == dtype.itemsize else array
 
 
-def read_sizes(arguments: Iterable[str]) -> dict[str, int]:
-    """The sizes that `--size n=37` gives; raises `UsageError`."""
+@dataclass(frozen=True)
+class NamedParameter:
+    """A parameter whose every open dimension has a name: that of a Relay `?` is `x.0`, after parameter and axis."""
+
+    name: str
+    shape: tuple[int | str, ...]
+    dtype: str
+
+
+def named(parameters: Sequence[Parameter]) -> list[NamedParameter]:
+    """Returns the parameters with names for their dimensions `?`."""
+    return [
+        NamedParameter(p.name, tuple(f"{p.name}.{k}" if d == "?" else d for k, d in enumerate(p.shape)), p.dtype)
+        for p in parameters
+    ]
+
+
+def read_sizes(arguments: Iterable[str], parameters: Sequence[Parameter]) -> dict[str, int]:
+    """Returns the sizes that `--size n=37` gives; raises `UsageError`, also for one that no parameter has, and one given twice."""
     sizes: dict[str, int] = {}
+    known = size_names(parameters) + [p.name for p in parameters if not p.shape]
     for argument in arguments:
         name, _, value = argument.partition("=")
         if not value.isdecimal():
             raise UsageError(f"--size {argument}: write NAME=NUMBER, as in n=37")
+        if name not in known:
+            has = f"they have {', '.join(known)}" if known else "all of them are numbers"
+            raise UsageError(f"--size {argument}: no parameter has a size '{name}'{did_you_mean(name, known)} ({has})")
+        if name in sizes:
+            raise UsageError(f"--size {argument}: size {name} is given twice")
         sizes[name] = int(value)
     return sizes
 
@@ -126,7 +156,7 @@ def bind_sizes(parameters: Sequence[Parameter], inputs: Arrays, sizes: dict[str,
         if array is None:
             continue
         for axis, (size, given) in enumerate(zip(parameter.shape, array.shape, strict=False)):
-            if isinstance(size, str) and size.isidentifier() and bound.setdefault(size, given) != given:
+            if isinstance(size, str) and _is_name(size) and bound.setdefault(size, given) != given:
                 raise UsageError(
                     f"size {size} is {bound[size]}, but axis {axis} of input {parameter.name} is of size {given}"
                 )
@@ -142,15 +172,18 @@ def concrete_shape(parameter: Parameter, sizes: dict[str, int]) -> tuple[int, ..
 
 
 def _evaluate(text: str, parameter: Parameter, sizes: dict[str, int]) -> int:
+    if text in sizes:
+        return sizes[text]
+    if _is_name(text):
+        raise _unknown_size(text, parameter)
+
     def value(node: ast.expr) -> int:
         match node:
             case ast.Constant(value=int(number)):
                 return number
             case ast.Name(id=name):
                 if name not in sizes:
-                    raise UsageError(
-                        f"size {name} of parameter {parameter.name} is not known: give --size {name}=NUMBER"
-                    )
+                    raise _unknown_size(name, parameter)
                 return sizes[name]
             case ast.BinOp(left=left, op=ast.Add(), right=right):
                 return value(left) + value(right)
@@ -168,17 +201,34 @@ def _evaluate(text: str, parameter: Parameter, sizes: dict[str, int]) -> int:
     return value(_expression(text))
 
 
+def _unknown_size(name: str, parameter: Parameter) -> UsageError:
+    return UsageError(f"size {name} of parameter {parameter.name} is not known: give --size {name}=NUMBER")
+
+
+def _is_name(size: str) -> bool:
+    """Whether a size is a name, be it one that `named` made, and no expression of names."""
+    return size.isidentifier() or size.rpartition(".")[2].isdecimal()
+
+
 def _expression(text: str) -> ast.expr:
     try:
         return ast.parse(text, mode="eval").body
     except SyntaxError:
-        return ast.Tuple([])  # A size without a name, as Relay's `?`, is none of the forms that have a value.
+        return ast.Tuple([])  # What `named` made is none of the forms that have a value.
 
 
 def size_names(parameters: Sequence[Parameter]) -> list[str]:
     """The names that the shapes of the parameters are made of, in order of appearance."""
     sizes = [size for parameter in parameters for size in parameter.shape if isinstance(size, str)]
-    names = [node.id for size in sizes for node in ast.walk(_expression(size)) if isinstance(node, ast.Name)]
+    names = [
+        name
+        for size in sizes
+        for name in (
+            [size]
+            if _is_name(size)
+            else [node.id for node in ast.walk(_expression(size)) if isinstance(node, ast.Name)]
+        )
+    ]
     return list(dict.fromkeys(names))
 
 
@@ -230,7 +280,8 @@ def check(parameters: Sequence[Parameter], inputs: Arrays, sizes: dict[str, int]
         array = inputs.get(parameter.name)
         if array is None:
             continue
-        wanted = f"{parameter.dtype}[{', '.join(map(str, parameter.shape))}]"
+        shape = ("?" if isinstance(size, str) and "." in size else str(size) for size in parameter.shape)
+        wanted = f"{parameter.dtype}[{', '.join(shape)}]"
         if array.dtype != numpy_dtype(parameter.dtype):
             raise UsageError(
                 f"input {parameter.name} is {describe(array)}, but its parameter is {wanted}: "

@@ -1,7 +1,7 @@
 """`CheckEach`: the meaning of the module before and after each pass.
 
-The module is interpreted on inputs drawn from a seed; the first pass after which a result differs is named. A module at a
-level without an interpreter, such as one lowered to MLIR's own dialects, is not checked, and that is said.
+The module is interpreted on inputs drawn from a seed; the first pass after which a result differs is named. A module that cannot be
+interpreted, such as one lowered to MLIR's own dialects, is an error unless that is allowed.
 """
 
 from __future__ import annotations
@@ -30,10 +30,11 @@ RELATIVE_TOLERANCE = {2: 2e-2, 4: 1e-4, 8: 1e-9}
 
 @dataclass
 class CheckEach(Instrument):
-    """Interprets around each pass: `run(module, seed)` gives the results by name, or raises `MirError`. A module that cannot be interpreted is told of on `stream`, and not checked."""
+    """Interprets around each pass: `run(module, seed)` gives the results by name, or raises `MirError`. A module that cannot be interpreted is an error; with `allow_unchecked` that is told on `stream`, and it is not checked."""
 
     run: RunModule
     seed: int = 0
+    allow_unchecked: bool = False
     stream: TextIO = field(default_factory=lambda: sys.stderr)
     results: Results | None = None
     module: ModuleOp | None = None  # What gave the results.
@@ -63,7 +64,14 @@ class CheckEach(Instrument):
                     raise MirError(Diagnostic(f"{name} is {value!r}, which is no tensor"))
             return results
         except MirError as error:
-            print(f"// not checked {when}: {error.diagnostics[0].message}", file=self.stream)
+            cause = error.diagnostics[0]
+            if not self.allow_unchecked:
+                raise MirError(
+                    Diagnostic(f"not checked {when}: {cause.message}", cause.location).with_note(
+                        "--allow-unchecked goes on without checking what cannot be interpreted"
+                    )
+                ) from None
+            print(f"// not checked {when}: {cause.message}", file=self.stream)
             return None
 
 

@@ -92,9 +92,9 @@ class PassPrintingInstrument(Instrument):
 
 class CheckEach(_CheckEach):
     """Interprets the module before and after each pass on inputs drawn from `seed`; raises MirError naming the first pass
-    that changes a result."""
+    that changes a result, and for what cannot be interpreted unless `allow_unchecked`."""
 
-    def __init__(self, seed: int = 0):
+    def __init__(self, seed: int = 0, allow_unchecked: bool = False):
         from ..interpret import run_module
 
-        super().__init__(run_module, seed)
+        super().__init__(run_module, seed, allow_unchecked)

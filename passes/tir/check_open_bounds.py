@@ -33,6 +33,7 @@ from ...dialects.tir.size_relations import SIZES, relations
 from ...dialects.tir.types import I64, element_of, is_scalable, lanes_of
 from ...support.walk import walk_ops
 from .bounds_proof import ONE, BoundsProof
+from .lower_match_buffer import dropped_dimensions
 from .rewriting import builder_before, enclosing, prim_funcs
 from .storage_access import bits_of
 from .strides import extents_of, strides_of
@@ -309,7 +310,7 @@ class _Checks:
         """Checks that a buffer that stands for a part of another lies in it."""
         sizes = extents_of(self.analyzer, region.buffer)
         matched = extents_of(self.analyzer, op.result)
-        counts = [ONE] * (len(sizes) - len(matched)) + matched
+        counts = [ONE] * dropped_dimensions(op, region) + matched
         for number, (low, count, size) in enumerate(zip(region.mins, counts, sizes, strict=True)):
             first = self.analyzer.expr(low)
             if self.proof.is_within(first, first + count - 1, size):

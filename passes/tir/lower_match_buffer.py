@@ -43,13 +43,7 @@ def lower_match(match: tir.MatchBufferOp) -> None:
     )
     for low, stride in zip(region.mins, strides, strict=True):
         offset = offset + analyzer.expr(low) * stride
-    dropped = len(region.mins) - match.result.type.rank
-    if dropped < 0:
-        raise error_at(
-            match,
-            f"'{match.var_name.data}' has more dimensions than the region of '{buffer_name(source)}' that it matches",
-            "match as many dimensions as the region has, or fewer",
-        )
+    dropped = dropped_dimensions(match, region)
     for extent in region.extents[:dropped]:
         if not analyzer.can_prove_equal(extent, 1):
             raise error_at(
@@ -70,6 +64,18 @@ def lower_match(match: tir.MatchBufferOp) -> None:
         owner = variable.owner
         if isinstance(owner, tir.VarOp) and not variable.uses:
             erase_op(owner)
+
+
+def dropped_dimensions(match: tir.MatchBufferOp, region: tir.BufferRegionOp) -> int:
+    """Returns how many of the region's first dimensions the matched buffer leaves out; raises MirError where it has more than those."""
+    dropped = len(region.mins) - match.result.type.rank
+    if dropped < 0:
+        raise error_at(
+            match,
+            f"'{match.var_name.data}' has more dimensions than the region of '{buffer_name(region.buffer)}' that it matches",
+            "match as many dimensions as the region has, or fewer",
+        )
+    return dropped
 
 
 def _bind_strides(match: tir.MatchBufferOp, strides: list[Expr], analyzer: Analyzer) -> dict[SSAValue, Expr]:

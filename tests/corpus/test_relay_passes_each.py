@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from io import StringIO
 from typing import Any
 
 import mirstack
@@ -140,8 +139,7 @@ def told(name: str, pipeline: Pipeline) -> str | None:
         return None  # As `problem` has checked.
     if print_mir(module) == text:
         return None
-    notes = StringIO()
-    check = CheckEach(interpret, stream=notes)
+    check = CheckEach(interpret)
     check.results = drawn_results(name)
     try:
         check.run_after_pass(module, pass_info(pipeline.name, str(pipeline)))
@@ -154,7 +152,7 @@ def told(name: str, pipeline: Pipeline) -> str | None:
         ):
             return None
         return f"{name}: {message}"
-    return f"{name}: {notes.getvalue()}" if notes.getvalue() else None
+    return None
 
 
 def is_rounding(before: ModuleOp, after: ModuleOp, pipeline: Pipeline) -> bool:

@@ -340,7 +340,6 @@ def test_print_before_all(mir_opt, ten: Path):
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("def @main(%x: Tensor[(?), float32]) { exp(%x) }", "size ? of parameter x cannot be computed here"),
         ("def @f(%x: float32) { %x }\ndef @main() { @f }", "out0 is @f, which is no tensor"),
     ],
 )
@@ -348,5 +347,28 @@ def test_check_each_says_what_it_cannot_run(mir_opt, tmp_path: Path, text: str, 
     file = tmp_path / "x.mir"
     file.write_text(text)
     ran = mir_opt(file, "-p", "infer-type", "--check-each")
+    assert ran.code == 1
+    assert f"error: not checked before infer-type: {reason}" in ran.err
+    assert "note: --allow-unchecked goes on without checking what cannot be interpreted" in ran.err
+    ran = mir_opt(file, "-p", "infer-type", "--check-each", "--allow-unchecked")
     assert ran.code == 0
     assert f"// not checked before infer-type: {reason}" in ran.err
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    ["%x: Tensor[(?), float32], %y: Tensor[(?), float32]", "%x: Tensor[(?), float32], %y: Tensor[(5), float32]"],
+)
+def test_check_each_draws_sizes(mir_opt, tmp_path: Path, parameters: str):
+    file = tmp_path / "x.mir"
+    file.write_text(f"rewrite @wrong {{ exp(%x) => tanh(%x) }}\ndef @main({parameters}) {{ exp(%x) + %y }}")
+    ran = mir_opt(file, "-p", "apply-rules", "--check-each")
+    assert ran.code == 1
+    assert "pass 'apply-rules' changed the meaning: out0" in ran.err
+
+
+def test_check_each_runs_every_function_where_none_is_main(mir_opt, tmp_path: Path):
+    file = tmp_path / "x.mir"
+    functions = "def @f(%x: float32) { tanh(%x) }\ndef @g(%x: float32) { exp(%x) }"
+    file.write_text("rewrite @wrong { exp(%x) => tanh(%x) }\n" + functions)
+    assert "changed the meaning: g.out0" in mir_opt(file, "-p", "apply-rules", "--check-each").err

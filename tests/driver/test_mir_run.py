@@ -192,7 +192,7 @@ def test_unknown_and_contradictory_sizes(tmp_path: Path):
     np.save(tmp_path / "A.npy", np.ones(5, np.float32))
     with pytest.raises(UsageError, match="size n is 4, but axis 0 of input A is of size 5"):
         run(Doubler(TIR, "tir"), "--input", f"A={tmp_path}/A.npy", "--size", "n=4")
-    with pytest.raises(UsageError, match=r"size \? of parameter x cannot be computed here: give an --input for it"):
+    with pytest.raises(UsageError, match=r"size x.0 of parameter x is not known: give --size x.0=NUMBER"):
         run(Doubler([Param("x", ("?",), "float32")]), "--random", 0)
 
 
@@ -235,3 +235,50 @@ def main(A: T.handle("float32", "global")):
     ran = mir_opt(file, "-p", "simplify", "--check-each")
     assert ran.code != 70
     assert "no array can be given for a parameter of type handle: a buffer is A: T.Buffer(…)" in ran.err
+
+
+DENSE = "def @main(%x: Tensor[(?, 8), float32], %w: Tensor[(?, ?), float32]) { nn.dense(%x, %w, units=None) }"
+
+
+@pytest.mark.parametrize("target", ["cpu", "interp"])
+def test_open_dimensions_have_the_sizes_of_arrays_and_of_size(
+    target: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    file = tmp_path / "dense.mir"
+    file.write_text(DENSE)
+    np.save(tmp_path / "x.npy", np.ones((3, 8), np.float32))
+    np.save(tmp_path / "w.npy", np.ones((2, 8), np.float32))
+    arguments = [str(file), "--target", target, "--input", f"x={tmp_path}/x.npy"]
+    assert mir_run.main([*arguments, "--input", f"w={tmp_path}/w.npy"]) == 0
+    assert "out0: float32[3, 2] [8, 8, 8, 8, 8, 8]" in capsys.readouterr().out
+    assert mir_run.main([*arguments, "--random", "1", "--size", "w.0=5", "--size", "w.1=8"]) == 0
+    assert "out0: float32[3, 5]" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--random", "1"], "size x.0 of parameter x is not known: give --size x.0=NUMBER"),
+        (["--random", "1", "--size", "n=3"], "--size n=3: no parameter has a size 'n' (they have x.0, w.0, w.1)"),
+        (["--random", "1", "--size", "x.0=3", "--size", "x.0=3"], "--size x.0=3: size x.0 is given twice"),
+        (["--input", "x=x.npy", "--size", "x.0=4"], "size x.0 is 4, but axis 0 of input x is of size 3"),
+        (["--input", "x=x.npy", "--input", "x=x.npy"], "--input x=x.npy: parameter x is given twice"),
+        (["--input", "x=x.npy", "--input", "all.npz"], "--input all.npz: parameter x is given twice"),
+        (["--input", "w=x.npy", "--input", "x=flat.npy"], "input x is float32[24], but its parameter is float32[?, 8]"),
+    ],
+)
+def test_sizes_and_inputs_that_do_not_fit(
+    arguments: list[str],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+):
+    monkeypatch.chdir(tmp_path)
+    Path("dense.mir").write_text(DENSE)
+    rows = np.ones((3, 8), np.float32)
+    np.save("x.npy", rows)
+    np.save("flat.npy", rows.reshape(24))
+    np.savez("all.npz", x=rows)
+    assert mir_run.main(["dense.mir", "--target", "interp", *arguments]) == 2
+    assert message in capsys.readouterr().err

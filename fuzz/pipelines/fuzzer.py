@@ -23,14 +23,13 @@ from ..te.programs import Writer as TeWriter
 from ..tir.fuzzer import compared, draw_function
 from ..ways import interpret
 
-ANY = ("cse", "dce")
-LOWERING = ("lower-relay-to-te", "lower-te-to-tir")
-SCHEDULED = ("default-schedule", "mark-open-bounds", "check-open-bounds", "decompose-open-reductions")
+ANY = ("cse", "dce", "mark-open-bounds")
 NOT_DRAWN = {
     "apply-rules": "takes a file of rules",
     "convert-rules-to-pdl": "makes patterns of rules",
     "apply-schedule": "carries out scripts, which `schedules` draws",
     "fuse-tir": "works on what lower-relay-to-te leaves",
+    "lower-relay-to-te": "makes kernels of what is on its way to code, as `relay` does",
     "lift-transform-params": "works on kernels of Relay programs on their way to code",
     "lower-relay-to-llvm": "ends where nothing is interpreted",
     "mangle-symbols": "ends where nothing is interpreted",
@@ -42,7 +41,7 @@ NOT_DRAWN = {
 ON_TIR_PASSES = (
     tuple(entry.name for entry in PASSES if entry.where.startswith("passes.tir") and entry.name not in NOT_DRAWN) + ANY
 )
-ON_RELAY_PASSES = tuple(p.text for p in PIPELINES if "," not in p.text)
+ON_RELAY_PASSES = tuple(p.text for p in PIPELINES if "," not in p.name)
 ADDS_RESULTS = ("first-order-gradient",)
 OPTIONS = {
     "simplify": ("", "", "{transitively-prove-inequalities=true}", "{convert-boolean-to-and-of-ors=true}"),

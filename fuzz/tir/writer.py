@@ -160,7 +160,7 @@ class Writer:
         """Some loops that write a buffer."""
         made: Callable[[Scope], Buf] = self.rng.choice(
             (self.loops, self.loops, self.loops, self.block, self.reduction, self.reduction, self.parallel, self.vectorized, self.vectors,
-             self.repeated, self.uneven, self.through_memory, self.threads, self.called, self.statements)
+             self.repeated, self.uneven, self.through_memory, self.threads, self.called, self.statements, self.of_views, self.of_lanes, self.constants)
         )  # fmt: skip
         return made(scope)
 
@@ -385,6 +385,77 @@ class Writer:
             self.line(0, f'{out.name}[1] = {out.name}[T.Cast("int64", {self.index(scope, 1)}) % T.int64(4)]')
         return out
 
+    def of_views(self, scope: Scope) -> Buf:
+        """Through a view of the buffer's memory, or of a region of it."""
+        dtype = self.rng.choice((*INTS, *FLOATS))
+        out, view, i = self.output(("8",), dtype), self.fresh("V"), self.fresh("i")
+        inner = scope.inside({i: "4"})
+        value = self.expression(dtype, inner, 3)
+        kind = self.rng.randrange(4)
+        if kind == 3:
+            self.line(0, f"for {i} in range(4):")
+            self.line(1, f'with T.block("{out.name}"):')
+            self.line(2, f"v{i} = T.axis.{self.rng.choice(('spatial', 'opaque'))}(4, {i})")
+            self.line(2, "T.reads()")
+            self.line(2, f"T.writes({out.name}[v{i} * 2:v{i} * 2 + 2])")
+            self.line(2, 'T.block_attr({"note": 1})')
+            self.line(
+                2, f'{view} = T.match_buffer({out.name}[v{i} * 2:v{i} * 2 + 2], (2,), "{dtype}", offset_factor=1)'
+            )
+            self.line(2, f"for k{i} in range(2):")
+            inner = Scope({f"v{i}": "4", f"k{i}": "2"}, [])
+            self.line(3, f'{view}[k{i}] = {self.expression(dtype, inner, 2)} + T.Cast("{dtype}", {view}.elem_offset)')
+            return out
+        pointer = [
+            f"T.address_of({out.name}[2])",
+            f'T.tvm_access_ptr(T.type_annotation("{dtype}"), {out.name}.data, 2, 4, 2)',
+            f"{out.name}.data",
+        ][kind]
+        self.line(0, f'{view} = T.decl_buffer((4,), "{dtype}", data={pointer})')
+        self.line(0, f"for {i} in range(4):")
+        self.line(1, f"{view}[{i}] = {value}")
+        if self.rng.random() < 0.3:
+            self.line(0, 'T.attr(T.target("llvm"), "target", 0)')
+        if self.rng.random() < 0.3:
+            self.line(0, f'T.realize({out.name}[0:8], "", T.bool(True))')
+            self.line(0, f"{out.name}[7] = {self.constant(dtype)}")
+        return out
+
+    def of_lanes(self, scope: Scope) -> Buf:
+        """All lanes of a vector as one number, and sums of products of bytes."""
+        dtype, lanes = self.rng.choice((*INTS, "float32", "float64")), self.rng.choice(LANES)
+        name = self.fresh("M")
+        own, i = Buf(name, dtype, ("8",)), self.fresh("i")
+        self.line(0, f'{name} = T.decl_buffer((8,), "{dtype}")')
+        self.line(0, f"for {i} in range(8):")
+        self.line(1, f"{name}[{i}] = {self.expression(dtype, scope.inside({i: '8'}), 2)}")
+        if self.rng.random() < 0.3 and dtype in ("int8", "uint8"):
+            out = self.output(("2",), "int32")
+            self.line(0, f"{out.name}[0:2] = T.vector_dot({out.name}[0:2], {name}[0:8], {name}[0:8])")
+            return out
+        out = self.output(("1",), dtype)
+        kind = self.rng.choice(("add", "mul", "min", "max") if "int" in dtype else ("add", "min", "max"))
+        self.line(0, f"{out.name}[0] = T.vector_reduce_{kind}({own.name}[0:{lanes}])")
+        return out
+
+    def constants(self, scope: Scope) -> Buf:
+        """A table of numbers that the function holds, and the ends of dtypes."""
+        dtype = self.rng.choice(INTS)
+        out, name, i = self.output(("4",), dtype), self.fresh("C"), self.fresh("i")
+        numbers = ", ".join(str(self.rng.randint(0, 9)) for _ in range(4))
+        self.line(0, f'{name}_data = T.allocate_const([{numbers}], "{dtype}", [4])')
+        self.line(0, f'{name} = T.Buffer((4,), "{dtype}", data={name}_data)')
+        inner = scope.inside({i: "4"})
+        inner.buffers = [*scope.buffers, Buf(name, dtype, ("4",))]
+        if self.rng.random() < 0.5:
+            self.line(0, f"for {i} in range(4):")
+            self.line(1, f"{out.name}[{i}] = {name}[{i}] + {self.expression(dtype, inner, 2)}")
+        else:
+            self.line(0, f'{i} = T.env_thread("blockIdx.y")')
+            self.line(0, f"T.launch_thread({i}, 4)")
+            self.line(0, f"{out.name}[{i}] = {self.expression(dtype, inner, 2)}")
+        return out
+
     # Expressions.
 
     def index(self, scope: Scope, depth: int) -> str:
@@ -438,6 +509,8 @@ class Writer:
                 return f"T.{dtype}({rng.choice((int(info.min), int(info.max)))})"
             return f"T.{dtype}({rng.randint(0 if dtype.startswith('u') else -9, 9)})"
         if not self.calm and rng.random() < 0.2:
+            if rng.random() < 0.3:
+                return rng.choice([f'T.infinity("{dtype}")', f'T.min_value("{dtype}")', f'T.max_value("{dtype}")'])
             return f'T.{dtype}("{rng.choice(("nan", "inf", "-inf"))}")'
         return f"T.{dtype}({rng.choice((0, 1, -1, 2, 0.5, -0.25, 3, 1.5))})"
 
@@ -460,7 +533,7 @@ class Writer:
         if kind == 5:
             name = self.fresh("w")
             inner = Scope(scope.variables, scope.buffers, {**scope.lets, name: dtype})
-            return f'T.Let({self.expression(dtype, inner, depth - 1)}, where={{{name}: {a}}})' if rng.random() < 0.0 else self.cast(dtype, scope, depth)  # fmt: skip
+            return f"T.Let({self.expression(dtype, inner, depth - 1)}, where={{{name}: {a}}})"
         if kind == 6:
             return self.cast(dtype, scope, depth)
         return self.of_ints(dtype, a, b, scope) if "int" in dtype else self.of_floats(dtype, a, b, scope)
@@ -469,7 +542,9 @@ class Writer:
         """Operators and intrinsics on integers."""
         rng = self.rng
         bits = int(dtype.removeprefix("u").removeprefix("int"))
-        forms = [f"({a} // {b})", f"({a} % {b})", f"T.truncdiv({a}, {b})", f"T.truncmod({a}, {b})", f"T.bitwise_not({a})", f"T.ceildiv({a}, {b})", f"T.popcount({a})"]  # fmt: skip
+        # The text refuses a constant 0 here.
+        divisor = rng.choice([f"T.{dtype}(3)", f'T.Cast("{dtype}", {"k" if "k" in scope.variables else "n"})'])
+        forms = [f"({a} // {b})", f"({a} % {b})", f"T.truncdiv({a}, {b})", f"T.truncmod({a}, {b})", f"T.bitwise_not({a})", f"T.ceildiv({a}, {divisor})", f"T.popcount({a})"]  # fmt: skip
         forms += [f"T.{name}({a}, {b})" for name in BITS[:3]]
         amount = f"T.bitwise_and({b}, T.{dtype}({bits - 1}))" if self.calm else b
         forms += [f"T.{name}({a}, {amount})" for name in BITS[3:]]
@@ -499,7 +574,7 @@ class Writer:
             name = rng.choice(BINARY)
             return f"T.{name}(T.fabs({a}) + T.{dtype}(0.5), {b})" if name in ("pow", "power") else f"T.{name}({a}, {b})"
         if kind == 3:
-            return f"T.ldexp({a}, {f'T.Cast({dtype!r}, T.int32({rng.randint(-3, 3)}))'.replace(chr(39), chr(34))})" if rng.random() < 0.0 else f"T.fmod({a}, T.{dtype}(3))"  # fmt: skip
+            return f"T.fmod({a}, T.{dtype}(3))"
         if kind == 4 and dtype == "float32":
             return f'T.{rng.choice(("call_extern", "call_pure_extern"))}("float32", "{rng.choice(("sqrtf", "cbrtf", "expm1f", "fabsf"))}", T.fabs({a}))'
         if kind == 5:

@@ -119,8 +119,12 @@ class Writer:
         shape = [self.rng.choice(EXTENTS[1:]) for _ in range(self.rng.choice((1, 1, 2)))]
         written = [str(extent) for extent in shape]
         if symbolic:
-            shape[0], written[0] = self.scalar, "n"
             handle = name.lower()
+            if self.rng.random() < 0.5:
+                shape[0], written[0] = self.scalar, "n"
+            else:
+                written[0] = f"size_{handle}"
+                self.matches.append(f"{written[0]} = T.int32()")
             self.params.append(f"{handle}: T.handle")
             self.matches.append(f'{name} = T.match_buffer({handle}, ({", ".join(written)},), "{dtype}")')
         else:

@@ -48,6 +48,8 @@ def set_axis_separator(
 def separate(function: tir.PrimFuncOp, buffer: SSAValue, separators: Sequence[int]) -> None:
     """Gives a buffer of the function these separators, and the buffers that are matched to regions of it, too."""
     if isinstance(buffer, BlockArgument):
+        if not separators:
+            return  # A parameter that is a buffer has none; a handle matched to the same would print as the buffer.
         buffer = _matched(function, buffer)
     pending = [buffer]
     while pending:

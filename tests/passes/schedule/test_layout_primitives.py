@@ -55,6 +55,13 @@ def test_separators() -> None:
     assert "B = T.alloc_buffer((30, 16))" in print_mir(module)
 
 
+@pytest.mark.parametrize("separators", [[], None])
+def test_no_axis_separators_leave_a_parameter_a_buffer(separators: list[int] | None) -> None:
+    """A handle matched to the same buffer would read as the buffer."""
+    text = scheduled(CHAIN, lambda s: s.set_axis_separator(s.get_block("C"), ("write", 0), separators))
+    assert 'C: T.Buffer((16, 30), "float32")' in text
+
+
 def scheduled_by_value(text: str, steps: Steps) -> str:
     """`scheduled`, of a program whose parameters become handles."""
     module = parse_mir(text)

@@ -33,6 +33,8 @@ class Param:
     is_output: bool = False
     is_scalar: bool = False
     strides: tuple[int, ...] = ()
+    open_strides: tuple[int | None, ...] = ()
+    """In elements, for a buffer some of whose declared strides are symbolic: those that are numbers, None for any stride."""
 
 
 class Executable(ABC):
@@ -63,7 +65,10 @@ class Executable(ABC):
         entry's absent buffers are zeros; the result holds those that it writes. Buffers with strides are laid out so. Raises ValueError for a missing or an
         unknown name, and where a symbolic size is not determined.
         """
+        from .nd import storage_of
+
         names = [param.name for param in self.params]
+        inputs = {name: storage_of(value) for name, value in inputs.items()}
         for name in inputs:
             if name not in names:
                 raise ValueError(f"{self.name} has no parameter '{name}'; it has {', '.join(names) or 'none'}")
@@ -113,12 +118,15 @@ def flatten(value: Any) -> list[Any]:
 
 
 def as_array(value: Any, param: Param) -> Array:
-    """`value` as a numpy array without copying: an array as it is, another tensor through DLPack.
+    """Returns `value` as a numpy array without copying: an array as it is, an `nd.array`'s memory, another tensor through DLPack.
 
     Raises TypeError for what is neither (a nested list, say), ValueError for another device's memory.
     """
     import numpy as np
 
+    from .nd import storage_of
+
+    value = storage_of(value)
     if isinstance(value, np.ndarray):
         return value
     if isinstance(value, np.generic) or (isinstance(value, int | float | bool) and param.shape == ()):
@@ -146,6 +154,13 @@ def check_array(array: Array, param: Param, *, writable: bool = False) -> None:
         steps = tuple(step // array.itemsize for step in array.strides)
         if any(n > 1 and step != given for n, step, given in zip(array.shape, param.strides, steps, strict=True)):
             raise ValueError(f"'{param.name}' must have strides {param.strides} in elements, not {steps}")
+    elif param.open_strides:
+        steps = [step // array.itemsize for step in array.strides]
+        if any(step % array.itemsize for step in array.strides):
+            raise ValueError(f"'{param.name}' has strides of {array.strides} bytes, which are no whole elements")
+        for axis, (size, stride, given) in enumerate(zip(array.shape, param.open_strides, steps, strict=True)):
+            if size > 1 and stride is not None and stride != given:
+                raise ValueError(f"'{param.name}' must have stride {stride} along axis {axis}, not {given}")
     elif not array.flags.c_contiguous:
         raise ValueError(f"'{param.name}' must be contiguous in row-major order; pass numpy.ascontiguousarray of it")
     if writable and not array.flags.writeable:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy.lib.array_utils import byte_bounds
 
 from ..lowering.llvm.call import address_of, diagnostic_of
 from ..lowering.llvm.jit import CompiledModule
@@ -88,11 +89,10 @@ class KernelExecutable(Executable):
         """Raises ValueError where a written buffer shares memory with another: compiled code takes it that none does."""
         written = [param.name for param in self.params if param.is_output and param.name in arrays]
         for name in written:
-            start = address_of(arrays[name])
-            end = start + arrays[name].nbytes
+            start, end = byte_bounds(arrays[name])
             for other, array in arrays.items():
-                begin = address_of(array)
-                if other != name and start < begin + array.nbytes and begin < end:
+                begin, behind = byte_bounds(array)
+                if other != name and start < behind and begin < end:
                     raise ValueError(f"'{name}' is written, but shares memory with '{other}'; pass a copy")
 
     def _scalar(self, value: Any, param: Param) -> int | float:
@@ -116,7 +116,12 @@ def param_of(param: BufferParam | ScalarParam | HandleParam) -> Param:
     match param:
         case BufferParam():
             shape = tuple(map(_extent, param.shape))
-            return Param(param.name, shape, param.dtype, param.writes, strides=known_strides(param))
+            stated = param.strides or ()
+            is_open = not all(isinstance(stride, int) for stride in stated)
+            open_strides = tuple(s if isinstance(s, int) else None for s in stated) if is_open else ()
+            return Param(
+                param.name, shape, param.dtype, param.writes, strides=known_strides(param), open_strides=open_strides
+            )
         case ScalarParam():
             return Param(param.name, (), param.dtype, is_scalar=True)
         case HandleParam():

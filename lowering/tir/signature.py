@@ -131,6 +131,12 @@ class KernelSignature:
                 if given != expected:
                     shown = f"{declared} = {expected}" if isinstance(declared, str) else expected
                     raise _refuse(f"dimension {number} of '{param.name}' is {given}, but must be {shown}")
+            steps = zip(param.strides or (), (strides or {}).get(param.name, ()), shapes[param.name], strict=False)
+            for number, (declared, given, extent) in enumerate(steps):
+                expected = evaluate(declared, known)
+                if extent > 1 and given != expected:
+                    shown = f"{declared} = {expected}" if isinstance(declared, str) else expected
+                    raise _refuse(f"stride {number} of '{param.name}' is {given}, but must be {shown}")
         return {symbol: known[symbol] for symbol in self.symbols}
 
     def to_attr(self) -> DictionaryAttr:

@@ -207,3 +207,56 @@ def test_large_results_stay_the_callers_as_long_as_it_looks_at_them():
     for k in range(4):
         np.testing.assert_array_equal(kept[k], k + 1)
     np.testing.assert_array_equal(view, 5)
+
+
+@pytest.mark.parametrize("target", ["cpu", "interp"])
+def test_arrays_of_nd_are_taken(target: str):
+    relay = mirstack.compile(mirstack.parse("def @main(%x: Tensor[(3), float32]) { negative(%x) }"), target)
+    text = '@T.prim_func\ndef f(A: T.Buffer((3,), "float32"), n: T.int32):\n    A[n] = A[n] + T.float32(1)\n'
+    kernel = mirstack.compile(mirstack.parse(text), target)
+    array = mirstack.nd.array(np.ones(3, np.float32))
+    assert relay(array).tolist() == relay.run({"x": array})["out0"].tolist() == [-1, -1, -1]
+    kernel(array, 2)
+    kernel.run({"A": array, "n": 0})
+    assert array.numpy().tolist() == [2, 1, 2]
+
+
+STRIDED = """@T.prim_func
+def f(a: T.handle, b: T.handle):
+    n = T.int32()
+    m = T.int32()
+    s0 = T.int32()
+    s1 = T.int32()
+    A = T.match_buffer(a, (n, m), "float32", strides=({strides}))
+    B = T.match_buffer(b, (n, m), "float32")
+    for i, j in T.grid(n, m):
+        with T.block("b"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj] * T.float32(2)
+"""
+
+
+@pytest.mark.parametrize("target", ["cpu", "interp"])
+def test_arrays_of_any_strides_where_these_are_symbols(target: str):
+    program = mirstack.compile(mirstack.parse(STRIDED.format(strides="s0, s1")), target)
+    rows = np.arange(48, dtype=np.float32).reshape(6, 8)
+    for array in (rows, rows.T, rows[::2, 1:5], rows[:, ::-1], rows[2:3], rows[:, :1]):
+        result = np.zeros(array.shape, np.float32)
+        program(array, result)
+        assert (result == array * 2).all()
+    if target == "interp":
+        return
+    buffer = np.zeros((6, 16), np.float32)
+    with pytest.raises(ValueError, match="'b' is written, but shares memory with 'a'"):
+        program(buffer.reshape(-1)[:48].reshape(8, 6).T, buffer.reshape(-1)[40:88].reshape(6, 8)[:, :8])
+
+
+@pytest.mark.parametrize(
+    ("strides", "message"),
+    [("s0, 1", "'a' must have stride 1 along axis 1, not 2"), ("m * 4, 2", "stride 0 of 'a' is 8, but must be 16")],
+)
+def test_strides_that_are_not_those_stated(strides: str, message: str):
+    program = mirstack.compile(mirstack.parse(STRIDED.format(strides=strides)))
+    rows = np.arange(48, dtype=np.float32).reshape(6, 8)
+    with pytest.raises((ValueError, MirError), match=message.replace("*", r"\*")):
+        program(rows[:, ::2], np.zeros((6, 4), np.float32))

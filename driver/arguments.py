@@ -111,7 +111,9 @@ def _add_passes(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="with --check-each, go on where a module cannot be interpreted; an error otherwise",
     )
-    parser.add_argument("--inputs", type=int, default=0, metavar="SEED", help="the seed of --check-each's inputs (0)")
+    parser.add_argument(
+        "--inputs", type=whole_number, default=0, metavar="SEED", help="the seed of --check-each's inputs (0)"
+    )
     parser.add_argument(
         "--print-ir-before-all", action="store_true", help="print the module before each pass, to standard error"
     )
@@ -172,6 +174,13 @@ def add_allow_extern(parser: argparse.ArgumentParser) -> None:
         metavar="NAME,…",
         help="C functions that the program may call beside C's mathematics (docs/security.md)",
     )
+
+
+def whole_number(text: str, least: int = 0) -> int:
+    """The number that a text writes. Raises argparse's error for one that is none, or less than `least`."""
+    if not (text.isascii() and text.isdecimal()) or len(text) > 4000 or int(text) < least:
+        raise argparse.ArgumentTypeError(f"'{text[:40]}' is not a whole number from {least} on")
+    return int(text)
 
 
 def _names(text: str) -> tuple[str, ...]:

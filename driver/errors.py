@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import difflib
+import errno
 import os
 import sys
 import traceback
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 
 OK = 0
 INVALID = 1  # The input breaks a rule: diagnostics say where.
@@ -36,17 +38,29 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 def guarded(tool: str, body: Callable[[], int], debug: bool = False) -> int:
     """The exit code of `body()`; what it raises is told on standard error, never as a traceback (unless `debug`)."""
+    # A stream that was closed before the start: what would be written there goes nowhere.
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w" if number else "r"))  # noqa: SIM115
     try:
-        code = body()
-        sys.stdout.flush()
-        return code
+        try:
+            return body()
+        finally:
+            sys.stdout.flush()
     except UsageError as error:
         print(f"{tool}: error: {error}", file=sys.stderr)
         return USAGE
     except BrokenPipeError:
         # The reader went away, as `head` does: nothing to tell, and nothing left to flush at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         return OK
+    except OSError as error:
+        # Files that are written by name say which they are.
+        if error.filename is not None or error.errno not in _OUTPUT_ERRORS:
+            return _internal(tool, error, debug)
+        print(f"{tool}: error: standard output cannot be written: {error.strerror}", file=sys.stderr)
+        _drop_output()
+        return USAGE
     except KeyboardInterrupt:
         # The work may go on in its thread; there is no way to stop it but to leave.
         print(f"{tool}: interrupted", file=sys.stderr, flush=True)
@@ -55,15 +69,30 @@ def guarded(tool: str, body: Callable[[], int], debug: bool = False) -> int:
         print(f"{tool}: error: out of memory", file=sys.stderr)
         return INVALID
     except Exception as error:
-        cause = error.__cause__ if isinstance(error, InternalError) and error.__cause__ is not None else error
-        where = error.where if isinstance(error, InternalError) else tool
-        if debug:
-            traceback.print_exception(cause, file=sys.stderr)
-        message = " ".join(str(cause).split())[:300]
-        print(
-            f"{tool}: internal error in {where}: {type(cause).__name__}: {message}\n"
-            f"{tool}: this is a bug of mirstack, please report it with the input"
-            + ("" if debug else " (--debug shows where it happened)"),
-            file=sys.stderr,
-        )
-        return INTERNAL
+        return _internal(tool, error, debug)
+
+
+_OUTPUT_ERRORS = (errno.ENOSPC, errno.EIO, errno.EFBIG, errno.EBADF)
+"""What writing to standard output may fail with."""
+
+
+def _drop_output() -> None:
+    """Has what is printed, and could not be written, go nowhere: Python would try again when it ends."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _internal(tool: str, error: Exception, debug: bool) -> int:
+    """Tells of an exception that was not foreseen; its exit code."""
+    cause = error.__cause__ if isinstance(error, InternalError) and error.__cause__ is not None else error
+    where = error.where if isinstance(error, InternalError) else tool
+    if debug:
+        traceback.print_exception(cause, file=sys.stderr)
+    message = " ".join(str(cause).split())[:300]
+    print(
+        f"{tool}: internal error in {where}: {type(cause).__name__}: {message}\n"
+        f"{tool}: this is a bug of mirstack, please report it with the input"
+        + ("" if debug else " (--debug shows where it happened)"),
+        file=sys.stderr,
+    )
+    return INTERNAL

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 from ..support.deep import in_deep_stack
 from ..support.diagnostics import MirError, Sources, render_all
 from ..support.stopwatch import process_start, timed, timing
-from .arguments import add_allow_extern
+from .arguments import add_allow_extern, whole_number
 from .errors import INVALID, OK, UsageError, guarded
 
 if TYPE_CHECKING:
@@ -44,9 +44,7 @@ Compile = Callable[[argparse.Namespace], Executable]
 
 
 def _positive(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number from 1 on")
-    return int(text)
+    return whole_number(text, 1)
 
 
 class CacheInfo(argparse.Action):
@@ -100,7 +98,7 @@ def argument_parser() -> argparse.ArgumentParser:
         metavar="NAME=FILE.npy | FILE.npz",
         help="a parameter's value, or the values of several by name; may be repeated",
     )
-    parser.add_argument("--random", type=int, metavar="SEED", help="draw the parameters that are not given")
+    parser.add_argument("--random", type=whole_number, metavar="SEED", help="draw the parameters that are not given")
     parser.add_argument(
         "--size", action="append", default=[], metavar="NAME=NUMBER", help="the value of a symbolic size"
     )
@@ -177,6 +175,8 @@ def run(args: argparse.Namespace, compile_with: Compile = compile_entry) -> int:
     """Compiles, runs, shows, writes and compares; the exit code."""
     from . import run_inputs
 
+    if args.output is not None and args.output.endswith(".npy"):
+        raise UsageError(f"{args.output}: results are written by name, into a .npz file")
     start = time.perf_counter()
     with timed("compile"):
         executable = compile_with(args)
@@ -273,9 +273,10 @@ def _compare(args: argparse.Namespace, results: Arrays) -> int:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The command; gives the exit code: 0, 1 when the module is wrong or results differ, 2 for a wrong command line."""
-    args = argument_parser().parse_args(argv)
+    arguments = list(sys.argv[1:] if argv is None else argv)
 
     def body() -> int:
+        args = argument_parser().parse_args(arguments)
         sources = Sources()
         with sources.reading(), timing() as times:
             times.child("start").seconds = time.time() - process_start() if args.timing else 0.0
@@ -288,7 +289,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                 if args.timing:
                     print(times.report(), file=sys.stderr)
 
-    return guarded("mir-run", lambda: in_deep_stack(body), debug=args.debug)
+    return guarded("mir-run", lambda: in_deep_stack(body), debug="--debug" in arguments)
 
 
 if __name__ == "__main__":

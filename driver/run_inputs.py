@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import Protocol, cast
 
 import numpy as np
 
+from ..parser.relay.side_file import SideFile, read_npy
 from ..support.memory import why_no_memory
 from .errors import UsageError, did_you_mean
 
@@ -87,10 +88,7 @@ def load_npz(path: str) -> Arrays:
     loaded = _load(path)
     if isinstance(loaded, np.ndarray):
         raise UsageError(f"{path}: holds one array without a name: write NAME={path}")
-    try:
-        return {name: loaded[name] for name in loaded}
-    except ValueError as error:
-        raise UsageError(f"{path}: {error}") from None
+    return loaded
 
 
 def _load_npy(path: str) -> np.ndarray:
@@ -100,13 +98,26 @@ def _load_npy(path: str) -> np.ndarray:
     return loaded
 
 
-def _load(path: str) -> np.ndarray | Mapping[str, np.ndarray]:
+def _load(path: str) -> np.ndarray | Arrays:
     if not Path(path).exists():
         raise UsageError(f"{path}: no such file")
     try:
-        return np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
+        with open(path, "rb") as file:
+            beginning = file.read(len(_NPY))
+        if beginning == _NPY:
+            return read_npy(Path(path))
+        if not beginning.startswith(_ZIP):
+            raise ValueError("it begins as neither does")
+        side = SideFile(Path(path), ".npz", raw=True)
+        return {name: side.array(name) for name in side.names()}
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
+    except ValueError as error:
         raise UsageError(f"{path}: is no .npy or .npz file of numbers: {' '.join(str(error).split())}") from None
+
+
+_NPY, _ZIP = b"\x93NUMPY", b"PK"
+"""How the two begin."""
 
 
 def reinterpret(array: np.ndarray, dtype: np.dtype) -> np.ndarray:

@@ -53,8 +53,11 @@ class _Stream(Protocol):
 class SideFile:
     """An opened file of named arrays. Methods raise ValueError when the file is not what its name says."""
 
-    def __init__(self, path: Path):
-        """Opens the file. Raises OSError when it cannot be read."""
+    def __init__(self, path: Path, format: str | None = None, *, raw: bool = False):
+        """Opens the file, which has its ending's format unless another is given. With `raw`, numpy's elements of which it only knows
+        the size are read, too. Raises OSError when it cannot be read."""
+        self._raw = raw
+        format = path.suffix if format is None else format
         self._file = open(path, "rb")  # noqa: SIM115
         about = os.fstat(self._file.fileno())
         self._identity = about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns
@@ -63,9 +66,9 @@ class SideFile:
         self._entries: dict[str, object] = {}
         self._zip: zipfile.ZipFile | None = None
         self._data_start = 0
-        if path.suffix == ".npz":
+        if format == ".npz":
             self._read_zip_directory()
-        elif path.suffix == ".safetensors":
+        elif format == ".safetensors":
             self._read_safetensors_header()
         else:
             raise ValueError("constants are read from .npz and .safetensors files")
@@ -112,37 +115,10 @@ class SideFile:
             raise ValueError(f"the member {info.filename} claims more bytes than it can come to")
         try:
             with self._zip.open(info) as stream:
-                array = self._npy_of(cast("_Stream", stream), info.file_size)
+                array = _npy_of(cast("_Stream", stream), info.file_size, self._raw)
         except (zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError, EOFError, OSError) as error:
             raise ValueError(f"the member {info.filename} cannot be unpacked: {error}") from None
-        return array.astype(array.dtype.newbyteorder("=")) if array.dtype.byteorder == ">" else array
-
-    def _npy_of(self, stream: _Stream, length: int) -> NDArray[np.generic]:
-        """The array of a .npy file of that many bytes."""
-        start = stream.read(min(length, _NPY_HEADER))
-        shape, fortran, dtype, offset = self._npy_header(memoryview(start))
-        self._check_size(shape, dtype, length - offset)
-        return _filled(stream, dtype, shape, start[offset:], fortran=fortran)
-
-    def _npy_header(self, data: memoryview) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]:
-        from numpy.lib import format as npy
-
-        stream = io.BytesIO(data)
-        try:
-            version = npy.read_magic(stream)
-            read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
-            shape, fortran, dtype = read(stream)
-        except Exception as error:  # numpy raises ValueError, SyntaxError, TypeError and others on damaged headers
-            raise ValueError(f"an array's header is damaged: {error}") from None
-        return shape, fortran, dtype, stream.tell()
-
-    def _check_size(self, shape: tuple[int, ...], dtype: np.dtype[Any], room: int) -> None:
-        if dtype.hasobject:
-            raise ValueError("the array holds Python objects, which are not read")
-        if dtype.kind not in "biuf":
-            raise ValueError(f"an array of dtype {dtype} is no tensor; bfloat16 and float8 can be kept in .safetensors")
-        if min(shape, default=0) < 0 or prod(shape) * dtype.itemsize > room:
-            raise ValueError(f"an array of shape {tuple(shape)} and {dtype} does not fit into its {room} bytes")
+        return array
 
     # .safetensors: u64 header size, a JSON header, the data --------------------------------------------------------
 
@@ -182,6 +158,43 @@ class SideFile:
             return _filled(self._file, dtype, shape)
         except OSError as error:
             raise ValueError(f"its bytes cannot be read: {error.strerror}") from None
+
+
+def read_npy(path: Path) -> NDArray[np.generic]:
+    """The array of a `.npy` file. Raises OSError, and ValueError for a file that is none."""
+    with open(path, "rb") as file:
+        return _npy_of(file, os.fstat(file.fileno()).st_size, raw=True)
+
+
+def _npy_of(stream: _Stream, length: int, raw: bool) -> NDArray[np.generic]:
+    """The array of a .npy file of that many bytes."""
+    start = stream.read(min(length, _NPY_HEADER))
+    shape, fortran, dtype, offset = _npy_header(start)
+    _check_size(shape, dtype, length - offset, "biufV" if raw else "biuf")
+    array = _filled(stream, dtype, shape, start[offset:], fortran=fortran)
+    return array.astype(array.dtype.newbyteorder("=")) if array.dtype.byteorder == ">" else array
+
+
+def _npy_header(data: bytes) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]:
+    from numpy.lib import format as npy
+
+    stream = io.BytesIO(data)
+    try:
+        version = npy.read_magic(stream)
+        read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+        shape, fortran, dtype = read(stream)
+    except Exception as error:  # numpy raises ValueError, SyntaxError, TypeError and others on damaged headers
+        raise ValueError(f"an array's header is damaged: {error}") from None
+    return shape, fortran, dtype, stream.tell()
+
+
+def _check_size(shape: tuple[int, ...], dtype: np.dtype[Any], room: int, kinds: str) -> None:
+    if dtype.hasobject:
+        raise ValueError("the array holds Python objects, which are not read")
+    if dtype.kind not in kinds:
+        raise ValueError(f"an array of dtype {dtype} is no tensor; bfloat16 and float8 can be kept in .safetensors")
+    if min(shape, default=0) < 0 or prod(shape) * dtype.itemsize > room:
+        raise ValueError(f"an array of shape {tuple(shape)} and {dtype} does not fit into its {room} bytes")
 
 
 def _filled(

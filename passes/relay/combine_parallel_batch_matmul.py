@@ -13,6 +13,7 @@ from xdsl.passes import ModulePass
 
 from ...dialects.relay.operator import OperatorOp
 from ...support.trace import tracer
+from ..option_range import require_range
 from .building import Maker, dtype_of, shape_of
 from .combine_parallel import Combiner, slices
 from .infer_type import ensure_types
@@ -28,6 +29,7 @@ class CombineParallelBatchMatmul(ModulePass):
     min_num_branches: int = 3
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        require_range(op, "min-num-branches", self.min_num_branches, 1)
         ensure_types(op)
         _BatchMatmul().combine(op, self.min_num_branches, tracer(self.name))
 

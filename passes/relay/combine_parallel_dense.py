@@ -13,6 +13,7 @@ from xdsl.passes import ModulePass
 
 from ...dialects.relay.operator import OperatorOp
 from ...support.trace import tracer
+from ..option_range import require_range
 from .building import Maker, dtype_of, shape_of
 from .combine_parallel import Combiner, slices
 from .infer_type import ensure_types
@@ -32,6 +33,7 @@ class CombineParallelDense(ModulePass):
     to_batch: bool = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        require_range(op, "min-num-branches", self.min_num_branches, 1)
         ensure_types(op)
         (_ToBatch() if self.to_batch else _ToDense()).combine(op, self.min_num_branches, tracer(self.name))
 

@@ -33,6 +33,7 @@ from ...dialects.relay.ir import (
 from ...dialects.relay.operator import OperatorOp, OpPattern, is_operator
 from ...dialects.relay.types import FuncType
 from ...support.trace import Tracer, tracer
+from ..option_range import require_range
 from ..pass_info import explanation
 from .fusion_rules import Refusal, Rule, name_of, tell
 from .infer_type import ensure_types
@@ -54,11 +55,13 @@ class FuseOps(ModulePass):
     tells: ClassVar[bool] = True
 
     fuse_opt_level: int = 2
-    """0: every operator alone; 1 and 2: fuse, through tuples too."""
+    """0: every operator alone; 1 to 4, TVM's levels of optimization: fuse, through tuples too."""
     max_depth: int = 256
     """The most operators that one function may hold."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        require_range(op, "fuse-opt-level", self.fuse_opt_level, 0, 4)
+        require_range(op, "max-depth", self.max_depth, 1)
         trace, refusals = tracer(self.name), tracer(explanation(self.name))
         ensure_types(op)
         for function in op.ops:

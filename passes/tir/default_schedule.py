@@ -16,6 +16,7 @@ from ...dialects import tir
 from ...dialects.schedule import ScriptOp
 from ...support.symbols import take_name
 from ...support.target import Target, named
+from ..option_range import require_range
 from ..schedule import BlockRV, Schedule
 from ..schedule.apply_schedule import is_scheduled
 from ..schedule.intrinsics import is_half
@@ -229,7 +230,8 @@ class DefaultSchedule(ModulePass):
     print: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Schedules every function of the module that is not scheduled yet."""
+        """Schedules every function of the module that is not scheduled yet. Raises MirError for fewer threads than none."""
+        require_range(op, "threads", self.threads, 0)
         target = named(self.cpu, self.threads or None, self.caches)
         if self.print:
             print_schedules(op, target)

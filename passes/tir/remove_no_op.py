@@ -16,6 +16,7 @@ from ...dialects.tir.analysis import expr as x
 from ...dialects.tir.analysis.conditions import le, logical_not
 from ...dialects.tir.types import I1
 from ...support.effects import is_side_effect_free
+from ..option_range import require_range
 from .analyzed_walk import AnalyzedWalk, Visit
 from .expression_simplifier import contrary_of
 from .overwritten import remove_overwritten
@@ -145,7 +146,8 @@ class RemoveNoOp(ModulePass):
     max_simplification_steps: int = 0
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Cleans every prim_func of the module."""
+        """Cleans every prim_func of the module. Raises MirError for fewer rounds than none."""
+        require_range(op, "max-simplification-steps", self.max_simplification_steps, 0)
         for func in prim_funcs(op):
             if self.use_dataflow_analysis:
                 rounds = 0

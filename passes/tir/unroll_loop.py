@@ -13,6 +13,7 @@ from ...dialects import tir
 from ...dialects.tir.analysis import Analyzer
 from ...support.diagnostics import error_at
 from ...support.walk import post_order, walk_ops
+from ..option_range import require_range
 from .copying import copy_turn, hoist_views, move_last_turn
 from .rewriting import prim_funcs
 
@@ -64,6 +65,8 @@ class UnrollLoop(ModulePass):
 
         Raises MirError for a loop of kind unrolled without a constant extent, and where the function would become too large.
         """
+        require_range(op, "auto-max-step", self.auto_max_step, 0)
+        require_range(op, "auto-max-depth", self.auto_max_depth, 0)
         for func in prim_funcs(op):
             _Unroller(self, func).run()
 

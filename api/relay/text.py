@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from ..compile import parse as parse_module
 from ..ir.module import IRModule
 from .expr import RelayExpr
@@ -24,9 +26,18 @@ fromtext = parse
 
 
 def parse_expr(source: str) -> RelayExpr:
-    """The expression that a text such as `add(1f, 2f)` or `fn (%x: float32) { … }` writes."""
-    module = parse(f"def @main() {{\n{source}\n}}", "from_string")
-    return module["main"].body
+    """The expression that a text such as `add(1f, 2f)`, `fn (%x: float32) { … }` or `free_var %x: float32; exp(%x)` writes.
+
+    The text may begin with a version line and end with `#[metadata]`, as that of an expression does.
+    """
+    source = _VERSION.sub("", source, count=1)
+    if source.lstrip().startswith("free_var"):
+        return parse(f'#[version = "0.0.5"]\n{source}')["main"].body
+    expression, mark, metadata = source.partition("#[metadata]")
+    return parse(f"def @main() {{\n{expression}\n}}\n{mark}{metadata}")["main"].body
+
+
+_VERSION = re.compile(r'\s*#\[version = "[^"\n]*"\][ \t]*\n?')
 
 
 def astext(obj: RelayExpr | IRModule, show_meta_data: bool = True) -> str:

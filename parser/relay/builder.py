@@ -288,6 +288,11 @@ class Builder(CallReader):
         assert frame is not None
         return self.scopes.push(frame.block)
 
+    on_block_brace = on_block_paren
+
+    def on_tail(self, value: SSAValue) -> SSAValue:
+        return value
+
     def on_parenthesized_block(self, _: Frame, __: Statements, value: SSAValue, ___: int) -> SSAValue:
         self.scopes.pop()
         return value
@@ -326,8 +331,18 @@ class Builder(CallReader):
             args[0].append(args[1])  # type: ignore[attr-defined]
         return args[0]
 
-    def on_clause(self, pattern: Attribute, value: SSAValue) -> tuple[Attribute, Region]:
+    def on_clause(self, pattern: Attribute, value: SSAValue, *_: int) -> tuple[Attribute, Region]:
         return pattern, self._close(value)
+
+    def on_match_with_last(
+        self,
+        head: tuple[int, SSAValue],
+        clauses: list[tuple[Attribute, Region]],
+        pattern: Attribute,
+        value: SSAValue,
+        end: int,
+    ) -> SSAValue:
+        return self.on_match_expr(head, [*clauses, self.on_clause(pattern, value)], end)
 
     def on_match_expr(self, head: tuple[int, SSAValue], clauses: list[tuple[Attribute, Region]], _: int) -> SSAValue:
         token, value = head

@@ -62,7 +62,6 @@ EXAMPLES: Sequence[tuple[tuple[str, ...], Sequence[str]]] = (
         (
             "def @f() { match (%x) { Nil { 1 } } }",
             "def @f() { match (%x) { Cons(%a, %b) { 1 } } }",
-            "def @f() { match (%x) { Nil => 1 } }",
         ),
     ),
     (

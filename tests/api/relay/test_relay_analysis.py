@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from mirstack import ir, relay, transform
 from mirstack.api.relay.scopes import Scope
+from mirstack.support.diagnostics import MirError
 
 analysis = relay.analysis
 
@@ -202,6 +203,20 @@ def test_functions_of_modules() -> None:
     assert typed["g"].ret_type == relay.TensorType((2,))
     assert relay.parse("def @h() { 1 }", init_module=typed).get_global_var("h").name_hint == "h"
     assert isinstance(relay.parse_expr("add(1f, 2f)"), relay.Call)
+    x, y = relay.var("x", shape=(4,)), relay.var("y", shape=(4,))
+    array = relay.const(np.arange(4, dtype="float32"))
+    for expression in (
+        relay.add(x, y),
+        relay.const(5),
+        relay.Function([x], relay.exp(x)),
+        relay.add(x, array),
+        relay.exp(array),
+    ):
+        again = relay.parse_expr(relay.astext(expression))
+        assert type(again) is type(expression)
+        assert relay.astext(relay.parse_expr(relay.astext(again))) == relay.astext(again)
+    with pytest.raises(MirError, match="from_string:3:1: error: expected"):
+        relay.parse_expr('#[version = "0.0.5"]\nadd(1')
 
 
 def test_dtypes() -> None:
@@ -263,3 +278,20 @@ def test_composite_functions_have_types() -> None:
     merged = merge(transform.InferType()(untyped))["main"].body
     assert str(merged.op.checked_type) == "fn (Tensor[(4), float32]) -> Tensor[(4), float32]"
     assert merge(untyped)["main"].body.op.checked_type_ is None
+
+
+def test_clauses_of_one_expression_and_blocks_at_the_end_of_blocks() -> None:
+    text = """type List[A] {{ Cons(A, List[A]), Nil, }}
+def @f(%xs: List[int32]) -> int32 {{ match (%xs) {{ {} }} }}"""
+    wanted = relay.parse(text.format("Cons(%x, _) => { add(%x, 1) }, Nil => { 0 },"))
+    for clauses in (
+        "Cons(%x, _) => add(%x, 1), Nil => 0,",
+        "Cons(%x, _) => add(%x, 1), Nil => 0",
+        "Cons(%x, _) => { { add(%x, 1) } } Nil => { 0 }",
+    ):
+        assert ir.structural_equal(relay.parse(text.format(clauses)), wanted)
+    assert ir.structural_equal(relay.parse_expr("let %x = 1; { %x }"), relay.parse_expr("let %x = 1; %x"))
+    partial = relay.parse(text.replace("match", "match?").format("Nil => 0"))
+    assert "match?" in str(partial)
+    with pytest.raises(MirError, match=r"a clause is written Pattern => \{ … \}"):
+        relay.parse(text.format("Nil { 0 }"))

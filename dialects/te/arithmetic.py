@@ -73,15 +73,20 @@ def _folded(value: float, dtype: str) -> Expr | None:
     return const(value, dtype)
 
 
+def _is_zero(value: Const, negative: bool) -> bool:
+    """Whether a constant is 0; of floats, whether it is that of the two zeros which changes no sum (-0) or difference (0)."""
+    return value.value == 0 and (not is_float(value.dtype) or (math.copysign(1.0, value.value) < 0) == negative)
+
+
 def add(a: ExprLike, b: ExprLike) -> Expr:
     """`a + b`."""
     a, b = _operands(a, b, "+")
     if isinstance(a, Const):
-        if a.value == 0:
+        if _is_zero(a, negative=True):
             return b
         if isinstance(b, Const) and (folded := _folded(a.value + b.value, a.dtype)) is not None:
             return folded
-    if isinstance(b, Const) and b.value == 0:
+    if isinstance(b, Const) and _is_zero(b, negative=True):
         return a
     return Apply(tir.AddOp, (a, b), a.dtype)
 
@@ -90,7 +95,7 @@ def subtract(a: ExprLike, b: ExprLike) -> Expr:
     """`a - b`."""
     a, b = _operands(a, b, "-")
     if isinstance(b, Const):
-        if b.value == 0:
+        if _is_zero(b, negative=False):
             return a
         if isinstance(a, Const) and (folded := _folded(a.value - b.value, a.dtype)) is not None:
             return folded
@@ -103,14 +108,15 @@ def multiply(a: ExprLike, b: ExprLike) -> Expr:
     if isinstance(a, Const):
         if a.value == 1:
             return b
-        if a.value == 0:
+        # Of floats 0 * b is NaN for infinities and NaN, and -0 for what is below 0.
+        if a.value == 0 and not is_float(a.dtype):
             return a
         if isinstance(b, Const) and (folded := _folded(a.value * b.value, a.dtype)) is not None:
             return folded
     if isinstance(b, Const):
         if b.value == 1:
             return a
-        if b.value == 0:
+        if b.value == 0 and not is_float(b.dtype):
             return b
     return Apply(tir.MulOp, (a, b), a.dtype)
 
@@ -127,15 +133,11 @@ def divide(a: ExprLike, b: ExprLike) -> Expr:
 
 
 def _quotient(a: Expr, b: Expr) -> Expr:
-    if isinstance(b, Const):
-        if b.value == 0:
-            raise fail("division by zero")
+    if isinstance(b, Const) and b.value != 0:
         if b.value == 1:
             return a
         if isinstance(a, Const) and (folded := _folded(a.value / b.value, a.dtype)) is not None:
             return folded
-    if isinstance(a, Const) and a.value == 0:
-        return a
     return Apply(tir.DivOp, (a, b), a.dtype)
 
 
@@ -185,8 +187,9 @@ def _extremum(
     return build
 
 
-minimum = _extremum(tir.MinOp, "min", min)
-maximum = _extremum(tir.MaxOp, "max", max)
+# As native code compares: of a NaN and a number, and of two zeros, the second.
+minimum = _extremum(tir.MinOp, "min", lambda a, b: a if a < b else b)
+maximum = _extremum(tir.MaxOp, "max", lambda a, b: a if a > b else b)
 
 
 def _comparison(

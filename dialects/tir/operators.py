@@ -123,8 +123,9 @@ _FLOAT_FOLDS: dict[type[BinaryOp], Callable[[float, float], float]] = {
     SubOp: operator.sub,
     MulOp: operator.mul,
     DivOp: lambda a, b: a / b,
-    MinOp: min,
-    MaxOp: max,
+    # As native code compares: of a NaN and a number, and of two zeros, the second.
+    MinOp: lambda a, b: a if a < b else b,
+    MaxOp: lambda a, b: a if a > b else b,
 }
 _DIVISIONS = (DivOp, ModOp, FloorDivOp, FloorModOp)
 _COMPARISONS = (EqOp, NeOp, LtOp, LeOp, GtOp, GeOp)
@@ -152,6 +153,8 @@ def fold(op: type[BinaryOp], lhs: Value, rhs: Value) -> Value | None:
             return None
     if a and b and x is not None and y is not None:
         return _fold_both(op, x, y, type)
+    if isinstance(element_of(type), AnyFloat):
+        return _float_identity(op, lhs, rhs, x, y)
     if op is AddOp:
         return rhs if x == 0 else lhs if y == 0 else None
     if op is SubOp:
@@ -163,6 +166,24 @@ def fold(op: type[BinaryOp], lhs: Value, rhs: Value) -> Value | None:
     if op in (ModOp, FloorModOp):
         return lhs if x == 0 else Const(0, type) if y == 1 else None
     return None
+
+
+def _float_identity(op: type[BinaryOp], lhs: Value, rhs: Value, x: float | None, y: float | None) -> Value | None:
+    """The side that a constant on the other leaves as it is, whatever float it is: -0 + b, a - 0, 1 * b, a / 1.
+
+    TVM makes more of it, which is wrong for some: 0 + b of -0, 0 * b and 0 / b of infinities, NaN and what is below 0.
+    """
+    if op is AddOp:
+        return rhs if _is_zero(x, -1.0) else lhs if _is_zero(y, -1.0) else None
+    if op is SubOp:
+        return lhs if _is_zero(y, 1.0) else None
+    if op is MulOp:
+        return rhs if x == 1 else lhs if y == 1 else None
+    return lhs if op is DivOp and y == 1 else None
+
+
+def _is_zero(value: float | None, sign: float) -> bool:
+    return value == 0 and math.copysign(1.0, value) == sign
 
 
 def _fold_both(op: type[BinaryOp], x: int | float, y: int | float, type: Attribute) -> Const | None:

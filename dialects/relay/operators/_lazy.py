@@ -1,4 +1,4 @@
-"""numpy, ml_dtypes and the TE builder, imported when first used: typing a module needs none of them."""
+"""numpy, elementary functions and the TE builder, imported when first used: typing a module needs none of them."""
 
 from __future__ import annotations
 
@@ -19,4 +19,5 @@ class LazyModule:
 
 
 np = LazyModule("numpy")
+elementary = LazyModule(__name__.rsplit(".", 3)[0] + ".elementary")
 te = LazyModule(__name__.rsplit(".", 3)[0] + ".te.builder")

@@ -22,10 +22,11 @@ from .sources import NUMPY, TVM, C
 if TYPE_CHECKING:
     import numpy as np
 
+    from ... import elementary
     from ...te import builder as te
     from ...te.builder import Expr
 else:
-    from ._lazy import np, te
+    from ._lazy import elementary, np, te
 
 
 def binary(
@@ -59,7 +60,7 @@ def _is_float(x: Expr) -> bool:
 
 def _power(a: Array, b: Array) -> Array:
     # numpy refuses negative integer exponents; in native code they go through floating point.
-    return np.power(a, b) if is_float(a) else np.power(a.astype(np.float64), b).astype(a.dtype)
+    return elementary.power(a, b) if is_float(a) else np.power(a.astype(np.float64), b).astype(a.dtype)
 
 
 def _te_power(a: Expr, b: Expr) -> Expr:

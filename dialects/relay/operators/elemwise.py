@@ -85,7 +85,7 @@ mathematical(
 mathematical(
     "sqrt", lambda x: np.sqrt(x), lambda x: te.sqrt(x), "The square root of each element.", source=NUMPY.format("sqrt")
 )
-mathematical("rsqrt", lambda x: (1 / np.sqrt(x)).astype(x.dtype), lambda x: te.rsqrt(x), "One over the square root of each element.", source=TVM.format("rsqrt"))  # fmt: skip
+mathematical("rsqrt", lambda x: 1 / np.sqrt(x), lambda x: te.rsqrt(x), "One over the square root of each element.", source=TVM.format("rsqrt"))  # fmt: skip
 mathematical(
     "sin", lambda x: np.sin(x), lambda x: te.sin(x), "The sine of each element, in radians.", source=NUMPY.format("sin")
 )
@@ -177,7 +177,7 @@ mathematical("erf", erf, lambda x: te.erf(x), "The error function of each elemen
 mathematical(
     "fast_erf", erf, lambda x: te.erf(x), "`erf`, where an approximation is good enough.", source=C.format("erf")
 )
-mathematical("sigmoid", lambda x: (1 / (1 + np.exp(-x))).astype(x.dtype), lambda x: te.sigmoid(x), "1 / (1 + exp(-x)) of each element.", source=ONNX.format("Sigmoid"))  # fmt: skip
+mathematical("sigmoid", lambda x: 1 / (1 + np.exp(-x)), lambda x: te.sigmoid(x), "1 / (1 + exp(-x)) of each element.", source=ONNX.format("Sigmoid"))  # fmt: skip
 
 
 def rounding(

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from ... import elementary
 else:
-    from ._lazy import np
+    from ._lazy import elementary, np
 
 Array: TypeAlias = "NDArray[Any]"
 
@@ -30,10 +32,13 @@ def is_float(x: Array) -> bool:
 
 
 def as_float(function: Callable[[Array], Array]) -> Callable[[Array], Array]:
-    """`function`, a floating-point one, for any dtype: others go through float32 and back. The dtype is kept."""
+    """`function`, a floating-point one, for any dtype: others go through float32 and back. The dtype is kept.
+
+    It is computed in float64, and rounded once (`elementary`).
+    """
 
     def apply(x: Array) -> Array:
-        result = function(x if is_float(x) else x.astype(np.float32))
+        result = elementary.in_float64(function)(x if is_float(x) else x.astype(np.float32))
         return result.astype(x.dtype, copy=False)
 
     return apply

@@ -19,10 +19,11 @@ from .sources import ARXIV, ONNX, TVM_NN
 if TYPE_CHECKING:
     import numpy as np
 
+    from ... import elementary
     from ...te import builder as te
     from ...te.builder import Expr, Tensor
 else:
-    from ._lazy import np, te
+    from ._lazy import elementary, np, te
 
 unary("nn.relu", lambda x: larger(x, np.zeros((), x.dtype)), lambda x: te.max(x, te.const(0, x.dtype)), "Each element, at least 0.", source=ONNX.format("Relu"))  # fmt: skip
 
@@ -105,13 +106,13 @@ def _wide(x: Array) -> Array:
 
 def _softmax(attrs: Attrs, x: Array) -> Array:
     wide = _wide(x)
-    e = np.exp(wide - wide.max(axis=attrs.axis, keepdims=True))
+    e = elementary.exp(wide - wide.max(axis=attrs.axis, keepdims=True))
     return (e / e.sum(axis=attrs.axis, keepdims=True)).astype(x.dtype)
 
 
 def _log_softmax(attrs: Attrs, x: Array) -> Array:
     shifted = (wide := _wide(x)) - wide.max(axis=attrs.axis, keepdims=True)
-    return (shifted - np.log(np.exp(shifted).sum(axis=attrs.axis, keepdims=True))).astype(x.dtype)
+    return (shifted - elementary.log(elementary.exp(shifted).sum(axis=attrs.axis, keepdims=True))).astype(x.dtype)
 
 
 def _te_softmax(attrs: Attrs, x: Tensor, log: bool) -> Tensor:

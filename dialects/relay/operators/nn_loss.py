@@ -24,10 +24,11 @@ from .relations import (
 if TYPE_CHECKING:
     import numpy as np
 
+    from ... import elementary
     from ...te import builder as te
     from ...te.builder import Expr, Tensor
 else:
-    from ._lazy import np, te
+    from ._lazy import elementary, np, te
 
 DOCUMENTATION = "https://tvm.apache.org/docs/v0.16.0/reference/api/python/relay/nn.html"
 
@@ -46,7 +47,7 @@ def _cross_entropy_relation(rel: Relation) -> None:
 def _register_cross_entropy(name: str, logits: bool, doc: str) -> None:
     def meaning(attrs: Attrs, x: Array, y: Array) -> Array:
         wide = np.promote_types(x.dtype, np.float32)
-        part = x.astype(wide) if logits else np.log(x.astype(wide))
+        part = x.astype(wide) if logits else elementary.log(x.astype(wide))
         return (-(part * y.astype(wide)).sum() / wide.type(len(x))).astype(x.dtype)
 
     def compute(attrs: Attrs, x: Tensor, y: Tensor) -> Tensor:

@@ -17,10 +17,11 @@ from .sources import ARXIV, ONNX, TVM_NN
 if TYPE_CHECKING:
     import numpy as np
 
+    from ... import elementary
     from ...te import builder as te
     from ...te.builder import Expr, Tensor
 else:
-    from ._lazy import np, te
+    from ._lazy import elementary, np, te
 
 AFFINE = (attr("epsilon", 1e-5), attr("center", True), attr("scale", True))
 
@@ -215,6 +216,16 @@ def _lrn_relation(rel: Relation) -> None:
     rel.set_result(data)
 
 
+def _power(x: Array, beta: float) -> Array:
+    """x ** beta, by square roots where those do."""
+    if beta == 1.0:
+        return x
+    root = np.sqrt(x)
+    if beta == 0.5:
+        return root
+    return root * np.sqrt(root) if beta == 0.75 else elementary.power(x, np.asarray(beta, x.dtype))
+
+
 def _lrn(attrs: Attrs, x: Array) -> Array:
     axis: int = attrs.axis % x.ndim
     half: int = attrs.size // 2
@@ -222,7 +233,7 @@ def _lrn(attrs: Attrs, x: Array) -> Array:
     padded = np.pad(wide * wide, [(half, half) if a == axis else (0, 0) for a in range(x.ndim)])
     total = np.lib.stride_tricks.sliding_window_view(padded, attrs.size, axis).sum(-1, dtype=wide.dtype)
     scale = np.asarray(attrs.alpha / attrs.size, wide.dtype)
-    norm = np.power(np.asarray(attrs.bias, wide.dtype) + scale * total, np.asarray(attrs.beta, wide.dtype))
+    norm = _power(np.asarray(attrs.bias, wide.dtype) + scale * total, attrs.beta)
     return (wide / norm).astype(x.dtype)
 
 

@@ -16,10 +16,11 @@ from .sources import ARXIV, NUMPY, ONNX, TVM, C
 if TYPE_CHECKING:
     import numpy as np
 
+    from ... import elementary
     from ...te import builder as te
     from ...te.builder import Expr
 else:
-    from ._lazy import np, te
+    from ._lazy import elementary, np, te
 
 TVM_QNN = "https://tvm.apache.org/docs/v0.16.0/reference/api/python/relay/qnn.html#tvm.relay.qnn.{}"
 
@@ -34,7 +35,7 @@ def _register_unary(
     name: str, function: Callable[[Array], Array], compute: Callable[[Expr], Expr], doc: str, *, source: str
 ) -> None:
     def meaning(attrs: Attrs, x: Array, scale: Array, zero_point: Array, out_scale: Array, out_zero: Array) -> Array:
-        real = function(dequantize(x, scale, zero_point)).astype(np.float32)
+        real = elementary.in_float64(function)(dequantize(x, scale, zero_point))
         return quantize(np.nan_to_num(real, nan=0.0), out_scale, out_zero, x.dtype)
 
     register(

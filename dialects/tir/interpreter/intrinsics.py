@@ -11,6 +11,7 @@ import numpy as np
 from xdsl.ir import Attribute, Operation
 
 from ....support.diagnostics import error_at
+from ...elementary import in_float64
 from ..types import element_of, is_unsigned, lanes_of, type_to_dtype
 from .scalar import scalar_or_array
 from .values import Array, as_array, dtype_of, is_integer, is_vector, wrapper
@@ -29,14 +30,10 @@ def _elementwise(function: Callable[[float], float]) -> Callable[[Any], Any]:
     return apply
 
 
-def _in_float64(function: Callable[[Array], Array]) -> Callable[[Any], Any]:
-    """A numpy expression of several roundings, computed in float64 and rounded once."""
-
-    def apply(value: Any) -> Any:
-        array = np.asarray(value)
-        return scalar_or_array(function(array.astype(np.float64)).astype(array.dtype))
-
-    return apply
+def _in_float64(function: Callable[..., Array]) -> Callable[..., Any]:
+    """A numpy function or expression, computed in float64 and rounded once (`elementary`)."""
+    rounded = in_float64(function)
+    return lambda *values: scalar_or_array(rounded(*values))
 
 
 def _half_away_from_zero(value: Any) -> Any:
@@ -79,27 +76,27 @@ def _log_gamma(a: float) -> float:
 
 
 UNARY: dict[str, Function] = {
-    "exp": np.exp,
-    "exp2": np.exp2,
+    "exp": _in_float64(np.exp),
+    "exp2": _in_float64(np.exp2),
     "exp10": _in_float64(_exp10),
-    "log": np.log,
-    "log2": np.log2,
-    "log10": np.log10,
-    "log1p": np.log1p,
+    "log": _in_float64(np.log),
+    "log2": _in_float64(np.log2),
+    "log10": _in_float64(np.log10),
+    "log1p": _in_float64(np.log1p),
     "sqrt": np.sqrt,
     "rsqrt": _in_float64(_reciprocal_root),
-    "sin": np.sin,
-    "cos": np.cos,
-    "tan": np.tan,
-    "asin": np.arcsin,
-    "acos": np.arccos,
-    "atan": np.arctan,
-    "sinh": np.sinh,
-    "cosh": np.cosh,
-    "tanh": np.tanh,
-    "asinh": np.arcsinh,
-    "acosh": np.arccosh,
-    "atanh": np.arctanh,
+    "sin": _in_float64(np.sin),
+    "cos": _in_float64(np.cos),
+    "tan": _in_float64(np.tan),
+    "asin": _in_float64(np.arcsin),
+    "acos": _in_float64(np.arccos),
+    "atan": _in_float64(np.arctan),
+    "sinh": _in_float64(np.sinh),
+    "cosh": _in_float64(np.cosh),
+    "tanh": _in_float64(np.tanh),
+    "asinh": _in_float64(np.arcsinh),
+    "acosh": _in_float64(np.arccosh),
+    "atanh": _in_float64(np.arctanh),
     "erf": _elementwise(math.erf),
     "sigmoid": _in_float64(_sigmoid),
     "floor": np.floor,
@@ -113,11 +110,11 @@ UNARY: dict[str, Function] = {
     "isfinite": np.isfinite,
 }
 BINARY: dict[str, Function] = {
-    "pow": np.power,
-    "power": np.power,
-    "atan2": np.arctan2,
+    "pow": _in_float64(np.power),
+    "power": _in_float64(np.power),
+    "atan2": _in_float64(np.arctan2),
     "fmod": np.fmod,
-    "hypot": np.hypot,
+    "hypot": _in_float64(np.hypot),
     "copysign": np.copysign,
     "nextafter": np.nextafter,
     "ldexp": np.ldexp,

@@ -1,0 +1,31 @@
+"""Elementary functions as interpreters compute them: in float64, rounded to float32, and that to 16 bits.
+
+So results do not depend on which of its own functions numpy takes for the processor at hand, and they are those of native code under
+strict-math: both are the exact number rounded, but where it is within about 2**-52 of itself of the middle between two neighbours.
+In float64 numpy's functions and those of the C library may differ by a unit in the last place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+
+def in_float64(function: Callable[..., Any]) -> Callable[..., Array]:
+    """`function` of float arrays of one dtype, computed in float64 and rounded to that dtype, of 16 bits by way of float32."""
+
+    def apply(*values: Any) -> Array:
+        arrays = [np.asarray(value) for value in values]
+        dtype = arrays[0].dtype
+        result = np.asarray(function(*(array.astype(np.float64) for array in arrays)))
+        return result if dtype == np.float64 else result.astype(np.float32).astype(dtype, copy=False)
+
+    return apply
+
+
+exp, log, power = in_float64(np.exp), in_float64(np.log), in_float64(np.power)

@@ -168,12 +168,13 @@ def build(
     threads: int | None = None,
     opt_level: int = 3,
     allow_extern: Iterable[str] = (),
+    strict_math: bool = False,
 ) -> Module:
     """Compiles every function of an IRModule, or a PrimFunc, or a TE schedule.
 
     A schedule needs its `args` (placeholders, scalars and outputs, in order); its function is called `name`. `target` may
     stand in the second place for what is no schedule; `target_host` says nothing here, where the host is the target.
-    `allow_extern` names C functions that they may call beside C's mathematics (docs/security.md). Private functions are there only for the others to call. Raises MirError for what cannot be compiled.
+    `strict_math` is as for `compile`. `allow_extern` names C functions that they may call beside C's mathematics (docs/security.md). Private functions are there only for the others to call. Raises MirError for what cannot be compiled.
     """
     if isinstance(args, str | Target):
         target, args = args, None
@@ -195,6 +196,7 @@ def build(
                 cpu=chosen.cpu,
                 caches=chosen.caches,
                 allow_extern=allow_extern,
+                strict_math=strict_math,
             )
         )
         for symbol, op in functions_of(inputs.op).items()

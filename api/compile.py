@@ -78,6 +78,7 @@ def compile(
     cpu: str | None = None,
     caches: str = "",
     allow_extern: Iterable[str] = (),
+    strict_math: bool = False,
     observers: tuple[Observer, ...] = (),
     cache: bool = True,
 ) -> Executable:
@@ -86,7 +87,8 @@ def compile(
     `target` is "cpu" for native code or "interp" for the interpreters. `entry` names the function; by default the only
     one, else `main`. `threads` bounds the threads of parallel loops (all cores by default), `opt_level` is 0 to 3, `cpu`
     LLVM's name of the processor (this one by default), `caches` the sizes of its data caches where schedules should
-    count on others than those known (`"32K,1M,16M"`). `allow_extern` names C functions that the program may call beside
+    count on others than those known (`"32K,1M,16M"`). With `strict_math` floats are computed as the interpreter computes them, but
+    for the order of sums (docs/rules.md). `allow_extern` names C functions that the program may call beside
     C's mathematics (docs/security.md). `observers` are called after each pass with the pass and the
     module that it ran on: each kernel is a module of its own. With `cache`, and without observers, compiled code is taken from
     the cache on disk where it is there, and kept there (`lowering.cache`). Raises MirError for what cannot be compiled, or would not run here.
@@ -108,7 +110,9 @@ def compile(
     from ..lowering.pipeline import Options
 
     names = names_of(allow_extern)
-    options = Options(opt_level=opt_level, cpu=cpu, threads=threads, caches=caches, allow_extern=names)
+    options = Options(
+        opt_level=opt_level, cpu=cpu, threads=threads, caches=caches, allow_extern=names, strict_math=strict_math
+    )
     read = _Read.of_file(source) if isinstance(source, str | PathLike) else source
     return in_deep_stack(lambda: _native(read, entry, options, observers, cache))
 

@@ -73,6 +73,7 @@ def _add_input_and_output(parser: argparse.ArgumentParser, targets: list[str], d
     parser.add_argument(
         "--caches", default="", metavar="SIZES", help="sizes of its data caches, such as 32K,1M,16M, for schedules"
     )
+    add_strict_math(parser)
     add_allow_extern(parser)
     parser.add_argument("-o", "--output-file", metavar="FILE", help="where to write; standard output without it")
     parser.add_argument(
@@ -162,6 +163,15 @@ def _add_passes(parser: argparse.ArgumentParser) -> None:
         "--time-passes",
         action="store_true",
         help="print seconds, ops and bytes of text after each stage and pass, to standard error",
+    )
+
+
+def add_strict_math(parser: argparse.ArgumentParser) -> None:
+    """Declares `--strict-math`."""
+    parser.add_argument(
+        "--strict-math",
+        action="store_true",
+        help="compute floats as the interpreter does, but for the order of sums (docs/rules.md)",
     )
 
 

@@ -132,7 +132,7 @@ class MirOptMain(xDSLOptMain):
 
     def _machine(self) -> Machine:
         args = self.args
-        return Machine(args.opt_level, args.mcpu, args.caches, args.allow_extern)
+        return Machine(args.opt_level, args.mcpu, args.caches, args.allow_extern, args.strict_math)
 
     def _style(self) -> MlirStyle:
         return MlirStyle(

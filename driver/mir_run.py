@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 from ..support.deep import in_deep_stack
 from ..support.diagnostics import MirError, Sources, render_all
 from ..support.stopwatch import process_start, timed, timing
-from .arguments import add_allow_extern, whole_number
+from .arguments import add_allow_extern, add_strict_math, whole_number
 from .errors import INVALID, OK, UsageError, guarded
 
 if TYPE_CHECKING:
@@ -117,6 +117,7 @@ def argument_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--caches", default="", metavar="SIZES", help="sizes of its data caches, such as 32K,1M,16M, for schedules"
     )
+    add_strict_math(parser)
     add_allow_extern(parser)
     parser.add_argument(
         "--no-cache",
@@ -155,6 +156,7 @@ def compile_entry(args: argparse.Namespace) -> Executable:
             threads=args.threads,
             caches=args.caches,
             allow_extern=names_of(args.allow_extern),
+            strict_math=args.strict_math,
         )
         return compile_text(source.text, source.name, source.directory, options, args.entry, cache=args.cache)
     module = read_module(args.file, args.frontend)
@@ -167,6 +169,7 @@ def compile_entry(args: argparse.Namespace) -> Executable:
         cpu=args.mcpu,
         caches=args.caches,
         allow_extern=args.allow_extern,
+        strict_math=args.strict_math,
         cache=args.cache,
     )
 

@@ -90,6 +90,7 @@ class Machine:
     cpu: str | None = None
     caches: str = ""
     allow_extern: tuple[str, ...] = ()
+    strict_math: bool = False
 
 
 Watch = Callable[[ModulePass, ModuleOp], None]
@@ -131,6 +132,7 @@ def _options(module: ModuleOp, machine: Machine) -> Options:
         cpu=machine.cpu,
         caches=machine.caches,
         allow_extern=machine.allow_extern,
+        strict_math=machine.strict_math,
     )
 
 

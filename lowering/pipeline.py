@@ -26,7 +26,8 @@ Observer = Callable[[ModulePass, ModuleOp], None]
 class Options:
     """What is compiled, and for what. `cpu` is LLVM's `-mcpu`, None for this machine; `triple` likewise. `caches` are the
     sizes of the data caches where they are not those that are known (`support.target.named`). `allow_extern` are C functions
-    that the program may call beside those that every program may (`externs.py`)."""
+    that the program may call beside those that every program may (`externs.py`). With `strict_math` floats are computed as
+    the interpreter computes them, but for the order of sums (docs/rules.md)."""
 
     entry: str = "main"
     opt_level: int = 3
@@ -35,6 +36,7 @@ class Options:
     threads: int | None = None
     caches: str = ""
     allow_extern: tuple[str, ...] = ()
+    strict_math: bool = False
 
 
 def lowering_passes(options: Options) -> Iterator[ModulePass]:
@@ -49,6 +51,7 @@ def lowering_passes(options: Options) -> Iterator[ModulePass]:
 
 def graph_passes(options: Options) -> Iterator[ModulePass]:
     """From Relay to Relay's functions that call kernels, which are TE and TIR functions."""
+    strict = options.strict_math
     # Written functions that may touch what lies outside of their buffers.
     yield make("mark-open-bounds")
     # Relay: one function for each type, shapes where they are known.
@@ -64,26 +67,28 @@ def graph_passes(options: Options) -> Iterator[ModulePass]:
             # Pairs of 16 bits are multiplied and added, to which bytes would be brought again and again.
             yield make("qnn-legalize", known=True)
         unsigned = target.has_int8_dot and target.arch == "x86_64"
-        yield make("qnn-canonicalize-ops", unsigned=unsigned, upper_halves=True)
+        yield make("qnn-canonicalize-ops", unsigned=unsigned, upper_halves=True, strict_math=strict)
         # What inference does not need goes, what is constant is computed, what is computed twice is computed once.
-        yield make("simplify-inference")
+        yield make("simplify-inference", strict_math=strict)
         # But for weights that are read once for a few rows.
         yield make("narrow-weights", cpu=options.cpu or "", caches=options.caches)
         yield make("fold-constant")
-        yield make("simplify-expr")
+        yield make("simplify-expr", strict_math=strict)
         yield make("eliminate-common-subexpr")
-    if options.opt_level >= 3:
+    if options.opt_level >= 3 and not strict:
         # Constant scales of channels go into constant weights.
         yield make("backward-fold-scale-axis", constants_only=True)
         yield make("forward-fold-scale-axis", constants_only=True)
         yield make("fold-constant")
         # Of weights that are final now: 3×3 convolutions with fewer multiplications.
         yield make("conv2d-to-winograd")
+    if options.opt_level >= 3:
         # Loops written as recursion multiply their inputs with weights at once.
         yield make("loop-invariant-code-motion")
     if options.opt_level >= 2:
-        # Two products and the softmax between them as one kernel.
-        yield make("fuse-attention")
+        if not strict:
+            # Two products and the softmax between them as one kernel.
+            yield make("fuse-attention")
         # Matrices that the rows of several others meet are not copied for each.
         yield make("group-batch-matmul")
     # Operators grouped into kernels.
@@ -98,7 +103,13 @@ def kernel_passes(options: Options) -> Iterator[ModulePass]:
     yield make("lower-te-to-tir")
     yield make("apply-schedule", mark=True)
     if options.opt_level > 0:
-        yield make("default-schedule", cpu=options.cpu or "", threads=options.threads or 0, caches=options.caches)
+        yield make(
+            "default-schedule",
+            cpu=options.cpu or "",
+            threads=options.threads or 0,
+            caches=options.caches,
+            strict_math=options.strict_math,
+        )
         # What schedules do to constants alone, such as packing weights, is done once, when the code is loaded.
         yield make("lift-transform-params")
     # Reductions of which it is not known that there is something to reduce.
@@ -109,7 +120,7 @@ def kernel_passes(options: Options) -> Iterator[ModulePass]:
     yield make("lower-init-block")
     yield make("plan-and-update-buffer-allocation-location")
     yield make("allocate-in-output")
-    yield make("convert-blocks-to-opaque")
+    yield make("convert-blocks-to-opaque", strict_math=options.strict_math)
     yield make("lower-match-buffer")
     yield make("compact-buffer-allocation")
     yield make("lower-opaque-block")
@@ -122,9 +133,9 @@ def kernel_passes(options: Options) -> Iterator[ModulePass]:
     # Functions called as one of the C library or of the runtime, by another name.
     yield make("mangle-symbols")
     # TIR's loops and buffers to scf, memref, vector and arith.
-    yield make("lower-tir-to-scf")
+    yield make("lower-tir-to-scf", strict_math=options.strict_math)
     # All of it to the LLVM dialect.
-    yield make("lower-std-to-llvm", cpu=options.cpu or "")
+    yield make("lower-std-to-llvm", cpu=options.cpu or "", strict_math=options.strict_math)
 
 
 def program_passes(options: Options) -> Iterator[ModulePass]:

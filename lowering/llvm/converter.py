@@ -102,6 +102,8 @@ class Converter(Builder):
     """LLVM's name of the processor that code is made for; "" is this one."""
 
     types: TypeConverter = field(default_factory=TypeConverter)
+    strict_math: bool = False
+    """Whether functions such as exp are C's, computed in f64."""
     frames: list[Frame] = field(default_factory=list[Frame])
     messages: dict[int, str] = field(default_factory=dict[int, str])
     top_level: list[Operation] = field(default_factory=list[Operation])

@@ -46,16 +46,16 @@ LOWERED = (func.FuncOp, memref.GlobalOp)
 """What is lowered at the top of a module."""
 
 
-def lower_std_to_llvm(module: ModuleOp, cpu: str = "") -> None:
+def lower_std_to_llvm(module: ModuleOp, cpu: str = "", strict_math: bool = False) -> None:
     """Converts every function and global of `module` in place, with the instructions of LLVM's processor `cpu` ("" is this
     one); raises `MirError` at an op that LLVM has no code for.
 
-    What is of another level at the top of the module (LLVM functions, Relay functions, …) is left as it is.
+    With `strict_math` functions such as exp are C's, computed in f64. What is of another level at the top of the module (LLVM functions, Relay functions, …) is left as it is.
     """
     with no_collection():
         ops = list(module.body.ops)
         types = TypeConverter()
-        converter = Converter(HANDLERS, func_to_llvm.signatures_of(ops, types), cpu, types)
+        converter = Converter(HANDLERS, func_to_llvm.signatures_of(ops, types), cpu, types, strict_math=strict_math)
         for op in ops:
             if not isinstance(op, LOWERED):
                 converter.know(op)
@@ -76,13 +76,15 @@ def lower_std_to_llvm(module: ModuleOp, cpu: str = "") -> None:
 class LowerStdToLLVM(ModulePass):
     """Lowers func, cf, scf, arith, math, memref and vector to the `llvm` dialect; memrefs become bare pointers.
 
-    `cpu` is LLVM's name of the processor whose instructions may be used ("" for this one).
+    `cpu` is LLVM's name of the processor whose instructions may be used ("" for this one). With `strict_math` functions such as exp
+    are the C library's, computed in f64 and rounded, whatever the processor.
     """
 
     name = "lower-std-to-llvm"
 
     cpu: str = ""
+    strict_math: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Converts the module in place."""
-        lower_std_to_llvm(op, self.cpu)
+        lower_std_to_llvm(op, self.cpu, self.strict_math)

@@ -113,6 +113,8 @@ def elementary(c: Converter, name: str, operands: Sequence[SSAValue]) -> SSAValu
     """The elementary function `name`, as `math` calls it, of floats of any width."""
     type_ = operands[0].type
     element = element_of(type_)
+    if c.strict_math:
+        return _of_double(c, name, operands)
     if name == "powf" and isinstance(element, Float32Type | Float64Type):
         power = _simple_power(Float(c, operands[0]), operands[1])
         if power is not None:
@@ -126,6 +128,25 @@ def elementary(c: Converter, name: str, operands: Sequence[SSAValue]) -> SSAValu
     target = named(c.cpu)
     symbol = c.use_library(f"mirstack.{name}.{mangled_type(type_)}", lambda: library_function(name, type_, target))
     result = c.call(symbol, operands, type_)
+    assert result is not None
+    return result
+
+
+def _of_double(c: Converter, name: str, operands: Sequence[SSAValue]) -> SSAValue:
+    """The function as C computes it in f64, rounded to f32, and that to 16 bits: on every processor as in the interpreter."""
+    type_ = operands[0].type
+    element = element_of(type_)
+    if not isinstance(element, Float64Type):
+        wide = with_element(type_, f64 if isinstance(element, Float32Type) else f32)
+        return resize_float(c, _of_double(c, name, [resize_float(c, each, wide) for each in operands]), type_)
+    if name in ("rsqrt", "sigmoid"):
+        x = Float(c, operands[0])
+        divisor = x.sqrt() if name == "rsqrt" else Float(c, _of_double(c, "exp", [(-x).value])) + 1.0
+        return (1.0 / divisor).value
+    symbol = _of_c(c, name, len(operands))
+    if lanes(type_):
+        return _by_lanes(c, symbol, operands)
+    result = c.call(symbol, operands, f64)
     assert result is not None
     return result
 

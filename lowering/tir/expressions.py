@@ -167,7 +167,7 @@ def arithmetic(
             assert isinstance(where, tir.BinaryOp)
             return _float_extremum(f, where, lhs, rhs)
         if kind in FLOAT_OPS:
-            flags = FASTMATH_NONE if kind is tir.DivOp else CONTRACT
+            flags = FASTMATH_NONE if kind is tir.DivOp or f.globals.strict_math else CONTRACT
             if _may_reassociate(where, converted):
                 flags = REASSOCIABLE
             return f.emit(FLOAT_OPS[kind], (lhs, rhs), converted, flags)

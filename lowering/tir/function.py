@@ -224,7 +224,9 @@ class Callee:
 class ModuleGlobals:
     """What functions of one module share: constant data that becomes `memref.global`, external declarations, callees."""
 
-    def __init__(self, taken: Iterable[str]) -> None:
+    def __init__(self, taken: Iterable[str], strict_math: bool = False) -> None:
+        self.strict_math = strict_math
+        """Whether each float operation is rounded for itself, and reductions take lanes in order."""
         self.ops: list[Operation] = []
         self.functions: dict[str, Callee] = {}
         self._taken = set(taken)

@@ -265,7 +265,8 @@ def _horizontal(kind: str) -> Rule:
         else:
             name = f"{kind}{'ui' if is_unsigned(element) else 'si'}" if kind in ("min", "max") else kind
         properties: dict[str, Attribute] = {"kind": vector.CombiningKindAttr(vector.CombiningKindFlag(name))}
-        properties |= (REASSOCIABLE if kind in ("add", "mul") else ANY_ZERO) if is_float(element) else FASTMATH_NONE
+        reorders = is_float(element) and not f.globals.strict_math
+        properties |= (REASSOCIABLE if kind in ("add", "mul") else ANY_ZERO) if reorders else FASTMATH_NONE
         result = convert_type(element, op.result)
         f.bind(op.result, Plain(f.emit(vector.ReductionOp, (value,), result, properties)))
 

@@ -234,14 +234,15 @@ def lower_function(function: tir.PrimFuncOp, parameters: Parameters, globals_: M
     return op
 
 
-def lower_tir_to_scf(module: ModuleOp) -> None:
+def lower_tir_to_scf(module: ModuleOp, strict_math: bool = False) -> None:
     """Replaces every prim_func of the module by its lowered function, in place.
 
+    With `strict_math` no product and sum are rounded once together, and no sum of lanes is reordered.
     Raises MirError where a construct has no meaning on a CPU, at its location.
     """
     functions = [op for op in module.body.block.ops if isinstance(op, tir.PrimFuncOp)]
     taken = [name.data for op in module.body.block.ops if isinstance(name := op.properties.get("sym_name"), StringAttr)]
-    globals_ = ModuleGlobals(taken)
+    globals_ = ModuleGlobals(taken, strict_math)
     analyzed: list[Parameters] = []
     for function in functions:
         parameters = _analyze(function)
@@ -267,15 +268,20 @@ def lower_tir_to_scf(module: ModuleOp) -> None:
 
 @dataclass(frozen=True)
 class LowerTIRToSCF(ModulePass):
-    """Lowers prim_funcs without blocks to func, scf, memref, vector, arith and math."""
+    """Lowers prim_funcs without blocks to func, scf, memref, vector, arith and math.
+
+    With `strict_math` each float operation is rounded for itself, in the order in which it is written.
+    """
 
     name = "lower-tir-to-scf"
+
+    strict_math: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Lowers the module in place."""
         from ...support.deep import in_deep_stack
 
-        in_deep_stack(lambda: lower_tir_to_scf(op))
+        in_deep_stack(lambda: lower_tir_to_scf(op, self.strict_math))
 
 
 __all__ = ["LowerTIRToSCF", "lower_tir_to_scf"]

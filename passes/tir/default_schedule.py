@@ -27,6 +27,7 @@ from .default_rules.dot_products import choose_dot, schedule_dot_product
 from .default_rules.elementwise import schedule_elementwise
 from .default_rules.groups import find_groups, split_groups
 from .default_rules.handles import block_of
+from .default_rules.in_order import reduces_floats, schedule_in_order
 from .default_rules.inline import inline_blocks
 from .default_rules.reduction import few_rows, schedule_reduction, schedule_rows, shared_rows
 from .default_rules.refusals import tolerating
@@ -39,12 +40,20 @@ from .default_rules.winograd import Stages, find_stages, schedule_winograd
 from .rewriting import prim_funcs
 
 
-def schedule_function(sch: Schedule, function: tir.PrimFuncOp, target: Target) -> None:
-    """Schedules one function, which the schedule works on."""
+def schedule_function(sch: Schedule, function: tir.PrimFuncOp, target: Target, strict_math: bool = False) -> None:
+    """Schedules one function, which the schedule works on. With `strict_math` sums of floats keep their order."""
     blocks = None if is_scheduled(function) else fresh_blocks(function)
     if blocks is None:
         return
     blocks = inline_blocks(sch, blocks)
+    if strict_math and any(map(reduces_floats, blocks)):
+        for block in blocks:
+            with tolerating("single blocks", block):
+                if reduces_floats(block):
+                    schedule_in_order(sch, sch.handle(block), target)
+                else:
+                    schedule_block(sch, sch.handle(block), target)
+        return
     attention = match_attention(blocks)
     if attention is not None:
         spare, length = function.clone(), len(sch.trace)
@@ -190,7 +199,7 @@ def schedule_block(sch: Schedule, block: BlockRV, target: Target) -> None:
         schedule_elementwise(sch, block, target)
 
 
-def print_schedules(module: ModuleOp, target: Target) -> None:
+def print_schedules(module: ModuleOp, target: Target, strict_math: bool = False) -> None:
     """Puts behind each function that rules schedule the script of what they do, and leaves the function as it is."""
     scripts = [s for s in module.body.block.ops if isinstance(s, ScriptOp)]
     taken = {name.data for op in module.body.block.ops if isinstance(name := op.properties.get("sym_name"), StringAttr)}
@@ -203,7 +212,7 @@ def print_schedules(module: ModuleOp, target: Target) -> None:
         sch = Schedule(ModuleOp([copy]))
         sch.state.focus = name
         with remembering_shapes(sch):
-            schedule_function(sch, copy, target)
+            schedule_function(sch, copy, target, strict_math)
         trace = sch.trace.simplified()
         if len(trace):
             chosen = take_name(f"{name}_schedule", taken)
@@ -220,6 +229,7 @@ class DefaultSchedule(ModulePass):
     `caches` are the sizes of its data caches where they are not those that are known of it ("32K,1M,16M").
     A rule that a primitive refuses stops there; `--explain default-schedule` says which one, and why.
     With `print`, functions stay as they are, and behind each is the schedule, as text that apply-schedule applies.
+    With `strict_math`, terms of sums of floats are added in the order of the reduction's axes.
     """
 
     name = "default-schedule"
@@ -228,16 +238,17 @@ class DefaultSchedule(ModulePass):
     threads: int = 0
     caches: str = ""
     print: bool = False
+    strict_math: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Schedules every function of the module that is not scheduled yet. Raises MirError for fewer threads than none."""
         require_range(op, "threads", self.threads, 0)
         target = named(self.cpu, self.threads or None, self.caches)
         if self.print:
-            print_schedules(op, target)
+            print_schedules(op, target, self.strict_math)
             return
         sch = Schedule(op)
         for function in prim_funcs(op):
             sch.work_on(function.sym_name.data)
             with remembering_shapes(sch):
-                schedule_function(sch, function, target)
+                schedule_function(sch, function, target, self.strict_math)

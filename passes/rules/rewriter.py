@@ -181,7 +181,8 @@ class _Driver:
         if self.trace is not None:
             new = op_names(made) or ", ".join(map(value_name, values))
             note = "the rule", program.rule.location
-            tell_rewrite(self.trace, f"@{program.name}: ", [*roots, *match.matched], new, note)
+            mark = "fast " if program.rule.is_fast else ""
+            tell_rewrite(self.trace, f"{mark}@{program.name}: ", [*roots, *match.matched], new, note)
         self.put(program, match, made, anchor)
         for root, value in zip(roots, values, strict=True):
             old = root.results[0]

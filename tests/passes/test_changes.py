@@ -69,11 +69,11 @@ def _place(diagnostic: Diagnostic) -> str:
 @pytest.mark.parametrize(
     ("pipeline", "expected"),
     [
-        ("simplify-expr", ["8:8 @add_zero: add → what nn.relu gives", "- simplify_expr.mir the rule"]),
+        ("simplify-expr", ["8:8 fast @add_zero: add → what nn.relu gives", "- simplify_expr.mir the rule"]),
         (
             "fast-math",
             [
-                "2:3 @fast_tanh: tanh → fast_tanh", "- fast_math.mir the rule",
+                "2:3 fast @fast_tanh: tanh → fast_tanh", "- fast_math.mir the rule",
                 "9:8 @fast_exp: exp → fast_exp", "- fast_math.mir the rule",
                 "10:8 @fast_exp: exp → fast_exp", "- fast_math.mir the rule",
             ],

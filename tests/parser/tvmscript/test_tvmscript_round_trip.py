@@ -184,7 +184,7 @@ class MyModule:
                 with T.block("B"):
                     vi = T.axis.S(8, i)
                     vj = T.axis.spatial((0, 8), j)
-                    B[vi, vj] = A[vi, vj] * 2 + 0
+                    B[vi, vj] = A[vi, vj] * 2 - 0
         C[0] += 0x10; C[1] = -C[0]
 '''
     printed = print_mir(parse_mir(text, "m.mir"))

@@ -74,8 +74,8 @@ def _place(diagnostic: Diagnostic) -> str:
             "fast-math",
             [
                 "2:3 fast @fast_tanh: tanh → fast_tanh", "- fast_math.mir the rule",
-                "9:8 @fast_exp: exp → fast_exp", "- fast_math.mir the rule",
-                "10:8 @fast_exp: exp → fast_exp", "- fast_math.mir the rule",
+                "9:8 fast @fast_exp: exp → fast_exp", "- fast_math.mir the rule",
+                "10:8 fast @fast_exp: exp → fast_exp", "- fast_math.mir the rule",
             ],
         ),
         ("eliminate-common-subexpr", ["10:8 exp gives way to an equal one", "- 9:8 which is here"]),

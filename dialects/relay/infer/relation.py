@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from xdsl.dialects.builtin import TensorType, TupleType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType, TupleType
 from xdsl.ir import Attribute, SSAValue
 
 from ....support.diagnostics import Diagnostic, MirError, location_of
@@ -120,7 +120,8 @@ class Use:
         self._types.set_result(self.op, type)
 
     def fail(self, message: str, *notes: str, argument: int | None = None) -> MirError:
-        diagnostic = Diagnostic(message, self.op.location)
+        # A relation counts with the number that stands for an open dimension; people write it `?`.
+        diagnostic = Diagnostic(message.replace(str(DYNAMIC_INDEX), "?"), self.op.location)
         for note in notes:
             diagnostic = diagnostic.with_note(note)
         if argument is not None:

@@ -81,3 +81,13 @@ def test_an_output_of_a_size_that_nothing_says():
         mirstack.compile(mirstack.parse(OPEN_SIZE), "interp")(np.ones(2, np.float32))
     message = "the output Tensor[(?), float32] of @g has a size that does not follow from the arguments"
     assert message in str(error.value)
+
+
+def test_open_dimensions_are_question_marks_in_messages() -> None:
+    text = (
+        "def @main(%d: Tensor[(3, 3), int64], %i: Tensor[(2, ?), int64], %u: Tensor[(2, ?), int64]) {"
+        ' scatter_nd(%d, %i, %u, mode="add") }'
+    )
+    with pytest.raises(MirError) as error:
+        parse_mir(text)
+    assert "'updates' (Tensor[(2, ?), int64]) must have the shape (?,)" in str(error.value)

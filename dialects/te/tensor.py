@@ -6,7 +6,7 @@ These are Python objects, cheap to make and to throw away; `emit.build_func` tur
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import FunctionType
 from typing import Any, TypeAlias
@@ -272,26 +272,34 @@ class ScanOp(Operation):
         return [*self.inputs, *self.init, *self.state, *self.update]
 
 
-def reads_of(values: Sequence[Expr]) -> list[Tensor]:
-    """The tensors that expressions read, each once, in order of first use; each shared part is looked at once."""
-    found: dict[int, Tensor] = {}
+def children_of(node: Expr) -> list[Expr]:
+    """Returns the parts of an expression, branches and a reduction's included."""
+    parts: list[Expr] = list(node.args)
+    if isinstance(node, ex.IfThenElse):
+        parts += (node.then_value, node.else_value)
+    elif isinstance(node, Reduce):
+        reduction = node.reduction
+        parts += (*reduction.sources, *reduction.init)
+        if reduction.condition is not None:
+            parts.append(reduction.condition)
+    return parts
+
+
+def parts_of(values: Sequence[Expr]) -> Iterator[Expr]:
+    """Iterates over expressions and all that they are made of, each shared part once, outer ones first."""
     seen: set[int] = set()
     pending: list[Expr] = list(reversed(values))
     while pending:
         node = pending.pop()
-        if id(node) in seen:
-            continue
-        seen.add(id(node))
-        if isinstance(node, Read):
-            found.setdefault(id(node.tensor), node.tensor)
-        elif isinstance(node, ex.IfThenElse):
-            pending += (node.else_value, node.then_value)
-        elif isinstance(node, Reduce):
-            reduction = node.reduction
-            if reduction.condition is not None:
-                pending.append(reduction.condition)
-            pending += reversed((*reduction.sources, *reduction.init))
-        pending += reversed(node.args)
+        if id(node) not in seen:
+            seen.add(id(node))
+            yield node
+            pending += reversed(children_of(node))
+
+
+def reads_of(values: Sequence[Expr]) -> list[Tensor]:
+    """The tensors that expressions read, each once, in order of first use."""
+    found = {id(node.tensor): node.tensor for node in parts_of(values) if isinstance(node, Read)}
     return list(found.values())
 
 
@@ -433,6 +441,12 @@ def compute_named(
         raise fail(
             f"compute '{name}' gives several values, but they are not the results of one reduction",
             "make them one te.comm_reducer of several values, or several computes",
+        )
+    inside = [part for v in body for part in (children_of(v) if isinstance(v, Reduce) else (v,))]
+    if any(isinstance(part, Reduce) for part in parts_of(inside)):
+        raise fail(
+            f"a reduction must be the whole value of compute '{name}'",
+            "give what follows it, and what it reduces in turn, a compute of its own",
         )
     outputs = ComputeOp(name, axis, body, tag, attrs).give([(dims, v.dtype) for v in body])
     return outputs[0] if len(outputs) == 1 else outputs

@@ -278,7 +278,10 @@ class WritesOp(RegionsOp):
 
 @irdl_op_definition
 class InitOp(PlainOp):
-    """`with T.init():` runs before a reduction block's first update of each output element."""
+    """`with T.init():` runs before the update in each instance where all reduction axes are at the start of their domains.
+
+    That is `if vk == 0:` for each of them: once for an element that the spatial axes tell from all others.
+    """
 
     name = "tir.init"
     body = region_def("single_block")

@@ -20,6 +20,8 @@ from ..case import Case, Verdict, reason
 from ..reduce import ON_TIR
 from ..tir.fuzzer import compared
 from ..ways import draw_ways, interpret, run_natively, spoken
+from .calls import Caller
+from .odd_programs import odd_blocks
 from .player import ALL_MOVES, PROGRAMS, Player
 from .programs import random_blocks
 
@@ -57,11 +59,13 @@ class SchedulesFuzzer:
     def draw(self, seed: int, number: int) -> Case:
         """The case of a number."""
         rng = random.Random(f"schedules/{seed}/{number}")
-        text = random_blocks(rng) if rng.random() < 0.5 else PROGRAMS[rng.choice(sorted(PROGRAMS))]
+        kind = rng.random()
+        plain = random_blocks if kind < 0.35 else odd_blocks
+        text = plain(rng) if kind < 0.7 else PROGRAMS[rng.choice(sorted(PROGRAMS))]
         original = parse_mir(text)
         schedule = Counting(original.clone(), rng.randrange(1, 1 << 30))
         schedule.watched = rng.random() < 0.15
-        player = Player(schedule, rng, ALL_MOVES)
+        player = Player(schedule, rng, ALL_MOVES) if rng.random() < 0.5 else Caller(schedule, rng)
         for _ in range(rng.randint(3, 12)):
             try:
                 player.step()

@@ -99,20 +99,26 @@ def united(a: Box, b: Box, analyzer: Analyzer) -> Box:
     return Box(a.buffer, tuple(join(x, y, analyzer) for x, y in zip(a.dims, b.dims, strict=True)))
 
 
+def same_box(a: Box, b: Box, analyzer: Analyzer) -> bool:
+    """Whether two boxes of a buffer are known to be the same."""
+    return all(
+        analyzer.can_prove_equal(x, y) for ends in zip(a.dims, b.dims, strict=True) for x, y in zip(*ends, strict=True)
+    )
+
+
 # Declarations written afresh
 
 
 def declare_access(block: tir.BlockOp) -> None:
     """Replaces `T.reads` and `T.writes` by what the block's loads and stores touch.
 
-    What a reduction reads of its own output is left out, as TVM does.
+    What a reduction reads of its own output is left out, as TVM does, where it is what the block itself began with `T.init()`.
     """
     # Nothing is told of the axes' ranges: an axis of extent 1 is to stand as itself, not as its value.
     analyzer = Analyzer()
     own: set[SSAValue] = {op.result for op in ops_of(block, tir.BufferOp)}
     reads, writes = _touched(block, analyzer, own)
-    is_reduction = any(kind.data == "R" for kind in block.iter_types.data)
-    if is_reduction:
+    if _begins_sums(block):
         written = {box.buffer for box in writes}
         reads = [box for box in reads if box.buffer not in written]
     opaque = _used_opaquely(block)
@@ -122,6 +128,14 @@ def declare_access(block: tir.BlockOp) -> None:
         kept = [box for box in declared if box.buffer in opaque and box not in boxes]
         if declared != [*kept, *boxes] or block.find(kind) is None:
             replace_regions(block, kind, [*kept, *boxes], analyzer)
+
+
+def _begins_sums(block: tir.BlockOp) -> bool:
+    """Whether a block sets with `T.init()` what its reduction then reads."""
+    from .blocks import why_not_started
+
+    is_reduction = any(kind.data == "R" for kind in block.iter_types.data)
+    return is_reduction and block.find(tir.InitOp) is not None and why_not_started(block) is None
 
 
 def _used_opaquely(block: tir.BlockOp) -> set[SSAValue]:

@@ -302,8 +302,8 @@ def _move_init(state: State, block: tir.BlockOp, inner: tir.BlockOp, loops: Sequ
             continue
         low = analyzer.to_ssa(analyzer.expr(loop.min), builder, loop.loop_var.type)
         extent = analyzer.to_ssa(analyzer.expr(loop.extent), builder, loop.loop_var.type)
-        kind = "serial" if loop.kind.data == "thread_binding" else loop.kind.data
-        copy = tir.ForOp(loop.var_name.data, low, extent, kind=kind)
+        thread = None if loop.thread is None else loop.thread.data
+        copy = tir.ForOp(loop.var_name.data, low, extent, kind=loop.kind.data, thread=thread)
         name_value(copy)
         builder.insert(copy)
         atom = analyzer.expr(loop.loop_var).atom

@@ -17,10 +17,12 @@ from ...dialects.tir.analysis.conditions import conjuncts, logical_and
 from ...dialects.tir.analysis.expr import TRUE, free_vars
 from ...dialects.tir.analysis.iter_map import IterMapLevel
 from ...dialects.tir.types import I1
-from ...support.walk import all_ops
+from ...support.walk import all_ops, op_around
+from ..tir.regions import relax
 from ..tir.rewriting import builder_before, erase_if_dead, set_operands
 from .structure import (
     all_loops_above,
+    blocks_above,
     buffers_read,
     buffers_written,
     child_blocks,
@@ -42,13 +44,7 @@ def analyzer_for(loops: Iterable[tir.ForOp]) -> Analyzer:
 
 def bind_axes(analyzer: Analyzer, block: tir.BlockOp) -> None:
     """Tells the analyzer the domains of a block's axes, and of those of the blocks around it that have more than one value."""
-    outer = block.parent_op()
-    around: list[tir.BlockOp] = []
-    while outer is not None:
-        if type(outer) is tir.BlockOp:
-            around.append(outer)
-        outer = outer.parent_op()
-    for each in reversed(around):
+    for each in blocks_above(block):
         for variable, low, extent in zip(each.iter_vars, each.dom_mins, each.dom_extents, strict=True):
             if const_int(extent) != 1:
                 analyzer.bind(variable, low, extent)
@@ -168,8 +164,11 @@ def why_not_complete(block: tir.BlockOp, within: Operation | None = None) -> str
     return None
 
 
-def why_not_reduction(block: tir.BlockOp, within: Operation | None = None) -> str | None:
-    """Why a block is no reduction block: spatial and reduction axes, an init, and outputs that only spatial axes index."""
+def why_not_reduction(block: tir.BlockOp, within: Operation | None = None, started: bool = True) -> str | None:
+    """Why a block is no reduction block: spatial and reduction axes, an init, and outputs that only spatial axes index.
+
+    Without `started` the init need not run in this scope (`why_not_started`): then the block adds to what was there.
+    """
     kinds = axis_kinds(block)
     for name, kind in zip(block.iter_names.data, kinds, strict=True):
         if kind not in ("S", "R"):
@@ -179,13 +178,134 @@ def why_not_reduction(block: tir.BlockOp, within: Operation | None = None) -> st
     reason = why_not_dominant(block, within) or _why_init_differs(block)
     if reason is not None:
         return reason
-    reduction = {v for v, kind in zip(block.iter_vars, kinds, strict=True) if kind == "R"}
+    return why_init_repeats(block) or (why_not_started(block) if started else None)
+
+
+def why_init_repeats(block: tir.BlockOp) -> str | None:
+    """Why `T.init()` of a block may run several times for one element; None where each element is a sum of its own.
+
+    With `B[0] = B[0] + A[vi, vk]` each vi begins B[0] anew, with `B[vk] = …` it is begun only where vk is: what is left depends
+    on the order of the instances.
+    """
+    reduction = {v for v, kind in zip(block.iter_vars, axis_kinds(block), strict=True) if kind == "R"}
     analyzer = Analyzer()
     for region in write_regions(block):
         for start in region.mins:
             for atom in free_vars(analyzer.expr(start)):
                 if atom.payload in reduction:
                     return f"a reduction axis indexes its output '{tir.buffer_name(region.buffer)}'"
+    return _why_elements_shared(block)
+
+
+def _why_elements_shared(block: tir.BlockOp) -> str | None:
+    """Why several sums may be made in one element, each of which T.init() begins anew: their order matters then."""
+    spatial = {
+        variable: extent
+        for variable, kind, extent in zip(block.iter_vars, axis_kinds(block), block.dom_extents, strict=True)
+        if kind == "S" and const_int(extent) != 1
+    }
+    for region in write_regions(block):
+        starts = set(region.mins)
+        if not all(variable in starts for variable in spatial):
+            analyzer = Analyzer()
+            bind_axes(analyzer, block)
+            domains: dict[Value, tuple[Value, Value]] = {v: (0, extent) for v, extent in spatial.items()}
+            found = analyzer.detect_iter_map([*region.mins], domains, TRUE, IterMapLevel.BIJECTIVE)
+            if not found:
+                return (
+                    f"several sums may be made in one element of '{tir.buffer_name(region.buffer)}': {found.errors[0]}"
+                )
+    return None
+
+
+def why_not_started(block: tir.BlockOp) -> str | None:
+    """Returns why `T.init()` of a block does not run before all other updates of an element; None where it does.
+
+    T.init() runs where each reduction axis has the first value of its domain. The loops of the block's own scope must bring
+    all of them there, for each element, and before any other instance that updates it:
+
+    for i, k in T.grid(4, 3):                     for i, k in T.grid(4, 1):
+        with T.block("B"):                            with T.block("B_k1"):
+            vi, vk = T.axis.remap("SR", [i, k])           vi = T.axis.spatial(4, i)
+            with T.init(): …                              vk = T.axis.reduce(3, k + 2)
+                                                          with T.init(): …
+
+    The first block starts its sums; the second, a part of a partitioned loop, adds to sums that others started.
+    """
+    loops = loops_above(block)
+    lows = {loop.loop_var: const_int(loop.min) for loop in loops}
+    reduced = [
+        (name.data, binding, low)
+        for name, kind, binding, low in zip(
+            block.iter_names.data, axis_kinds(block), block.bindings, block.dom_mins, strict=True
+        )
+        if kind == "R"
+    ]
+    # Each axis is bound to a loop that begins where the axis does: most are.
+    plain = len({b for _, b, _ in reduced}) == len(reduced) and block.predicate is None
+    plain = plain and all(lows.get(b) is not None and lows[b] == const_int(low) for _, b, low in reduced)
+    if plain and _why_under_branch(block) is None:
+        return None
+    analyzer = analyzer_for(all_loops_above(block))
+    for outer in blocks_above(block):
+        for variable, low, extent in zip(outer.iter_vars, outer.dom_mins, outer.dom_extents, strict=True):
+            analyzer.bind(variable, low, extent)
+    variables = {atom for v in lows if (atom := analyzer.expr(v).atom) is not None}
+    for name, binding, low in reduced:
+        ends = relax(analyzer.simplify(binding), variables, analyzer)
+        if ends is None:
+            return f"where reduction axis '{name}' begins is not known"
+        first = analyzer.simplify(ends[0])
+        if not analyzer.can_prove_equal(first, analyzer.expr(low)):
+            return (
+                f"reduction axis '{name}' begins at {first!r} there, not at {analyzer.expr(low)!r}, where T.init() runs"
+            )
+    if not _are_digits(block.bindings, loops) and why_not_affine(block, None, False) is not None:
+        reason = why_not_affine(block)
+        if reason is not None:
+            return f"whether T.init() runs first is not known: {reason}"
+    return _why_under_branch(block) or _why_start_is_left_out(block, [b for _, b, _ in reduced], analyzer)
+
+
+def _why_under_branch(block: tir.BlockOp) -> str | None:
+    """Why an instance may not run: a branch in the loops that drive the reduction."""
+    driving = {
+        atom.payload
+        for kind, binding in zip(axis_kinds(block), block.bindings, strict=True)
+        if kind == "R"
+        for atom in free_vars(Analyzer().expr(binding))
+    }
+    branch: Operation | None = None
+    parent = op_around(block)
+    while parent is not None and type(parent) is not tir.BlockOp and type(parent) is not tir.PrimFuncOp:
+        if type(parent) is not tir.ForOp:
+            branch = parent
+        elif branch is not None and parent.loop_var in driving:
+            return f"it is in a branch in loop '{parent.var_name.data}', which drives its reduction"
+        parent = op_around(parent)
+    return None
+
+
+def _why_start_is_left_out(block: tir.BlockOp, reduced: list[SSAValue], analyzer: Analyzer) -> str | None:
+    """Why the predicate may leave out the instance in which all reduction axes begin, and let later ones run."""
+    if block.predicate is None:
+        return None
+    bindings = [analyzer.simplify(b) for b in reduced]
+    driving = {atom for e in bindings for atom in free_vars(e)}
+    for part in conditions_of(block.predicate, analyzer):
+        part = analyzer.simplify(part)
+        if analyzer.can_prove(part) or not driving.intersection(free_vars(part)):
+            continue
+        # e >= 0 that only falls with the axes holds at their least values if it holds anywhere: with the axes taken
+        # out, nothing of their loops is left.
+        atom = part.atom
+        left = atom.operands[0] if atom is not None and atom.kind is Kind.GE else part
+        for e in bindings if left is not part else ():
+            shares = [(left.coefficient(a), scale) for a, scale in e.terms]
+            if shares and shares[0][0] < 0 < shares[0][1] and shares[0][0] % shares[0][1] == 0:
+                left = left + e.scaled(-shares[0][0] // shares[0][1])
+        if driving.intersection(free_vars(left)):
+            return f"its predicate, {part!r}, may leave out the instance in which T.init() runs"
     return None
 
 
@@ -211,12 +331,12 @@ def _why_init_differs(block: tir.BlockOp) -> str | None:
     return None
 
 
-def why_neither(block: tir.BlockOp, within: Operation | None = None) -> tuple[str, str] | None:
+def why_neither(block: tir.BlockOp, within: Operation | None = None, started: bool = True) -> tuple[str, str] | None:
     """Why a block is neither complete nor a reduction (both reasons); None when it is one of them."""
     complete = why_not_complete(block, within)
     if complete is None:
         return None
-    reduction = why_not_reduction(block, within)
+    reduction = why_not_reduction(block, within, started)
     return None if reduction is None else (complete, reduction)
 
 

@@ -15,7 +15,18 @@ from ...dialects.tir.analysis.substitution import substitute
 from ..tir.regions import Ends
 from .access import Box, bindings_of, extents_of, made_in, reads_of, relaxed, writes_of
 from .blocks import analyzer_for, bind_axes
-from .structure import all_loops_above, is_inside, loops_above, scope_of, write_regions
+from .structure import (
+    Scope,
+    all_loops_above,
+    blocks_above,
+    buffers_written,
+    consumers,
+    is_inside,
+    loops_above,
+    producers,
+    scope_of,
+    write_regions,
+)
 
 
 def why_not_covered(producer: tir.BlockOp, consumer: tir.BlockOp) -> str | None:
@@ -24,11 +35,7 @@ def why_not_covered(producer: tir.BlockOp, consumer: tir.BlockOp) -> str | None:
     Compared are the regions of both while the loops run that are not around both. None where it reads no more than is
     written, and where that is not known.
     """
-    holder: Operation = scope_of(producer)
-    for loop in reversed(loops_above(producer)):
-        if is_inside(consumer, loop):
-            holder = loop
-            break
+    holder = common_holder(producer, consumer)
     analyzer = analyzer_for(dict.fromkeys((*all_loops_above(producer), *all_loops_above(consumer))))
     bind_axes(analyzer, producer)
     bind_axes(analyzer, consumer)
@@ -47,6 +54,64 @@ def why_not_covered(producer: tir.BlockOp, consumer: tir.BlockOp) -> str | None:
                 if inside and (analyzer.can_prove_ge0(stop - high - 1) or analyzer.can_prove_ge0(low - start - 1)):
                     return f"block '{consumer.block_name.data}' reads elements of '{tir.buffer_name(made.buffer)}' that block '{producer.block_name.data}' does not write (dimension {number})"
     return None
+
+
+def common_holder(a: tir.BlockOp, b: Operation) -> Scope | tir.ForOp:
+    """Returns the innermost loop around both a block and another op of its scope, else the scope."""
+    return next((loop for loop in reversed(loops_above(a)) if is_inside(b, loop)), scope_of(a))
+
+
+def why_reads_others(reader: tir.BlockOp, writer: tir.BlockOp) -> str | None:
+    """Why `reader` may read elements that `writer` writes in another iteration of their common loops, or not at all.
+
+    None where each element is known to be written before, in the same iteration.
+    """
+    holder = common_holder(writer, reader)
+    analyzer = analyzer_for(dict.fromkeys((*all_loops_above(writer), *all_loops_above(reader))))
+    for block in (writer, reader):
+        for outer in blocks_above(block):
+            bind_axes(analyzer, outer)
+        bind_axes(analyzer, block)
+    called, called_writer = reader.block_name.data, writer.block_name.data
+    for buffer in dict.fromkeys(buffers_written(writer)):
+        read = [box for box in reads_of(reader, analyzer) if box.buffer is buffer]
+        if not read:
+            continue
+        written = written_box(writer, buffer, loops_between(writer, holder), analyzer)
+        for box in read:
+            reads = relaxed(box, reader, loops_between(reader, holder), analyzer)
+            if isinstance(written, str) or reads is None or not _holds(written, reads, analyzer):
+                turn = (
+                    f" in the same iteration of loop '{holder.var_name.data}'" if isinstance(holder, tir.ForOp) else ""
+                )
+                return f"block '{called}' is not known to read only elements of '{tir.buffer_name(buffer)}' that block '{called_writer}' writes{turn}"
+    return None
+
+
+def why_not_apart(block: tir.BlockOp, place: Operation, with_readers: bool = True) -> str | None:
+    """Why a block may not move to `place`, outside of loops that it shares with its producers or readers.
+
+    In such loops it reads, or others read of it, what this iteration has written; where that is not known, it may be what was
+    there before a later iteration writes it.
+    """
+    pairs = [(maker, block) for maker in producers(block)]
+    if with_readers:
+        pairs += [(block, reader) for reader in consumers(block)]
+    for maker, reader in pairs:
+        shared = common_holder(maker, reader)
+        if isinstance(shared, tir.ForOp) and place is not shared and not is_inside(place, shared):
+            reason = why_reads_others(reader, maker)
+            if reason is not None:
+                return f"block '{block.block_name.data}' would leave loop '{shared.var_name.data}', and {reason}"
+    return None
+
+
+def _holds(outer: Box, inner: Box, analyzer: Analyzer) -> bool:
+    """Whether a box is known to hold another one."""
+    return all(
+        analyzer.can_prove_ge0(low - least) and analyzer.can_prove_ge0(most - high)
+        for (least, most), (low, high) in zip(outer.dims, inner.dims, strict=True)
+    )
 
 
 def written_box(

@@ -12,29 +12,32 @@ from ..tir.regions import Ends, join
 
 def solve_axis(
     block: tir.BlockOp, provided: Ends, wanted: Ends, domains: dict[SSAValue, Ends], analyzer: Analyzer
-) -> None:
-    """From `axis + low … axis + high` having to meet `wanted`: the axis' values. Axes that are not alone stay free."""
+) -> bool:
+    """From `axis + low … axis + high` having to meet `wanted`: the axis' values. Axes that are not alone stay free.
+
+    Returns whether an axis was solved for.
+    """
     axes = {analyzer.expr(v).atom: v for v in block.iter_vars}
     low, high = provided
     found = [(atom, c) for atom, c in low.terms if atom in axes]
     if len(found) == 1 and found[0][1] == -1:
         # 9 - axis must meet the range: the axis meets it mirrored.
-        solve_axis(block, (-high, -low), (-wanted[1], -wanted[0]), domains, analyzer)
-        return
+        return solve_axis(block, (-high, -low), (-wanted[1], -wanted[0]), domains, analyzer)
     if len(found) != 1 or found[0][1] != 1:
         scaled = _solve_quotient(axes, low, high, wanted, analyzer)
         if scaled is not None:
             _restrict(domains, scaled[0], scaled[1], analyzer)
-        return
+        return scaled is not None
     atom = found[0][0]
     axis = axes[atom]
     one = Expr(((atom, 1),), 0)
     below, above = low - one, high - one
     others = {a for a in axes if a is not None and a is not atom}
     if any(v in others or v is atom for v in free_vars(below, above)):
-        return
+        return False
     # axis + above must reach wanted's low end, axis + below its high end.
     _restrict(domains, axis, (analyzer.simplify(wanted[0] - above), analyzer.simplify(wanted[1] - below)), analyzer)
+    return True
 
 
 def _solve_quotient(

@@ -70,6 +70,17 @@ def all_loops_above(op: Operation) -> list[tir.ForOp]:
     return loops[::-1]
 
 
+def blocks_above(op: Operation) -> list[tir.BlockOp]:
+    """The blocks around `op` in the whole function, outermost first."""
+    blocks: list[tir.BlockOp] = []
+    parent = op_around(op)
+    while parent is not None:
+        if type(parent) is tir.BlockOp:
+            blocks.append(parent)
+        parent = op_around(parent)
+    return blocks[::-1]
+
+
 def child_blocks(root: Operation) -> list[tir.BlockOp]:
     """The blocks inside `root` that are in no other block inside it, in order."""
     return list(_blocks_in(root))

@@ -99,8 +99,8 @@ def _only_inner(split: IterSplitExpr) -> _Part:
 
 
 def _as_split(total: IterSumExpr, extent: Expr) -> IterSplitExpr:
-    """A sum as one split: of a mark of its own, unless it is no more than a split."""
-    if len(total.args) == 1 and total.base == ZERO and total.args[0].scale == ONE:
+    """A sum as one split: of a mark of its own, unless it is no more than a split, and no predicate makes it shorter."""
+    if len(total.args) == 1 and total.base == ZERO and total.args[0].scale == ONE and total.args[0].extent == extent:
         return total.args[0]
     return IterSplitExpr(IterMark(total, extent), ONE, extent, ONE)
 

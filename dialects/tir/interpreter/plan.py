@@ -345,8 +345,29 @@ class _Planner:
                 return None
         block = store.parent_op()
         if len(accesses) > 2:
-            return store if isinstance(block, BlockOp) and self.starts_first(block, variable) else None
+            if not isinstance(block, BlockOp) or not self.starts_first(block, variable):
+                return None
+            return store if self.starts_once(block, accesses, op) else None
         return store
+
+    def starts_once(self, block: BlockOp, accesses: Sequence[Access], op: ForOp) -> bool:
+        """Whether the init runs once for each element while the loop runs: the loops inside of it go to other elements, or
+        drive reduce axes. Else an init would undo what other iterations of the loop, folded into one, have added."""
+        reduced = [
+            self.analyzer.simplify(binding)
+            for kind, binding in zip(block.iter_types.data, block.bindings, strict=True)
+            if kind.data == "R"
+        ]
+        driving = {atom for e in reduced for atom in x.free_vars(e)}
+        parent = block.parent_op()
+        while parent is not None and parent is not op:
+            if isinstance(parent, ForOp) and self.analyzer.expr(parent.extent) != x.ONE:
+                variable = self.analyzer.expr(parent.loop_var).atom
+                assert variable is not None
+                if variable not in driving and not self.are_apart(accesses, variable, parent):
+                    return False
+            parent = parent.parent_op()
+        return True
 
     def is_init_of(self, access: Access, store: StoreOp) -> bool:
         init = access.op.parent_op()
@@ -360,6 +381,9 @@ class _Planner:
             if kind.data == "R"
         ]
         bindings = [e for e in bindings if variable in x.free_vars(e)]
+        if not bindings:
+            # The loop drives no reduce axis: the init runs again in each of its iterations, as for B[0] over a spatial axis.
+            return False
         if all(self.rises_with(e, variable) for e in bindings):
             return True
         # A fused loop: its digits are all least only in its first iteration, when together they are the loop.

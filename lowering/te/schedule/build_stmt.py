@@ -276,7 +276,7 @@ class Builder:
 
 
 def _reads_earlier(combined: list[Expr], held: list[te.Read]) -> bool:
-    from .infer_bound import children_of
+    from ....dialects.te.tensor import children_of
 
     for place, value in enumerate(combined):
         earlier = {id(h) for h in held[:place]}

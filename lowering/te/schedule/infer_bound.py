@@ -150,6 +150,13 @@ class BoundInference:
         relaxed: dict[int, IntSet] = {}
         for axis in self.paths[id(consumer)]:
             found = found or id(axis) in attached
+            if axis not in self.domains:
+                # The loop belongs to a stage that comes before its reader: to this one, or one that this one feeds.
+                holder = next(s for s in self.schedule.stages if any(a is axis for a in s.leaves))
+                raise fail(
+                    f"stage '{consumer.name}' is computed in loop '{axis.name}' of stage '{holder.name}', which comes before it: it makes what '{consumer.name}' reads",
+                    "a stage is computed in a loop of one of its readers",
+                )
             range = self.domains[axis]
             self._check_zero(range, axis, consumer)
             if self._needs_relax(axis, found, scope):
@@ -305,33 +312,7 @@ def attach_path(stage: StageData) -> list[IterVar]:
 
 def reads_in(values: tuple[Expr, ...]) -> list[te.Read]:
     """Every read in the values of a compute, those of a reduction included."""
-    found: list[te.Read] = []
-    seen: set[int] = set()
-    pending: list[Expr] = list(reversed(values))
-    while pending:
-        node = pending.pop()
-        if id(node) in seen:
-            continue
-        seen.add(id(node))
-        if isinstance(node, te.Read):
-            found.append(node)
-        pending += reversed(children_of(node))
-    return found
-
-
-def children_of(node: Expr) -> list[Expr]:
-    """The parts of an expression, branches and a reduction's included."""
-    from ....dialects.te.expr import IfThenElse
-
-    parts: list[Expr] = list(node.args)
-    if isinstance(node, IfThenElse):
-        parts += [node.then_value, node.else_value]
-    elif isinstance(node, te.Reduce):
-        reduction = node.reduction
-        parts += [*reduction.sources, *reduction.init]
-        if reduction.condition is not None:
-            parts.append(reduction.condition)
-    return parts
+    return [node for node in te.parts_of(values) if isinstance(node, te.Read)]
 
 
 def infer_bound(schedule: ScheduleData) -> Domains:

@@ -84,7 +84,7 @@ def _intrinsic(stage: StageData) -> tuple[int, TensorIntrin]:
 
 
 def _uses(e: Expr, variables: set[int]) -> bool:
-    from .infer_bound import children_of
+    from ....dialects.te.tensor import children_of
 
     pending = [e]
     while pending:
@@ -207,7 +207,7 @@ def _match(
     matched: dict[int, te.Tensor],
     lows: dict[int, list[Expr]],
 ) -> None:
-    from .infer_bound import children_of
+    from ....dialects.te.tensor import children_of
 
     pending = [(mine, theirs)]
     while pending:

@@ -13,15 +13,17 @@ from ....dialects.tir.analysis import Analyzer, Expr
 from ....dialects.tir.buffer import AccessOp
 from ....support.walk import walk_ops
 from ...tir.rewriting import builder_before, set_indices, set_operands
-from ..access import Box, extents_of, index_type, reads_of, relaxed, united, whole, writes_of
-from ..blocks import analyzer_for, bind_axes, why_not_dominant, why_not_reduction
+from ..access import Box, extents_of, index_type, reads_of, relaxed, same_box, united, whole, writes_of
+from ..blocks import analyzer_for, axis_kinds, bind_axes, why_not_dominant, why_not_reduction, why_not_started
 from ..build import elementwise_block
+from ..cover import loops_between, why_reads_others, written_box
 from ..errors import ScheduleError, refuse
 from ..primitive import primitive
 from ..state import State
 from ..structure import (
     Scope,
     all_loops_above,
+    blocks_above,
     buffers_read,
     buffers_written,
     child_blocks,
@@ -59,7 +61,7 @@ def cache_read(
     require_scope(block, storage_scope, "cache_read")
     scope = scope_of(block)
     name = tir.buffer_name(buffer)
-    chosen = [state.named_block(scope, b, "cache_read") if isinstance(b, str) else b for b in consumer_blocks or ()]
+    chosen = _listed(state, block, consumer_blocks, "cache_read")
     makers = writers(buffer, scope)
     if len(makers) > 1:
         raise refuse(
@@ -134,13 +136,21 @@ def cache_write(
             f"cache_write: block '{block.block_name.data}' reads '{tir.buffer_name(buffer)}' before it writes it, and the new buffer would not hold what it reads",
             "cache_inplace it",
         )
-    chosen = [state.named_block(scope, b, "cache_write") if isinstance(b, str) else b for b in consumer_blocks or ()]
+    chosen = _listed(state, block, consumer_blocks, "cache_write")
     following = [b for b in consumers(block) if any(r is b for r in readers(buffer, scope))]
+    chosen = [b for b in following if b in chosen]
     holder = _common([block, *following], scope) if following else scope
     for user in following:
         if user not in chosen and is_inside(user, child_under(holder, block)):
             raise _in_between(user, block, tir.buffer_name(buffer), "cache_write")
     box, analyzer = _covered([block], buffer, holder, reads=False)
+    written = written_box(block, buffer, loops_between(block, holder), analyzer)
+    if not isinstance(written, str) and all(_fits(written, analyzer)):
+        # What a predicate leaves out is no part of it.
+        box = written
+    for user in chosen:
+        _require_only_written(user, block, buffer)
+    _require_whole(block, buffer, box, written, scope, analyzer)
     anchor = child_under(holder, block).next_op
     extent = whole(buffer, analyzer) if isinstance(holder, tir.ForOp) else box
     copy = _new_buffer(state, scope, buffer, storage_scope, extent, analyzer)
@@ -148,6 +158,57 @@ def cache_write(
     for each in (block, *chosen):
         retarget(each, buffer, copy, lows)
     return _copy_block(state, holder, anchor, copy, buffer, box, analyzer, tir.buffer_name(copy), into_copy=False)
+
+
+def _listed(
+    state: State, block: tir.BlockOp, listed: Sequence[tir.BlockOp | str] | None, primitive_name: str
+) -> list[tir.BlockOp]:
+    """The blocks given as `consumer_blocks`; raises for one that is in another scope than `block`."""
+    scope = scope_of(block)
+    found = [state.named_block(scope, b, primitive_name) if isinstance(b, str) else b for b in listed or ()]
+    for each in found:
+        if scope_of(each) is not scope:
+            raise refuse(
+                each,
+                f"{primitive_name}: block '{each.block_name.data}' is listed as a consumer, but is not in the scope of block '{block.block_name.data}'",
+                "list blocks that stand in the same block, or directly in the function, as it does",
+            )
+    return found
+
+
+def _require_only_written(user: tir.BlockOp, block: tir.BlockOp, buffer: SSAValue) -> None:
+    """Raises unless a listed reader comes after the block, and reads only elements that the block writes."""
+    if not runs_before(block, user):
+        raise refuse(
+            user,
+            f"cache_write: block '{user.block_name.data}' reads '{tir.buffer_name(buffer)}' before block '{block.block_name.data}' writes it: the new buffer would not hold what it reads",
+            "list consumers that come after the block",
+        )
+    reason = why_reads_others(user, block)
+    if reason is not None:
+        raise refuse(user, f"cache_write: {reason}: the new buffer holds no others", "leave it out of consumer_blocks")
+
+
+def _require_whole(
+    block: tir.BlockOp, buffer: SSAValue, box: Box, written: Box | str, scope: Scope, analyzer: Analyzer
+) -> None:
+    """Raises where the copy back would overwrite elements that the block does not write, and that somebody may have."""
+    owner = buffer.owner
+    if isinstance(owner, tir.AllocBufferOp) and scope_of(owner) is scope:
+        return  # Nobody else has: the block is alone in writing it.
+    if not isinstance(written, str) and same_box(box, written, analyzer):
+        return
+    every = analyzer_for(all_loops_above(block))
+    for outer in blocks_above(block):
+        bind_axes(every, outer)
+    total = written_box(block, buffer, loops_above(block), every)
+    if isinstance(total, str) or not same_box(total, whole(buffer, every), every):
+        reason = total if isinstance(total, str) else "it leaves elements out"
+        raise refuse(
+            block,
+            f"cache_write: block '{block.block_name.data}' is not known to write all of what would be copied back to '{tir.buffer_name(buffer)}': {reason}",
+            "cache_write before its loops are split and fused",
+        )
 
 
 def _in_between(user: tir.BlockOp, maker: tir.BlockOp, name: str, primitive_name: str) -> ScheduleError:
@@ -161,11 +222,17 @@ def _in_between(user: tir.BlockOp, maker: tir.BlockOp, name: str, primitive_name
 
 def _reads_before_it_writes(block: tir.BlockOp, buffer: SSAValue) -> bool:
     """Whether a block uses a value of a buffer that it has not written itself."""
-    if buffer not in buffers_read(block):
-        return False
     inner = child_blocks(block)
+    reduces = "R" in axis_kinds(block)
     if not inner:
-        return why_not_reduction(block) is not None
+        # What a reduction reads of its output is not declared, and is its own only where the block starts the sum.
+        loads = reduces and any(isinstance(op, tir.LoadOp) and op.buffer is buffer for op in walk_ops(block))
+        return (loads or buffer in buffers_read(block)) and why_not_reduction(block) is not None
+    if not reduces and buffer not in buffers_read(block):
+        return False
+    init = block.find(tir.InitOp)
+    if init is not None and why_not_started(block) is not None:
+        inner = [b for b in inner if not is_inside(b, init)]
     makers = [b for b in inner if buffer in buffers_written(b)]
     return any(
         _reads_before_it_writes(b, buffer)
@@ -187,11 +254,8 @@ def _covered(
 ) -> tuple[Box, Analyzer]:
     """The box of `buffer` that blocks touch while the loops inside of `holder` run; all of it where that is not known."""
     analyzer = analyzer_for(dict.fromkeys(loop for block in blocks for loop in all_loops_above(block)))
-    outer: Operation | None = blocks[0].parent_op()
-    while outer is not None:
-        if isinstance(outer, tir.BlockOp):
-            bind_axes(analyzer, outer)
-        outer = outer.parent_op()
+    for outer in reversed(blocks_above(blocks[0])):
+        bind_axes(analyzer, outer)
     total: Box | None = None
     for block in blocks:
         bind_axes(analyzer, block)

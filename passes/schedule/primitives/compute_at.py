@@ -6,7 +6,7 @@ from the regions that the blocks under the loop touch (TVM's `compute_at.cc`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from xdsl.ir import Operation, SSAValue
@@ -14,11 +14,12 @@ from xdsl.ir import Operation, SSAValue
 from ....dialects import tir
 from ....dialects.tir.analysis import Analyzer, Expr
 from ....dialects.tir.analysis.conditions import ge, logical_and, lt
-from ....dialects.tir.analysis.expr import TRUE, free_vars
+from ....dialects.tir.analysis.expr import TRUE, Atom, free_vars
+from ....dialects.tir.analysis.substitution import substitute
 from ....dialects.tir.types import I1
 from ...tir.regions import Ends, relax
 from ...tir.rewriting import builder_before
-from ..access import Box, reads_of, relaxed, united, whole, writes_of
+from ..access import Box, extents_of, reads_of, relaxed, united, whole, writes_of
 from ..blocks import (
     analyzer_for,
     axis_kinds,
@@ -29,6 +30,7 @@ from ..blocks import (
     why_not_complete,
     why_not_reduction,
 )
+from ..cover import common_holder, why_not_apart
 from ..errors import refuse
 from ..handles import PlaceRV
 from ..primitive import primitive
@@ -110,6 +112,7 @@ def check_compute_at(
             )
     earlier = producers(block)
     _check_inputs_precede(block, earlier, "compute_at")
+    _check_shared_loops(block, loop, "compute_at")
     # The loop stands behind the block, as its readers do, and so behind all that the block reads.
     first = min(_position(loop, child_under(loop, r)) for r in readers)
     return readers, _place(loop, -1, first, index, "compute_at")
@@ -159,6 +162,7 @@ def reverse_compute_at(
             "reverse_compute_at moves consumers; compute_at moves producers",
         )
     _check_inputs_precede(block, makers, "reverse_compute_at")
+    _check_shared_loops(block, loop, "reverse_compute_at")
     inside = [m for m in makers if is_inside(m, loop)]
     for maker in makers:
         if maker in inside or runs_before(maker, loop):
@@ -175,7 +179,9 @@ def reverse_compute_at(
             f"reverse_compute_at: loop '{under}' holds no block that makes what block '{name}' reads",
             f"give a loop around {makes}",
         )
-    for maker in inside:
+    # Of a maker in loops that the block comes into, too, only a part is there then.
+    joined = [m for m in makers if m in inside or common_holder(m, loop) is not common_holder(m, block)]
+    for maker in joined:
         _check_finished(maker, loop, name)
     for user in consumers(block):
         if runs_before(user, block) and not runs_before(user, loop):
@@ -187,8 +193,8 @@ def reverse_compute_at(
     # The block stands behind the loop, as it does behind its producers, and so do those that read what it writes.
     last = max(_position(loop, child_under(loop, m)) for m in inside)
     anchor = _place(loop, last, len(loop.body.block.ops), index, "reverse_compute_at")
-    made = {b for m in inside for b in buffers_written(m)}
-    _move(state, block, loop, inside, made, preserve_unit_loops, anchor, providing=False)
+    made = {b for m in joined for b in buffers_written(m)}
+    _move(state, block, loop, joined, made, preserve_unit_loops, anchor, providing=False)
 
 
 # Legality
@@ -216,6 +222,13 @@ def _check_inputs_precede(block: tir.BlockOp, makers: Sequence[tir.BlockOp], nam
                 f"{name}: block '{maker.block_name.data}' overwrites what block '{block.block_name.data}' reads, after it",
                 "the two must keep their order",
             )
+
+
+def _check_shared_loops(block: tir.BlockOp, loop: tir.ForOp, name: str) -> None:
+    """Raises where the block leaves loops that it shares with others, and what is read there may be of another iteration."""
+    reason = why_not_apart(block, loop)
+    if reason is not None:
+        raise refuse(block, f"{name}: {reason}", "choose a loop inside of those that the blocks share")
 
 
 def _check_kind(block: tir.BlockOp, name: str) -> None:
@@ -288,7 +301,7 @@ def _move(
     analyzer = analyzer_for([*all_loops_above(loop), loop])
     required: dict[SSAValue, Box] = {}
     for other in others:
-        inner = [o for o in loops_above(other) if o is not loop and is_inside(o, loop)]
+        inner = [o for o in loops_above(other) if o is not loop and not is_inside(loop, o)]
         for each in inner:
             analyzer.bind(each.loop_var, each.min, each.extent)
         bind_axes(analyzer, other)
@@ -300,17 +313,59 @@ def _move(
             required[box.buffer] = covered if known is None else united(known, covered, analyzer)
     bind_axes(analyzer, block)
     domains: dict[SSAValue, Ends] = {}
+    unsolved: list[tuple[Box, int, Ends]] = []
     for box in writes_of(block, analyzer) if providing else reads_of(block, analyzer):
         need = required.get(box.buffer)
         if need is None:
             continue
-        for provided, wanted in zip(box.dims, need.dims, strict=True):
-            solve_axis(block, provided, wanted, domains, analyzer)
+        for number, (provided, wanted) in enumerate(zip(box.dims, need.dims, strict=True)):
+            if not solve_axis(block, provided, wanted, domains, analyzer):
+                unsolved.append((box, number, wanted))
     if not providing:
         _check_all_instances(block, loop, domains, analyzer)
+        _check_made(block, loop, unsolved, domains, analyzer)
         if why_not_complete(block) is not None:
             check_moved_reduction(block, loop, buffers, domains, analyzer)
     _rebuild(state, block, loop, domains, preserve_unit_loops, anchor, analyzer)
+
+
+def _check_made(
+    block: tir.BlockOp,
+    loop: tir.ForOp,
+    unsolved: Sequence[tuple[Box, int, Ends]],
+    domains: Mapping[SSAValue, Ends],
+    analyzer: Analyzer,
+) -> None:
+    """Where indices say nothing of the axes, a consumer must read no more than each iteration of the loop makes.
+
+    Elsewhere what was not there yet is computed anew in a later iteration.
+    """
+    variables = [(atom, v) for v in block.iter_vars if (atom := analyzer.expr(v).atom) is not None]
+
+    def end(e: Expr, which: int) -> Expr | None:
+        """The least (0) or the greatest (1) value of an index over the domains."""
+        fixed: dict[Atom, Expr] = {}
+        for atom, variable in variables:
+            if variable in domains and (coefficient := e.coefficient(atom)):
+                fixed[atom] = domains[variable][which if coefficient > 0 else 1 - which]
+        ends = relax(analyzer.simplify(substitute(e, fixed)), {atom for atom, _ in variables}, analyzer)
+        return None if ends is None else ends[which]
+
+    for box, number, (first, last) in unsolved:
+        least, greatest = end(box.dims[number][0], 0), end(box.dims[number][1], 1)
+        extent = extents_of(box.buffer, analyzer)[number]
+        # What is outside of the buffer is guarded, and not read.
+        starts = analyzer.can_prove_ge0(-first) or (least is not None and analyzer.can_prove_ge0(least - first))
+        ends = analyzer.can_prove_ge0(last - extent + 1) or (
+            greatest is not None and analyzer.can_prove_ge0(last - greatest)
+        )
+        if not (starts and ends):
+            name = tir.buffer_name(box.buffer)
+            raise refuse(
+                block,
+                f"reverse_compute_at: block '{block.block_name.data}' may read elements of '{name}' (dimension {number}) that other iterations of loop '{loop.var_name.data}' make",
+                f"choose a loop outside of those that make '{name}' piece by piece",
+            )
 
 
 def _check_all_instances(

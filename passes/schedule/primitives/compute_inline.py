@@ -19,6 +19,7 @@ from ...tir.rewriting import block_of_ops, builder_before, erase_if_dead, ops_of
 from ..access import declare_access
 from ..blocks import why_not_complete
 from ..cloning import clone_value
+from ..cover import why_not_apart
 from ..errors import refuse
 from ..primitive import primitive
 from ..state import State
@@ -125,6 +126,10 @@ def check_compute_inline(block: tir.BlockOp) -> tuple[tir.StoreOp, list[tir.Bloc
                     f"compute_inline: block '{writer.block_name.data}' overwrites '{tir.buffer_name(source)}', which block '{block.block_name.data}' reads, before '{tir.buffer_name(buffer)}' is read for the last time",
                     "what is computed from the old values must be kept",
                 )
+    for user in users:
+        reason = why_not_apart(block, user, with_readers=False)
+        if reason is not None:
+            raise refuse(user, f"compute_inline: {reason}", "what is computed from the values of then must be kept")
     return store, users, loads
 
 
@@ -185,6 +190,9 @@ def reverse_compute_inline(state: State, block: tir.BlockOp) -> None:
                 f"reverse_compute_inline: block '{user.block_name.data}' reads '{tir.buffer_name(output)}' before block '{name}' writes it, which is to happen in block '{maker.block_name.data}' already",
                 "the two must keep their order",
             )
+    reason = why_not_apart(block, maker)
+    if reason is not None:
+        raise refuse(block, f"reverse_compute_inline: {reason}", "it would run in other iterations than before")
     reason = why_not_complete(maker)
     if reason is not None:
         raise refuse(
@@ -286,15 +294,15 @@ def _require_covered(
 
 def _guard(block: tir.BlockOp, condition: Expr) -> None:
     """Runs the statements of a block under a condition on its axes."""
-    statements = [
-        op for op in block.body.block.ops if not isinstance(op, tir.BufferRegionOp | tir.ReadsOp | tir.WritesOp)
-    ]
-    declared = [
-        op
-        for op in statements
-        if isinstance(op, tir.ConstOp) and any(isinstance(u.operation, tir.BufferRegionOp) for u in op.result.uses)
-    ]
-    moved = [op for op in statements if op not in declared]
+    # What the declarations are made of stays before them.
+    declared: set[Operation] = set()
+    pending: list[Operation] = [op for op in block.body.block.ops if isinstance(op, tir.ReadsOp | tir.WritesOp)]
+    while pending:
+        op = pending.pop()
+        if op not in declared and op.parent is block.body.block:
+            declared.add(op)
+            pending += [o.owner for o in op.operands if isinstance(o.owner, Operation)]
+    moved = [op for op in block.body.block.ops if op not in declared]
     value = Analyzer().to_ssa(condition, builder_before(moved[0], block.location), I1)
     branch = tir.IfOp(value, block_of_ops(moved))
     branch.location = block.location

@@ -15,10 +15,11 @@ from ....support.walk import walk_ops
 from ...tir.rewriting import builder_at_end, move_to_end
 from ..access import declare_access
 from ..blocks import axis_kinds, why_not_reduction, why_order_matters
+from ..cover import why_reads_others
 from ..errors import refuse
 from ..primitive import primitive
 from ..state import State
-from ..structure import is_inside, loops_above
+from ..structure import buffers_written, is_inside, loops_above, readers, runs_before, scope_of
 from .loops import name_value, require_block, require_loop, require_own_values
 
 
@@ -41,19 +42,19 @@ def decompose_reduction(state: State, block: tir.BlockOp, loop: tir.ForOp) -> Op
             f"decompose_reduction: loop '{under}' is not around block '{name}'",
             f"give a loop that get_loops returned for block '{name}'",
         )
-    reason = why_not_reduction(block)
-    if reason is not None:
-        raise refuse(
-            block,
-            f"decompose_reduction: block '{name}' is no reduction block: {reason}",
-            "the block must set with T.init() what it then updates",
-        )
     reason = why_order_matters(block, loop)
     if reason is not None:
         raise refuse(
             block,
             f"decompose_reduction: the bindings of block '{name}' are not affine in its loops: {reason}",
             "no two turns may run the same instance: bind each axis to loops of its own",
+        )
+    reason = why_not_reduction(block)
+    if reason is not None:
+        raise refuse(
+            block,
+            f"decompose_reduction: block '{name}' is no reduction block: {reason}",
+            "the block must set with T.init() what it then updates",
         )
     require_own_values(block, "decompose_reduction")
     analyzer = Analyzer()
@@ -67,6 +68,7 @@ def decompose_reduction(state: State, block: tir.BlockOp, loop: tir.ForOp) -> Op
                 f"decompose_reduction: loop '{outer.var_name.data}' drives a reduction axis of block '{name}' and is around loop '{under}'",
                 f"initialize before all reduction loops: decompose at '{outer.var_name.data}' or a loop around it",
             )
+    _check_others(block, loop)
     init = block.find(tir.InitOp)
     assert isinstance(init, tir.InitOp)
     new = _init_block(state, block, init, loop, loops[place:], analyzer)
@@ -76,6 +78,27 @@ def decompose_reduction(state: State, block: tir.BlockOp, loop: tir.ForOp) -> Op
     state.added(new)
     declare_update(block)
     return new
+
+
+def _check_others(block: tir.BlockOp, loop: tir.ForOp) -> None:
+    """Raises where another block in `loop` may read what was in the outputs before the reduction began.
+
+    The init comes to stand before all iterations of the loop. Readers behind the block are none, of buffers that nobody
+    else writes.
+    """
+    name, scope = block.block_name.data, scope_of(block)
+    for buffer in dict.fromkeys(buffers_written(block)):
+        inner = isinstance(buffer.owner, tir.AllocBufferOp) and scope_of(buffer.owner) is scope
+        for other in readers(buffer, scope):
+            if other is block or not is_inside(other, loop):
+                continue
+            after = runs_before(block, other)
+            if not after or not (inner or why_reads_others(other, block) is None):
+                raise refuse(
+                    other,
+                    f"decompose_reduction: block '{other.block_name.data}' in loop '{loop.var_name.data}' reads '{tir.buffer_name(buffer)}', which block '{name}' would initialize before the loop",
+                    f"decompose at a loop further in, which holds block '{name}' alone",
+                )
 
 
 def declare_update(block: tir.BlockOp) -> None:
@@ -142,8 +165,8 @@ def _init_block(
             continue
         low = analyzer.to_ssa(analyzer.expr(old.min), builder, old.loop_var.type)
         extent = analyzer.to_ssa(analyzer.expr(old.extent), builder, old.loop_var.type)
-        kind = "serial" if old.kind.data == "thread_binding" else old.kind.data
-        copy = tir.ForOp(f"{old.var_name.data}_init", low, extent, kind=kind)
+        thread = None if old.thread is None else old.thread.data
+        copy = tir.ForOp(f"{old.var_name.data}_init", low, extent, kind=old.kind.data, thread=thread)
         name_value(copy)
         builder.insert(copy)
         atom = analyzer.expr(old.loop_var).atom

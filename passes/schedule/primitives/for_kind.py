@@ -72,7 +72,8 @@ def _set_kind(loop: tir.ForOp, name: str, kind: str, thread: str | None = None) 
 def _check(loop: tir.ForOp, block: tir.BlockOp, name: str, thread: str | None) -> None:
     """Turns of the loop must not meet in the block: it only drives spatial axes (reduction axes for threadIdx)."""
     called, var = block.block_name.data, loop.var_name.data
-    reasons = why_neither(block, loop)
+    # Turns of a loop over spatial axes are apart whether the block starts its sums or adds to others'.
+    reasons = why_neither(block, loop, started=False)
     if reasons is not None:
         raise refuse(
             block,

@@ -8,14 +8,16 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from ....dialects import tir
+from ....dialects.tir.analysis import Analyzer
 from ....support.words import counted
 from ...tir.rewriting import builder_before
-from ..access import declare_access
-from ..blocks import simplify_blocks_under
+from ..access import declare_access, reads_of, replace_regions
+from ..blocks import simplify_blocks_under, why_not_started
 from ..errors import refuse
 from ..primitive import primitive
 from ..state import State
-from ..structure import child_blocks, const_int
+from ..structure import buffers_read, child_blocks, const_int
+from .decompose_reduction import declare_update
 from .loops import name_value, require_loop, require_plain
 
 
@@ -45,6 +47,7 @@ def loop_partition(
     blocks = child_blocks(loop)
     if not blocks:
         raise refuse(loop, f"loop_partition: loop '{name}' holds no block", "its parts are named after a block in it")
+    read_before = {buffer for block in blocks for buffer in buffers_read(block)}
     base = f"{blocks[0].block_name.data}_{name}"
     why = f"loop '{name}' was partitioned; its blocks are in the loops that loop_partition returned"
     common = _block(loop, state.fresh_block_name(loop, f"{base}_common"))
@@ -63,8 +66,17 @@ def loop_partition(
     state.erase(loop, why)
     for new in made:
         simplify_blocks_under(new, keep_units=preserve_unit_iters)
+        for block in child_blocks(new):
+            # A later part adds to the sums that the first began.
+            if block.find(tir.InitOp) is not None and why_not_started(block) is not None:
+                declare_update(block)
     for part in (*child_blocks(common), common):
         declare_access(part)
+    # What one part writes and a later one adds to is nothing that the parts together read.
+    analyzer = Analyzer()
+    reads = reads_of(common, analyzer)
+    if any(box.buffer not in read_before for box in reads):
+        replace_regions(common, tir.ReadsOp, [box for box in reads if box.buffer in read_before], analyzer)
     return made
 
 

@@ -16,13 +16,26 @@ from ....dialects.tir.types import I1
 from ....support.walk import walk_ops
 from ....support.words import counted
 from ...tir.rewriting import builder_before
-from ..access import extents_of, index_type
-from ..blocks import axis_kinds, set_block, why_not_complete, why_not_reduction
+from ..access import extents_of, index_type, same_box, whole
+from ..blocks import analyzer_for, axis_kinds, bind_axes, set_block, why_not_complete, why_not_reduction
 from ..build import elementwise_block
+from ..cover import written_box
 from ..errors import refuse
 from ..primitive import primitive
 from ..state import State
-from ..structure import child_under, loops_above, read_regions, scope_of, write_regions
+from ..structure import (
+    all_loops_above,
+    blocks_above,
+    child_blocks,
+    child_under,
+    is_inside,
+    loops_above,
+    read_regions,
+    scope_of,
+    uses_in,
+    write_regions,
+)
+from .blockize import require_only
 from .cache_read_write import retarget
 from .loops import require_block, require_countable
 
@@ -81,10 +94,12 @@ def pad_einsum(state: State, block: tir.BlockOp, padding: Sequence[int]) -> None
                 f"pad_einsum: axis '{label.data}' of block '{name}' is not bound to a loop of its own",
                 "pad before splitting",
             )
+        _require_own_loop(block, loop, label.data)
         grown[axis] = new
     if not grown:
         return
     _check_reduction(block, grown)
+    _require_whole_outputs(block)
     scope = scope_of(block)
     anchor = child_under(scope, block)
     after = anchor.next_op
@@ -108,6 +123,19 @@ def pad_einsum(state: State, block: tir.BlockOp, padding: Sequence[int]) -> None
                 )
         if padded != extents and all(region.buffer is not known for known, _, _ in plans):
             plans.append((region.buffer, padded, region.buffer in written))
+    for buffer, _, is_output in plans:
+        for use in uses_in(buffer, scope):
+            if (
+                use.block is not None
+                and use.block is not block
+                and is_inside(use.block, anchor)
+                and (is_output or use.writes)
+            ):
+                raise refuse(
+                    use.block,
+                    f"pad_einsum: block '{use.block.block_name.data}' uses '{tir.buffer_name(buffer)}' in the loops of block '{name}', which are between the padded copies",
+                    "give each block loops of its own",
+                )
     for buffer, padded, is_output in plans:
         copy = _padded_buffer(state, scope, buffer, padded, analyzer)
         if is_output:
@@ -117,6 +145,45 @@ def pad_einsum(state: State, block: tir.BlockOp, padding: Sequence[int]) -> None
             _pad(state, scope, anchor, buffer, copy, padded, analyzer)
             retarget(block, buffer, copy)
     _grow(block, grown, variables, analyzer)
+
+
+def _require_own_loop(block: tir.BlockOp, loop: tir.ForOp, label: str) -> None:
+    """Raises unless an axis of `block` is all that a loop drives: what else the loop holds would run too often."""
+    name, var = block.block_name.data, loop.var_name.data
+    other = next((b for b in child_blocks(loop) if b is not block), None)
+    if other is not None:
+        raise refuse(
+            loop,
+            f"pad_einsum: loop '{var}' of axis '{label}' of block '{name}' holds block '{other.block_name.data}', too, which would run more often",
+            "give each block loops of its own, or 1 for this axis",
+        )
+    driven = sum(any(a.payload is loop.loop_var for a in free_vars(Analyzer().expr(b))) for b in block.bindings)
+    if driven > 1:
+        raise refuse(
+            loop,
+            f"pad_einsum: loop '{var}' drives {counted(driven, 'axis')} of block '{name}', and must drive '{label}' alone",
+            "pad before splitting",
+        )
+    around = loop.parent_op()
+    assert around is not None
+    require_only(block, around, "pad_einsum")
+
+
+def _require_whole_outputs(block: tir.BlockOp) -> None:
+    """Raises unless a block writes all of its outputs: a padded one is copied back whole."""
+    loops = loops_above(block)
+    analyzer = analyzer_for(all_loops_above(block))
+    for outer in blocks_above(block):
+        bind_axes(analyzer, outer)
+    for buffer in dict.fromkeys(r.buffer for r in write_regions(block)):
+        box = written_box(block, buffer, loops, analyzer)
+        if isinstance(box, str) or not same_box(box, whole(buffer, analyzer), analyzer):
+            reason = box if isinstance(box, str) else "it leaves elements out"
+            raise refuse(
+                block,
+                f"pad_einsum: block '{block.block_name.data}' is not known to write all of '{tir.buffer_name(buffer)}': {reason}",
+                "only an output that is written whole can be copied out of a padded one",
+            )
 
 
 def _atoms(e: Expr) -> list[Expr]:

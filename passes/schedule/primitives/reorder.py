@@ -11,7 +11,7 @@ from ....dialects import tir
 from ....support.effects import is_side_effect_free
 from ....support.making import erase_op
 from ...tir.rewriting import is_dead, move_before
-from ..blocks import why_order_matters
+from ..blocks import why_init_repeats, why_order_matters
 from ..errors import refuse
 from ..primitive import primitive
 from ..state import State
@@ -157,6 +157,13 @@ def _check_blocks(top: tir.ForOp) -> None:
                 block,
                 f"reorder: the bindings of block '{name}' are not affine in its loops: {reason}",
                 "each axis must take its values independently of the others",
+            )
+        reason = None if block.find(tir.InitOp) is None else why_init_repeats(block)
+        if reason is not None:
+            raise refuse(
+                block,
+                f"reorder: T.init() of block '{name}' cannot run in another order: {reason}",
+                "each instance of the spatial axes must have an element of its own",
             )
 
 

@@ -100,12 +100,12 @@ def _planned(loop: tir.ForOp, factor_axis: int) -> _Plan:
     name = block.block_name.data
     if loop.kind.data != "serial":
         raise refuse(loop, f"rfactor: loop '{called}' is {loop.kind.data}, and must be serial", "rfactor first")
-    reason = why_not_reduction(block)
-    if reason is not None:
-        raise refuse(block, f"rfactor: block '{name}' is no reduction block: {reason}")
     reason = why_not_affine(block)
     if reason is not None:
         raise refuse(block, f"rfactor: the bindings of block '{name}' are not affine in its loops: {reason}")
+    reason = why_not_reduction(block)
+    if reason is not None:
+        raise refuse(block, f"rfactor: block '{name}' is no reduction block: {reason}")
     require_own_values(block, "rfactor")
     loops = loops_above(block)
     reducing = _reducing(block, loop, loops)

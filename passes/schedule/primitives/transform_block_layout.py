@@ -10,7 +10,7 @@ from xdsl.ir import Operation, SSAValue
 from ....dialects import tir
 from ....dialects.tir.analysis import Analyzer, Expr, symbol
 from ....dialects.tir.analysis.analyzer import Value
-from ....dialects.tir.analysis.expr import ZERO, Atom, as_expr, free_vars
+from ....dialects.tir.analysis.expr import ONE, ZERO, Atom, as_expr, free_vars
 from ....dialects.tir.analysis.inverse_iter_map import inverse_affine_iter_map
 from ....dialects.tir.analysis.iter_map import IterMapLevel, IterMapResult
 from ....dialects.tir.analysis.iter_map import Range as IterRange
@@ -18,11 +18,12 @@ from ....support.words import counted
 from ...tir.rewriting import builder_at_end, builder_before, erase_dead
 from ..access import declare_access
 from ..axes import Axis, axes_of, bind_long_axes, make_block, move_body, replace_variables
+from ..blocks import why_init_repeats
 from ..errors import describe, refuse
 from ..primitive import primitive
 from ..state import State
 from ..structure import loops_above, scope_of
-from .loops import name_value, require_block, require_countable, require_own_values
+from .loops import carry_values, name_value, require_block, require_countable, require_own_values
 from .reorder import only_child_loop
 
 IndexMap = Callable[..., Sequence[object]]
@@ -46,6 +47,13 @@ def transform_block_layout(state: State, block: tir.BlockOp, index_map: IndexMap
     name = block.block_name.data
     loops = _own_loops(block)
     require_own_values(block, "transform_block_layout")
+    reason = None if block.find(tir.InitOp) is None else why_init_repeats(block)
+    if reason is not None:
+        raise refuse(
+            block,
+            f"transform_block_layout: T.init() of block '{name}' cannot run in another order: {reason}",
+            "each instance of the spatial axes must have an element of its own",
+        )
     analyzer = Analyzer()
     old = axes_of(block, analyzer)
     bind_long_axes(analyzer, block)
@@ -66,10 +74,11 @@ def transform_block_layout(state: State, block: tir.BlockOp, index_map: IndexMap
     for variable, extent in zip(symbols, extents, strict=True):
         inner.bind(variable, 0, extent)
     found = inner.detect_iter_map(results, ranges, 1, IterMapLevel.BIJECTIVE)
-    if not found:
+    reason = _why_not_onto(found, results) if found else found.errors[0]
+    if reason is not None:
         raise refuse(
             block,
-            f"transform_block_layout: the map is not one-to-one on the axes of block '{name}': {found.errors[0]}",
+            f"transform_block_layout: the map is not one-to-one on the axes of block '{name}': {reason}",
             "each new index takes whole digits of the axes, as i // 16 and i % 16 do",
         )
     kinds = [_kind(block, number, result, symbols, old) for number, result in enumerate(results)]
@@ -78,6 +87,7 @@ def transform_block_layout(state: State, block: tir.BlockOp, index_map: IndexMap
     type_ = old[0].type if old else tir.types.I32
     for number, size in enumerate(sizes):
         require_countable(block, "transform_block_layout", f"the extent of new axis {number}", size, type_)
+    carry_values(block)
     builder = builder_before(place, block.location)
     bounds = [tuple(builder.insert(tir.ConstOp.int(value, type_)).result for value in (0, size)) for size in sizes]
     new_loops: list[tir.ForOp] = []
@@ -103,6 +113,16 @@ def transform_block_layout(state: State, block: tir.BlockOp, index_map: IndexMap
     place.detach()
     place.erase()
     declare_access(new)
+
+
+def _why_not_onto(found: IterMapResult, results: Sequence[Expr]) -> str | None:
+    """Why the new indices do not take each value from 0 on: the block would run where no old instance is."""
+    for result, index in zip(results, found.indices, strict=True):
+        if index.base != ZERO:
+            return f"{result!r} begins at {index.base!r}, not at 0"
+        if index.args and index.args[0].scale != ONE:
+            return f"{result!r} leaves out values: it counts in steps of {index.args[0].scale!r}"
+    return None
 
 
 def _replace_axes(

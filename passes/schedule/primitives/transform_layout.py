@@ -23,7 +23,7 @@ from ..errors import refuse
 from ..layout_map import LayoutMap, call_with_symbols, layout_map
 from ..primitive import primitive
 from ..state import State
-from ..structure import all_loops_above, function_of, is_inside
+from ..structure import all_loops_above, blocks_above, function_of, is_inside
 from .layout_padding import PadValue, assume, described, pad_value_of, row_major_writer, write_behind, write_in_order
 from .loops import require_block, require_countable
 from .set_axis_separator import separate
@@ -114,7 +114,8 @@ def transform_layout(
     for access in accesses:
         if writer is None or not is_inside(access, writer.block):
             _follow(access, symbols, results, touched)
-    for each in touched:
+    # From inside out: what a block declares is made of what those in it do.
+    for each in sorted(touched, key=lambda block: -len(blocks_above(block))):
         declare_access(each)
     if layout is not None and padding is not None:
         names = [f"axis{k}" for k in range(len(results))]

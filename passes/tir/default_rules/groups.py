@@ -21,7 +21,11 @@ from .shape import Shape, shape_of
 
 def find_groups(shape: Shape) -> tuple[SSAValue, int] | None:
     """The axis of channels and the size of a group, of a reduction that reads its input by `channel // size`."""
-    return _divided_axis(shape) if shape.reduction and len(shape.stores) == 1 else None
+    if not shape.reduction or len(shape.stores) != 1:
+        return None
+    found = _divided_axis(shape)
+    # The output needs a dimension of channels that can become one of groups and one of those inside.
+    return found if found is not None and found[0] in list(shape.stores[0].indices) else None
 
 
 def _divided_axis(shape: Shape) -> tuple[SSAValue, int] | None:

@@ -170,6 +170,7 @@ def test_deep_expressions() -> None:
 
 A = te.placeholder((4,), name="A")
 K = te.reduce_axis((0, 4), name="k")
+L = te.reduce_axis((0, 4), "l")
 REFUSED = {
     "integer division by '/' is ambiguous": lambda: te.var("n") / 2,
     "division by zero": lambda: te.var("n") // 0,
@@ -207,13 +208,15 @@ REFUSED = {
         lambda x, y: te.const(1), lambda t: te.const(0, t), name="r"
     )(A[K], axis=K),
     "they are not the results of one reduction": lambda: te.compute((4,), lambda i: (te.sum(A[K], axis=K), A[i])),
+    "a reduction must be the whole value of compute 'sums'": lambda: te.compute((4,), lambda i: te.sum(A[K], axis=K) + 1.0, name="sums"),
+    "a reduction must be the whole value of compute 'nested'": lambda: te.compute((4,), lambda i: te.sum(te.max(A[K], axis=K) + A[L], axis=L), name="nested"),
     "the state 'compute' of te.scan must be a te.placeholder": lambda: te.scan(A, A, te.compute((4,), lambda i: A[i])),
     "te.scan has 1 init, 2 update and 1 state tensors": lambda: te.scan(A, [A, A], A),
     "te.scan takes tensors as init, not the number 3": lambda: te.scan(3, A, A),
     "the dtype of te.extern cannot be told from its inputs": lambda: te.extern((4,), [], lambda i, o: []),
     "the function of te.extern gives a call or statements, not the number 3": lambda: te.extern((4,), [A], lambda i, o: 3),
     "returns tensors and te.var scalars, not the number 3": lambda: te.func("f", [A, 3]),
-    "a reduction must be the whole value of a compute": lambda: te.func(
+    "a reduction must be the whole value of compute 'compute'": lambda: te.func(
         "f", [A, te.compute((4,), lambda i: te.sum(A[K], axis=K) + 1)]
     ),
     "axis 'k' is used here, but not reduced over": lambda: te.func("f", [A, te.compute((4,), lambda i: A[K])]),

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from mirstack.dialects.tir import PrimFuncOp
 from mirstack.dialects.tir.interpreter import interpret_prim_func
+from mirstack.dialects.tir.types import type_to_dtype
 from mirstack.fuzz.schedules.programs import CHAIN, MATMUL, STENCIL
 from mirstack.parser import parse_mir, print_mir
 from mirstack.passes.schedule import Schedule, ScheduleError
@@ -30,14 +31,20 @@ def main(A: T.Buffer((1, 30), "float32"), C: T.Buffer((30,), "float32")):
 """
 
 
+def arguments(module: Any) -> list[np.ndarray[Any, Any]]:
+    """Fixed random data for the parameters of the one function."""
+    (function,) = [op for op in module.body.block.ops if isinstance(op, PrimFuncOp)]
+    generator = np.random.default_rng(1)
+    return [
+        generator.integers(0, 9, param.type.static_shape).astype(type_to_dtype(param.type.dtype))  # pyright: ignore[reportAttributeAccessIssue]
+        for param in function.params
+    ]
+
+
 def run(module: Any) -> list[np.ndarray[Any, Any]]:
     """The parameters after the one function ran on fixed random data."""
     (function,) = [op for op in module.body.block.ops if isinstance(op, PrimFuncOp)]
-    generator = np.random.default_rng(1)
-    values = {
-        name.data: generator.integers(0, 9, param.type.static_shape).astype(np.float32)  # pyright: ignore[reportAttributeAccessIssue]
-        for name, param in zip(function.param_names.data, function.params, strict=True)
-    }
+    values = dict(zip([name.data for name in function.param_names.data], arguments(module), strict=True))
     interpret_prim_func(function, values, module)
     return list(values.values())
 

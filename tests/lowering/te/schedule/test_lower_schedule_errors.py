@@ -157,7 +157,23 @@ def tensorized_across_threads() -> Any:
     return s, [A, B]
 
 
+def reader_in_its_producer() -> Any:
+    """compute_at of a stage in a loop of what it reads."""
+    A = te.placeholder((4, 5), name="A")
+    B = te.compute((4, 5), lambda i, j: A[i, j] * 3.0, name="B")
+    C = te.compute((4, 5), lambda i, j: B[i, j] + A[i, j], name="C")
+    D = te.compute((4, 5), lambda i, j: C[i, j] + B[i, j], name="D")
+    s = te.create_schedule(D.op)
+    s[C].compute_at(s[B], B.op.axis[0])
+    s[B].compute_at(s[D], D.op.axis[0])
+    return s, [A, D]
+
+
 CANNOT = [
+    (
+        reader_in_its_producer,
+        "stage 'C' is computed in loop 'i' of stage 'B', which comes before it: it makes what 'C' reads",
+    ),
     (fused_away, "stage 'B' is computed at axis 'i' of stage 'C', which is no loop of it"),
     (output_in_a_group, "output 'C' is computed inside of another stage"),
     (foreign_prefetch, "tensor 'P' is prefetched, but neither computed before nor a parameter"),

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ....dialects.relay.operator import get_operator
+from ....dialects.relay.operators.qnn_simulated import CODES
 from ...ir.op import Op
 from ..expr import Call, Constant, RelayExpr, Tuple, TupleWrapper, const
 from .make import make_call
@@ -169,6 +170,30 @@ def threefry_key(seed: int) -> Constant:
     return const(words)
 
 
+def simulated_quantize(
+    data: RelayExpr, output_scale: RelayExpr, output_zero_point: RelayExpr, axis: int = -1, out_dtype: Any = "int8"
+) -> Call:
+    """The data quantized, still in floating point; `out_dtype` is a dtype's name, "disable", or an expression of its number."""
+    return _simulated("quantize", data, out_dtype, output_scale, output_zero_point, axis)
+
+
+def simulated_dequantize(
+    data: RelayExpr, input_scale: RelayExpr, input_zero_point: RelayExpr, axis: int = -1, in_dtype: Any = "int8"
+) -> Call:
+    """What `simulated_quantize` quantized, as it was; `in_dtype` is that one's `out_dtype`."""
+    return _simulated("dequantize", data, in_dtype, input_scale, input_zero_point, axis)
+
+
+def _simulated(kind: str, data: RelayExpr, dtype: Any, scale: RelayExpr, zero_point: RelayExpr, axis: int) -> Call:
+    if isinstance(dtype, str):
+        codes = {"disable": 0, **{name: code for code, name in CODES.items()}}
+        if dtype not in codes:
+            raise ValueError(f"qnn.simulated_{kind}: the dtype is one of {', '.join(codes)}, not {dtype!r}")
+        dtype = const(codes[dtype], "int32")
+    scale, zero_point = (_make("reshape", data=each, newshape=[-1]) for each in (scale, zero_point))
+    return _call(f"qnn.simulated_{kind}", data, dtype, scale, zero_point, axis=axis)
+
+
 FUNCTIONS: dict[str, Any] = {
     **{
         f.__name__: f
@@ -178,6 +203,8 @@ FUNCTIONS: dict[str, Any] = {
     },
     "nn.dropout": dropout,
     "nn.dropout_raw": dropout_raw,
+    "qnn.simulated_dequantize": simulated_dequantize,
+    "qnn.simulated_quantize": simulated_quantize,
     "random.threefry_key": threefry_key,
 }  # fmt: skip
 """By the names under which `mirstack.relay` has them."""

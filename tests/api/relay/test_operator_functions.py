@@ -114,6 +114,21 @@ def test_types(name: str) -> None:
     assert str(module["main"].ret_type) == expected
 
 
+@pytest.mark.parametrize(
+    ("dtype", "wanted"), [("int8", [-128, 2, 127]), ("uint8", [0, 2, 199]), ("disable", [-99, 0.6, 99])]
+)
+def test_simulated_quantization_by_the_dtypes_name(dtype: str, wanted: list[float]) -> None:
+    x = R.var("x", shape=(3,))
+    there = R.qnn.op.simulated_quantize(x, f(0.5), R.const(1), axis=0, out_dtype=dtype)
+    back = R.qnn.op.simulated_dequantize(there, f(0.5), R.const(1), in_dtype=dtype)
+    given = np.array([-99, 0.6, 99], "float32")
+    got, again = mirstack.compile(mirstack.IRModule.from_expr(R.Tuple([there, back])))(given)
+    np.testing.assert_allclose(got, np.array(wanted, "float32"))
+    np.testing.assert_allclose(again, given if dtype == "disable" else (np.array(wanted, "float32") - 1) * 0.5)
+    with pytest.raises(ValueError, match="the dtype is one of disable, int8, uint8, int32, not 'int4'"):
+        R.qnn.op.simulated_quantize(x, f(0.5), R.const(1), out_dtype="int4")
+
+
 def test_padding_is_written_for_each_side() -> None:
     def padding(call: Any) -> tuple[int, ...]:
         return call.attrs.padding

@@ -84,6 +84,8 @@ class ModuleWriter:
                     self.function(op, lines)
                 case llvm.GlobalOp():
                     lines.append(self.global_variable(op))
+                case _ if op.name.startswith("rule."):
+                    pass  # Rules of the module were for its passes; they are no code.
                 case _:
                     raise error_at(
                         op, f"'{op.name}' is not of the llvm dialect", "run lower-std-to-llvm before translating"

@@ -45,7 +45,21 @@ class Monomorphize(ModulePass):
 def _is_generic(op: Operation) -> bool:
     if isinstance(op, relay.FuncOp | relay.FnOp) and op.type_params.data:
         return True
-    return any(isinstance(r.type, FuncType) and bool(r.type.type_params.data) for r in op.results)
+    return any(_holds_generic(r.type) for r in op.results)
+
+
+def _holds_generic(type: Attribute) -> bool:
+    """Whether the type is that of a generic function, or of a tuple with one."""
+    if isinstance(type, TupleType):
+        return any(map(_holds_generic, type.types.data))
+    return isinstance(type, FuncType) and bool(type.type_params.data)
+
+
+def _source(value: SSAValue) -> Operation | None:
+    """The op that makes a value, through its names."""
+    while isinstance(value, OpResult) and isinstance(value.op, relay.LetOp):
+        value = value.op.value
+    return value.op if isinstance(value, OpResult) else None
 
 
 class _Unifier:
@@ -139,19 +153,64 @@ class _Specializer:
                     if function.type_params.data:
                         inputs = [argument.type for argument in op.arguments]
                         op.operands[0] = self._instance(op.callee, FuncType.get(inputs, op.result.type), op)
-            case relay.ConstructOp() | relay.TupleOp() | relay.RefOp() | relay.ReturnOp():
+            case (
+                relay.ConstructOp()
+                | relay.TupleOp()
+                | relay.RefOp()
+                | relay.RefWriteOp()
+                | relay.LetOp()
+                | relay.ReturnOp()
+            ):
                 self._concrete_operands(op)
             case _:
                 pass
 
     def _concrete_operands(self, op: Operation) -> None:
-        """What is kept or returned must have one type; its place says which."""
-        result = op.results[0].type if op.results else None
-        for number, operand in enumerate(op.operands):
-            if isinstance(operand.type, FuncType) and operand.type.type_params.data and isinstance(result, TupleType):
-                wanted = result.types.data[number]
-                if isinstance(wanted, FuncType) and not wanted.type_params.data:
-                    op.operands[number] = self._instance(operand, wanted, op)
+        """Makes generic functions that are kept, named or returned those of the type that their place has."""
+        if not any(_holds_generic(operand.type) for operand in op.operands):
+            return
+        for number, (operand, wanted) in enumerate(zip(op.operands, self._places(op), strict=False)):
+            if wanted is not None and _holds_generic(operand.type) and not _holds_generic(wanted):
+                op.operands[number] = self._concrete(operand, wanted, op)
+
+    def _concrete(self, value: SSAValue, type: Attribute, where: Operation) -> SSAValue:
+        """Returns a generic function, or a tuple that holds some, as a value of a concrete type."""
+        if isinstance(value.type, FuncType) and isinstance(type, FuncType) and value.type.type_params.data:
+            return self._instance(value, type, where)
+        source = _source(value)
+        if not isinstance(source, relay.TupleOp) or not isinstance(type, TupleType) or value.type == type:
+            return value
+        fields = [self._concrete(f, t, where) for f, t in zip(source.fields, type.types.data, strict=True)]
+        new = relay.TupleOp(fields)
+        new.location = source.location
+        Rewriter.insert_op(new, InsertPoint.after(source))
+        return new.result
+
+    def _places(self, op: Operation) -> Sequence[Attribute | None]:
+        """Returns the types that the places of the op's operands have."""
+        match op:
+            case relay.TupleOp() if isinstance(op.result.type, TupleType):
+                return op.result.type.types.data
+            case relay.LetOp():
+                return [op.result.type]
+            case relay.RefOp() if isinstance(op.result.type, RefType):
+                return [op.result.type.value_type]
+            case relay.RefWriteOp() if isinstance(op.ref.type, RefType):
+                return [None, op.ref.type.value_type]
+            case relay.ConstructOp() if isinstance(op.result.type, AdtType):
+                declared = next(
+                    o for o in self.module.ops if isinstance(o, relay.TypeDataOp) and o.sym_name == op.type_name
+                )
+                names = [p.data for p in declared.type_params.data]
+                known = dict(zip(names, op.result.type.arguments.data, strict=True))
+                return [substitute(t, known) for t in declared.constructor_type(op.constructor.data).inputs.data]
+            case relay.ReturnOp():
+                around = op.parent_op()
+                if isinstance(around, relay.FuncOp | relay.FnOp):
+                    return [around.ret_type]
+                return [around.results[0].type] if around is not None else []
+            case _:
+                return []
 
     def _match(
         self, call: Operation, function: FuncType, arguments: Sequence[SSAValue], result: Attribute
@@ -199,10 +258,7 @@ class _Specializer:
 
     def _instance(self, value: SSAValue, type: FuncType, where: Operation) -> SSAValue:
         """The generic value at one type: a copy of the closure, of the constructor or of the global that it is."""
-        source = value
-        while isinstance(source, OpResult) and isinstance(source.op, relay.LetOp):
-            source = source.op.value
-        op = source.op if isinstance(source, OpResult) else None
+        op = _source(value)
         match op:
             case relay.FnOp():
                 new = self._fn_instance(op, type)

@@ -210,7 +210,7 @@ def test_large_results_stay_the_callers_as_long_as_it_looks_at_them():
 
 
 @pytest.mark.parametrize("target", ["cpu", "interp"])
-def test_arrays_of_nd_are_taken(target: str):
+def test_arrays_of_nd_are_taken(target: Any):
     relay = mirstack.compile(mirstack.parse("def @main(%x: Tensor[(3), float32]) { negative(%x) }"), target)
     text = '@T.prim_func\ndef f(A: T.Buffer((3,), "float32"), n: T.int32):\n    A[n] = A[n] + T.float32(1)\n'
     kernel = mirstack.compile(mirstack.parse(text), target)
@@ -237,7 +237,7 @@ def f(a: T.handle, b: T.handle):
 
 
 @pytest.mark.parametrize("target", ["cpu", "interp"])
-def test_arrays_of_any_strides_where_these_are_symbols(target: str):
+def test_arrays_of_any_strides_where_these_are_symbols(target: Any):
     program = mirstack.compile(mirstack.parse(STRIDED.format(strides="s0, s1")), target)
     rows = np.arange(48, dtype=np.float32).reshape(6, 8)
     for array in (rows, rows.T, rows[::2, 1:5], rows[:, ::-1], rows[2:3], rows[:, :1]):

@@ -82,7 +82,10 @@ def __getattr__(name: str) -> object:
 
         return version(__name__)
     if name not in _PUBLIC:
-        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+        from .support.words import did_you_mean
+
+        hint = "" if name.startswith("_") else did_you_mean(name, _PUBLIC)
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'{hint}")
     from .support.garbage import no_collection
 
     module, _, attribute = _PUBLIC[name].partition(":")

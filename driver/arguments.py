@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable, Sequence
+from typing import NoReturn
 
 from xdsl.utils.arg_spec import parse_spec
 from xdsl.utils.exceptions import ArgSpecParseError
 
+from ..support.words import visible
 from .errors import did_you_mean
 
 
@@ -30,6 +32,7 @@ class ShowVersion(argparse.Action):
 def add_arguments(parser: argparse.ArgumentParser, targets: Iterable[str], default_target: str) -> None:
     """Declares every option on `parser`."""
     parser.prog = "mir-opt"
+    suggest_options(parser)
     parser.description = "Read a module of .mir or MLIR text, run passes over it, print it."
     parser.usage = "mir-opt [FILE] [-p PASSES] [-t mir|mlir|llvm|asm] [OPTION…] (--help shows all options)"
     _add_input_and_output(parser, [name for name in targets if name != default_target], default_target)
@@ -173,6 +176,22 @@ def add_strict_math(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="compute floats as the interpreter does, but for the order of sums (docs/rules.md)",
     )
+
+
+def suggest_options(parser: argparse.ArgumentParser) -> None:
+    """Has the parser's error for an unknown option name the known one nearest to it."""
+    refuse, unknown = parser.error, "unrecognized arguments: "
+
+    def error(message: str) -> NoReturn:
+        for word in message.removeprefix(unknown).split() if message.startswith(unknown) else ():
+            known = [name for action in parser._actions for name in action.option_strings]  # pyright: ignore[reportPrivateUsage]
+            if hint := did_you_mean(word.partition("=")[0], known) if word.startswith("-") else "":
+                message += hint
+                break
+        refuse(visible(message))
+
+    # The parser of mir-opt is made by xDSL's driver.
+    setattr(parser, "error", error)  # noqa: B010
 
 
 def add_allow_extern(parser: argparse.ArgumentParser) -> None:

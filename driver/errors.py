@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import difflib
 import errno
 import os
 import sys
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
+
+from ..support.words import did_you_mean, visible
 
 OK = 0
 INVALID = 1  # The input breaks a rule: diagnostics say where.
@@ -30,12 +31,6 @@ class InternalError(Exception):
         self.__cause__ = cause
 
 
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """ "; did you mean 'x'?" for the known word nearest to `word`, or nothing when none is near."""
-    near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.7)
-    return f"; did you mean '{near[0]}'?" if near else ""
-
-
 def guarded(tool: str, body: Callable[[], int], debug: bool = False) -> int:
     """The exit code of `body()`; what it raises is told on standard error, never as a traceback (unless `debug`)."""
     # A stream that was closed before the start: what would be written there goes nowhere.
@@ -48,7 +43,7 @@ def guarded(tool: str, body: Callable[[], int], debug: bool = False) -> int:
         finally:
             sys.stdout.flush()
     except UsageError as error:
-        print(f"{tool}: error: {error}", file=sys.stderr)
+        print(visible(f"{tool}: error: {error}"), file=sys.stderr)
         return USAGE
     except BrokenPipeError:
         # The reader went away, as `head` does: nothing to tell, and nothing left to flush at exit.
@@ -88,7 +83,7 @@ def _internal(tool: str, error: Exception, debug: bool) -> int:
     where = error.where if isinstance(error, InternalError) else tool
     if debug:
         traceback.print_exception(cause, file=sys.stderr)
-    message = " ".join(str(cause).split())[:300]
+    message = visible(" ".join(str(cause).split())[:300])
     print(
         f"{tool}: internal error in {where}: {type(cause).__name__}: {message}\n"
         f"{tool}: this is a bug of mirstack, please report it with the input"
@@ -96,3 +91,16 @@ def _internal(tool: str, error: Exception, debug: bool) -> int:
         file=sys.stderr,
     )
     return INTERNAL
+
+
+__all__ = [
+    "INTERNAL",
+    "INTERRUPTED",
+    "INVALID",
+    "OK",
+    "USAGE",
+    "InternalError",
+    "UsageError",
+    "did_you_mean",
+    "guarded",
+]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 from ..support.deep import in_deep_stack
 from ..support.diagnostics import MirError, Sources, render_all
 from ..support.stopwatch import process_start, timed, timing
-from .arguments import add_allow_extern, add_strict_math, whole_number
+from .arguments import add_allow_extern, add_strict_math, suggest_options, whole_number
 from .errors import INVALID, OK, UsageError, guarded
 
 if TYPE_CHECKING:
@@ -86,6 +86,7 @@ def argument_parser() -> argparse.ArgumentParser:
         description="Compile the entry of a .mir or .mlir file and run it.",
         usage="mir-run FILE [--input x=x.npy] [--random SEED] [--output out.npz] [OPTION…] (--help shows all options)",
     )
+    suggest_options(parser)
     parser.add_argument("file", metavar="FILE", help="the module to run, - for standard input")
     parser.add_argument(
         "-f", "--frontend", choices=("mir", "mlir"), help="the file's format, when its name does not tell"

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from xdsl.passes import ModulePass
 from xdsl.utils.arg_spec import ArgSpec, parse_pipeline
 from xdsl.utils.exceptions import ArgSpecParseError
 
+from ..passes.pass_info import camel_case
 from ..passes.registry import pass_options
 from .errors import UsageError, did_you_mean
 
@@ -36,11 +37,19 @@ def _parse(text: str) -> list[ArgSpec]:
         raise UsageError(f"-p: {message[:1].lower()}{message[1:]}\n{tidy}\n{caret}") from None
 
 
+def _near(name: str, factories: Mapping[str, object]) -> str:
+    """ "; did you mean 'fuse-ops'?" for a name that is nearly one of a pass, in TVM's spelling, `FuseOps`, too."""
+    by_tvm = {camel_case(each).lower(): each for each in factories}
+    plain = re.sub(r"[-_.]", "", name).lower()
+    known = by_tvm.get(plain)
+    return f"; did you mean '{known}'?" if known else did_you_mean(name, factories)
+
+
 def _make_pass(spec: ArgSpec, factories: dict[str, Callable[[], type[ModulePass]]]) -> ModulePass:
     factory = factories.get(spec.name)
     if factory is None:
         raise UsageError(
-            f"-p: there is no pass '{spec.name}'{did_you_mean(spec.name, factories)} (--list-passes lists them all)"
+            f"-p: there is no pass '{spec.name}'{_near(spec.name, factories)} (--list-passes lists them all)"
         )
     try:
         pass_class = factory()

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..parser.relay.side_file import SideFile, read_npy
 from ..support.memory import why_no_memory
+from ..support.numerals import natural
 from .errors import UsageError, did_you_mean
 
 Arrays = dict[str, np.ndarray]
@@ -148,14 +149,15 @@ def read_sizes(arguments: Iterable[str], parameters: Sequence[Parameter]) -> dic
     known = size_names(parameters) + [p.name for p in parameters if not p.shape]
     for argument in arguments:
         name, _, value = argument.partition("=")
-        if not value.isdecimal():
+        number = natural(value)
+        if number is None:
             raise UsageError(f"--size {argument}: write NAME=NUMBER, as in n=37")
         if name not in known:
             has = f"they have {', '.join(known)}" if known else "all of them are numbers"
             raise UsageError(f"--size {argument}: no parameter has a size '{name}'{did_you_mean(name, known)} ({has})")
         if name in sizes:
             raise UsageError(f"--size {argument}: size {name} is given twice")
-        sizes[name] = int(value)
+        sizes[name] = number
     return sizes
 
 

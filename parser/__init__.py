@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
+from xdsl.utils.exceptions import VerifyException
 
 from ..support.deep import in_deep_stack
 from ..support.diagnostics import MirError, Sources, error_at
@@ -63,8 +64,8 @@ def _parse(
         indices = by_format[format]
         try:
             parsed = _format(format, items[indices[0]]).parse([items[i] for i in indices], context)
-        except MirError as error:
-            context.report(error)
+        except (MirError, VerifyException) as error:
+            context.report(error, items[indices[0]].location())
             continue
         for index, ops in zip(indices, parsed, strict=True):
             ops_of[index] = ops

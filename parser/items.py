@@ -27,6 +27,7 @@ from typing import NoReturn, Protocol
 
 from xdsl.dialects.builtin import LocationAttr, ModuleOp
 from xdsl.ir import Operation, SSAValue
+from xdsl.utils.exceptions import VerifyException
 
 from ..support.diagnostics import Diagnostic, MirError, error_at, file_loc
 
@@ -63,8 +64,16 @@ class ParseContext:
     """What names stand for that the text does not define: the variables around a Python function that is read as text."""
     errors: list[Diagnostic] = field(default_factory=list[Diagnostic])
 
-    def report(self, error: MirError | Diagnostic) -> None:
-        """Notes an error and goes on; the file is refused at the end, with all its errors."""
+    def report(
+        self, error: MirError | Diagnostic | VerifyException, where: Operation | SSAValue | LocationAttr | None = None
+    ) -> None:
+        """Notes an error and goes on; the file is refused at the end, with all its errors.
+
+        What an attribute or an op of xDSL refuses, such as a number that its type does not hold, has no place: that is `where`.
+        """
+        if isinstance(error, VerifyException):
+            first = str(error).strip().partition("\n")[0]
+            error = error_at(where, first[:1].lower() + first[1:])
         self.errors += error.diagnostics if isinstance(error, MirError) else (error,)
 
     def error(self, where: Operation | SSAValue | LocationAttr | None, message: str, *notes: str) -> None:

@@ -25,6 +25,8 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 from xdsl.utils.exceptions import DiagnosticException
 
+from .words import visible
+
 Severity = Literal["error", "warning", "remark", "note"]
 
 
@@ -152,10 +154,10 @@ def render(diagnostic: Diagnostic, sources: Sources) -> str:
     """The diagnostic as text: place, severity, message, source line, caret, then its notes."""
     position = source_position(diagnostic.location)
     if position is None:
-        lines = [f"{diagnostic.severity}: {diagnostic.message}"]
+        lines = [visible(f"{diagnostic.severity}: {diagnostic.message}")]
     else:
         file, line, column = position
-        lines = [f"{file}:{line}:{column}: {diagnostic.severity}: {diagnostic.message}"]
+        lines = [visible(f"{file}:{line}:{column}: {diagnostic.severity}: {diagnostic.message}")]
         text = sources.line(file, line)
         if text is not None:
             lines += _pointed_at(text, column - 1)
@@ -173,8 +175,8 @@ def _pointed_at(text: str, column: int) -> list[str]:
     end = column + 2 * _SHOWN
     before, shown = ("…" if start else ""), text[start:end] + ("…" if end < len(text) else "")
     # Tabs stay tabs before the caret, so that it stands under its character whatever the tab width.
-    indent = "".join("\t" if c == "\t" else " " for c in before + text[start:column])
-    return [before + shown, f"{indent}^"]
+    indent = "".join("\t" if c == "\t" else " " for c in visible(before + text[start:column]))
+    return [visible(before + shown), f"{indent}^"]
 
 
 def render_all(diagnostics: Iterable[Diagnostic], sources: Sources) -> str:

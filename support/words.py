@@ -2,6 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+_HIDDEN = {
+    code: f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+    for code in (
+        *(code for code in range(0x20) if chr(code) not in "\t\n"),
+        *range(0x7F, 0xA0),
+        *(0x061C, 0x200B, 0x200E, 0x200F, 0x2028, 0x2029, 0xFEFF),
+        *range(0x202A, 0x202F),
+        *range(0x2066, 0x206A),
+        *range(0xD800, 0xE000),
+    )
+}
 _IRREGULAR = {"index": "indices", "axis": "axes"}
 
 
@@ -13,7 +26,23 @@ def counted(count: int, noun: str) -> str:
     return f"{count} {start}{blank}{_IRREGULAR.get(last, f'{last}s')}"
 
 
+def visible(text: str) -> str:
+    """Text for a terminal: control characters but tabs and line ends, what reorders or hides text (bidirectional controls), and
+    halves of surrogate pairs are written as escapes, `\\x1b`, `\\u202e`.
+    """
+    # Printable text of one line is what messages mostly are.
+    return text if text.isascii() and text.isprintable() else text.translate(_HIDDEN)
+
+
 def with_article(word: str) -> str:
     """`a float32`, `an int32`, `a uint8`: a word behind the article that its sound asks for."""
     article = "an" if word.startswith(("a", "e", "i", "o")) else "a"
     return f"{article} {word}"
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """ "; did you mean 'x'?" for the known word nearest to `word`, or nothing when none is near."""
+    import difflib
+
+    near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.7)
+    return f"; did you mean '{near[0]}'?" if near else ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -32,6 +32,8 @@ class IRModule:
         functions: Mapping[Any, Function | PrimFunc] | None = None,
         type_definitions: Mapping[Any, adt.TypeData] | None = None,
     ):
+        if isinstance(functions, ModuleOp):
+            raise TypeError("IRModule takes functions by name; a module of xDSL becomes one by IRModule.of_op(module)")
         self._op = ModuleOp([])
         self._symbols = Symbols()
         self._functions: dict[str, Function] = {}
@@ -55,6 +57,15 @@ class IRModule:
             if isinstance(item, ir.TypeDataOp):
                 module._symbols.types[item.sym_name.data] = restore_type(item)
         return module
+
+    def __copy__(self) -> IRModule:
+        return IRModule.of_op(self.copy_op())
+
+    def __deepcopy__(self, memo: object) -> IRModule:
+        return IRModule.of_op(self.copy_op())
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("an IRModule is not pickled: keep its text, mod.astext() or mod.script(), and read that")
 
     @staticmethod
     def from_expr(

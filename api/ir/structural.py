@@ -147,6 +147,8 @@ class _Writer:
                 return ("constant", box.dtype, box.shape, box.digest)
             case expr.GlobalVar():
                 return ("global", node.name_hint)
+            case Op():
+                return ("op", node.name)
             case adt.Constructor():
                 return ("constructor", node.belong_to.name_hint, node.name_hint)
             case expr.Tuple() if not node.fields:

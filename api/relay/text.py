@@ -37,7 +37,7 @@ def parse_expr(source: str) -> RelayExpr:
     return parse(f"def @main() {{\n{expression}\n}}\n{mark}{metadata}")["main"].body
 
 
-_VERSION = re.compile(r'\s*#\[version = "[^"\n]*"\][ \t]*\n?')
+_VERSION = re.compile(r'\A\s*+#\[version = "[^"\n]*"\][ \t]*\n?')
 
 
 def astext(obj: RelayExpr | IRModule, show_meta_data: bool = True) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import inspect
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from types import FrameType, FunctionType
 from typing import Any, TypeVar, overload
 
@@ -151,11 +152,18 @@ def _around(function: FunctionType, frame: FrameType | None) -> dict[str, object
     found: dict[str, object] = dict(function.__globals__)
     for variables in reversed(outer):
         found |= variables
-    closed = inspect.getclosurevars(function).nonlocals
+    closed = dict(_closed(function))
     # Most of what is around are modules and functions, which no script can use.
     return {
         name: value for name, value in {**found, **closed}.items() if not callable(value) or isinstance(value, type)
     }
+
+
+def _closed(function: FunctionType) -> Iterator[tuple[str, object]]:
+    """The variables of functions around `function`; those that have no value yet are left out."""
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        with suppress(ValueError):
+            yield name, cell.cell_contents
 
 
 __all__ = ["from_source", "ir_module", "prim_func"]

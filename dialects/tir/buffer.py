@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import (
     ArrayAttr,
     DictionaryAttr,
     IntegerAttr,
+    IntegerType,
     NoneType,
     StringAttr,
     VectorType,
@@ -224,6 +225,11 @@ class BufferRegionOp(PlainOp):
             raise VerifyException(
                 f"a region of '{buffer_name(self.buffer)}' needs {counted(rank, 'range')}, not {len(self.mins)}"
             )
+        for bound in (*self.mins, *self.extents):
+            if not isinstance(element_of(bound.type), IntegerType):
+                raise VerifyException(
+                    f"a range of '{buffer_name(self.buffer)}' has dtype {type_to_dtype(bound.type)}; a range is of integers"
+                )
 
 
 def accessed_type(buffer: BufferType, indices: Sequence[Attribute]) -> Attribute:

@@ -27,6 +27,7 @@ from xdsl.ir import Attribute, ParametrizedAttribute, TypeAttribute
 from xdsl.irdl import irdl_attr_definition, param_def
 
 from ...support.diagnostics import Diagnostic, MirError
+from ...support.numerals import natural
 from ..interned import integer, string, vector_type
 
 Dim: TypeAlias = "IntegerAttr | NoneType"
@@ -167,15 +168,15 @@ def dtype_to_type(dtype: str) -> Attribute:
     scalar, _, lanes = dtype.partition("x")
     if lanes:
         scalable = lanes.startswith("vscalex")
-        count = lanes.removeprefix("vscalex")
-        if count.isdigit() and int(count) > 0:
+        count = natural(lanes.removeprefix("vscalex"))
+        if count:
             scales = ArrayAttr([IntegerAttr(int(scalable), I1)])
-            return VectorType(dtype_to_type(scalar), [int(count)], scales)
+            return VectorType(dtype_to_type(scalar), [count], scales)
     else:
         for prefix, signedness in (("int", Signedness.SIGNLESS), ("uint", Signedness.UNSIGNED)):
-            bits = dtype.removeprefix(prefix)
-            if bits != dtype and bits.isdigit() and 0 < int(bits) <= 128:
-                return IntegerType(int(bits), signedness)
+            bits = natural(dtype.removeprefix(prefix)) if dtype.startswith(prefix) else None
+            if bits and bits <= 128:
+                return IntegerType(bits, signedness)
     raise MirError(
         Diagnostic(f"unknown dtype {dtype!r}").with_note(
             "a dtype is written like int32, uint8, bool, float16, bfloat16, float32x4 or handle"

@@ -286,7 +286,11 @@ def lower_realize(f: FunctionLowering, op: tir.RealizeOp) -> None:
 def lower_block(f: FunctionLowering, op: Operation) -> None:
     """Blocks are gone by now."""
     name = op.block_name.data if isinstance(op, tir.BlockOp) else op.name
-    raise error_at(op, f"block '{name}' must be lowered to loops first", "run lower-tir-blocks")
+    raise error_at(
+        op,
+        f"block '{name}' must be lowered to loops first",
+        "run lower-init-block, convert-blocks-to-opaque and lower-opaque-block",
+    )
 
 
 @lowers(tir.CallOp)

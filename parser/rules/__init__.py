@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
+from xdsl.utils.exceptions import VerifyException
 
 from ...support.diagnostics import MirError
 from ..items import Item, ParseContext
@@ -29,8 +30,8 @@ class RulesFormat:
             source = Source(item)
             try:
                 found.append([build_item(source, read_item(source))])
-            except MirError as error:
-                context.report(error)
+            except (MirError, VerifyException) as error:
+                context.report(error, item.location())
                 found.append([])
         return found
 

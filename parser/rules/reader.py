@@ -175,7 +175,7 @@ class _Builder:
         return tree.Header()
 
     def on_header_benefit(self, header: tree.Header, word: int, _1: int, number: int, _2: int) -> tree.Header:
-        value = _number(self.texts[number])
+        value = self._number(number)
         if not isinstance(value, int):
             raise self._error(
                 number, "a benefit is an integer", "of rules that match, that of the greatest is tried first"
@@ -288,7 +288,16 @@ class _Builder:
         return tree.Wildcard(self._at(word))
 
     def on_number(self, number: int) -> tree.Node:
-        return tree.Literal(self._at(number), _number(self.texts[number]))
+        return tree.Literal(self._at(number), self._number(number))
+
+    def _number(self, token: int) -> int | float:
+        text = self.texts[token]
+        base = 16 if text[:2] in ("0x", "0X") else 10
+        if base == 10 and any(c in text for c in ".eE"):
+            return float(text)
+        if len(text) > MOST_DIGITS:
+            raise self._error(token, "this number is too large")
+        return int(text, base)
 
     def on_string(self, string: int) -> tree.Node:
         try:
@@ -402,7 +411,5 @@ class _Rest:
         self.token, self.name = token, name
 
 
-def _number(text: str) -> int | float:
-    if text[:2] in ("0x", "0X"):
-        return int(text, 16)
-    return float(text) if any(c in text for c in ".eE") else int(text)
+MOST_DIGITS = 100
+"""Digits of an integer: no type holds a number of more."""

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
+from xdsl.utils.exceptions import VerifyException
 
 from ...support.diagnostics import MirError
 from ..items import Item, ParseContext
@@ -27,8 +28,8 @@ class ScheduleFormat:
 
         try:
             return [ScriptReader(item, context).script(parse_item(item))]
-        except MirError as error:
-            context.report(error)
+        except (MirError, VerifyException) as error:
+            context.report(error, item.location())
             return []
 
     def owns(self, op: Operation) -> bool:

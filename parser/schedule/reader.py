@@ -9,6 +9,7 @@ from typing import NoReturn
 
 from xdsl.dialects.builtin import LocationAttr, StringAttr
 from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.utils.exceptions import VerifyException
 
 from ...dialects.schedule import (
     Argument,
@@ -33,7 +34,21 @@ from ...support.words import counted
 from ..items import Item, ParseContext
 from ..tvmscript.literals import unquote
 from ..tvmscript.names import is_name
-from ..tvmscript.tree import Assign, Call, Expr, Expression, Function, Index, Mapping, Module, Slice, Stmt, Token, Unary
+from ..tvmscript.tree import (
+    Assign,
+    Call,
+    Expr,
+    Expression,
+    Function,
+    Index,
+    Mapping,
+    Module,
+    Slice,
+    Stmt,
+    Token,
+    Unary,
+    first_token,
+)
 from ..tvmscript.tree import Lambda as LambdaTree
 from ..tvmscript.tree import Sequence as Items
 from .lambdas import LambdaReader
@@ -87,8 +102,8 @@ class ScriptReader:
         for statement in tree.body:
             try:
                 self.statement(statement)
-            except MirError as error:
-                self.context.report(error)
+            except (MirError, VerifyException) as error:
+                self.context.report(error, self.at(first_token(statement)))
         block = Block()
         block.add_ops(self.ops)
         op = ScriptOp(str(tree.name), Region(block), target)

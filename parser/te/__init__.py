@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
+from xdsl.utils.exceptions import VerifyException
 
 from ...support.diagnostics import MirError, error_at
 from ..items import Item, ParseContext
@@ -56,8 +57,8 @@ class TEFormat:
             made = evaluator.run(function)
             evaluators[function.name] = evaluator
             return [made]
-        except MirError as error:
-            context.report(error)
+        except (MirError, VerifyException) as error:
+            context.report(error, item.location())
             return []
 
     def owns(self, op: Operation) -> bool:

@@ -277,11 +277,11 @@ class _Builder:
         text = self.texts[token].replace("_", "")
         try:
             value: int | float
+            if len(text) > 100 and "." not in text:
+                raise self.refuse(token, "this number is too large")
             if text[:2].lower() in ("0x", "0b", "0o"):
                 value = int(text, 0)
-            elif text.isdigit():
-                if len(text) > 100:
-                    raise self.refuse(token, "this number is too large")
+            elif text.isdecimal():
                 if text[0] == "0" and text.strip("0"):
                     raise self.refuse(
                         token, f"'{self.texts[token]}' is no number", "a decimal integer does not begin with 0"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass, field
 
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntAttr, IntegerAttr, IntegerType, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntAttr, IntegerAttr, IntegerType, StringAttr, VectorType
 from xdsl.ir import Attribute, SSAValue
 
 from ...dialects.array import ArrayValueAttr, numpy_dtype
@@ -230,8 +230,10 @@ class Buffers(Calls):
                 start = item.start if item.start is not None else Token("NUMBER", "0")
                 low, extent = self.range_of(start, stop, self.extent_type(buffer, dim))
             else:
-                low = self.scalar(item)
+                low = self.access_index(item)
                 extent = self.value(Const(1, low.type))
+            if not isinstance(low.type, IntegerType | VectorType):
+                self.fail(item, f"a range is of integers, not {self.describe(low)}")
             mins.append(low)
             extents.append(extent)
         self.location = self.at(node)

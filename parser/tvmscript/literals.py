@@ -56,7 +56,7 @@ class Literals(Scope):
     def number(self, token: Token) -> Const:
         """A number literal: an int32 (or int64) or a float32."""
         text = token.replace("_", "")
-        if text.isdigit() and len(text) > _MOST_DIGITS:
+        if len(text) > _MOST_DIGITS and "." not in text:
             self.fail(token, "this number is too large")
         try:
             return int_const(int(text, 0))

@@ -135,9 +135,15 @@ def float_text(value: float, type: Attribute) -> str:
     return f"T.{name}({value:.17g})"
 
 
+_LEAST_INT32 = -(1 << 31)
+
+
 def integer_text(value: int, type: Attribute) -> str:
-    """An integer constant: an int32 as it is, others with their dtype."""
-    if type == I32:
+    """An integer constant: an int32 as it is, others with their dtype.
+
+    -2147483648 is read as the negation of an int64, so the int32 has its dtype, too.
+    """
+    if type == I32 and value != _LEAST_INT32:
         return str(value)
     if type == I1:
         return f"T.bool({bool(value)})"

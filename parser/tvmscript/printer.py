@@ -170,8 +170,7 @@ class FunctionPrinter(DefinitionPrinter):
             return
         together = self.declared_together(op)
         names = [self.names.define(var.result, var.var_name.data) for var in together]
-        makers = [f"{annotation(var.result.type)}({'is_size_var=True' if var.size_var else ''})" for var in together]
-        self.line(f"{', '.join(names)} = {', '.join(makers)}")
+        self.line(f"{', '.join(names)} = {', '.join(map(_maker, together))}")
 
     def declared_together(self, op: VarOp) -> list[VarOp]:
         """The variables in a row from `op` on which the buffer behind them declares by its shape."""
@@ -466,3 +465,10 @@ _PRINTERS: dict[type[Operation], Callable[..., None]] = {
     LaunchThreadOp: FunctionPrinter.print_launch,
     YieldOp: FunctionPrinter.print_nothing,
 }
+
+
+def _maker(var: VarOp) -> str:
+    """`T.int32()`, `T.int64(is_size_var=True)`, `T.handle("float32")`."""
+    type_ = annotation(var.result.type)
+    # A handle that says what it points to is a call already.
+    return type_ if type_.endswith(")") else f"{type_}({'is_size_var=True' if var.size_var else ''})"

@@ -10,6 +10,7 @@ from typing import NoReturn, TypeAlias
 
 from xdsl.dialects.builtin import FileLineColLoc, IntAttr, LocationAttr, StringAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.utils.exceptions import VerifyException
 
 from ...dialects.tir.operators import Const, ExprBuilder
 from ...support.diagnostics import MirError, error_at
@@ -101,8 +102,8 @@ class Scope(ExprBuilder):
         """Errors inside are reported, and reading goes on behind."""
         try:
             yield
-        except MirError as error:
-            self.context.report(error)
+        except (MirError, VerifyException) as error:
+            self.context.report(error, self.location)
 
     @contextmanager
     def poisoning(self, name: str) -> Generator[None]:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, NoneType, StringAttr
 from xdsl.ir import Attribute, Block, BlockArgument, Region, SSAValue
 from xdsl.rewriter import Rewriter
+from xdsl.utils.exceptions import VerifyException
 
 from ...dialects.tir.buffer import (
     BufferRegionOp,
@@ -206,8 +207,8 @@ class FunctionReader(Control):
             mark = len(self.ops)
             try:
                 self.statement(statement, number == last)
-            except MirError as error:
-                self.context.report(error)
+            except (MirError, VerifyException) as error:
+                self.context.report(error, self.location)
                 self.poison(statement)
                 del self.ops[mark:]
 

@@ -17,7 +17,7 @@ becomes, with `lanes` for B's partial results,
 
 What else the loop stores, each turn in a place of its own, is stored by whole vectors as well: exponentials and their sum, say.
 The last loop, whose lanes meet in one element, becomes a horizontal reduction in `vectorize-loop`. As a reduction's terms may be taken in
-any order, this is what TVM's `lower-cross-thread-reduction` does for threads of a GPU. A loop that is not understood stays serial.
+any order, this is what TVM's `LowerCrossThreadReduction` does for threads of a GPU. A loop that is not understood stays serial.
 """
 
 from __future__ import annotations

@@ -128,7 +128,7 @@ def _replace(binding: Binding, loop: tir.ForOp) -> None:
         env = binding.env
         binding.detach()
         binding.erase()
-        if env is not None and isinstance(env.owner, Operation) and not env.uses:
+        if env is not None and isinstance(env.owner, tir.EnvThreadOp) and not env.uses:
             env.owner.detach()
             env.owner.erase()
         return

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
 
+from ....support.numerals import natural
 from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
 from .meanings import Array
 from .relations import ANY, rank_must_be, same_dim, shape_of, tensor_type
@@ -122,7 +123,10 @@ def parse_layout(text: str) -> Layout | None:
         return None
     dims: list[tuple[str, int | None]] = []
     for letter, block, inner in re.findall(r"([A-Z])|([0-9]+)([a-z])", text):
-        dims.append((letter, None) if letter else (inner.upper(), int(block)))
+        size = None if letter else natural(block)
+        if size is None and not letter:
+            return None
+        dims.append((letter or inner.upper(), size))
     outer = [letter for letter, block in dims if block is None]
     well_formed = len(set(outer)) == len(outer) and all(letter in outer and block != 0 for letter, block in dims)
     return Layout(text, tuple(dims)) if well_formed else None

@@ -172,6 +172,8 @@ def _bound_of_quotient(a: ConstIntBound, b: ConstIntBound, divide: Callable[[int
             b = ConstIntBound(1, b.max_value)  # dividing by zero is undefined
         else:
             return EVERYTHING
+    if b.min_value > b.max_value:
+        return EVERYTHING  # no divisor is possible: the code is never reached
     # INF is larger than any number, so that a finite dividend over it gives 0 or -1, as it should.
     corners = [divide(p, q) if abs(p) < INF else (p if q > 0 else -p) for p in a for q in b]
     return ConstIntBound(min(corners), max(corners))

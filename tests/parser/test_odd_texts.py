@@ -93,3 +93,20 @@ def test_expectations_are_counted_with_four_digits():
 )
 def test_natural_numbers(text: str, number: int | None):
     assert natural(text) == number
+
+
+def test_ranges_of_numbers_with_fractions_do_not_verify():
+    from mirstack.dialects import tir
+    from mirstack.dialects.tir.types import F32
+    from mirstack.parser import parse_mir
+    from xdsl.dialects.builtin import FloatAttr
+    from xdsl.utils.exceptions import VerifyException
+
+    module = parse_mir(
+        TIR.format(dtype='"int32"', body='with T.block("b"):\n        T.reads(A[0:2])\n        A[0] = A[1]')
+    )
+    region = next(op for op in module.walk() if isinstance(op, tir.BufferRegionOp))
+    one = tir.ConstOp(FloatAttr(1.5, F32), F32)
+    region.operands[1] = one.result
+    with pytest.raises(VerifyException, match="a range of 'A' has dtype float32; a range is of integers"):
+        region.verify_()

@@ -344,6 +344,13 @@ class Builder(CallReader):
     ) -> SSAValue:
         return self.on_match_expr(head, [*clauses, self.on_clause(pattern, value)], end)
 
+    def on_matched(self, value: SSAValue) -> SSAValue:
+        return value
+
+    def on_matched_tuple(self, first: SSAValue, comma: int, rest: list[SSAValue]) -> SSAValue:
+        """Builds the tuple that `match (%x, %y) { … }` matches: the parentheses are those of the tuple."""
+        return self._tuple(comma, [first, *rest])
+
     def on_match_expr(self, head: tuple[int, SSAValue], clauses: list[tuple[Attribute, Region]], _: int) -> SSAValue:
         token, value = head
         op = ir.MatchOp.create(

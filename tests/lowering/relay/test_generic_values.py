@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import mirstack
 import numpy as np
 import pytest
@@ -53,3 +55,20 @@ def @main(%x: Tensor[(4), float32], %y: Tensor[(4), float32], %z: Tensor[(4), fl
     x = np.arange(4, dtype=np.float32)
     for opt_level in (0, 3):
         assert mirstack.compile(mirstack.parse(text), opt_level=opt_level)(x, x, x).tolist() == [0, 2, 6, 12]
+
+
+PRELUDE = """type List[A] { Cons(A, List[A]), Nil, }
+def @zip[A, B](%xs: List[A], %ys: List[B]) -> List[(A, B)] {
+  match (%xs, %ys) {
+    (Cons(%x, %x_rest), Cons(%y, %y_rest)) => Cons((%x, %y), @zip(%x_rest, %y_rest)),
+    _ => { Nil },
+  }
+}
+def @length[A](%xs: List[A]) -> int32 { match (%xs) { Cons(_, %rest) => 1 + @length(%rest), Nil => 0 } }
+def @main(%n: int32) { @length(@zip(Cons(%n, Cons(%n, Nil)), Cons(%n, Nil))) }
+"""
+
+
+@pytest.mark.parametrize("target", ["cpu", "interp"])
+def test_several_values_are_matched_as_a_tuple(target: Any) -> None:
+    assert mirstack.compile(mirstack.parse(PRELUDE), target, entry="main")(np.array(4, np.int32)) == 1

@@ -7,7 +7,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, cast
 
 from ..support.deep import in_deep_stack
 from ..support.diagnostics import MirError, Sources, render_all
@@ -205,12 +205,16 @@ def run(args: argparse.Namespace, compile_with: Compile = compile_entry) -> int:
         print(f"  {name}: {run_inputs.describe(array)}")
     results, seconds = _timed_runs(executable, inputs, args.repeat)
     for name, array in results.items():
-        print(f"  -> {name}: {run_inputs.describe(array)} {short_view(array)}")
+        print(f"  -> {name}: {_shown_result(array)}")
     if args.repeat == 1:
         print(f"ran in {_milliseconds(seconds[0])}")
     else:
         best, median = min(seconds), statistics.median(seconds)
         print(f"ran {args.repeat} times, best {_milliseconds(best)}, median {_milliseconds(median)}")
+    if args.output is not None or args.expect is not None:
+        for name, value in results.items():
+            if not hasattr(value, "dtype"):
+                raise UsageError(f"result {name} is no tensor: a .npz file holds tensors")
     if args.output is not None:
         _write(args.output, results)
     return OK if args.expect is None else _compare(args, results)
@@ -227,6 +231,47 @@ def _timed_runs(executable: Executable, inputs: Arrays, repeat: int) -> tuple[Ar
             results = executable.run(fresh)
         seconds.append(time.perf_counter() - start)
     return results, seconds
+
+
+def _shown_result(value: object) -> str:
+    """Returns a result as one line: a tensor by type and first elements, a value of a data type by its constructors.
+
+    Cons(float32[2] [1, 2], Nil)
+    """
+    from ..dialects.relay.interpreter import AdtValue
+    from .run_inputs import describe
+
+    parts: list[str] = []
+    # Values and the text between them. A list may be thousands deep.
+    pending: list[object] = [value]
+    shown = 0
+    while pending:
+        item = pending.pop()
+        if isinstance(item, _Text):
+            parts.append(item)
+        elif shown > SHOWN:
+            parts.append("…")
+        elif isinstance(item, AdtValue | tuple):
+            shown += 1
+            fields = cast("tuple[object, ...]", item.fields if isinstance(item, AdtValue) else item)
+            parts.append(item.constructor if isinstance(item, AdtValue) else "")
+            if fields or isinstance(item, tuple):
+                between: list[object] = [_Text("(")]
+                for number, each in enumerate(fields):
+                    between += [_Text(", "), each] if number else [each]
+                pending += reversed([*between, _Text(")")])
+        elif hasattr(item, "dtype"):
+            array = cast("np.ndarray", item)
+            parts.append(f"{describe(array)} {short_view(array)}")
+        else:
+            parts.append(repr(item))
+    return "".join(parts)
+
+
+class _Text(str):
+    """Text of a shown value, as opposed to a value."""
+
+    __slots__ = ()
 
 
 def short_view(array: np.ndarray) -> str:

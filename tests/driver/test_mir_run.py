@@ -282,3 +282,19 @@ def test_sizes_and_inputs_that_do_not_fit(
     np.savez("all.npz", x=rows)
     assert mir_run.main(["dense.mir", "--target", "interp", *arguments]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_values_of_data_types_are_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    file = tmp_path / "list.mir"
+    file.write_text("""type List[A] { Cons(A, List[A]), Nil, }
+def @many(%n: int32) -> List[int32] { if (equal(%n, 0)) { Nil } else { Cons(%n, @many(%n - 1)) } }
+def @main(%x: Tensor[(2), float32]) { (Cons((%x, 1), Nil), @many(2000)) }""")
+    np.save(tmp_path / "x.npy", np.array([1, 2], np.float32))
+    arguments = [str(file), "--target", "interp", "--input", f"x={tmp_path}/x.npy", "--entry", "main"]
+    assert mir_run.main(arguments) == 0
+    out = capsys.readouterr().out
+    assert "  -> out0: Cons((float32[2] [1, 2], int32[] [1]), Nil)\n" in out
+    assert "  -> out1: Cons(int32[] [2000], Cons(int32[] [1999], Cons(" in out
+    assert len(out) < 600
+    assert mir_run.main([*arguments, "--output", f"{tmp_path}/o.npz"]) == 2
+    assert "result out0 is no tensor: a .npz file holds tensors" in capsys.readouterr().err

@@ -77,11 +77,12 @@ def prove(rule: ir.RewriteOp) -> tuple[Diagnostic | None, str]:
         elif "proven" in seen:
             proven.append(width)
     if not proven:
-        return Diagnostic(f"rule @{name} is not exercised: its conditions are never true", rule.location), ""
+        return Diagnostic(f"rule @{name} {NEVER}", rule.location), ""
     more = f", not decided for {_listed(undecided)}" if undecided else ""
     return None, f"proven for {_listed(proven)} bits{more}"
 
 
+NEVER = "is not exercised: its conditions are never true"
 _HINT = "rules of TIR and arith on integers are proven; apply others with care"
 
 
@@ -145,6 +146,22 @@ def _shown(z: Any, value: Any) -> str:
     return str(value) if z.is_bool(value) else str(value.as_signed_long())
 
 
+def name_of(op: ir.MatchOp | ir.BuildOp, choice: Choice) -> str:
+    """Which op a pattern or a replacement is."""
+    captured = op.op.owner if isinstance(op, ir.BuildOp) and op.op is not None else op
+    return choice[captured] if isinstance(captured, ir.MatchOp) else op_names(op)[0]
+
+
+def is_condition(value: SSAValue, choice: Choice) -> bool:
+    """Whether a capture stands where a condition does."""
+    users = ((use.operation, use.index) for use in value.uses)
+    named = [(name_of(op, choice), index) for op, index in users if isinstance(op, ir.MatchOp | ir.BuildOp)]
+    return any(
+        name in ("tir.and", "tir.or", "tir.not") or (name in ("tir.select", "arith.select") and index == 0)
+        for name, index in named
+    )
+
+
 class _Sides:
     """Both sides of a rule as terms of z3."""
 
@@ -173,7 +190,7 @@ class _Sides:
         match value.owner:
             case ir.AnyOp() if value.type == ir.VALUE:
                 name = f"v{len(self.terms)}"
-                return z.Bool(name) if self.is_condition(value) else z.BitVec(name, self.width)
+                return z.Bool(name) if is_condition(value, self.choice) else z.BitVec(name, self.width)
             case ir.LiteralOp() as op:
                 return self.number(from_attribute(op.value))
             case ir.ConstantOp() as op:
@@ -185,25 +202,12 @@ class _Sides:
             case ir.SelectOp() as op:
                 return z.If(self.condition(op.condition), self.term(op.on_true), self.term(op.on_false))
             case (ir.MatchOp() | ir.BuildOp()) as op:
-                name = self.name(op)
+                name = name_of(op, self.choice)
                 if any(arg.type != ir.VALUE for arg in op.args):
                     raise Unsaid(name)
                 return self.operation(op, name, [self.term(arg) for arg in op.args])
             case _:
                 raise Unsaid("%…...")
-
-    def name(self, op: ir.MatchOp | ir.BuildOp) -> str:
-        captured = op.op.owner if isinstance(op, ir.BuildOp) and op.op is not None else op
-        return self.choice[captured] if isinstance(captured, ir.MatchOp) else op_names(op)[0]
-
-    def is_condition(self, value: SSAValue) -> bool:
-        """Whether a capture stands where a condition does."""
-        users = ((use.operation, use.index) for use in value.uses)
-        named = [(self.name(op), index) for op, index in users if isinstance(op, ir.MatchOp | ir.BuildOp)]
-        return any(
-            name in ("tir.and", "tir.or", "tir.not") or (name in ("tir.select", "arith.select") and index == 0)
-            for name, index in named
-        )
 
     def number(self, value: Any) -> Any:
         if isinstance(value, bool):
@@ -249,6 +253,8 @@ class _Sides:
                 return self.choice[value]
             case ir.ComputeOp() if op.function.data in ("dtype", "rank"):
                 return f"int{self.width}" if op.function.data == "dtype" else 0
+            case ir.ComputeOp() if op.function.data == "is_float":
+                return False
             case ir.ComputeOp() if op.function.data in LAZY:
                 first, *rest = map(self.known, op.args)
                 if op.function.data == "ifelse":

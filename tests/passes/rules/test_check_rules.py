@@ -8,6 +8,8 @@ import pytest
 from mirstack.dialects.rule import RewriteOp
 from mirstack.parser import parse_mir
 from mirstack.passes.rules.check import check_rules, integers
+from mirstack.passes.rules.check.floats import check_floats
+from mirstack.passes.rules.check.samples import as_text
 from mirstack.passes.rules.check.terminate import check_termination
 from mirstack.support.diagnostics import MirError
 
@@ -76,6 +78,51 @@ def test_conditions_that_exclude_each_other():
     assert check_termination(rules(text.replace("not is", "is")))
     # A sum's operands are matched in either order, so that this applies to what it makes.
     assert check_termination(rules(text.replace("cmpi", "addi").replace(", predicate=0", "")))
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("{ %x + 0 => %x }", "%x = -0.0"),
+        ("{ not %x < %y => %x >= %y }", "True became False"),
+        ("{ %x - %x => 0 }", "nan became"),
+        ("{ (%x + %y) - %y => %x }", "became"),
+        ("{ %x / %c => %x * const(1 / %c) where is_constant(%c), %c != 0, is_float(%x) }", "became"),
+        ("{ %x * 0 => 0 where not %x == 0 }", "nan became 0.0"),
+        ("fast { %x / %y => %x * %y where is_float(%x) }", "became"),
+        ("fast { max(%x, %y) => %x where is_float(%x) }", "became"),
+    ],
+)
+def test_wrong_rules_of_tir_on_floats(text: str, wanted: str):
+    (rule,) = rules(as_text(text, "wrong").replace("@wrong", "@wrong for tir"))
+    problem, _ = check_floats(rule)
+    assert problem is not None
+    assert "@wrong changes the meaning of floats: " in problem.message
+    assert wanted in problem.message
+    assert rule.is_fast or "fast rewrite @" in problem.notes[0].message
+
+
+@pytest.mark.parametrize(
+    ("text", "tried"),
+    [
+        ("{ %x * 1 => %x }", True),
+        ("{ %x > %y => %y < %x }", True),
+        ("{ max(%x, %y) => select(%x > %y, %x, %y) }", True),
+        ("{ %x + %x => %x * 2 }", True),
+        ("{ min(max(%x, %y), %x) => %x }", True),
+        ("{ not %x == %y => %x != %y }", True),
+        ("fast { %x + 0 => %x }", True),
+        ("fast { not %x < %y => %x >= %y }", True),
+        ("fast { (%x + %y) - %y => %x }", True),
+        ("{ %x + 0 => %x where not is_float(%x) }", False),
+        ('{ %x - %x => 0 where %x.dtype == "int32" }', False),
+        ("{ (%x and %y) or %x => %x }", False),
+        ("{ floordiv(%x, 1) => %x }", False),
+    ],
+)
+def test_right_rules_of_tir_on_floats(text: str, tried: bool):
+    (rule,) = rules(as_text(text, "right").replace("@right", "@right for tir"))
+    assert check_floats(rule) == (None, tried)
 
 
 DISTRIBUTE = "multiply(add(%x, %y), %z)", "add(multiply(%x, %z), multiply(%y, %z))"

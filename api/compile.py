@@ -143,11 +143,19 @@ class _Read:
     @staticmethod
     def of_file(path: str | PathLike[str]) -> _Read:
         """The text of a file. Raises MirError where it cannot be read."""
+        if "\n" in str(path):
+            raise MirError(
+                Diagnostic("compile takes the path of a file, and this is a text of several lines").with_note(
+                    "parse it first: mirstack.compile(mirstack.parse(text))"
+                )
+            )
         file = Path(path)
         try:
             text = file.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as exception:
-            reason = exception.strerror if isinstance(exception, OSError) else "it is not UTF-8 text"
+        except UnicodeDecodeError:
+            raise MirError(Diagnostic(f"{file} cannot be read: it is not UTF-8 text")) from None
+        except (OSError, ValueError) as exception:
+            reason = exception.strerror if isinstance(exception, OSError) else str(exception)
             raise MirError(Diagnostic(f"{file} cannot be read: {reason}")) from None
         return _Read(text, str(path), file.parent)
 

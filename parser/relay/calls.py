@@ -110,7 +110,8 @@ class CallReader(ValueReader):
         try:
             value, type = self.constants.reference(unquote(key) if quoted else key, quoted)
         except ConstantError as error:
-            if not self.metadata.is_broken:
+            # What is wrong with the file that should have it has been told.
+            if not (self.metadata.is_broken or self.constants.is_broken):
                 self.error(meta, error.message, *error.notes)
             return self.poison
         return self._constant(meta, value, type)

@@ -48,6 +48,8 @@ class Constants:
         self._arrays: dict[str | int, tuple[ArrayValueAttr, Attribute]] = {}
         self._name: str | None = None
         self._file: SideFile | None = None
+        self.is_broken = False
+        """Whether the side file could not be opened, which was told."""
 
     @property
     def side_file(self) -> StringAttr | None:

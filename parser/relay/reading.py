@@ -118,6 +118,7 @@ class _FileReader:
                 constants.open(text)
             except ConstantError as error:
                 self.context.error(location, error.message, *error.notes)
+                constants.is_broken = True
         else:
             self.context.error(
                 location,

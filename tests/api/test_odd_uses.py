@@ -10,6 +10,7 @@ import pytest
 from mirstack import ir, relay
 from mirstack.script import ir as I
 from mirstack.script import tir as T
+from mirstack.support.diagnostics import MirError
 
 
 def _module() -> mirstack.IRModule:
@@ -82,3 +83,16 @@ def test_the_least_int32_and_handles_read_back():
     from mirstack.parser import parse_mir, print_mir
 
     assert print_mir(parse_mir(text)) == text
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("def @main() {\n  1\n}\n", "compile takes the path of a file, and this is a text of several lines"),
+        ("a\0b.mir", "cannot be read: embedded null byte"),
+        ("def @main() { 1 } " * 500, "cannot be read: File name too long"),
+    ],
+)
+def test_compile_takes_a_path(source: str, message: str):
+    with pytest.raises(MirError, match=message):
+        mirstack.compile(source)

@@ -110,3 +110,13 @@ def test_ranges_of_numbers_with_fractions_do_not_verify():
     region.operands[1] = one.result
     with pytest.raises(VerifyException, match="a range of 'A' has dtype float32; a range is of integers"):
         region.verify_()
+
+
+def test_a_side_file_that_cannot_be_read_is_one_error(tmp_path: Path, mir_opt: Callable[..., Any]):
+    file = tmp_path / "model.mir"
+    file.write_text(
+        '#[version = "0.0.5"]\n#[constants = "gone.npz"]\ndef @main(%x: Tensor[(2), float32]) { add(%x, meta[relay.Constant]["w"]) }\n'
+    )
+    ran = mir_opt(file)
+    assert ran.code == 1 and ran.err.count("error:") == 1, ran.err
+    assert "2:1: error: the side file 'gone.npz' cannot be read: No such file or directory" in ran.err

@@ -232,6 +232,12 @@ def _annotate(stage: StageData, var: IterVar, annotation: str, doing: str) -> No
             f"cannot {doing} axis '{var.name}' of stage '{stage.name}': it is a reduction axis, whose steps add to the same element",
             f"{instead}; or unroll",
         )
+    if var.iter_type == ORDERED and annotation != "unrolled":
+        raise refused(
+            stage,
+            f"cannot {doing} axis '{var.name}' of stage '{stage.name}': it is the steps of a scan, each of which reads the one before",
+            "take an axis of elements, of the stages that update the scan; or unroll",
+        )
     _schedulable(stage, var, doing)
     stage.attrs_of(var).annotation = annotation
 
@@ -368,6 +374,15 @@ def _movable(stage: StageData) -> None:
         )
 
 
+def _begun_by(stage: StageData) -> te.ScanOp | None:
+    """The scan whose first states a stage computes."""
+    schedule = stage.schedule
+    if schedule is None:
+        return None
+    scans = (other.op for other in schedule.stages if isinstance(other.op, te.ScanOp))
+    return next((scan for scan in scans if any(schedule.stage_of(t.op) is stage for t in scan.init)), None)
+
+
 def compute_inline(stage: StageData) -> None:
     """The stage's value is written out wherever it is read; it has no memory and no loops."""
     op = _computed(stage, "inline")
@@ -376,6 +391,13 @@ def compute_inline(stage: StageData) -> None:
             stage, f"cannot inline output '{stage.name}': nothing reads it", "inline what it is computed from"
         )
     _movable(stage)
+    scan = _begun_by(stage)
+    if scan is not None:
+        raise refused(
+            stage,
+            f"cannot inline stage '{stage.name}': scan '{scan.name}' begins with it, whose memory it fills",
+            "inline what it is computed from",
+        )
     if not isinstance(op, te.ComputeOp) or op.reduce_axis:
         what = "a reduction" if isinstance(op, te.ComputeOp) else "computed by statements"
         raise refused(

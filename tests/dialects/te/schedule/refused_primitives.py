@@ -118,6 +118,22 @@ def env_threads_of_compute() -> None:
     s[C].env_threads(te.thread_axis((0, 4), "threadIdx.x"))
 
 
+def vectorize_steps() -> None:
+    s, result, _, _ = scan()
+    s[result].vectorize(result.op.scan_axis)
+
+
+def parallelize_steps() -> None:
+    s, result, _, _ = scan()
+    outer, _ = s[result].split(result.op.scan_axis, factor=2)
+    s[result].parallel(outer)
+
+
+def inline_first_states() -> None:
+    s, result, _, _ = scan()
+    s[result.op.init[0]].compute_inline()
+
+
 def env_threads_twice() -> None:
     s, result, _, _ = scan()
     s[result].env_threads([te.thread_axis((0, 4), "threadIdx.x")])
@@ -323,6 +339,17 @@ REFUSED = [
     of(tile_twice, "axis 'i' of stage 'C' is given to tile twice"),
     of(bind_to_axis, "axis 'i' of stage 'C' is bound to 'j', which is no thread", "te.thread_axis"),
     of(bind_twice, "axis 'i' of stage 'C' is bound to thread 'threadIdx.x' already"),
+    of(
+        vectorize_steps,
+        "cannot vectorize axis 'scan.idx' of stage 'scan': it is the steps of a scan, each of which reads the one before",
+        "take an axis of elements, of the stages that update the scan; or unroll",
+    ),
+    of(parallelize_steps, "cannot parallelize axis 'scan.idx.outer' of stage 'scan': it is the steps of a scan"),
+    of(
+        inline_first_states,
+        "cannot inline stage 'init': scan 'scan' begins with it, whose memory it fills",
+        "inline what it is computed from",
+    ),
     of(bind_steps, "cannot bind axis 'scan.idx' of stage 'scan': it is the steps of a scan"),
     of(parallel_reduction, "cannot parallelize axis 'k' of stage 'B': it is a reduction axis", "rfactor"),
     of(vectorize_reduction, "cannot vectorize axis 'k' of stage 'B': it is a reduction axis"),

@@ -210,6 +210,15 @@ def _tasks(args: argparse.Namespace, began: float) -> Iterator[tuple[int, int]]:
         number += 1
 
 
+def _reduced(case: Case, failure: Failure, helper: Pool, shrinkers: Sequence[Shrinker]) -> Case:
+    """The case made small. Programs that fail may be such that no shrinker can work on them."""
+    try:
+        return reduce(case, failure, helper.check, shrinkers, Effort())
+    except Exception as error:
+        print(f"not reduced: {type(error).__name__}: {error}")
+        return case
+
+
 def _report(
     fuzzer: Fuzzer, helper: Pool, args: argparse.Namespace, number: int, case: Case | None, failure: Failure
 ) -> dict[str, Any]:
@@ -220,7 +229,7 @@ def _report(
     if case is not None:
         if args.reduce:
             shrinkers: Sequence[Shrinker] = getattr(fuzzer, "shrinkers", ())
-            small = reduce(case, failure, helper.check, shrinkers, Effort())
+            small = _reduced(case, failure, helper, shrinkers)
             # What it says now speaks of the small program.
             now = next((f for f in helper.check(small).failures if f.is_like(failure)), None)
             if now is not None:

@@ -24,6 +24,13 @@ def unit(dtype: np.dtype) -> float:
     return float(ml_dtypes.finfo(dtype).eps)
 
 
+def smallest(dtype: np.dtype) -> float:
+    """The smallest number above 0."""
+    import ml_dtypes
+
+    return float(ml_dtypes.finfo(dtype).smallest_subnormal)
+
+
 def wrong_places(wanted: np.ndarray, got: np.ndarray, scale: float, limits: np.ndarray | None = None) -> np.ndarray:
     """Where two arrays of one shape and dtype differ by more than rounding: `scale` is the largest magnitude that took part,
     `limits` what a deviation may be besides."""
@@ -33,6 +40,7 @@ def wrong_places(wanted: np.ndarray, got: np.ndarray, scale: float, limits: np.n
     old, new = wanted.astype(np.float64), got.astype(np.float64)
     agree = (old == new) | (np.isnan(old) & np.isnan(new))
     allowed = ULPS * unit(wanted.dtype) * np.maximum(np.abs(np.where(np.isfinite(old), old, 0.0)), scale)
+    allowed += 4 * smallest(wanted.dtype)
     if limits is not None:
         allowed = allowed + limits
     return ~(agree | (_apart(wanted, got) <= allowed))

@@ -105,7 +105,7 @@ class Worker:
         with suppress(ProcessLookupError):
             os.kill(self.process.pid or 0, signal.SIGUSR1)
         time.sleep(0.3)
-        told = self._told()
+        told = self._stack()
         self.stop()
         verdict = Verdict()
         verdict.fail(
@@ -133,11 +133,17 @@ class Worker:
         self.start()
         return outcome
 
-    def _told(self) -> str:
+    def _told(self, length: int = 3000) -> str:
         """The end of what the process wrote to standard error."""
         self.log.seek(0, os.SEEK_END)
-        self.log.seek(max(0, self.log.tell() - 3000))
+        self.log.seek(max(0, self.log.tell() - length))
         return self.log.read().decode(errors="replace").strip()
+
+    def _stack(self) -> str:
+        """The innermost frames of the stacks that faulthandler wrote last."""
+        told = self._told(100_000)
+        at = max(told.rfind("\nThread 0x"), told.rfind("\nCurrent thread 0x"), 0)
+        return "\n".join(told[at:].strip().splitlines()[:16])
 
     def _seconds(self) -> float:
         """The seconds that the process has computed, where the system tells."""

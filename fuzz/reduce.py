@@ -368,9 +368,11 @@ def _main(module: ModuleOp) -> relay.FuncOp:
 
 
 def _tensors(module: ModuleOp) -> list[Operation]:
-    """The ops of `@main` that give one tensor which something uses."""
+    """The ops of `@main` that give one tensor which something uses; none in a program of another level."""
     from xdsl.dialects.builtin import TensorType
 
+    if not any(isinstance(op, relay.FuncOp) and op.sym_name.data == "main" for op in module.ops):
+        return []
     return [
         op
         for op in _main(module).body.block.ops

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import copy
 import pickle
+import runpy
+from pathlib import Path
 
 import mirstack
 import pytest
 from mirstack import ir, relay
-from mirstack.script import ir as I
-from mirstack.script import tir as T
 from mirstack.support.diagnostics import MirError
 
 
@@ -41,21 +41,30 @@ def test_operators_have_a_hash():
     assert ir.structural_hash(ir.Op.get("add")) != ir.structural_hash(ir.Op.get("subtract"))
 
 
-def test_a_script_may_name_what_is_bound_later():
-    def make() -> mirstack.IRModule:
-        @I.ir_module
-        class mod:
-            @T.prim_func
-            def main(A: T.Buffer((4,), "float32")):
-                mod.sub(A.data)
+LATER = """
+from mirstack.script import ir as I, tir as T
 
-            @T.prim_func
-            def sub(a: T.handle):
-                T.evaluate(0)
+def make():
+    @I.ir_module
+    class mod:
+        @T.prim_func
+        def main(A: T.Buffer((4,), "float32")):
+            mod.sub(A.data)
 
-        return mod
+        @T.prim_func
+        def sub(a: T.handle):
+            T.evaluate(0)
 
-    assert "sub" in make()
+    return mod
+
+made = make()
+"""
+
+
+def test_a_script_may_name_what_is_bound_later(tmp_path: Path):
+    program = tmp_path / "later.py"
+    program.write_text(LATER)
+    assert "sub" in runpy.run_path(str(program))["made"]
 
 
 @pytest.mark.parametrize(("name", "near"), [("complie", "; did you mean 'compile'?"), ("qqqqqq", ""), ("_private", "")])

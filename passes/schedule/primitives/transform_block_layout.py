@@ -195,6 +195,17 @@ def _own_loops(block: tir.BlockOp) -> list[tir.ForOp]:
             f"transform_block_layout: the loops of block '{name}' do not drive one axis each",
             "transform the block before its loops are split or fused",
         )
+    ranges = {loop.loop_var: (loop.min, loop.extent) for loop in loops}
+    for label, binding, low, extent in zip(
+        block.iter_names.data, block.bindings, block.dom_mins, block.dom_extents, strict=True
+    ):
+        first, count = ranges.get(binding, (binding, 1))
+        if not (analyzer.can_prove_equal(first, low) and analyzer.can_prove_equal(count, extent)):
+            raise refuse(
+                block,
+                f"transform_block_layout: the loops of block '{name}' run over a part of axis '{label.data}' only, and new ones would run over all of it",
+                "transform the block before its loops are partitioned",
+            )
     return loops
 
 

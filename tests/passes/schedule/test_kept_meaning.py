@@ -165,6 +165,14 @@ REFUSED: dict[str, tuple[str, Steps, str]] = {
         lambda s: s.transform_block_layout("b", lambda i: (i * 2,)),
         "transform_block_layout: the map is not one-to-one on the axes of block 'b': vi * 2 leaves out values: it counts in steps of 2",
     ),
+    "transform_block_layout of a part": (
+        GUARDED.replace("            T.where(i * 3 + j < 8)\n", "")
+        .replace("i, j in T.grid(3, 3)", "i in range(5)")
+        .replace("i * 3 + j", "i"),
+        lambda s: s.transform_block_layout("b", lambda i: (i,)),
+        "transform_block_layout: the loops of block 'b' run over a part of axis 'vi' only, and new ones would run over all of it\n"
+        "note: transform the block before its loops are partitioned",
+    ),
     "transform_block_layout from 1 on": (
         TWO_IN_A_LOOP.replace("""        with T.block("b")""", """    for i in range(3):\n        with T.block("b")"""),
         lambda s: s.transform_block_layout("b", lambda i: (i + 1,)),

@@ -355,14 +355,20 @@ def const(value: object, dtype: str | None = None) -> Expr:
     if greatest is None:
         raise fail(f"a constant cannot have dtype '{dtype}'", "dtypes are written like float32, int64, uint8 or bool")
     value = float(value)
-    if dtype == "float32" and math.isfinite(value):
-        try:
-            return Const(struct.unpack("<f", struct.pack("<f", value))[0], dtype)
-        except OverflowError:
-            pass
+    if dtype == "float32" and math.isfinite(value) and _fits_float32(value):
+        return Const(struct.unpack("<f", struct.pack("<f", value))[0], dtype)
     if math.isfinite(value) and abs(value) > greatest:
         raise fail(f"{value} does not fit dtype {dtype}, whose greatest value is {greatest}")
     return Const(value, dtype)
+
+
+def _fits_float32(value: float) -> bool:
+    """Whether rounding to float32 leaves a finite value finite: the text of the greatest, 3.4028235e+38, is a little more than it."""
+    try:
+        struct.pack("<f", value)
+    except OverflowError:
+        return False
+    return True
 
 
 def is_numpy_scalar(value: object) -> TypeGuard[np.generic]:

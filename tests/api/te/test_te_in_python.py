@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from mirstack import te
 from mirstack.benchmarks.timing import cpu_seconds, growth
-from mirstack.dialects.te.expr import Const
+from mirstack.dialects.te.expr import FLOAT_LIMITS, Const
 from mirstack.support.diagnostics import MirError
 
 FACTOR = 3
@@ -204,7 +204,8 @@ def test_constants_of_numpy_and_large_floats():
         constant = te.const(value)
         assert isinstance(constant, Const) and (constant.dtype, constant.value) == (value.dtype.name, value.item())
     assert te.const(np.int64(3), "int32").dtype == "int32"
-    assert te.const(3.402e39).dtype == "float64" and te.const(3.4e38).dtype == te.const(float("inf")).dtype == "float32"
+    assert te.const(3.402e39).dtype == "float64" and te.const(float("inf")).dtype == "float32"
+    assert str(te.const(-3.4028235e38)) == str(-FLOAT_LIMITS["float32"]) and te.const(-3.4028235e38).dtype == "float32"
     x = te.var("x", "float64")
     assert str(x + np.float64(0.5)) == "x + 0.5"
 

@@ -178,16 +178,38 @@ def @main(%x: Tensor[(1, 8, 10, 10), float32], %k: Tensor[(8, 8, 3, 3), float32]
 """
 
 
-def test_a_network_is_the_same_everywhere(cpus: list[str | None]):
+WINDOWS = """
+def @main(%x: Tensor[(1, 8, 14, 14), float32], %w: Tensor[(8, 1, 3, 3), float32], %k: Tensor[(16, 4, 3, 3), float32]) {
+  %0 = nn.conv2d(%x, %w, groups=8, padding=[1, 1]);
+  (nn.conv2d(%0, %k, groups=2, strides=[2, 2]), nn.avg_pool2d(%0, pool_size=[3, 3]), nn.global_avg_pool2d(%x), nn.lrn(%x),
+   cumsum(%x, axis=1), variance(%x, mean(%x, axis=[1], keepdims=True), axis=[1], keepdims=True), nn.log_softmax(%x))
+}
+"""
+ROWS = """
+def @main(%x: Tensor[(?, 40), float32], %w: Tensor[(24, 40), float32], %b: Tensor[(24), float32]) {
+  %0 = nn.relu(add(nn.dense(%x, %w), %b));
+  (nn.softmax(%0), mean(%0, axis=[0]), max(%0, axis=[1]), argmax(%0, axis=[1]))
+}
+"""
+SHAPES = {
+    NETWORK: ((1, 8, 10, 10), (8, 8, 3, 3), (8,)),
+    WINDOWS: ((1, 8, 14, 14), (8, 1, 3, 3), (16, 4, 3, 3)),
+    ROWS: ((13, 40), (24, 40), (24,)),
+}
+
+
+@pytest.mark.parametrize("text", SHAPES, ids=["network", "windows", "rows"])
+def test_a_network_is_the_same_everywhere(text: str, cpus: list[str | None]):
     generator = np.random.default_rng(5)
-    args = [generator.uniform(-1, 1, s).astype(np.float32) for s in ((1, 8, 10, 10), (8, 8, 3, 3), (8,))]
-    module = mirstack.parse(NETWORK)
+    args = [generator.uniform(-1, 1, shape).astype(np.float32) for shape in SHAPES[text]]
+    module = mirstack.parse(text)
     first: list[Array] | None = None
     for cpu in cpus:
-        for level in (3, 1) if cpu else (3, 2, 1, 0):
-            got = list(mirstack.compile(module, strict_math=True, cpu=cpu, opt_level=level, cache=False)(*args))
+        for level, threads in ((3, 2),) if cpu else ((3, 1), (3, 4), (1, 1), (0, 1)):
+            run = mirstack.compile(module, strict_math=True, cpu=cpu, opt_level=level, threads=threads, cache=False)
+            got = list(run(*args))
             first = first or got
-            assert all(np.array_equal(a, b) for a, b in zip(first, got, strict=True)), (cpu, level)
+            assert all(np.array_equal(a, b) for a, b in zip(first, got, strict=True)), (cpu, level, threads)
     assert first is not None
     for a, b in zip(mirstack.compile(module, "interp")(*args), first, strict=True):
         np.testing.assert_allclose(b, a, rtol=1e-4, atol=1e-5)

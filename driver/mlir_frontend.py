@@ -8,9 +8,10 @@ from bisect import bisect_right
 from xdsl.context import Context
 from xdsl.dialects.builtin import UNKNOWN_LOC, FileLineColLoc, IntAttr, ModuleOp, StringAttr
 from xdsl.ir import AttributeInvT, Operation, SSAValue
-from xdsl.parser import Parser, UnresolvedOperand
+from xdsl.parser import Parser, ParserState, UnresolvedOperand
 from xdsl.utils.exceptions import MultipleSpansParseError, ParseError, VerifyException
-from xdsl.utils.lexer import Span
+from xdsl.utils.lexer import Input, Span
+from xdsl.utils.mlir_lexer import MLIRLexer
 
 from ..support.diagnostics import Diagnostic, MirError
 from .errors import did_you_mean
@@ -34,11 +35,18 @@ class LineTable:
         return self.first_line + line - 1, position - self.starts[line - 1] + 1
 
 
+class LinearLexer(MLIRLexer):
+    """xDSL's lexer, whose regular expression for strings tries all ways to divide the characters of one that is never closed."""
+
+    _unescaped_characters_regex = re.compile(r'"(?:[^"\\\n\v\f]|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*"')
+
+
 class LocatedParser(Parser):
     """xDSL's parser that gives each op without `loc(…)` the place at which its text begins."""
 
     def __init__(self, ctx: Context, text: str, name: str, first_line: int):
-        super().__init__(ctx, text, name)
+        super().__init__(ctx, "", name)
+        self._parser_state = ParserState(LinearLexer(Input(text, name)))
         self.lines = LineTable(text, first_line)
         self.file = StringAttr(name)
         self.last_op = 0  # Where the op begins that was begun last.

@@ -15,6 +15,7 @@ from pathlib import Path
 from mirstack.api.cached import _SIDE_FILE
 from mirstack.dialects.relay.operators.layout import parse_layout
 from mirstack.driver.expected import read_expectations
+from mirstack.driver.mlir_frontend import parse_mlir
 from mirstack.driver.pipeline import read_pipeline
 from mirstack.driver.sources import Source
 from mirstack.parser.items import split_items
@@ -23,6 +24,7 @@ from mirstack.parser.relay.reading import _DIRECTIVE
 from mirstack.parser.rules import lexer as rules
 from mirstack.parser.te import lexer as te
 from mirstack.parser.tvmscript import lexer as tvmscript
+from xdsl.context import Context
 
 PIECES = [
     *(" ", "\t", "\n", "\r\n", "\f", '"', "'", '"""', "'''", '\\"', '"\\', "\\", "\\\n", "\\ ", 'r"', "b'"),
@@ -111,6 +113,7 @@ READERS: dict[str, tuple[Callable[[str], object], list[str]]] = {
     "pipeline": (lambda text: read_pipeline(text, {}), ["", "fuse-ops{a="]),
     "side files": (_SIDE_FILE.findall, ["", "constants"]),
     "layout": (parse_layout, [""]),
+    "mlir": (lambda text: parse_mlir(Context(), text, "f.mlir"), ["", '"', '"a.b"() {x = "', "%a = "]),
 }
 """What reads each format, and what stands before the run of pieces."""
 SLOW = 0.2

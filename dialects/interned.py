@@ -27,7 +27,7 @@ from ..support.remembered import remembered
 ElementT = TypeVar("ElementT", bound=Attribute, covariant=True)
 
 # Bounded, as programs of all sorts may pass through one process.
-_MANY = 1 << 12
+_MANY = 1 << 11
 
 
 @lru_cache(_MANY)

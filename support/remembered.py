@@ -17,7 +17,7 @@ AttributeT = TypeVar("AttributeT", bound=Attribute)
 ValueT = TypeVar("ValueT")
 Rest = TypeVarTuple("Rest")
 
-_MANY = 1 << 12
+_MANY = 1 << 10
 """Answers that are kept: programs of all sorts may pass through one process."""
 
 

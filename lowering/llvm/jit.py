@@ -117,11 +117,28 @@ def emit_optimized_ir(text: str, target: Target = HOST) -> str:
     return compile_apart(_request("ir", target, False), text).data.decode()
 
 
-@cache
-def _engine() -> llvm.LLJIT:
-    """The process's one linker of objects. It lives until the process ends: code may run to the last moment."""
-    machine = codegen.target_machine(*HOST.resolved(), HOST.opt_level, True)
-    return llvm.create_lljit_compiler(machine, suppress_errors=True)
+LINKS = 64
+"""Libraries that an engine links: it keeps some 9 KiB of each that was unloaded, until all of them are and it goes itself."""
+
+
+class _Engines:
+    """Linkers of objects. One that is full is left to the code that it linked, which keeps it for as long as the code may run."""
+
+    def __init__(self) -> None:
+        self._engine: llvm.LLJIT | None = None
+        self._left = 0
+
+    def next(self) -> llvm.LLJIT:
+        """The engine for one more library."""
+        if self._engine is None or self._left == 0:
+            machine = codegen.target_machine(*HOST.resolved(), HOST.opt_level, True)
+            self._engine = llvm.create_lljit_compiler(machine, suppress_errors=True)
+            self._left = LINKS
+        self._left -= 1
+        return self._engine
+
+
+_ENGINES = _Engines()
 
 
 @dataclass(eq=False)
@@ -192,7 +209,7 @@ def link_objects(
         builder.export_symbol(name)
     with _LOCK:
         try:
-            tracker = builder.link(_engine(), f"mirstack.{next(_LIBRARY_NUMBERS)}")
+            tracker = builder.link(_ENGINES.next(), f"mirstack.{next(_LIBRARY_NUMBERS)}")
         except RuntimeError as error:
             raise MirError(Diagnostic(f"the compiled code cannot be loaded: {error}")) from None
     return CompiledModule(tracker, tuple(objects), frozenset(defined), frozenset(imports), keep_alive)

@@ -42,7 +42,8 @@ def main(A: T.Buffer(({size},), "float32"), B: T.Buffer(({size},), "float32")):
 
 
 def compile_and_call(number: int, calls: int = 1) -> None:
-    text, arrays = (relay, tir)[number % 2](number)
+    # Small and large ones in turn, so that the first hundred are of all kinds; all differ.
+    text, arrays = (relay, tir)[number % 2](number * 389 % 1109)
     function = mirstack.compile(mirstack.parse(text), threads=1, cache=False)
     for _ in range(calls):
         function(*arrays)

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import ctypes
+import weakref
 from collections.abc import Callable
 from typing import Any
 
 import pytest
-from mirstack.lowering.llvm import compile_ir, translate
-from mirstack.lowering.llvm.jit import Target, emit_assembly, emit_object, emit_optimized_ir, link_objects
+from mirstack.lowering.llvm import compile_ir, jit, translate
+from mirstack.lowering.llvm.jit import (
+    CompiledModule,
+    Target,
+    emit_assembly,
+    emit_object,
+    emit_optimized_ir,
+    link_objects,
+)
 from mirstack.lowering.llvm.jit import parse as parse_ir
 from mirstack.support.diagnostics import MirError
 from xdsl.dialects import llvm
@@ -322,3 +330,17 @@ def test_dialect_functions_are_text_that_parses_again(parse: Callable[[str], Any
 def test_native_is_this_machine() -> None:
     assert Target(cpu="native").resolved() == Target().resolved()
     assert Target(cpu="haswell").resolved()[1] == "haswell"
+
+
+def test_engines_are_renewed_and_stay_with_their_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    """LLVM keeps some memory of each library that was unloaded, until its engine goes."""
+    monkeypatch.setattr(jit, "LINKS", 2)
+    monkeypatch.setattr(jit, "_ENGINES", jit._Engines())
+    data, codes, engines = emit_object(RETURNS_SEVEN), list[CompiledModule](), list["weakref.ref[object]"]()
+    for _ in range(5):
+        codes.append(link_objects([data]))
+        engines.append(weakref.ref(jit._ENGINES._engine))  # pyright: ignore[reportArgumentType]
+    assert [each() is not None for each in engines] == [False, False, False, False, True]
+    del codes[1::2]
+    for code in codes:
+        assert ctypes.CFUNCTYPE(ctypes.c_int32)(code.address("seven"))() == 7

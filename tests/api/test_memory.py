@@ -83,7 +83,7 @@ def resident() -> float:
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is told by /proc, which Linux has")
 def test_a_thousand_programs_and_a_million_calls() -> None:
     for number in range(100):
-        compile_and_call(number)
+        compile_and_call(number, 1000)
     gc.collect()
     before = resident()
     for number in range(100, 1100):

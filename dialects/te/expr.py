@@ -45,8 +45,6 @@ FLOAT_LIMITS = {
     "e5m2_float8": 57344.0,
 }
 """Greatest finite value of each float dtype."""
-BEYOND_FLOAT32 = 3.4028235677973366e38
-"""From here on numbers round to infinity in float32; its greatest, 3.4028234663852886e38, is written 3.4028235e+38."""
 
 
 @contextmanager
@@ -340,7 +338,7 @@ def const(value: object, dtype: str | None = None) -> Expr:
         elif isinstance(value, int):
             dtype = "int32" if -(1 << 31) <= value < 1 << 31 else "int64"
         else:
-            dtype = "float64" if BEYOND_FLOAT32 <= abs(value) < math.inf else "float32"
+            dtype = "float32" if _fits_float32(value) else "float64"
     limits = INT_LIMITS.get(dtype)
     if limits is not None:
         if isinstance(value, float) and not math.isfinite(value):

@@ -380,6 +380,38 @@ def one_use(name: str, attrs: dict[str, Any], arguments: Sequence[Any]) -> tuple
             ' nn.conv2d(%x, %w, kernel_size=[3, 3], data_layout="NHWC", kernel_layout="HWIO") }',
             "nn.conv2d has no gradient here: the layouts must be NCHW and OIHW\nnote: convert-layout gives",
         ),
+        (
+            'def @main(%x: Tensor[(3, 3), float32]) { einsum((%x,), equation="ii->i") }',
+            "an operand repeats a letter, or leaves some unnamed\nnote: take the diagonal, or name the axes, first",
+        ),
+        (
+            'def @main(%x: Tensor[(1, 6, 2), float32]) { nn.max_pool1d(%x, pool_size=[2], layout="NWC") }',
+            "nn.max_pool1d has no gradient here: the layout must be NCW",
+        ),
+        (
+            "def @main(%x: Tensor[(1, 2, 4, 4), float32]) {"
+            ' nn.adaptive_avg_pool2d(%x, output_size=[2, 2], layout="NCHW", out_layout="NHWC") }',
+            "the layout of the result must be that of the data",
+        ),
+        (
+            "def @main(%x: Tensor[(1, 2, 5, 5), float32]) { nn.adaptive_avg_pool2d(%x, output_size=[2, 2]) }",
+            "nn.adaptive_avg_pool2d has no gradient here: (1, 2, 5, 5) does not divide into (1, 2, 2, 2) equal parts",
+        ),
+        (
+            "def @main(%x: Tensor[(1, 3, 4), float32], %a: Tensor[(4), float32], %b: Tensor[(4), float32]) {"
+            " nn.group_norm(%x, %a, %b, num_groups=2, axis=2) }",
+            "the channels must be axis 1\nnote: transpose the data first",
+        ),
+        (
+            "def @main(%x: Tensor[(1, 2, 4, 4), float32]) {"
+            ' nn.upsampling(%x, scale_h=2.0, scale_w=2.0, method="bilinear") }',
+            "nn.upsampling has no gradient here: the method must be nearest_neighbor, not bilinear",
+        ),
+        (
+            "def @main(%x: Tensor[(4), float32], %i: Tensor[(2), int64], %u: Tensor[(2), float32]) {"
+            ' scatter_elements(%x, %i, %u, axis=0, reduction="mul") }',
+            "the elements must be added or written, not combined by mul",
+        ),
     ],
 )
 def test_refused(text: str, message: str) -> None:

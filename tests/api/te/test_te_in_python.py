@@ -273,3 +273,19 @@ def test_scalars_in_topi():
     tvm.build(te.create_prim_func([A, s, *outputs]))(a, np.float32(0.5), *results)
     for result, expected in zip(results, (a + 2, a * 3, a - 1), strict=True):
         np.testing.assert_array_equal(result, expected)
+
+
+def test_a_reduction_in_an_extern():
+    from mirstack.dialects.te.extern import ir_builder
+
+    A, k = te.placeholder((4,), name="A"), te.reduce_axis((0, 4), name="k")
+
+    def body(ins, outs):
+        builder = ir_builder.create()
+        builder.buffer_ptr(outs[0])[0] = te.sum(A[k], axis=k)
+        return builder.get()
+
+    with pytest.raises(
+        MirError, match=r"a reduction must be the whole value of a compute\nnote: give it a te.compute of its own"
+    ):
+        te.create_prim_func([A, te.extern((1,), [A], body, name="B")])

@@ -21,6 +21,19 @@ def main(A: T.Buffer((3,), "int32"), B: T.Buffer((3,), "int32")):
             B[vi] = L[vi]
 """
 
+EARLIER_READER = """
+@T.prim_func
+def main(A: T.Buffer((3,), "int32"), L: T.Buffer((3,), "int32"), B: T.Buffer((3,), "int32")):
+    for i in range(3):
+        with T.block("a"):
+            vi = T.axis.spatial(3, i)
+            B[vi] = L[vi]
+    for i in range(3):
+        with T.block("b"):
+            vi = T.axis.spatial(3, i)
+            L[vi] = A[vi]
+"""
+
 PART = """
 @T.prim_func
 def main(A: T.Buffer((8,), "int32"), B: T.Buffer((8,), "int32"), C: T.Buffer((8,), "int32")):
@@ -138,6 +151,12 @@ REFUSED: dict[str, tuple[str, Steps, str]] = {
         "cache_write: block 'c' is not known to read only elements of 'B' that block 'b' writes: the new buffer holds no others\n"
         "note: leave it out of consumer_blocks",
     ),
+    "cache_write for an earlier reader": (
+        EARLIER_READER,
+        lambda s: s.cache_write("b", 0, "local", ["a"]),
+        "cache_write: block 'a' reads 'L' before block 'b' writes it: the new buffer would not hold what it reads\n"
+        "note: list consumers that come after the block",
+    ),
     "cache_write for a block elsewhere": (
         READ_BEHIND,
         lambda s: s.cache_write(s.blockize(s.get_loops("b")[1]), 0, "local", [s.get_block("b")]),
@@ -152,7 +171,8 @@ REFUSED: dict[str, tuple[str, Steps, str]] = {
     "compute_at out of a loop": (
         OTHER_ITERATIONS,
         lambda s: s.compute_at("c", s.get_loops("d")[0]),
-        "compute_at: block 'c' would leave loop 'i', and block 'c' is not known to read only elements of 'B'",
+        "compute_at: block 'c' would leave loop 'i', and block 'c' is not known to read only elements of 'B' that block 'b' writes in the same iteration of loop 'i'\n"
+        "note: choose a loop inside of those that the blocks share",
     ),
     "reverse_compute_at of what is made piece by piece": (
         PIECE_BY_PIECE,

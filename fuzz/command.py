@@ -7,7 +7,6 @@ import importlib
 import json
 import resource
 import shlex
-import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -15,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ..driver.errors import UsageError, guarded
 from ..support.words import counted
 from .case import Case, Failure, Fuzzer, Verdict
 from .pool import Limits, Pool
@@ -131,19 +131,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command; 1 when something was found, 2 where the command line is wrong."""
     parser = argument_parser()
     args = parser.parse_args(arguments)
+    return guarded("mirstack.fuzz", lambda: _begin(args))
+
+
+def _begin(args: argparse.Namespace) -> int:
     try:
         fuzzer = fuzzer_of(args.kind)
     except ModuleNotFoundError as error:
         if error.name != "hypothesis":
             raise
-        print(f"error: {args.kind} programs are drawn by hypothesis, which is not installed", file=sys.stderr)
-        print("note: pip install 'mirstack[fuzz]'", file=sys.stderr)
-        return 2
+        raise UsageError(
+            f"{args.kind} programs are drawn by hypothesis, which is not installed\nnote: pip install 'mirstack[fuzz]'"
+        ) from None
     try:
         case = Case.of_file(args.file) if args.file is not None else None
-    except (OSError, ValueError, KeyError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+    except OSError as error:
+        raise UsageError(f"{args.file} cannot be read: {error.strerror}") from None
+    except (ValueError, KeyError, TypeError) as error:
+        raise UsageError(str(error)) from None
     if args.show and (case is not None or args.only is not None):
         print((case or fuzzer.draw(args.seed, args.only)).text)
         return 0
@@ -223,9 +228,11 @@ def _report(
     fuzzer: Fuzzer, helper: Pool, args: argparse.Namespace, number: int, case: Case | None, failure: Failure
 ) -> dict[str, Any]:
     """Prints a failure, reduced; what the summary holds of it."""
-    command = ["python", "-m", "mirstack.fuzz", args.kind, "--seed", str(args.seed), "--only", str(number)]
+    command = ["python", "-m", "mirstack.fuzz", args.kind]
+    command += ["--seed", str(args.seed), "--only", str(number)] if args.file is None else ["--file", str(args.file)]
     found: dict[str, Any] = {"number": number, "kind": failure.kind, "key": failure.key, "what": failure.what}
-    print(f"program {number} of seed {args.seed}: {failure.kind}: {failure.what}")
+    which = f"program {number} of seed {args.seed}" if args.file is None else str(args.file)
+    print(f"{which}: {failure.kind}: {failure.what}")
     if case is not None:
         if args.reduce:
             shrinkers: Sequence[Shrinker] = getattr(fuzzer, "shrinkers", ())

@@ -80,7 +80,11 @@ class SchedulesFuzzer:
     def check(self, case: Case) -> Verdict:
         """Runs the function without and with the schedule."""
         verdict = Verdict()
-        module = parse_mir(case.text)
+        try:
+            module = parse_mir(case.text)
+        except MirError as error:
+            verdict.refused = reason(error, "parser")
+            return verdict
         plain = module.clone()
         scripts = [op for op in plain.ops if isinstance(op, ScriptOp)]
         for script in scripts:

@@ -57,7 +57,11 @@ class TeFuzzer:
     def check(self, case: Case) -> Verdict:
         """Runs the function without the schedule, then lowered by it."""
         verdict = Verdict()
-        module = parse_mir(case.text)
+        try:
+            module = parse_mir(case.text)
+        except MirError as error:
+            verdict.refused = reason(error, "parser")
+            return verdict
         printed = print_mir(module)
         if printed != case.text and print_mir(parse_mir(printed)) != printed:
             verdict.fail("text", "printed otherwise", "what is printed reads as another program")

@@ -43,7 +43,21 @@ def test_wrong_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     plain.write_text("def @main() { 1 }\n")
     assert main(["relay", "--file", str(plain)]) == 2
     assert "is not a case of the fuzzer: its first line must begin with '// fuzz: '" in capsys.readouterr().err
-    assert main(["relay", "--file", str(tmp_path / "none.mir")]) == 2
+    none = tmp_path / "none.mir"
+    assert main(["relay", "--file", str(none)]) == 2
+    assert capsys.readouterr().err == f"mirstack.fuzz: error: {none} cannot be read: No such file or directory\n"
+    plain.write_text("// fuzz: {\n")
+    assert main(["relay", "--file", str(plain)]) == 2
     with pytest.raises(SystemExit):
         main(["relay", "--seed", "-1"])
     assert "'-1' is not a whole number from 0 on" in capsys.readouterr().err
+
+
+def test_without_hypothesis(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def missing(kind: str) -> None:
+        raise ModuleNotFoundError("No module named 'hypothesis'", name="hypothesis")
+
+    monkeypatch.setattr("mirstack.fuzz.command.fuzzer_of", missing)
+    assert main(["relay", "--count", "1"]) == 2
+    said = "relay programs are drawn by hypothesis, which is not installed"
+    assert capsys.readouterr().err == f"mirstack.fuzz: error: {said}\nnote: pip install 'mirstack[fuzz]'\n"

@@ -141,6 +141,25 @@ def as_array(value: Any, param: Param) -> Array:
     raise TypeError(f"'{param.name}' must be a numpy array or a DLPack tensor, not {type(value).__name__}")
 
 
+def as_scalar(value: Any, param: Param) -> int | float:
+    """`value` as a Python number of the parameter's dtype. Raises TypeError for what is none, ValueError where it does not fit."""
+    import numpy as np
+
+    item = value.item() if isinstance(value, np.generic | np.ndarray) and np.ndim(value) == 0 else value
+    if not isinstance(item, int | float):
+        raise TypeError(f"'{param.name}' must be a number, not {type(value).__name__}")
+    if param.dtype.startswith(("float", "bfloat")):
+        return float(item)
+    if not isinstance(item, int):
+        raise TypeError(f"'{param.name}' must be of dtype {param.dtype}, not a float")
+    if param.dtype == "bool":
+        return bool(item)
+    limits = np.iinfo(param.dtype)
+    if not limits.min <= item <= limits.max:
+        raise ValueError(f"'{param.name}' is {item}, which {param.dtype} cannot hold")
+    return item
+
+
 def check_array(array: Array, param: Param, *, writable: bool = False) -> None:
     """Raises TypeError for a wrong dtype, ValueError for a wrong shape, for data that is not row-major contiguous (or does
     not have the parameter's strides), and for an output that is read-only."""

@@ -15,7 +15,7 @@ from ..dialects.array import numpy_dtype
 from ..support.deep import in_deep_stack
 from ..support.words import counted
 from .entry import Arguments, entry_kind, find_entry, name_of, relay_params
-from .executable import Array, Executable, Param, as_array, check_array
+from .executable import Array, Executable, Param, as_array, as_scalar, check_array
 
 
 class InterpretedExecutable(Executable):
@@ -36,7 +36,9 @@ class InterpretedExecutable(Executable):
             raise TypeError(f"{self.name} takes {counted(len(self.params), 'argument')} ({names}), not {len(args)}")
         values: dict[str, Any] = {}
         for value, param in zip(args, self.params, strict=True):
-            if not param.is_scalar:
+            if param.is_scalar:
+                value = as_scalar(value, param)
+            else:
                 value = as_array(value, param)
                 check_array(value, param, writable=param.is_output)
             values[param.name] = value

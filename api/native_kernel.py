@@ -6,7 +6,6 @@ import ctypes
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
 from ..lowering.llvm.call import address_of, diagnostic_of
@@ -16,7 +15,7 @@ from ..lowering.program import KernelProgram
 from ..lowering.tir.signature import BufferParam, HandleParam, ScalarParam, Size, known_strides
 from ..support.diagnostics import Diagnostic, MirError
 from ..support.words import counted
-from .executable import Array, Executable, Param, as_array, check_array
+from .executable import Array, Executable, Param, as_array, as_scalar, check_array
 from .threads import use_threads
 
 C_TYPES: dict[str, Any] = {
@@ -62,7 +61,7 @@ class KernelExecutable(Executable):
         scalars: dict[str, int] = {}
         for value, param, kind in zip(args, params, kinds, strict=True):
             if isinstance(kind, ScalarParam):
-                scalar = self._scalar(value, param)
+                scalar = as_scalar(value, param)
                 passed.append(scalar)
                 if isinstance(scalar, int):
                     scalars[param.name] = scalar
@@ -94,21 +93,6 @@ class KernelExecutable(Executable):
                 begin, behind = byte_bounds(array)
                 if other != name and start < behind and begin < end:
                     raise ValueError(f"'{name}' is written, but shares memory with '{other}'; pass a copy")
-
-    def _scalar(self, value: Any, param: Param) -> int | float:
-        item = value.item() if isinstance(value, np.generic | np.ndarray) and np.ndim(value) == 0 else value
-        if not isinstance(item, int | float):
-            raise TypeError(f"'{param.name}' must be a number, not {type(value).__name__}")
-        if param.dtype.startswith("float"):
-            return float(item)
-        if not isinstance(item, int):
-            raise TypeError(f"'{param.name}' must be of dtype {param.dtype}, not a float")
-        if param.dtype == "bool":
-            return bool(item)
-        limits = np.iinfo(param.dtype)
-        if not limits.min <= item <= limits.max:
-            raise ValueError(f"'{param.name}' is {item}, which {param.dtype} cannot hold")
-        return item
 
 
 def param_of(param: BufferParam | ScalarParam | HandleParam) -> Param:

@@ -164,10 +164,10 @@ class ArrayValueAttr(Data[ArrayBox]):
 
 
 def numpy_dtype(name: str) -> np.dtype[np.generic]:
-    """The numpy dtype TVM calls `name`, bfloat16 and float8 included (through ml_dtypes). Raises TypeError for a name that is none."""
+    """The numpy dtype TVM calls `name`, bfloat16, float8 and int4 included (through ml_dtypes). Raises TypeError for a name that is none."""
     import numpy as np
 
-    if name in ("bfloat16", "float8_e4m3fn", "float8_e5m2"):
+    if name in ("bfloat16", "float8_e4m3fn", "float8_e5m2", "int4", "uint4"):
         import ml_dtypes
 
         return np.dtype(getattr(ml_dtypes, name))

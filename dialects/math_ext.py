@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from xdsl.dialects.builtin import AnyFloatConstr, VectorType
+from xdsl.dialects.builtin import AnyFloatConstr, SignlessIntegerConstraint, VectorType
 from xdsl.ir import Attribute, Dialect, Operation, SSAValue
 from xdsl.irdl import IRDLOperation, VarConstraint, irdl_op_definition, operand_def, result_def, traits_def
 from xdsl.traits import Pure
@@ -25,4 +25,36 @@ class SigmoidOp(IRDLOperation):
         super().__init__(operands=[operand], result_types=[type or SSAValue.get(operand).type])
 
 
-MathExt = Dialect("math_ext", [SigmoidOp], [])
+@irdl_op_definition
+class RemFOp(IRDLOperation):
+    """`math_ext.remf %x, %y : f32`: what division toward zero leaves of x, exactly, with the sign of x (C's fmod)."""
+
+    name = "math_ext.remf"
+    T: ClassVar = VarConstraint("T", AnyFloatConstr | VectorType.constr(AnyFloatConstr))
+    lhs = operand_def(T)
+    rhs = operand_def(T)
+    result = result_def(T)
+    traits = traits_def(Pure())
+    assembly_format = "$lhs `,` $rhs attr-dict `:` type($result)"
+
+    def __init__(self, lhs: SSAValue | Operation, rhs: SSAValue | Operation, type: Attribute | None = None):
+        super().__init__(operands=[lhs, rhs], result_types=[type or SSAValue.get(lhs).type])
+
+
+@irdl_op_definition
+class IPowUIOp(IRDLOperation):
+    """`math_ext.ipowui %x, %y : i32`: an unsigned integer to an unsigned power, wrapping around; `math.ipowi` is of signed ones."""
+
+    name = "math_ext.ipowui"
+    T: ClassVar = VarConstraint("T", SignlessIntegerConstraint | VectorType.constr(SignlessIntegerConstraint))
+    lhs = operand_def(T)
+    rhs = operand_def(T)
+    result = result_def(T)
+    traits = traits_def(Pure())
+    assembly_format = "$lhs `,` $rhs attr-dict `:` type($result)"
+
+    def __init__(self, lhs: SSAValue | Operation, rhs: SSAValue | Operation, type: Attribute | None = None):
+        super().__init__(operands=[lhs, rhs], result_types=[type or SSAValue.get(lhs).type])
+
+
+MathExt = Dialect("math_ext", [SigmoidOp, RemFOp, IPowUIOp], [])

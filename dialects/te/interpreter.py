@@ -241,12 +241,6 @@ class _Run:
             return self._combine(reduction, total, [s[..., 0] for s in sources])
         kind, source = reduction.kind.data, sources[0]
         combine = binary_function(_FOLDS[kind](reduction.sources[0], reduction.sources[0]))
-        if kind in ("min", "max") and source.dtype.kind not in "iub" and np.isnan(source).any():
-            # A NaN gives way to the next number: the order counts.
-            result: Any = total[0]
-            for index in range(source.shape[rank]):
-                result = np.asarray(combine(np.asarray(result), source[..., index]))
-            return [result]
         partial = _UFUNCS[kind].reduce(source, axis=rank, dtype=None if source.dtype == bool else source.dtype)
         return [np.asarray(combine(np.asarray(total[0]), np.asarray(partial)), source.dtype)]
 

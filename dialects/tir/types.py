@@ -159,7 +159,7 @@ def dtype_to_type(dtype: str) -> Attribute:
         return _FLOATS[dtype]
     if dtype == "int32":
         return I32
-    if dtype == "bool":
+    if dtype in ("bool", "uint1"):
         return I1
     if dtype == "handle":
         return HandleType.get()

@@ -17,6 +17,7 @@ from xdsl.dialects.builtin import (
     DenseResourceAttr,
     Float16Type,
     Float64Type,
+    FloatAttr,
     IntegerAttr,
     IntegerType,
     f32,
@@ -268,12 +269,27 @@ def convert_float_min_max(c: Converter, op: Operation) -> None:
 
 def _min_max(c: Converter, name: str, lhs: SSAValue, rhs: SSAValue, flags: llvm.FastMathAttr) -> SSAValue:
     any_zero = FastMathFlag.NO_SIGNED_ZEROS in flags.data
+    if name in ("maximum", "minimum") and any_zero and (_is_number(lhs) or _is_number(rhs)):
+        # Of a number and what may be NaN: one compare, as processors have it.
+        number, other = (lhs, rhs) if _is_number(lhs) else (rhs, lhs)
+        return c.select(c.fcmp("ogt" if name == "maximum" else "olt", number, other), number, other)
     if name in ("maximum", "minimum") and any_zero and lanes(lhs.type) and named(c.cpu).arch == "x86_64":
         # There is no such instruction, but one, under a mask, that gives the second of two that it cannot compare. The second is what a
         # reduction waits for, so that the first is looked at beforehand.
         chosen = c.select(c.fcmp("ogt" if name == "maximum" else "olt", rhs, lhs), rhs, lhs)
         return c.select(c.fcmp("ord", rhs, rhs), chosen, rhs)
     return c.compute(name, (lhs, rhs), lhs.type, flags)
+
+
+def _is_number(value: SSAValue) -> bool:
+    """Whether a value is a constant, or a vector of constants, of which none is NaN."""
+    match value.owner.value if isinstance(value.owner, llvm.ConstantOp) else None:
+        case FloatAttr() as scalar:
+            return scalar.value.data == scalar.value.data
+        case DenseIntOrFPElementsAttr() as dense:
+            return all(number == number for number in dense.get_values())
+        case _:
+            return False
 
 
 @TABLE.on(arith.NegfOp)
@@ -436,15 +452,37 @@ def integer_to_float(c: Converter, value: SSAValue, type_: Attribute, signed: bo
 
 
 def float_to_integer(c: Converter, value: SSAValue, type_: Attribute, signed: bool) -> SSAValue:
-    """Toward zero; to a boolean, whether it is not zero. What fits 32 bits, but not a narrower type, wraps around as in numpy."""
+    """Toward zero, limited to the type's range, NaN to 0; to a boolean, whether it is not zero.
+
+    f32 → i8: max(x, -128), min(…, 127), fptosi, trunc, and 0 where x is NaN (f64 → i32 likewise).  f32 → i32, whose greatest number f32 does not
+    hold: max(x, -2**31), fptosi, 2**31 - 1 where x is 2**31 or more, and 0 where x is NaN.
+    """
     element = element_of(type_)
-    (value,) = _widened(c, (value,))
+    if isinstance(element_of(value.type), Float16Type | BFloat16Type):
+        value = extend_float(c, value, with_element(value.type, f32))
     if element == i1:
         return c.fcmp("une", value, c.constant(0.0, value.type))
-    if isinstance(element, IntegerType) and element.width.data < 32:
-        whole = c.emit(llvm_ext.FPToSIOp, (value,), with_element(type_, i32))
-        return resize_integer(c, whole, type_, True)
-    return c.emit(llvm_ext.FPToSIOp if signed else llvm_ext.FPToUIOp, (value,), type_)
+    assert isinstance(element, IntegerType)
+    width = element.width.data
+    if named(c.cpu).arch == "aarch64":
+        # There it is what one instruction does; for vectors of x86 LLVM would do one lane after the other.
+        return c.compute(f"fpto{'s' if signed else 'u'}i.sat", (value,), type_)
+    low, high = (-(1 << (width - 1)), (1 << (width - 1)) - 1) if signed else (0, (1 << width) - 1)
+    narrow = width < 32
+    to = with_element(type_, i32) if narrow else type_
+    holds = width <= (52 if isinstance(element_of(value.type), Float64Type) else 23)
+    least = c.constant(float(low), value.type)
+    bounded = c.select(c.fcmp("ogt", value, least), value, least)
+    if holds:
+        most = c.constant(float(high), value.type)
+        bounded = c.select(c.fcmp("olt", bounded, most), bounded, most)
+    whole = c.emit(llvm_ext.FPToSIOp if signed or narrow else llvm_ext.FPToUIOp, (bounded,), to)
+    if not holds:
+        # The number after the greatest is a power of two, which floats hold.
+        beyond = c.fcmp("oge", value, c.constant(float(high + 1), value.type))
+        whole = c.select(beyond, c.constant(high if signed else -1, to), whole)
+    whole = c.select(c.fcmp("ord", value, value), whole, c.constant(0, to))
+    return resize_integer(c, whole, type_, True)
 
 
 CASTS: dict[str, Callable[[Converter, SSAValue, Attribute], SSAValue]] = {

@@ -86,7 +86,11 @@ def erf_pieces(count: int, step: float, degree: int) -> tuple[Table, ...]:
     pieces = [[0.0, *first]]
     for middle in (k * step for k in range(1, count)):
         end = min(half, ERF_END - middle)
-        pieces.append(interpolated(lambda u, c=middle: math.erf(c + u), -half, end, degree))
+        piece = interpolated(lambda u, c=middle: math.erf(c + u), -half, end, degree)
+        if end < half:
+            # It is at its middle, within half of the last place, what it must be at its end.
+            piece[0] = 1.0
+        pieces.append(piece)
     return tuple(tuple(bits(piece[power]) for piece in pieces) for power in range(degree + 1))
 
 
@@ -115,7 +119,8 @@ def tanh_pieces(count: int, step: float, terms: int) -> tuple[Table, Table]:
     middles, slopes = [0.0], [1.0]
     for k in range(1, count):
         exact = math.tanh(k * step)
-        middle = _value(bits(exact))
+        # The last piece is at its middle, within a unit of the last place, what it must be at its end.
+        middle = 1.0 if k * step + u > TANH_END else _value(bits(exact))
         wanted = (middle - math.tanh(k * step - u)) * (even - middle * u) / u
         middles.append(middle)
         slopes.append(min(_neighbours(1.0 - exact * exact, 1), key=lambda slope, w=wanted: abs(slope - w)))

@@ -253,13 +253,14 @@ def _wide_formula(c: Converter, name: str) -> Callable[[Float], Float] | None:
 
 
 def _by_lanes(b: Builder, symbol: str, operands: Sequence[SSAValue]) -> SSAValue:
-    """C's function of f64 lane by lane."""
+    """C's function of f64, or of f32, lane by lane."""
     type_ = operands[0].type
+    element = element_of(type_)
     vector = b.poison(type_)
     for lane in range(lanes(type_)):
         index = b.i64(lane)
-        scalars = [b.emit(llvm_ext.ExtractElementOp, (operand, index), f64) for operand in operands]
-        result = b.call(symbol, scalars, f64)
+        scalars = [b.emit(llvm_ext.ExtractElementOp, (operand, index), element) for operand in operands]
+        result = b.call(symbol, scalars, element)
         assert result is not None
         vector = b.emit(llvm.InsertElementOp, (vector, result, index), type_)
     return vector
@@ -273,6 +274,66 @@ def _wide_function(name: str, formula: Callable[[Float], Float], type_: Attribut
         return formula(Float(builder, arguments[0])).value
 
     return inline_function(builder, f"mirstack.{name}.{mangled_type(type_)}", [type_], type_, body)
+
+
+# The remainder
+
+
+@TABLE.on(math_ext.RemFOp)
+def convert_remf(c: Converter, op: math_ext.RemFOp) -> None:
+    """C's fmod, which is exact: f16 and bf16 by way of f32, vectors by a formula where it holds for all lanes."""
+    lhs, rhs = c.operands(op)
+    type_ = lhs.type
+    if not isinstance(element_of(type_), Float32Type | Float64Type):
+        wide = with_element(type_, f32)
+        result = _remainder(c, resize_float(c, lhs, wide), resize_float(c, rhs, wide))
+        c.bind(op.result, resize_float(c, result, type_))
+        return
+    c.bind(op.result, _remainder(c, lhs, rhs))
+
+
+def _remainder(c: Converter, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
+    type_ = lhs.type
+    element = element_of(type_)
+    symbol = c.declare("fmod" if isinstance(element, Float64Type) else "fmodf", [element] * 2, element)
+    if not lanes(type_):
+        result = c.call(symbol, (lhs, rhs), type_)
+    elif not named(c.cpu).has_fma:
+        return _by_lanes(c, symbol, (lhs, rhs))
+    else:
+        function = f"mirstack.remf.{mangled_type(type_)}"
+        result = c.call(
+            c.use_library(function, lambda: _remainder_function(function, symbol, type_)), (lhs, rhs), type_
+        )
+    assert result is not None
+    return result
+
+
+def _remainder_function(name: str, symbol: str, type_: Attribute) -> llvm.FuncOp:
+    """The remainder of vectors: what a - q * b is by one fused operation, for the whole part q of a / b.
+
+    Below 2**(bits - 1) the quotient's rounding takes q one too far at most. Then a - q * b is a multiple of b's last place not beyond b,
+    so that it is a float: nothing is rounded, nor where b is added to what came out below 0. Other lanes are C's.
+    """
+    builder = Builder()
+    limit = 2.0**52 if isinstance(element_of(type_), Float64Type) else 2.0**23
+
+    def body(arguments: Sequence[SSAValue]) -> SSAValue:
+        dividend, divisor = (Float(builder, argument) for argument in arguments)
+        a, b = abs(dividend), abs(divisor)
+        quotient = a / b
+
+        def near() -> Float:
+            whole = quotient.unary("trunc")
+            rest = Float(builder, builder.compute("fma", ((-whole).value, b.value, a.value), type_))
+            return (rest < 0.0).choose(rest + b, rest).with_sign_of(dividend)
+
+        def anywhere() -> Float:
+            return Float(builder, _by_lanes(builder, symbol, arguments))
+
+        return usually((quotient < limit) & (b < INF), near, anywhere).value
+
+    return inline_function(builder, name, [type_, type_], type_, body)
 
 
 # Integers
@@ -312,13 +373,24 @@ def convert_ipowi(c: Converter, op: math.IPowIOp) -> None:
     """An integer to an integer's power; a negative power of anything but 1 and -1 is 0."""
     base, exponent = c.operands(op)
     type_ = base.type
-    symbol = c.use_library(f"mirstack.ipowi.{mangled_type(type_)}", lambda: integer_power(type_))
-    result = c.call(symbol, (base, exponent), type_)
+    symbol = f"mirstack.ipowi.{mangled_type(type_)}"
+    result = c.call(c.use_library(symbol, lambda: integer_power(type_, symbol, True)), (base, exponent), type_)
     assert result is not None
     c.bind(op.result, result)
 
 
-def integer_power(type_: Attribute) -> llvm.FuncOp:
+@TABLE.on(math_ext.IPowUIOp)
+def convert_ipowui(c: Converter, op: math_ext.IPowUIOp) -> None:
+    """An unsigned integer to an unsigned power."""
+    base, exponent = c.operands(op)
+    type_ = base.type
+    symbol = f"mirstack.ipowui.{mangled_type(type_)}"
+    result = c.call(c.use_library(symbol, lambda: integer_power(type_, symbol, False)), (base, exponent), type_)
+    assert result is not None
+    c.bind(op.result, result)
+
+
+def integer_power(type_: Attribute, symbol: str, signed: bool) -> llvm.FuncOp:
     """Square and multiply, one step per bit of the exponent."""
     element = element_of(type_)
     assert isinstance(element, IntegerType)
@@ -332,10 +404,12 @@ def integer_power(type_: Attribute) -> llvm.FuncOp:
             is_set = b.icmp("ne", b.emit(llvm.AndOp, (exponent, b.constant(1 << bit, type_)), type_), zero)
             total = b.select(is_set, b.emit(llvm.MulOp, (total, square), type_, WRAPS), total)
             square = b.emit(llvm.MulOp, (square, square), type_, WRAPS)
+        if not signed:
+            return total
         # 1 / base for a negative exponent: ±1 to an even or odd power, as computed above, and 0 for all else.
         reciprocal = divide(b, llvm.SDivOp, one, base, None)
         is_unit = b.icmp("ne", reciprocal, zero)
         negative = b.icmp("slt", exponent, zero)
         return b.select(negative, b.select(is_unit, total, zero), total)
 
-    return inline_function(b, f"mirstack.ipowi.{mangled_type(type_)}", [type_, type_], type_, body)
+    return inline_function(b, symbol, [type_, type_], type_, body)

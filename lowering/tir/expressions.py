@@ -18,7 +18,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.utils.hints import isa
 
-from ...dialects import tir, vector_ext
+from ...dialects import math_ext, tir, vector_ext
 from ...dialects.interned import i64_array, vector_type
 from ...dialects.tir.types import element_of, is_unsigned, is_vector, lanes_of
 from ...passes.tir.convert_blocks_to_opaque import REASSOCIATE
@@ -164,19 +164,18 @@ def arithmetic(
     converted = lhs.type
     if is_float(type_):
         if kind in (tir.MinOp, tir.MaxOp):
-            assert isinstance(where, tir.BinaryOp)
-            return _float_extremum(f, where, lhs, rhs)
+            # NaN where one is; of 0 and -0 either.
+            return f.emit(arith.MinimumfOp if kind is tir.MinOp else arith.MaximumfOp, (lhs, rhs), converted, ANY_ZERO)
         if kind in FLOAT_OPS:
             flags = FASTMATH_NONE if kind is tir.DivOp or f.globals.strict_math else CONTRACT
             if _may_reassociate(where, converted):
                 flags = REASSOCIABLE
             return f.emit(FLOAT_OPS[kind], (lhs, rhs), converted, flags)
-        quotient = f.emit(arith.DivfOp, (lhs, rhs), converted, FASTMATH_NONE)
-        whole = f.emit(math.TruncOp if kind is tir.ModOp else math.FloorOp, (quotient,), converted, FASTMATH_NONE)
         if kind is tir.FloorDivOp:
-            return whole
-        back = f.emit(arith.MulfOp, (whole, rhs), converted, FASTMATH_NONE)
-        return f.emit(arith.SubfOp, (lhs, back), converted, FASTMATH_NONE)
+            quotient = f.emit(arith.DivfOp, (lhs, rhs), converted, FASTMATH_NONE)
+            return f.emit(math.FloorOp, (quotient,), converted, FASTMATH_NONE)
+        rest = f.emit(math_ext.RemFOp, (lhs, rhs), converted)
+        return rest if kind is tir.ModOp else _toward_divisor(f, rest, rhs)
     if element_of(type_) == i1 and kind in BOOL_OPS:
         target = BOOL_OPS[kind]
     elif is_unsigned(type_):
@@ -190,13 +189,13 @@ def arithmetic(
     return f.emit(target, (lhs, rhs), converted, NO_FLAGS if target in WRAPPING else None)
 
 
-def _float_extremum(f: FunctionLowering, op: tir.BinaryOp, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
-    """Minimum or maximum, as TVM has it: one compare, so that of a NaN and a number it is the second operand."""
-    smaller = isinstance(op, tir.MinOp)
-    if REASSOCIATE in op.attributes:
-        # A reduction's update. LLVM makes vectors of it by these; they hand a NaN on.
-        return f.emit(arith.MinimumfOp if smaller else arith.MaximumfOp, (lhs, rhs), lhs.type, ANY_ZERO)
-    return f.select(f.compare_floats("olt" if smaller else "ogt", lhs, rhs), lhs, rhs)
+def _toward_divisor(f: FunctionLowering, rest: SSAValue, divisor: SSAValue) -> SSAValue:
+    """The remainder of floats that has the divisor's sign, from the one that has the dividend's."""
+    type_, zero = rest.type, f.number(0, rest.type)
+    differ = f.compare("ne", f.compare_floats("olt", rest, zero), f.compare_floats("olt", divisor, zero))
+    moved = f.select(differ, f.emit(arith.AddfOp, (rest, divisor), type_, FASTMATH_NONE), rest)
+    signed = f.emit(math.CopySignOp, (rest, divisor), type_, FASTMATH_NONE)
+    return f.select(f.compare_floats("oeq", rest, zero), signed, moved)
 
 
 def _may_reassociate(op: Operation, type_: Attribute) -> bool:
@@ -368,7 +367,7 @@ def lower_cast(f: FunctionLowering, op: tir.CastOp) -> None:
 
 
 def convert(f: FunctionLowering, value: SSAValue, source: Attribute, target: Attribute) -> SSAValue:
-    """A converted value of TIR type `source` as one of TIR type `target`; floats round toward zero to integers."""
+    """A converted value of TIR type `source` as one of TIR type `target`; floats round toward zero to integers, limited to what there is, NaN to 0."""
     old, new = element_of(value.type), element_of(convert_type(target, value))
     if old == new:
         return value

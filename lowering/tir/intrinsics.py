@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import (
     BFloat16Type,
     Float16Type,
     Float64Type,
+    IntegerAttr,
     IntegerType,
     VectorType,
     f32,
@@ -61,9 +62,12 @@ MATH_OPS: dict[str, type[Operation]] = {
     "atan2": math.Atan2Op,
     "copysign": math.CopySignOp,
     "fma": math.FmaOp,
+    "fmod": math_ext.RemFOp,
 }
+WITHOUT_FLAGS = (math_ext.RemFOp,)
+"""Ops of functions that have no fast-math flags."""
 # Float intrinsics that libm has and `math` has not; called lane by lane, in float32 or float64.
-LIBM = ("fmod", "hypot", "nextafter", "exp10")
+LIBM = ("hypot", "nextafter", "exp10")
 # These are exact in any width: no detour through float32.
 EXACT = ("floor", "ceil", "trunc", "round", "nearbyint", "fabs", "abs", "copysign")
 
@@ -80,9 +84,9 @@ def lower_call(f: FunctionLowering, op: tir.CallOp) -> None:
     if rule is not None:
         rule(f, op)
     elif name in MATH_OPS and op.result is not None and is_float(op.result.type):
-        value = _in_wide_float(
-            f, op, name in EXACT, lambda args, type_: f.emit(MATH_OPS[name], args, type_, FASTMATH_NONE)
-        )
+        kind = MATH_OPS[name]
+        flags = None if kind in WITHOUT_FLAGS else FASTMATH_NONE
+        value = _in_wide_float(f, op, name in EXACT, lambda args, type_: f.emit(kind, args, type_, flags))
         f.bind(op.result, Plain(value))
     elif name in MATH_OPS and op.result is not None:
         _integer_math(f, op)
@@ -150,7 +154,7 @@ def _call_libm(f: FunctionLowering, op: tir.CallOp, name: str, args: Sequence[SS
 
 
 def _integer_math(f: FunctionLowering, op: tir.CallOp) -> None:
-    """abs, and the roundings, of integers; powers are computed in float64."""
+    """abs, the roundings, and powers of integers."""
     assert op.result is not None
     name, type_ = op.intrinsic.data, op.result.type
     if name in ("floor", "ceil", "trunc", "round", "nearbyint") or (name in ("abs", "fabs") and is_unsigned(type_)):
@@ -160,10 +164,9 @@ def _integer_math(f: FunctionLowering, op: tir.CallOp) -> None:
         negated = f.emit(arith.SubiOp, (f.number(0, value.type), value), value.type, NO_FLAGS)
         f.bind(op.result, Plain(f.emit(arith.MaxSIOp, (value, negated), value.type)))
     elif name in ("pow", "power"):
-        wide = with_lanes(Float64Type(), lanes_of(type_))
-        args = [convert(f, f.plain(a), a.type, wide) for a in op.arguments]
-        power = f.emit(math.PowFOp, args, wide, FASTMATH_NONE)
-        f.bind(op.result, Plain(convert(f, power, wide, type_)))
+        base, exponent = f.plains(op.arguments)
+        kind = math_ext.IPowUIOp if is_unsigned(type_) else math.IPowIOp
+        f.bind(op.result, Plain(f.emit(kind, (base, exponent), base.type)))
     else:
         raise error_at(
             op,
@@ -195,8 +198,7 @@ def _shift_left(f: FunctionLowering, op: tir.CallOp) -> None:
     if isinstance(a, Index) and isinstance(b, Index) and isinstance(b.value, int) and 0 <= b.value < 32:
         f.bind(op.result, f.index_mul(a, Index.of(1 << b.value)))
         return
-    lhs, rhs = f.plains(op.arguments)
-    f.bind(op.result, Plain(f.emit(arith.ShLIOp, (lhs, rhs), lhs.type, NO_FLAGS)))
+    f.bind(op.result, Plain(_shift(f, op, arith.ShLIOp)))
 
 
 def _shift_right(f: FunctionLowering, op: tir.CallOp) -> None:
@@ -205,9 +207,34 @@ def _shift_right(f: FunctionLowering, op: tir.CallOp) -> None:
     if isinstance(a, Index) and isinstance(b, Index) and isinstance(b.value, int) and 0 <= b.value < 32:
         f.bind(op.result, f.index_floordiv(a, Index.of(1 << b.value)))
         return
+    unsigned = is_unsigned(op.result.type)
+    f.bind(op.result, Plain(_shift(f, op, arith.ShRUIOp if unsigned else arith.ShRSIOp)))
+
+
+def _shift(f: FunctionLowering, op: tir.CallOp, kind: type[Operation]) -> SSAValue:
+    """A shift by any count: by the width or more, or a negative one, nothing is left but the sign of an arithmetic shift."""
     lhs, rhs = f.plains(op.arguments)
-    kind = arith.ShRUIOp if is_unsigned(op.result.type) else arith.ShRSIOp
-    f.bind(op.result, Plain(f.emit(kind, (lhs, rhs), lhs.type)))
+    type_, flags = lhs.type, NO_FLAGS if kind is arith.ShLIOp else None
+    element = element_of(type_)
+    assert isinstance(element, IntegerType)
+    width = element.width.data
+    if _is_within(op.arguments[1], width):
+        return f.emit(kind, (lhs, rhs), type_, flags)
+    if kind is arith.ShRSIOp:
+        return f.emit(kind, (lhs, f.emit(arith.MinUIOp, (rhs, f.number(width - 1, type_)), type_)), type_)
+    # A count of one bit is less than a width of 2.
+    inside = f.compare("ult", rhs, f.number(width, type_)) if width > 1 else f.compare("eq", rhs, f.number(0, type_))
+    return f.select(inside, f.emit(kind, (lhs, rhs), type_, flags), f.number(0, type_))
+
+
+def _is_within(count: SSAValue, width: int) -> bool:
+    """Whether a count of bits is a constant that is below the width."""
+    owner = count.owner
+    if isinstance(owner, tir.BroadcastOp):
+        return _is_within(owner.value, width)
+    if not isinstance(owner, tir.ConstOp):
+        return False
+    return isinstance(owner.value, IntegerAttr) and 0 <= owner.value.value.data < width
 
 
 def _bitwise_not(f: FunctionLowering, op: tir.CallOp) -> None:

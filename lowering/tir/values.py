@@ -95,6 +95,10 @@ class Buffer:
     lanes: int = 1
 
 
+INTEGER_WIDTHS = (1, 8, 16, 32, 64)
+"""Bits of integers that have a place in memory."""
+
+
 def convert_type(type: Attribute, where: SSAValue | None) -> Attribute:
     """The type of a value: integers lose their sign, vectors their scalable bit; raises MirError at `where` for others."""
     known = _converted(type)
@@ -103,7 +107,8 @@ def convert_type(type: Attribute, where: SSAValue | None) -> Attribute:
     raise error_at(
         where,
         f"dtype {type_to_dtype(type)} cannot be compiled for a CPU",
-        "bool, int, uint, float16, bfloat16, float32, float64, their vectors of fixed length and handles can",
+        "bool, int and uint of 8, 16, 32 and 64 bits, float16, bfloat16, float32, float64, their vectors of fixed length and"
+        " handles can",
     )
 
 
@@ -111,7 +116,7 @@ def convert_type(type: Attribute, where: SSAValue | None) -> Attribute:
 def _converted(type: Attribute) -> Attribute | None:
     """The type of a value; None where there is none."""
     match type:
-        case IntegerType():
+        case IntegerType() if type.width.data in INTEGER_WIDTHS:
             return type if type.signedness.data is Signedness.SIGNLESS else IntegerType(type.width.data)
         case Float32Type() | Float64Type() | Float16Type() | BFloat16Type():
             return type

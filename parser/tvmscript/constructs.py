@@ -19,6 +19,7 @@ from ...dialects.tir.types import (
     I32,
     ReducerType,
     element_of,
+    is_unsigned,
     lanes_of,
     type_to_dtype,
     with_lanes,
@@ -218,13 +219,16 @@ class Constructs(Expressions):
         return self.expr(Binary(Token("OPERATOR", "//", at), less, b))
 
     def read_abs(self, node: Call) -> Value:
-        """`T.abs(x)`: an intrinsic of floats, the choice `T.Select(x >= 0, x, -x)` of integers."""
+        """`T.abs(x)`: an intrinsic of floats, the choice `T.Select(x >= 0, x, -x)` of integers; x itself where it has no sign."""
         self.check_count(node, 1)
         value, made = self.side(node.arguments[0])
         if is_float(value.type):
             self.ops += made
             self.location = self.at(node)
             return self.intrinsic("fabs", [self.value(value)])
+        if is_unsigned(value.type):
+            self.ops += made
+            return value
         for op in reversed(made):
             op.erase()
         at = self.token_at(node)

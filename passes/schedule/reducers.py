@@ -19,6 +19,7 @@ from xdsl.traits import is_side_effect_free
 from ...dialects import tir
 from ...dialects.tir.analysis import Analyzer, Expr
 from ...support.walk import walk_ops
+from ..tir.choice_order import choice_order
 from .errors import refuse
 
 Leaf = Callable[[int, Builder], SSAValue]
@@ -405,18 +406,26 @@ def _follows(
     if not isinstance(owner, tir.SelectOp):
         return False
     keeps_old = _is_old(owner.operands[1], buffers[k])
-    condition = owner.condition
-    if isinstance(condition.owner, tir.OrOp):
-        first, tie = condition.owner.operands
-        if not isinstance(tie.owner, tir.AndOp):
-            return False
-        equal, second = tie.owner.operands
-        if not isinstance(equal.owner, tir.EqOp) or {numbers.of(v) for v in equal.owner.operands} != {
+    found = choice_order(owner.condition)
+    if found is None:
+        return False
+    if found.equal is not None and found.places is not None:
+        if {numbers.of(v) for v in found.equal.operands} != {
             numbers.of(key),
-            *(numbers.of(v) for v in equal.owner.operands if _is_old(v, buffers[j])),
+            *(numbers.of(v) for v in found.equal.operands if _is_old(v, buffers[j])),
         }:
             return False
-        if _keeps_greater(owner, second, k, new, buffers, numbers, keeps_old) is None:
+        if _keeps_greater(owner, found.places, k, new, buffers, numbers, keeps_old) is None:
             return False
-        condition = first
-    return _keeps_greater(owner, condition, j, key, buffers, numbers, keeps_old) is order
+        if found.nan is not None and not (keeps_old and _looks_at_nan(found.nan, buffers[j], key, numbers)):
+            return False
+    return _keeps_greater(owner, found.order.result, j, key, buffers, numbers, keeps_old) is order
+
+
+def _looks_at_nan(
+    nan: tuple[tir.NeOp, tir.EqOp, tir.NeOp], buffer: SSAValue, new: SSAValue, numbers: ValueNumbers
+) -> bool:
+    """Whether the compares of values with themselves are of the old value, the new one, and the old one."""
+    first, number, tie = nan
+    olds = all(_is_old(value, buffer) for op in (first, tie) for value in op.operands)
+    return olds and all(numbers.of(value) == numbers.of(new) for value in number.operands)

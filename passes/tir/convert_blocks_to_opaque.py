@@ -13,6 +13,7 @@ from ...dialects.tir.types import element_of
 from ...support.diagnostics import error_at
 from ...support.making import replace_uses
 from ...support.walk import walk_ops
+from .choice_order import choice_order
 from .rewriting import ops_of, set_operands
 
 
@@ -68,15 +69,10 @@ def choice_of(store: tir.StoreOp) -> tir.SelectOp | None:
     select = value.owner
     if not isinstance(select, tir.SelectOp):
         return None
-    kept, condition = select.true_value.owner, select.condition.owner
+    kept = select.true_value.owner
     if not isinstance(kept, tir.LoadOp) or kept.buffer is not store.buffer:
         return None
-    if isinstance(condition, tir.OrOp):
-        equal = condition.rhs.owner
-        if not isinstance(equal, tir.AndOp) or not isinstance(equal.lhs.owner, tir.EqOp):
-            return None
-        condition = condition.lhs.owner
-    return select if isinstance(condition, tir.GtOp | tir.GeOp | tir.LtOp | tir.LeOp) else None
+    return select if choice_order(select.condition) is not None else None
 
 
 @dataclass(frozen=True)

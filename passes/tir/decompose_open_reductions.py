@@ -1,6 +1,6 @@
 """The pass `decompose-open-reductions`: a reduction over no elements at all still gives its first value.
 
-`T.init` runs with the first element that is reduced. Where the number of elements is known only at run time, and may be 0,
+`T.init` runs with the first element that is reduced. Where the number of elements is known only at run time, and may be 0, or is 0,
 the first value is stored by a block of its own.
 """
 
@@ -20,10 +20,10 @@ from .rewriting import ops_of, prim_funcs
 
 
 def _outermost(block: tir.BlockOp) -> int | None:
-    """The place among the block's loops of the first that carries a reduction of unknown extent; None where none does."""
+    """The place among the block's loops of the first that carries a reduction of unknown extent, or of 0; None where none does."""
     reduced = {binding for kind, binding in zip(block.iter_types.data, block.bindings, strict=True) if kind.data == "R"}
     opened = any(
-        kind.data == "R" and const_int(extent) is None
+        kind.data == "R" and const_int(extent) in (None, 0)
         for kind, extent in zip(block.iter_types.data, block.dom_extents, strict=True)
     )
     if not opened:
@@ -33,7 +33,7 @@ def _outermost(block: tir.BlockOp) -> int | None:
 
 @dataclass(frozen=True)
 class DecomposeOpenReductions(ModulePass):
-    """Gives the init of a reduction a block of its own where a reduced extent is symbolic."""
+    """Gives the init of a reduction a block of its own where a reduced extent is symbolic, or 0."""
 
     name = "decompose-open-reductions"
 

@@ -20,6 +20,7 @@ from ...dialects import tir
 from ...dialects.tir.analysis import Analyzer
 from ...dialects.tir.analysis.expr import free_vars
 from ...dialects.tir.operators import as_const
+from .choice_order import Compare, behind_let, choice_order
 from .convert_blocks_to_opaque import REASSOCIATE
 from .copying import copy_ops
 from .rewriting import builder_before, is_statement
@@ -58,7 +59,9 @@ class _Later:
     conditions: frozenset[SSAValue]
     old: SSAValue
     term: SSAValue
-    compare: type[tir.GtOp | tir.GeOp | tir.LtOp | tir.LeOp]
+    compare: type[Compare]
+    nan_stays: bool
+    """Whether what was chosen stays where it is NaN."""
 
 
 def match_choice(loop: tir.ForOp) -> Choice | None:
@@ -75,10 +78,10 @@ def match_choice(loop: tir.ForOp) -> Choice | None:
     conditions: set[object] = set()
     keys = _Keys(loop.body.block)
     for store in stores:
-        select = _behind_let(store.value).owner
+        select = behind_let(store.value).owner
         if not isinstance(select, tir.SelectOp) or REASSOCIATE not in select.attributes or store.predicate is not None:
             return None
-        kept = _behind_let(select.true_value).owner
+        kept = behind_let(select.true_value).owner
         if not isinstance(kept, tir.LoadOp) or kept.buffer is not store.buffer:
             return None
         conditions.add(keys.of(select.condition))
@@ -109,8 +112,8 @@ def match_choice(loop: tir.ForOp) -> Choice | None:
         if any(a.payload in own for i in output.store.indices for a in free_vars(analyzer.expr(i))):
             return None
     body = [op for op in ops if not isinstance(op, tir.StoreOp)]
-    selects = [s for store in stores if isinstance(s := _behind_let(store.value).owner, tir.SelectOp)]
-    later = _match_later(loop, [_behind_let(s.condition) for s in selects], terms, olds)
+    selects = [s for store in stores if isinstance(s := behind_let(store.value).owner, tir.SelectOp)]
+    later = _match_later(loop, [behind_let(s.condition) for s in selects], terms, olds)
     return Choice(loop, int(extent.value), outputs, body, terms, olds, later)
 
 
@@ -118,30 +121,29 @@ def _match_later(
     loop: tir.ForOp, conditions: list[SSAValue], terms: Mapping[SSAValue, int], olds: Mapping[SSAValue, int]
 ) -> _Later | None:
     """Matches conditions, all alike, `old > term or old == term and (at < place and at >= 0)`, and the like, where places grow from turn to turn."""
-    either = conditions[0].owner
-    if not isinstance(either, tir.OrOp):
+    found = choice_order(conditions[0])
+    if found is None or found.equal is None or found.places is None or not isinstance(found.order, tir.GtOp | tir.LtOp):
         return None
-    order, tie = _behind_let(either.lhs).owner, _behind_let(either.rhs).owner
-    if not isinstance(order, tir.GtOp | tir.LtOp) or not isinstance(tie, tir.AndOp):
-        return None
-    old, term = _behind_let(order.lhs), _behind_let(order.rhs)
+    order, equal = found.order, found.equal
+    old, term = behind_let(order.lhs), behind_let(order.rhs)
     if old not in olds or olds[old] != terms.get(term):
         return None
-    equal = _behind_let(tie.lhs).owner
-    if (
-        not isinstance(equal, tir.EqOp)
-        or [olds.get(_behind_let(equal.lhs)), terms.get(_behind_let(equal.rhs))] != [olds[old]] * 2
-    ):
+    number = olds[old]
+    if [olds.get(behind_let(equal.lhs)), terms.get(behind_let(equal.rhs))] != [number] * 2:
         return None
-    pending, directions = [_behind_let(tie.rhs).owner], set[bool]()
+    if found.nan is not None:
+        nan, ordered, tied = ([behind_let(v) for v in op.operands] for op in found.nan)
+        if any(olds.get(v) != number for v in (*nan, *tied)) or any(terms.get(v) != number for v in ordered):
+            return None
+    pending, directions = [behind_let(found.places).owner], set[bool]()
     while pending:
         op = pending.pop()
         if isinstance(op, tir.AndOp):
-            pending += [_behind_let(op.lhs).owner, _behind_let(op.rhs).owner]
+            pending += [behind_let(op.lhs).owner, behind_let(op.rhs).owner]
             continue
         if not isinstance(op, tir.LtOp | tir.GtOp | tir.GeOp):
             return None
-        chosen, bound = olds.get(_behind_let(op.lhs)), _behind_let(op.rhs)
+        chosen, bound = olds.get(behind_let(op.lhs)), behind_let(op.rhs)
         least = as_const(bound)
         if isinstance(op, tir.GeOp):
             # -1 stands for no place.
@@ -155,9 +157,11 @@ def _match_later(
     if len(directions) != 1:
         return None
     if directions == {True}:
-        # Of equal ones the first: what was chosen stays.
-        return _Later(frozenset(conditions), old, term, tir.GeOp if isinstance(order, tir.GtOp) else tir.LeOp)
-    return _Later(frozenset(conditions), old, term, type(order))
+        # Of equal ones the first: what was chosen stays, and so does NaN.
+        compare = tir.GeOp if isinstance(order, tir.GtOp) else tir.LeOp
+        return _Later(frozenset(conditions), old, term, compare, found.nan is not None)
+    # Of equal ones, and of NaNs, the last: NaN would have to be looked at for both.
+    return None if found.nan is not None else _Later(frozenset(conditions), old, term, type(order), False)
 
 
 def _grows(loop: tir.ForOp, place: SSAValue, *, from_zero: bool = False) -> bool:
@@ -176,12 +180,6 @@ def _grows(loop: tir.ForOp, place: SSAValue, *, from_zero: bool = False) -> bool
     return not any(a.payload in loaded for a in rest) and (not from_zero or analyzer.can_prove_greater_equal(place, 0))
 
 
-def _behind_let(value: SSAValue) -> SSAValue:
-    while isinstance(value.owner, tir.LetOp):
-        value = value.owner.value
-    return value
-
-
 class _Keys:
     """Equal keys for values that are computed alike."""
 
@@ -191,7 +189,7 @@ class _Keys:
 
     def of(self, value: SSAValue) -> object:
         """The key of a value."""
-        value = _behind_let(value)
+        value = behind_let(value)
         if value not in self.known:
             op = value.owner
             if isinstance(op, Operation) and op.parent is self.block and len(op.results) == 1 and not op.regions:
@@ -316,7 +314,7 @@ class ChoiceLanes:
             if any(r in made for r in op.results):
                 continue
             if known is not None and any(r in known.conditions for r in op.results):
-                compared = compared or builder.insert(known.compare(made[known.old], made[known.term])).result
+                compared = compared or self.later(builder, known, made[known.old], made[known.term])
                 made[op.results[0]] = compared
                 continue
             (copy,) = copy_ops([op], made)
@@ -324,6 +322,14 @@ class ChoiceLanes:
             made.update(zip(op.results, copy.results, strict=True))
         for output, (buffer, place) in zip(self.found.outputs, targets, strict=True):
             builder.insert(tir.StoreOp(made[output.store.value], buffer, place))
+
+    @staticmethod
+    def later(builder: Builder, known: _Later, old: SSAValue, term: SSAValue) -> SSAValue:
+        """Whether what was chosen in an earlier turn stays."""
+        compared = builder.insert(known.compare(old, term)).result
+        if not known.nan_stays:
+            return compared
+        return builder.insert(tir.OrOp(compared, builder.insert(tir.NeOp(old, old)).result)).result
 
     def number(self, builder: Builder, value: int) -> SSAValue:
         """A number of the type that the loop counts in."""

@@ -387,8 +387,10 @@ def lower(loop: tir.ForOp) -> None:
     loop.annotations = DictionaryAttr(known)
     found = _match(loop) if lanes > 1 else None
     choice = match_choice(loop) if lanes > 1 and found is None else None
-    if choice is not None and choice.extent >= lanes:
-        ChoiceLanes(choice, lanes).write(max(min(vectors, choice.extent // lanes), 1))
+    if choice is not None and (choice.extent >= lanes or (choice.later is not None and choice.extent > 0)):
+        # One candidate, from the first turn on, where there are fewer than lanes: a later turn is compared with it more simply.
+        lanes = lanes if choice.extent >= lanes else 1
+        ChoiceLanes(choice, lanes).write(max(min(vectors, choice.extent // lanes), 1) if lanes > 1 else 1)
         erase_op(loop)
     if found is None:
         return

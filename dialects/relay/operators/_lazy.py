@@ -1,4 +1,4 @@
-"""numpy, elementary functions and the TE builder, imported when first used: typing a module needs none of them."""
+"""numpy, elementary functions, what numbers become and the TE builder, imported when first used: typing a module needs none."""
 
 from __future__ import annotations
 
@@ -19,5 +19,7 @@ class LazyModule:
 
 
 np = LazyModule("numpy")
-elementary = LazyModule(__name__.rsplit(".", 3)[0] + ".elementary")
-te = LazyModule(__name__.rsplit(".", 3)[0] + ".te.builder")
+_DIALECTS = __name__.rsplit(".", 3)[0]
+te = LazyModule(f"{_DIALECTS}.te.builder")
+numeric = LazyModule(f"{_DIALECTS}.numeric")
+elementary = LazyModule(f"{_DIALECTS}.elementary")

@@ -268,9 +268,15 @@ register(
     )
 )  # fmt: skip
 
+
+def _permutation(rel: Relation) -> None:
+    rank_must_be(rel, 0, 1)
+    identity(rel)
+
+
 register(
     Operator(
-        "invert_permutation", ("data",), identity, OpPattern.INJECTIVE,
+        "invert_permutation", ("data",), _permutation, OpPattern.INJECTIVE,
         numpy=lambda attrs, x: np.argsort(x, kind="stable").astype(x.dtype),
         compute=lambda attrs, xs, out: [computes.te_invert_permutation(xs[0])],
         doc="The permutation that undoes a permutation.",

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 from ..operator import Attrs, Operator, OpPattern, Relation, register
 from .computes import broadcast as te_broadcast
-from .meanings import Array, is_float, larger, smaller, trunc_divide, trunc_mod
+from .meanings import Array, floor_divide, is_float, keep_dtype, trunc_divide
 from .relations import (
     TypeRelation,
     broadcast,
     broadcast_arguments,
     compare,
+    integers,
     same_dtype,
     tensor_type,
 )
@@ -22,11 +23,11 @@ from .sources import NUMPY, TVM, C
 if TYPE_CHECKING:
     import numpy as np
 
-    from ... import elementary
+    from ... import elementary, numeric
     from ...te import builder as te
     from ...te.builder import Expr
 else:
-    from ._lazy import elementary, np, te
+    from ._lazy import elementary, np, numeric, te
 
 
 def binary(
@@ -59,12 +60,20 @@ def _is_float(x: Expr) -> bool:
 
 
 def _power(a: Array, b: Array) -> Array:
-    # numpy refuses negative integer exponents; in native code they go through floating point.
-    return elementary.power(a, b) if is_float(a) else np.power(a.astype(np.float64), b).astype(a.dtype)
+    return elementary.power(a, b) if is_float(a) else numeric.integer_power(a, b)
 
 
-def _te_power(a: Expr, b: Expr) -> Expr:
-    return te.power(a, b) if _is_float(a) else te.power(a.astype("float64"), b.astype("float64")).astype(a.dtype)
+def _trunc_mod(a: Array, b: Array) -> Array:
+    return keep_dtype(numeric.trunc_mod(a, b), a)
+
+
+def _te_floor_mod(a: Expr, b: Expr) -> Expr:
+    if not _is_float(a):
+        return te.floormod(a, b)
+    rest = te.fmod(a, b)
+    zero = te.const(0, a.dtype)
+    below = te.not_equal(rest < zero, b < zero)
+    return te.Select(te.equal(rest, zero), te.copysign(rest, b), te.Select(below, rest + b, rest))
 
 
 symmetric(
@@ -86,27 +95,41 @@ symmetric(
 )
 binary("divide", trunc_divide, lambda a, b: a / b if _is_float(a) else te.truncdiv(a, b), "lhs / rhs; integers round toward zero.", source=TVM.format("divide"))  # fmt: skip
 binary("trunc_divide", lambda a, b: np.trunc(a / b) if is_float(a) else trunc_divide(a, b), lambda a, b: te.trunc(a / b) if _is_float(a) else te.truncdiv(a, b), "lhs / rhs rounded toward zero.", source=TVM.format("trunc_divide"))  # fmt: skip
-binary("floor_divide", lambda a, b: np.floor(a / b) if is_float(a) else np.floor_divide(a, b), lambda a, b: te.floor(a / b) if _is_float(a) else te.floordiv(a, b), "lhs / rhs rounded down.", source=NUMPY.format("floor_divide"))  # fmt: skip
-binary("mod", trunc_mod, lambda a, b: te.fmod(a, b) if _is_float(a) else te.truncmod(a, b), "What division toward zero leaves of lhs; it has the sign of lhs.", source=TVM.format("mod"))  # fmt: skip
-binary("trunc_mod", trunc_mod, lambda a, b: te.fmod(a, b) if _is_float(a) else te.truncmod(a, b), "What division toward zero leaves of lhs; it has the sign of lhs.", source=TVM.format("trunc_mod"))  # fmt: skip
-binary("floor_mod", lambda a, b: a - np.floor(a / b) * b if is_float(a) else np.remainder(a, b), lambda a, b: a - te.floor(a / b) * b if _is_float(a) else te.floormod(a, b), "What division rounded down leaves of lhs; it has the sign of rhs.", source=NUMPY.format("remainder"))  # fmt: skip
-binary("power", _power, _te_power, "lhs to the power of rhs.", source=NUMPY.format("power"))
-# Neither commutes: of a NaN and a number, and of two zeros, either is the second operand.
-binary("maximum", larger, lambda a, b: te.max(a, b), "The larger of lhs and rhs.", source=NUMPY.format("maximum"))
-binary("minimum", smaller, lambda a, b: te.min(a, b), "The smaller of lhs and rhs.", source=NUMPY.format("minimum"))
+binary("floor_divide", lambda a, b: np.floor(a / b) if is_float(a) else floor_divide(a, b), lambda a, b: te.floor(a / b) if _is_float(a) else te.floordiv(a, b), "lhs / rhs rounded down.", source=NUMPY.format("floor_divide"))  # fmt: skip
+binary("mod", _trunc_mod, lambda a, b: te.fmod(a, b) if _is_float(a) else te.truncmod(a, b), "What division toward zero leaves of lhs; it has the sign of lhs.", source=TVM.format("mod"))  # fmt: skip
+binary("trunc_mod", _trunc_mod, lambda a, b: te.fmod(a, b) if _is_float(a) else te.truncmod(a, b), "What division toward zero leaves of lhs; it has the sign of lhs.", source=TVM.format("trunc_mod"))  # fmt: skip
+binary("floor_mod", lambda a, b: keep_dtype(numeric.floor_mod(a, b), a), _te_floor_mod, "What division rounded down leaves of lhs; it has the sign of rhs.", source=NUMPY.format("remainder"))  # fmt: skip
+binary("power", _power, lambda a, b: te.power(a, b), "lhs to the power of rhs.", source=NUMPY.format("power"))
+# Neither commutes: of two zeros the result is one or the other.
+binary(
+    "maximum",
+    lambda a, b: numeric.larger(a, b),
+    lambda a, b: te.max(a, b),
+    "The larger of lhs and rhs.",
+    source=NUMPY.format("maximum"),
+)
+binary(
+    "minimum",
+    lambda a, b: numeric.smaller(a, b),
+    lambda a, b: te.min(a, b),
+    "The smaller of lhs and rhs.",
+    source=NUMPY.format("minimum"),
+)
 binary(
     "left_shift",
-    lambda a, b: np.left_shift(a, b),
+    lambda a, b: numeric.shift_left(a, b),
     lambda a, b: a << b,
-    "lhs shifted left by rhs bits.",
+    "lhs shifted left by rhs bits; by the width or more, or a negative number, 0.",
+    integers,
     source=NUMPY.format("left_shift"),
 )
-binary("right_shift", lambda a, b: np.right_shift(a, b), lambda a, b: a >> b, "lhs shifted right by rhs bits; signed integers keep their sign.", source=NUMPY.format("right_shift"))  # fmt: skip
+binary("right_shift", lambda a, b: numeric.shift_right(a, b), lambda a, b: a >> b, "lhs shifted right by rhs bits; signed integers keep their sign, which is what is left by the width or more, or a negative number.", integers, source=NUMPY.format("right_shift"))  # fmt: skip
 symmetric(
     "bitwise_and",
     lambda a, b: np.bitwise_and(a, b),
     lambda a, b: a & b,
     "The bits that are set in lhs and in rhs.",
+    integers,
     source=NUMPY.format("bitwise_and"),
 )
 symmetric(
@@ -114,6 +137,7 @@ symmetric(
     lambda a, b: np.bitwise_or(a, b),
     lambda a, b: a | b,
     "The bits that are set in lhs or in rhs.",
+    integers,
     source=NUMPY.format("bitwise_or"),
 )
 symmetric(
@@ -121,6 +145,7 @@ symmetric(
     lambda a, b: np.bitwise_xor(a, b),
     lambda a, b: a ^ b,
     "The bits that are set in one of lhs and rhs.",
+    integers,
     source=NUMPY.format("bitwise_xor"),
 )
 symmetric("logical_and", lambda a, b: np.logical_and(a, b).astype(a.dtype), lambda a, b: _te_logical(te.all, a, b), "Whether lhs and rhs are both true.", source=NUMPY.format("logical_and"))  # fmt: skip

@@ -7,6 +7,7 @@ expression.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import inf
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 
 if TYPE_CHECKING:
@@ -159,6 +160,38 @@ def reduce_over(
         return reducer(element(x(*full)), axis=list(extents.values()))
 
     return te.compute(shape, body, name=name)
+
+
+def lowest(dtype: str) -> Expr:
+    """What a maximum begins with: no number of the dtype is below it."""
+    return te.const(-inf, dtype) if dtype.startswith(("float", "bfloat")) else te.min_value(dtype)
+
+
+def highest(dtype: str) -> Expr:
+    """What a minimum begins with: no number of the dtype is above it."""
+    return te.const(inf, dtype) if dtype.startswith(("float", "bfloat")) else te.max_value(dtype)
+
+
+def te_largest(e: Expr, axis: Any) -> Expr:
+    """The largest element over axes; of none minus infinity, or the least integer."""
+    return te.max(e, axis=axis, init=lowest(e.dtype))
+
+
+def te_smallest(e: Expr, axis: Any) -> Expr:
+    """The smallest element over axes; of none infinity, or the greatest integer."""
+    return te.min(e, axis=axis, init=highest(e.dtype))
+
+
+def divide(a: Expr, b: Expr) -> Expr:
+    """a / b; of integers rounded toward zero, and 0 where b is. `b` may be the constant 0, by which TE divides nothing."""
+    if a.dtype.startswith(("float", "bfloat")):
+        return a * te.const(inf, a.dtype) if is_zero(b) else a / b
+    return te.const(0, a.dtype) if is_zero(b) else te.truncdiv(a, b)
+
+
+def is_zero(x: Any) -> bool:
+    """Whether an expression is the constant 0."""
+    return isinstance(x, te.Const) and x.value == 0
 
 
 def flat_index(indices: Sequence[Expr], shape: Sequence[Dim]) -> Any:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from xdsl.ir import Attribute
 
 from ..operator import Attrs
-from .computes import constant, flat_index, unflatten
+from .computes import constant, flat_index, lowest, unflatten
 from .computes_boxes import area
 from .computes_order import te_order
 from .computes_sort import is_large, loops
@@ -153,7 +153,7 @@ def te_roi_pool(attrs: Attrs, data: Tensor, rois: Tensor) -> Tensor:
         with loops(ib, [shape[0], *pooled] if turned else shape, first=threads) as (n, *channel, i, j):
             (top, bottom), (left, right) = bounds(roi, n, i, 0), bounds(roi, n, j, 1)
             batch = te.max(te.min(roi[n, 0].astype("int32"), data.shape[0] - 1), 0)
-            least, zero = te.min_value(x.dtype), te.const(0, x.dtype)
+            least, zero = lowest(x.dtype), te.const(0, x.dtype)
 
             @contextmanager
             def lanes() -> Generator[tuple[Any, Any]]:

@@ -7,17 +7,18 @@ from typing import TYPE_CHECKING
 
 from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
 from .computes import elementwise
-from .meanings import Array, as_float, erf, is_float, larger, numpy_type, round_half_away, smaller
-from .relations import TypeRelation, dtype_attr, dtype_of, identity, same_shape, shape_of, tensor_type
+from .meanings import Array, as_float, erf, is_float, keep_dtype, numpy_type, round_half_away
+from .relations import TypeRelation, dtype_attr, dtype_of, identity, integers, same_shape, shape_of, tensor_type
 from .sources import NUMPY, ONNX, TVM, C
 
 if TYPE_CHECKING:
     import numpy as np
 
+    from ... import numeric
     from ...te import builder as te
     from ...te.builder import Expr
 else:
-    from ._lazy import np, te
+    from ._lazy import np, numeric, te
 
 
 def unary(
@@ -230,6 +231,16 @@ def _sign(x: Expr) -> Expr:
     return te.Select(x > zero, one, te.Select(x < zero, te.const(-1, x.dtype), zero))
 
 
+def _te_not(x: Expr) -> Expr:
+    return te.logical_not(x) if x.dtype == "bool" else te.equal(x, te.const(0, x.dtype)).astype(x.dtype)
+
+
+def _negative(x: Expr) -> Expr:
+    if x.dtype == "bool":
+        return x
+    return te.const(0, x.dtype) - x if x.dtype.startswith("uint") else -x
+
+
 def _numpy_sign(x: Array) -> Array:
     # Not np.sign: a NaN is neither above nor below zero.
     return ((x > 0).astype(np.int8) - (x < 0)).astype(x.dtype)
@@ -241,17 +252,18 @@ unary(
 )
 unary(
     "negative",
-    lambda x: (np.zeros((), x.dtype) - x) if x.dtype.kind in "iub" else -x,
-    lambda x: te.const(0, x.dtype) - x if x.dtype.startswith("uint") else -x,
-    "Minus each element; integers wrap around.",
+    lambda x: x if x.dtype.kind == "b" else -x,
+    _negative,
+    "Minus each element; integers wrap around, and a bool is what it was.",
     source=NUMPY.format("negative"),
 )
-unary("logical_not", lambda x: np.logical_not(x).astype(x.dtype), lambda x: te.logical_not(x), "Whether each element is false.", source=NUMPY.format("logical_not"))  # fmt: skip
+unary("logical_not", lambda x: keep_dtype(np.logical_not(x), x), _te_not, "Whether each element is false.", source=NUMPY.format("logical_not"))  # fmt: skip
 unary(
     "bitwise_not",
     lambda x: np.invert(x),
     lambda x: te.bitwise_not(x),
     "Each element with all bits flipped.",
+    integers,
     source=NUMPY.format("invert"),
 )
 unary(
@@ -290,7 +302,7 @@ unary(
 
 def _numpy_clip(attrs: Attrs, x: Array) -> Array:
     low, high = clip_bounds(attrs, x.dtype.name)
-    return larger(smaller(x, np.asarray(high).astype(x.dtype)), np.asarray(low).astype(x.dtype))
+    return numeric.larger(numeric.smaller(x, np.asarray(high).astype(x.dtype)), np.asarray(low).astype(x.dtype))
 
 
 def clip_bounds(attrs: Attrs, dtype: str) -> tuple[float, float]:
@@ -326,12 +338,8 @@ def _cast_relation(rel: Relation) -> None:
 
 
 def convert(x: Array, dtype: str) -> Array:
-    """`x` cast as the IR casts: floats to integers toward zero, to bool by whether they are not zero, integers by wrapping."""
-    target = numpy_type(dtype)
-    if is_float(x) and target.kind in "iu":
-        # Through int64, so that what is out of range wraps alike for every width and on every machine.
-        return x.astype(np.float64).astype(np.int64).astype(target)
-    return x.astype(target)
+    """`x` cast as the IR casts: floats to integers toward zero within their range, to bool by whether they are not zero."""
+    return numeric.convert(x, numpy_type(dtype))
 
 
 register(
@@ -340,7 +348,7 @@ register(
         numpy=lambda attrs, x: convert(x, attrs.dtype),
         compute=lambda attrs, xs, out: [elementwise(lambda x: x.astype(attrs.dtype), xs[0], "T_cast")],
         attributes=(attr("dtype", kind="str"),),
-        doc="Each element converted to `dtype`; floats to integers toward zero.",
+        doc="Each element converted to `dtype`; floats to integers toward zero, to the nearest that there is, and NaN to 0.",
         source=TVM.format("cast"),
     )
 )  # fmt: skip

@@ -39,7 +39,7 @@ def indices_must_be_integers(rel: Relation, index: int) -> None:
 
 
 def within(index: Expr, size: Any, mode: str) -> Expr:
-    """Brings an index into [0, size): wraps around, or clips. With "fast" it must be there already, or the result is any element."""
+    """Brings an index into [0, size): wraps around, or clips, which "fast" does, too."""
     if mode == "wrap" and index.dtype == "uint64":
         return te.floormod(index, te.convert(size).astype("uint64")).astype("int64")
     index = signed_index(index)
@@ -61,9 +61,11 @@ def _take_relation(rel: Relation) -> None:
         raise rel.fail(f"take: mode={attrs.mode!r} must be clip, wrap or fast")
     shape, places = shape_of(data), shape_of(indices)
     if attrs.axis is None:
+        must_have_elements(rel, 0, prod(shape), places)
         rel.set_result(tensor_type(places, data.element_type))
         return
     axis = axis_of(rel, attrs.axis, len(shape))
+    must_have_elements(rel, 0, shape[axis], (*shape[:axis], *places, *shape[axis + 1 :]))
     batch = attrs.batch_dims % (len(places) + 1) if attrs.batch_dims < 0 else attrs.batch_dims
     if batch > min(len(places), axis):
         raise rel.fail(f"take: batch_dims={attrs.batch_dims} must not be above axis={axis} nor the rank of the indices")
@@ -76,12 +78,28 @@ def _take_relation(rel: Relation) -> None:
 
 
 def _numpy_within(indices: Array, size: int, mode: str) -> Array:
-    if indices.dtype == np.uint64:
-        indices = indices % max(size, 1) if mode == "wrap" else np.minimum(indices, np.iinfo(np.int64).max)
-    indices = indices.astype(np.int64)
-    if mode == "fast" and indices.size and (indices.min() < 0 or indices.max() >= size):
-        raise IndexError(f"an index lies outside 0 to {size - 1}")
+    if indices.dtype == np.uint64 and mode == "wrap":
+        indices = indices % max(size, 1)
+    indices = _numpy_signed(indices)
     return indices % max(size, 1) if mode == "wrap" else np.clip(indices, 0, max(size - 1, 0))
+
+
+def _numpy_signed(indices: Array) -> Array:
+    """Indices as int64, those beyond it as the greatest."""
+    wide = np.minimum(indices, np.iinfo(np.int64).max) if indices.dtype == np.uint64 else indices
+    return wide.astype(np.int64)
+
+
+def numpy_from_end(indices: Array, size: int) -> Array:
+    """Indices of which negative ones count from the end, kept in [0, size), as `from_end` does."""
+    indices = _numpy_signed(indices)
+    return _numpy_within(np.where(indices < 0, indices + size, indices), size, "clip")
+
+
+def must_have_elements(rel: Relation, data: int, size: int, places: Sequence[int]) -> None:
+    """Fails where elements are taken along a dimension of `size` of argument `data`, which has none."""
+    if size == 0 and 0 not in places:
+        raise rel.fail(f"{rel.operator.name}: {show_argument(rel, data)} has no elements to take", argument=data)
 
 
 def _take(attrs: Attrs, x: Array, indices: Array) -> Array:
@@ -135,6 +153,7 @@ def _gather_relation(rel: Relation) -> None:
     axis = axis_of(rel, rel.attrs.axis, len(shape))
     indices_must_be_integers(rel, 1)
     same_but_axis(rel, 0, 1, shape, places, axis)
+    must_have_elements(rel, 0, shape[axis], places)
     rel.set_result(tensor_type(places, data.element_type))
 
 
@@ -159,7 +178,7 @@ def _te_gather(attrs: Attrs, x: Tensor, indices: Tensor) -> Tensor:
 register(
     Operator(
         "gather", ("data", "indices"), _gather_relation, OpPattern.INJECTIVE,
-        numpy=lambda attrs, x, at: np.take_along_axis(x, at.astype(np.int64), attrs.axis),
+        numpy=lambda attrs, x, at: np.take_along_axis(x, numpy_from_end(at, x.shape[attrs.axis]), attrs.axis),
         compute=lambda attrs, xs, out: [_te_gather(attrs, *xs)],
         attributes=(attr("axis", kind="int"),),
         doc="result[…, j, …] = data[…, indices[…, j, …], …] along `axis`.",
@@ -183,14 +202,17 @@ def _gather_nd_relation(rel: Relation) -> None:
             argument=1,
         )
     indices_must_be_integers(rel, 1)
-    rel.set_result(tensor_type([*places, *shape[depth + batch :]], data.element_type))
+    result = [*places, *shape[depth + batch :]]
+    for size in shape[batch : depth + batch]:
+        must_have_elements(rel, 0, size, result)
+    rel.set_result(tensor_type(result, data.element_type))
 
 
 def _gather_nd(attrs: Attrs, x: Array, indices: Array) -> Array:
     batch, places = attrs.batch_dims, indices.shape[1:]
     # Batch axes are indexed by the place itself.
     own = [arange_along(places[b], b, len(places)) for b in range(batch)]
-    return x[(*own, *indices.astype(np.int64))]
+    return x[(*own, *(numpy_from_end(at, size) for at, size in zip(indices, x.shape[batch:], strict=False)))]
 
 
 def _te_gather_nd(attrs: Attrs, x: Tensor, indices: Tensor) -> Tensor:

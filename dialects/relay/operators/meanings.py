@@ -68,19 +68,24 @@ def round_half_away(x: Array) -> Array:
     return np.where(np.abs(x - whole) >= np.asarray(0.5, x.dtype), whole + np.sign(x), whole).astype(x.dtype)
 
 
+def keep_dtype(result: Array, like: Array) -> Array:
+    """A result that numpy widened (as of bools) in the dtype of `like`."""
+    return result.astype(like.dtype, copy=False)
+
+
+def floor_divide(a: Array, b: Array) -> Array:
+    """Integer division rounded down; bools are divided as the numbers that they are."""
+    return keep_dtype(np.floor_divide(a, b), a)
+
+
 def trunc_divide(a: Array, b: Array) -> Array:
     """Division; of integers rounded toward zero, as C does. Division by zero gives 0 for integers."""
     if is_float(a):
         return a / b
-    quotient = np.floor_divide(a, b)
+    quotient = floor_divide(a, b)
     # floor and truncation differ by one where the division is inexact and the signs differ.
     off = (quotient * b != a) & ((a < 0) != (b < 0)) & (b != 0)
-    return (quotient + off).astype(np.result_type(a, b), copy=False)
-
-
-def trunc_mod(a: Array, b: Array) -> Array:
-    """What is left of `a` after `trunc_divide` by `b`; it has the sign of `a`."""
-    return np.fmod(a, b)
+    return keep_dtype(quotient + off, a)
 
 
 _ERF_SMALL = (
@@ -149,16 +154,6 @@ def matmul(a: Array, b: Array, dtype: np.dtype[Any]) -> Array:
     if dtype in (np.dtype(np.float32), np.dtype(np.float64)):
         return np.matmul(a.astype(dtype), b.astype(dtype))
     return np.matmul(a.astype(np.float32), b.astype(np.float32)).astype(dtype)
-
-
-def larger(a: Array, b: Array) -> Array:
-    """`a` where it is above `b`, else `b`: native code's maximum, to which a NaN on the left is not above anything."""
-    return np.where(a > b, a, b)
-
-
-def smaller(a: Array, b: Array) -> Array:
-    """`a` where it is below `b`, else `b`: native code's minimum."""
-    return np.where(a < b, a, b)
 
 
 def _exact_in_float64(a: Array, b: Array) -> bool:

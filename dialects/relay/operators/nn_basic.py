@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from xdsl.dialects.builtin import ArrayAttr
 
 from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
-from .computes import elementwise, in_wide_dtype, unflatten
+from .computes import elementwise, in_wide_dtype, te_largest, unflatten
 from .elemwise import unary
-from .meanings import Array, along, larger
+from .meanings import Array, along
 from .reduce import te_reduce
 from .relations import axis_of, identity, rank_at_least, shape_of, size_of, tensor_type, tuple_type
 from .sources import ARXIV, ONNX, TVM_NN
@@ -19,13 +19,13 @@ from .sources import ARXIV, ONNX, TVM_NN
 if TYPE_CHECKING:
     import numpy as np
 
-    from ... import elementary
+    from ... import elementary, numeric
     from ...te import builder as te
     from ...te.builder import Expr, Tensor
 else:
-    from ._lazy import elementary, np, te
+    from ._lazy import elementary, np, numeric, te
 
-unary("nn.relu", lambda x: larger(x, np.zeros((), x.dtype)), lambda x: te.max(x, te.const(0, x.dtype)), "Each element, at least 0.", source=ONNX.format("Relu"))  # fmt: skip
+unary("nn.relu", lambda x: numeric.larger(x, np.zeros((), x.dtype)), lambda x: te.max(x, te.const(0, x.dtype)), "Each element, at least 0.", source=ONNX.format("Relu"))  # fmt: skip
 
 
 def _leaky_relu(attrs: Attrs, x: Array) -> Array:
@@ -106,12 +106,12 @@ def _wide(x: Array) -> Array:
 
 def _softmax(attrs: Attrs, x: Array) -> Array:
     wide = _wide(x)
-    e = elementary.exp(wide - wide.max(axis=attrs.axis, keepdims=True))
+    e = elementary.exp(wide - wide.max(axis=attrs.axis, keepdims=True, initial=-np.inf))
     return (e / e.sum(axis=attrs.axis, keepdims=True)).astype(x.dtype)
 
 
 def _log_softmax(attrs: Attrs, x: Array) -> Array:
-    shifted = (wide := _wide(x)) - wide.max(axis=attrs.axis, keepdims=True)
+    shifted = (wide := _wide(x)) - wide.max(axis=attrs.axis, keepdims=True, initial=-np.inf)
     return (shifted - elementary.log(elementary.exp(shifted).sum(axis=attrs.axis, keepdims=True))).astype(x.dtype)
 
 
@@ -121,7 +121,7 @@ def _te_softmax(attrs: Attrs, x: Tensor, log: bool) -> Tensor:
     def of(t: Tensor, indices: tuple[Expr, ...]) -> Expr:
         return t(*indices[:axis], *indices[axis + 1 :])
 
-    largest = te_reduce(lambda e, axis: te.max(e, axis=axis), x, [axis], False, "T_softmax_maxelem")
+    largest = te_reduce(te_largest, x, [axis], False, "T_softmax_maxelem")
     exps = te.compute(x.shape, lambda *i: te.exp(x(*i) - of(largest, i)), name="T_softmax_exp")
     total = te_reduce(lambda e, axis: te.sum(e, axis=axis), exps, [axis], False, "T_softmax_expsum")
     if log:

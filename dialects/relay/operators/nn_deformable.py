@@ -6,20 +6,21 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
+from .computes import lowest, te_largest
 from .layout import checked_layout, laid_out, layout, logical_sizes
 from .meanings import Array, arange_along, matmul, numpy_type
 from .nn_conv import check_window, conv_attributes, spatial_padding, window_count, windows
-from .nn_pool import lowest
 from .relations import ANY, dtype_attr, multiply_dims, same_dim, show_argument
 from .sources import ARXIV, TVM_IMAGE
 
 if TYPE_CHECKING:
     import numpy as np
 
+    from ... import numeric
     from ...te import builder as te
     from ...te.builder import Tensor
 else:
-    from ._lazy import np, te
+    from ._lazy import np, numeric, te
 
 
 def _deformable_relation(rel: Relation) -> None:
@@ -178,7 +179,7 @@ def _dilation2d(attrs: Attrs, x: Array, w: Array) -> Array:
     of = layout(attrs.data_layout)
     data, weight = of.to_logical(x, "NCHW"), layout(attrs.kernel_layout).to_logical(w, "IHW")
     before, after = spatial_padding(attrs.padding, 2) or ((), ())
-    padded = np.pad(data, [(0, 0), (0, 0), *zip(before, after, strict=True)], constant_values=lowest(x.dtype))
+    padded = np.pad(data, [(0, 0), (0, 0), *zip(before, after, strict=True)], constant_values=numeric.lowest(x.dtype))
     view = windows(padded, weight.shape[1:], attrs.strides, attrs.dilations)
     return of.from_logical((view + weight[None, :, None, None]).max(axis=(4, 5)), "NCHW")
 
@@ -197,8 +198,8 @@ def _te_dilation2d(attrs: Attrs, x: Tensor, w: Tensor) -> Tensor:
         at = of.logical_indices(i)
         where = {a: at[a] * attrs.strides[n] + taps[a] * attrs.dilations[n] - before[n] for n, a in enumerate("HW")}
         inside = [c for a in "HW" for c in (where[a] >= 0, where[a] < sizes[a])]
-        value = te.if_then_else(te.all(*inside), x(*of.indices({**at, **where})), te.min_value(x.dtype))
-        return te.max(value + w(*kernel.indices({"I": at["C"], **taps})), axis=list(taps.values()))
+        value = te.if_then_else(te.all(*inside), x(*of.indices({**at, **where})), lowest(x.dtype))
+        return te_largest(value + w(*kernel.indices({"I": at["C"], **taps})), axis=list(taps.values()))
 
     return te.compute(of.physical(new), body, name="dilation2d")
 

@@ -11,16 +11,17 @@ from .computes import compute_of
 from .layout import checked_layout, laid_out, layout, logical_sizes
 from .meanings import Array, numpy_type
 from .nn_conv import check_window, conv_attributes, spatial_padding, te_pad_zero, window_count, windows
-from .nn_pool import POOL_ATTRIBUTES, lowest, window_views
+from .nn_pool import POOL_ATTRIBUTES, window_views
 from .relations import ANY, dtype_attr, same_dim, same_dtype, show_argument
 
 if TYPE_CHECKING:
     import numpy as np
 
+    from ... import numeric
     from ...te import builder as te
     from ...te.builder import Expr, Tensor
 else:
-    from ._lazy import np, te
+    from ._lazy import np, numeric, te
 
 DOCUMENTATION = "https://tvm.apache.org/docs/v0.16.0/reference/api/python/relay/nn.html"
 
@@ -50,7 +51,7 @@ def _pool(is_max: bool) -> Any:
         data, given = source.to_logical(x, "NCHW"), target.to_logical(gradient, "NCHW")
         kernel: tuple[int, int] = attrs.pool_size
         if is_max:
-            views = window_views(attrs, data, lowest(data.dtype))
+            views = window_views(attrs, data, numeric.lowest(data.dtype))
             best = views.reshape(*given.shape, -1).argmax(-1)
             parts = [np.where(best == k, given, 0) for k in range(prod(kernel))]
         else:
@@ -98,7 +99,8 @@ def _te_pool(is_max: bool) -> Any:
                 at = target.logical_indices(i)
                 places = [at[a] * steps[n] + r[n] * dilation[n] - before[n] for n, a in enumerate("HW")]
                 element = x(*source.indices({"N": at["N"], "C": at["C"], "H": places[0], "W": places[1]}))
-                is_best = te.if_then_else(inside(places), element.equal(pooled(*i)), te.const(0, "bool"))
+                largest = te.any(element.equal(pooled(*i)), te.not_equal(element, element))
+                is_best = te.if_then_else(inside(places), largest, te.const(0, "bool"))
                 number = (r[0] * kernel[1] + r[1]).astype("int32")
                 return te.min(te.Select(is_best, number, te.const(prod(kernel), "int32")), axis=r)
 

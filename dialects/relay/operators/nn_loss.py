@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
+from .computes import divide
 from .indexing import from_end
 from .meanings import Array
 from .relations import (
@@ -61,7 +62,7 @@ def _register_cross_entropy(name: str, logits: bool, doc: str) -> None:
 
         total = te.compute((), lambda *_: part(), name="T_cross_entropy")
         count = te.const(float(rows), wide) if isinstance(rows, int) else rows.astype(wide)
-        return te.compute((), lambda *_: (te.const(0.0, wide) - total() / count).astype(x.dtype), name="T_loss")
+        return te.compute((), lambda *_: (te.const(0.0, wide) - divide(total(), count)).astype(x.dtype), name="T_loss")
 
     register(
         Operator(

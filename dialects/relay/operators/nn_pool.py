@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from ..operator import Attrs, AttrSpec, Operator, OpPattern, Relation, attr, register
-from .computes import in_wide_dtype, wide_dtype
+from .computes import divide, in_wide_dtype, lowest, te_largest, wide_dtype
 from .layout import checked_layout, laid_out, layout, logical_sizes
 from .meanings import Array, numpy_type
 from .nn_conv import SPATIAL, check_window, spatial_padding, te_pad, window_count, windows
@@ -17,10 +17,11 @@ from .sources import TVM_NN
 if TYPE_CHECKING:
     import numpy as np
 
+    from ... import numeric
     from ...te import builder as te
     from ...te.builder import Tensor
 else:
-    from ._lazy import np, te
+    from ._lazy import np, numeric, te
 
 
 def _places(attrs: Attrs, size: Any, axis: int, rank: int) -> Any:
@@ -55,18 +56,6 @@ def _pool_relation(rank: int) -> Any:
     return relation
 
 
-def lowest(dtype: Any) -> Any:
-    """The least finite number of a dtype, which padding counts as to a maximum."""
-    if dtype.kind in "iu":
-        return np.iinfo(dtype).min
-    if dtype.kind == "b":
-        return False
-    import ml_dtypes
-
-    info = cast("Any", ml_dtypes.finfo)(dtype)
-    return info.min
-
-
 def window_views(attrs: Attrs, x: Array, fill: Any) -> Array:
     """Every window of x (N, C, …) with its padding: (N, C, places…, window…)."""
     rank = x.ndim - 2
@@ -97,7 +86,7 @@ def average_windows(attrs: Attrs, x: Array) -> Array:
 
 def _max_windows(attrs: Attrs, x: Array) -> Array:
     rank = x.ndim - 2
-    return window_views(attrs, x, lowest(x.dtype)).max(axis=tuple(range(2 + rank, 2 + 2 * rank)))
+    return window_views(attrs, x, numeric.lowest(x.dtype)).max(axis=tuple(range(2 + rank, 2 + 2 * rank)))
 
 
 def _numpy_pool(rank: int, is_max: bool) -> Any:
@@ -141,8 +130,8 @@ def _te_window(
     """A reduction over windows. `at(axis number, place, offset)` is an index along a spatial axis, which may lie outside."""
     extents = [te.reduce_axis((0, k), name=f"r{a.lower()}") for a, k in zip(axes, kernel, strict=True)]
     inputs = source.logical(x.shape)
-    reducer = te.max if is_max else te.sum
-    outside = te.min_value(x.dtype) if is_max else te.const(0, x.dtype)
+    reducer = te_largest if is_max else te.sum
+    outside = lowest(x.dtype) if is_max else te.const(0, x.dtype)
 
     def body(*i: Any) -> Any:
         places = target.logical_indices(i)
@@ -167,7 +156,7 @@ def _padded(
         reach = (sizes[axis] - 1) * attrs.strides[n] + attrs.dilation[n] * (attrs.pool_size[n] - 1) + 1
         place = source.places(axis)[0]
         low[place], high[place] = before[n], max(reach - before[n] - inputs[axis], 0)
-    return te_pad(x, low, high, te.min_value(x.dtype) if is_max else te.const(0, x.dtype))
+    return te_pad(x, low, high, lowest(x.dtype) if is_max else te.const(0, x.dtype))
 
 
 def _separates(
@@ -197,7 +186,7 @@ def _te_max_in_turn(
     """The maximum of each window in two steps: across its rows, for every column with the padding, then along the row."""
     inputs, width = source.logical(x.shape), axes[-1]
     extents = [te.reduce_axis((0, k), name=f"r{a.lower()}") for a, k in zip(axes, attrs.pool_size, strict=True)]
-    lowest_value = te.min_value(x.dtype)
+    lowest_value = lowest(x.dtype)
     columns = (sizes[width] - 1) * attrs.strides[-1] + attrs.dilation[-1] * (attrs.pool_size[-1] - 1) + 1
 
     def across(*i: Any) -> Any:
@@ -213,14 +202,16 @@ def _te_max_in_turn(
         element = x(*source.indices(where))
         bounds = [column >= 0] if before[-1] > 0 else []
         bounds += [column < inputs[width]] if columns - before[-1] > inputs[width] else []
-        return te.max(te.if_then_else(te.all(*bounds), element, lowest_value) if bounds else element, axis=extents[:-1])
+        return te_largest(
+            te.if_then_else(te.all(*bounds), element, lowest_value) if bounds else element, axis=extents[:-1]
+        )
 
     rows = te.compute(source.physical({**sizes, width: columns}), across, name="pool_rows")
 
     def along(*i: Any) -> Any:
         where = source.logical_indices(i)
         where[width] = where[width] * attrs.strides[-1] + extents[-1] * attrs.dilation[-1]
-        return te.max(rows(*source.indices(where)), axis=extents[-1:])
+        return te_largest(rows(*source.indices(where)), axis=extents[-1:])
 
     return te.compute(source.physical(sizes), along, name="pool_max")
 
@@ -282,8 +273,7 @@ def _te_pool(rank: int, is_max: bool) -> Any:
 
 def divide_by_count(total: Any, count: Any) -> Any:
     """A sum over a number of elements, in the sum's dtype; integers round toward zero."""
-    count = count.astype(total.dtype)
-    return total / count if "float" in total.dtype else te.truncdiv(total, count)
+    return divide(total, count.astype(total.dtype))
 
 
 def _pool_attributes(rank: int) -> tuple[AttrSpec, ...]:
@@ -356,9 +346,11 @@ def _numpy_adaptive(rank: int, is_max: bool) -> Any:
             parts = [(p * size // places, -(-(p + 1) * size // places)) for p in range(places)]
             counts = np.array([high - low for low, high in parts])
             count = count * counts.reshape([-1 if a == axis else 1 for a in range(data.ndim)])
-            cut = [result.take(range(low, high), axis) for low, high in parts]
             dtype = result.dtype
-            result = np.stack([c.max(axis) if is_max else c.sum(axis, dtype=dtype) for c in cut], axis)
+            cut = [result.take(range(low, high), axis) for low, high in parts]
+            result = np.stack(
+                [c.max(axis, initial=numeric.lowest(dtype)) if is_max else c.sum(axis, dtype=dtype) for c in cut], axis
+            )
         result = result if is_max else _mean_of(result, count, x)
         return layout(attrs.out_layout or attrs.layout).from_logical(result.astype(x.dtype), "NC" + axes)
 
@@ -374,8 +366,8 @@ def _te_adaptive(rank: int, is_max: bool) -> Any:
         inputs = source.logical(x.shape)
         wanted = _output_size(attrs, rank, [inputs[a] for a in axes])
         sizes = {**inputs, **dict(zip(axes, wanted, strict=True))}
-        reducer = te.max if is_max else te.sum
-        outside = te.min_value(x.dtype) if is_max else te.const(0, x.dtype)
+        reducer = te_largest if is_max else te.sum
+        outside = lowest(x.dtype) if is_max else te.const(0, x.dtype)
 
         def bounds(axis: str, place: Any) -> tuple[Any, Any]:
             size, parts = inputs[axis], sizes[axis]

@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import inf, prod
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
-from .computes import Reducer, constant, elementwise, flat_index, in_wide_dtype, reduce_over
+from .computes import (
+    Reducer,
+    constant,
+    divide,
+    elementwise,
+    flat_index,
+    highest,
+    in_wide_dtype,
+    lowest,
+    reduce_over,
+    te_largest,
+    te_smallest,
+)
 from .computes import broadcast as te_broadcast
 from .meanings import Array, half_in_float32, normal_axes, trunc_divide
 from .relations import ANY, TypeRelation, axes_of, same_dtype, shape_of, show_argument, tensor_type
@@ -16,10 +28,11 @@ from .sources import NUMPY, TVM
 if TYPE_CHECKING:
     import numpy as np
 
+    from ... import numeric
     from ...te import builder as te
     from ...te.builder import Expr, Tensor
 else:
-    from ._lazy import np, te
+    from ._lazy import np, numeric, te
 
 MOST_PLACES = (1 << 31) - 1
 """The result of argmax and argmin is int32."""
@@ -99,6 +112,16 @@ def _prod(x: Array, axis: tuple[int, ...], keepdims: bool) -> Array:
     return np.multiply.reduce(x, axis=axis, keepdims=keepdims, dtype=x.dtype)
 
 
+def _extremum(ufunc: Callable[[], np.ufunc], greatest: bool) -> Callable[[Array, tuple[int, ...], bool], Array]:
+    """The numpy meaning of `max` or `min`; what one of nothing is, is the greatest or the least number."""
+
+    def meaning(x: Array, axis: tuple[int, ...], keepdims: bool) -> Array:
+        limit = numeric.highest if greatest else numeric.lowest
+        return ufunc().reduce(x, axis=axis, keepdims=keepdims, initial=limit(x.dtype))
+
+    return meaning
+
+
 # In bool, numpy and TVM add as `or` and multiply as `and`.
 reduction(
     "sum",
@@ -114,8 +137,8 @@ reduction(
     "The product over axes; integers wrap around.",
     source=NUMPY.format("prod"),
 )
-reduction("max", lambda x, axis, keepdims: np.max(x, axis=axis, keepdims=keepdims), lambda e, axis: te.max(e, axis=axis), "The largest element over axes.", source=NUMPY.format("max"))  # fmt: skip
-reduction("min", lambda x, axis, keepdims: np.min(x, axis=axis, keepdims=keepdims), lambda e, axis: te.min(e, axis=axis), "The smallest element over axes.", source=NUMPY.format("min"))  # fmt: skip
+reduction("max", _extremum(lambda: np.maximum, greatest=False), te_largest, "The largest element over axes; of none minus infinity, or the least integer.", source=NUMPY.format("max"))  # fmt: skip
+reduction("min", _extremum(lambda: np.minimum, greatest=True), te_smallest, "The smallest element over axes; of none infinity, or the greatest integer.", source=NUMPY.format("min"))  # fmt: skip
 reduction("all", lambda x, axis, keepdims: np.all(x, axis=axis, keepdims=keepdims), lambda e, axis: te.all(e, axis=axis), "Whether all elements over axes are true.", source=NUMPY.format("all"))  # fmt: skip
 reduction("any", lambda x, axis, keepdims: np.any(x, axis=axis, keepdims=keepdims), lambda e, axis: te.any(e, axis=axis), "Whether an element over axes is true.", source=NUMPY.format("any"))  # fmt: skip
 
@@ -128,8 +151,8 @@ def _mean(attrs: Attrs, x: Array) -> Array:
 
 def element_count(x: Tensor, axes: Sequence[int], dtype: str) -> Expr:
     """How many elements a reduction over `axes` takes together, as an expression of `dtype`."""
-    known = prod(constant(x.shape[a]) or 1 for a in axes)
-    count: Expr = te.const(known, dtype)
+    sizes = [constant(x.shape[a]) for a in axes]
+    count: Expr = te.const(prod(size for size in sizes if size is not None), dtype)
     for axis in axes:
         dim = x.shape[axis]
         if not isinstance(dim, int):
@@ -137,14 +160,10 @@ def element_count(x: Tensor, axes: Sequence[int], dtype: str) -> Expr:
     return count
 
 
-def _te_divide(a: Expr, b: Expr) -> Expr:
-    return a / b if a.dtype.startswith(("float", "bfloat")) else te.truncdiv(a, b)
-
-
 def te_mean(x: Tensor, axes: Sequence[int], keepdims: bool) -> Tensor:
     """The mean over axes: a sum, then a division."""
     total = te_reduce(lambda e, axis: te.sum(e, axis=axis), x, axes, keepdims, "mean_red")
-    return elementwise(lambda e: _te_divide(e, element_count(x, axes, x.dtype)), total, "T_mean")
+    return elementwise(lambda e: divide(e, element_count(x, axes, x.dtype)), total, "T_mean")
 
 
 register(
@@ -155,7 +174,7 @@ register(
             lambda attrs, xs, out: [te_mean(xs[0], _axes(attrs, len(xs[0].shape)), attrs.keepdims)]
         ),
         attributes=REDUCE,
-        doc="The mean over axes; of integers rounded toward zero.",
+        doc="The mean over axes; of integers rounded toward zero; of none NaN, or 0 of integers.",
         source=NUMPY.format("mean"),
     )
 )  # fmt: skip
@@ -168,7 +187,7 @@ def _variance_relation(rel: Relation) -> None:
 
 def _variance(attrs: Attrs, x: Array, mean: Array) -> Array:
     axes = _axes(attrs, x.ndim)
-    count = prod(x.shape[a] for a in axes) - int(attrs.unbiased)
+    count = max(prod(x.shape[a] for a in axes) - int(attrs.unbiased), 0)
     return (_sum(np.square(x - mean), axes, attrs.keepdims) / np.asarray(count).astype(x.dtype)).astype(x.dtype)
 
 
@@ -176,8 +195,10 @@ def _te_variance(attrs: Attrs, x: Tensor, mean: Tensor) -> Tensor:
     axes = _axes(attrs, len(x.shape))
     deviation = te_broadcast(lambda a, b: (a - b) * (a - b), x, mean, name="T_squared_deviation")
     total = te_reduce(lambda e, axis: te.sum(e, axis=axis), deviation, axes, attrs.keepdims, "variance_red")
-    one = te.const(int(attrs.unbiased), x.dtype)
-    return elementwise(lambda e: e / (element_count(x, axes, x.dtype) - one), total, "T_variance")
+    zero, one = te.const(0, x.dtype), te.const(1, x.dtype)
+    count = element_count(x, axes, x.dtype)
+    count = te.max(count - one, zero) if attrs.unbiased else count
+    return elementwise(lambda e: divide(e, count), total, "T_variance")
 
 
 register(
@@ -207,7 +228,10 @@ def _arg_numpy(attrs: Attrs, x: Array, best: Callable[..., Array]) -> Array:
     kept = [a for a in range(x.ndim) if a not in axes]
     # The reduced axes come last, as one, so that an index counts through them in row-major order.
     flat = x.transpose(*kept, *axes).reshape(*(x.shape[a] for a in kept), -1)
-    result = flat.shape[-1] - 1 - best(flat[..., ::-1], axis=-1) if attrs.select_last_index else best(flat, axis=-1)
+    if not flat.shape[-1]:
+        result = np.full(flat.shape[:-1], -1)
+    else:
+        result = flat.shape[-1] - 1 - best(flat[..., ::-1], axis=-1) if attrs.select_last_index else best(flat, axis=-1)
     result = np.asarray(result).astype(np.int32)
     shape = [1 if a in axes else d for a, d in enumerate(x.shape)]
     return result.reshape(shape) if attrs.keepdims else result
@@ -223,18 +247,20 @@ def _te_arg(attrs: Attrs, x: Tensor, is_max: bool) -> Tensor:
 
     def combine(lhs: Sequence[Expr], rhs: Sequence[Expr]) -> tuple[Expr, Expr]:
         wins = lhs[1] > rhs[1] if is_max else lhs[1] < rhs[1]
-        # Of equal elements the index decides; -1 is that of the identity.
-        earlier = lhs[0] > rhs[0] if attrs.select_last_index else te.all(lhs[0] < rhs[0], lhs[0] >= 0)
-        left = te.any(wins, te.all(lhs[1] == rhs[1], earlier))
+        ties = te.equal(lhs[1], rhs[1])
+        if x.dtype.startswith(("float", "bfloat")):
+            # A NaN beats every number, and is as good as another.
+            nan, number = te.not_equal(lhs[1], lhs[1]), te.equal(rhs[1], rhs[1])
+            wins, ties = te.any(wins, te.all(nan, number)), te.any(ties, nan)
+        # Of equal elements the index decides, that of the identity last.
+        earlier = lhs[0] > rhs[0] if attrs.select_last_index else lhs[0] < rhs[0]
+        left = te.any(wins, te.all(ties, earlier))
         return te.Select(left, lhs[0], rhs[0]), te.Select(left, lhs[1], rhs[1])
 
     def identity(index_dtype: str, value_dtype: str) -> tuple[Expr, Expr]:
-        if value_dtype.startswith(("float", "bfloat")):
-            # Below every element, or a row of infinities had none that beats it.
-            worst = te.const(-inf if is_max else inf, value_dtype)
-        else:
-            worst = te.min_value(value_dtype) if is_max else te.max_value(value_dtype)
-        return te.const(-1, index_dtype), worst
+        # No element is beyond it: a row of infinities has one that is as good, whose index counts.
+        worst = (lowest if is_max else highest)(value_dtype)
+        return (te.const(-1, index_dtype) if attrs.select_last_index else te.max_value(index_dtype)), worst
 
     reducer = te.comm_reducer(combine, identity, name=name)
 
@@ -247,7 +273,9 @@ def _te_arg(attrs: Attrs, x: Tensor, is_max: bool) -> Tensor:
         return reducer((position.astype("int32"), x(*full)), axis=list(extents.values()))
 
     index, _ = te.compute(shape, body, name=f"{name}_red_temp")
-    return elementwise(lambda e: e, index, f"{name}_red")
+    # Of nothing it is -1.
+    none = te.max_value("int32")
+    return elementwise(lambda e: te.Select(te.equal(e, none), te.const(-1, "int32"), e), index, f"{name}_red")
 
 
 def _arg(name: str, is_max: bool, doc: str, *, source: str) -> None:
@@ -265,12 +293,12 @@ def _arg(name: str, is_max: bool, doc: str, *, source: str) -> None:
 _arg(
     "argmax",
     True,
-    "The (int32) position of the largest element over axes, counted in row-major order; of equal ones the first.",
+    "The (int32) position of the largest element over axes, counted in row-major order; of equal ones the first, of NaN and numbers the first NaN, of none -1.",
     source=NUMPY.format("argmax"),
 )
 _arg(
     "argmin",
     False,
-    "The (int32) position of the smallest element over axes, counted in row-major order; of equal ones the first.",
+    "The (int32) position of the smallest element over axes, counted in row-major order; of equal ones the first, of NaN and numbers the first NaN, of none -1.",
     source=NUMPY.format("argmin"),
 )

@@ -27,8 +27,21 @@ else:
 UPDATES = ("update", "add", "mul", "min", "max", "mean")
 
 
-def _combine(result: Array, at: Any, updates: Array, mode: str, base: Array) -> Array:
-    """Writes `updates` into `result` at `at`, one after the other, as `mode` says."""
+def _combine(result: Array, at: Sequence[Any], updates: Array, mode: str, base: Array) -> Array:
+    """Writes `updates` into `result` at the indices `at` along its first axes, one after the other, as `mode` says.
+
+    A negative index counts from the end; what lies outside is left out.
+    """
+    places = [np.where(index < 0, index + size, index) for index, size in zip(at, result.shape, strict=False)]
+    checks = [(index >= 0) & (index < size) for index, size in zip(places, result.shape, strict=False)]
+    inside = np.logical_and.reduce(np.broadcast_arrays(*checks)) if checks else np.True_
+    if not inside.all():
+        updates = np.broadcast_to(updates, (*inside.shape, *result.shape[len(places) :]))[inside]
+        places = [index[inside] for index in np.broadcast_arrays(*places)]
+    return _write(result, tuple(places), updates, mode, base)
+
+
+def _write(result: Array, at: Any, updates: Array, mode: str, base: Array) -> Array:
     if mode == "update":
         result[at] = updates
     elif mode == "mean":
@@ -63,9 +76,8 @@ def _scatter_elements_relation(rel: Relation) -> None:
 def _scatter_elements(attrs: Attrs, x: Array, indices: Array, updates: Array) -> Array:
     axis: int = attrs.axis % x.ndim
     at: list[Any] = list(np.indices(indices.shape, sparse=True))
-    # A negative index counts from the end.
     at[axis] = indices.astype(np.int64)
-    return _combine(x.copy(), tuple(at), updates, attrs.reduction, x)
+    return _combine(x.copy(), at, updates, attrs.reduction, x)
 
 
 register(
@@ -95,7 +107,7 @@ def _scatter_nd_relation(rel: Relation) -> None:
 register(
     Operator(
         "scatter_nd", ("data", "indices", "updates"), _scatter_nd_relation, OpPattern.OPAQUE,
-        numpy=lambda attrs, x, at, updates: _combine(x.copy(), tuple(at.astype(np.int64)), updates, attrs.mode, x),
+        numpy=lambda attrs, x, at, updates: _combine(x.copy(), at.astype(np.int64), updates, attrs.mode, x),
         compute=lambda attrs, xs, out: [computes.te_scatter_nd(attrs, *xs)],
         attributes=(attr("mode", "update"),),
         doc="data with the slices at the index vectors along the first axis of `indices` replaced by, or combined with, updates.",
@@ -116,8 +128,7 @@ def _sparse_to_dense_relation(rel: Relation) -> None:
 def _sparse_to_dense(attrs: Attrs, indices: Array, values: Array, default: Array) -> Array:
     result = np.full(attrs.output_shape, default.astype(values.dtype))
     at = indices.astype(np.int64)
-    result[tuple(at.T) if at.ndim == 2 else at] = values
-    return result
+    return _combine(result, at.T if at.ndim == 2 else [at], values, "update", result)
 
 
 register(

@@ -11,7 +11,7 @@ from xdsl.ir import Attribute
 from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
 from .computes import broadcast_dims, broadcast_index
 from .elemwise import LEAST_RIGHT, te_multiply_high
-from .indexing import from_end, indices_must_be_integers
+from .indexing import from_end, indices_must_be_integers, must_have_elements, numpy_from_end
 from .meanings import Array
 from .relations import (
     ANY,
@@ -238,7 +238,10 @@ def _adv_index_relation(rel: Relation) -> None:
         if isinstance(joined, int):
             raise rel.fail(f"adv_index: the indices do not broadcast along dimension {joined}", argument=0)
         shape = joined
-    rel.set_result(tensor_type([*shape, *shape_of(data)[len(indices) :]], data.element_type))
+    result = [*shape, *shape_of(data)[len(indices) :]]
+    for size in shape_of(data)[: len(indices)]:
+        must_have_elements(rel, 0, size, result)
+    rel.set_result(tensor_type(result, data.element_type))
 
 
 def _te_adv_index(xs: Sequence[Tensor]) -> Tensor:
@@ -257,7 +260,9 @@ def _te_adv_index(xs: Sequence[Tensor]) -> Tensor:
 register(
     Operator(
         "adv_index", ("*inputs",), _adv_index_relation, OpPattern.INJECTIVE,
-        numpy=lambda attrs, xs: np.asarray(xs[0][tuple(x.astype(np.int64) for x in xs[1:])]),
+        numpy=lambda attrs, xs: np.asarray(
+            xs[0][tuple(numpy_from_end(x, size) for x, size in zip(xs[1:], xs[0].shape, strict=False))]
+        ),
         compute=lambda attrs, xs, out: [_te_adv_index(xs)],
         doc="The elements (or slices) at index tensors that are broadcast against each other, along the first axes.",
         source="https://numpy.org/doc/stable/user/basics.indexing.html",

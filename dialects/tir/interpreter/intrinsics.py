@@ -11,6 +11,7 @@ import numpy as np
 from xdsl.ir import Attribute, Operation
 
 from ....support.diagnostics import error_at
+from ... import numeric
 from ...elementary import in_float64
 from ..types import element_of, is_unsigned, lanes_of, type_to_dtype
 from .scalar import scalar_or_array
@@ -113,7 +114,7 @@ BINARY: dict[str, Function] = {
     "pow": _in_float64(np.power),
     "power": _in_float64(np.power),
     "atan2": _in_float64(np.arctan2),
-    "fmod": np.fmod,
+    "fmod": numeric.trunc_mod,
     "hypot": _in_float64(np.hypot),
     "copysign": np.copysign,
     "nextafter": np.nextafter,
@@ -180,10 +181,14 @@ class _IntegerCalls:
         return ~a if isinstance(a, np.ndarray) or not self.unsigned else ~a & self.mask
 
     def shift_left(self, a: Any, b: Any) -> Any:
-        return a << b if _any_array(a, b) else self.wrap(a << b)
+        if _any_array(a, b):
+            return numeric.shift_left(as_array(a, self.dtype), as_array(b, self.dtype))
+        return self.wrap(numeric.shift_scalar(a, b, self.bits, left=True))
 
     def shift_right(self, a: Any, b: Any) -> Any:
-        return a >> b
+        if _any_array(a, b):
+            return numeric.shift_right(as_array(a, self.dtype), as_array(b, self.dtype))
+        return numeric.shift_scalar(a, b, self.bits, left=False)
 
     def absolute(self, a: Any) -> Any:
         return np.abs(a) if isinstance(a, np.ndarray) else self.wrap(abs(a))
@@ -211,7 +216,8 @@ class _IntegerCalls:
         return self.wrap(-(-a // b)) if b else 0
 
     def power(self, a: Any, b: Any) -> Any:
-        return np.power(a, b) if _any_array(a, b) else self.wrap(a**b if b >= 0 else 0)
+        power = numeric.integer_power(as_array(a, self.dtype), as_array(b, self.dtype))
+        return power if _any_array(a, b) else scalar_or_array(power)
 
 
 _INTEGER: dict[str, Function] = {

@@ -10,6 +10,7 @@ import numpy as np
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr, StringAttr
 from xdsl.ir import Attribute, Operation
 
+from ... import numeric
 from ..arithmetic import (
     AddOp,
     AndOp,
@@ -35,7 +36,7 @@ from ..arithmetic import (
 from ..expr import BroadcastOp, CastOp, ConstOp, RampOp, SelectOp, ShuffleOp
 from ..types import I1, element_of, lanes_of
 from .frame import Frame, Step
-from .values import Array, Value, as_array, dtype_of, is_array, is_integer, is_vector, scalar_of, wrapper
+from .values import Array, Value, as_array, dtype_of, integer_limits, is_integer, is_vector, scalar_of, wrapper
 
 if TYPE_CHECKING:
     from .compiler import Compiler
@@ -198,15 +199,15 @@ def _float_function(op: BinaryOp) -> Binary:
         case DivOp():
             return _quotient
         case ModOp():
-            return np.fmod
+            return numeric.trunc_mod
         case FloorDivOp():
             return _floored_quotient
         case FloorModOp():
-            return _floored_remainder
+            return numeric.floor_mod
         case MinOp():
-            return _float_min
+            return numeric.smaller
         case _:
-            return _float_max
+            return numeric.larger
 
 
 def _quotient(a: Any, b: Any) -> Any:
@@ -217,47 +218,24 @@ def _floored_quotient(a: Any, b: Any) -> Any:
     return np.floor(a / b)
 
 
-def _floored_remainder(a: Any, b: Any) -> Any:
-    return a - np.floor(a / b) * b
-
-
-# Of a NaN and a number, the second operand: it is what a compare and a select give.
-def _float_min(a: Any, b: Any) -> Any:
-    return _pick(a < b, a, b)
-
-
-def _float_max(a: Any, b: Any) -> Any:
-    return _pick(a > b, a, b)
-
-
-def _pick(condition: Any, a: Any, b: Any) -> Any:
-    if not is_array(condition):
-        return a if condition else b
-    return np.where(condition, np.asarray(a), np.asarray(b))
-
-
 def caster(source: Attribute, target: Attribute, op: Operation) -> Callable[[Any], Any]:
     """The conversion by value between two types of as many lanes."""
     dtype = dtype_of(target, op)
     to_bool, to_integer = element_of(target) == I1, is_integer(element_of(target))
     from_integer = is_integer(element_of(source))
     wrap = wrapper(target) if to_integer else None
+    limits = integer_limits(target) if to_integer else (0, 0)
 
     def cast(value: Any) -> Any:
         if isinstance(value, np.ndarray):
-            return value != 0 if to_bool else value.astype(dtype)
+            return numeric.convert(value, dtype)
         if to_bool:
             return bool(value != 0)
         if wrap is None:
             return dtype.type(value)
-        # numpy converts a float out of range (undefined in TVM) as the machine does.
-        return wrap(int(value)) if from_integer else wrap(_truncate(value))
+        return wrap(int(value)) if from_integer else numeric.convert_scalar(value, *limits)
 
     return cast
-
-
-def _truncate(value: Any) -> int:
-    return int(value) if np.isfinite(value) else -(1 << 63)
 
 
 def _compile_select(c: Compiler, op: SelectOp) -> Step:

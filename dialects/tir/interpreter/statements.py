@@ -8,6 +8,7 @@ import numpy as np
 from xdsl.ir import Operation, SSAValue
 
 from ....support.diagnostics import error_at
+from ... import numeric
 from ..arithmetic import AddOp, BinaryOp, MinOp, MulOp
 from ..buffer import LoadOp, StoreOp
 from ..expr import IfThenElseOp, LetOp, YieldOp
@@ -424,13 +425,10 @@ def _fold(
         else:
             for term in terms:
                 total = ufunc(total, term)
-    elif dtype.kind in "iub" or not np.isnan(terms).any():
+    else:
         least = isinstance(combine, MinOp)
         best = terms.min(axis=0) if least else terms.max(axis=0)
         total = function(total, best) if load_is_lhs else function(best, total)
-    else:
-        for term in terms:
-            total = function(total, term) if load_is_lhs else function(term, total)
     folded_shape = [1 if axis in axes else size for axis, size in enumerate(shape)]
     return np.asarray(total).reshape(folded_shape)
 
@@ -442,12 +440,7 @@ def _identity(combine: BinaryOp, dtype: np.dtype[Any]) -> Any:
         return dtype.type(0) if dtype.kind in "iub" else dtype.type(-0.0)
     if isinstance(combine, MulOp):
         return dtype.type(1)
-    if dtype.kind in "iu":
-        limits = np.iinfo(dtype)
-        return limits.max if isinstance(combine, MinOp) else limits.min
-    if dtype.kind == "b":
-        return isinstance(combine, MinOp)
-    return dtype.type(np.inf if isinstance(combine, MinOp) else -np.inf)
+    return numeric.highest(dtype) if isinstance(combine, MinOp) else numeric.lowest(dtype)
 
 
 # Threads -----------------------------------------------------------------------------------------------------------

@@ -1,0 +1,139 @@
+"""What numbers become where numpy leaves it to the machine, or refuses: numpy meanings that every interpreter shares.
+
+`docs/semantics.md` states the rules; native code holds to the same (`lowering/llvm/arith_to_llvm.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array: TypeAlias = "NDArray[Any]"
+
+
+def is_float(dtype: np.dtype[Any]) -> bool:
+    """Whether a dtype is one of floating-point numbers, those of ml_dtypes included."""
+    return dtype.kind == "f" or dtype.name.startswith(("bfloat", "float"))
+
+
+def integer_range(dtype: np.dtype[Any]) -> tuple[int, int]:
+    """The least and the greatest number of an integer dtype."""
+    if dtype.name in ("int4", "uint4"):
+        return (-8, 7) if dtype.name == "int4" else (0, 15)
+    info = np.iinfo(dtype)
+    return int(info.min), int(info.max)
+
+
+def lowest(dtype: np.dtype[Any]) -> Any:
+    """The number of a dtype that no other is below: what a maximum begins with."""
+    return _limit(dtype, False)
+
+
+def highest(dtype: np.dtype[Any]) -> Any:
+    """The number of a dtype that no other is above: what a minimum begins with."""
+    return _limit(dtype, True)
+
+
+def _limit(dtype: np.dtype[Any], greatest: bool) -> Any:
+    if is_float(dtype):
+        return dtype.type(np.inf if greatest else -np.inf)
+    return dtype.type(greatest if dtype.kind == "b" else integer_range(dtype)[greatest])
+
+
+def convert(x: Array, target: np.dtype[Any]) -> Array:
+    """Converts numbers by value: float to integer toward zero, limited to the dtype's range, NaN to 0; integers wrap around.
+
+    convert([300.7, -inf, nan], int8) → [127, -128, 0];  convert([300], int8) → [44];  convert([0.5, nan], bool) → [True, True]
+    """
+    if target.kind == "b":
+        return x != 0
+    if is_float(x.dtype) and not is_float(target):
+        low, high = integer_range(target)
+        wide = x.astype(np.float64)
+        # The number after the greatest is a power of two, which floats hold.
+        below, above = wide < low, wide >= float(high + 1)
+        inside = np.where(below | above | np.isnan(wide), 0.0, wide).astype(target)
+        return np.where(above, np.asarray(high).astype(target), np.where(below, np.asarray(low).astype(target), inside))
+    return x.astype(target)
+
+
+def convert_scalar(value: float, low: int, high: int) -> int:
+    """Converts one float to an integer between `low` and `high`, as `convert` does."""
+    if value != value:
+        return 0
+    return high if value >= high + 1 else low if value < low else int(value)
+
+
+def _counts(a: Array, b: Array) -> tuple[Array, Array, Array]:
+    """Both operands broadcast, and where the count is a number of bits of `a` to shift by; a bool has one."""
+    a, b = np.broadcast_arrays(a, b)
+    return a, b, ~b if a.dtype.kind == "b" else (b >= 0) & (b < a.dtype.itemsize * 8)
+
+
+def shift_left(a: Array, b: Array) -> Array:
+    """Shifts left; by the width or more, or by a negative count, 0."""
+    a, b, inside = _counts(a, b)
+    return np.where(inside, np.left_shift(a, np.where(inside, b, 0).astype(a.dtype)), 0).astype(a.dtype)
+
+
+def shift_right(a: Array, b: Array) -> Array:
+    """Shifts right; by the width or more, or by a negative count, 0, or -1 for a negative number."""
+    a, b, inside = _counts(a, b)
+    last = a.dtype.itemsize * 8 - 1
+    shifted = np.right_shift(a, np.where(inside, b, last).astype(a.dtype))
+    return shifted if a.dtype.kind == "i" else np.where(inside, shifted, 0).astype(a.dtype)
+
+
+def shift_scalar(value: int, count: int, bits: int, left: bool) -> int:
+    """Shifts one integer of `bits` bits as `shift_left` and `shift_right` do; the result is not yet wrapped around."""
+    if not 0 <= count < bits:
+        return 0 if left or value >= 0 else -1
+    return value << count if left else value >> count
+
+
+def integer_power(a: Array, b: Array) -> Array:
+    """Integers to integer powers, wrapping around; to a negative power 1 over it, rounded toward zero, and 0 for 0.
+
+    integer_power([2, -1, 3, 0], [-1, -3, 2, 0]) → [0, -1, 9, 1]
+    """
+    a, b = np.broadcast_arrays(a, b)
+    if a.dtype.kind == "b":
+        return a | ~b
+    if a.dtype.kind == "u":
+        return np.power(a, b)
+    power = np.power(a, np.maximum(b, 0))
+    odd = (b & 1).astype(bool)
+    unit = np.where(a == 1, 1, np.where(a == -1, np.where(odd, -1, 1), 0))
+    return np.where(b < 0, unit, power).astype(a.dtype)
+
+
+def floor_mod(a: Array, b: Array) -> Array:
+    """The remainder of division rounded down, exactly; it has the sign of `b`, and 0 for an integer divided by 0."""
+    return _in_float32(np.remainder, a, b)
+
+
+def trunc_mod(a: Array, b: Array) -> Array:
+    """The remainder of division toward zero, exactly; it has the sign of `a`, and 0 for an integer divided by 0."""
+    return _in_float32(np.fmod, a, b)
+
+
+def larger(a: Array, b: Array) -> Array:
+    """The larger of two; NaN where one is."""
+    return _in_float32(np.maximum, a, b)
+
+
+def smaller(a: Array, b: Array) -> Array:
+    """The smaller of two; NaN where one is."""
+    return _in_float32(np.minimum, a, b)
+
+
+def _in_float32(function: Callable[[Any, Any], Any], a: Array, b: Array) -> Array:
+    """`function`, whose result its operands' dtype holds exactly, by float32 where numpy does not know the dtype."""
+    dtype = np.asarray(a).dtype
+    if is_float(dtype) and dtype.kind != "f":
+        wide = function(np.asarray(a).astype(np.float32), np.asarray(b).astype(np.float32))
+        return np.asarray(wide).astype(dtype)
+    return function(a, b)

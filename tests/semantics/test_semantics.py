@@ -1,0 +1,167 @@
+"""Interpreters, levels and processors are held to the table of `docs/semantics.md`: scalars, vectors and what vectors leave over."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import mirstack
+import numpy as np
+import pytest
+from mirstack.api.executable import flatten
+from mirstack.dialects.array import numpy_dtype
+from table import TIR, Array, Row, Whole, rows, wholes
+
+CPUS = ("x86-64", "haswell", "skylake-avx512", "sapphirerapids")
+VECTOR = 33
+"""Elements of whole vectors and one more."""
+COMMON = {"float32", "float64", "int8", "int32", "int64", "uint8", "uint32", "bool"}
+"""The dtypes that every processor's code is looked at for; all others share theirs."""
+
+
+def merged(given: Sequence[Row]) -> list[Row]:
+    """Rows of the same expression and dtype as one."""
+    found: dict[tuple[object, ...], Row] = {}
+    for row in given:
+        key = (row.text, row.dtype, row.close, row.any_zero)
+        before = found.get(key)
+        if before is not None:
+            inputs = tuple(a + b for a, b in zip(before.inputs, row.inputs, strict=True))
+            row = replace(row, inputs=inputs, expected=before.expected + row.expected)
+        found[key] = row
+    return list(found.values())
+
+
+ROWS = merged(rows())
+
+
+def array(dtype: str, values: Sequence[float]) -> np.ndarray[Any, Any]:
+    """The numbers in a dtype that may hold more than a float."""
+    integers = dtype.startswith(("int", "uint", "bool"))
+    wide = np.array(list(values), np.uint64 if dtype == "uint64" else np.int64 if integers else np.float64)
+    return wide.astype(numpy_dtype(dtype))
+
+
+def check(got: np.ndarray[Any, Any], wanted: np.ndarray[Any, Any], close: float, any_zero: bool, what: str) -> None:
+    """Fails unless the numbers are the same: NaN is NaN, and 0 not -0."""
+    assert got.dtype == wanted.dtype and got.shape == wanted.shape, what
+    if got.dtype.kind in "iub":
+        np.testing.assert_array_equal(got, wanted, what)
+        return
+    a, b = got.astype(np.float64), wanted.astype(np.float64)
+    np.testing.assert_allclose(a, b, rtol=close, atol=0.0, err_msg=what)
+    if not any_zero:
+        zero = b == 0
+        np.testing.assert_array_equal(np.signbit(a[zero]), np.signbit(b[zero]), f"{what}: the sign of 0")
+
+
+def run(texts: Sequence[str], arguments: Sequence[Sequence[np.ndarray[Any, Any]]], target: dict[str, Any]) -> list[Any]:
+    """The results of expressions of %a, %b, …, as one program."""
+    params: list[str] = []
+    body: list[str] = []
+    for number, (text, given) in enumerate(zip(texts, arguments, strict=True)):
+        for name, x in zip("abc", given, strict=False):
+            text = text.replace(f"%{name}", f"%{name}{number}")
+            shape = ", ".join(map(str, x.shape)) + ("," if x.ndim == 1 else "")
+            params.append(f"%{name}{number}: Tensor[({shape}), {x.dtype.name}]")
+        body.append(text)
+    program = mirstack.parse(f"def @main({', '.join(params)}) {{ ({', '.join(body)},) }}")
+    return list(mirstack.compile(program, **target)(*(x for given in arguments for x in given)))
+
+
+def hold(chosen: Sequence[Row], size: int, target: dict[str, Any]) -> None:
+    """Holds a target to elementwise rows: their numbers follow each other again and again, as many as `size`, beginning with each."""
+    for first in range(0, max(map(lambda r: len(r.expected), chosen)) if size == 1 else 1):
+        some = [row for row in chosen if first < len(row.expected)]
+        given = [[np.resize(array(row.dtype, v)[first:], size) for v in row.inputs] for row in some]
+        for row, got in zip(some, run([row.text for row in some], given, target), strict=True):
+            wanted = np.resize(array(row.out, row.expected)[first:], size)
+            check(np.asarray(got), wanted, row.close, row.any_zero, f"{row.text} of {row.dtype} at {size}")
+
+
+@pytest.mark.parametrize("size", [VECTOR, 7, 1])
+def test_interpreter(size: int) -> None:
+    hold(ROWS, size, {"target": "interp"})
+
+
+@pytest.mark.parametrize("cpu", CPUS)
+def test_processors(cpu: str) -> None:
+    hold([row for row in ROWS if row.dtype in COMMON], VECTOR, {"cpu": cpu})
+
+
+def test_this_processor() -> None:
+    hold([row for row in ROWS if row.dtype not in COMMON], VECTOR, {})
+
+
+@pytest.mark.parametrize("cpu", ["x86-64", "haswell", None])
+def test_short_vectors(cpu: str | None) -> None:
+    hold([row for row in ROWS if row.dtype == "float32"], 7, {"cpu": cpu})
+
+
+@pytest.mark.parametrize("level", [0, 1, 2])
+def test_levels(level: int) -> None:
+    dtypes = {"float32", "int32", "uint8"}
+    hold([row for row in ROWS if row.dtype in dtypes], VECTOR, {"opt_level": level})
+
+
+def test_scalars() -> None:
+    hold([row for row in ROWS if row.dtype in ("float32", "int32")], 1, {"opt_level": 0})
+
+
+WHOLES = wholes()
+
+
+@pytest.mark.parametrize("target", [{"target": "interp"}, {"opt_level": 0}, *({"cpu": cpu} for cpu in CPUS)], ids=str)
+def test_whole_tensors(target: dict[str, Any]) -> None:
+    def arrays(parts: Sequence[Array]) -> list[np.ndarray[Any, Any]]:
+        return [array(part.dtype, part.values).reshape(part.shape) for part in parts]
+
+    results = run([row.text for row in WHOLES], [arrays(row.inputs) for row in WHOLES], target)
+    for row, got in zip(WHOLES, results, strict=True):
+        for part, wanted in zip(flatten(got), arrays(row.expected), strict=True):
+            check(np.asarray(part), wanted, row.close, False, f"{row.text} of {row.inputs}")
+
+
+def describe(row: Row | Whole) -> str:
+    """The operator that a row is about."""
+    return row.operator
+
+
+def tir(row: Row) -> str | None:
+    """A row's expression in TIR; None where TIR has none of one op."""
+    form = TIR.get(row.operator)
+    if form is None or (row.dtype == "bool" and row.operator not in ("cast", "equal")):
+        return None
+    if row.operator in ("isnan", "isinf", "isfinite", "round") and row.dtype not in ("float32", "float64"):
+        return None
+    return form.replace("%t", row.out)
+
+
+@pytest.mark.parametrize("kind", ["range(33)", "T.vectorized(32)"])
+@pytest.mark.parametrize(
+    "target", [{"target": "interp"}, {"opt_level": 0}, {"cpu": "x86-64"}, {"cpu": "haswell"}, {}], ids=str
+)
+def test_tir(target: dict[str, Any], kind: str) -> None:
+    size = int(kind.partition("(")[2].rstrip(")"))
+    chosen = [
+        (row, text) for row in ROWS if row.dtype in ("float32", "int32", "uint8") and (text := tir(row)) is not None
+    ]
+    params: list[str] = []
+    body: list[str] = []
+    arguments: list[np.ndarray[Any, Any]] = []
+    results: list[tuple[Row, np.ndarray[Any, Any]]] = []
+    for number, (row, text) in enumerate(chosen):
+        for name, values in zip("abc", row.inputs, strict=False):
+            text = text.replace(f"%{name}", f"{name}{number}[i]")
+            params.append(f'{name}{number}: T.Buffer(({size},), "{row.dtype}")')
+            arguments.append(np.resize(array(row.dtype, values), size))
+        params.append(f'r{number}: T.Buffer(({size},), "{row.out}")')
+        results.append((row, np.zeros(size, numpy_dtype(row.out))))
+        arguments.append(results[-1][1])
+        body += [f"    for i in {kind}:", f"        r{number}[i] = {text}"]
+    text = "\n".join(["from tvm.script import tir as T", "@T.prim_func", f"def main({', '.join(params)}):", *body])
+    mirstack.compile(mirstack.parse(text), **target)(*arguments)
+    for row, got in results:
+        wanted = np.resize(array(row.out, row.expected), size)
+        check(got, wanted, row.close, row.any_zero, f"{TIR[row.operator]} of {row.dtype}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from xdsl.dialects.builtin import TensorType
@@ -27,17 +27,19 @@ else:
 UPDATES = ("update", "add", "mul", "min", "max", "mean")
 
 
-def _combine(result: Array, at: Sequence[Any], updates: Array, mode: str, base: Array) -> Array:
+def _combine(result: Array, at: Iterable[Any], updates: Array, mode: str, base: Array) -> Array:
     """Writes `updates` into `result` at the indices `at` along its first axes, one after the other, as `mode` says.
 
     A negative index counts from the end; what lies outside is left out.
     """
-    places = [np.where(index < 0, index + size, index) for index, size in zip(at, result.shape, strict=False)]
-    checks = [(index >= 0) & (index < size) for index, size in zip(places, result.shape, strict=False)]
-    inside = np.logical_and.reduce(np.broadcast_arrays(*checks)) if checks else np.True_
+    sizes = result.shape
+    places: list[Array] = [np.where(index < 0, index + size, index) for index, size in zip(at, sizes, strict=False)]
+    inside: Array = np.asarray(True)
+    for index, size in zip(places, sizes, strict=False):
+        inside = inside & (index >= 0) & (index < size)
     if not inside.all():
-        updates = np.broadcast_to(updates, (*inside.shape, *result.shape[len(places) :]))[inside]
-        places = [index[inside] for index in np.broadcast_arrays(*places)]
+        updates = np.broadcast_to(updates, (*inside.shape, *sizes[len(places) :]))[inside]
+        places = [np.broadcast_to(index, inside.shape)[inside] for index in places]
     return _write(result, tuple(places), updates, mode, base)
 
 

@@ -82,7 +82,9 @@ def _cast(x: np.ndarray, dtype: str) -> np.ndarray:
         if x.dtype.kind not in "iub":
             # The nearest number that there is.
             low, high = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if signed else (0, (1 << bits) - 1)
-            return np.array([min(max(int(v), low), high) for v in x.astype(np.float64).reshape(-1)], dtype).reshape(x.shape)
+            return np.array([min(max(int(v), low), high) for v in x.astype(np.float64).reshape(-1)], dtype).reshape(
+                x.shape
+            )
         # Modulo 2^bits.
         flat = [int(v) % (1 << bits) for v in x.astype(np.float64).reshape(-1)]
         flat = [v - (1 << bits) if signed and v >= 1 << (bits - 1) else v for v in flat]

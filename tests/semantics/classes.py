@@ -26,7 +26,7 @@ CLASSES = (
         " nn.batch_flatten nn.batch_to_space_nd nn.depth_to_space nn.dilate nn.fifo_buffer nn.mirror_pad nn.pad"
         " nn.space_to_batch_nd nn.space_to_depth repeat reshape reshape_like reverse slice_like sliding_window split squeeze stack"
         " strided_set tile transpose trilu vision.yolo_reorg dyn.broadcast_to dyn.expand_dims dyn.nn.pad dyn.reshape dyn.squeeze"
-        " dyn.strided_slice dyn.tile vm.reshape_tensor nn.sparse_transpose reverse_sequence",
+        " dyn.strided_slice dyn.tile vm.reshape_tensor nn.sparse_transpose",
     ),
     Class(
         "Making tensors",

@@ -502,6 +502,10 @@ def indices() -> Iterator[Whole]:
     yield Whole("unravel_index", "unravel_index(%a, %b)", (of("int32", -1, 3, 9), of("int32", 2, 3)), (of("int32", 1, 1, 1, 2, 0, 0, shape=(2, 3)),))  # fmt: skip
     yield Whole("strided_slice", "strided_slice(%a, begin=[-9], end=[9])", (data,), (data,))
     ones = of("float32", *[1.0] * 6, shape=(3, 2))
+    lengths = of("int32", 9, -1)
+    steps = of("float32", 0, 1, 2, 3, 4, 5, shape=(3, 2))
+    turned = of("float32", 4, 1, 2, 3, 0, 5, shape=(3, 2))
+    yield Whole("reverse_sequence", "reverse_sequence(%a, %b, seq_axis=0, batch_axis=1)", (steps, lengths), (turned,))
     yield Whole("sequence_mask", "sequence_mask(%a, %b)", (ones, of("int32", 9, -1)), (of("float32", 1, 0, 1, 0, 1, 0, shape=(3, 2)),))  # fmt: skip
 
 

@@ -341,7 +341,8 @@ def _reverse_sequence_relation(rel: Relation) -> None:
 def _reverse_sequence(attrs: Attrs, x: Array, lengths: Array) -> Array:
     seq: int = attrs.seq_axis % x.ndim
     batch: int = attrs.batch_axis % x.ndim
-    steps, length = arange_along(x.shape[seq], seq, x.ndim), along(lengths.astype(np.int64), batch, x.ndim)
+    steps = arange_along(x.shape[seq], seq, x.ndim)
+    length = along(np.minimum(_numpy_signed(lengths), x.shape[seq]), batch, x.ndim)
     return np.take_along_axis(x, np.broadcast_to(np.where(steps < length, length - 1 - steps, steps), x.shape), seq)
 
 
@@ -350,7 +351,8 @@ def _te_reverse_sequence(attrs: Attrs, x: Tensor, lengths: Tensor) -> Tensor:
     batch: int = attrs.batch_axis % len(x.shape)
 
     def body(*i: Expr) -> Any:
-        length = signed_index(lengths(i[batch]))
+        # A sequence is no longer than there are steps.
+        length = te.min(signed_index(lengths(i[batch])), x.shape[seq])
         return x(*i[:seq], te.if_then_else(i[seq] < length, length - 1 - i[seq], i[seq]), *i[seq + 1 :])
 
     return te.compute(x.shape, body, name="T_reverse_sequence")

@@ -63,7 +63,8 @@ def _target(declaration: tir.DeclBufferOp, order: dict[Operation, int]) -> Opera
             count += 1
         common = common[:count]
     block = next((b for b in reversed(common) if _is_place(b)), None)
-    if block is None:
+    # Memory that a vectorized or an unrolled loop allocates is declared within the loop.
+    if block is None or not _needs(declaration) <= set(common[: common.index(block) + 1]):
         return None
     op: Operation = users[0]
     while op.parent is not block:
@@ -79,6 +80,22 @@ def _target(declaration: tir.DeclBufferOp, order: dict[Operation, int]) -> Opera
         if not isinstance(first.prev_op, tir.LetOp):
             return first
     return start
+
+
+def _needs(declaration: tir.DeclBufferOp) -> set[Block]:
+    """The blocks of what a declaration is made of: its memory, and what its expressions name."""
+    found: set[Block] = set()
+    pending: list[Operation] = [declaration]
+    while pending:
+        for operand in pending.pop().operands:
+            owner = operand.owner
+            if isinstance(owner, Operation) and _is_expression(owner):
+                pending.append(owner)
+            else:
+                block = owner if isinstance(owner, Block) else owner.parent
+                assert block is not None
+                found.add(block)
+    return found
 
 
 def _statement_start(op: Operation) -> Operation:

@@ -2,6 +2,7 @@
 
     T.call_extern("float32", "sinf", x)      allowed
     T.call_extern("int32", "system", p)      refused, unless `allow_extern` has "system"
+    T.call_extern("void", "free", p)         refused likewise, although lowering itself calls it
 
 Everything that native code takes from outside is declared in the `llvm` dialect, whatever level it was written at, so one check stands
 before the text that LLVM gets (`llvm/translation.py`).
@@ -40,10 +41,13 @@ MATH = MATH_OF_NUMBERS | _widths(_ADDRESSES)
 """All of C's mathematics."""
 
 RUNTIME = frozenset(["mirstack_parallel_for", "aligned_alloc", "free"])
-"""What lowering itself calls: the loop on several threads (`runtime/runtime.ll`), memory."""
+"""What lowering itself calls: the loop on several threads (`runtime/runtime.ll`), memory. A program's own call of one is refused."""
 
-ALLOWED = MATH_OF_NUMBERS | RUNTIME | {"abs", "labs", "llabs"}
+ALLOWED = MATH_OF_NUMBERS | {"abs", "labs", "llabs"}
 """What every program may call."""
+
+WRITTEN = "mirstack.extern"
+"""The attribute (unit) of an `llvm.func` of `RUNTIME` that the program's text declares, above the `llvm` dialect."""
 
 INLINE_ASM = "llvm.inline_asm"
 """The name that allows machine code in a module's text."""
@@ -65,13 +69,18 @@ def names_of(names: Iterable[str]) -> tuple[str, ...]:
 def check_extern(module: ModuleOp, op: llvm.FuncOp | llvm.GlobalOp, allowed: Collection[str]) -> None:
     """Raises MirError where `op`, which declares what is defined elsewhere, declares what the module may not reach.
 
-    The message is placed at the first op that uses it.
+    The message is placed at the first op that uses it; for one of `RUNTIME`, which lowering may use too, at the declaration.
     """
     name = op.sym_name.data
     if name in ALLOWED or name in allowed or _INTRINSIC.fullmatch(name):
         return
+    place: Operation = op
+    if name not in RUNTIME:
+        place = _first_use(module, name) or op
+    elif WRITTEN not in op.attributes:
+        return
     kind = "C function" if isinstance(op, llvm.FuncOp) else "variable of the process"
-    raise error_at(_first_use(module, name) or op, f"the {kind} '{name}' may not be used here", *_notes(name))
+    raise error_at(place, f"the {kind} '{name}' may not be used here", *_notes(name))
 
 
 def check_inline_asm(op: llvm.InlineAsmOp, allowed: Collection[str]) -> None:

@@ -30,6 +30,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from ...dialects.interned import integer
 from ...support.diagnostics import error_at
 from ...support.walk import all_ops
+from ..externs import RUNTIME, WRITTEN
 from .converter import Converter, HandlerTable, Signature
 from .functions import make_function
 from .heap_memory import HeapMemory
@@ -170,6 +171,8 @@ def convert_func(c: Converter, op: func.FuncOp) -> None:
     for key in HANDED_ON:
         if key in op.attributes:
             new.attributes[key] = op.attributes[key]
+    if not has_body and name in RUNTIME:
+        new.attributes[WRITTEN] = UnitAttr()
     c.top_level.append(new)
     if entry is None:
         return

@@ -10,7 +10,7 @@ import mirstack
 import numpy as np
 import pytest
 from mirstack.driver.modules import read_module
-from mirstack.lowering.externs import ALLOWED, MATH_OF_NUMBERS, names_of
+from mirstack.lowering.externs import ALLOWED, MATH_OF_NUMBERS, RUNTIME, names_of
 from mirstack.lowering.pipeline import Options, llvm_text
 from mirstack.lowering.runtime import EXPORTS
 from mirstack.support.diagnostics import MirError
@@ -65,8 +65,31 @@ def test_mathematics_through_addresses_is_not_on_the_list(name: str):
 
 
 def test_native_code_calls_what_is_on_the_list():
-    assert "mirstack_parallel_for" in EXPORTS and "mirstack_parallel_for" in ALLOWED
-    assert "powf" in MATH_OF_NUMBERS
+    assert "mirstack_parallel_for" in EXPORTS and "mirstack_parallel_for" in RUNTIME
+    assert "powf" in MATH_OF_NUMBERS and RUNTIME.isdisjoint(ALLOWED)
+
+
+@pytest.mark.parametrize("call", ["call_extern", "call_pure_extern"])
+@pytest.mark.parametrize("name", sorted(RUNTIME))
+def test_what_lowering_calls_is_refused_in_a_program(tmp_path: Path, mir_run: Callable[..., Any], name: str, call: str):
+    file = tmp_path / "calls.mir"
+    # The block's own buffer is allocated and freed by lowering.
+    file.write_text(f"""@T.prim_func
+def main(A: T.Buffer((4,), "int32"), n: T.int32):
+    C = T.alloc_buffer((n,), "int32")
+    for i in range(4):
+        with T.block("C"):
+            C[T.min(i, n - 1)] = A[i]
+    with T.block("root"):
+        T.reads(A[0:4], C[0])
+        T.writes(A[0:4])
+        T.evaluate(T.{call}("int32", "{name}", A.data))
+        A[0] = C[0]
+""")
+    ran = mir_run(file, "--size", "n=3")
+    assert ran.code == 1
+    assert f"{file}:10:20: error: the C function '{name}' may not be used here" in ran.err
+    assert f"--allow-extern {name} (mir-run, mir-opt)" in ran.err
 
 
 MLIR = {
@@ -74,6 +97,16 @@ MLIR = {
         """func.func private @getpid() -> i32
         func.func @main() -> i32 { %r = func.call @getpid() : () -> i32  func.return %r : i32 }""",
         "getpid",
+    ),
+    "the C function 'free' may not be used here": (
+        """func.func private @free(memref<4xi32>)
+        func.func @main(%a: memref<4xi32>, %n: index) {
+          %own = memref.alloc(%n) : memref<?xi32>
+          memref.dealloc %own : memref<?xi32>
+          func.call @free(%a) : (memref<4xi32>) -> ()
+          func.return
+        }""",
+        "free",
     ),
     "the C function 'getppid' may not be used here": (
         """llvm.func @getppid() -> i32

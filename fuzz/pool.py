@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import faulthandler
 import os
+import re
 import resource
 import signal
 import sys
@@ -141,9 +142,10 @@ class Worker:
 
     def _stack(self) -> str:
         """The innermost frames of the stacks that faulthandler wrote last."""
-        told = self._told(100_000)
-        at = max(told.rfind("\nThread 0x"), told.rfind("\nCurrent thread 0x"), 0)
-        return "\n".join(told[at:].strip().splitlines()[:16])
+        stacks = re.split(r"^(?:Current t|T)hread 0x.*\n", self._told(100_000), flags=re.MULTILINE)[1:]
+        # A thread that waits for another one is not what takes long.
+        stacks = [stack for stack in stacks if "threading.py" not in (stack.splitlines() or [""])[0]] or stacks
+        return "\n".join(stacks[-1].strip("\n").splitlines()[:16]) if stacks else ""
 
     def _seconds(self) -> float:
         """The seconds that the process has computed, where the system tells."""

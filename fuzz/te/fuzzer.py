@@ -90,6 +90,9 @@ class TeFuzzer:
         try:
             got = interpret(lowered, "main", case.inputs)
         except MirError as error:
+            if "the interpreter does not run" in error.diagnostics[0].message:
+                verdict.refused = reason(error, "interpreter")
+                return verdict
             verdict.fail(
                 "refused",
                 reason(error, ""),

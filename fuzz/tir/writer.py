@@ -187,7 +187,11 @@ class Writer:
             depth = 1
         else:
             for depth, (name, extent) in enumerate(variables.items()):
-                kind = self.rng.choice(["range", "range", "T.serial", "T.unroll"]) if extent.isdigit() else "range"
+                kind = (
+                    self.rng.choice(["range", "range", "T.serial", "T.unroll"])
+                    if extent.isdigit() and int(extent) < 6
+                    else "range"
+                )
                 self.line(depth, f"for {name} in {kind}({extent}):")
             depth = len(variables)
         place = f"{out.name}[{', '.join(variables)}]"

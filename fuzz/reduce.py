@@ -29,6 +29,7 @@ from ..dialects import relay, tir
 from ..dialects.array import numpy_dtype
 from ..parser import parse_mir, print_mir
 from ..support.diagnostics import MirError
+from ..support.verify import find_errors
 from ..support.walk import walk_ops
 from .case import Case, Failure, Verdict
 
@@ -112,6 +113,8 @@ def with_text(case: Case, text: str) -> Case | None:
 
     with suppress(Exception):
         module = parse_mir(text)
+        if find_errors(module):
+            return None
         params = compile(module, "interp", entry=case.options.get("entry")).params
         return replace(
             case, text=text, inputs={p.name: _fitted(case.inputs.get(p.name), p.shape, p.dtype) for p in params}

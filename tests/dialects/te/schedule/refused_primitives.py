@@ -120,18 +120,18 @@ def env_threads_of_compute() -> None:
 
 def vectorize_steps() -> None:
     s, result, _, _ = scan()
-    s[result].vectorize(result.op.scan_axis)
+    s[result].vectorize(s[result].leaf_iter_vars[0])
 
 
 def parallelize_steps() -> None:
     s, result, _, _ = scan()
-    outer, _ = s[result].split(result.op.scan_axis, factor=2)
+    outer, _ = s[result].split(s[result].leaf_iter_vars[0], factor=2)
     s[result].parallel(outer)
 
 
 def inline_first_states() -> None:
-    s, result, _, _ = scan()
-    s[result.op.init[0]].compute_inline()
+    s, _, _, init = scan()
+    s[init].compute_inline()
 
 
 def env_threads_twice() -> None:

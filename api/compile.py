@@ -341,7 +341,7 @@ def apply_ready_schedules(module: ModuleOp) -> None:
 
 def only_reachable(module: ModuleOp, entry: str) -> ModuleOp:
     """The functions that the entry may come to call, and what is no function, flat in one module; taken from `module`."""
-    functions = functions_of(module)
+    functions = functions_of(module, lower=True)
     wanted = {entry}
     pending = [entry]
     while pending:

@@ -16,23 +16,29 @@ from .executable import Kind, Param
 if TYPE_CHECKING:
     from ..lowering.program import Tensor, Tree
 
-LEVELS: dict[str, Kind] = {"relay.func": "relay", "te.func": "te", "tir.prim_func": "tir"}
+LEVELS: dict[str, Kind] = {"relay.func": "relay", "te.func": "te", "tir.prim_func": "tir", "func.func": "func"}
 
 
-def functions_of(module: ModuleOp) -> dict[str, Operation]:
-    """The module's functions of all levels by name, those of nested modules (`@I.ir_module` classes) too."""
+def functions_of(module: ModuleOp, *, lower: bool = False) -> dict[str, Operation]:
+    """The module's functions of Relay, TE and TIR by name, those of nested modules (`@I.ir_module` classes) too.
+
+    With `lower` also each `func.func` that has a body.
+    """
     found: dict[str, Operation] = {}
     for op in module.ops:
         if isinstance(op, ModuleOp):
-            found |= functions_of(op)
-        elif op.name in LEVELS:
+            found |= functions_of(op, lower=lower)
+        elif op.name in LEVELS and (op.name != "func.func" or (lower and op.regions[0].blocks)):
             found[name_of(op)] = op
     return found
 
 
 def find_entry(module: ModuleOp, name: str | None = None) -> Operation:
-    """The function called `name`; without a name the only one, else `main`. Raises MirError when there is none."""
-    functions = functions_of(module)
+    """The function called `name`; without a name the only one, else `main`. Raises MirError when there is none.
+
+    Beside functions of Relay, TE and TIR a `func.func` is an entry only by its name.
+    """
+    functions = (functions_of(module) if name is None else None) or functions_of(module, lower=True)
     if name is None and len(functions) == 1:
         return next(iter(functions.values()))
     entry = functions.get("main" if name is None else name)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .entry import Arguments
 
 Array: TypeAlias = "NDArray[Any]"
-Kind = Literal["relay", "te", "tir"]
+Kind = Literal["relay", "te", "tir", "func"]
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Executable(ABC):
 
     Call it with its parameters in order. A Relay entry returns its result: an array, or a tuple (nested as the type
     says). A TE or TIR entry takes every buffer and writes its outputs into those it is given; it returns None, or the
-    scalar that a TIR function returns.
+    scalar that a TIR function returns. So does a `func.func`, which may return several scalars, as a tuple.
 
     Calls may come from several Python threads at once. Arrays are numpy arrays or anything with DLPack, contiguous (or of
     the strides that the parameter declares), of exactly its dtype and shape; what does not fit raises TypeError or ValueError naming the parameter.
@@ -62,9 +62,12 @@ class Executable(ABC):
         """Runs on arrays by parameter name and gives the results by name.
 
         A Relay entry needs every parameter; its results are `out0`, `out1`, …, tuples flattened depth first. A TE or TIR
-        entry's absent buffers are zeros; the result holds those that it writes. Buffers with strides are laid out so. Raises ValueError for a missing or an
-        unknown name, and where a symbolic size is not determined.
+        entry's absent buffers are zeros; the result holds those that it writes, and the scalars that a `func.func`
+        returns as `out0`, … Buffers with strides are laid out so. Raises ValueError for a missing or an unknown name, and
+        where a symbolic size is not determined.
         """
+        import numpy as np
+
         from .nd import storage_of
 
         names = [param.name for param in self.params]
@@ -85,8 +88,11 @@ class Executable(ABC):
                 array = as_array(values[param.name], param)
                 check_array(array, replace(param, strides=()))
                 values[param.name] = laid_out(array, param.strides)
-        self(*(values[name] for name in names))
-        return {param.name: values[param.name] for param in self.params if param.is_output}
+        result = self(*(values[name] for name in names))
+        outputs = {param.name: values[param.name] for param in self.params if param.is_output}
+        if self.kind == "func" and result is not None:
+            outputs |= {f"out{k}": np.asarray(scalar) for k, scalar in enumerate(flatten(result))}
+        return outputs
 
     def _zeros(self, missing: Sequence[str], inputs: Mapping[str, Any]) -> dict[str, Array]:
         import numpy as np

@@ -13,6 +13,7 @@ from xdsl.ir import Operation
 from ..dialects import te, tir
 from ..dialects.array import numpy_dtype
 from ..support.deep import in_deep_stack
+from ..support.diagnostics import error_at
 from ..support.words import counted
 from .entry import Arguments, entry_kind, find_entry, name_of, relay_params
 from .executable import Array, Executable, Param, as_array, as_scalar, check_array
@@ -24,6 +25,12 @@ class InterpretedExecutable(Executable):
     def __init__(self, module: ModuleOp, entry: Operation):
         self.name = name_of(entry)
         self.kind = entry_kind(entry)
+        if self.kind == "func":
+            raise error_at(
+                entry,
+                f"the interpreter does not run @{self.name}: it is a func.func, and it runs functions of Relay, TE and TIR",
+                "run it as native code: --target cpu (mir-run), target='cpu' (mirstack.compile)",
+            )
         self._module, self._entry = module, entry
         self._arguments = Arguments(self.name, relay_params(entry)) if self.kind == "relay" else None
         self.params = kernel_params(entry) if self._arguments is None else self._arguments.tensors

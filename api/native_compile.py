@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from xdsl.dialects import func
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, ModuleOp, StringAttr
 from xdsl.ir import Attribute, Operation
 from xdsl.passes import ModulePass
@@ -13,6 +14,7 @@ from xdsl.passes import ModulePass
 from ..dialects import te
 from ..dialects.array import ArrayValueAttr
 from ..lowering.build import Built, build
+from ..lowering.func_entry import expose
 from ..lowering.mangle_symbols import linked_name
 from ..lowering.pipeline import Observer, Options
 from ..lowering.program import KernelProgram, Program, RelayProgram, Tree
@@ -40,13 +42,14 @@ def compile_program(
     names = entry.param_names() if isinstance(entry, te.FuncOp) else None
     # A private function is seen by no one outside of its module; the entry must be.
     entry.properties.pop("sym_visibility", None)
+    results = expose(entry) if isinstance(entry, func.FuncOp) else 0
     built = build(module, options, observers)
     signature = _signature(built.module, linked_name(options.entry))
     if names is not None:
         # The handle of a symbolic buffer has a name of its own; the tensor's is the one that counts.
         params = tuple(replace(param, name=name) for param, name in zip(signature.params, names, strict=True))
         signature = replace(signature, params=params)
-    return KernelProgram(options.entry, kind, signature, built.messages, built.objects)
+    return KernelProgram(options.entry, kind, signature, built.messages, built.objects, results)
 
 
 def _signature(module: ModuleOp, name: str) -> KernelSignature:

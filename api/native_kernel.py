@@ -1,4 +1,4 @@
-"""A TIR or TE entry in native code: called with the addresses of its buffers, its scalars and its symbolic sizes."""
+"""A TIR or TE entry, or a `func.func`, in native code: called with the addresses of its buffers, its scalars and its symbolic sizes."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import ctypes
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
+from ..dialects.array import numpy_dtype
 from ..lowering.llvm.call import address_of, diagnostic_of
 from ..lowering.llvm.jit import CompiledModule
 from ..lowering.mangle_symbols import linked_name
@@ -35,16 +37,17 @@ C_TYPES: dict[str, Any] = {
 
 
 class KernelExecutable(Executable):
-    """A compiled TIR or TE function; buffers are written in place."""
+    """A compiled TIR or TE function, or `func.func`; buffers are written in place."""
 
     def __init__(self, program: KernelProgram, code: CompiledModule, threads: int | None):
         self.name = program.entry
-        self.kind = "te" if program.kind == "te" else "tir"
+        self.kind = program.kind
         self._code = code
         self._threads = threads
         self._signature = signature = program.signature
         self._messages = program.messages
-        self.params = [param_of(param) for param in signature.params]
+        every = [param_of(param) for param in signature.params]
+        self.params, self._results = every[: len(every) - program.results], every[len(every) - program.results :]
         types = [_c_type(param, self.name) for param in signature.params]
         symbols = [ctypes.c_int64] * len(signature.symbols)
         returned = ctypes.c_int32 if signature.returns is None else _scalar_type(signature.returns, self.name)
@@ -52,14 +55,16 @@ class KernelExecutable(Executable):
         self._static = not signature.symbols
 
     def __call__(self, *args: Any) -> Any:
-        params, kinds = self.params, self._signature.params
+        params = self.params
         if len(args) != len(params):
             names = ", ".join(param.name for param in params)
             raise TypeError(f"{self.name} takes {counted(len(params), 'argument')} ({names}), not {len(args)}")
+        results = [np.zeros((), numpy_dtype(param.dtype)) for param in self._results]
         passed: list[int | float] = []
         arrays: dict[str, Array] = {}
         scalars: dict[str, int] = {}
-        for value, param, kind in zip(args, params, kinds, strict=True):
+        every = zip((*args, *results), (*params, *self._results), self._signature.params, strict=True)
+        for value, param, kind in every:
             if isinstance(kind, ScalarParam):
                 scalar = as_scalar(value, param)
                 passed.append(scalar)
@@ -82,7 +87,8 @@ class KernelExecutable(Executable):
             return result
         if result != 0:
             raise MirError(diagnostic_of(self._messages.get(result, f"{self.name} failed with status {result}")))
-        return None
+        scalars_out = tuple(array[()] for array in results)
+        return scalars_out if len(scalars_out) > 1 else scalars_out[0] if scalars_out else None
 
     def _check_overlap(self, arrays: Mapping[str, Array]) -> None:
         """Raises ValueError where a written buffer shares memory with another: compiled code takes it that none does."""

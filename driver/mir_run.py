@@ -27,8 +27,8 @@ SHOWN = 6
 class Executable(Protocol):
     """What `mirstack.compile` gives, as far as it is used here.
 
-    `kind` is "relay", "te" or "tir". `run` takes arrays by parameter name, all of them, and gives the results by name:
-    `out0`, `out1`, … of Relay, the buffers that were changed of TE and TIR. It may write into the arrays it is given.
+    `kind` is "relay", "te", "tir" or "func". `run` takes arrays by parameter name, all of them, and gives the results by name:
+    `out0`, `out1`, … of Relay, the buffers that were changed of TE and TIR, both of a `func.func`. It may write into the arrays it is given.
     """
 
     @property

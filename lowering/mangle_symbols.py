@@ -17,7 +17,7 @@ from ..support.walk import walk_ops
 from .externs import MATH
 
 PREFIX = "user."
-_LEVELS = frozenset(["relay.func", "te.func", "tir.prim_func"])
+_LEVELS = frozenset(["relay.func", "te.func", "tir.prim_func", "func.func"])
 
 # ISO C and POSIX: what a compiler or the process itself may call.
 _LIBRARY = """
@@ -61,6 +61,7 @@ class MangleSymbols(ModulePass):
             name = function.properties.get("sym_name")
             if (
                 function.name in _LEVELS
+                and not (function.name == "func.func" and not function.regions[0].blocks)
                 and isinstance(name, StringAttr)
                 and (new := linked_name(name.data)) != name.data
             ):

@@ -95,13 +95,14 @@ class RelayProgram:
 
 @dataclass(frozen=True)
 class KernelProgram:
-    """A TIR or TE entry; `kind` says which."""
+    """A TIR or TE entry, or a `func.func`; `kind` says which. The last `results` parameters of its signature are what it returns."""
 
     entry: str
     kind: str
     signature: KernelSignature
     messages: Mapping[int, str]
     objects: tuple[bytes, ...]
+    results: int = 0
 
     def to_json(self) -> dict[str, Any]:
         """Everything but objects."""
@@ -112,6 +113,7 @@ class KernelProgram:
             "params": [_param_json(param) for param in signature.params],
             "symbols": list(signature.symbols),
             "returns": signature.returns,
+            "results": self.results,
             "messages": list(self.messages.items()),
         }
 
@@ -129,6 +131,7 @@ class KernelProgram:
             ),
             {int(code): str(text) for code, text in data["messages"]},
             tuple(objects),
+            int(data["results"]),
         )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -26,6 +26,24 @@ class Device:
 def cpu(dev_id: int = 0) -> Device:
     """The CPU."""
     return Device("cpu", dev_id)
+
+
+def virtual_device(device: Device | str | Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    """Returns the attribute `VirtualDevice(…)` that Relay's text has of a device, of its name, or of such an attribute.
+
+    Raises ValueError for a name that is no device's.
+    """
+    if device is None or isinstance(device, Mapping):
+        return device
+    type, index = (device.type, device.index) if isinstance(device, Device) else (device, 0)
+    number = _DEVICE_TYPES.get(type)
+    if number is None:
+        raise ValueError(f"there is no device {type!r}; there are {', '.join(_DEVICE_TYPES)}")
+    return {"node": "VirtualDevice", "device_type": number, "virtual_device_id": index}
+
+
+_DEVICE_TYPES = {"cpu": 1, "llvm": 1, "cuda": 2, "opencl": 4, "vulkan": 7, "metal": 8, "rocm": 10, "ext_dev": 12}
+"""The numbers of devices in TVM's and DLPack's files; programs run on the CPU, whatever device they name."""
 
 
 class NDArray:

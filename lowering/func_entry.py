@@ -164,7 +164,7 @@ def _product(left: SSAValue | int, right: SSAValue | int, made: list[Operation])
             made.append(constant := arith.ConstantOp.from_int_and_width(value, IndexType()))
             value = constant.result
         values.append(value)
-    made.append(product := arith.MuliOp(*values))
+    made.append(product := arith.MuliOp(values[0], values[1]))
     return product.result
 
 

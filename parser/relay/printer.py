@@ -24,6 +24,8 @@ _TYPED = (
     ir.FnOp,
 )  # fmt: skip
 """The ops whose types are written."""
+_TYPED_BY_ITSELF = (ir.ConstantOp, ir.TupleOp, ir.FnOp)
+"""Those that may have a type before any is inferred."""
 
 
 def print_groups(groups: Sequence[Sequence[Operation]], module: ModuleOp, *, types: bool = True) -> list[str]:
@@ -54,8 +56,12 @@ def module_text(module: ModuleOp, *, header: bool = True, metadata: bool = True)
 
 
 def expression_text(function: ir.FuncOp, *, is_function: bool, header: bool = False, metadata: bool = False) -> str:
-    """A function as an expression, `fn (…) { … }`; or its body, whose free variables are the parameters."""
-    printer = _ModulePrinter(ModuleOp([]), True)
+    """A function as an expression, `fn (…) { … }`; or its body, whose free variables are the parameters.
+
+    Types are written where they were inferred, so that of `add(%x, 1f)` as it was made not even the constant's is.
+    """
+    typed = (op for op in walk_ops(function) if isinstance(op, _TYPED) and not isinstance(op, _TYPED_BY_ITSELF))
+    printer = _ModulePrinter(ModuleOp([]), any(is_known(op.results[0].type) for op in typed))
     printer.prepare(function)
     return printer.framed(printer.expression(function, is_function), header, metadata)
 

@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from ....dialects.relay.operator import REQUIRED, Operator, get_operator
 from ...ir.op import Op
+from ...nd import virtual_device
 from ..expr import Call, Constant, RelayExpr, Tuple, TupleWrapper, const
 from .signatures import FIXED, LISTS, NUMBERS, PADDED, RESULTS, SIGNATURES
 
@@ -104,8 +105,9 @@ def make_call(operator: Operator, given: Mapping[str, Any]) -> Any:
     taken = {name.lstrip("*") for name in chosen.arguments}
     attrs = {name: value for name, value in given.items() if name in chosen.specs and name not in taken}
     for name, value in FIXED.get(operator.name, {}).items():
-        if attrs.get(name) is None:
+        if attrs.get(name) is None and name not in taken:
             attrs[name] = value
+    attrs |= {name: virtual_device(attrs[name]) for name in attrs.keys() & _DEVICES}
     attrs = {name: _shaped(operator, chosen, name, value) for name, value in attrs.items()}
     call = Call(Op.get(chosen.name), operands, attrs)
     count = RESULTS.get(operator.name, 1)
@@ -134,6 +136,8 @@ def _attribute(value: Any) -> Any:
 def _operand(operator: Operator, chosen: Operator, argument: str, given: Mapping[str, Any]) -> RelayExpr:
     name = argument.lstrip("*")
     value = given[name]
+    if value is None:
+        value = FIXED.get(operator.name, {}).get(name)
     if isinstance(value, RelayExpr):
         return value
     if (operator.name, name) in NUMBERS:
@@ -160,6 +164,7 @@ def _shaped(operator: Operator, chosen: Operator, name: str, value: Any) -> Any:
     return value
 
 
+_DEVICES = {"virtual_device", "src_virtual_device", "dst_virtual_device"}
 _PER_AXIS = ("kernel_size", "pool_size", "strides", "dilation", "output_size")
 
 

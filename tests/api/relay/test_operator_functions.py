@@ -139,3 +139,30 @@ def test_padding_is_written_for_each_side() -> None:
     assert padding(R.nn.conv2d(x, w, padding=(1, 2, 3, 4))) == (1, 2, 3, 4)
     assert padding(R.nn.conv1d(x, w, padding=1)) == (1, 1)
     assert padding(R.nn.max_pool3d(x, padding=(1, 2, 3))) == (1, 2, 3, 1, 2, 3)
+
+
+def test_numbers_beside_an_expression_are_what_the_static_operator_takes() -> None:
+    size, end = R.var("size", shape=(2,), dtype="int64"), R.shape_of(R.var("v", shape=(10,)))
+    image, scale = var(1, 1, 2, 2), R.var("scale", shape=(), dtype="float64")
+    resized = R.image.resize2d(image, size)
+    assert resized.args[2].value.array.tolist() == [0, 0, 0, 0]
+    assert R.image.resize2d(image, size, (0, 0.5, 1, 1)).args[2].value.array.dtype == "float32"
+    assert R.strided_slice(R.var("v", shape=(10,)), [0], end).args[3].value.array.tolist() == [1]
+    assert R.nn.upsampling(image, scale, 1.5).args[2].value.array == 1.5
+    run = mirstack.compile(mirstack.IRModule.from_expr(R.Function([image, size], resized)))
+    values = np.arange(4, dtype="float32").reshape(1, 1, 2, 2)
+    np.testing.assert_allclose(run(values, np.array([1, 1]))[0, 0], [[1.5]])
+
+
+def test_devices() -> None:
+    written = "virtual_device=VirtualDevice(device_type=1, virtual_device_id=0)"
+    for device in (mirstack.cpu(), "cpu", "llvm"):
+        assert written in str(mirstack.IRModule.from_expr(R.on_device(x, device)))
+    copied = str(R.device_copy(x, mirstack.cpu(1), "cuda"))
+    assert "src_virtual_device=VirtualDevice(device_type=1, virtual_device_id=1)" in copied
+    assert "dst_virtual_device=VirtualDevice(device_type=2, virtual_device_id=0)" in copied
+    again: Any = R.parse_expr(copied)
+    assert again.attrs["dst_virtual_device"] == {"node": "VirtualDevice", "device_type": 2, "virtual_device_id": 0}
+    assert R.device_copy(x, again.attrs["src_virtual_device"]).attrs["src_virtual_device"]["virtual_device_id"] == 1
+    with pytest.raises(ValueError, match="there is no device 'bogus'; there are cpu, llvm, cuda"):
+        R.on_device(x, "bogus")

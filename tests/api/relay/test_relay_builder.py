@@ -47,6 +47,14 @@ def test_untyped_and_typed_text() -> None:
     assert structural_equal(again, typed)
 
 
+def test_types_are_written_where_they_were_inferred() -> None:
+    x = relay.var("x", shape=(4,))
+    assert relay.astext(relay.const(42, "int16")) == '#[version = "0.0.5"]\n42i16'
+    assert str(relay.add(x, relay.const(1.0))) == "free_var %x: Tensor[(4), float32];\nadd(%x, 1f)"
+    typed = str(relay.parse_expr("free_var %x: Tensor[(4), float32]; add(%x, 1f)"))
+    assert typed.endswith("add(%x, 1f /* ty=float32 */) /* ty=Tensor[(4), float32] */")
+
+
 def test_shared_nodes_are_computed_once_where_all_uses_see_them() -> None:
     x, c = relay.var("x", shape=(2,)), relay.var("c", "bool")
     both, one = relay.exp(x), relay.log(x)

@@ -30,20 +30,22 @@ def count(expr: Any, name: str) -> int:
 
 # What TVM 0.16 documents: names, order and defaults of the options, and from which level a Sequential runs the pass.
 # `constants_only` is ours.
+_STRICT = "strict_math=False"
+"""An option of ours, not TVM's: rules marked `fast` are left out."""
 SIGNATURES = {
     "AlterOpLayout": ("cpu", 3), "BackwardFoldScaleAxis": ("constants_only=False", 3), "BatchingOps": ("", 0), "CanonicalizeCast": ("", 3),
-    "CanonicalizeOps": ("", 3), "CombineParallelBatchMatmul": ("min_num_branches=3", 4),
+    "CanonicalizeOps": (_STRICT, 3), "CombineParallelBatchMatmul": ("min_num_branches=3", 4),
     "CombineParallelConv2D": ("min_num_branches=3", 4), "CombineParallelDense": ("min_num_branches=3, to_batch=True", 4),
     "ConvertLayout": ("desired_layouts, skip_layers=()", 3), "DeadCodeElimination": ("inline_once=False, ignore_impurity=False", 1),
     "DefuseOps": ("", 3), "DynamicToStatic": ("", 2), "EliminateCommonSubexpr": ("fskip=None", 3),
     "EtaExpand": ("expand_constructor=False, expand_global_var=False", 1),
-    "FakeQuantizationToInteger": ("hard_fail=False, use_qat=False, optional_qnn_ops=None", 0), "FastMath": ("", 4),
-    "FirstOrderGradient": ("", 0), "FlattenAtrousConv": ("", 0), "FoldConstant": ("fold_qnn=False", 2),
-    "FoldExplicitPadding": ("", 0), "FoldScaleAxis": ("", 0), "ForwardFoldScaleAxis": ("constants_only=False", 3),
+    "FakeQuantizationToInteger": ("hard_fail=False, use_qat=False, optional_qnn_ops=None", 0), "FastMath": (_STRICT, 4),
+    "FirstOrderGradient": ("", 0), "FlattenAtrousConv": (_STRICT, 0), "FoldConstant": ("fold_qnn=False", 2),
+    "FoldExplicitPadding": (_STRICT, 0), "FoldScaleAxis": ("", 0), "ForwardFoldScaleAxis": ("constants_only=False", 3),
     "FuseOps": ("fuse_opt_level=-1, max_depth=256", 0), "InferType": ("fresh=False", 0), "Inline": ("", 1),
     "LambdaLift": ("", 1), "Legalize": ("legalize_map_attr_name=FTVMLegalize", 1), "MergeComposite": ("pattern_table", 0),
-    "PartialEvaluate": ("", 1), "RemoveUnusedFunctions": ("entry_functions=None", 1), "SimplifyExpr": ("", 0),
-    "SimplifyInference": ("", 0), "SplitArgs": ("max_function_args", 1), "ToANormalForm": ("", 1),
+    "PartialEvaluate": ("", 1), "RemoveUnusedFunctions": ("entry_functions=None", 1), "SimplifyExpr": (_STRICT, 0),
+    "SimplifyInference": (_STRICT, 0), "SplitArgs": ("max_function_args", 1), "ToANormalForm": ("", 1),
     "ToBasicBlockNormalForm": ("", 1), "ToGraphNormalForm": ("", 1),
     "ToMixedPrecision": ("mixed_precision_type=float16, missing_op_mode=1, keep_orig_output_dtype=False", 0),
 }  # fmt: skip

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from functools import cache, lru_cache
+import random
+from collections.abc import Callable
+from functools import cache
 from typing import Any
-from zlib import crc32
 
 import numpy as np
-from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from ..steady import forget_constants
@@ -21,17 +22,54 @@ Use = tuple[dict[str, Any], tuple[Any, ...]]
 """Attributes and arguments."""
 
 
-@lru_cache(4096)
-def uses_of(name: str, number: int = 0) -> tuple[Use, ...]:
-    """Attributes and arguments of some uses of an operator, the same in every run; others for each number."""
+@cache
+def uses_of(name: str) -> tuple[Use, ...]:
+    """Attributes and arguments of some uses of an operator, the same in every run."""
+    found: list[Use] = []
+    _drawer(name, found)()
+    return tuple(found[-USES:])
+
+
+def one_of(name: str, rng: random.Random) -> Use:
+    """One of `uses_of(name)`."""
+    return rng.choice(uses_of(name))
+
+
+BYTES = 4096
+"""What a use is drawn from; the largest take some hundred."""
+
+
+def new_use(name: str, rng: random.Random) -> Use:
+    """A use of an operator that follows from the generator's numbers."""
+    draw, found = _new_uses(name)
+    # Some bytes lead to what a case filters out, one in two at the worst.
+    for _ in range(100):
+        found.clear()
+        draw(rng.randbytes(BYTES))
+        if found:
+            return found.pop()
+    raise AssertionError(f"no use of {name} is drawn")
+
+
+UseOf = Callable[[str, random.Random], Use]
+"""Draws a use of the operator called so: `one_of` or `new_use`."""
+
+
+@cache
+def _new_uses(name: str) -> tuple[Callable[[bytes], object], list[Use]]:
+    """What draws a use from bytes, and the list that it appends it to. hypothesis offers this to fuzzers: a use takes it a millisecond,
+    of which a run of its engine takes several."""
+    found: list[Use] = []
+    return _drawer(name, found).hypothesis.fuzz_one_input, found
+
+
+def _drawer(name: str, found: list[Use]) -> Any:
+    """A test of hypothesis that appends each use it draws."""
     _load()
     cases = CASES[name]
-    found: list[tuple[dict[str, Any], tuple[Any, ...]]] = []
 
-    # The examples begin with the simplest ones, which are much the same for each number.
-    @seed(crc32(f"{name} {number}".encode()))
     @settings(
-        max_examples=USES if number == 0 else 2 * USES, deadline=None, derandomize=number == 0, database=None, phases=(Phase.generate,),
+        max_examples=USES, deadline=None, derandomize=True, database=None, phases=(Phase.generate,),
         suppress_health_check=(HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large),
     )  # fmt: skip
     @given(st.data())
@@ -39,8 +77,7 @@ def uses_of(name: str, number: int = 0) -> tuple[Use, ...]:
         attrs, arguments = data.draw(data.draw(st.sampled_from(cases)).samples)
         found.append((attrs, tuple(_plain(a) for a in arguments)))
 
-    draw()
-    return tuple(found[-USES:])
+    return draw
 
 
 @cache

@@ -79,8 +79,8 @@ class Writer:
 
     def program(self) -> str:
         """The text."""
-        body = self.expression(["%x", "%y"], 4)
-        second = self.expression(["%x", "%y"], 3)
+        body = self.expression(["%x", "%y"], self.rng.choice((2, 3, 3, 4)))
+        second = self.expression(["%x", "%y"], 2)
         result = self.rng.choice([f"{body}", f"({body}, {second})"])
         header = f"def @main(%x: {self.tensor}, %y: {self.tensor}, %n: int32) {{\n  {result}\n}}\n"
         return "\n".join([LIBRARY, *self.functions, header])

@@ -32,7 +32,7 @@ from ...support.verify import find_errors
 from ...support.walk import walk_ops
 from ..operators.relation import type_of
 from ..operators.sampling import flat
-from ..operators.uses import uses_of
+from ..operators.uses import UseOf, one_of
 from .idioms import IDIOMS, memory
 
 FAVOURITES = (
@@ -82,14 +82,14 @@ def deck() -> tuple[str, ...]:
     return tuple(names)
 
 
-def random_graph(seed: int, size: int | None = None, only: tuple[str, ...] = (), uses: int = 0) -> Graph:
+def random_graph(seed: int, size: int | None = None, only: tuple[str, ...] = (), use_of: UseOf = one_of) -> Graph:
     """The program of a seed. `size` is about how many steps it takes, by default 4 to 24.
 
     Programs of consecutive seeds deal `deck()` among them, so that every operator comes up in any `GRAPHS_FOR_ALL` of them.
-    `uses` says which samples of operators they are made of (`uses_of`). With `only`, programs are of the operators called so, tuples and `let`s alone.
+    `use_of` draws the uses of operators that they are made of. With `only`, programs are of the operators called so, tuples and `let`s alone.
     """
     for attempt in range(20):
-        builder = Builder(random.Random(f"{seed}/{attempt}"), seed, only, uses)
+        builder = Builder(random.Random(f"{seed}/{attempt}"), seed, only, use_of)
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             graph = builder.program(size)
@@ -114,7 +114,7 @@ class Builder:
     rng: random.Random
     seed: int
     only: tuple[str, ...] = ()
-    uses: int = 0
+    use_of: UseOf = one_of
     inputs: list[np.ndarray] = field(default_factory=list)
     scope: list[Known] = field(default_factory=list)
     functions: list[ir.FuncOp] = field(default_factory=list)
@@ -133,9 +133,9 @@ class Builder:
         self.recent = rng.choice((0.05, 0.5, 0.95))
         count = size if size is not None else rng.randint(4, 24)
         cards = self.only or deck()
-        dealt = [cards[(self.seed * DEALT + n) % len(cards)] for n in range(DEALT)]
+        dealt = [cards[(self.seed * DEALT + n) % len(cards)] for n in range(min(DEALT, count))]
         steps: list[Callable[[], object]] = [lambda name=name: self.operator(name) for name in dealt]
-        steps += [self.step for _ in range(max(0, count - DEALT))]
+        steps += [self.step for _ in range(count - len(dealt))]
         rng.shuffle(steps)
         for step in steps:
             step()
@@ -183,7 +183,7 @@ class Builder:
         if name.startswith("memory."):
             return memory(self)
         operator = all_operators()[name]
-        attrs, arguments = self.rng.choice(uses_of(name, self.uses))
+        attrs, arguments = self.use_of(name, self.rng)
         drawn = compute(operator, attrs, arguments)
         if self.rng.random() < 0.85 and not name.startswith(("vision.", "random.")):
             # What follows the data of a quantized operator says what the integers stand for: not any number does.

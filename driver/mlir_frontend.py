@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections.abc import Iterable
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import UNKNOWN_LOC, FileLineColLoc, IntAttr, ModuleOp, StringAttr
-from xdsl.ir import AttributeInvT, Operation, SSAValue
+from xdsl.dialects.builtin import UNKNOWN_LOC, ArrayAttr, DictionaryAttr, FileLineColLoc, IntAttr, ModuleOp, StringAttr
+from xdsl.ir import Attribute, AttributeInvT, Operation, ParametrizedAttribute, SSAValue
 from xdsl.parser import Parser, ParserState, UnresolvedOperand
 from xdsl.utils.exceptions import MultipleSpansParseError, ParseError, VerifyException
 from xdsl.utils.lexer import Input, Span
 from xdsl.utils.mlir_lexer import MLIRLexer
 
-from ..support.diagnostics import Diagnostic, MirError
+from ..support.diagnostics import Diagnostic, MirError, error_at
 from .errors import did_you_mean
 
 _UNKNOWN_OP = re.compile(r"Operation (\S+) is not registered")
@@ -41,6 +42,22 @@ class LinearLexer(MLIRLexer):
     _unescaped_characters_regex = re.compile(r'"(?:[^"\\\n\v\f]|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*"')
 
 
+MAX_PARTS = 1 << 16
+
+
+def _parts(value: Attribute) -> Iterable[Attribute]:
+    """Returns the attributes that an attribute is made of."""
+    match value:
+        case ParametrizedAttribute():
+            return value.parameters
+        case ArrayAttr():
+            return value.data
+        case DictionaryAttr():
+            return value.data.values()
+        case _:
+            return ()
+
+
 class LocatedParser(Parser):
     """xDSL's parser that gives each op without `loc(…)` the place at which its text begins."""
 
@@ -50,6 +67,7 @@ class LocatedParser(Parser):
         self.lines = LineTable(text, first_line)
         self.file = StringAttr(name)
         self.last_op = 0  # Where the op begins that was begun last.
+        self._counted: dict[int, int] = {}  # The parts of what aliases name, by id, which stays theirs.
         self.first_use: dict[str, int] = {}  # Where a value was first used before its definition.
 
     def parse_operation(self) -> Operation:
@@ -58,6 +76,27 @@ class LocatedParser(Parser):
         if op.location == UNKNOWN_LOC:
             op.location = self.location(start)
         return op
+
+    def _parse_alias_def(self):
+        """Reads `!pair = tuple<i32, i32>`. Raises MirError for one of more than MAX_PARTS parts.
+
+        An alias may name another twice, and that another: xDSL hashes, compares and prints part by part what comes of it.
+        """
+        start = self.pos
+        super()._parse_alias_def()  # pyright: ignore[reportPrivateUsage]
+        name, value = next(reversed(self.attribute_aliases.items()))
+        if self._count(value) > MAX_PARTS:
+            raise error_at(
+                self.location(start),
+                f"the alias '{name}' has more than {MAX_PARTS} parts",
+                "each part counts as often as it is there: tuple<!t, !t> is twice as large as !t",
+            )
+
+    def _count(self, value: Attribute) -> int:
+        found = self._counted.get(id(value))
+        if found is None:
+            found = self._counted[id(value)] = 1 + sum(self._count(part) for part in _parts(value))
+        return found
 
     def resolve_operand(self, operand: UnresolvedOperand, type: AttributeInvT) -> SSAValue[AttributeInvT]:
         if operand.operand_name not in self.ssa_values:

@@ -212,7 +212,7 @@ class _Exporter:
         known = cast("expr.RelayExpr", node).known_type
         match node:
             case expr.Tuple():
-                op = ir.TupleOp(values, known)
+                op = ir.TupleOp(values, known or UNKNOWN)
             case expr.TupleGetItem():
                 op = ir.TupleGetItemOp(values[0], node.index, known or UNKNOWN)
             case expr.RefCreate():

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import io
+import re
 import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -99,6 +101,17 @@ def test_wrong_files(mir_opt, ten: Path, tmp_path: Path):
     assert says("latin.mlir", b"// ok\n// caf\xe9\n") == "latin.mlir:2: is not UTF-8 text: byte 0xe9\n"
     assert says("x.tex", b"hello").startswith("x.tex: neither .mir nor .mlir: tell its format with -f mir or -f mlir")
     assert says("nul\0.mlir").endswith("cannot be read: embedded null byte\n")
+
+
+@pytest.mark.parametrize("form", ["!{} = tuple<!{}, !{}>", "#{} = [#{}, #{}]", "#{} = {{a = #{}, b = [#{}]}}"])
+def test_aliases_that_double(mir_opt, tmp_path: Path, form: str):
+    first = "!a = tuple<i32, i32>" if form[0] == "!" else "#a = 1"
+    names = ["a" * k for k in range(1, 41)]
+    chain = [form.format(new, old, old) for old, new in pairwise(names)]
+    (tmp_path / "aliases.mlir").write_text("\n".join([first, *chain, "builtin.module {}"]))
+    ran = mir_opt(tmp_path / "aliases.mlir")
+    assert ran.code == 1
+    assert re.search(r"aliases.mlir:1\d:1: error: the alias '[!#]a+' has more than 65536 parts", ran.err)
 
 
 def test_blanks_between_passes():

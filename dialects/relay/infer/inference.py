@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
-from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, TensorType, TupleType, i1
-from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
+from xdsl.dialects.builtin import ArrayAttr, LocationAttr, ModuleOp, StringAttr, TensorType, TupleType, i1
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAValue
 
 from ....support.deep import in_deep_stack
-from ....support.diagnostics import Diagnostic, MirError, error_at, source_position
+from ....support.diagnostics import UNKNOWN_LOC, Diagnostic, MirError, error_at, source_position
 from ....support.walk import walk_ops
 from ....support.words import counted
 from .. import ir
@@ -25,7 +25,7 @@ from ..types import UNKNOWN, FuncType, RefType
 from .patterns import PatternTyping
 from .relation import Postponed, Use
 from .tir_calls import call_tir_type
-from .unify import POISON, Hole, Mismatch, Unifier
+from .unify import POISON, Hole, Mismatch, TypeTooLarge, Unifier
 
 BOOL = TensorType(i1, [])
 
@@ -229,7 +229,7 @@ class Inference:
                 self._types[value] = self.unifier.hole()
             self._waiting.setdefault(postponed.hole.index.data, []).append(op)
         except MirError as error:
-            self.error(error)
+            self.error(TypeTooLarge(op.location) if isinstance(error, TypeTooLarge) else error)
             self._types[op.results[0]] = POISON
 
     def _wake(self) -> None:
@@ -241,10 +241,24 @@ class Inference:
 
     def _finish(self, functions: Sequence[ir.FuncOp]) -> None:
         for value, type in self._types.items():
-            value._type = self.unifier.close(type)  # pyright: ignore[reportPrivateUsage]
+            location = (
+                value.op.location
+                if isinstance(value, OpResult)
+                else value.location
+                if isinstance(value, BlockArgument)
+                else UNKNOWN_LOC
+            )
+            value._type = self._closed(type, location)  # pyright: ignore[reportPrivateUsage]
         for function, result in self._results.items():
-            function.properties["ret_type"] = self.unifier.close(result)
+            function.properties["ret_type"] = self._closed(result, function.location)
         self._patterns.finish()
+
+    def _closed(self, type: Attribute, location: LocationAttr) -> Attribute:
+        try:
+            return self.unifier.close(type)
+        except TypeTooLarge:
+            self.error(TypeTooLarge(location))
+            return UNKNOWN
 
     # Rules ---------------------------------------------------------------------------------------------------------
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, IntAttr, TensorType, TupleType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, IntAttr, LocationAttr, TensorType, TupleType
 from xdsl.ir import Attribute, ParametrizedAttribute, TypeAttribute
 from xdsl.irdl import irdl_attr_definition, param_def
 
+from ....support.diagnostics import UNKNOWN_LOC, Diagnostic, MirError
 from ...tir.types import type_to_dtype
 from ..substitution import substitute
 from ..text import type_text
@@ -36,6 +37,18 @@ class Mismatch(Exception):
     def __init__(self, detail: str):
         super().__init__(detail)
         self.detail = detail
+
+
+MAX_PARTS = 1 << 16
+
+
+class TypeTooLarge(MirError):
+    """A type of more than MAX_PARTS parts, such as that of `(%b, %b)` where `%b` is `(%a, %a)`, and so on."""
+
+    def __init__(self, location: LocationAttr = UNKNOWN_LOC):
+        message = f"the type of this value has more than {MAX_PARTS} parts"
+        note = "each part counts as often as it is there: the type of (%a, %a) is twice as large as that of %a"
+        super().__init__(Diagnostic(message, location).with_note(note))
 
 
 class Unifier:
@@ -71,26 +84,46 @@ class Unifier:
         return type
 
     def close(self, type: Attribute) -> Attribute:
-        """The type with every hole filled; what is not known is UNKNOWN."""
-        type = self.head(type)
-        if isinstance(type, Hole):
-            return UNKNOWN
-        return type if isinstance(type, TensorType) else _rebuild(type, self.close)
+        """The type with every hole filled; what is not known is UNKNOWN. Raises TypeTooLarge."""
+        self.first_hole(type)
+        return self._replaced(type, UNKNOWN, {})
 
     def filled_in(self, type: Attribute) -> Attribute:
-        """The type with every hole that is filled replaced; the others stay."""
+        """The type with every hole that is filled replaced; the others stay. Raises TypeTooLarge."""
+        self.first_hole(type)
+        return self._replaced(type, None, {})
+
+    def _replaced(self, type: Attribute, unknown: Attribute | None, done: dict[int, Attribute]) -> Attribute:
+        """Returns the type with its holes replaced; `done` holds the results by the parts' ids, so that parts stay shared."""
         type = self.head(type)
-        return type if isinstance(type, Hole | TensorType) else _rebuild(type, self.filled_in)
+        if isinstance(type, Hole):
+            return type if unknown is None else unknown
+        if isinstance(type, TensorType):
+            return type
+        found = done.get(id(type))
+        if found is None:
+            found = done[id(type)] = _rebuild(type, lambda part: self._replaced(part, unknown, done))
+        return found
 
     def first_hole(self, type: Attribute) -> Hole | None:
-        """A hole in the type that is not filled, or None when the type is fully known."""
-        pending = [type]
-        while pending:
-            type = self.head(pending.pop())
-            if isinstance(type, Hole):
-                return type
-            pending += _parts(type)
-        return None
+        """Returns a hole in the type that is not filled, or None when the type is fully known. Raises TypeTooLarge."""
+        holes: list[Hole] = []
+        if self._count(type, holes, {}) > MAX_PARTS:
+            raise TypeTooLarge
+        return holes[0] if holes else None
+
+    def _count(self, type: Attribute, holes: list[Hole], counted: dict[int, int]) -> int:
+        """Counts a type and its parts, each as often as it is there, while each object is met once; collects the holes."""
+        type = self.head(type)
+        if isinstance(type, TensorType):
+            return 1
+        if isinstance(type, Hole):
+            holes.append(type)
+            return 1
+        found = counted.get(id(type))
+        if found is None:
+            found = counted[id(type)] = 1 + sum(self._count(part, holes, counted) for part in _parts(type))
+        return found
 
     def instantiate(self, function: FuncType, arguments: Sequence[Attribute] = ()) -> FuncType:
         """A generic function's type with new holes for its parameters, or with the given types."""
@@ -139,12 +172,10 @@ class Unifier:
         return other
 
     def _refuse_cycle(self, hole: Hole, type: Attribute) -> None:
-        pending = _parts(type)
-        while pending:
-            part = self.head(pending.pop())
-            if part == hole:
-                raise Mismatch("the type would contain itself")
-            pending += _parts(part)
+        holes: list[Hole] = []
+        self._count(type, holes, {})
+        if hole in holes:
+            raise Mismatch("the type would contain itself")
 
     def _unify_parts(self, a: Attribute, b: Attribute) -> Attribute:
         match a, b:

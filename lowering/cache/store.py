@@ -97,14 +97,23 @@ class Store:
         return self.folder / f"{key.hex()}.{kind}"
 
     def read(self, kind: str, key: bytes) -> memoryview | None:
-        """The payload kept under a key, mapped into memory; None where there is none that is whole."""
+        """The payload kept under a key; None where there is none that is whole.
+
+        It is read before it is checked, not mapped: who writes into the file later changes nothing. Memory of whole pages is
+        aligned for weights.
+        """
         path = self.path(kind, key)
         try:
             with path.open("rb") as file:
                 about = os.fstat(file.fileno())
-                if not stat.S_ISREG(about.st_mode) or about.st_uid != os.geteuid() or about.st_size < _HEADER.size:
+                if not stat.S_ISREG(about.st_mode) or about.st_uid != os.geteuid():
                     return None
-                data = memoryview(mmap.mmap(file.fileno(), about.st_size, access=mmap.ACCESS_READ))
+                if not _HEADER.size <= about.st_size <= self.limit:
+                    return None
+                pages = mmap.mmap(-1, about.st_size)
+                if file.readinto(pages) != about.st_size:
+                    return None
+                data = memoryview(pages).toreadonly()
         except (OSError, ValueError):
             return None
         payload = data[_HEADER.size :]

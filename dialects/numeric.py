@@ -14,6 +14,10 @@ from numpy.typing import NDArray
 Array: TypeAlias = "NDArray[Any]"
 
 
+FOUR_BITS = ("int4", "uint4")
+"""Those of ml_dtypes, which stand in bytes, and which much of numpy's arithmetic makes int8 of."""
+
+
 def is_float(dtype: np.dtype[Any]) -> bool:
     """Whether a dtype is one of floating-point numbers, those of ml_dtypes included."""
     return dtype.kind == "f" or dtype.name.startswith(("bfloat", "float"))
@@ -21,10 +25,15 @@ def is_float(dtype: np.dtype[Any]) -> bool:
 
 def integer_range(dtype: np.dtype[Any]) -> tuple[int, int]:
     """The least and the greatest number of an integer dtype."""
-    if dtype.name in ("int4", "uint4"):
+    if dtype.name in FOUR_BITS:
         return (-8, 7) if dtype.name == "int4" else (0, 15)
     info = np.iinfo(dtype)
     return int(info.min), int(info.max)
+
+
+def width(dtype: np.dtype[Any]) -> int:
+    """The bits of an integer dtype."""
+    return 4 if dtype.name in FOUR_BITS else dtype.itemsize * 8
 
 
 def lowest(dtype: np.dtype[Any]) -> Any:
@@ -57,6 +66,8 @@ def convert(x: Array, target: np.dtype[Any]) -> Array:
         below, above = wide < low, wide >= float(high + 1)
         inside = np.where(below | above | np.isnan(wide), 0.0, wide).astype(target)
         return np.where(above, np.asarray(high).astype(target), np.where(below, np.asarray(low).astype(target), inside))
+    if target.name in FOUR_BITS and x.dtype.name in FOUR_BITS:
+        x = x.astype(np.int8)
     return x.astype(target)
 
 
@@ -70,7 +81,7 @@ def convert_scalar(value: float, low: int, high: int) -> int:
 def _counts(a: Array, b: Array) -> tuple[Array, Array, Array]:
     """Both operands broadcast, and where the count is a number of bits of `a` to shift by; a bool has one."""
     a, b = np.broadcast_arrays(a, b)
-    return a, b, ~b if a.dtype.kind == "b" else (b >= 0) & (b < a.dtype.itemsize * 8)
+    return a, b, ~b if a.dtype.kind == "b" else (b >= 0) & (b < width(a.dtype))
 
 
 def shift_left(a: Array, b: Array) -> Array:
@@ -82,9 +93,9 @@ def shift_left(a: Array, b: Array) -> Array:
 def shift_right(a: Array, b: Array) -> Array:
     """Shifts right; by the width or more, or by a negative count, 0, or -1 for a negative number."""
     a, b, inside = _counts(a, b)
-    last = a.dtype.itemsize * 8 - 1
+    last = width(a.dtype) - 1
     shifted = np.right_shift(a, np.where(inside, b, last).astype(a.dtype))
-    return shifted if a.dtype.kind == "i" else np.where(inside, shifted, 0).astype(a.dtype)
+    return shifted if a.dtype.name.startswith("int") else np.where(inside, shifted, 0).astype(a.dtype)
 
 
 def shift_scalar(value: int, count: int, bits: int, left: bool) -> int:
@@ -121,13 +132,21 @@ def trunc_mod(a: Array, b: Array) -> Array:
 
 
 def larger(a: Array, b: Array) -> Array:
-    """The larger of two; NaN where one is."""
-    return _in_float32(np.maximum, a, b)
+    """The larger of two, of 0 and -0 the second; NaN where one is."""
+    return _with_zeros(_in_float32(np.maximum, a, b), a, b)
 
 
 def smaller(a: Array, b: Array) -> Array:
-    """The smaller of two; NaN where one is."""
-    return _in_float32(np.minimum, a, b)
+    """The smaller of two, of 0 and -0 the second; NaN where one is."""
+    return _with_zeros(_in_float32(np.minimum, a, b), a, b)
+
+
+def _with_zeros(result: Any, a: Array, b: Array) -> Any:
+    """A maximum or minimum in which the sign of 0 is not left to the processor that numpy runs on; strict-math has the same."""
+    if not is_float(np.asarray(result).dtype):
+        return result
+    zeros = (a == 0) & (b == 0)
+    return np.where(zeros, b, result).astype(result.dtype)[()] if np.any(zeros) else result
 
 
 def _in_float32(function: Callable[[Any, Any], Any], a: Array, b: Array) -> Array:

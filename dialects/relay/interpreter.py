@@ -21,6 +21,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from ...support.diagnostics import MirError, error_at
 from ...support.memory import why_no_memory
 from ...support.words import counted
+from .. import numeric
 from ..array import numpy_dtype
 from ..tir.types import type_to_dtype
 from .ir import (
@@ -256,6 +257,12 @@ class Interpreter:
             shapes = ", ".join(map(_describe, arguments))
             raise error_at(op, f"{op.OPERATOR.name} fails on ({shapes}): {error}") from error
         value = _as_value(result)
+        if not use.has_type(value) and isinstance(value, np.ndarray) and value.dtype == np.int8:
+            # numpy makes int8 of much that it computes of int4 and uint4.
+            names = [a.dtype.name for a in arguments if isinstance(a, np.ndarray)]
+            four = next((name for name in names if name in numeric.FOUR_BITS), "int8")
+            kept = value.astype(numpy_dtype(four))
+            value = kept if use.has_type(kept) else value
         if not use.has_type(value):
             raise error_at(
                 op, f"{op.OPERATOR.name} gives {_describe(value)}, but its type is {type_text(op.result.type)}"

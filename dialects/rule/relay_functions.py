@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .functions import NoMatch, named_function
-
-if TYPE_CHECKING:
-    import numpy as np
 
 
 @named_function(arity=2)
@@ -69,13 +66,13 @@ def widens(source: str, target: str) -> bool:
 @named_function(arity=1)
 def lowest(dtype: str) -> Any:
     """the least number of a dtype; of a float, the least that is finite"""
-    return _info(dtype).min
+    return _range(dtype)[0]
 
 
 @named_function(arity=1)
 def highest(dtype: str) -> Any:
     """the greatest number of a dtype; of a float, the greatest that is finite"""
-    return _info(dtype).max
+    return _range(dtype)[1]
 
 
 def _split(dtype: str) -> tuple[str, int]:
@@ -83,12 +80,16 @@ def _split(dtype: str) -> tuple[str, int]:
     return kind, int(dtype[len(kind) :] or 0)
 
 
-def _info(dtype: str) -> np.iinfo[Any] | np.finfo[Any]:
+def _range(dtype: str) -> tuple[Any, Any]:
     import numpy as np
+
+    from ..array import numpy_dtype
+    from ..numeric import integer_range
 
     kind, _ = _split(dtype)
     if kind in ("int", "uint"):
-        return np.iinfo(dtype)
+        return integer_range(numpy_dtype(dtype))
     if kind == "float":
-        return np.finfo(dtype)
+        info = np.finfo(dtype)
+        return info.min, info.max
     raise NoMatch

@@ -118,7 +118,7 @@ copysign, nextafter = _binary("copysign", "copysign"), _binary("nextafter", "nex
 
 
 def ldexp(x: ExprLike, exponent: ExprLike) -> Expr:
-    """x · 2^exponent; the exponent is an integer."""
+    """x · 2^exponent; the power, of an integer or a float, is rounded to x's dtype first, so that it may be infinite."""
     x = convert(x)
     return Call("ldexp", (x, convert(exponent)), x.dtype)
 

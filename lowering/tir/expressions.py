@@ -164,7 +164,10 @@ def arithmetic(
     converted = lhs.type
     if is_float(type_):
         if kind in (tir.MinOp, tir.MaxOp):
-            # NaN where one is; of 0 and -0 either.
+            # NaN where one is; of 0 and -0 either, but under strict-math the second.
+            if f.globals.strict_math:
+                chosen = f.select(f.compare_floats("olt" if kind is tir.MinOp else "ogt", lhs, rhs), lhs, rhs)
+                return f.select(f.compare_floats("uno", lhs, lhs), lhs, chosen)
             return f.emit(arith.MinimumfOp if kind is tir.MinOp else arith.MaximumfOp, (lhs, rhs), converted, ANY_ZERO)
         if kind in FLOAT_OPS:
             flags = FASTMATH_NONE if kind is tir.DivOp or f.globals.strict_math else CONTRACT

@@ -41,7 +41,7 @@ NOT_CALLED = {
         ("abs", "ceildiv", "infinity", "max_value", "min_value"), "the text writes it, and reads it as other ops"
     ),
     "large_uint_imm": "the text of large constants has no such call",
-    "ldexp": "takes an exponent of another dtype, on which interpreter and text do not agree",
+    "ldexp": "its exponent is of another dtype, as no other function's is",
 }
 """Intrinsics that no function calls, each with the reason."""
 

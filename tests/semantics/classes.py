@@ -41,16 +41,21 @@ CLASSES = (
         "nn.batch_matmul nn.matmul einsum nn.conv1d nn.conv3d nn.contrib_conv2d_NCHWc nn.contrib_depthwise_conv2d_NCHWc"
         " nn.contrib_dense_pack nn.conv2d_backward_weight nn.contrib_conv2d_gemm_weight_transform"
         " nn.contrib_conv2d_gemm_without_weight_transform nn.correlation nn.deformable_conv2d nn.sparse_dense nn.sparse_add"
-        " nn.sparse_conv2d nn.bitserial_conv2d nn.bitserial_dense nn.bitpack dft stft collapse_sum_like collapse_sum_to"
-        " nn.contrib_conv2d_winograd_output_transform nn.contrib_conv2d_winograd_products"
+        " nn.sparse_conv2d nn.bitserial_conv2d nn.bitserial_dense nn.bitpack dft stft collapse_sum_like collapse_sum_to",
+    ),
+    Class(
+        "Winograd's convolutions",
+        "Sums of products, as above, of transforms: a NaN or an infinity reaches whole tiles. The transforms of two dimensions leave out"
+        " elements whose factor is 0; those of three multiply them.",
+        "nn.contrib_conv2d_winograd_output_transform nn.contrib_conv2d_winograd_products"
         " nn.contrib_conv2d_winograd_weight_transform nn.contrib_conv2d_winograd_without_weight_transform"
         " nn.contrib_conv3d_winograd_weight_transform nn.contrib_conv3d_winograd_without_weight_transform",
     ),
     Class(
         "Transposed convolutions",
-        "Sums of the products of data and weights. Where a target multiplies zeros between and around the data, too, weights that are"
-        " infinite or NaN make NaN of them; `strides` above 1 with one group and sizes that are known multiply none.",
-        "nn.conv1d_transpose nn.conv2d_transpose nn.conv3d_transpose",
+        "As `nn.conv2d_transpose`: sums of the products of data and weights; zeros between and around the data are no terms, so that an"
+        " infinite weight makes NaN only of zeros that the data itself has.",
+        "nn.conv1d_transpose nn.conv3d_transpose",
     ),
     Class(
         "Windows",
@@ -58,7 +63,7 @@ CLASSES = (
         " least integer) and not counted by means unless `count_include_pad` says so; a mean of nothing is NaN, or 0 of integers.",
         "nn.max_pool1d nn.max_pool3d nn.avg_pool1d nn.avg_pool3d nn.adaptive_avg_pool1d nn.adaptive_avg_pool3d"
         " nn.adaptive_max_pool1d nn.adaptive_max_pool3d nn.global_avg_pool1d nn.global_avg_pool3d nn.global_max_pool1d"
-        " nn.global_max_pool3d nn.max_pool2d_grad nn.avg_pool2d_grad image.dilation2d",
+        " nn.global_max_pool3d nn.avg_pool2d_grad image.dilation2d",
     ),
     Class(
         "Formulas of several operations",
@@ -72,7 +77,7 @@ CLASSES = (
         " say; a batch index is kept inside. Scores that are NaN stand where `sort` puts them.",
         "image.affine_grid image.crop_and_resize image.grid_sample image.resize1d image.resize2d image.resize3d nn.upsampling"
         " nn.upsampling3d dyn.image.resize2d dyn.nn.upsampling dyn.nn.upsampling3d vision.all_class_non_max_suppression"
-        " vision.get_valid_counts vision.multibox_prior vision.multibox_transform_loc vision.non_max_suppression vision.proposal"
+        " vision.get_valid_counts vision.multibox_prior vision.non_max_suppression vision.proposal"
         " vision.regular_non_max_suppression vision.roi_align vision.roi_pool",
     ),
     Class(

@@ -337,9 +337,41 @@ def casts() -> Iterator[Row]:
     yield Row("reinterpret", 'reinterpret(%a, dtype="int32")', "float32", ((-0.0, 1.0, inf),), (-(1 << 31), 0x3F800000, 0x7F800000), "int32")  # fmt: skip
 
 
+FOUR_BITS = ("int4", "uint4")
+"""Which interpreters compute, and native code refuses."""
+
+
+def four_bits() -> Iterator[Row]:
+    """Integers of four bits follow the rules of the wider ones."""
+    for name, signed, unsigned in (
+        ("add", (-8, 7, 1), (0, 1, 14)), ("subtract", (6, -7, 7), (14, 15, 2)), ("multiply", (7, -8, 4), (15, 0, 0)),
+        ("divide", (7, -8, -1), (15, 0, 1)), ("floor_divide", (7, -8, -2), (15, 0, 1)), ("floor_mod", (0, 0, -2), (0, 0, 2)),
+        ("left_shift", (-2, 0, 0), (14, 0, 0)), ("right_shift", (3, -1, 0), (7, 0, 0)), ("power", (7, -1, 0), (15, 0, 0)),
+        ("maximum", (7, -1, 4), (15, 1, 8)), ("minimum", (1, -8, -3), (1, 0, 6)), ("bitwise_xor", (6, 7, -7), (14, 1, 14)),
+    ):  # fmt: skip
+        a, b = ((7, -1, 4) if name == "power" else (7, -8, 4)), (1, -1, -3)
+        yield Row(name, f"{name}(%a, %b)", "int4", (a, b), signed)
+        yield Row(name, f"{name}(%a, %b)", "uint4", ((15, 0, 8), (1, 1, 6)), unsigned)
+    yield from unary("abs", [(-8, -8), (-3, 3)], ["int4"])
+    yield from unary("negative", [(-8, -8), (7, -7)], ["int4"])
+    yield from unary("negative", [(1, 15), (0, 0)], ["uint4"])
+    yield from unary("bitwise_not", [(0, -1), (-8, 7)], ["int4"])
+    yield from unary("bitwise_not", [(0, 15), (9, 6)], ["uint4"])
+    yield from unary("nn.relu", [(-8, 0), (7, 7)], ["int4"])
+    yield Row("clip", "clip(%a, a_min=-3f, a_max=100f)", "int4", ((-8, 7, 0),), (-3, 7, 0))
+    for source, target, values, expected in (
+        ("float32", "int4", (nan, inf, -inf, 2.75, -2.75), (0, 7, -8, 2, -2)),
+        ("float32", "uint4", (nan, inf, -inf, 2.75, -2.75), (0, 15, 0, 2, 0)),
+        ("int32", "int4", (300, -129, 8), (-4, -1, -8)), ("int32", "uint4", (300, -129, 8), (12, 15, 8)),
+        ("uint4", "int4", (15, 8, 7), (-1, -8, 7)), ("int4", "uint4", (-1, -8, 7), (15, 8, 7)),
+        ("int4", "int32", (-8, 7), (-8, 7)), ("uint4", "float32", (15, 8), (15, 8)), ("int4", "bool", (-8, 0), (1, 0)),
+    ):  # fmt: skip
+        yield Row("cast", f'cast(%a, dtype="{target}")', source, (values,), expected, target)
+
+
 def rows() -> list[Row]:
     """Every elementwise row."""
-    return [*functions(), *integers(), *bools(), *floats(), *casts()]
+    return [*functions(), *integers(), *bools(), *floats(), *casts(), *four_bits()]
 
 
 TIR: dict[str, str] = {
@@ -514,9 +546,28 @@ def networks() -> Iterator[Whole]:
     yield Whole("nn.dense", "nn.dense(%a, %b)", (of("float32", inf, 0.0, shape=(1, 2)), of("float32", 0.0, 1.0, 1.0, 1.0, shape=(2, 2))), (of("float32", nan, inf, shape=(1, 2)),))  # fmt: skip
     image, kernel = of("float32", 1, 2, 3, 4, shape=(1, 1, 2, 2)), of("float32", inf, 0, 0, 1, shape=(1, 1, 2, 2))
     yield Whole("nn.conv2d", "nn.conv2d(%a, %b, padding=[1, 1])", (image, kernel), (of("float32", *[nan] * 4, inf, inf, nan, inf, inf, shape=(1, 1, 3, 3)),))  # fmt: skip
+    image_of_ones = of("float32", 1, 2, 3, 4, shape=(1, 1, 2, 2))
+    for name, side, result in (
+        ("", 3, (inf, inf, 0, inf, inf, 2, 0, 3, 4)), (", padding=[1, 1]", 1, (inf,)),
+        (", strides=[2, 2]", 4, (inf, 0, inf, 0, 0, 1, 0, 2, inf, 0, inf, 0, 0, 3, 0, 4)),
+        (", dilation=[2, 2]", 4, (inf, inf, 0, 0, inf, inf, 0, 0, 0, 0, 1, 2, 0, 0, 3, 4)),
+        (", strides=[2, 2], dilation=[3, 3], padding=[1, 1]", 4, (0, 0, 0, 0, 0, inf, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0)),
+    ):  # fmt: skip
+        spread = of("float32", *result, shape=(1, 1, side, side))
+        yield Whole("nn.conv2d_transpose", f"nn.conv2d_transpose(%a, %b{name})", (image_of_ones, kernel), (spread,))
     pooled = of("float32", -inf, nan, 3, -inf, shape=(1, 1, 2, 2))
     yield Whole("nn.max_pool2d", "nn.max_pool2d(%a, pool_size=[2, 2], padding=[1, 1])", (pooled,), (of("float32", -inf, nan, nan, 3, nan, nan, 3, 3, -inf, shape=(1, 1, 3, 3)),))  # fmt: skip
     yield Whole("nn.avg_pool2d", "nn.avg_pool2d(%a, pool_size=[1, 1], padding=[1, 1])", (pooled,), (of("float32", 0, 0, 0, 0, 0, -inf, nan, 0, 0, 3, -inf, 0, 0, 0, 0, 0, shape=(1, 1, 4, 4)),))  # fmt: skip
+    below = of("float32", *[-inf] * 4, nan, 3, 1, 2, 9, shape=(1, 1, 3, 3))
+    given, back = (
+        of("float32", 5, 6, 7, 8, shape=(1, 1, 2, 2)),
+        of("float32", 5, 6, 0, 0, 8, 0, 7, 0, 0, shape=(1, 1, 3, 3)),
+    )
+    yield Whole("nn.max_pool2d_grad", "nn.max_pool2d_grad(%a, %b, pool_size=[2, 2], strides=[2, 2], padding=[1, 1, 0, 0])", (given, below), (back,))  # fmt: skip
+    scores = of("float32", 0.5, 0.25, nan, nan, 0.75, nan, 0.5, 0.125, nan, shape=(1, 3, 3))
+    anchors = of("float32", 0, 0, 0.5, 0.5, 0.5, 0.5, 1, 1, 0, 0.5, 0.5, 1, shape=(1, 3, 4))
+    moved = of("float32", 1, 0.5, 0, 0, 0.5, 0.5, 0, 0.75, 0.5, 0.5, 1, 1, *[-1] * 6, shape=(1, 3, 6))
+    yield Whole("vision.multibox_transform_loc", "vision.multibox_transform_loc(%a, %b, %c)", (scores, of("float32", *[0] * 12, shape=(1, 12)), anchors), (moved, of("int32", 2)))  # fmt: skip
     soft = of("float32", inf, 1, nan, 1, -inf, -inf, 1000, -1000, shape=(4, 2))
     yield Whole("nn.softmax", "nn.softmax(%a)", (soft,), (of("float32", *[nan] * 6, 1, 0, shape=(4, 2)),))
     yield Whole("nn.log_softmax", "nn.log_softmax(%a)", (soft,), (of("float32", *[nan] * 6, 0, -2000, shape=(4, 2)),))

@@ -3,6 +3,9 @@
 With strides the data would be mostly zeros, put between its elements. Instead, the elements of the result whose places agree
 modulo the strides (a phase) are a convolution without strides by every strides-th tap of the kernel (Shi et al., "Is the
 deconvolution layer the same as a convolutional layer?", 2016).
+
+Zeros are no terms of the sums: an infinite weight makes NaN only of what it meets. Where they are multiplied all the same, since
+convolutions are quick, the few results that come out NaN are summed up again without them (`_Transposed.without_zeros`).
 """
 
 from __future__ import annotations
@@ -15,12 +18,13 @@ from typing import TYPE_CHECKING, Any
 from ..operator import Attrs
 from .computes import in_dtype, wide_dtype
 from .computes_col import te_conv_transposed, te_conv_transposed_place
+from .computes_sort import is_large, loops
 from .layout import layout
 from .nn_conv import SPATIAL, spatial_padding
 
 if TYPE_CHECKING:
     from ...te import builder as te
-    from ...te.builder import Tensor
+    from ...te.builder import Buffer, IRBuilder, Tensor
 else:
     from ._lazy import te
 
@@ -64,8 +68,8 @@ def transposed_compute(rank: int) -> Callable[[Attrs, Sequence[Tensor], Any], li
                 )
             ]
         if not transposed.has_phases:
-            return [transposed.over_zeros()]
-        return [transposed.apart() if transposed.wastes else transposed.together()]
+            return [transposed.without_zeros(transposed.over_zeros())]
+        return [transposed.without_zeros(transposed.apart() if transposed.wastes else transposed.together())]
 
     return compute
 
@@ -262,3 +266,52 @@ class _Transposed:
             return self._sum(data, self.w, at, places, dict(reduced), reduced)
 
         return te.compute(self.shape, body, name=self.name)
+
+    def without_zeros(self, sums: Tensor) -> Tensor:
+        """The sums, of which those that are NaN are summed up again, over the data's own elements: a zero may have met an infinity."""
+        if not self.dtype.startswith(("float", "bfloat")):
+            return sums
+
+        def statements(ins: Sequence[Buffer], outs: Sequence[Buffer]) -> Any:
+            (found, x, w), (stored,) = ins, outs
+            ib = te.ir_builder.create()
+            kind = "parallel" if is_large(self.shape) else "serial"
+            with loops(ib, self.shape[:-1], first=kind) as outer:
+                has_nan, total = (
+                    ib.allocate(d, (1,), n, scope="local") for d, n in (("int32", "nan"), (self.dtype, "total"))
+                )
+                has_nan[0] = 0
+                with ib.for_range(0, self.shape[-1], "k") as k:
+                    value = found[(*outer, k)]
+                    has_nan[0] = te.bitwise_or(has_nan[0], te.isnan(value).astype("int32"))
+                    ib.emit(stored.vstore((*outer, k), value))
+                with (
+                    ib.if_scope(has_nan[0] > 0),
+                    ib.for_range(0, self.shape[-1], "k") as k,
+                    ib.if_scope(te.isnan(found[(*outer, k)])),
+                ):
+                    total[0] = te.const(0, self.dtype)
+                    self._add(ib, total, x, w, self.out_layout.logical_indices((*outer, k)))
+                    ib.emit(stored.vstore((*outer, k), total[0]))
+            return ib.get()
+
+        return te.extern(self.shape, [sums, self.x, self.w], statements, name=f"{self.name}_sums", dtype=self.dtype)
+
+    def _add(self, ib: IRBuilder, total: Any, x: Buffer, w: Buffer, at: dict[str, Any]) -> None:
+        """Adds the products of data and weights that an element of the result is made of to `total`."""
+        taps, places = {**self.weights}, {}
+        inside: list[Any] = []
+        with loops(ib, [self.weights[a] for a in self.axes], "d") as offsets:
+            for a, offset in zip(self.axes, offsets, strict=True):
+                taps[a] = offset
+                reached = at[a] + self.cut[a] - offset * self.dilation[a]
+                places[a] = te.floordiv(reached, self.strides[a])
+                inside += [te.floormod(reached, self.strides[a]).equal(0), places[a] >= 0, places[a] < self.sizes[a]]
+            with ib.if_scope(te.all(*inside)), ib.for_range(0, self.per_group, "dc") as rc:
+                channel, filters = rc, at["C"]
+                if self.groups != 1:
+                    channel = te.floordiv(at["C"], self.weights["O"]) * self.per_group + rc
+                    filters = te.floormod(at["C"], self.weights["O"])
+                left = x[tuple(self.data_layout.indices({"N": at["N"], "C": channel, **places}))]
+                right = w[tuple(self.kernel_layout.indices({**taps, "I": channel, "O": filters}))]
+                total[0] = total[0] + left.astype(self.dtype) * right.astype(self.dtype)

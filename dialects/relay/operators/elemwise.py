@@ -309,8 +309,8 @@ def clip_bounds(attrs: Attrs, dtype: str) -> tuple[float, float]:
     """`a_min` and `a_max` within the range of an integer dtype; a float dtype takes them as they are."""
     low, high = attrs.a_min, attrs.a_max
     if dtype.startswith(("int", "uint")):
-        info = np.iinfo(dtype)
-        low, high = (min(max(v, int(info.min)), int(info.max)) for v in (low, high))
+        least, greatest = numeric.integer_range(numpy_type(dtype))
+        low, high = (min(max(v, least), greatest) for v in (low, high))
         return int(low), int(high)
     return low, high
 

@@ -11,7 +11,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
-from .computes_winograd import te_conv_2d, te_weight_2d
+from .computes_winograd import te_conv_2d, te_weight_2d, transposed
 from .meanings import Array, numpy_type
 from .nn_conv import SPATIAL, check_window, conv_attributes, spatial_padding, window_count
 from .relations import ANY, dtype_attr, rank_must_be, shape_of, show_argument, tensor_type
@@ -63,13 +63,24 @@ def _weight_relation(rank: int) -> Any:
     return relation
 
 
+def turned(x: Array, axis: int, rows: Matrix, rank: int = 2) -> Array:
+    """x with sums of its elements along an axis in their place, one for each row of factors.
+
+    In two dimensions elements whose factor is 0 are left out, as `combination` does, so that NaN and infinities stay where they
+    count; in three they are multiplied by it, as whole matrices are.
+    """
+    terms = np.moveaxis(x, axis, 0)
+    zero = np.zeros(terms.shape[1:], x.dtype)
+    sums = [sum((f * term for f, term in zip(row, terms, strict=True) if f or rank == 3), zero) for row in rows]
+    return np.moveaxis(np.stack(sums), 0, axis)
+
+
 def _weight(attrs: Attrs, w: Array) -> Array:
     kernel = w.shape[2:]
     axes = _transformed(kernel)
-    matrix = np.array(transforms(attrs.tile_size, kernel[-1]).filter)
     result = w.astype(np.float64)
     for axis in axes:
-        result = np.moveaxis(np.moveaxis(result, 2 + axis, -1) @ matrix.T, -1, 2 + axis)
+        result = turned(result, 2 + axis, transforms(attrs.tile_size, kernel[-1]).filter, len(kernel))
     order = [2 + axis for axis in axes] + list(range(2, 2 + axes[0])) + [0, 1]
     return result.transpose(order).astype(w.dtype)
 
@@ -143,7 +154,6 @@ def _conv(attrs: Attrs, x: Array, w: Array) -> Array:
     kernel, tile = attrs.kernel_size, attrs.tile_size
     rank, axes = len(kernel), _transformed(kernel)
     found = transforms(tile, kernel[-1])
-    output, data = np.array(found.output), np.array(found.data)
     before, after = spatial_padding(attrs.padding, rank) or ((), ())
     places = [d + low + high - k + 1 for d, low, high, k in zip(x.shape[2:], before, after, kernel, strict=True)]
     tiles = {axis: -(-places[axis] // tile) for axis in axes}
@@ -152,10 +162,11 @@ def _conv(attrs: Attrs, x: Array, w: Array) -> Array:
         width[axis] = (before[axis], tiles[axis] * tile + kernel[axis] - 1 - x.shape[2 + axis] - before[axis])
     padded = np.pad(x.astype(np.float64), [(0, 0), (0, 0), *width])
     # Every tile's data, its axes last, transformed one axis after the other.
-    view = np.lib.stride_tricks.sliding_window_view(padded, [len(data)] * len(axes), tuple(2 + axis for axis in axes))
+    size = len(found.data)
+    view = np.lib.stride_tricks.sliding_window_view(padded, [size] * len(axes), tuple(2 + axis for axis in axes))
     view = view[(slice(None), slice(None), *(slice(None, None, tile if a in axes else 1) for a in range(rank)))]
     for axis in range(2 + rank, 2 + rank + len(axes)):
-        view = np.moveaxis(np.moveaxis(view, axis, -1) @ data, -1, axis)
+        view = turned(view, axis, transposed(found.data), rank)
     inner = "efg"[: len(axes)]
     spatial = "xyz"[:rank]
     total: Any = 0
@@ -166,8 +177,7 @@ def _conv(attrs: Attrs, x: Array, w: Array) -> Array:
         total = total + np.einsum(f"nc{spatial}{inner},{inner}oc->no{spatial}{inner}", planes, own)
     for axis in axes:
         # The products of an axis become its outputs, which stand beside the tile's place.
-        total = np.moveaxis(total, 2 + rank, -1) @ output
-        total = np.moveaxis(total, -1, 3 + axis)
+        total = np.moveaxis(turned(total, 2 + rank, transposed(found.output), rank), 2 + rank, 3 + axis)
         shape = list(total.shape)
         shape[2 + axis : 4 + axis] = [shape[2 + axis] * shape[3 + axis]]
         total = total.reshape(shape)
@@ -196,7 +206,7 @@ def _te_conv(attrs: Attrs, x: Tensor, w: Tensor) -> Tensor:
 
     def gathered(*i: Expr) -> Any:
         """The data of a tile, transformed: index (n, …, batch, channel, tile …)."""
-        turned, (n, c, *at) = i[: len(axes)], i[len(axes) :]
+        places, (n, c, *at) = i[: len(axes)], i[len(axes) :]
         bounds: list[Expr] = []
         where: list[Any] = []
         for axis in range(rank):
@@ -206,7 +216,7 @@ def _te_conv(attrs: Attrs, x: Tensor, w: Tensor) -> Tensor:
             bounds += [place >= 0, place < sizes[axis]]
             where.append(place)
         value = te.if_then_else(te.all(*bounds), x(n, c, *where).astype(wide), te.const(0.0, wide))
-        for index, a in zip(turned, inner, strict=True):
+        for index, a in zip(places, inner, strict=True):
             value = value * data(a, index)
         return te.sum(value, axis=inner)
 
@@ -217,9 +227,9 @@ def _te_conv(attrs: Attrs, x: Tensor, w: Tensor) -> Tensor:
     rows = [*places[: axes[0]], *spread[axes[0] :]]
 
     def multiplied(*i: Expr) -> Any:
-        turned, (n, o, *at) = i[: len(axes)], i[len(axes) :]
+        inside, (n, o, *at) = i[: len(axes)], i[len(axes) :]
         planes = [at[0] + rd[0], *at[1:]] if rd else at
-        return te.sum(w(*turned, *rd, o, rc).astype(wide) * view(*turned, n, rc, *planes), axis=[rc, *rd])
+        return te.sum(w(*inside, *rd, o, rc).astype(wide) * view(*inside, n, rc, *planes), axis=[rc, *rd])
 
     products = te.compute([*grids, batch, attrs.channels, *rows], multiplied, name="T_winograd_products")
     back = [te.reduce_axis((0, size), name=f"e{n}") for n in range(len(axes))]

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 from xdsl.dialects.builtin import AnyFloat
 
 from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
-from .computes_winograd import Tiling, te_data, te_output, te_products, te_weight_2d
+from .computes_winograd import Tiling, te_data, te_output, te_products, te_weight_2d, transposed
 from .meanings import Array
 from .nn_conv import check_window, spatial_padding, window_count
-from .nn_winograd import SOURCE, check_tile
+from .nn_winograd import SOURCE, check_tile, turned
 from .relations import ANY, rank_must_be, shape_of, show_argument, tensor_type
 from .winograd import taps_fit, transforms
 
@@ -84,28 +84,33 @@ def _output_relation(rel: Relation) -> None:
 def _products(attrs: Attrs, x: Array, w: Array) -> Array:
     tile, kernel = attrs.tile_size, w.shape[2:]
     found = transforms(tile, kernel[-1])
-    data, filters = np.array(found.data), np.array(found.filter)
+    size = len(found.data)
     (top, left), (bottom, right) = spatial_padding(attrs.padding, 2) or ((0, 0), (0, 0))
     places = [x.shape[2] + top + bottom - kernel[0] + 1, x.shape[3] + left + right - kernel[1] + 1]
     rows, columns = _tiles(places, tile)
-    edge = len(data) - tile
+    edge = size - tile
     low = rows * tile + edge - x.shape[2] - top, columns * tile + edge - x.shape[3] - left
     padded = np.pad(x.astype(np.float64), ((0, 0), (0, 0), (top, low[0]), (left, low[1])))
-    view = np.lib.stride_tricks.sliding_window_view(padded, data.shape, (2, 3))[:, :, ::tile, ::tile]
-    turned = np.einsum("ncxypq,pa,qb->nabxyc", view, data, data, optimize=True)
-    weight = np.einsum("ocpq,ap,bq->abco", w.astype(np.float64), filters, filters, optimize=True)
-    result = turned.reshape(*turned.shape[:3], rows * columns, -1) @ weight
+    view = np.lib.stride_tricks.sliding_window_view(padded, (size, size), (2, 3))[:, :, ::tile, ::tile]
+    weight = w.astype(np.float64)
+    for axis in (0, 1):
+        view = turned(view, 4 + axis, transposed(found.data))
+        weight = turned(weight, 2 + axis, found.filter)
+    result = view.transpose(0, 4, 5, 2, 3, 1).reshape(len(x), size, size, rows * columns, -1) @ weight.transpose(
+        2, 3, 1, 0
+    )
     return result.astype(x.dtype)
 
 
 def _output(attrs: Attrs, products: Array) -> Array:
     tile, (height, width) = attrs.tile_size, attrs.output_size
-    output = np.array(transforms(tile, products.shape[1] - tile + 1).output)
+    output = transposed(transforms(tile, products.shape[1] - tile + 1).output)
     rows, columns = _tiles([height, width], tile)
     batch, size, _, _, filters = products.shape
     view = products.astype(np.float64).reshape(batch, size, size, rows, columns, filters)
-    whole = np.einsum("nabxyo,ai,bj->noxiyj", view, output, output, optimize=True)
-    whole = whole.reshape(batch, filters, rows * tile, columns * tile)
+    for axis in (1, 2):
+        view = turned(view, axis, output)
+    whole = view.transpose(0, 5, 3, 1, 4, 2).reshape(batch, filters, rows * tile, columns * tile)
     return whole[:, :, :height, :width].astype(products.dtype)
 
 

@@ -27,10 +27,11 @@ from .vision import DOCUMENTATION, overlap
 if TYPE_CHECKING:
     import numpy as np
 
+    from ... import numeric
     from ...te import builder as te
     from ...te.builder import Buffer, Expr, Tensor
 else:
-    from ._lazy import np, te
+    from ._lazy import np, numeric, te
 
 
 def _pairs(rel: Relation, *names: str) -> None:
@@ -136,6 +137,8 @@ def _transform(attrs: Attrs, classes: Array, moves: Array, anchors: Array) -> tu
     boxes = np.concatenate([middle - reach, middle + reach], -1)
     boxes = np.clip(boxes, 0, 1) if attrs.clip else boxes
     first = 0 if attrs.keep_background else 1
+    # A probability that is NaN is not above any other.
+    classes = np.where(classes == classes, classes, numeric.lowest(classes.dtype))
     wanted = classes[:, first:]
     best = wanted.argmax(1) + first
     score = np.take_along_axis(classes, best[:, None], 1)[:, 0]

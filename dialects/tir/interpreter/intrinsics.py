@@ -61,6 +61,12 @@ def _sigmoid(a: Array) -> Array:
     return 1.0 / (1.0 + np.exp(-a))
 
 
+def _scaled(value: Any, exponent: Any) -> Any:
+    """`T.ldexp`: the value times a power of two, which is rounded to the value's dtype before it is multiplied."""
+    value = np.asarray(value)
+    return scalar_or_array(value * np.exp2(np.asarray(exponent).astype(value.dtype)))
+
+
 def _fma(a: Any, b: Any, c: Any) -> Any:
     """a * b + c, rounded once (twice for float64)."""
     wide = (np.asarray(v).astype(np.float64) for v in (a, b, c))
@@ -118,7 +124,7 @@ BINARY: dict[str, Function] = {
     "hypot": _in_float64(np.hypot),
     "copysign": np.copysign,
     "nextafter": np.nextafter,
-    "ldexp": np.ldexp,
+    "ldexp": _scaled,
 }
 # C's names for them, as `call_extern` and `call_pure_extern` use; those of float end in "f".
 EXTERNS: dict[str, Function] = {
@@ -164,7 +170,7 @@ class _IntegerCalls:
     def __init__(self, result: Attribute, operand: Attribute, op: Operation):
         self.wrap = wrapper(element_of(result))
         self.dtype = dtype_of(result, op)
-        self.bits = dtype_of(operand, op).itemsize * 8
+        self.bits = numeric.width(dtype_of(operand, op))
         self.mask = (1 << self.bits) - 1
         self.unsigned = is_unsigned(operand)
 
@@ -195,12 +201,12 @@ class _IntegerCalls:
 
     def popcount(self, a: Any) -> Any:
         if isinstance(a, np.ndarray):
-            return np.bitwise_count(_unsigned(a)).astype(self.dtype)
+            return np.bitwise_count(_unsigned(a) & self.mask).astype(self.dtype)
         return (a & self.mask).bit_count()
 
     def leading_zeros(self, a: Any) -> Any:
         if isinstance(a, np.ndarray):
-            lengths: Any = _BIT_LENGTH(_unsigned(a).astype(object))
+            lengths: Any = _BIT_LENGTH((_unsigned(a) & self.mask).astype(object))
             return (self.bits - lengths).astype(self.dtype)
         return self.bits - (a & self.mask).bit_length()
 

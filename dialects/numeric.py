@@ -78,6 +78,15 @@ def convert_scalar(value: float, low: int, high: int) -> int:
     return high if value >= high + 1 else low if value < low else int(value)
 
 
+def bits(x: Array) -> Array:
+    """An array whose elements' bits are shifted or combined. Raises TypeError for floats."""
+    if is_float(x.dtype):
+        raise TypeError(
+            f"it is of integers and bools, not of {x.dtype.name}; reinterpret reads the bits of floats as integers"
+        )
+    return x
+
+
 def _counts(a: Array, b: Array) -> tuple[Array, Array, Array]:
     """Both operands broadcast, and where the count is a number of bits of `a` to shift by; a bool has one."""
     a, b = np.broadcast_arrays(a, b)

@@ -170,7 +170,10 @@ def arithmetic(
                 return f.select(f.compare_floats("uno", lhs, lhs), lhs, chosen)
             return f.emit(arith.MinimumfOp if kind is tir.MinOp else arith.MaximumfOp, (lhs, rhs), converted, ANY_ZERO)
         if kind in FLOAT_OPS:
-            flags = FASTMATH_NONE if kind is tir.DivOp or f.globals.strict_math else CONTRACT
+            # A product of half precision is rounded before it is added to a sum, also where a processor could do both at once: of a
+            # long sum the results would be apart in their first digits.
+            wide = isinstance(element_of(type_), Float32Type | Float64Type)
+            flags = CONTRACT if wide and kind is not tir.DivOp and not f.globals.strict_math else FASTMATH_NONE
             if _may_reassociate(where, converted):
                 flags = REASSOCIABLE
             return f.emit(FLOAT_OPS[kind], (lhs, rhs), converted, flags)

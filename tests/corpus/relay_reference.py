@@ -19,6 +19,7 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp, TensorType
 # Programs whose recorded results are not what the text says, and why.
 NOT_THE_PROGRAM = {
     "0841_pass_fold_scale_axis__test_fold_bwd_fail": "TVM's convolution does not follow out_layout=CNHW",
+    "0778_pass_merge_composite__test_tuple_get_item_merge": "its variance is negative: TVM's nn.relu makes 0 of NaN",
     "BackwardFoldScaleAxis/016": "TVM reads the weight, OIHW1i16o, as if it had blocks of 16i: beyond its blocks",
 }
 

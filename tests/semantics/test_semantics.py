@@ -193,3 +193,35 @@ def main(a: T.Buffer((5,), "{dtype}"), n: T.Buffer((5,), "int32"), r: T.Buffer((
     # The power is rounded before it is multiplied: 2^200 is infinite, and 0 times it NaN.
     wanted = array(dtype, [6.0, -1.5, np.nan, np.nan, 0.0])
     np.testing.assert_array_equal(r.astype(np.float32), np.stack([wanted] * 2).astype(np.float32))
+
+
+@pytest.mark.parametrize("target", [{"opt_level": 0}, *({"cpu": cpu} for cpu in CPUS)], ids=str)
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_sums_in_half_precision_are_rounded_term_by_term(target: dict[str, Any], dtype: str) -> None:
+    text = f"""from tvm.script import tir as T
+@T.prim_func
+def main(a: T.Buffer((16, 300), "{dtype}"), b: T.Buffer((16, 300), "{dtype}"), r: T.Buffer((16,), "{dtype}")):
+    for i, k in T.grid(16, 300):
+        with T.block("sum"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                r[vi] = T.{dtype}(0)
+            r[vi] = r[vi] + a[vi, vk] * b[vi, vk]
+"""
+    generator = np.random.default_rng(0)
+    a, b = (generator.normal(size=(16, 300)).astype(numpy_dtype(dtype)) for _ in range(2))
+    wanted, got = np.zeros((2, 16), a.dtype)
+    mirstack.compile(mirstack.parse(text), "interp")(a, b, wanted)
+    mirstack.compile(mirstack.parse(text), **target)(a, b, got)
+    np.testing.assert_array_equal(got.astype(np.float32), wanted.astype(np.float32))
+
+
+@pytest.mark.parametrize(
+    "text", ["left_shift(%a, %a)", "right_shift(%a, %a)", "bitwise_xor(%a, %a)", "bitwise_not(%a)"]
+)
+def test_floats_have_no_bits_to_combine(text: str) -> None:
+    module = mirstack.parse(f"def @main(%a: Tensor[(2), float32]) {{ {text} }}")
+    with pytest.raises(MirError, match=r"of integers and bools, not of float32; reinterpret reads the bits"):
+        mirstack.compile(module, "interp")(np.ones(2, np.float32))
+    with pytest.raises(MirError, match=r"for integers and bool, not float32"):
+        mirstack.compile(module)

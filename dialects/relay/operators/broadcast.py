@@ -14,7 +14,6 @@ from .relations import (
     broadcast,
     broadcast_arguments,
     compare,
-    integers,
     same_dtype,
     tensor_type,
 )
@@ -117,35 +116,31 @@ binary(
 )
 binary(
     "left_shift",
-    lambda a, b: numeric.shift_left(a, b),
+    lambda a, b: numeric.shift_left(numeric.bits(a), b),
     lambda a, b: a << b,
     "lhs shifted left by rhs bits; by the width or more, or a negative number, 0.",
-    integers,
     source=NUMPY.format("left_shift"),
 )
-binary("right_shift", lambda a, b: numeric.shift_right(a, b), lambda a, b: a >> b, "lhs shifted right by rhs bits; signed integers keep their sign, which is what is left by the width or more, or a negative number.", integers, source=NUMPY.format("right_shift"))  # fmt: skip
+binary("right_shift", lambda a, b: numeric.shift_right(numeric.bits(a), b), lambda a, b: a >> b, "lhs shifted right by rhs bits; signed integers keep their sign, which is what is left by the width or more, or a negative number.", source=NUMPY.format("right_shift"))  # fmt: skip
 symmetric(
     "bitwise_and",
-    lambda a, b: np.bitwise_and(a, b),
+    lambda a, b: np.bitwise_and(numeric.bits(a), numeric.bits(b)),
     lambda a, b: a & b,
     "The bits that are set in lhs and in rhs.",
-    integers,
     source=NUMPY.format("bitwise_and"),
 )
 symmetric(
     "bitwise_or",
-    lambda a, b: np.bitwise_or(a, b),
+    lambda a, b: np.bitwise_or(numeric.bits(a), numeric.bits(b)),
     lambda a, b: a | b,
     "The bits that are set in lhs or in rhs.",
-    integers,
     source=NUMPY.format("bitwise_or"),
 )
 symmetric(
     "bitwise_xor",
-    lambda a, b: np.bitwise_xor(a, b),
+    lambda a, b: np.bitwise_xor(numeric.bits(a), numeric.bits(b)),
     lambda a, b: a ^ b,
     "The bits that are set in one of lhs and rhs.",
-    integers,
     source=NUMPY.format("bitwise_xor"),
 )
 symmetric("logical_and", lambda a, b: np.logical_and(a, b).astype(a.dtype), lambda a, b: _te_logical(te.all, a, b), "Whether lhs and rhs are both true.", source=NUMPY.format("logical_and"))  # fmt: skip

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
 from .computes import elementwise
 from .meanings import Array, as_float, erf, is_float, keep_dtype, numpy_type, round_half_away
-from .relations import TypeRelation, dtype_attr, dtype_of, identity, integers, same_shape, shape_of, tensor_type
+from .relations import TypeRelation, dtype_attr, dtype_of, identity, same_shape, shape_of, tensor_type
 from .sources import NUMPY, ONNX, TVM, C
 
 if TYPE_CHECKING:
@@ -260,10 +260,9 @@ unary(
 unary("logical_not", lambda x: keep_dtype(np.logical_not(x), x), _te_not, "Whether each element is false.", source=NUMPY.format("logical_not"))  # fmt: skip
 unary(
     "bitwise_not",
-    lambda x: np.invert(x),
+    lambda x: np.invert(numeric.bits(x)),
     lambda x: te.bitwise_not(x),
     "Each element with all bits flipped.",
-    integers,
     source=NUMPY.format("invert"),
 )
 unary(

@@ -234,19 +234,6 @@ def broadcast(rel: Relation) -> None:
     rel.set_result(tensor_type(broadcast_arguments(rel, *indices), same_dtype(rel, *indices)))
 
 
-def integers(rel: Relation) -> None:
-    """`broadcast` of integers and bools: floats have no bits to shift or to combine."""
-    broadcast(rel)
-    for index in range(rel.count):
-        dtype = dtype_of(rel.tensor(index))
-        if dtype.startswith(("float", "bfloat")):
-            raise rel.fail(
-                f"{rel.operator.name} is of integers and bools, not of {dtype}",
-                "reinterpret reads the bits of floats as integers",
-                argument=index,
-            )
-
-
 def compare(rel: Relation) -> None:
     """The arguments broadcast against each other; the result is bool."""
     indices = range(rel.count)

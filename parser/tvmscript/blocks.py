@@ -184,7 +184,10 @@ class Blocks(Buffers):
     ) -> None:
         """One axis; a constant domain takes the binding's dtype, a constant binding the domain's."""
         self.location = self.at(dom)
-        low, extent = as_const(low) or low, as_const(extent) or extent
+        extent = as_const(extent) or extent
+        if isinstance(extent, Const):
+            # Of an extent that is computed, the start stays the value that it was computed from: the printer finds the end by it.
+            low = as_const(low) or low
         if isinstance(extent, Const) and isinstance(low, Const) and not isinstance(binding, Const):
             low, extent = self.cast(low, binding.type), self.cast(extent, binding.type)
         low = self.cast(low, extent.type)

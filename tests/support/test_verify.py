@@ -6,11 +6,14 @@ from collections.abc import Callable
 
 import pytest
 from mirstack.benchmarks.timing import cpu_seconds, growth
+from mirstack.driver.mlir_frontend import parse_mlir
+from mirstack.driver.modules import register_dialects
 from mirstack.support.deep import in_deep_stack
 from mirstack.support.diagnostics import MirError, file_loc
 from mirstack.support.dominance import dominance_errors, dominator_tree
 from mirstack.support.symbols import indexed_symbols
 from mirstack.support.verify import find_errors, verify
+from xdsl.context import Context
 from xdsl.dialects import arith, cf, func, scf, test
 from xdsl.dialects.builtin import IndexType, ModuleOp, StringAttr, i1, i32
 from xdsl.ir import Block, Operation, Region
@@ -138,3 +141,16 @@ def test_malformed_op_is_the_inputs_fault():
     malformed = scf.ForOp.create(operands=[], regions=[])
     errors = find_errors(ModuleOp([malformed]))
     assert errors and all("scf.for" in error.message for error in errors)
+
+
+def test_a_verifier_of_what_does_not_verify_inside():
+    # The rule's verifier counts the operands of the replacement, of which nothing says how many there are.
+    text = """"rule.rewrite"() <{sym_name = "r", level = "relay", benefit = 0 : i64}> ({
+      %x = "rule.any"() : () -> !rule.value
+      %m = "rule.match"(%x) <{names = ["exp"], attr_names = []}> : (!rule.value) -> !rule.value
+      "rule.replace"(%m, %x) <{operandSegmentSize = array<i32: 1, 1>}> : (!rule.value, !rule.value) -> ()
+    }) : () -> ()"""
+    context = Context()
+    register_dialects(context)
+    module = parse_mlir(context, text, "rule.mlir")
+    assert any("operandSegmentSizes" in error.message for error in find_errors(module))

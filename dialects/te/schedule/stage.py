@@ -167,11 +167,17 @@ def create_group(
 ) -> StageData:
     """A group of the stages between inputs and outputs, which are then placed together.
 
-    It becomes a part of the innermost group that holds all of them. Raises MirError where there is none or a group would be cut.
+    It becomes a part of the innermost group that holds all of them. A tensor of before a rewrite is that of after it: where
+    `cache_read` put a copy in front of a reader, the copy is between the two. Raises MirError where there is no stage in
+    between or a group would be cut.
     """
     from ..expr import fail
 
-    ops = sub_graph(list(outputs), list(inputs), include_inputs)
+    def current(tensor: te.Tensor) -> te.Tensor:
+        stage = schedule.stage_of(tensor.op)
+        return tensor if stage is None else stage.operation.outputs[tensor.value_index]
+
+    ops = sub_graph([current(t) for t in outputs], [current(t) for t in inputs], include_inputs)
     stages = [s for op in ops if (s := schedule.stage_of(op)) is not None]
     if not stages:
         raise fail("a group needs a stage", "between inputs and outputs there is none that is computed")

@@ -74,6 +74,8 @@ def compile_var(c: Compiler, op: VarOp) -> Step | None:
     for use in op.result.uses:
         if isinstance(use.operation, MatchBufferOp | IterVarOp | AttrOp):
             return None
+    if op.result.first_use is None:
+        return None
 
     def step(f: Frame) -> None:
         raise error_at(

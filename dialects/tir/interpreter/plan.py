@@ -98,6 +98,7 @@ class Summary:
     opaque: bool = False
     allocated: int = 0
     depth: int = 0  # axes within each other
+    sizes: list[Expr] = field(default_factory=list[Expr])  # of buffers: one number for all iterations of an axis
 
     def add(self, other: Summary) -> None:
         """This and another piece, one after the other."""
@@ -105,6 +106,7 @@ class Summary:
         self.opaque |= other.opaque
         self.allocated += other.allocated
         self.depth = max(self.depth, other.depth)
+        self.sizes += other.sizes
 
 
 # Calls that touch no memory, besides those of the intrinsics' table.
@@ -160,7 +162,9 @@ class _Planner:
                     self.find_update(op)
                 return self.access(op)
             case AllocateOp() | AllocBufferOp() | DeclBufferOp():
-                return Summary(allocated=self.allocated(op))
+                return Summary(allocated=self.allocated(op), sizes=self.sizes(op))
+            case MatchBufferOp() | BufferRegionOp():
+                return Summary(sizes=self.sizes(op))
             case CallOp():
                 return Summary(opaque=not self.is_harmless(op))
             case LaunchThreadOp():
@@ -198,6 +202,13 @@ class _Planner:
             total *= extent if extent is not None else 1 << 12
         return total
 
+    def sizes(self, op: AllocateOp | BufferOp | BufferRegionOp) -> list[Expr]:
+        """The extents and strides that are computed."""
+        values = [*op.extents()] if isinstance(op, BufferOp) else [*op.extents]
+        if isinstance(op, BufferOp):
+            values += op.stride_values() or ()
+        return [self.analyzer.simplify(value) for value in values if not isinstance(value, int)]
+
     # Loops -------------------------------------------------------------------------------------------------------
 
     def loop(self, op: ForOp, loops: int) -> Summary:
@@ -210,7 +221,8 @@ class _Planner:
             # Runs once: neither an axis nor a repetition of updates.
             self.plan.modes[op] = mode
             return body
-        if not body.opaque and body.depth < MAX_AXES:
+        uneven = any(self.differs(size, variable, op) for size in body.sizes)
+        if not body.opaque and not uneven and body.depth < MAX_AXES:
             mode = self.mode_of(op, body, variable)
         if mode is Mode.SERIAL:
             for access in body.accesses:
@@ -269,6 +281,22 @@ class _Planner:
         """Whether the atom's value may differ within one run of the loop."""
         for each in x.free_vars(Expr(((atom, 1),), 0)):
             if each is variable or not isinstance(each.payload, SSAValue) or self.is_inside(each.payload, op):
+                return True
+        return False
+
+    def differs(self, size: Expr, variable: Atom, op: ForOp) -> bool:
+        """Whether a size may differ between iterations of the loop in which as many of the loops inside are done."""
+        for atom in x.free_vars(size):
+            if atom is variable:
+                return True
+            value: SSAValue | None = atom.payload if isinstance(atom.payload, SSAValue) else None
+            if value is None:
+                return True
+            loop = value.block.parent_op() if isinstance(value, BlockArgument) else None
+            if isinstance(loop, ForOp) and self.is_inside(value, op):
+                if self.differs(self.analyzer.expr(loop.min), variable, op):
+                    return True
+            elif self.is_inside(value, op):
                 return True
         return False
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from mirstack import IRModule, build
+from mirstack import IRModule, build, te
 from mirstack.lowering.te.lower_te_to_tir import LowerTEToTIR
 from mirstack.parser import parse_mir, print_mir
 from mirstack.support.diagnostics import MirError
@@ -168,3 +168,19 @@ def test_hybrid_calls():
         parse_mir(ok.replace("f(A)", "f(A, A)"))
     with pytest.raises(MirError, match="'a' of hybrid script 'f' is None"):
         parse_mir(ok.replace("f(A)", "f(None)"))
+
+
+def test_a_group_of_tensors_of_before_a_rewrite():
+    """The text names tensors as they were at first; what stands in between now is in the group all the same."""
+    inputs = te.placeholder((4, 8), name="A")
+    B = te.compute((4, 8), lambda i, j: inputs[i, j] + 1.0, name="B")
+    C = te.compute((4, 8), lambda i, j: B[i, j] * 2.0, name="C")
+    D = te.compute((4, 8), lambda i, j: C[i, j] + 3.0, name="D")
+    members: list[list[str]] = []
+    for current in (False, True):
+        s = te.create_schedule(D.op)
+        local = s.cache_read(B, "local", [C])
+        group = s.create_group(s[C].op.output(0) if current else C, local, include_inputs=True)
+        group.compute_at(s[D], s[D].op.axis[0])
+        members.append([stage.name for stage in s.data.stages if stage.group is group.data])
+    assert members == [["B.local", "C"]] * 2

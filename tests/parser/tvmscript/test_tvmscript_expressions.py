@@ -54,7 +54,7 @@ CASES = {
     "F[0] = T.And(T.bool(True), i < 3)": "F[0] = T.And(T.bool(True), i < 3)",
     "F[0] = not T.bool(False)": "F[0] = T.bool(True)",
     "A[0] = T.float32(0.1) + T.float32(0.2)": "A[0] = T.float32(0.29999999999999999)",
-    "B[0] = 2147483647 + 1": "B[0] = -2147483648",
+    "B[0] = 2147483647 + 1": "B[0] = T.int32(-2147483648)",
     "B[0] = T.int32(i)": "B[0] = i",
     "L[0] = T.int64(i)": 'L[0] = T.Cast("int64", i)',
     "A[0] = T.float32(2)": "A[0] = T.float32(2)",

@@ -123,6 +123,16 @@ for i in range(8):
         T.reads()
         T.writes(B[a])
         B[a] = b + c + d""",
+    "axes that begin behind 0": """
+# with T.block("root"):
+for i in range(1, n):
+    with T.block("axes"):
+        a = T.axis.scan((1, n), i)
+        b = T.axis.spatial((1, n * 2), i)
+        c = T.axis.reduce((n, n + 4), n + i)
+        T.reads()
+        T.writes(B[a])
+        B[a] = b + c""",
 }
 
 

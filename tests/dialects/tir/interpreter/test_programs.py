@@ -325,3 +325,34 @@ def test_size_of_a_later_buffer() -> None:
     np.testing.assert_array_equal(b, a.reshape(4, 2))
     with pytest.raises(MirError, match="extent 0 of buffer 'A' is 8, but must be 6"):
         run(text, A=a, B=b[:3])
+
+
+def test_buffers_whose_size_differs_between_iterations() -> None:
+    text = header("A: T.Buffer((6,), 'int32'), O: T.Buffer((6,), 'int32')") + (
+        "    for i in range(6):\n        for j in range(i, 6):\n            W = T.decl_buffer((j + 1,), 'int32')\n"
+        "            for k in range(j + 1):\n                W[k] = A[k]\n            O[i] = O[i] + W[j]\n"
+    )
+    a, out = np.arange(1, 7, dtype=np.int32) ** 2, np.zeros(6, np.int32)
+    run(text, A=a, O=out)
+    np.testing.assert_array_equal(out, np.cumsum(a[::-1])[::-1])
+
+
+def test_a_size_that_is_loaded_or_hangs_on_an_outer_loop() -> None:
+    text = header("N: T.Buffer((4,), 'int32'), O: T.Buffer((4, 4), 'int32')") + (
+        "    for i, j in T.grid(4, 4):\n        W = T.decl_buffer((N[j] + T.max(i, j),), 'int32')\n"
+        "        for k in range(N[j] + T.max(i, j)):\n            W[k] = k\n"
+        "        O[i, j] = W[N[j] + T.max(i, j) - 1]\n"
+    )
+    n, out = np.array([3, 1, 2, 5], np.int32), np.zeros((4, 4), np.int32)
+    run(text, N=n, O=out)
+    i, j = np.indices((4, 4))
+    np.testing.assert_array_equal(out, n[j] + np.maximum(i, j) - 1)
+
+
+def test_a_variable_that_nothing_uses() -> None:
+    text = header("A: T.Buffer((4,), 'int32')") + "    x = T.int32()\n    for i in range(4):\n        A[i] = {}\n"
+    a = np.zeros(4, np.int32)
+    run(text.format("i"), A=a)
+    assert a.tolist() == [0, 1, 2, 3]
+    with pytest.raises(MirError, match="variable 'x' has no value"):
+        run(text.format("x"), A=a)

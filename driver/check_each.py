@@ -30,14 +30,19 @@ ATTEMPTS = 24
 def interpret(module: ModuleOp, seed: int) -> Results:
     """Returns the results of the module's entry, interpreted on inputs drawn from `seed`; raises MirError when it cannot be.
 
-    Of a module of several functions without a main, each is an entry, and results are named `f.out0`. Sizes known only at run time are all 8, or, where the program refuses those, drawn from the numbers that its parameters'
-    shapes have, and 1 to 8.
+    Of a module of several functions without a main, each is an entry, and results are named `f.out0`; halves of tensor
+    intrinsics are no program's. Sizes known only at run time are all 8, or, where the program refuses those, drawn from the
+    numbers that its parameters' shapes have, and 1 to 8.
     """
     from ..api.entry import functions_of
+    from ..dialects import tir
+    from ..passes.schedule.intrinsics import is_half
 
-    functions = functions_of(module)
+    functions = [
+        name for name, op in functions_of(module).items() if not (isinstance(op, tir.PrimFuncOp) and is_half(op))
+    ]
     if len(functions) < 2 or "main" in functions:
-        return _interpret_entry(module, None, seed)
+        return _interpret_entry(module, functions[0] if len(functions) == 1 else None, seed)
     return {f"{name}.{key}": value for name in functions for key, value in _interpret_entry(module, name, seed).items()}
 
 

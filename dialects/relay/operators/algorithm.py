@@ -11,6 +11,7 @@ from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
 from . import computes_sort as computes
 from .computes import constant, in_dtype, signed_index, wide_dtype
 from .computes_select import argwhere_extents, te_argwhere, te_unique, unique_extents
+from .elemwise import convert
 from .meanings import Array, arange_along, is_float, numpy_type, widened
 from .relations import (
     ANY,
@@ -154,9 +155,9 @@ def _scan_relation(rel: Relation) -> None:
 
 def _register_scan(name: str, is_sum: bool, doc: str, *, source: str) -> None:
     def meaning(attrs: Attrs, x: Array) -> Array:
-        dtype = numpy_type(attrs.dtype or x.dtype.name)
+        dtype = attrs.dtype or x.dtype.name
         x, axis = (x.reshape(-1), 0) if attrs.axis is None else (x, attrs.axis)
-        result = (np.cumsum if is_sum else np.cumprod)(x.astype(dtype), axis, dtype)
+        result = (np.cumsum if is_sum else np.cumprod)(convert(x, dtype), axis, numpy_type(dtype))
         if attrs.exclusive:
             shifted = np.roll(result, 1, axis)
             first = arange_along(x.shape[axis], axis, x.ndim) == 0

@@ -83,12 +83,11 @@ def _arange_relation(rel: Relation) -> None:
 
 
 def _arange(attrs: Attrs, start: Array, stop: Array, step: Array) -> Array:
-    dtype = numpy_type(attrs.dtype or start.dtype.name)
     if not step.item():
         raise ValueError("the step of arange must not be 0")
     first, last, distance = (float(v) if is_float(v) else int(v) for v in (start, stop, step))
     numbers: Array = np.arange(first, last, distance)
-    return numbers.astype(dtype)
+    return convert(numbers, attrs.dtype or start.dtype.name)
 
 
 def _te_arange(attrs: Attrs, out: Attribute, start: Tensor, stop: Tensor, step: Tensor) -> Tensor:

@@ -11,6 +11,7 @@ from ..operator import Attrs, AttrSpec, Compute, Extents, Meaning, Operator, OpP
 from . import computes_dyn as computes
 from . import extents_dyn as extents
 from .algorithm import TOPK, topk, topk_type
+from .elemwise import convert
 from .image import check_resize, check_upsampling, resize, resize_attributes, upsampling, upsampling_attributes
 from .indexing import indices_must_be_integers
 from .layout import checked_layout, laid_out, layout, logical_sizes
@@ -139,7 +140,7 @@ def _full_relation(rel: Relation) -> None:
 
 _register(
     "dyn.full", ("fill_value", "shape"), _full_relation,
-    lambda attrs, v, s: np.full(s.tolist(), v.astype(numpy_type(attrs.dtype or v.dtype.name))),
+    lambda attrs, v, s: np.full(s.tolist(), convert(v, attrs.dtype or v.dtype.name)),
     computes.full, extents.of_argument(1),
     "`full` of a shape that is computed.",
     attr("shape", None, "ints", printed=True), attr("dtype", None, "str"),
@@ -159,7 +160,7 @@ def _one_hot_relation(rel: Relation) -> None:
 def _one_hot(attrs: Attrs, indices: Array, on: Array, off: Array, depth: Array) -> Array:
     axis = indices.ndim if attrs.axis == -1 else attrs.axis
     places = np.arange(int(depth.reshape(-1)[0])).reshape([-1 if a == axis else 1 for a in range(indices.ndim + 1)])
-    return np.where(np.expand_dims(indices, axis) == places, on, off).astype(numpy_type(attrs.dtype or on.dtype.name))
+    return convert(np.where(np.expand_dims(indices, axis) == places, on, off), attrs.dtype or on.dtype.name)
 
 
 _register(
@@ -276,8 +277,7 @@ def _resize_relation(rel: Relation) -> None:
 def _resize2d(attrs: Attrs, x: Array, size: Array, roi: Array) -> Array:
     of = layout(attrs.layout)
     result = resize(of.to_logical(x, "NCHW"), [int(s) for s in size], attrs, roi.tolist())
-    dtype = numpy_type(attrs.out_dtype or x.dtype.name)
-    return of.from_logical((np.trunc(result) if dtype.kind in "iu" else result).astype(dtype), "NCHW")
+    return of.from_logical(convert(result, attrs.out_dtype or x.dtype.name), "NCHW")
 
 
 _register(

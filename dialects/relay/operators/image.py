@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..operator import Attrs, AttrSpec, Operator, OpPattern, Relation, attr, register
 from .computes import signed_index
+from .elemwise import convert
 from .image_lines import (
     Line,
     Rounding,
@@ -19,7 +20,7 @@ from .image_lines import (
     source_position,
 )
 from .layout import checked_layout, laid_out, layout, logical_sizes
-from .meanings import Array, numpy_type
+from .meanings import Array
 from .nn_conv import SPATIAL
 from .relations import ANY, dtype_attr, rank_must_be, shape_of, show_argument
 from .sources import TVM_IMAGE, TVM_NN
@@ -145,11 +146,7 @@ def _resize_relation(rank: int) -> Any:
 def _resized(attrs: Attrs, x: Array, size: Sequence[int], rank: int) -> Array:
     of, axes = layout(attrs.layout), "NC" + SPATIAL[rank]
     result = resize(of.to_logical(x, axes), size, attrs, attrs.roi or ())
-    return of.from_logical(_to_dtype(result, numpy_type(attrs.out_dtype or x.dtype.name)), axes)
-
-
-def _to_dtype(x: Array, dtype: Any) -> Array:
-    return np.trunc(x).astype(dtype) if dtype.kind in "iu" else x.astype(dtype)
+    return of.from_logical(convert(result, attrs.out_dtype or x.dtype.name), axes)
 
 
 @dataclass(frozen=True)
@@ -346,7 +343,7 @@ def upsampling(attrs: Attrs, x: Array, scales: Sequence[float]) -> Array:
     of, axes = layout(attrs.layout), "NC" + SPATIAL[len(scales)]
     data = of.to_logical(x, axes)
     size = [_upsampled(d, s) for d, s in zip(data.shape[2:], scales, strict=True)]
-    return of.from_logical(_to_dtype(resize(data, size, as_resize(attrs), ()), x.dtype), axes)
+    return of.from_logical(convert(resize(data, size, as_resize(attrs), ()), x.dtype.name), axes)
 
 
 def _te_upsampling(attrs: Attrs, x: Tensor, rank: int) -> Tensor:
@@ -424,7 +421,7 @@ def _crop_and_resize(attrs: Attrs, x: Array, boxes: Array, indices: Array) -> Ar
     ]
     empty = np.zeros((0, data.shape[1], *attrs.crop_size), resize_dtype(x.dtype.name, resizing))
     result = np.concatenate([empty, *crops])
-    return of.from_logical(_to_dtype(result, numpy_type(attrs.out_dtype or x.dtype.name)), "NCHW")
+    return of.from_logical(convert(result, attrs.out_dtype or x.dtype.name), "NCHW")
 
 
 register(

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
 from .computes import signed_index, unflatten
 from .computes_scatter import known_length
-from .meanings import Array, along, arange_along, numpy_type
+from .elemwise import convert
+from .meanings import Array, along, arange_along
 from .relations import (
     ANY,
     axis_of,
@@ -254,7 +255,7 @@ def _one_hot_relation(rel: Relation) -> None:
 def _one_hot(attrs: Attrs, indices: Array, on: Array, off: Array) -> Array:
     axis = indices.ndim if attrs.axis == -1 else attrs.axis % (indices.ndim + 1)
     depth = arange_along(attrs.depth, axis, indices.ndim + 1)
-    return np.where(np.expand_dims(indices, axis) == depth, on, off).astype(numpy_type(attrs.dtype or on.dtype.name))
+    return convert(np.where(np.expand_dims(indices, axis) == depth, on, off), attrs.dtype or on.dtype.name)
 
 
 def _te_one_hot(attrs: Attrs, indices: Tensor, on: Tensor, off: Tensor) -> Tensor:

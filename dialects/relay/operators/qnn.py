@@ -37,8 +37,9 @@ from .transform import concatenate_relation
 if TYPE_CHECKING:
     import numpy as np
 
+    from ... import numeric
 else:
-    from ._lazy import np
+    from ._lazy import np, numeric
 
 
 def quantization(rel: Relation, index: int, size: int | None = None) -> None:
@@ -74,8 +75,9 @@ def saturate(x: Array, dtype: np.dtype[Any]) -> Array:
     """`x` clipped to the range of an integer dtype, and cast to it."""
     if dtype.kind not in "iu":
         return x.astype(dtype)
-    info = np.iinfo(dtype)
-    return np.clip(x, info.min, info.max).astype(dtype)
+    if not numeric.is_float(x.dtype):
+        x = np.clip(x, *numeric.integer_range(dtype))
+    return numeric.convert(x, dtype)
 
 
 def quantize(x: Array, scale: Array, zero_point: Array, dtype: np.dtype[Any]) -> Array:

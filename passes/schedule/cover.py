@@ -9,10 +9,9 @@ from xdsl.ir import Operation, SSAValue
 from ...dialects import tir
 from ...dialects.tir.analysis import Analyzer, Expr, Kind
 from ...dialects.tir.analysis.analyzer import Value
-from ...dialects.tir.analysis.expr import TRUE, free_vars
-from ...dialects.tir.analysis.iter_map import IterMapLevel
+from ...dialects.tir.analysis.expr import TRUE
 from ...dialects.tir.analysis.substitution import substitute
-from ..tir.regions import Ends
+from ..tir.regions import filled
 from .access import Box, bindings_of, extents_of, made_in, reads_of, relaxed, writes_of
 from .blocks import analyzer_for, bind_axes
 from .structure import (
@@ -132,23 +131,8 @@ def written_box(
         return "an index is loaded, or computed in the block"
     iters: dict[Value, tuple[Value, Value]] = {loop.loop_var: (loop.min, loop.extent) for loop in inner}
     predicate = analyzer.expr(block.predicate) if with_predicate and block.predicate is not None else TRUE
-    found = analyzer.detect_iter_map(starts, iters, predicate, IterMapLevel.SURJECTIVE)
-    if not found:
-        return found.errors[0]
-    dims: list[Ends] = []
-    variables = {analyzer.expr(loop.loop_var).atom for loop in inner}
-    for number, (total, size) in enumerate(zip(found.indices, sizes, strict=True)):
-        low, count = total.base, size
-        if total.args:
-            (split,) = total.args
-            if split.scale != size:
-                return f"the steps in dimension {number} leave elements out, or meet elements twice"
-            count = analyzer.simplify(split.extent * size)
-        if any(atom in variables for atom in free_vars(low, count)):
-            return f"how far dimension {number} is written depends on the turn"
-        low = analyzer.simplify(low)
-        dims.append((low, analyzer.simplify(low + count - 1)))
-    return Box(buffer, tuple(dims))
+    dims = filled(starts, sizes, iters, analyzer, predicate)
+    return dims if isinstance(dims, str) else Box(buffer, tuple(dims))
 
 
 def loops_between(block: tir.BlockOp, holder: Operation) -> list[tir.ForOp]:

@@ -1,7 +1,8 @@
 """The pass `plan-and-update-buffer-allocation-location`: each buffer is allocated in the smallest scope around its uses.
 
 Scopes are the bodies of loops and blocks. A buffer that a reduction, or an opaque block, updates lives outside of the
-loops that drive the update, for what it holds must outlast their turns; one that is only read there need not. A buffer of which the parts of a loop
+loops that drive the update, for what it holds must outlast their turns; one that is only read there need not. So does one of which
+an iteration reads what another has written. A buffer of which the parts of a loop
 (`loop_partition`) each use elements that the others leave alone becomes one for each part.
 """
 
@@ -20,6 +21,7 @@ from ...dialects.tir.analysis import Analyzer
 from ...dialects.tir.analysis.block_regions import infer_regions
 from ...dialects.tir.stmt import RegionsOp
 from ...support.making import erase_op
+from .carried import CarriedValues
 from .rewriting import block_of_ops, erase_if_dead, ops_of
 
 MOST_PARTS = 4
@@ -224,13 +226,38 @@ def split_apart(alloc: tir.AllocBufferOp, memo: Memo) -> list[tir.AllocBufferOp]
     return made
 
 
+def _target(alloc: tir.AllocBufferOp, scopes: list[Block]) -> Block:
+    """The innermost of nested scopes, the home of a buffer among them, into which the buffer may move."""
+    target = alloc.parent
+    assert target is not None
+    values: CarriedValues | None = None
+    for scope in scopes[scopes.index(target) + 1 :]:
+        around: list[tir.ForOp | tir.WhileOp] = []
+        op = scope.parent_op()
+        while op is not None and op is not target.parent_op():
+            # Iterations that run at once share nothing.
+            if isinstance(op, tir.WhileOp) or (isinstance(op, tir.ForOp) and op.kind.data in IN_ORDER):
+                around.append(op)
+            op = op.parent_op()
+        if around and values is None:
+            values = CarriedValues(alloc.result)
+        if values is not None and any(values.outlasts(loop) for loop in around):
+            break
+        target = scope
+    return target
+
+
+IN_ORDER = ("serial", "unrolled")
+"""Kinds of loops of which an iteration may use what one before it has computed."""
+
+
 def plan(alloc: tir.AllocBufferOp, memo: Memo) -> tir.BlockOp | None:
     """Moves one allocation to where it belongs; the block that was made to hold it, if one was."""
     home = alloc.parent
     common = _scopes_of_all(alloc, memo)
     if not common or home not in common:
         return None
-    target = common[-1]
+    target = _target(alloc, common)
     if target is home:
         return None
     made: tir.BlockOp | None = None

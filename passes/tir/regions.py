@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from xdsl.ir import BlockArgument, OpResult
 
 from ...dialects.tir import VarOp
 from ...dialects.tir.analysis import Analyzer, Atom, Expr, Kind
-from ...dialects.tir.analysis.expr import floordiv, free_vars, maximum, minimum
+from ...dialects.tir.analysis.analyzer import Value
+from ...dialects.tir.analysis.expr import TRUE, floordiv, free_vars, maximum, minimum
+from ...dialects.tir.analysis.iter_map import IterMapLevel
 
 Ends = tuple[Expr, Expr]
 
@@ -80,6 +83,37 @@ def _relax_atom(atom: Atom, inner: AbstractSet[Atom], analyzer: Analyzer) -> End
     if bound.min_value <= -FROM_DTYPE or bound.max_value >= FROM_DTYPE:
         return None
     return Expr((), bound.min_value), Expr((), bound.max_value)
+
+
+def filled(
+    starts: Sequence[Expr],
+    sizes: Sequence[Expr],
+    inner: Mapping[Value, tuple[Value, Value]],
+    analyzer: Analyzer,
+    predicate: Expr = TRUE,
+) -> list[Ends] | str:
+    """The ends of the box that regions fill, each element of it, while the `inner` loops (variable: (min, extent)) run.
+
+    For the starts (i * 4 + j, k) and the sizes (1, 2), with i and j in range(4), j inner: (0, 15) and (k, k + 1). In terms of the other
+    loops, whose ranges `analyzer` knows. A text says why there is none.
+    """
+    found = analyzer.detect_iter_map(starts, inner, predicate, IterMapLevel.SURJECTIVE)
+    if not found:
+        return found.errors[0]
+    dims: list[Ends] = []
+    variables = {analyzer.expr(loop).atom for loop in inner}
+    for number, (total, size) in enumerate(zip(found.indices, sizes, strict=True)):
+        low, count = total.base, size
+        if total.args:
+            (split,) = total.args
+            if split.scale != size:
+                return f"the steps in dimension {number} leave elements out, or meet elements twice"
+            count = analyzer.simplify(split.extent * size)
+        if any(atom in variables for atom in free_vars(low, count)):
+            return f"how far dimension {number} is written depends on the turn"
+        low = analyzer.simplify(low)
+        dims.append((low, analyzer.simplify(low + count - 1)))
+    return dims
 
 
 def join(a: Ends, b: Ends, analyzer: Analyzer) -> Ends:

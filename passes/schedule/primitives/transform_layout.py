@@ -23,7 +23,7 @@ from ..errors import refuse
 from ..layout_map import LayoutMap, call_with_symbols, layout_map
 from ..primitive import primitive
 from ..state import State
-from ..structure import all_loops_above, blocks_above, function_of, is_inside
+from ..structure import all_loops_above, blocks_above, function_of, is_inside, scope_of
 from .layout_padding import PadValue, assume, described, pad_value_of, row_major_writer, write_behind, write_in_order
 from .loops import require_block, require_countable
 from .set_axis_separator import separate
@@ -110,7 +110,16 @@ def transform_layout(
     writes = any(isinstance(op, tir.StoreOp) for op in accesses)
     writer = row_major_writer(accesses, target) if padding is not None and writes else None
     target = _retyped(target, new_type)
-    touched: dict[tir.BlockOp, None] = {}
+    # Blocks may declare what no access of theirs touches.
+    regions = (use.operation for use in target.uses)
+    touched = {
+        each: None
+        for region in regions
+        if isinstance(region, tir.BufferRegionOp) and isinstance(each := scope_of(region), tir.BlockOp)
+    }
+    around = [] if writer is None else [writer.block, *reversed(blocks_above(writer.block))]
+    for each in around:
+        touched.pop(each, None)
     for access in accesses:
         if writer is None or not is_inside(access, writer.block):
             _follow(access, symbols, results, touched)
@@ -121,6 +130,8 @@ def transform_layout(
         names = [f"axis{k}" for k in range(len(results))]
         if writer is not None:
             write_in_order(state, writer, layout, padding, names)
+            for each in around[1:]:
+                declare_access(each)
         elif writes:
             write_behind(state, accesses, target, layout, padding, names)
         else:

@@ -215,6 +215,34 @@ def test_what_is_drawn_follows_from_the_seed() -> None:
     assert "for i, j_0, j_1 in T.grid(16, 3, 10):" in print_mir(applied(decided))
 
 
+STENCIL = """
+@T.prim_func
+def main(A: T.Buffer((12,), "int32"), D: T.Buffer((8,), "int32")):
+    C = T.alloc_buffer((10,), "int32")
+    for i in range(10):
+        with T.block("C"):
+            vi = T.axis.spatial(10, i)
+            C[vi] = A[vi] + A[vi + 2]
+    for i in range(8):
+        with T.block("D"):
+            vi = T.axis.spatial(8, i)
+            D[vi] = C[vi] * 3 - C[vi + 2]
+
+@T.schedule(main)
+def schedule(sch):
+    sch.reverse_compute_at("D", sch.get_loops("C")[0])
+"""
+
+
+def test_what_a_later_iteration_reads_is_there() -> None:
+    # The block of D comes into the loop of C, of which it reads three iterations.
+    a = np.arange(12, dtype="int32") ** 2
+    c = a[:10] + a[2:]
+    d = np.zeros(8, "int32")
+    compile(parse_mir(STENCIL))(a, d)
+    np.testing.assert_array_equal(d, c[:8] * 3 - c[2:])
+
+
 def test_schedules_of_functions_that_are_not_compiled() -> None:
     te = "@te.func\ndef NAME():\n    A = te.placeholder((64,), name='A')\n    B = te.compute((64,), lambda i: A[i] * 2.0, name='B')\n    return [A, B]\n"
     script = with_script(

@@ -311,3 +311,43 @@ def main(a: T.handle):
     message = refused(text, lay(lambda i, j: [i // 2, j, i % 2]))
     assert "transform_layout: buffer 'B' has a symbolic shape" in message
     assert "note: a dimension of symbolic extent must be one of the new indices by itself, in the old order" in message
+
+
+def test_padding_behind_a_block_around_the_writer() -> None:
+    text = """
+@T.prim_func
+def main(A: T.Buffer((3,), "int32")):
+    B = T.alloc_buffer((3,), "int32")
+    for i in range(3):
+        with T.block("B"):
+            vi = T.axis.spatial(3, i)
+            B[vi] = vi + 1
+    for i in range(3):
+        with T.block("A"):
+            vi = T.axis.spatial(3, i)
+            A[vi] = B[vi]
+"""
+
+    def steps(s: Schedule) -> None:
+        s.transform_layout(s.blockize(s.get_loops("B")[0]), ("write", 0), lambda i: [i // 2, i % 2], pad_value=0)
+
+    assert "T.writes(B[0:2, 0:2])" in scheduled(text, steps)
+
+
+def test_blocks_that_declare_what_they_do_not_touch() -> None:
+    text = """
+@T.prim_func
+def main(A: T.Buffer((4,), "int32"), C: T.Buffer((4,), "int32")):
+    B = T.alloc_buffer((4,), "int32")
+    for i in range(4):
+        with T.block("B"):
+            vi = T.axis.spatial(4, i)
+            B[vi] = A[vi]
+    for i in range(4):
+        with T.block("D"):
+            vi = T.axis.spatial(4, i)
+            T.reads(B[vi])
+            T.writes(C[vi])
+            C[vi] = 1
+"""
+    assert "T.reads()" in scheduled(text, lambda s: s.transform_layout("B", "B", lambda i: [i // 2, i % 2]))

@@ -105,6 +105,14 @@ def why_not_apart(block: tir.BlockOp, place: Operation, with_readers: bool = Tru
     return None
 
 
+def repeated_with(a: Operation, b: Operation, place: Operation) -> bool:
+    """Whether `a` and `b` run in turns, in a loop that `place` is outside of.
+
+    What moves from `place` to `a` then comes behind an earlier turn of `b`, whichever of the two stands first.
+    """
+    return any(is_inside(b, loop) and not is_inside(place, loop) for loop in loops_above(a))
+
+
 def _holds(outer: Box, inner: Box, analyzer: Analyzer) -> bool:
     """Whether a box is known to hold another one."""
     return all(

@@ -13,22 +13,11 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from ...dialects import tir
+from ...dialects.tir.open_reductions import reducing_loops
 from ..schedule import Schedule
 from ..schedule.handles import BlockRV
-from ..schedule.structure import const_int, loops_above
+from ..schedule.structure import loops_above
 from .rewriting import ops_of, prim_funcs
-
-
-def _outermost(block: tir.BlockOp) -> int | None:
-    """The place among the block's loops of the first that carries a reduction of unknown extent, or of 0; None where none does."""
-    reduced = {binding for kind, binding in zip(block.iter_types.data, block.bindings, strict=True) if kind.data == "R"}
-    opened = any(
-        kind.data == "R" and const_int(extent) in (None, 0)
-        for kind, extent in zip(block.iter_types.data, block.dom_extents, strict=True)
-    )
-    if not opened:
-        return None
-    return next((place for place, loop in enumerate(loops_above(block)) if loop.loop_var in reduced), None)
 
 
 @dataclass(frozen=True)
@@ -38,15 +27,15 @@ class DecomposeOpenReductions(ModulePass):
     name = "decompose-open-reductions"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Decomposes every such reduction of the module whose reduced loops stand inside all others of its block."""
+        """Decomposes every such reduction of the module."""
         schedule: Schedule | None = None
         for function in prim_funcs(op):
             for init in ops_of(function, tir.InitOp):
                 block = init.parent_op()
-                if not isinstance(block, tir.BlockOp) or (place := _outermost(block)) is None:
+                if not isinstance(block, tir.BlockOp) or not (loops := reducing_loops(block)):
                     continue
                 schedule = schedule or Schedule(op)
                 schedule.work_on(function.sym_name.data)
                 handle = schedule.state.handle(block)
                 assert isinstance(handle, BlockRV)
-                schedule.decompose_reduction(handle, schedule.get_loops(handle)[place])
+                schedule.decompose_reduction(handle, schedule.get_loops(handle)[loops_above(block).index(loops[0])])

@@ -47,6 +47,9 @@ class LowerInitBlock(ModulePass):
     name = "lower-init-block"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Lowers every init of the module."""
+        """Lowers every init of the module; those of reductions that may be over nothing become blocks of their own."""
+        from .decompose_open_reductions import DecomposeOpenReductions
+
+        DecomposeOpenReductions().apply(ctx, op)
         for init in ops_of(op, tir.InitOp):
             lower_init(init)

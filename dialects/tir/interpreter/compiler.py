@@ -13,6 +13,7 @@ from ....support.diagnostics import error_at
 from ..arithmetic import BINARY_OPS, NotOp
 from ..buffer import BufferRegionOp, LoadOp, MatchBufferOp
 from ..expr import BroadcastOp, CallOp, CastOp, CommReducerOp, ConstOp, IfThenElseOp, LetOp, RampOp, SelectOp, ShuffleOp
+from ..open_reductions import with_first_values
 from ..stmt import (
     EnvThreadOp,
     IterVarOp,
@@ -184,5 +185,5 @@ class Functions:
         """The function, ready to run."""
         found = self._compiled.get(func)
         if found is None:
-            found = self._compiled[func] = Compiler(func, self).compile()
+            found = self._compiled[func] = Compiler(with_first_values(func), self).compile()
         return found

@@ -78,7 +78,7 @@ def cache_read(
             "cache_inplace is for a block that reads what it writes",
         )
     holder = _common([*makers, *users], scope) if makers else scope
-    if makers and holder is scope and all(runs_before(user, makers[0]) for user in users):
+    if makers and all(runs_before(user, makers[0]) and _common([makers[0], user], scope) is scope for user in users):
         # What is read is what was there before.
         makers = []
     for user in users:

@@ -19,7 +19,7 @@ from ...tir.rewriting import block_of_ops, builder_before, erase_if_dead, ops_of
 from ..access import declare_access
 from ..blocks import why_not_complete
 from ..cloning import clone_value
-from ..cover import why_not_apart
+from ..cover import repeated_with, why_not_apart
 from ..errors import refuse
 from ..primitive import primitive
 from ..state import State
@@ -120,7 +120,10 @@ def check_compute_inline(block: tir.BlockOp) -> tuple[tir.StoreOp, list[tir.Bloc
         )
     for source in dict.fromkeys(buffers_read(block)):
         for writer in writers(source, scope):
-            if not runs_before(writer, block) and not all(runs_before(user, writer) for user in users):
+            if any(
+                repeated_with(user, writer, block) or not (runs_before(writer, block) or runs_before(user, writer))
+                for user in users
+            ):
                 raise refuse(
                     writer,
                     f"compute_inline: block '{writer.block_name.data}' overwrites '{tir.buffer_name(source)}', which block '{block.block_name.data}' reads, before '{tir.buffer_name(buffer)}' is read for the last time",
@@ -184,10 +187,12 @@ def reverse_compute_inline(state: State, block: tir.BlockOp) -> None:
         )
     for use in uses_in(output, scope):
         user = use.block
-        if user is not None and user is not block and runs_before(user, block) and not runs_before(user, maker):
+        if user is None or user is block:
+            continue
+        if repeated_with(maker, user, block) or (runs_before(user, block) and not runs_before(user, maker)):
             raise refuse(
                 user,
-                f"reverse_compute_inline: block '{user.block_name.data}' reads '{tir.buffer_name(output)}' before block '{name}' writes it, which is to happen in block '{maker.block_name.data}' already",
+                f"reverse_compute_inline: block '{user.block_name.data}' uses '{tir.buffer_name(output)}' before block '{name}' writes it, which is to happen in block '{maker.block_name.data}' already",
                 "the two must keep their order",
             )
     reason = why_not_apart(block, maker)

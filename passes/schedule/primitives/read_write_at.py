@@ -207,9 +207,12 @@ _RANKS = {"global": 0, "shared": 1, "warp": 2}
 
 
 def _shared_threads(loop: tir.ForOp, storage_scope: str) -> list[tir.ForOp]:
-    """Of a loop and those around it, which are bound to threads that share memory of this scope, outermost first."""
+    """Of a loop and those around it in its block, which are bound to threads that share memory of this scope, outermost first.
+
+    The buffer is allocated in that block: those around the block have one each.
+    """
     found: list[tir.ForOp] = []
-    for each in (*all_loops_above(loop), loop):
+    for each in (*loops_above(loop), loop):
         thread = "" if each.thread is None else each.thread.data
         if each.kind.data != "thread_binding":
             continue

@@ -120,6 +120,66 @@ def test_inlining() -> None:
     scheduled(once, lambda s: s.compute_inline(s.get_block("B")))
     message = refused(READ_FIRST, lambda s: s.reverse_compute_inline(s.get_block("C")))
     assert (
-        "reverse_compute_inline: block 'D' reads 'C' before block 'C' writes it, which is to happen in block 'B' already"
+        "reverse_compute_inline: block 'D' uses 'C' before block 'C' writes it, which is to happen in block 'B' already"
         in message
     )
+
+
+TURNS = """
+@T.prim_func
+def main(A: T.Buffer((1,), "int32"), C: T.Buffer((3,), "int32"), D: T.Buffer((1,), "int32")):
+    B = T.alloc_buffer((1,), "int32")
+    for i in range(1):
+        with T.block("B"):
+            vi = T.axis.spatial(1, i)
+            B[vi] = A[vi]
+    for i in range(3):
+        with T.block("C"):
+            vi = T.axis.spatial(3, i)
+            C[vi] = B[0] + i
+        with T.block("A"):
+            vi = T.axis.spatial(3, i)
+            A[0] = vi
+    for i in range(1):
+        with T.block("D"):
+            vi = T.axis.spatial(1, i)
+            D[vi] = A[vi]
+"""
+
+READ_IN_TURNS = """
+@T.prim_func
+def main(A: T.Buffer((3,), "int32"), C: T.Buffer((3,), "int32"), D: T.Buffer((3,), "int32")):
+    B = T.alloc_buffer((3,), "int32")
+    for i in range(3):
+        with T.block("D"):
+            vi = T.axis.spatial(3, i)
+            D[vi] = C[0]
+        with T.block("B"):
+            vi = T.axis.spatial(3, i)
+            B[vi] = A[vi] * 2
+    for i in range(3):
+        with T.block("C"):
+            vi = T.axis.spatial(3, i)
+            C[vi] = B[vi] + 1
+"""
+
+
+def test_what_runs_in_turns() -> None:
+    # The overwriting block stands behind the readers, but the loop around both comes back to them.
+    assert (
+        "compute_inline: block 'A' overwrites 'A', which block 'B' reads, before 'B' is read for the last time"
+        in refused(TURNS, lambda s: s.compute_inline("B"))
+    )
+    assert (
+        "reverse_compute_inline: block 'D' uses 'C' before block 'C' writes it, which is to happen in block 'B' already"
+        in refused(READ_IN_TURNS, lambda s: s.reverse_compute_inline("C"))
+    )
+    both = TURNS.replace("C[vi] = B[0] + i", "C[vi] = B[0] + A[0]")
+    assert "cache_read: block 'B' reads 'A' before block 'A' writes it: one copy cannot hold both values" in refused(
+        both, lambda s: s.cache_read("C", "A", "local")
+    )
+    before = TURNS.replace(
+        '        with T.block("A"):\n            vi = T.axis.spatial(3, i)\n',
+        '    for i in range(3):\n        with T.block("A"):\n            vi = T.axis.spatial(3, i)\n',
+    )
+    assert "C[vi] = A[0] + i" in scheduled(before, lambda s: s.compute_inline("B"))

@@ -231,3 +231,25 @@ def test_indices_that_are_loaded() -> None:
     assert "T.reads(A[0:3])" in scheduled(GATHER, read)
     message = refused(GATHER.replace(" % 3", ""), read)
     assert "read_at: what block 'C' reads of 'A' in a turn of loop 'o' is not known" in message
+
+
+def test_threads_around_the_block_have_a_buffer_each() -> None:
+    text = """
+@T.prim_func
+def main(A: T.Buffer((7, 3), "int32"), B: T.Buffer((7, 3), "int32")):
+    for i, j, k in T.grid(7, 3, 13):
+        with T.block("B"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                B[vi, vj] = 1
+            B[vi, vj] = T.max(B[vi, vj], A[vi, vj] * A[(vi + vk) % 7, vj])
+"""
+
+    def steps(s: Schedule) -> None:
+        _, j, k = s.get_loops("B")
+        s.bind(j, "blockIdx.x")
+        first, _ = s.loop_partition(k, [None, 1])
+        s.write_at(first, "B_k0", 0, "global")
+
+    # The copy is of this thread's element: the second part of the sums of others is done already.
+    assert "B[i + ax0, j + ax1] = B_global[i + ax0, j + ax1]" in scheduled(text, steps)

@@ -1,0 +1,200 @@
+"""Reductions over what may be nothing at all: `T.init` then runs without any iteration of the loops of the reduction.
+
+    for i, k in T.grid(8, n):
+        with T.block("B"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                B[vi] = 0.0
+            B[vi] = B[vi] + A[vi, vk]
+
+stores 0.0 where n is 0, as a sum over nothing is 0. Lowering decomposes such a reduction (the pass `decompose-open-reductions`); the
+interpreter adds what `with_first_values` adds.
+"""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import IntegerAttr
+from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
+
+from ...support.walk import op_around, walk_ops
+from .arithmetic import AndOp, LeOp, OrOp
+from .expr import ConstOp
+from .stmt import BlockOp, ForOp, IfOp, InitOp, PrimFuncOp
+from .types import I1
+
+
+def reducing_loops(block: BlockOp) -> list[ForOp]:
+    """The loops around a block, outermost first, that drive axes of its reduction, where one of these may be of no extent; else none.
+
+    None, too, of a block whose `T.init` never runs.
+
+    For the block above: the loop k.
+    """
+    axes = list(zip(block.iter_types.data, block.bindings, block.dom_extents, strict=True))
+    if not any(kind.data == "R" and _number(extent) in (None, 0) for kind, _, extent in axes):
+        return []
+    driving = _reached([binding for kind, binding, _ in axes if kind.data == "R"])
+    found: list[ForOp] = []
+    parent = op_around(block)
+    while parent is not None and not isinstance(parent, BlockOp | PrimFuncOp):
+        if isinstance(parent, ForOp) and parent.loop_var in driving:
+            found.append(parent)
+        parent = op_around(parent)
+    return [] if _begins_later(block, found) else found[::-1]
+
+
+def _begins_later(block: BlockOp, loops: list[ForOp]) -> bool:
+    """Whether an axis of the reduction is always beyond its first value, as in the second part of a partitioned loop."""
+    from .analysis import Analyzer
+
+    analyzer = Analyzer()
+    for loop in reversed(loops):
+        analyzer.bind(loop.loop_var, loop.min, loop.extent)
+    return any(
+        kind.data == "R" and analyzer.can_prove_ge0(analyzer.expr(binding) - analyzer.expr(low) - 1)
+        for kind, binding, low in zip(block.iter_types.data, block.bindings, block.dom_mins, strict=True)
+    )
+
+
+def with_first_values(func: PrimFuncOp) -> PrimFuncOp:
+    """The function, or a copy in which reductions that turn out to be over nothing run `T.init` all the same.
+
+    Before the outermost loop of such a reduction comes, under the condition that one of its loops makes no iteration, a copy of that loop
+    in which each loop of the reduction makes one, and of the block only `T.init` is left.
+    """
+    if not any(reducing_loops(block) for block in _initialized(func)):
+        return func
+    copy = func.clone()
+    for block in _initialized(copy):
+        loops = reducing_loops(block)
+        if loops:
+            _put_before(block, loops)
+    return copy
+
+
+def _initialized(func: PrimFuncOp) -> list[BlockOp]:
+    """The blocks of a function that have a `T.init`."""
+    parents = [op.parent_op() for op in walk_ops(func) if isinstance(op, InitOp)]
+    return [block for block in parents if isinstance(block, BlockOp)]
+
+
+def _number(value: SSAValue) -> int | None:
+    owner = value.owner
+    if not isinstance(owner, ConstOp) or not isinstance(owner.value, IntegerAttr):
+        return None
+    return owner.value.value.data
+
+
+def _reached(values: list[SSAValue]) -> set[SSAValue]:
+    """All that values are computed from, and they themselves."""
+    pending, seen = list(values), set[SSAValue]()
+    while pending:
+        value = pending.pop()
+        if value not in seen:
+            seen.add(value)
+            if isinstance(value, OpResult):
+                pending += value.op.operands
+    return seen
+
+
+def _put_before(block: BlockOp, loops: list[ForOp]) -> None:
+    """Puts what `with_first_values` says before the outermost of a block's loops of the reduction."""
+    outermost, place = loops[0], loops[0].parent
+    assert place is not None
+    values: list[SSAValue] = []
+    for loop in loops:
+        extent = loop.extent
+        if (number := _number(extent)) is not None:
+            # A number may be written in the loops around.
+            constant = ConstOp.int(number, extent.type)
+            place.insert_op_before(constant, outermost)
+            extent = constant.result
+        if not _is_in(extent, outermost):
+            zero = ConstOp.int(0, extent.type)
+            ends = LeOp(extent, zero.result)
+            place.insert_ops_before([zero, ends], outermost)
+            values.append(ends.result)
+    if not values:
+        return
+    empty = values[0]
+    for value in values[1:]:
+        either = OrOp(empty, value)
+        place.insert_op_before(either, outermost)
+        empty = either.result
+    path: list[Operation] = [block]
+    while path[-1] is not outermost:
+        parent = op_around(path[-1])
+        assert parent is not None
+        path.append(parent)
+    copied = outermost.clone()
+    ones = _strip(copied, path[::-1], set(loops))
+    place.insert_op_before(IfOp(empty, Region(Block([*ones, copied]))), outermost)
+
+
+def _is_in(value: SSAValue, loop: ForOp) -> bool:
+    """Whether a value is the variable of a loop, or made in it."""
+    around = value.owner.parent_op()
+    while around is not None and around is not loop:
+        around = op_around(around)
+    return around is loop
+
+
+def _strip(copy: Operation, path: list[Operation], reducing: set[ForOp]) -> list[Operation]:
+    """Leaves of the copy of a loop only what leads to the `T.init` of the block at the end of `path`.
+
+    Loops of the reduction make one iteration; returns the constants for that, which are to stand before the copy.
+    """
+    ones: list[Operation] = []
+    driving: set[SSAValue] = set()
+    bodies: list[Block] = []
+    for original, inner in zip(path, [*path[1:], None], strict=True):
+        if isinstance(copy, ForOp) and original in reducing:
+            one = ConstOp.int(1, copy.extent.type)
+            ones.append(one)
+            copy.operands[1] = one.result
+            driving.add(copy.loop_var)
+        following = copy
+        for region, own in zip(original.regions, copy.regions, strict=True):
+            for block, twin in zip(region.blocks, own.blocks, strict=True):
+                bodies.append(twin)
+                for op, same in zip(list(block.ops), list(twin.ops), strict=True):
+                    if op is inner:
+                        following = same
+                    elif not op.results and not (inner is None and isinstance(op, InitOp)):
+                        same.detach()
+                        same.erase()
+        copy = following
+    assert isinstance(copy, BlockOp)
+    _drop_conditions(copy, driving)
+    for body in reversed(bodies):
+        for op in reversed(list(body.ops)):
+            if op.results and not any(result.first_use for result in op.results):
+                op.detach()
+                op.erase()
+    return ones
+
+
+def _drop_conditions(block: BlockOp, driving: set[SSAValue]) -> None:
+    """Takes from a predicate the conditions on the loops of the reduction."""
+    predicate, place = block.predicate, block.parent
+    if predicate is None:
+        return
+    assert place is not None
+    kept: SSAValue | None = None
+    pending = [predicate]
+    while pending:
+        value = pending.pop()
+        owner = value.owner
+        if isinstance(owner, AndOp):
+            pending += [owner.rhs, owner.lhs]
+        elif driving.isdisjoint(_reached([value])):
+            if kept is not None:
+                both = AndOp(kept, value)
+                place.insert_op_before(both, block)
+                value = both.result
+            kept = value
+    if kept is None:
+        true = ConstOp.int(1, I1)
+        place.insert_op_before(true, block)
+        kept = true.result
+    block.operands[list(block.operands).index(predicate)] = kept

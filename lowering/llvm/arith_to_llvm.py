@@ -456,6 +456,9 @@ def float_to_integer(c: Converter, value: SSAValue, type_: Attribute, signed: bo
 
     f32 → i8: max(x, -128), min(…, 127), fptosi, trunc, and 0 where x is NaN (f64 → i32 likewise).  f32 → i32, whose greatest number f32 does not
     hold: max(x, -2**31), fptosi, 2**31 - 1 where x is 2**31 or more, and 0 where x is NaN.
+
+    x86 makes -2**31 of NaN and of what is beyond (-2**63 of 64 bits), where LLVM promises nothing: frozen, it is that number. Its lower
+    bytes are the 0 that is wanted, so that f32 → i8 is max, min, fptosi, trunc; and f32 → i32 needs no max.
     """
     element = element_of(type_)
     if isinstance(element_of(value.type), Float16Type | BFloat16Type):
@@ -472,11 +475,24 @@ def float_to_integer(c: Converter, value: SSAValue, type_: Attribute, signed: bo
     to = with_element(type_, i32) if narrow else type_
     holds = width <= (52 if isinstance(element_of(value.type), Float64Type) else 23)
     least = c.constant(float(low), value.type)
-    bounded = c.select(c.fcmp("ogt", value, least), value, least)
+    # A constant LLVM would convert itself.
+    frozen = named(c.cpu).arch == "x86_64" and not isinstance(value.owner, llvm.ConstantOp)
+    if frozen and holds and narrow:
+        # NaN goes through, as the second operand of the instructions.
+        most = c.constant(float(high), value.type)
+        bounded = c.select(c.fcmp("ogt", least, value), least, value)
+        bounded = c.select(c.fcmp("olt", most, bounded), most, bounded)
+        whole = c.emit(llvm_ext.FreezeOp, (c.emit(llvm_ext.FPToSIOp, (bounded,), to),), to)
+        return resize_integer(c, whole, type_, True)
+    bounded = value
+    if not (frozen and signed and not holds):
+        bounded = c.select(c.fcmp("ogt", value, least), value, least)
     if holds:
         most = c.constant(float(high), value.type)
         bounded = c.select(c.fcmp("olt", bounded, most), bounded, most)
     whole = c.emit(llvm_ext.FPToSIOp if signed or narrow else llvm_ext.FPToUIOp, (bounded,), to)
+    if bounded is value:
+        whole = c.emit(llvm_ext.FreezeOp, (whole,), to)
     if not holds:
         # The number after the greatest is a power of two, which floats hold.
         beyond = c.fcmp("oge", value, c.constant(float(high + 1), value.type))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, TypeAlias, cast
+from collections.abc import Callable, Iterator, Sequence
+from math import prod
+from typing import TYPE_CHECKING, SupportsIndex, TypeAlias, cast, overload
 
-from xdsl.dialects.builtin import TensorType, TupleType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType, TupleType
 from xdsl.ir import Attribute, SSAValue
 
 from ...support.diagnostics import MirError, error_at
@@ -15,6 +16,34 @@ from .operator import AttrValue
 
 if TYPE_CHECKING:
     from .operator import Attrs, OperatorOp
+
+
+class UnknownSize(Exception):
+    """A gradient asked for a size that is `?`."""
+
+
+class Sizes(tuple[int, ...]):
+    """The sizes of a tensor, (2, ?, 3): one that is unknown raises UnknownSize when it is taken for a number."""
+
+    @overload
+    def __getitem__(self, index: SupportsIndex) -> int: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sizes: ...
+    def __getitem__(self, index: SupportsIndex | slice) -> int | Sizes:
+        if isinstance(index, slice):
+            return Sizes(super().__getitem__(index))
+        size = super().__getitem__(index)
+        if size == DYNAMIC_INDEX:
+            raise UnknownSize
+        return size
+
+    def __iter__(self) -> Iterator[int]:
+        return (self[place] for place in range(len(self)))
+
+    @property
+    def are_known(self) -> bool:
+        """Whether none of them is `?`."""
+        return DYNAMIC_INDEX not in self
 
 
 class Term:
@@ -50,8 +79,8 @@ class Term:
         return [cast("TensorType[Attribute]", field) for field in self.value.type.types.data]
 
     @property
-    def shape(self) -> tuple[int, ...]:
-        return self.type.get_shape()
+    def shape(self) -> Sizes:
+        return Sizes(self.type.get_shape())
 
     @property
     def dtype(self) -> str:
@@ -83,6 +112,15 @@ class Term:
     def summed(self, axes: Sequence[int], keepdims: bool = True) -> Term:
         """The sum along axes; this itself along none."""
         return self.of("sum", axis=list(axes), keepdims=keepdims) if axes else self
+
+    def over_count(self, x: Term, axes: Sequence[int], less: int = 0, times: float = 1.0) -> Term:
+        """`times` this over the number of elements that x has along axes, less some. It broadcasts with x; where the number is 0 it is of none."""
+        sizes = Sizes([x.type.get_shape()[axis] for axis in axes])
+        if sizes.are_known:
+            return self * (times / ((prod(sizes) - less) or 1))
+        count = x.ones.summed(axes)
+        whole = self if times == 1 else self * times
+        return whole / (count - count.ones * less if less else count)
 
     def averaged(self, axes: Sequence[int]) -> Term:
         """The mean along axes, which stay, of size 1."""

@@ -6,9 +6,10 @@ import random
 from collections.abc import Callable
 from functools import cache
 from typing import Any
+from zlib import crc32
 
 import numpy as np
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 from ..steady import forget_constants
@@ -68,6 +69,7 @@ def _drawer(name: str, found: list[Use]) -> Any:
     _load()
     cases = CASES[name]
 
+    @seed(crc32(f"{name} 0".encode()))
     @settings(
         max_examples=USES, deadline=None, derandomize=True, database=None, phases=(Phase.generate,),
         suppress_health_check=(HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large),

@@ -142,7 +142,9 @@ def changed(
     if name in ADDS_RESULTS:
         after = dict(list(after.items())[: len(before)])
     if not any(isinstance(op, FuncOp) for op in original.ops):
-        return compared(original, case.options["entry"], case.inputs, before, after)
+        # What is in all arrays: a function whose loops are empty does not say any more that it writes one.
+        old, new = ({**case.inputs, **results} for results in (before, after))
+        return compared(original, case.options["entry"], case.inputs, old, new)
     rounding: Rounding | None = ROUNDINGS.get(name)
     main: Any = next(op for op in original.ops if isinstance(op, FuncOp) and op.sym_name.data == "main")
     inputs = [case.inputs[parameter.data] for parameter in main.param_names.data]

@@ -133,9 +133,9 @@ class Builder:
         self.recent = rng.choice((0.05, 0.5, 0.95))
         count = size if size is not None else rng.randint(4, 24)
         cards = self.only or deck()
-        dealt = [cards[(self.seed * DEALT + n) % len(cards)] for n in range(min(DEALT, count))]
+        dealt = [cards[(self.seed * DEALT + n) % len(cards)] for n in range(min(DEALT, size or DEALT))]
         steps: list[Callable[[], object]] = [lambda name=name: self.operator(name) for name in dealt]
-        steps += [self.step for _ in range(count - len(dealt))]
+        steps += [self.step for _ in range(max(0, count - len(dealt)))]
         rng.shuffle(steps)
         for step in steps:
             step()

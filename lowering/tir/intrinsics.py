@@ -355,43 +355,41 @@ def _ceildiv(f: FunctionLowering, op: tir.CallOp) -> None:
 def _q_multiply_shift(f: FunctionLowering, op: tir.CallOp) -> None:
     """(x << max(s, 0)) * y rounded half up by a right shift of q + max(-s, 0) bits, in 64 bits: fixed-point multiplication."""
     assert op.result is not None
-    x, y, q, s = f.plains(op.arguments)
-    result = x.type
-    wide = with_lanes(i64, lanes_of(result))
-
-    def widen(value: SSAValue) -> SSAValue:
-        spread = value if lanes_of(value.type) == lanes_of(result) else f.broadcast(value, lanes_of(result))
-        if spread.type == wide:
-            return spread
-        if isinstance(wide, VectorType):
-            return f.add(vector_ext.CastOp("extsi", spread, wide)).result
-        return f.emit(arith.ExtSIOp, (spread,), wide)
-
-    zero, one = f.number(0, wide), f.number(1, wide)
-    x, y, q, s = widen(x), widen(y), widen(q), widen(s)
+    x, y, q, s = _widened(f, op, op.arguments)
+    wide = x.type
+    zero = f.number(0, wide)
     left = f.emit(arith.MaxSIOp, (s, zero), wide)
     right = f.emit(arith.MaxSIOp, (f.emit(arith.SubiOp, (zero, s), wide, NO_FLAGS), zero), wide)
     total = f.emit(arith.AddiOp, (q, right), wide, NO_FLAGS)
     shifted = f.emit(arith.ShLIOp, (x, left), wide, NO_FLAGS)
     product = f.emit(arith.MuliOp, (shifted, y), wide, NO_FLAGS)
-    half = f.emit(arith.ShLIOp, (one, f.emit(arith.SubiOp, (total, one), wide, NO_FLAGS)), wide, NO_FLAGS)
-    rounded = f.emit(arith.ShRSIOp, (f.emit(arith.AddiOp, (product, half), wide, NO_FLAGS), total), wide)
-    if isinstance(result, VectorType):
-        f.bind(op.result, Plain(f.add(vector_ext.CastOp("trunci", rounded, result)).result))
-    else:
-        f.bind(op.result, Plain(f.emit(arith.TruncIOp, (rounded,), result)))
+    f.bind(op.result, Plain(convert(f, _rounded_half_up(f, product, total), wide, op.result.type)))
 
 
 def _q_multiply_shift_per_axis(f: FunctionLowering, op: tir.CallOp) -> None:
     """x << left, times y, rounded half up by a right shift of q + right bits, in 64 bits."""
     assert op.result is not None
-    x, y, left, right, q = (convert(f, f.plain(a), a.type, i64) for a in op.arguments[:5])
-    total = f.emit(arith.AddiOp, (q, right), i64, NO_FLAGS)
-    product = f.emit(arith.MuliOp, (f.emit(arith.ShLIOp, (x, left), i64, NO_FLAGS), y), i64, NO_FLAGS)
-    one = f.number(1, i64)
-    half = f.emit(arith.ShLIOp, (one, f.emit(arith.SubiOp, (total, one), i64, NO_FLAGS)), i64, NO_FLAGS)
-    rounded = f.emit(arith.ShRSIOp, (f.emit(arith.AddiOp, (product, half), i64, NO_FLAGS), total), i64)
-    f.bind(op.result, Plain(convert(f, rounded, i64, op.result.type)))
+    x, y, left, right, q = _widened(f, op, op.arguments[:5])
+    wide = x.type
+    total = f.emit(arith.AddiOp, (q, right), wide, NO_FLAGS)
+    product = f.emit(arith.MuliOp, (f.emit(arith.ShLIOp, (x, left), wide, NO_FLAGS), y), wide, NO_FLAGS)
+    f.bind(op.result, Plain(convert(f, _rounded_half_up(f, product, total), wide, op.result.type)))
+
+
+def _widened(f: FunctionLowering, op: tir.CallOp, arguments: Sequence[SSAValue]) -> list[SSAValue]:
+    """Integers as i64, each in as many lanes as the op's result has."""
+    assert op.result is not None
+    lanes = lanes_of(op.result.type)
+    values = [convert(f, f.plain(each), each.type, with_lanes(i64, lanes_of(each.type))) for each in arguments]
+    return [value if lanes_of(value.type) == lanes else f.broadcast(value, lanes) for value in values]
+
+
+def _rounded_half_up(f: FunctionLowering, product: SSAValue, bits: SSAValue) -> SSAValue:
+    """(product + (1 << bits - 1)) >> bits."""
+    wide = product.type
+    one = f.number(1, wide)
+    half = f.emit(arith.ShLIOp, (one, f.emit(arith.SubiOp, (bits, one), wide, NO_FLAGS)), wide, NO_FLAGS)
+    return f.emit(arith.ShRSIOp, (f.emit(arith.AddiOp, (product, half), wide, NO_FLAGS), bits), wide)
 
 
 def _limit(which: str) -> Rule:

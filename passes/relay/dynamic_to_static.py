@@ -1,7 +1,8 @@
 """`dynamic-to-static`: operators whose shape is an argument, where that argument is known, as operators of a known shape.
 
 As TVM's DynamicToStatic. What is known: constants, `shape_of` and `ndarray_size` of tensors of known type, and whatever
-operators make of them, as long as it is small. `arange` of known ends becomes a constant.
+operators make of them, as long as it is small. `arange` of known ends becomes a constant. A tensor in memory that was just taken is
+zeros, as no operator writes to one: where it is known to lie in its memory, it needs none of its own.
 """
 
 from __future__ import annotations
@@ -17,10 +18,20 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
+from ...dialects.array import numpy_dtype
 from ...dialects.relay.infer import infer_types
 from ...dialects.relay.ir import ConstantOp, FuncOp, LetOp, TupleGetItemOp, TupleOp
-from ...dialects.relay.operator import Attrs, AttrValue, Operator, OperatorOp, get_operator, operator_class
+from ...dialects.relay.operator import (
+    Attrs,
+    AttrValue,
+    Operator,
+    OperatorOp,
+    all_operators,
+    get_operator,
+    operator_class,
+)
 from ...dialects.relay.operators.relations import tensor_type, tuple_type
+from ...dialects.tir.types import type_to_dtype
 from ...support.diagnostics import error_at
 from ...support.walk import walk_ops
 from .infer_type import ensure_types
@@ -88,6 +99,10 @@ RULES = {
 """By the name of the dynamic operator."""
 
 
+MEMORY = ("memory.alloc_tensor", "memory.kill")
+"""Operators of explicit memory that become others."""
+
+
 @dataclass(frozen=True)
 class DynamicToStatic(ModulePass):
     """Give operators of computed shape their shape where it is known."""
@@ -109,7 +124,7 @@ class DynamicToStatic(ModulePass):
 
 
 def _is_dynamic(op: Operation) -> bool:
-    return isinstance(op, OperatorOp) and (op.OPERATOR.name in RULES or op.OPERATOR.name == "arange")
+    return isinstance(op, OperatorOp) and (op.OPERATOR.name in RULES or op.OPERATOR.name in ("arange", *MEMORY))
 
 
 @dataclass
@@ -161,6 +176,16 @@ class _Work:
         if name == "arange":
             self._arange(op)
             return
+        if name == "memory.alloc_tensor" and self._is_within(op):
+            type = cast("TensorType[Attribute]", op.result.type)
+            given = {"shape": list(type.get_shape()), "dtype": type_to_dtype(type.element_type)}
+            self._replace(op, operator_class(all_operators()["zeros"])([], given, type))
+            _erase_memory(op)
+            return
+        if name == "memory.kill":
+            self._replace(op, TupleOp([]))
+            _erase_memory(op)
+            return
         rule = RULES.get(name)
         static = None if rule is None else self._made_static(op, rule)
         if static is not None:
@@ -187,7 +212,21 @@ class _Work:
         self._replace(op, static)
         return static
 
-    def _replace(self, op: OperatorOp, by: OperatorOp | ConstantOp) -> None:
+    def _is_within(self, op: OperatorOp) -> bool:
+        """Whether a tensor is known to lie in the memory that it is said to be in."""
+        storage, offset, shape = op.args[0], self._array(op.args[1]), self._array(op.args[2])
+        while isinstance(storage.owner, LetOp):
+            storage = storage.owner.value
+        taken = storage.owner
+        if not isinstance(taken, OperatorOp) or taken.OPERATOR.name != "memory.alloc_storage":
+            return False
+        size, type = self._array(taken.args[0]), op.result.type
+        if size is None or offset is None or shape is None or not isinstance(type, TensorType) or is_open(type):
+            return False
+        length = numpy_dtype(type_to_dtype(type.element_type)).itemsize * prod(type.get_shape())
+        return shape.tolist() == list(type.get_shape()) and 0 <= int(offset) <= int(size) - length
+
+    def _replace(self, op: OperatorOp, by: OperatorOp | ConstantOp | TupleOp) -> None:
         by.location = op.location
         by.result.name_hint = op.result.name_hint
         Rewriter.insert_op(by, InsertPoint.before(op))
@@ -230,6 +269,23 @@ class _Work:
         self._replace(op, constant)
         if value.size <= MOST_ELEMENTS:
             self.known[constant.result] = value
+
+
+def _erase_memory(op: Operation) -> None:
+    """Erases an op of explicit memory whose result nothing uses, and the memory that only it used."""
+    while not op.results[0].first_use and (isinstance(op, LetOp) or _is_memory(op)):
+        operands = [value.owner for value in op.operands if isinstance(value.owner, Operation)]
+        op.detach()
+        op.erase()
+        for owner in operands:
+            erase_unused(owner)
+        if not operands or operands[0].parent is None:
+            return
+        op = operands[0]
+
+
+def _is_memory(op: Operation) -> bool:
+    return isinstance(op, OperatorOp) and op.OPERATOR.name.startswith("memory.")
 
 
 def _all_strides(given: dict[str, AttrValue]) -> dict[str, AttrValue]:

@@ -19,7 +19,7 @@ from xdsl.passes import ModulePass
 
 from ...dialects.relay import ir
 from ...dialects.relay.emit import Emitter
-from ...dialects.relay.gradient import Backward
+from ...dialects.relay.gradient import Backward, UnknownSize
 from ...dialects.relay.operator import OperatorOp
 from ...dialects.relay.text import type_text
 from ...dialects.tir.types import type_to_dtype
@@ -268,7 +268,13 @@ class _Differentiation:
                 rule = op.OPERATOR.gradient
                 assert rule is not None  # As checked.
                 if op.args:
-                    terms = rule(Backward(op, emitter, op.args, gradient))
+                    use = Backward(op, emitter, op.args, gradient)
+                    try:
+                        terms = rule(use)
+                    except UnknownSize:
+                        raise use.refuse(
+                            "a size that it depends on is `?`", "give the parameters their shapes"
+                        ) from None
                     for arg, term in zip(op.args, terms, strict=True):
                         self._add(arg, term.value, emitter)
             case ir.TupleOp():

@@ -11,7 +11,9 @@ from fnmatch import fnmatchcase
 from itertools import accumulate
 from math import pi, prod, sqrt
 
-from ..gradient import GRADIENTS, Backward, Term, gradient
+from xdsl.dialects.builtin import DYNAMIC_INDEX
+
+from ..gradient import GRADIENTS, Backward, Sizes, Term, gradient
 
 
 def unary(name: str, derivative: Callable[[Term, Term, Term], Term]) -> None:
@@ -315,8 +317,7 @@ def _sum(use: Backward) -> Sequence[Term]:
 @gradient("mean")
 def _mean(use: Backward) -> Sequence[Term]:
     (x,) = use.args
-    share = 1 / prod(x.shape[axis] for axis in _reduced_axes(use))
-    return [(_expanded(use, use.gradient) * share).of("broadcast_to_like", x)]
+    return [_expanded(use, use.gradient).over_count(x, _reduced_axes(use)).of("broadcast_to_like", x)]
 
 
 @gradient("max", "min")
@@ -333,8 +334,8 @@ def _max(use: Backward) -> Sequence[Term]:
 @gradient("variance")
 def _variance(use: Backward) -> Sequence[Term]:
     x, mean = use.args
-    count = prod(x.shape[axis] for axis in _reduced_axes(use)) - int(bool(use.attrs.unbiased))
-    share = _expanded(use, use.gradient) * (x - mean) * (2 / count)
+    less = int(bool(use.attrs.unbiased))
+    share = (_expanded(use, use.gradient) * (x - mean)).over_count(x, _reduced_axes(use), less, 2)
     return [share, (-share).of("collapse_sum_like", mean)]
 
 
@@ -347,7 +348,7 @@ def _prod(use: Backward) -> Sequence[Term]:
     rows = x.of("transpose", axes=order).of("reshape", newshape=[-1, prod(x.shape[axis] for axis in axes)])
     before = rows.of("cumprod", axis=1, exclusive=True)
     behind = rows.of("reverse", axis=1).of("cumprod", axis=1, exclusive=True).of("reverse", axis=1)
-    others = (before * behind).of("reshape", newshape=[x.shape[axis] for axis in order])
+    others = (before * behind).of("reshape_like", x.of("transpose", axes=order))
     others = others.of("transpose", axes=[order.index(axis) for axis in range(rank)])
     return [others * _expanded(use, use.gradient)]
 
@@ -387,11 +388,10 @@ def _transpose(use: Backward) -> Sequence[Term]:
 @gradient("concatenate")
 def _concatenate(use: Backward) -> Sequence[Term]:
     axis: int = use.attrs.axis % len(use.result.shape)
-    sizes: list[int] = [field.get_shape()[axis] for field in use.args[0].fields]
-    if len(sizes) == 1:
+    sizes = [Sizes(field.get_shape())[axis] for field in use.args[0].fields[:-1]]
+    if not sizes:
         return [use.tuple([use.gradient])]
-    ends = list(accumulate(sizes[:-1]))
-    return [use.gradient.of("split", indices_or_sections=ends, axis=axis)]
+    return [use.gradient.of("split", indices_or_sections=list(accumulate(sizes)), axis=axis)]
 
 
 @gradient("stack")
@@ -463,17 +463,23 @@ def _log_softmax(use: Backward) -> Sequence[Term]:
     return [(g - (g * soft).of("sum", axis=[use.attrs.axis], keepdims=True)) * soft]
 
 
+def _over_rows(g: Term, x: Term) -> Term:
+    """A scalar over the number of rows of a matrix."""
+    rows = x.type.get_shape()[0]
+    return g / float(rows) if rows != DYNAMIC_INDEX else g / x.ones.of("mean", axis=[1]).of("sum")
+
+
 @gradient("nn.cross_entropy")
 def _cross_entropy(use: Backward) -> Sequence[Term]:
     predicted, wanted = use.args
-    g = use.gradient / float(predicted.shape[0])
+    g = _over_rows(use.gradient, predicted)
     return [-g * wanted / predicted, -g * predicted.of("log")]
 
 
 @gradient("nn.cross_entropy_with_logits")
 def _cross_entropy_with_logits(use: Backward) -> Sequence[Term]:
     predicted, wanted = use.args
-    g = use.gradient / float(predicted.shape[0])
+    g = _over_rows(use.gradient, predicted)
     return [-g * wanted, -g * predicted]
 
 

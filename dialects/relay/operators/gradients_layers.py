@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
+from xdsl.dialects.builtin import DYNAMIC_INDEX
+
 from ..gradient import Backward, Term, gradient
 from ..operator import AttrValue
 from .nn_conv import spatial_padding
@@ -61,7 +63,7 @@ def _conv(use: Backward) -> Sequence[Term]:
 
 def _in_shape(x: Term, like: Term) -> Term:
     """A gradient in the shape of the argument, where it has another."""
-    return x if x.shape == like.shape else x.of("reshape", newshape=list(like.shape))
+    return x if x.shape == like.shape and x.shape.are_known else x.of("reshape_like", like)
 
 
 def _to_weight(data: Term, g: Term, weight: Term, common: dict[str, AttrValue]) -> Term:
@@ -142,12 +144,23 @@ def _windows(use: Backward) -> list[int]:
     (x,) = use.args
     if (use.attrs.out_layout or use.attrs.layout) != use.attrs.layout:
         raise use.refuse("the layout of the result must be that of the data")
-    if any(size % parts for size, parts in zip(x.shape, use.result.shape, strict=True)):
-        raise use.refuse(f"{x.shape} does not divide into {use.result.shape} equal parts")
-    return [size // parts for size, parts in zip(x.shape, use.result.shape, strict=True)]
+    windows: list[int] = []
+    for place, sizes in enumerate(zip(x.type.get_shape(), use.result.type.get_shape(), strict=True)):
+        if sizes == (DYNAMIC_INDEX, DYNAMIC_INDEX):
+            # That of the images: nothing is pooled across them.
+            windows.append(1)
+            continue
+        size, parts = x.shape[place], use.result.shape[place]
+        if size % (parts or 1):
+            raise use.refuse(f"{x.type.get_shape()} does not divide into {use.result.type.get_shape()} equal parts")
+        windows.append(size // (parts or 1))
+    return windows
 
 
-def _spread(x: Term, windows: Sequence[int]) -> Term:
+def _spread(x: Term, windows: Sequence[int], like: Term) -> Term:
+    """Each element of a pooling's result in the places of its window, which is a tensor like the data."""
+    if 0 in windows:
+        return like.zeros  # Of no elements.
     for axis, count in enumerate(windows):
         if count != 1:
             x = x.of("repeat", repeats=count, axis=axis)
@@ -157,7 +170,7 @@ def _spread(x: Term, windows: Sequence[int]) -> Term:
 @gradient("nn.global_avg_pool1d", "nn.global_avg_pool3d", *(f"nn.adaptive_avg_pool{rank}d" for rank in (1, 2, 3)))
 def _mean_of_parts(use: Backward) -> Sequence[Term]:
     windows = _windows(use)
-    return [_spread(use.gradient * (1 / prod(windows)), windows)]
+    return [_spread(use.gradient * (1 / (prod(windows) or 1)), windows, use.args[0])]
 
 
 @gradient(*(f"nn.{kind}_max_pool{rank}d" for kind in ("global", "adaptive") for rank in (1, 2, 3)))
@@ -165,9 +178,9 @@ def _largest_of_parts(use: Backward) -> Sequence[Term]:
     """Shared among the equal ones."""
     (x,) = use.args
     windows = _windows(use)
-    chosen = _spread(use.result, windows).of("equal", x).of("cast_like", x)
+    chosen = _spread(use.result, windows, x).of("equal", x).of("cast_like", x)
     mean = chosen.of(use.op.OPERATOR.name.replace("_max_", "_avg_"), **use.op.given())
-    return [chosen * _spread(use.gradient / (mean * float(prod(windows))), windows)]
+    return [chosen * _spread(use.gradient / (mean * float(prod(windows))), windows, x)]
 
 
 # Normalization -------------------------------------------------------------------------------------------------------
@@ -217,10 +230,14 @@ def _instance_norm(use: Backward) -> Sequence[Term]:
 
 @gradient("nn.group_norm")
 def _group_norm(use: Backward) -> Sequence[Term]:
-    (batch, channels, *rest), groups = use.args[0].shape, use.attrs.num_groups
-    if use.attrs.axis % (2 + len(rest)) != 1:
+    sizes, groups = use.args[0].shape, use.attrs.num_groups
+    if use.attrs.axis % len(sizes) != 1:
         raise use.refuse("the channels must be axis 1", "transpose the data first")
-    shape = [batch, groups, channels // groups, *rest]
+    batch, _, *rest = use.args[0].type.get_shape()
+    if [batch, *rest].count(DYNAMIC_INDEX) > 1:
+        raise use.refuse("more than one size is `?`")
+    # One follows from the others: what `reshape` writes -1 for.
+    shape = [batch, groups, sizes[1] // groups, *rest]
     return _scaled(use, 1, list(range(2, len(shape))), shape)
 
 

@@ -362,7 +362,8 @@ def _candidates(attrs: Attrs, probabilities: Array, deltas: Array, info: Array) 
         center = box[..., :2] + (size - 1) / 2 + delta[..., :2] * size
         size = np.exp(delta[..., 2:]) * size
         box = np.concatenate([center - (size - 1) / 2, center + (size - 1) / 2], -1)
-    box = np.clip(box, 0, np.array([columns, rows, columns, rows], dtype) - 1).astype(dtype)
+    # Of an image without pixels the sides are 0: the lower bound holds.
+    box = np.maximum(np.minimum(box, np.array([columns, rows, columns, rows], dtype) - 1), dtype.type(0)).astype(dtype)
     least = scale * dtype.type(attrs.rpn_min_size)
     small = (box[..., 2:] - box[..., :2] + 1 < least).any(-1)
     score = probabilities[many:].transpose(1, 2, 0).astype(dtype)

@@ -114,10 +114,21 @@ def from_ssa(value: SSAValue, memo: dict[SSAValue, Expr]) -> Expr:
                 pending += [(v, None) for v in reversed(missing)]
                 continue
         result = rule.build(current.op, current, [memo[v] for v in inputs])
-        if len(result.terms) > x.MAX_TERMS or result.depth > x.MAX_DEPTH:
+        if not result.terms and result.const.bit_length() > 31:
+            result = _wrapped(result, current.type)
+        elif len(result.terms) > x.MAX_TERMS or result.depth > x.MAX_DEPTH:
             result = x.var(current)
         memo[current] = result
     return memo[value]
+
+
+def _wrapped(number: Expr, type: Attribute) -> Expr:
+    """A number of which arithmetic knows that it is beyond its type, as the number that it is there: -2147483648 - 7 is 2147483641."""
+    if not is_index_type(type):
+        return number
+    assert isinstance(type, IntegerType)
+    half = 1 << (type.width.data - 1)
+    return x.as_expr((number.const + half) % (2 * half) - half)
 
 
 def _leaf(value: SSAValue) -> Expr | None:

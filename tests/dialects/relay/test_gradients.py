@@ -13,6 +13,7 @@ from mirstack.dialects.relay.infer import infer_types
 from mirstack.dialects.relay.interpreter import flatten, interpret
 from mirstack.dialects.relay.operator import all_operators, operator_class
 from mirstack.dialects.relay.operators.gradients import GRADIENTS, WITHOUT, why_not
+from mirstack.dialects.relay.operators.relations import tensor_type
 from mirstack.fuzz.operators.relation import type_of
 from mirstack.fuzz.operators.uses import uses_of
 from mirstack.parser import parse_mir
@@ -20,7 +21,7 @@ from mirstack.passes.relay.first_order_gradient import FirstOrderGradient
 from mirstack.support.diagnostics import MirError
 from mirstack.support.verify import find_errors
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp
 from xdsl.ir import Block, Region, SSAValue
 
 NARROW = ("asin", "acos", "atanh")
@@ -337,13 +338,18 @@ def test_integers_of_convolutions_with_wider_results() -> None:
     assert (to_w == 4).all()
 
 
-def one_use(name: str, attrs: dict[str, Any], arguments: Sequence[Any]) -> tuple[ModuleOp, list[Any]]:
-    """A program that is one operator, and its inputs."""
+def one_use(
+    name: str, attrs: dict[str, Any], arguments: Sequence[Any], opened: bool = False
+) -> tuple[ModuleOp, list[Any]]:
+    """A program that is one operator, and its inputs. `opened`: no size of floats is known."""
     block, inputs = Block(), list[Any]()
 
     def given(array: Any) -> SSAValue:
         inputs.append(array)
-        return block.insert_arg(type_of(array), len(block.args))
+        type = type_of(array)
+        if opened and array.dtype.kind not in "iub":
+            type = tensor_type([DYNAMIC_INDEX] * array.ndim, array.dtype.name)
+        return block.insert_arg(type, len(block.args))
 
     operands: list[SSAValue] = []
     for argument in arguments:
@@ -418,3 +424,53 @@ def test_refused(text: str, message: str) -> None:
     with pytest.raises(MirError) as error:
         FirstOrderGradient().apply(Context(), parse_mir(text))
     assert message in str(error.value)
+
+
+@pytest.mark.parametrize("name", sorted(GRADIENTS))
+def test_sizes_that_are_not_known(name: str) -> None:
+    """The gradients are those of known sizes, or it is said that they depend on one."""
+    for attrs, arguments in uses_of(name)[:3]:
+        known, inputs = one_use(name, attrs, arguments)
+        try:
+            unknown, _ = one_use(name, attrs, arguments, opened=True)
+            with np.errstate(all="ignore"):
+                interpret(unknown, "main", list(inputs))
+            FirstOrderGradient().apply(Context(), known)
+        except MirError:
+            continue  # An operator whose shape must be known, or a use without gradients.
+        try:
+            FirstOrderGradient().apply(Context(), unknown)
+        except MirError as error:
+            assert f"{name} has no gradient here" in str(error), attrs
+            continue
+        assert find_errors(unknown) == [], attrs
+        with np.errstate(all="ignore"):
+            wanted, got = (flatten(interpret(module, "main", list(inputs))) for module in (known, unknown))
+        for old, new in zip(wanted, got, strict=True):
+            assert old.dtype == new.dtype and old.shape == new.shape, attrs
+            tolerance = 0.05 if old.dtype.itemsize == 2 else 1e-5
+            np.testing.assert_allclose(
+                new.astype("float64"), old.astype("float64"), tolerance, tolerance, err_msg=attrs
+            )
+
+
+@pytest.mark.parametrize(
+    "body",
+    ["nn.adaptive_avg_pool2d(%x, output_size=[1, 1])", "nn.adaptive_max_pool2d(%x, output_size=[1, 1])", "mean(%x, axis=[2])", "variance(%x, mean(%x, axis=[2], keepdims=True), axis=[2])"],
+)  # fmt: skip
+def test_gradients_of_nothing(body: str) -> None:
+    module = parse_mir(f"def @main(%x: Tensor[(1, 2, 0, 3), float32]) {{ {body} }}")
+    FirstOrderGradient().apply(Context(), module)
+    with np.errstate(all="ignore"):
+        *_, gradient = flatten(interpret(module, "main", [np.zeros((1, 2, 0, 3), np.float32)]))
+    assert gradient.shape == (1, 2, 0, 3)
+
+
+def test_a_size_that_must_be_known() -> None:
+    text = "def @main(%x: Tensor[(2, ?), float32], %y: Tensor[(2, ?), float32]) {\n  concatenate((%x, %y), axis=1)\n}\n"
+    with pytest.raises(MirError) as error:
+        FirstOrderGradient().apply(Context(), parse_mir(text, "file.mir"))
+    assert str(error.value) == (
+        "file.mir:2:3: error: concatenate has no gradient here: a size that it depends on is `?`\n"
+        "note: give the parameters their shapes"
+    )

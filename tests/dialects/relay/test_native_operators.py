@@ -18,13 +18,14 @@ from hypothesis import strategies as st
 from mirstack.dialects.relay.operator import Operator, OpPattern, all_operators
 from mirstack.fuzz.operators.programs import Drawn, compiled, interpret
 from mirstack.fuzz.operators.sampling import CASES, flat, load_cases
+from mirstack.support.diagnostics import MirError
 
 load_cases()
 
 NOT_NATIVE = {
-    "memory.alloc_storage": "native code plans its memory itself, before it runs",
-    "memory.alloc_tensor": "native code plans its memory itself, before it runs",
-    "memory.kill": "native code plans its memory itself, before it runs",
+    "memory.alloc_storage": "a tensor in known memory is zeros, and memory that is not known is refused",
+    "memory.alloc_tensor": "a tensor in known memory is zeros, and memory that is not known is refused",
+    "memory.kill": "a tensor in known memory is zeros, and memory that is not known is refused",
 }
 """Operators that only the interpreter runs, each with the reason."""
 
@@ -106,6 +107,40 @@ def test_native_by_many(name: str) -> None:
     """More samples, of which the last of each dtype run."""
     for examples in (150, 300, 600):
         check(all_operators()[name], list(draws(name, examples)))
+
+
+def test_tensors_in_memory() -> None:
+    """They are zeros natively, too, where they lie in their memory; elsewhere they are refused."""
+    import mirstack
+
+    text = """def @main(%x: Tensor[(3), float32]) {{
+  let %s = memory.alloc_storage(64i64, stack((3i64,), axis=0), 64i64);
+  let %t = memory.alloc_tensor(%s, {}i64, stack((3i64,), axis=0), assert_shape=[3], dtype="float32");
+  let %y = add(exp(%t), %x);
+  let %k = memory.kill(%t);
+  %y
+}}
+"""
+    x = np.array([1, 2, 3], np.float32)
+    for target in ("cpu", "interp"):
+        np.testing.assert_array_equal(mirstack.compile(mirstack.parse(text.format(52)), target)(x), x + 1)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(MirError) as error:
+        mirstack.compile(mirstack.parse(text.format(56), "file.mir"))
+    assert str(error.value).startswith(
+        "file.mir:2:12: error: memory.alloc_storage has no tensor expression, so it cannot be compiled"
+    )
+
+
+def test_an_image_without_pixels() -> None:
+    """Boxes of `vision.proposal` are limited from below last."""
+    import mirstack
+
+    text = """def @main(%p: Tensor[(1, 4, 2, 3), float32], %d: Tensor[(1, 8, 2, 3), float32], %i: Tensor[(1, 3), float32]) {
+  vision.proposal(%p, %d, %i, scales=[2f, 4f], ratios=[1f], threshold=0.5f, rpn_pre_nms_top_n=6, rpn_post_nms_top_n=3)
+}"""
+    arrays = [np.ones((1, 4, 2, 3), np.float32), np.ones((1, 8, 2, 3), np.float32), np.zeros((1, 3), np.float32)]
+    got, wanted = (mirstack.compile(mirstack.parse(text), target)(*arrays) for target in ("cpu", "interp"))  # pyright: ignore[reportArgumentType]
+    np.testing.assert_array_equal(got, wanted)
 
 
 def test_what_is_not_native_says_why() -> None:

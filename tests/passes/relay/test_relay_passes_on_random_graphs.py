@@ -174,8 +174,6 @@ def test_two_passes_on_more(which: int) -> None:
 def native_problem(seed: int) -> str | None:
     """Where native code at the highest optimization level differs from the interpreter."""
     graph, _, wanted = graph_of(seed)
-    if any(name.startswith("memory.") for name in graph.operators):
-        return None  # Only the interpreter takes memory from programs.
     got = flat(mirstack.compile(graph.module.clone(), "cpu", entry="main", opt_level=3, threads=1)(*graph.inputs))
     return difference(graph.module, graph.inputs, wanted, got, Rounding(ulps=4))
 

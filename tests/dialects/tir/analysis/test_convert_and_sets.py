@@ -14,7 +14,7 @@ from xdsl.rewriter import InsertPoint
 
 sys.path.insert(0, str(Path(__file__).parent))
 from evaluate import VARS, conditions, evaluate, expressions
-from mirstack.dialects.tir import CallOp, CastOp, ConstOp, PrimFuncOp
+from mirstack.dialects.tir import CallOp, CastOp, ConstOp, PrimFuncOp, StoreOp
 from mirstack.dialects.tir.analysis import Analyzer, Expr
 from mirstack.dialects.tir.analysis import expr as x
 from mirstack.dialects.tir.analysis.build import to_ssa
@@ -130,3 +130,19 @@ def test_sets_of_symbolic_ranges():
 def test_a_symbol_without_a_value_cannot_be_built():
     with pytest.raises(ValueError, match="the symbol q has no SSA value"):
         to_ssa(x.symbol("q"), Builder(InsertPoint.at_end(Block())))
+
+
+@pytest.mark.parametrize(
+    ("value", "wanted"),
+    [
+        ("T.Add(T.int32(-2147483648), -7)", 2147483641),
+        ("T.min(T.Sub(T.int32(-2147483648), 7), 0)", 0),
+        ("T.Mul(T.int32(65536), T.int32(65536))", 0),
+        ("T.Mul(T.int64(65536), T.int64(65536))", 1 << 32),
+    ],
+)
+def test_numbers_beyond_their_type_wrap_around(value: str, wanted: int) -> None:
+    dtype = "int64" if "int64" in value else "int32"
+    module = parse_mir(f'@T.prim_func\ndef main(B: T.Buffer((1,), "{dtype}")):\n    B[0] = {value}\n')
+    store = next(op for op in module.walk() if isinstance(op, StoreOp))
+    assert Analyzer().expr(store.value).value == wanted

@@ -242,9 +242,10 @@ def why_not_started(block: tir.BlockOp) -> str | None:
         if kind == "R"
     ]
     # Each axis is bound to a loop that begins where the axis does: most are.
-    plain = len({b for _, b, _ in reduced}) == len(reduced) and block.predicate is None
+    driving = {b for _, b, _ in reduced}
+    plain = len(driving) == len(reduced)
     plain = plain and all(lows.get(b) is not None and lows[b] == const_int(low) for _, b, low in reduced)
-    if plain and _why_under_branch(block) is None:
+    if plain and block.predicate is None and _why_under_branch(block) is None:
         return None
     analyzer = analyzer_for(all_loops_above(block))
     for outer in blocks_above(block):
@@ -260,7 +261,9 @@ def why_not_started(block: tir.BlockOp) -> str | None:
             return (
                 f"reduction axis '{name}' begins at {first!r} there, not at {analyzer.expr(low)!r}, where T.init() runs"
             )
-    if not _are_digits(block.bindings, loops) and why_not_affine(block, None, False) is not None:
+    # Where the innermost loops are those of the sums, one is finished before the next begins, be it of the same element.
+    finished = plain and driving == {loop.loop_var for loop in loops[len(loops) - len(driving) :]}
+    if not finished and not _are_digits(block.bindings, loops) and why_not_affine(block, None, False) is not None:
         reason = why_not_affine(block)
         if reason is not None:
             return f"whether T.init() runs first is not known: {reason}"

@@ -43,7 +43,11 @@ def solve_axis(
 def _solve_quotient(
     axes: dict[Atom | None, SSAValue], low: Expr, high: Expr, wanted: Ends, analyzer: Analyzer
 ) -> tuple[SSAValue, Ends] | None:
-    """For `c * axis … c * axis + (c - 1)` the axis is the wanted range divided by c, for `axis // c` that times c."""
+    """For `c * axis … c * axis + (c - 1)` the axis is the wanted range divided by c, for `axis // c` that times c.
+
+    `(axis * 8 + lane) // 16`, lane of 8, is `axis // 2`.
+    """
+    low, high = analyzer.simplify(low), analyzer.simplify(high)
     quotient = low.atom
     if quotient is not None and quotient.kind is Kind.FLOORDIV and low == high:
         dividend, divisor = quotient.operands

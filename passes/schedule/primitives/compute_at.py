@@ -14,7 +14,7 @@ from xdsl.ir import Operation, SSAValue
 from ....dialects import tir
 from ....dialects.tir.analysis import Analyzer, Expr
 from ....dialects.tir.analysis.conditions import ge, logical_and, lt
-from ....dialects.tir.analysis.expr import TRUE, Atom, free_vars
+from ....dialects.tir.analysis.expr import TRUE, Atom, free_vars, symbol
 from ....dialects.tir.analysis.substitution import substitute
 from ....dialects.tir.types import I1
 from ...tir.regions import Ends, relax
@@ -340,15 +340,22 @@ def _check_made(
 
     Elsewhere what was not there yet is computed anew in a later iteration.
     """
-    variables = [(atom, v) for v in block.iter_vars if (atom := analyzer.expr(v).atom) is not None]
+    # Each axis as its first value and what is beyond: divisions then divide the first value alone.
+    placed: dict[Atom, Expr] = {}
+    inner: set[Atom] = set()
+    for axis, variable in zip(block.iter_names.data, block.iter_vars, strict=True):
+        atom = analyzer.expr(variable).atom
+        if atom is not None and variable in domains:
+            first, last = domains[variable]
+            beyond = symbol(axis.data)
+            analyzer.bind(beyond, 0, last - first + 1)
+            placed[atom], atom = first + beyond, beyond.atom
+        if atom is not None:
+            inner.add(atom)
 
     def end(e: Expr, which: int) -> Expr | None:
         """The least (0) or the greatest (1) value of an index over the domains."""
-        fixed: dict[Atom, Expr] = {}
-        for atom, variable in variables:
-            if variable in domains and (coefficient := e.coefficient(atom)):
-                fixed[atom] = domains[variable][which if coefficient > 0 else 1 - which]
-        ends = relax(analyzer.simplify(substitute(e, fixed)), {atom for atom, _ in variables}, analyzer)
+        ends = relax(analyzer.simplify(substitute(e, placed)), inner, analyzer)
         return None if ends is None else ends[which]
 
     for box, number, (first, last) in unsolved:

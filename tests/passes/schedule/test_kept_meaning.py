@@ -207,6 +207,24 @@ def test_refused(name: str) -> None:
     assert message in refused(text, steps)
 
 
+def test_what_is_read_by_quotients_is_made_in_the_same_iteration() -> None:
+    text = """
+@T.prim_func
+def main(A: T.Buffer((3, 16), "int32"), C: T.Buffer((6, 8), "int32")):
+    B = T.alloc_buffer((3, 16), "int32")
+    for i, j in T.grid(3, 16):
+        with T.block("b"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj] + 1
+    for i, j in T.grid(6, 8):
+        with T.block("c"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = B[(vi * 8 + vj) // 16, (vi * 8 + vj) % 16]
+"""
+    moved = scheduled(text, lambda s: s.reverse_compute_at("c", s.get_loops("b")[0]))
+    assert "for ax0, ax1 in T.grid(2, 8):" in moved and "vi = T.axis.spatial(6, i * 2 + ax0)" in moved
+
+
 def test_predicate_bounds_what_is_copied_back() -> None:
     text = scheduled(GUARDED, lambda s: s.cache_write("b", 0, "local"))
     assert 'B_local = T.alloc_buffer((8,), "int32", scope="local")' in text and "for ax0 in range(8):" in text

@@ -75,6 +75,12 @@ def test_window_that_does_not_divide() -> None:
     assert "T.where(i_0 * 5 + ax0 < 34 and (i_0 < 1 or 2 <= ax0))" in text
 
 
+def test_sums_in_windows_that_do_not_divide() -> None:
+    """The predicate bounds the window, which no sum drives: sums begin anew where windows overlap."""
+    text = scheduled(CONV, rolled(at(3)))
+    assert "T.where(i_0 * 3 + ax0 < 10 and (i_0 < 1 or 2 <= ax0))" in text
+
+
 def test_quotients_move_by_their_ceiling() -> None:
     text = """
 @T.prim_func

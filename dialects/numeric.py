@@ -73,6 +73,7 @@ def convert(x: Array, target: np.dtype[Any]) -> Array:
 
 def convert_scalar(value: float, low: int, high: int) -> int:
     """Converts one float to an integer between `low` and `high`, as `convert` does."""
+    value = float(value)  # ml_dtypes' floats cannot be compared with large integers
     if value != value:
         return 0
     return high if value >= high + 1 else low if value < low else int(value)

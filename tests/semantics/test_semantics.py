@@ -225,3 +225,24 @@ def test_floats_have_no_bits_to_combine(text: str) -> None:
         mirstack.compile(module, "interp")(np.ones(2, np.float32))
     with pytest.raises(MirError, match=r"for integers and bool, not float32"):
         mirstack.compile(module)
+
+
+@pytest.mark.parametrize("target", [{"target": "interp"}, {"opt_level": 0}, {}], ids=str)
+def test_casts_between_bfloat16_and_wide_integers(target: dict[str, Any]) -> None:
+    text = """from tvm.script import tir as T
+@T.prim_func
+def main(a: T.Buffer((4,), "bfloat16"), u: T.Buffer((4,), "uint64"), r: T.Buffer((4,), "uint64"),
+         p: T.Buffer((4,), "bfloat16"), q: T.Buffer((4,), "float32")):
+    for i in range(4):
+        r[i] = T.Cast("uint64", a[i])
+        p[i] = T.Cast("bfloat16", u[i])
+        q[i] = T.Cast("float32", u[i])
+"""
+    high = (1 << 64) - 1
+    # The last is a little above the middle between two float32, where float64 does not tell.
+    a, u = array("bfloat16", [np.nan, np.inf, -3.0, 257.0]), array("uint64", [0, high, 257, (1 << 60) + (1 << 36) + 1])
+    r, p, q = np.zeros(4, np.uint64), np.zeros(4, a.dtype), np.zeros(4, np.float32)
+    mirstack.compile(mirstack.parse(text), **target)(a, u, r, p, q)
+    assert r.tolist() == [0, high, 0, 256]
+    assert p.astype(np.float64).tolist() == [0.0, 2.0**64, 256.0, 2.0**60]
+    assert q.astype(np.float64).tolist() == [0.0, 2.0**64, 257.0, 2.0**60 + 2.0**37]

@@ -225,6 +225,7 @@ def caster(source: Attribute, target: Attribute, op: Operation) -> Callable[[Any
     from_integer = is_integer(element_of(source))
     wrap = wrapper(target) if to_integer else None
     limits = integer_limits(target) if to_integer else (0, 0)
+    through_float32 = from_integer and dtype.kind != "f"
 
     def cast(value: Any) -> Any:
         if isinstance(value, np.ndarray):
@@ -232,10 +233,17 @@ def caster(source: Attribute, target: Attribute, op: Operation) -> Callable[[Any
         if to_bool:
             return bool(value != 0)
         if wrap is None:
-            return dtype.type(value)
+            value = _sized(value) if from_integer else value
+            # Floats of ml_dtypes cannot be made of large integers; native code goes by way of float32, too.
+            return dtype.type(np.float32(value) if through_float32 else value)
         return wrap(int(value)) if from_integer else numeric.convert_scalar(value, *limits)
 
     return cast
+
+
+def _sized(value: Any) -> Any:
+    """A Python integer as one of numpy's, which is rounded once where it becomes a float."""
+    return np.int64(value) if -(1 << 63) <= value < 1 << 63 else np.uint64(value)
 
 
 def _compile_select(c: Compiler, op: SelectOp) -> Step:

@@ -210,6 +210,13 @@ def integers() -> Iterator[Row]:
         yield from binary("maximum", [(0, high, high)], own)
         yield from binary("minimum", [(0, high, 0)], own)
         yield from binary("less", [(0, high, 1), (high, 0, 0)], own, "bool")
+    # Functions of floats are computed in float32, and cast back.
+    yield from unary("exp", [(0, 1), (100, 127), (-1, 0)], ["int8"])
+    yield from unary("log", [(0, -128), (-1, 0), (1, 0)], ["int8"])
+    yield from unary("log", [(0, 0), (255, 5)], ["uint8"])
+    yield from unary("sqrt", [(-1, 0), (100, 10)], ["int32"])
+    yield from unary("exp", [(100, (1 << 31) - 1)], ["int32"])
+    yield from unary("rsqrt", [(0, 127), (1, 1)], ["int8"])
     for name, results in (("bitwise_and", (1, 0)), ("bitwise_or", (7, -1)), ("bitwise_xor", (6, -1))):
         yield from binary(name, [(5, 3, results[0]), (-1, 0, results[1])], ["int32", "int8"])
     yield Row("clip", "clip(%a, a_min=-1000f, a_max=100f)", "int8", ((-128, 127, 5),), (-128, 100, 5))

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from ... import elementary
+    from ... import elementary, numeric
 else:
-    from ._lazy import elementary, np
+    from ._lazy import elementary, np, numeric
 
 Array: TypeAlias = "NDArray[Any]"
 
@@ -32,14 +32,15 @@ def is_float(x: Array) -> bool:
 
 
 def as_float(function: Callable[[Array], Array]) -> Callable[[Array], Array]:
-    """`function`, a floating-point one, for any dtype: others go through float32 and back. The dtype is kept.
+    """`function`, a floating-point one, for any dtype: others go through float32 and back, as `cast` does. The dtype is kept.
 
     It is computed in float64, and rounded once (`elementary`).
     """
 
     def apply(x: Array) -> Array:
-        result = elementary.in_float64(function)(x if is_float(x) else x.astype(np.float32))
-        return result.astype(x.dtype, copy=False)
+        if is_float(x):
+            return elementary.in_float64(function)(x).astype(x.dtype, copy=False)
+        return numeric.convert(elementary.in_float64(function)(x.astype(np.float32)), x.dtype)
 
     return apply
 

@@ -246,3 +246,31 @@ def main(a: T.Buffer((4,), "bfloat16"), u: T.Buffer((4,), "uint64"), r: T.Buffer
     assert r.tolist() == [0, high, 0, 256]
     assert p.astype(np.float64).tolist() == [0.0, 2.0**64, 256.0, 2.0**60]
     assert q.astype(np.float64).tolist() == [0.0, 2.0**64, 257.0, 2.0**60 + 2.0**37]
+
+
+@pytest.mark.parametrize("operator", ["roi_align", "roi_pool"])
+def test_regions_of_images_that_there_are_not(operator: str) -> None:
+    ratio = ", sample_ratio=2" if operator == "roi_align" else ""
+    module = mirstack.parse(
+        f"""def @main(%a: Tensor[(2, 1, 4, 4), float32], %b: Tensor[(5, 5), float32]) {{
+          vision.{operator}(%a, %b, pooled_size=[1, 1], spatial_scale=1f{ratio}) }}"""
+    )
+    regions = np.tile(np.array([0, 0, 0, 3, 3], np.float32), (5, 1))
+    regions[:, 0] = [np.nan, np.inf, -np.inf, 1.75, -0.5]
+    image = np.repeat(np.array([5, 7], np.float32), 16).reshape(2, 1, 4, 4)
+    for target in ("interp", "cpu"):
+        got = np.asarray(mirstack.compile(module, target)(image, regions))
+        np.testing.assert_allclose(got.ravel(), [5, 7, 5, 7, 5])
+
+
+@pytest.mark.parametrize("number", [np.inf, -np.inf, np.nan])
+def test_proposals_for_images_of_no_finite_size(number: float) -> None:
+    module = mirstack.parse(
+        """def @main(%a: Tensor[(1, 2, 3, 2), float32], %b: Tensor[(1, 4, 3, 2), float32], %c: Tensor[(1, 3), float32]) {
+          vision.proposal(%a, %b, %c, scales=[2f], ratios=[1f], rpn_post_nms_top_n=2, rpn_min_size=4) }"""
+    )
+    generator = np.random.default_rng(0)
+    a, b = (generator.normal(size=shape).astype(np.float32) for shape in ((1, 2, 3, 2), (1, 4, 3, 2)))
+    c = np.array([[64, number, 1]], np.float32)
+    wanted, got = (np.asarray(mirstack.compile(module, target)(a, b, c)) for target in ("interp", "cpu"))
+    np.testing.assert_allclose(got, wanted, rtol=1e-4, atol=1e-4)

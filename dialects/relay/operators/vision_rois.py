@@ -209,6 +209,11 @@ register(
 )  # fmt: skip
 
 
+def _image_of(roi: Array, count: int) -> int:
+    """The number of the image that a region is of, kept inside; NaN is 0, as `cast` has it."""
+    return numeric.convert_scalar(roi[0], 0, count - 1)
+
+
 def _rois_relation(rel: Relation) -> None:
     axes = "NCHW"
     of = checked_layout(rel, "layout", axes)
@@ -255,7 +260,7 @@ def _roi_align(attrs: Attrs, x: Array, rois: Array) -> Array:
             count = attrs.sample_ratio if attrs.sample_ratio > 0 else int(np.ceil(step))
             starts = low + np.arange(pooled, dtype=dtype)[:, None] * step
             places.append(starts + (np.arange(count, dtype=dtype) + dtype.type(0.5)) * step / dtype.type(count))
-        image = data[int(np.clip(roi[0], 0, len(data) - 1))]
+        image = data[_image_of(roi, len(data))]
         samples = _bilinear(image, places[0].reshape(-1), places[1].reshape(-1))
         samples = samples.reshape(len(image), *places[0].shape, *places[1].shape)
         result[n] = samples.mean((2, 4)) if attrs.mode == "avg" else samples.max((2, 4))
@@ -290,7 +295,7 @@ def _roi_pool(attrs: Attrs, x: Array, rois: Array) -> Array:
             low = np.clip(np.floor(place[:-1] + dtype.type(computes.EPSILON)).astype(np.int64) + start, 0, size)
             high = np.clip(np.ceil(place[1:] - dtype.type(computes.EPSILON)).astype(np.int64) + start, 0, size)
             ranges.append([slice(a, b) for a, b in zip(low.tolist(), high.tolist(), strict=True)])
-        image = x[int(np.clip(roi[0], 0, len(x) - 1))]
+        image = x[_image_of(roi, len(x))]
         for i, rows in enumerate(ranges[0]):
             for j, columns in enumerate(ranges[1]):
                 part = image[:, rows, columns]
@@ -367,7 +372,8 @@ def _candidates(attrs: Attrs, probabilities: Array, deltas: Array, info: Array) 
     least = scale * dtype.type(attrs.rpn_min_size)
     small = (box[..., 2:] - box[..., :2] + 1 < least).any(-1)
     score = probabilities[many:].transpose(1, 2, 0).astype(dtype)
-    beyond: Array = (ys >= int(rows / attrs.feature_stride)) | (xs >= int(columns / attrs.feature_stride))
+    within = numeric.convert(info[:2] / info.dtype.type(attrs.feature_stride), np.dtype(np.int32))
+    beyond: Array = (ys >= within[0]) | (xs >= within[1])
     score = np.where(small | beyond[..., None], dtype.type(-1), score)
     more = np.array([-1, -1, 1, 1], dtype) * (least / 2)
     return np.where(small[..., None], box + more, box).reshape(-1, 4), score.reshape(-1)

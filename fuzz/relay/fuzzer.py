@@ -27,8 +27,8 @@ from .rounding import Rounding, difference
 from .single import batch_of_uses
 
 ROUNDING = Rounding(ulps=4)
-IN_FLOAT32 = ("image.", "vision.", "nn.upsampling")
-"""How the names of operators begin that compute places in float32, whatever dtype their numbers are of."""
+IN_FLOAT32 = ("image.", "vision.", "nn.upsampling", "dft", "stft")
+"""How the names of operators begin that compute places, or the factors of a transform, in float32 where others do so in float64."""
 
 
 class RelayFuzzer:

@@ -126,7 +126,7 @@ def deviations(
     for _ in range(RUNS):
         moved = {name: _moved(array, rng) for name, array in inputs.items()}
         try:
-            results = interpret(module, entry, moved)
+            results = {**moved, **interpret(module, entry, moved)}
         except MirError:
             return {name: np.full(array.shape, np.inf) for name, array in wanted.items()}
         for name, array in wanted.items():

@@ -194,6 +194,10 @@ def is_zero(x: Any) -> bool:
     return isinstance(x, te.Const) and x.value == 0
 
 
+def _has_none(dim: Dim) -> bool:
+    return dim == 0 if isinstance(dim, int) else is_zero(dim)
+
+
 def flat_index(indices: Sequence[Expr], shape: Sequence[Dim]) -> Any:
     """The row-major position of an element."""
     position: Any = 0
@@ -203,8 +207,10 @@ def flat_index(indices: Sequence[Expr], shape: Sequence[Dim]) -> Any:
 
 
 def unflatten(position: Any, shape: Sequence[Dim]) -> list[Any]:
-    """The indices of the element at a row-major position; 0 along dimensions of size 1."""
+    """The indices of the element at a row-major position; 0 along dimensions of size 1, and where there are no elements."""
     result: list[Any] = [0] * len(shape)
+    if any(_has_none(dim) for dim in shape):
+        return result
     whole = [k for k, dim in enumerate(shape) if not is_one(dim)]
     for k in reversed(whole[1:]):
         result[k] = te.floormod(position, shape[k])

@@ -183,7 +183,8 @@ def _dilate(attrs: Attrs, x: Array) -> Array:
 
 
 def _te_dilate(attrs: Attrs, x: Tensor) -> Tensor:
-    shape = [(dim - 1) * s + 1 for dim, s in zip(x.shape, attrs.strides, strict=True)]
+    sizes = [(dim, (dim - 1) * s + 1) for dim, s in zip(x.shape, attrs.strides, strict=True)]
+    shape = [max(wide, 0) if isinstance(dim, int) else te.max(wide, 0) for dim, wide in sizes]
 
     def body(*i: Expr) -> Expr:
         between = [te.floormod(index, s).equal(0) for index, s in zip(i, attrs.strides, strict=True) if s > 1]

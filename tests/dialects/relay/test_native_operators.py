@@ -131,6 +131,28 @@ def test_tensors_in_memory() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("shape", "use"),
+    [
+        ((2, 2, 0), "reshape(%x, newshape=[0, -2])"),
+        ((3, 3, 0), 'topk(%x, k=1, axis=1, ret_type="values")'),
+        ((3, 3, 0), "argsort(%x, axis=1)"),
+        ((2, 0, 1), "nn.dilate(%x, strides=[3, 3, 2], dilation_value=2f)"),
+    ],
+)
+def test_no_elements(shape: tuple[int, ...], use: str) -> None:
+    """What is computed of indices divides by no size of 0, and no size is less than 0."""
+    import mirstack
+
+    for sizes in (shape, ("?",) * len(shape)):
+        if use.startswith("reshape") and sizes != shape:
+            continue
+        text = f"def @main(%x: Tensor[({', '.join(map(str, sizes))}), float32]) {{ {use} }}"
+        x = np.zeros(shape, np.float32)
+        got, wanted = (mirstack.compile(mirstack.parse(text), target)(x) for target in ("cpu", "interp"))  # pyright: ignore[reportArgumentType]
+        assert got.shape == wanted.shape and got.dtype == wanted.dtype and (got == wanted).all()
+
+
 def test_an_image_without_pixels() -> None:
     """Boxes of `vision.proposal` are limited from below last."""
     import mirstack

@@ -7,7 +7,8 @@ of the inner one, bound to `inner`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field, replace
 
 from xdsl.ir import Operation, SSAValue
 
@@ -73,6 +74,8 @@ def part_under(block: tir.BlockOp, loops: list[tir.ForOp], primitive: str, prese
     bindings = [analyzer.expr(b) for b in block.bindings]
     predicate = TRUE if block.predicate is None else analyzer.expr(block.predicate)
     division = subspace_divide(analyzer, bindings, iters, inner, predicate, not preserve_unit_iters)
+    if division:
+        division = _with_all_conditions(division, bindings, iters.keys(), inner, predicate)
     if not division:
         trivial = _by_nest(block, bindings, inner, analyzer) if predicate == TRUE else None
         if trivial is None:
@@ -97,6 +100,27 @@ def part_under(block: tir.BlockOp, loops: list[tir.ForOp], primitive: str, prese
                 "decompose_reduction first",
             )
     return part
+
+
+def _with_all_conditions(
+    division: SubspaceDivision,
+    bindings: Sequence[Expr],
+    loops: AbstractSet[Atom],
+    inner: set[Atom],
+    predicate: Expr,
+) -> SubspaceDivision:
+    """The division with the conditions on loops that drive no axis, which say how often an instance runs."""
+    driving = {atom for binding in bindings for atom in free_vars(binding)}
+    sides = {True: division.inner_predicate, False: division.outer_predicate}
+    for condition in conjuncts(predicate):
+        about = loops & set(free_vars(condition))
+        if about.isdisjoint(driving) and (about <= inner or about.isdisjoint(inner)):
+            side = bool(about) and about <= inner
+            if condition not in conjuncts(sides[side]):
+                sides[side] = logical_and(sides[side], condition)
+        elif not about <= driving:
+            return SubspaceDivision((), error=f"the condition {condition!r} is about loops of which some drive no axis")
+    return replace(division, inner_predicate=sides[True], outer_predicate=sides[False])
 
 
 def _by_nest(

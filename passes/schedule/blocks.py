@@ -87,6 +87,48 @@ def why_not_affine(block: tir.BlockOp, within: tir.ForOp | None = None, with_pre
     return None if result else result.errors[0]
 
 
+def why_partial(block: tir.BlockOp) -> str | None:
+    """Which condition may keep a block from running for every value of its axes; None where it is known that none does.
+
+    Of an axis over 8 values bound to i: `T.where(i < 4)`. Conditions such as `i * 3 + j < 8`, of an axis bound to that, keep it in
+    its domain.
+    """
+    if block.predicate is None:
+        return None
+    analyzer = analyzer_for(all_loops_above(block))
+    domains: list[tuple[Expr, Expr, Expr]] = []
+    for binding, low, extent in zip(block.bindings, block.dom_mins, block.dom_extents, strict=True):
+        first = analyzer.expr(low)
+        domains.append((analyzer.expr(binding), first, first + analyzer.expr(extent) - 1))
+
+    def is_of_domain(condition: Expr) -> bool:
+        return any(
+            is_at_least(condition, binding - low) or is_at_least(condition, high - binding)
+            for binding, low, high in domains
+        )
+
+    def is_at_least(condition: Expr, e: Expr) -> bool:
+        atom = condition.atom
+        return atom is not None and atom.kind is Kind.GE and analyzer.can_prove_ge0(atom.operands[0] - e)
+
+    rest = [c for c in conditions_of(block.predicate, analyzer) if not is_of_domain(c) and not analyzer.can_prove(c)]
+    if not rest:
+        return None
+    iters: dict[Value, tuple[Value, Value]] = {loop.loop_var: (loop.min, loop.extent) for loop in loops_above(block)}
+    predicate = logical_and(*conditions_of(block.predicate, analyzer))
+    found = analyzer.detect_iter_map(list(block.bindings), iters, predicate, IterMapLevel.SURJECTIVE)
+    for total, (_, low, high) in zip(found.indices if found else (), domains, strict=bool(found)):
+        last = total.base
+        for split in total.args:
+            last = last + (split.extent - 1) * split.scale
+        if not analyzer.can_prove_equal(total.base, low) or not analyzer.can_prove_equal(last, high):
+            break
+    else:
+        if found:
+            return None
+    return f"it runs only where {rest[0]!r}"
+
+
 def _are_digits(bindings: Iterable[SSAValue], loops: Iterable[tir.ForOp]) -> bool:
     """Whether each binding plainly has loops, or parts of fused loops, of its own as the digits of a number, as 12 * i + 4 * j + k and
     4 * (f // 3) + k have: most bindings are such.

@@ -336,8 +336,12 @@ def compute_at(stage: StageData, parent: StageData, scope: IterVar) -> None:
     _movable(stage)
     around_parent: StageData | None = parent
     while around_parent is not None:
-        spec = around_parent.attach_spec()
-        if around_parent is stage or spec is stage:
+        # A group that has no place of its own yet is where the one around it is.
+        spec, holders = around_parent, [around_parent]
+        while spec.attach_type == ROOT and spec.group is not None:
+            spec = spec.group
+            holders.append(spec)
+        if any(holder is stage for holder in holders):
             where = "itself" if parent is stage else f"'{parent.name}', which is computed inside of it"
             raise refused(
                 stage, f"cannot compute stage '{stage.name}' inside of {where}", "name the stage that reads it"

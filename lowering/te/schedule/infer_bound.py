@@ -112,6 +112,7 @@ class BoundInference:
         reads: dict[int, list[list[IntSet]]] = {id(t): [[] for _ in t.dims] for t in op.outputs}
         scope, path = scope_of(stage, self.bound_paths), self.paths[id(stage)]
         for consumer in consumers.values():
+            self._check_threads(stage, consumer, scope)
             self._consumer(stage, consumer, scope, path, reads)
         self._gather(op, reads)
 
@@ -125,6 +126,18 @@ class BoundInference:
         if scope.startswith("warp") and tag == "threadIdx.x":
             return True
         return storage_rank(scope) <= thread_rank(tag)
+
+    def _check_threads(self, stage: StageData, consumer: StageData, scope: str) -> None:
+        """Raises where a reader is outside of threads that compute the stage, each for itself, in memory that others do not see."""
+        around = {tag_of(self.bind.get(id(a), a)) for a in (*consumer.leaves, *self.paths[id(consumer)])}
+        for axis in stage.leaves:
+            tag = tag_of(self.bind.get(id(axis), axis))
+            own = tag.startswith(("blockIdx", "threadIdx")) and storage_rank(scope) > thread_rank(tag)
+            if own and tag not in around and not (scope.startswith("warp") and tag == "threadIdx.x"):
+                raise fail(
+                    f"stage '{stage.name}' is in memory of scope '{scope}', of which each thread of '{tag}' has its own, and '{consumer.name}' reads it outside of these threads",
+                    f"bind a loop of '{consumer.name}' to '{tag}' and compute '{stage.name}' inside of it, or choose a scope that all see",
+                )
 
     def _consumer(
         self,

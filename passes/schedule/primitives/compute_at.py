@@ -29,6 +29,7 @@ from ..blocks import (
     why_not_affine,
     why_not_complete,
     why_not_reduction,
+    why_partial,
 )
 from ..cover import common_holder, why_not_apart
 from ..errors import refuse
@@ -83,6 +84,7 @@ def check_compute_at(
     _check_places(block, loop, "compute_at")
     name, under = block.block_name.data, loop.var_name.data
     _check_kind(block, "compute_at")
+    _check_whole(block, "compute_at")
     for buffer in buffers_written(block):
         if not isinstance(buffer.owner, tir.AllocBufferOp):
             raise refuse(
@@ -154,6 +156,7 @@ def reverse_compute_at(
             f"reverse_compute_at: the bindings of block '{name}' are not affine in its loops: {reason}",
             "bind each axis to loops of its own",
         )
+    _check_whole(block, "reverse_compute_at")
     makers = producers(block)
     if not makers:
         raise refuse(
@@ -229,6 +232,17 @@ def _check_shared_loops(block: tir.BlockOp, loop: tir.ForOp, name: str) -> None:
     reason = why_not_apart(block, loop)
     if reason is not None:
         raise refuse(block, f"{name}: {reason}", "choose a loop inside of those that the blocks share")
+
+
+def _check_whole(block: tir.BlockOp, name: str) -> None:
+    """Raises where a predicate leaves out values of the axes: the loops around the new place run for all of them."""
+    reason = why_partial(block)
+    if reason is not None:
+        raise refuse(
+            block,
+            f"{name}: block '{block.block_name.data}' does not run for every value of its axes: {reason}",
+            "give its axes the domain for which it runs",
+        )
 
 
 def _check_kind(block: tir.BlockOp, name: str) -> None:

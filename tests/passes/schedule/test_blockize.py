@@ -286,3 +286,20 @@ def main(A: T.Buffer((16,), "float32"), n: T.int32):
     assert "blockize: axis 'vi' of block 'A' starts at n, which is no constant" in refused(
         moved, lambda s: s.blockize(s.get_loops(s.get_block("A"))[0])
     )
+
+
+def test_conditions_on_loops_that_drive_no_axis() -> None:
+    text = """
+@T.prim_func
+def main(A: T.Buffer((8, 4), "int32"), B: T.Buffer((8, 4), "int32")):
+    for i, u, j in T.grid(8, 2, 4):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            T.where(u < 1)
+            B[vi, vj] = A[vi, vj] + 1
+"""
+    for keep in (False, True):
+        inside = scheduled(text, lambda s, keep=keep: s.blockize(s.get_loops("B")[1], preserve_unit_iters=keep))
+        assert inside.index('T.block("B")') < inside.index("T.where(u < 1)")
+        outside = scheduled(text, lambda s, keep=keep: s.blockize(s.get_loops("B")[2], preserve_unit_iters=keep))
+        assert outside.index('T.block("B_o")') < outside.index("T.where(u < 1)") < outside.index('T.block("B")')

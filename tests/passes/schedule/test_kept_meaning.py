@@ -299,3 +299,32 @@ def main(A: T.Buffer((8, 8), "int32"), C: T.Buffer((2,), "int32")):
             C[vi] = B[vi + 10]
 """
     assert "if vi >= 10:" in scheduled(text, lambda s: s.reverse_compute_inline("c"))
+
+
+PREDICATED = """
+@T.prim_func
+def main(A: T.Buffer((8,), "int32"), D: T.Buffer((8,), "int32")):
+    B = T.alloc_buffer((8,), "int32")
+    for i in range(8):
+        with T.block("B"):
+            vi = T.axis.spatial(8, i)
+            B[vi] = A[vi] + 1
+    for i, u in T.grid(8, 2):
+        with T.block("D"):
+            vi = T.axis.spatial(8, i)
+            T.where(i < 4)
+            D[vi] = B[vi] + 1
+"""
+
+
+def test_a_block_that_runs_for_some_values_of_its_axes() -> None:
+    message = refused(PREDICATED, lambda s: s.reverse_compute_at("D", s.get_loops("B")[0]))
+    assert "reverse_compute_at: block 'D' does not run for every value of its axes: it runs only where i < 4" in message
+    assert "note: give its axes the domain for which it runs" in message
+    some = PREDICATED.replace("            T.where(i < 4)\n", "").replace(
+        "            B[", "            T.where(i >= 2)\n            B["
+    )
+    message = refused(some, lambda s: s.compute_at("B", s.get_loops("D")[0]))
+    assert "compute_at: block 'B' does not run for every value of its axes: it runs only where 2 <= i" in message
+    once = PREDICATED.replace("i < 4", "u < 1")
+    assert "T.where" not in scheduled(once, lambda s: s.reverse_compute_at("D", s.get_loops("B")[0]))

@@ -195,6 +195,17 @@ def within_each_other() -> None:
     s[C].compute_at(s[B], B.op.axis[0])
 
 
+def group_within_itself() -> None:
+    A = te.placeholder((4, 8), name="A")
+    state = te.placeholder((4, 8), name="state")
+    init = te.compute((1, 8), lambda _, j: A[0, j], name="init")
+    update = te.compute((4, 8), lambda t, j: state[t - 1, j], name="update")
+    scan = te.scan(init, update, state, inputs=[A], name="scan")
+    s = te.create_schedule(scan.op)
+    group = s.create_group(outputs=update, inputs=update, include_inputs=True)
+    group.compute_at(s[update], update.op.axis[1])
+
+
 def at_split_axis() -> None:
     s, _, B, C = chain()
     s[C].split(C.op.axis[0], factor=4)
@@ -369,6 +380,7 @@ REFUSED = [
     of(output_inside, "cannot compute output 'C' inside of stage 'B'"),
     of(inside_itself, "cannot compute stage 'B' inside of itself"),
     of(within_each_other, "cannot compute stage 'C' inside of 'B', which is computed inside of it"),
+    of(group_within_itself, "cannot compute stage 'a group' inside of 'update', which is computed inside of it"),
     of(at_split_axis, "cannot compute 'B' at axis 'i' of stage 'C': it was split"),
     of(from_group, "cannot compute stage 'B' at 'D': it is in a group that 'D' is not in", "place the group"),
     of(empty_group, "a group needs a stage"),

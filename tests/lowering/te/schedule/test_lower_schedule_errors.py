@@ -169,7 +169,30 @@ def reader_in_its_producer() -> Any:
     return s, [A, D]
 
 
+def read_outside_of_threads(scope: str, tag: str) -> Any:
+    """A stage in memory of each thread, read where there are no threads."""
+
+    def made() -> Any:
+        A = te.placeholder((8,), name="A")
+        B = te.compute((8,), lambda i: A[i] * 2.0, name="B")
+        C = te.compute((8,), lambda i: B[i] + 1.0, name="C")
+        s = te.create_schedule(C.op)
+        s[B].set_scope(scope)
+        s[B].bind(B.op.axis[0], te.thread_axis(tag))
+        return s, [A, C]
+
+    return made
+
+
 CANNOT = [
+    (
+        read_outside_of_threads("local", "threadIdx.x"),
+        "stage 'B' is in memory of scope 'local', of which each thread of 'threadIdx.x' has its own, and 'C' reads it outside of these threads",
+    ),
+    (
+        read_outside_of_threads("shared", "blockIdx.x"),
+        "stage 'B' is in memory of scope 'shared', of which each thread of 'blockIdx.x' has its own, and 'C' reads it outside of these threads",
+    ),
     (
         reader_in_its_producer,
         "stage 'C' is computed in loop 'i' of stage 'B', which comes before it: it makes what 'C' reads",

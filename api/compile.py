@@ -16,6 +16,7 @@ from ..dialects.array import ArrayBox, ArrayValueAttr
 from ..support.deep import in_deep_stack
 from ..support.diagnostics import Diagnostic, MirError, Sources
 from ..support.garbage import no_collection
+from ..support.source_text import source_text
 from ..support.stopwatch import current_span, timed
 from ..support.target import require_host
 from ..support.verify import verify
@@ -39,6 +40,7 @@ def parse(text: str, name: str = "<string>", *, directory: str | PathLike[str] |
     """
     from ..parser import parse_mir
 
+    text = source_text(text)
     sources = Sources()
     sources.add(name, text)
     with sources.reading():
@@ -128,7 +130,7 @@ def compile_text(
 ) -> Executable:
     """Compiles an entry of a `.mir` text to native code, as `compile` does with a file; `name` and `directory` as for `parse`."""
     require_host(options.cpu)
-    read = _Read(text, name, None if directory is None else Path(directory))
+    read = _Read(source_text(text), name, None if directory is None else Path(directory))
     return in_deep_stack(lambda: _native(read, entry, options, (), cache))
 
 
@@ -151,7 +153,7 @@ class _Read:
             )
         file = Path(path)
         try:
-            text = file.read_text(encoding="utf-8")
+            text = source_text(file.read_bytes())
         except UnicodeDecodeError:
             raise MirError(Diagnostic(f"{file} cannot be read: it is not UTF-8 text")) from None
         except (OSError, ValueError) as exception:

@@ -24,6 +24,7 @@ from ..passes.pass_info import EXPLAINED, explanation
 from ..passes.registry import list_passes, pass_factories
 from ..support.deep import in_deep_stack
 from ..support.diagnostics import Diagnostic, MirError, Sources, render_all
+from ..support.source_text import text_bytes
 from ..support.trace import listening, to_stderr
 from .arguments import add_arguments
 from .errors import INVALID, OK, InternalError, UsageError, did_you_mean, guarded
@@ -173,7 +174,7 @@ class MirOptMain(xDSLOptMain):
             timing.started = time.perf_counter()
             with timing.stage(f"print {self._target(module)}") as stage:
                 text = self._print_result(module, timing)
-            stage.bytes = len(text.encode()) if self.args.timing else None
+            stage.bytes = len(text_bytes(text)) if self.args.timing else None
             return text, []
         except MirError as error:
             return None, list(error.diagnostics)

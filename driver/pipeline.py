@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 
 from xdsl.passes import ModulePass
-from xdsl.utils.arg_spec import ArgSpec, parse_pipeline
+from xdsl.utils.arg_spec import ArgSpec, PipelineLexer, SpecTokenKind, parse_pipeline
 from xdsl.utils.exceptions import ArgSpecParseError
 
 from ..passes.pass_info import camel_case
@@ -27,7 +27,9 @@ def _parse(text: str) -> list[ArgSpec]:
     # Blanks after commas read well and mean nothing; xDSL's grammar has no room for them outside of braces.
     tidy = re.sub(r"(\{[^}]*+\}?)|(?<!\s)\s*+,\s*+", lambda found: found[1] or ",", text.strip())
     try:
-        return list(parse_pipeline(tidy))
+        specs = list(parse_pipeline(tidy))
+        _refuse_repeated_options(tidy)
+        return specs
     except ArgSpecParseError as error:
         # Its text is a header, "name:line:column", the pipeline, a caret and the message.
         lines = str(error).rstrip().split("\n")
@@ -35,6 +37,25 @@ def _parse(text: str) -> list[ArgSpec]:
         message = lines[-1].strip()
         caret = " " * (int(column) - 1 if column.isdigit() else 0) + "^"
         raise UsageError(f"-p: {message[:1].lower()}{message[1:]}\n{tidy}\n{caret}") from None
+
+
+def _refuse_repeated_options(text: str):
+    """Raises UsageError for `fuse-ops{max-depth=3 max-depth=4}`, of which xDSL takes the last and ignores the first."""
+    lexer = PipelineLexer(text)
+    name, before = "", None
+    given: set[str] = set()
+    while (token := lexer.lex()).kind is not SpecTokenKind.EOF:
+        if token.kind is SpecTokenKind.IDENT:
+            option = token.span.text.replace("_", "-")
+            if before in (None, SpecTokenKind.COMMA) and not given:
+                name = token.span.text
+            elif before in (SpecTokenKind.L_BRACE, SpecTokenKind.SPACE):
+                if option in given:
+                    raise UsageError(f"-p: option '{option}' of pass '{name}' is given twice")
+                given.add(option)
+        elif token.kind is SpecTokenKind.R_BRACE:
+            given.clear()
+        before = token.kind
 
 
 def _near(name: str, factories: Mapping[str, object]) -> str:

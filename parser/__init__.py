@@ -18,6 +18,7 @@ from xdsl.utils.exceptions import VerifyException
 from ..support.deep import in_deep_stack
 from ..support.diagnostics import MirError, Sources, error_at
 from ..support.garbage import no_collection
+from ..support.source_text import refuse_surrogates, source_text
 from .items import FORMATS, Item, ParseContext, duplicate_symbol, in_order, split_items, symbol_of
 
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ def parse_mir(
     `directory` is where side files are looked up; None refuses them. `captured` are Python values of names that TVMScript
     may use without defining them. Raises MirError with every error found.
     """
+    text = source_text(text)
+    refuse_surrogates(text, name, first_line)
     sources = Sources(dict(Sources.current().texts))
     sources.add(name, textwrap.indent(text, " " * indent), first_line)
     with sources.reading(), no_collection():

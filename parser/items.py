@@ -22,14 +22,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NoReturn, Protocol
 
 from xdsl.dialects.builtin import LocationAttr, ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
-from ..support.diagnostics import Diagnostic, MirError, error_at, file_loc
+from ..support.diagnostics import UNKNOWN_LOC, Diagnostic, MirError, error_at, file_loc, location_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +69,15 @@ class ParseContext:
     ) -> None:
         """Notes an error and goes on; the file is refused at the end, with all its errors.
 
-        What an attribute or an op of xDSL refuses, such as a number that its type does not hold, has no place: that is `where`.
+        What an attribute, an op of xDSL or a string refuses, such as a number that its type does not hold, has no place: that
+        is `where`.
         """
         if isinstance(error, VerifyException):
             first = str(error).strip().partition("\n")[0]
             error = error_at(where, first[:1].lower() + first[1:])
-        self.errors += error.diagnostics if isinstance(error, MirError) else (error,)
+        place = location_of(where)
+        for each in error.diagnostics if isinstance(error, MirError) else (error,):
+            self.errors.append(replace(each, location=place) if each.location == UNKNOWN_LOC else each)
 
     def error(self, where: Operation | SSAValue | LocationAttr | None, message: str, *notes: str) -> None:
         """`report` of an error at a place."""

@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ..support.diagnostics import MirError
 from ..support.garbage import no_collection
+from ..support.source_text import text_bytes
 from ..support.verify import find_errors
 from ..support.walk import walk_ops
 from .pass_info import PassInfo
@@ -107,7 +108,7 @@ class Timing(Instrument):
         """Sets the size of the module that a stage ended with."""
         start = time.perf_counter()
         stage.ops = sum(1 for _ in walk_ops(module))
-        stage.bytes = len(self.show(module).encode())
+        stage.bytes = len(text_bytes(self.show(module)))
         self.measured += time.perf_counter() - start
 
     def run_before_pass(self, mod: ModuleOp, info: PassInfo) -> None:

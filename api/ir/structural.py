@@ -13,6 +13,7 @@ from typing import TypeAlias, cast
 
 from ...dialects.relay.operator import AttrValue
 from ...support.diagnostics import Diagnostic, MirError
+from ...support.source_text import text_bytes
 from ..nd import NDArray
 from ..relay import adt, expr, ty
 from ..relay.graph import parts
@@ -48,7 +49,7 @@ def structural_hash(node: object, map_free_vars: bool = False) -> int:
     """A number that is the same for what is structurally equal."""
     hasher = hashlib.blake2b(digest_size=8)
     for token in _tokens(node, map_free_vars):
-        hasher.update(repr(token).encode())
+        hasher.update(text_bytes(repr(token)))
     return int.from_bytes(hasher.digest(), "little", signed=True)
 
 

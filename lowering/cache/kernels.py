@@ -21,6 +21,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr
 
 from ...dialects import te, tir
 from ...dialects.relay import ir as relay
+from ...support.source_text import text_bytes
 from ...support.walk import walk_ops
 from ..tir.signature import SHAPE
 from ..units import LoweredUnit, Unit
@@ -74,7 +75,7 @@ class KernelCache:
         # Tensors may come in tuples, which is how a call shows and the function does not.
         (calls,) = unit.calls.values()
         types = [type_json(value.type) for value in (*calls[0].arguments, calls[0].result)]
-        key = hashlib.sha256(self.context + (text + json.dumps(types)).encode()).digest()
+        key = hashlib.sha256(self.context + text_bytes(text + json.dumps(types))).digest()
         symbol = f"{name.rstrip('_0123456789')}.{key.hex()[:12]}"
         _rename(unit, symbol)
         return Candidate(self, key, places_of(function), symbol, text, types)

@@ -18,6 +18,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from ... import IMPORTED_AT
+from ...support.source_text import text_bytes
 from ...support.target import named
 from ..pipeline import Options, target_of
 from ..runtime import default_threads
@@ -32,7 +33,7 @@ def digest(*parts: bytes | str) -> bytes:
     """The SHA-256 of the parts, their lengths included."""
     hasher = hashlib.sha256()
     for part in parts:
-        data = part.encode() if isinstance(part, str) else part
+        data = text_bytes(part) if isinstance(part, str) else part
         hasher.update(len(data).to_bytes(8, "little"))
         hasher.update(data)
     return hasher.digest()

@@ -255,7 +255,7 @@ def answered(line: bytes, text: bytes, compile: Callable[[Request, str], Made]) 
         made, seconds = compile(Request.decode(line), text.decode())
         return ANSWER.pack(True, len(made), 0, *seconds) + made
     except Refused as refused:
-        message, note = refused.message.encode(), refused.note.encode()
+        message, note = (text.encode("utf-8", "surrogatepass") for text in (refused.message, refused.note))
         return ANSWER.pack(False, len(message), len(note), 0.0, 0.0, 0.0) + message + note
 
 

@@ -23,6 +23,7 @@ from typing import IO
 from ...support.diagnostics import Diagnostic, MirError
 from ...support.notices import say, say_once
 from ...support.settings import whole_number
+from ...support.source_text import text_bytes
 from ...support.stopwatch import current_span
 from ..mangle_symbols import source_name
 from .codegen import ANSWER, READY, REQUEST, Made, Refused, Request, compiled, received
@@ -61,7 +62,7 @@ class _Worker:
 
     def ask(self, request: Request, text: str) -> Made:
         """What a text becomes. Raises Refused, Died, and Unavailable where the worker never began."""
-        line, data = request.encode(), text.encode()
+        line, data = request.encode(), text_bytes(text)
         began = time.monotonic()
         try:
             self.connection.settimeout(request.seconds * PATIENCE or None)
@@ -327,7 +328,7 @@ _KEPT_TEXTS: dict[bytes, str] = {}
 
 
 def _kept(text: str) -> str:
-    digest = hashlib.sha256(text.encode()).digest()
+    digest = hashlib.sha256(text_bytes(text)).digest()
     if not os.path.exists(_KEPT_TEXTS.get(digest, "")):
         try:
             with tempfile.NamedTemporaryFile("w", prefix="mirstack-", suffix=".ll", delete=False) as file:

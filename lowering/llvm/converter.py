@@ -29,6 +29,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from ...support.diagnostics import error_at, source_position
 from ...support.fields import operands_of
 from ...support.making import make_op
+from ...support.source_text import text_bytes
 from ...support.walk import ops_in
 from .builder import PTR, Builder, Index
 from .functions import make_function
@@ -366,7 +367,7 @@ class Converter(Builder):
         """The status code of `message`: a checksum of it, so that modules compiled apart do not clash."""
         position = source_position(location)
         text = message if position is None else f"{position[0]}:{position[1]}:{position[2]}: error: {message}"
-        code = (zlib.crc32(text.encode()) & 0x7FFFFFFF) or 1
+        code = (zlib.crc32(text_bytes(text)) & 0x7FFFFFFF) or 1
         self.messages[code] = text
         return code
 

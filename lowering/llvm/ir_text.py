@@ -24,6 +24,7 @@ from xdsl.ir import Attribute
 
 from ...support.diagnostics import error_at
 from ...support.remembered import remembered
+from ...support.source_text import text_bytes
 from .types import is_vector
 
 _FLOAT_NAMES: dict[type[Attribute], str] = {
@@ -64,7 +65,7 @@ def type_text(type_: Attribute) -> str:
 def quoted(text: str) -> str:
     """Text for between LLVM's double quotes."""
     return "".join(
-        chr(byte) if 32 <= byte < 127 and byte not in (34, 92) else f"\\{byte:02X}" for byte in text.encode()
+        chr(byte) if 32 <= byte < 127 and byte not in (34, 92) else f"\\{byte:02X}" for byte in text_bytes(text)
     )
 
 
@@ -157,7 +158,7 @@ def global_initializer(op: llvm.GlobalOp) -> str | None:
                 return f"{type_text(type_)} zeroinitializer"
             return None
         case StringAttr():
-            return f'[{len(value.data.encode())} x i8] c"{quoted(value.data)}"'
+            return f'[{len(text_bytes(value.data))} x i8] c"{quoted(value.data)}"'
         case IntegerAttr() | FloatAttr():
             return f"{type_text(type_)} {constant_text(value, type_)}"
         case DenseIntOrFPElementsAttr():

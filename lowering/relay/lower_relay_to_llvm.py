@@ -17,6 +17,7 @@ from xdsl.passes import ModulePass
 
 from ...dialects.relay import ir as relay
 from ...support.diagnostics import error_at, source_position
+from ...support.source_text import text_bytes
 from ...support.walk import all_ops, walk_ops
 from ..llvm.converter import MESSAGES
 from ..tir.signature import SHAPE, SIGNATURE, KernelSignature
@@ -167,7 +168,7 @@ def _status(messages: dict[str, StringAttr], message: str, where: Operation) -> 
     """The status that stands for this message at this place; as the kernels' own."""
     position = source_position(where.location)
     text = message if position is None else f"{position[0]}:{position[1]}:{position[2]}: error: {message}"
-    code = (zlib.crc32(text.encode()) & 0x7FFFFFFF) or 1
+    code = (zlib.crc32(text_bytes(text)) & 0x7FFFFFFF) or 1
     messages[str(code)] = StringAttr(text)
     return code
 

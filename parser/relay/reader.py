@@ -22,6 +22,7 @@ from xdsl.ir import Attribute
 from ...dialects.relay.types import UNKNOWN, AdtType, FuncType, RefType, TypeVarType, why_no_tensor
 from ...dialects.tir.types import dtype_to_type
 from ...support.diagnostics import MirError, error_at
+from ...support.source_text import characters
 from ...support.words import counted
 from ..items import Item, ParseContext
 from ..lalr import Tokens
@@ -278,7 +279,7 @@ class Reader:
 def unquote(text: str) -> str:
     """The string that a quoted token means."""
     try:
-        return json.loads(text, strict=False)
+        return characters(json.loads(text, strict=False))
     except ValueError:
         # An escape that JSON does not know stands for the character after the backslash.
         return text[1:-1].replace("\\", "")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from ...support.diagnostics import MirError, error_at
+from ...support.source_text import characters
 from ..lalr import Parser, Table, Tokens, load_table, reducers
 from ..source import Source
 from . import tree
@@ -297,7 +298,7 @@ class _Builder:
         parts: list[str] = []
         for token in tokens:
             try:
-                parts.append(str(ast.literal_eval(self.texts[token])))
+                parts.append(characters(str(ast.literal_eval(self.texts[token]))))
             except (SyntaxError, ValueError):
                 raise self.refuse(token, "this string has an escape that cannot be read") from None
         return tree.Literal(self.starts[tokens[0]], "".join(parts))

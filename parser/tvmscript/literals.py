@@ -20,6 +20,7 @@ from xdsl.ir import Attribute
 from ...dialects.tir.operators import Const, const_attr, int_const, wrap
 from ...dialects.tir.types import F32, I1, HandleType, MetadataAttr, NameAttr, TargetAttr, dtype_to_type
 from ...support.diagnostics import MirError
+from ...support.source_text import characters
 from .scope import Scope
 from .tree import Call, Expr, Index, Mapping, Sequence, Token, Unary
 
@@ -31,7 +32,7 @@ def unquote(token: Token) -> str:
     """The text a Python string literal stands for."""
     prefix, quote = re.match(r"([rRuUbB]*)(\"\"\"|'''|\"|')", token).groups()  # pyright: ignore[reportOptionalMemberAccess]
     body = token[len(prefix) + len(quote) : -len(quote)]
-    return body if "r" in prefix.lower() or "\\" not in body else _ESCAPE.sub(_unescape, body)
+    return body if "r" in prefix.lower() or "\\" not in body else characters(_ESCAPE.sub(_unescape, body))
 
 
 def _unescape(match: re.Match[str]) -> str:

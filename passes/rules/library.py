@@ -8,6 +8,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ...dialects.rule import RewriteOp, rewrites_of
 from ...support.diagnostics import Sources, error_at
+from ...support.source_text import source_text
 from ...support.verify import verify
 
 
@@ -16,7 +17,7 @@ def load_rules(path: str | Path) -> ModuleOp:
     from ...parser import parse_mir
 
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        text = source_text(Path(path).read_bytes())
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         raise error_at(None, f"the rule file {path} cannot be read: {reason}") from error

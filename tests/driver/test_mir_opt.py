@@ -74,6 +74,7 @@ def test_no_output_file_when_a_part_is_wrong(mir_opt, tmp_path: Path):
             "-p: pass 'fuse-ops' has no option 'max-dept'; did you mean 'max-depth'? (it t",
         ),
         (["-p", "fuse-ops{max-depth=fast}"], "-p: option 'max-depth' of pass 'fuse-ops' is of type int, not 'fast'"),
+        (["-p", "cse,fuse-ops{max-depth=3 max_depth=4}"], "-p: option 'max-depth' of pass 'fuse-ops' is given twice"),
         (["-p", "cse dce"], "-p: expected a comma or pass arguments here\ncse dce\n   ^"),
         (["-t", "mlr"], "there is no target 'mlr'; did you mean 'mlir'?"),
         (["-f", "tex"], "invalid choice: 'tex'"),

@@ -1,0 +1,48 @@
+"""Text of programs as every reader takes it, whatever editor wrote it."""
+
+from __future__ import annotations
+
+import re
+
+from xdsl.dialects.builtin import LocationAttr
+
+from .diagnostics import UNKNOWN_LOC, Diagnostic, MirError, file_loc
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def source_text(text: str | bytes) -> str:
+    """Returns a text without a byte order mark, with `\\n` at the end of each line (not `\\r\\n` or `\\r`).
+
+    Raises UnicodeDecodeError for bytes that are not UTF-8.
+    """
+    text = text if isinstance(text, str) else text.decode("utf-8")
+    text = text.removeprefix("\ufeff")
+    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
+
+
+def refuse_surrogates(text: str, name: str, first_line: int = 1):
+    """Raises MirError at the first character of a file's text that is half a pair of UTF-16, which no file can hold."""
+    found = None if text.isascii() else _SURROGATE.search(text)
+    if found is not None:
+        before = text[: found.start()]
+        line, column = before.count("\n"), found.start() - before.rfind("\n")
+        raise MirError(_surrogate(found[0], file_loc(name, first_line + line, column)))
+
+
+def characters(text: str) -> str:
+    """Returns what a string of a program means. Raises MirError where its escapes stand for half a pair of UTF-16."""
+    found = None if text.isascii() else _SURROGATE.search(text)
+    if found is not None:
+        raise MirError(_surrogate(found[0]))
+    return text
+
+
+def _surrogate(character: str, location: LocationAttr = UNKNOWN_LOC) -> Diagnostic:
+    message = f"U+{ord(character):04X} is not a character by itself"
+    return Diagnostic(message, location).with_note("it is half of a pair of UTF-16; write the character")
+
+
+def text_bytes(text: str) -> bytes:
+    """Encodes a text as UTF-8, and lone surrogates, which file names and escapes in strings may hold, as if they were characters."""
+    return text.encode("utf-8", "surrogatepass")

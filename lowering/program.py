@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 from xdsl.dialects.builtin import TensorType, TupleType
 from xdsl.ir import Attribute
@@ -93,12 +93,16 @@ class RelayProgram:
         )
 
 
+KernelKind: TypeAlias = Literal["te", "tir", "func"]
+KERNEL_KINDS: tuple[KernelKind, ...] = get_args(KernelKind)
+
+
 @dataclass(frozen=True)
 class KernelProgram:
     """A TIR or TE entry, or a `func.func`; `kind` says which. The last `results` parameters of its signature are what it returns."""
 
     entry: str
-    kind: str
+    kind: KernelKind
     signature: KernelSignature
     messages: Mapping[int, str]
     objects: tuple[bytes, ...]
@@ -123,7 +127,7 @@ class KernelProgram:
         returns = data["returns"]
         return KernelProgram(
             str(data["entry"]),
-            str(data["kind"]),
+            KERNEL_KINDS[KERNEL_KINDS.index(data["kind"])],
             KernelSignature(
                 tuple(map(_param_of_json, data["params"])),
                 tuple(map(str, data["symbols"])),

@@ -104,6 +104,7 @@ ERRORS = [
     ("image.resize2d", {"size": (2, 2), "roi": (0.0, 1.0)}, "1,2,3,3", "image.resize2d: roi=[0.0, 1.0] must be 4 numbers, starts then ends"),
     ("take", {"axis": 1, "batch_dims": 2}, "2,3,4 2,3:int32", "take: batch_dims=2 must not be above axis=1 nor the rank of the indices"),
     ("take", {"axis": 1, "batch_dims": 1}, "2,3 4,3:int32", "take: 'data' (Tensor[(2, 3), float32]) and 'indices' (Tensor[(4, 3), int32]) differ in batch dimension 0"),
+    ("take", {"axis": 0}, "0,3 2:int32", "take: 'data' (Tensor[(0, 3), float32]) has no elements to take"),
     ("gather", {"axis": 0}, "3,2 2,3:int32", "gather: 'data' (Tensor[(3, 2), float32]) and 'indices' (Tensor[(2, 3), int32]) must have the same dimensions but for axis 0"),
     ("gather_nd", {}, "3 ?,4:int32", "gather_nd: the first dimension of 'indices' must be known, or index_rank given"),
     ("sequence_mask", {"axis": 2}, "3,2 2:int32", "sequence_mask: axis=2 must be 0 or 1, and 'data' (Tensor[(3, 2), float32]) have rank 2 or more"),

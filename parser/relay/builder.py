@@ -77,6 +77,7 @@ class Builder(CallReader):
     """Builds the ops of one item. The parser calls `on_NAME` for each rule of the grammar that it has read."""
 
     def on_function(self, head: Head, body: SSAValue) -> Operation:
+        self.refuse_attributes_left()
         region = self._close(body)
         self.drop_type_vars(head.type_names)
         self.scopes.forget()

@@ -57,7 +57,8 @@ class CallReader(ValueReader):
         self.constructors: dict[str, tuple[str, int]] = {}
         """Constructor → its data type and how many fields it has."""
         self._operators: dict[str, type[OperatorOp] | None] = {}
-        self._extra_attributes: dict[str, object] | None = None
+        self._extra_attributes: tuple[int, dict[str, object]] | None = None
+        """Where attributes in metadata were read, and they, until the call that they are written in takes them."""
         self._attributes: dict[tuple[type, object], Attribute] = {}
 
     def add(self, op: Operation) -> SSAValue:
@@ -101,7 +102,8 @@ class CallReader(ValueReader):
         kind, key = self.texts[args[1]], self.texts[args[4]]
         if kind.startswith("relay.attrs."):
             # TVM writes a call's attributes like this where their names cannot be written.
-            self._extra_attributes = cast("dict[str, object]", self.meta_value(meta, kind, args[4]))
+            self.refuse_attributes_left()
+            self._extra_attributes = meta, cast("dict[str, object]", self.meta_value(meta, kind, args[4]))
             return self.poison
         if kind != "relay.Constant":
             self.error(meta, f"meta[{kind}] is no constant", "a constant is written meta[relay.Constant][0]")
@@ -226,13 +228,28 @@ class CallReader(ValueReader):
         else:
             self.error(token, f"unknown operator '{name}'{hint}", "a variable is written %x, a function @f")
 
+    def _attributes_of_metadata(self, arguments: Arguments) -> dict[str, object]:
+        """Returns the attributes in metadata that are among a call's arguments, which lose them."""
+        if self._extra_attributes is None:
+            return {}
+        if self.poison not in arguments.values:
+            self.refuse_attributes_left()
+            return {}
+        arguments.values.remove(self.poison)
+        (_, extra), self._extra_attributes = self._extra_attributes, None
+        return extra
+
+    def refuse_attributes_left(self):
+        """Reports attributes in metadata that no call took, such as those of `1 == meta[relay.attrs.A][0]`."""
+        if self._extra_attributes is not None:
+            note = "they are the last argument of a call: f(%x, meta[relay.attrs.A][0])"
+            self.error(self._extra_attributes[0], "attributes are not a value", note)
+            self._extra_attributes = None
+
     def _operator_attributes(self, operator: Operator, arguments: Arguments) -> dict[str, Attribute]:
         given = {name: value for name, value in (arguments.attrs or {}).items() if value is not ARGUMENT_COPY}
-        if self._extra_attributes is not None:
-            arguments.values.remove(self.poison)
-            extra = {n: v for n, v in self._extra_attributes.items() if n != NODE and n in operator.specs}
-            given = {**extra, **given}
-            self._extra_attributes = None
+        extra = self._attributes_of_metadata(arguments).items()
+        given = {**{n: v for n, v in extra if n != NODE and n in operator.specs}, **given}
         canonical = operator.canonical(cast("dict[str, AttrValue]", given))
         return {name: self.attribute(value) for name, value in canonical.items()}
 
@@ -259,9 +276,7 @@ class CallReader(ValueReader):
         """The attributes of a call of a function."""
         attrs = arguments.attrs
         if self._extra_attributes is not None:
-            arguments.values.remove(self.poison)
-            attrs = {**(attrs or {}), **self._extra_attributes}
-            self._extra_attributes = None
+            attrs = {**(attrs or {}), **self._attributes_of_metadata(arguments)}
         return self.attribute_dictionary(attrs)
 
     def _refuse_attributes(self, token: int, arguments: Arguments, what: str) -> None:

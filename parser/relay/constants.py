@@ -152,6 +152,10 @@ def number_of(text: str) -> tuple[Any, str]:
     assert match is not None, text
     digits, suffix = match.groups()
     is_integer = digits.lstrip("-").isdecimal()
+    if suffix and suffix not in _SUFFIXES:
+        raise ConstantError(
+            f"there are no numbers with the suffix '{suffix}'", f"a number ends in {', '.join(_SUFFIXES)} or nothing"
+        )
     dtype = _SUFFIXES[suffix] if suffix else ("int32" if is_integer else "float32")
     if dtype.startswith(("int", "uint", "bool")):
         if not is_integer:

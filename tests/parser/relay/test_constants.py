@@ -347,3 +347,25 @@ def test_a_side_file_needs_a_folder() -> None:
     text = '#[constants = "a.npz"]\ndef @main(%x: float32) { add(%x, meta[relay.Constant][a]) }'
     with pytest.raises(MirError, match=r"the side file 'a\.npz' cannot be looked up: this text is in no folder"):
         parse_mir(text)
+
+
+@pytest.mark.parametrize(
+    ("body", "column"),
+    [
+        ("%0 = meta[relay.attrs.A][0]; %x", 28),
+        ("add(%x, 1 == meta[relay.attrs.A][0])", 36),
+        ("meta[relay.attrs.A][0]", 23),
+    ],
+)
+def test_attributes_in_metadata_are_no_value(body: str, column: int) -> None:
+    nodes: list[dict[str, Any]] = [
+        {"type_key": ""},
+        {"type_key": "StrMap", "keys": ["relay.attrs.A"], "data": [2]},
+        {"type_key": "Array", "data": [3]},
+        {"type_key": "relay.attrs.A", "attrs": {"a": "1"}},
+    ]
+    section = json.dumps({"root": 1, "nodes": nodes, "b64ndarrays": [], "attrs": {"tvm_version": "0.16.0"}})
+    program = "def @main(%x: int32) {{ {} }}\n#[metadata]\n" + section.replace("{", "{{").replace("}", "}}")
+    with pytest.raises(MirError, match=f"<input>:1:{column + 1}: error: attributes are not a value\n"):
+        parse_mir(program.format(body))
+    assert "add(%x, %x)" in print_mir(parse_mir(program.format("add(%x, %x, meta[relay.attrs.A][0])")))

@@ -238,8 +238,15 @@ def _shown_result(value: object) -> str:
 
     Cons(float32[2] [1, 2], Nil)
     """
-    from ..dialects.relay.interpreter import AdtValue
     from .run_inputs import describe
+
+    def shown_array(array: np.ndarray) -> str:
+        return f"{describe(array)} {short_view(array)}"
+
+    if hasattr(value, "dtype"):
+        return shown_array(cast("np.ndarray", value))
+    # Only what the interpreter returns can be of a data type: what runs natively needs nothing of it.
+    from ..dialects.relay.interpreter import AdtValue
 
     parts: list[str] = []
     # Values and the text between them. A list may be thousands deep.
@@ -261,8 +268,7 @@ def _shown_result(value: object) -> str:
                     between += [_Text(", "), each] if number else [each]
                 pending += reversed([*between, _Text(")")])
         elif hasattr(item, "dtype"):
-            array = cast("np.ndarray", item)
-            parts.append(f"{describe(array)} {short_view(array)}")
+            parts.append(shown_array(cast("np.ndarray", item)))
         else:
             parts.append(repr(item))
     return "".join(parts)

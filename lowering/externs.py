@@ -12,13 +12,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable
+from typing import TYPE_CHECKING
 
-from xdsl.dialects import llvm
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from ..support.diagnostics import MirError, error_at
 from ..support.walk import walk_ops
+
+if TYPE_CHECKING:
+    # Commands read names before there is a program, and need none of it where the program is kept already.
+    from xdsl.dialects import llvm
 
 # ISO C, "Mathematics <math.h>", and glibc's; each also ends in f and l.
 _NUMBERS = """
@@ -79,7 +83,7 @@ def check_extern(module: ModuleOp, op: llvm.FuncOp | llvm.GlobalOp, allowed: Col
         place = _first_use(module, name) or op
     elif WRITTEN not in op.attributes:
         return
-    kind = "C function" if isinstance(op, llvm.FuncOp) else "variable of the process"
+    kind = "C function" if op.name == "llvm.func" else "variable of the process"
     raise error_at(place, f"the {kind} '{name}' may not be used here", *_notes(name))
 
 
@@ -108,6 +112,8 @@ def _notes(name: str) -> tuple[str, ...]:
 
 
 def _first_use(module: ModuleOp, name: str) -> Operation | None:
+    from xdsl.dialects import llvm
+
     for op in walk_ops(module):
         match op:
             case llvm.CallOp(callee=callee) if callee is not None and callee.root_reference.data == name:

@@ -5,7 +5,7 @@ The terms are those of TVM's `tir/schedule/analysis.h`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 from xdsl.ir import Operation, OpResult, SSAValue
@@ -127,6 +127,24 @@ def why_partial(block: tir.BlockOp) -> str | None:
         if found:
             return None
     return f"it runs only where {rest[0]!r}"
+
+
+def are_all_digits_of(loop: tir.ForOp, block: tir.BlockOp, bindings: Sequence[SSAValue]) -> bool:
+    """Whether bindings of a block plainly say which iteration of a loop around it that is: 4 * (f // 3) + k and f % 3 do."""
+    if loop.loop_var in bindings:
+        return True
+    loops = loops_above(block)
+    extent = const_int(loop.extent)
+    if extent is None or not _are_digits(bindings, loops[loops.index(loop) :]):
+        return False
+    analyzer = Analyzer()
+    own = analyzer.expr(loop.loop_var).atom
+    parts = [_part(atom) for binding in bindings for atom, _ in analyzer.expr(binding).terms]
+    reached = 1
+    for lower, upper in sorted((lower, upper) for variable, lower, upper in parts if variable == own):
+        if lower == reached:
+            reached = min(upper, extent)
+    return reached >= extent
 
 
 def _are_digits(bindings: Iterable[SSAValue], loops: Iterable[tir.ForOp]) -> bool:

@@ -1,4 +1,4 @@
-"""Whether two loop nests that ran one after the other may run turn by turn.
+"""Whether two loop nests that ran one after the other may run turn by turn, and the iterations of one loop at once.
 
 The first nest ends before the second begins. Interleaved, turn p of the second runs before every later turn q > p of the
 first. That changes nothing when no later turn of the first touches what turn p of the second touches, unless both only read.
@@ -6,18 +6,34 @@ first. That changes nothing when no later turn of the first touches what turn p 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from ...dialects import tir
 from ...dialects.tir.analysis import Analyzer, Expr, symbol
-from ...dialects.tir.analysis.expr import Atom
+from ...dialects.tir.analysis.analyzer import Value
+from ...dialects.tir.analysis.conditions import logical_and
+from ...dialects.tir.analysis.expr import Atom, free_vars
+from ...dialects.tir.analysis.iter_map import IterMapLevel
 from ...dialects.tir.analysis.substitution import substitute
+from ...dialects.tir.stmt import RegionsOp
 from ...support.walk import walk_ops
-from .access import Box, reads_of, relaxed, whole, writes_of
-from .blocks import bind_axes
-from .structure import all_loops_above, child_blocks, is_inside, loops_above
+from ..tir.carried import CarriedValues
+from .access import Box, made_in, reads_of, relaxed, whole, writes_of
+from .blocks import are_all_digits_of, bind_axes, conditions_of
+from .structure import (
+    all_loops_above,
+    buffers_written,
+    child_blocks,
+    const_int,
+    function_of,
+    is_inside,
+    loops_above,
+    scope_of,
+    write_regions,
+)
 
 Nest = Sequence[tir.ForOp]
 
@@ -103,6 +119,191 @@ def _apart(a: Box, first: Nest, b: Box, second: Nest) -> bool:
             for (low, high), (bottom, top) in zip(a.dims, b.dims, strict=True)
         ):
             return False
+    return True
+
+
+def why_iterations_meet(
+    loop: tir.ForOp, shared: Callable[[tir.BlockOp, SSAValue], bool]
+) -> tuple[tir.BlockOp, str] | None:
+    """Returns the block of a loop that touches what another iteration writes, and what it is; None when iterations may run at once.
+
+    for i in range(8):
+        with T.block("C"): C[vi] = A[vi]
+        with T.block("D"): D[vi] = C[vi - 1]       # D reads elements of 'C' that another iteration writes
+
+    A buffer that is allocated for the loop alone is not met: each iteration has one of its own, if it reads only what it
+    """
+    blocks = child_blocks(loop)
+    written: dict[SSAValue, list[tir.BlockOp]] = {}
+    for block in blocks:
+        for buffer in dict.fromkeys(buffers_written(block)):
+            if not shared(block, buffer):
+                written.setdefault(buffer, []).append(block)
+    if not written or (
+        len(blocks) == 1 and all(_writes_where_loop_is(loop, region) for region in write_regions(blocks[0]))
+    ):
+        return None
+    places: dict[tir.BlockOp, _Uses] = {}
+    for buffer, those in written.items():
+        found = _meeting(loop, buffer, those, blocks, places)
+        if found is not None and not _is_of_iteration(buffer, loop):
+            return found
+    return None
+
+
+def _writes_where_loop_is(loop: tir.ForOp, region: tir.BufferRegionOp) -> bool:
+    """Whether a block writes `B[vi, vj, …]` where its axes are of other values in each iteration of the loop: most blocks do."""
+    block = scope_of(region)
+    assert isinstance(block, tir.BlockOp)
+    values = dict(zip(block.iter_vars, block.bindings, strict=True))
+    elements = zip(region.mins, region.extents, strict=True)
+    return are_all_digits_of(loop, block, [values[v] for v, size in elements if v in values and const_int(size) == 1])
+
+
+def _is_of_iteration(buffer: SSAValue, loop: tir.ForOp) -> bool:
+    """Whether a buffer is allocated, used in the loop only, and no iteration of it reads what another wrote."""
+    allocated = isinstance(buffer.owner, tir.AllocBufferOp)
+    return (
+        allocated
+        and all(_is_in(use.operation, loop) for use in buffer.uses)
+        and not CarriedValues(buffer).outlasts(loop)
+    )
+
+
+def _is_in(use: Operation, loop: tir.ForOp) -> bool:
+    """Whether a use of a buffer is in a loop; blocks around the loop only declare theirs."""
+    if is_inside(use, loop):
+        return True
+    if not isinstance(use, tir.BufferRegionOp):
+        return False
+    return all(isinstance(u.operation, RegionsOp) and is_inside(loop, scope_of(u.operation)) for u in use.result.uses)
+
+
+@dataclass(frozen=True)
+class _Uses:
+    """What a block in a loop reads and writes, and the loops around the block from that loop on."""
+
+    block: tir.BlockOp
+    loops: list[tir.ForOp]
+    reads: list[Box]
+    writes: list[Box]
+    conditions: list[Expr]
+    analyzer: Analyzer
+
+    @staticmethod
+    def of(block: tir.BlockOp, loop: tir.ForOp) -> _Uses:
+        """Of one block."""
+        analyzer = Analyzer()
+        for each in all_loops_above(block):
+            analyzer.bind(each.loop_var, each.min, each.extent)
+        bind_axes(analyzer, block)
+        loops = [each for each in loops_above(block) if is_inside(each, loop)]
+        conditions = [] if block.predicate is None else conditions_of(block.predicate, analyzer)
+        return _Uses(block, loops, reads_of(block, analyzer), writes_of(block, analyzer), conditions, analyzer)
+
+    def reached(self, box: Box, fixed: Sequence[tir.ForOp]) -> Box:
+        """What a box of the block covers while the loops run that are not fixed."""
+        inner = [each for each in self.loops if each not in fixed]
+        return relaxed(box, self.block, inner, self.analyzer) or whole(box.buffer, self.analyzer)
+
+
+def _meeting(
+    loop: tir.ForOp,
+    buffer: SSAValue,
+    written: list[tir.BlockOp],
+    blocks: list[tir.BlockOp],
+    places: dict[tir.BlockOp, _Uses],
+) -> tuple[tir.BlockOp, str] | None:
+    """Which block touches elements of a buffer that one of those that write it writes in another iteration."""
+    for block in (*written, *blocks):
+        if block not in places:
+            places[block] = _Uses.of(block, loop)
+    name = tir.buffer_name(buffer)
+    for writer in written:
+        boxes = [box for box in places[writer].writes if box.buffer is buffer]
+        for block in blocks:
+            for verb, others in (("reads", places[block].reads), ("overwrites", places[block].writes)):
+                for other in others:
+                    if other.buffer is buffer and not all(
+                        _iterations_apart(loop, box, places[writer], other, places[block]) for box in boxes
+                    ):
+                        of = "it" if block is writer else f"block '{writer.block_name.data}'"
+                        return block, (
+                            f"block '{block.block_name.data}' {verb} elements of '{name}' that {of} may write in another iteration"
+                        )
+    return None
+
+
+def _iterations_apart(loop: tir.ForOp, a: Box, mine: _Uses, b: Box, theirs: _Uses) -> bool:
+    """Whether box `a` of an iteration of the loop is apart from box `b` of every other one."""
+    common = [each for each in mine.loops if each in theirs.loops]
+    for fixed in dict.fromkeys(((loop,), tuple(common), (*loops_above(loop), *common))):
+        one, other = mine.reached(a, fixed), theirs.reached(b, fixed)
+        if _digits_apart(loop, fixed, one, other, mine, theirs):
+            return True
+        if len(fixed) == 1 and _ranges_apart(loop, one, other, mine.analyzer):
+            return True
+    return False
+
+
+def _digits_apart(loop: tir.ForOp, fixed: Sequence[tir.ForOp], a: Box, b: Box, mine: _Uses, theirs: _Uses) -> bool:
+    """Whether the starts of a box are a number of which the loops are digits, and steps of each are longer than both boxes.
+
+    a = [4 * (f // 8) : +4, 16 * (f % 8) : +16] is apart from itself in all other iterations of f.
+    """
+    analyzer = mine.analyzer
+    atoms = {_atom(analyzer, each.loop_var): each for each in fixed}
+    own = _atom(analyzer, loop.loop_var)
+    used = [number for number, (low, _) in enumerate(a.dims) if not atoms.keys().isdisjoint(free_vars(low))]
+    seen = {atom for number in used for atom in free_vars(a.dims[number][0])}
+    if own not in seen:
+        return False
+    iters: dict[Value, tuple[Value, Value]] = {
+        each.loop_var: (each.min, each.extent) for atom, each in atoms.items() if atom in seen
+    }
+    # Iterations in which one of both does not run need not be apart: those that a split leaves over, in most cases.
+    others = {_atom(analyzer, each.loop_var) for each in (*mine.loops, *theirs.loops)} - seen
+    conditions = [
+        c
+        for c in mine.conditions
+        if c in theirs.conditions and others.isdisjoint(free_vars(c)) and not made_in(function_of(loop), c)
+    ]
+    starts = [a.dims[number][0] for number in used]
+    found = analyzer.detect_iter_map(starts, iters, logical_and(*conditions), IterMapLevel.BIJECTIVE)
+    if not found:
+        return False
+    for number, total in zip(used, found.indices, strict=True):
+        (low, high), (bottom, top) = a.dims[number], b.dims[number]
+        for split in total.args:
+            step = split.scale if analyzer.can_prove_ge0(split.scale) else -split.scale
+            if not analyzer.can_prove_ge0(step):
+                return False
+            # Steps take a's start over the end of b, and b's, which is where a's is but for what is known, over the end of a.
+            length = high - low
+            if not atoms.keys().isdisjoint(free_vars(analyzer.simplify(length))):
+                return False
+            if not (
+                analyzer.can_prove_ge0(step - 1 - (top - low))
+                and analyzer.can_prove_ge0(step - 1 - (low - bottom) - length)
+            ):
+                return False
+    return True
+
+
+def _ranges_apart(loop: tir.ForOp, a: Box, b: Box, analyzer: Analyzer) -> bool:
+    """Whether in one dimension box `a` of every iteration of the loop is apart from box `b` of earlier and of later ones."""
+    atom = _atom(analyzer, loop.loop_var)
+    here = analyzer.expr(loop.loop_var)
+    ahead = symbol("ahead")
+    for mine, theirs in ((a, b), (b, a)):
+        with analyzer.bind(ahead, 0, here - analyzer.expr(loop.min)):
+            earlier = {atom: here - ahead - 1}
+            if not any(
+                analyzer.can_prove_ge0(low - substitute(top, earlier) - 1)
+                or analyzer.can_prove_ge0(substitute(bottom, earlier) - high - 1)
+                for (low, high), (bottom, top) in zip(mine.dims, theirs.dims, strict=True)
+            ):
+                return False
     return True
 
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import SSAValue
 
 from ....dialects import tir
 from ....dialects.tir.analysis import Analyzer
 from ....dialects.tir.analysis.expr import free_vars
 from ..blocks import axis_kinds, why_neither, why_order_matters
+from ..dependence import why_iterations_meet
 from ..errors import refuse
 from ..primitive import primitive
 from ..state import State
@@ -62,6 +66,15 @@ def _set_kind(loop: tir.ForOp, name: str, kind: str, thread: str | None = None) 
     loop = require_loop(loop, name)
     for block in child_blocks(loop):
         _check(loop, block, name, thread)
+    met = why_iterations_meet(loop, _waits(loop, thread))
+    if met is not None:
+        block, reason = met
+        raise refuse(
+            block,
+            f"{name}: iterations of loop '{loop.var_name.data}' may not run at once: {reason}",
+            "an iteration may read and overwrite only elements that no other iteration writes: "
+            "compute the blocks in loops of their own, or keep the loop serial",
+        )
     loop.properties["kind"] = StringAttr(kind)
     if thread is None:
         loop.properties.pop("thread", None)
@@ -89,7 +102,7 @@ def _check(loop: tir.ForOp, block: tir.BlockOp, name: str, thread: str | None) -
             "no two turns may run the same instance: bind each axis to loops of its own",
         )
     analyzer = Analyzer()
-    across_threads = thread is not None and thread.startswith("threadIdx")
+    across_threads = _is_of_threads(thread)
     for axis, kind, binding in zip(block.iter_names.data, axis_kinds(block), block.bindings, strict=True):
         if kind == "S" or (kind == "R" and across_threads):
             continue
@@ -100,6 +113,29 @@ def _check(loop: tir.ForOp, block: tir.BlockOp, name: str, thread: str | None) -
                 f"rfactor loop '{var}' to make its turns independent, or {name} a loop that drives spatial axes only"
                 + _spatial_loops(block),
             )
+
+
+def _is_of_threads(thread: str | None) -> bool:
+    """Whether iterations are run by threads of one group, which can wait for each other."""
+    return thread is not None and thread.startswith("threadIdx")
+
+
+def _waits(loop: tir.ForOp, thread: str | None) -> Callable[[tir.BlockOp, SSAValue], bool]:
+    """Returns whether threads wait for what a block writes: to memory that they share, or as a sum that all of them add to."""
+    analyzer = Analyzer()
+
+    def is_waited_for(block: tir.BlockOp, buffer: SSAValue) -> bool:
+        assert isinstance(buffer.type, tir.BufferType)
+        shared = buffer.type.scope.data.partition(".")[0] not in ("global", "local", "texture")
+        return _is_of_threads(thread) and (
+            shared
+            or any(
+                kind == "R" and any(atom.payload is loop.loop_var for atom in free_vars(analyzer.expr(binding)))
+                for kind, binding in zip(axis_kinds(block), block.bindings, strict=True)
+            )
+        )
+
+    return is_waited_for
 
 
 def _spatial_loops(block: tir.BlockOp) -> str:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
 from mirstack.fuzz.schedules.programs import CHAIN, MATMUL
 from mirstack.passes.schedule import Schedule
-from test_primitives import refused
+from test_primitives import refused, scheduled
 
 Steps = Callable[[Schedule], object]
 
@@ -306,6 +307,104 @@ def test_shape_of_loops(text: str, steps: Steps, message: str) -> None:
 )
 def test_kinds_of_loops(text: str, steps: Steps, message: str) -> None:
     assert message in refused(text, steps)
+
+
+BEHIND = """
+@T.prim_func
+def main(A: T.Buffer((8,), "float32"), D: T.Buffer((8,), "float32")):
+    C = T.alloc_buffer((8,))
+    for i in range(8):
+        with T.block("C"):
+            vi = T.axis.spatial(8, i)
+            C[vi] = A[vi]
+        with T.block("D"):
+            vi = T.axis.spatial(8, i)
+            D[vi] = C[T.max(vi - 1, 0)] + C[T.max(vi - 2, 0)]
+"""
+
+AHEAD = """
+@T.prim_func
+def main(A: T.Buffer((9, 4), "float32"), D: T.Buffer((8, 4), "float32")):
+    for i, j in T.grid(8, 4):
+        with T.block("D"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            D[vi, vj] = A[vi + 1, vj]
+        with T.block("A"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            A[vi, vj] = T.float32(1)
+"""
+
+HALVED = """
+@T.prim_func
+def main(A: T.Buffer((8,), "float32"), B: T.Buffer((4,), "float32")):
+    for i in range(8):
+        with T.block("B"):
+            vi = T.axis.spatial(8, i)
+            B[vi // 2] = A[vi]
+"""
+
+OF_EACH = """
+@T.prim_func
+def main(A: T.Buffer((8, 4), "float32"), D: T.Buffer((8, 4), "float32"), E: T.Buffer((8, 4), "float32")):
+    C = T.alloc_buffer((4,))
+    for i in range(8):
+        for j in range(4):
+            with T.block("C"):
+                vj = T.axis.spatial(4, j)
+                C[vj] = A[i, vj]
+        for j in range(4):
+            with T.block("D"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                D[vi, vj] = C[3 - vj]
+        for j in range(4):
+            with T.block("E"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                E[vi, vj] = D[vi, 3 - vj]
+"""
+
+TOGETHER = """
+@T.prim_func
+def main(A: T.Buffer((10, 12), "float32"), C: T.Buffer((10, 12), "float32"), D: T.Buffer((10, 12), "float32")):
+    for i, j in T.grid(10, 12):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = A[vi, vj]
+        with T.block("D"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            D[vi, vj] = C[vi, vj]
+"""
+
+
+@pytest.mark.parametrize("kind", ["parallel", "vectorize", "bind"])
+def test_iterations_that_meet(kind: str) -> None:
+    def steps(s: Schedule, block: str, number: int = 0) -> None:
+        arguments = ("threadIdx.x",) if kind == "bind" else ()
+        getattr(s, kind)(loop(s, block, number), *arguments)
+
+    refusal = f"{kind}: iterations of loop 'i' may not run at once: "
+    for text, reason in (
+        (BEHIND, "block 'D' reads elements of 'C' that block 'C' may write in another iteration"),
+        (AHEAD, "block 'D' reads elements of 'A' that block 'A' may write in another iteration"),
+        (HALVED, "block 'B' overwrites elements of 'B' that it may write in another iteration"),
+        (
+            OF_EACH.replace("C = T.alloc_buffer((4,))", "").replace("(A:", '(C: T.Buffer((4,), "float32"), A:'),
+            "block 'C' overwrites elements of 'C' that it may write in another iteration",
+        ),
+    ):
+        assert refusal + reason in refused(text, partial(steps, block=reason.split("'")[1]))
+    scheduled(AHEAD, lambda s: steps(s, "D", 1))
+    scheduled(OF_EACH, lambda s: steps(s, "D"))
+
+
+def test_iterations_of_fused_and_split_loops_are_apart() -> None:
+    def steps(s: Schedule) -> None:
+        i, j = loops(s, "C")
+        outer, _, inner = s.split(s.fuse(i, j), [None, 2, 4])
+        s.parallel(outer)
+        s.vectorize(inner)
+
+    scheduled(TOGETHER, steps)
+    scheduled(TOGETHER.replace("(10, 12)", "(10, 13)").replace("(10, 12)", "(10, 13)"), steps)
 
 
 def partitioned_without_blocks(s: Schedule) -> None:

@@ -56,6 +56,11 @@ def _begins_later(block: BlockOp, loops: list[ForOp]) -> bool:
     )
 
 
+def starts_empty_reduction(loop: ForOp) -> bool:
+    """Whether a loop without iterations carries a reduction, whose `T.init` runs all the same: the loop has an effect."""
+    return any(loop in reducing_loops(block) for block in _initialized(loop))
+
+
 def with_first_values(func: PrimFuncOp) -> PrimFuncOp:
     """The function, or a copy in which reductions that turn out to be over nothing run `T.init` all the same.
 
@@ -72,9 +77,9 @@ def with_first_values(func: PrimFuncOp) -> PrimFuncOp:
     return copy
 
 
-def _initialized(func: PrimFuncOp) -> list[BlockOp]:
-    """The blocks of a function that have a `T.init`."""
-    parents = [op.parent_op() for op in walk_ops(func) if isinstance(op, InitOp)]
+def _initialized(outer: Operation) -> list[BlockOp]:
+    """The blocks in a function or loop that have a `T.init`."""
+    parents = [op.parent_op() for op in walk_ops(outer) if isinstance(op, InitOp)]
     return [block for block in parents if isinstance(block, BlockOp)]
 
 

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from xdsl.dialects.builtin import (
-    AnyFloat,
     ArrayAttr,
     DictionaryAttr,
     FloatAttr,
@@ -65,6 +64,7 @@ from ...dialects.tir.types import (
     NameAttr,
     StringType,
     TargetAttr,
+    element_of,
     is_scalable,
     lanes_of,
     type_to_dtype,
@@ -245,7 +245,7 @@ class ExpressionPrinter:
         return f"T.{_CALLED[kind]}({self.text(op.lhs)}, {self.text(op.rhs)})", ATOM
 
     def as_operator(self, op: BinaryOp) -> bool:
-        if isinstance(op, DivOp) and not isinstance(op.lhs.type, AnyFloat) and isinstance(op.lhs.type, IntegerType):
+        if isinstance(op, DivOp) and isinstance(element_of(op.lhs.type), IntegerType):
             return False
         if type(op.lhs.owner) is not ConstOp and type(op.rhs.owner) is not ConstOp:
             return True

@@ -97,8 +97,7 @@ class Narrower(AnalyzedWalk):
                     range(1, 1 + len(op.mins)), range(1 + len(op.mins), len(op.operands)), strict=True
                 ):
                     if self.force or as_const(op.operands[low]) is None:
-                        self.root(op, (low,))
-                        self.root(op, (extent,))
+                        self.root(op, (low, extent))
             case tir.CompareOp():
                 self.root(op, (0, 1))
             case tir.CastOp():

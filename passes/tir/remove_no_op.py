@@ -14,6 +14,7 @@ from ...dialects import tir
 from ...dialects.tir.analysis import Analyzer
 from ...dialects.tir.analysis import expr as x
 from ...dialects.tir.analysis.conditions import le, logical_not
+from ...dialects.tir.open_reductions import starts_empty_reduction
 from ...dialects.tir.types import I1
 from ...support.effects import is_side_effect_free
 from ..option_range import require_range
@@ -46,7 +47,8 @@ class NoOpRemover(AnalyzedWalk):
         if isinstance(op, tir.IfOp) and (decided := self.decide(op)) is not None:
             return replace_by_side(op, decided, keep_statement=False)
         if isinstance(op, tir.ForOp) and self.analyzer.can_prove(le(self.analyzer.expr(op.extent), x.ZERO)):
-            _erase(op)
+            if not starts_empty_reduction(op):
+                _erase(op)
             return None
         yield from self.inside(op)
         if isinstance(op, tir.IfOp):

@@ -11,6 +11,7 @@ from xdsl.passes import ModulePass
 
 from ...dialects import tir
 from ...dialects.tir.analysis import Analyzer
+from ...dialects.tir.open_reductions import starts_empty_reduction
 from ...support.diagnostics import error_at
 from ...support.walk import post_order, walk_ops
 from ..option_range import require_range
@@ -107,6 +108,10 @@ class _Unroller:
         """Decides about a loop, whose body was decided about."""
         options, limits = self.options, self.limits[loop]
         extent = self.analyzer.simplify(loop.extent).value
+        if extent == 0 and starts_empty_reduction(loop):
+            loop.kind = StringAttr("serial")
+            self.sizes[loop] = Size(size.steps, size.unrolled, size.normal + 1)
+            return
         unroll = (
             loop.kind.data == "serial"
             and extent is not None

@@ -248,6 +248,22 @@ def main(a: T.Buffer((4,), "bfloat16"), u: T.Buffer((4,), "uint64"), r: T.Buffer
     assert q.astype(np.float64).tolist() == [0.0, 2.0**64, 257.0, 2.0**60 + 2.0**37]
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "bfloat16"])
+def test_interpreted_bools_become_floats(dtype: str) -> None:
+    """What is compared at one place is one of numpy's bools."""
+    text = f"""from tvm.script import tir as T
+@T.prim_func
+def main(a: T.Buffer((2,), "float64"), b: T.Buffer((2,), "bool"), r: T.Buffer((4,), "{dtype}")):
+    for i in range(2):
+        r[i] = T.Cast("{dtype}", a[i] < T.float64(1))
+        r[i + 2] = T.Cast("{dtype}", b[i])
+"""
+    for target in ("interp", "cpu"):
+        r = array(dtype, [5, 5, 5, 5])
+        mirstack.compile(mirstack.parse(text), target)(np.array([0.0, 2.0]), np.array([False, True]), r)
+        assert r.astype(np.float64).tolist() == [1, 0, 0, 1]
+
+
 @pytest.mark.parametrize("operator", ["roi_align", "roi_pool"])
 def test_regions_of_images_that_there_are_not(operator: str) -> None:
     ratio = ", sample_ratio=2" if operator == "roi_align" else ""
@@ -261,6 +277,26 @@ def test_regions_of_images_that_there_are_not(operator: str) -> None:
     for target in ("interp", "cpu"):
         got = np.asarray(mirstack.compile(module, target)(image, regions))
         np.testing.assert_allclose(got.ravel(), [5, 7, 5, 7, 5])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_pooled_regions_of_corners_that_are_not_finite(dtype: str) -> None:
+    """NaN is 0, as `cast` has it, and what is beyond int32 its end."""
+    module = mirstack.parse(
+        f"""def @main(%a: Tensor[(1, 1, 4, 4), {dtype}], %b: Tensor[(?, 5), {dtype}]) {{
+          vision.roi_pool(%a, %b, pooled_size=[2, 1], spatial_scale=1f) }}"""
+    )
+    image = np.arange(1, 17).reshape(1, 1, 4, 4).astype(dtype)
+    corners = [0, 2, 5e9, -5e9, np.nan, np.inf, -np.inf]
+    regions = np.array([[0, a, b, c, d] for a in corners for b in corners for c in corners for d in corners], dtype)
+    wanted, *others = (
+        np.asarray(mirstack.compile(module, target, **options)(image, regions))
+        for target, options in (("interp", {}), ("cpu", {"opt_level": 0}), ("cpu", {}))
+    )
+    by_corners = dict(zip(map(tuple, regions[:, 1:].tolist()), wanted, strict=True))
+    assert by_corners[2, 0, 2, 2].ravel().tolist() == [7, 11]
+    for got in others:
+        np.testing.assert_array_equal(got, wanted)
 
 
 @pytest.mark.parametrize("number", [np.inf, -np.inf, np.nan])

@@ -286,14 +286,16 @@ def _roi_pool(attrs: Attrs, x: Array, rois: Array) -> Array:
     result = np.zeros((len(rois), x.shape[1], *attrs.pooled_size), x.dtype)
     dtype = rois.dtype
     for n, roi in enumerate(rois):
-        corner = round_half_away(roi[1:] * dtype.type(attrs.spatial_scale)).astype(np.int64)
+        # Places are int32 in native code: what overflows wraps around.
+        integer = np.dtype(np.int32)
+        corner = numeric.convert(round_half_away(roi[1:] * dtype.type(attrs.spatial_scale)), integer)
+        counts = np.maximum(corner[2:] - corner[:2] + 1, 1).astype(dtype)
         ranges: list[list[slice]] = []
         for axis, (pooled, size) in enumerate(zip(attrs.pooled_size, x.shape[2:], strict=True)):
-            start = corner[1 - axis]
-            step = dtype.type(max(corner[3 - axis] - start + 1, 1)) / dtype.type(pooled)
+            start, step = corner[1 - axis], counts[1 - axis] / dtype.type(pooled)
             place = np.arange(pooled + 1, dtype=dtype) * step
-            low = np.clip(np.floor(place[:-1] + dtype.type(computes.EPSILON)).astype(np.int64) + start, 0, size)
-            high = np.clip(np.ceil(place[1:] - dtype.type(computes.EPSILON)).astype(np.int64) + start, 0, size)
+            first, last = np.floor(place[:-1] + dtype.type(computes.EPSILON)), np.ceil(place[1:] - dtype.type(computes.EPSILON))
+            low, high = (np.clip(numeric.convert(p, integer) + start, 0, size) for p in (first, last))
             ranges.append([slice(a, b) for a, b in zip(low.tolist(), high.tolist(), strict=True)])
         image = x[_image_of(roi, len(x))]
         for i, rows in enumerate(ranges[0]):

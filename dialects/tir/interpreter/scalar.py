@@ -243,6 +243,8 @@ def caster(source: Attribute, target: Attribute, op: Operation) -> Callable[[Any
 
 def _sized(value: Any) -> Any:
     """A Python integer as one of numpy's, which is rounded once where it becomes a float."""
+    # numpy's bool cannot be compared with large integers.
+    value = int(value)
     return np.int64(value) if -(1 << 63) <= value < 1 << 63 else np.uint64(value)
 
 

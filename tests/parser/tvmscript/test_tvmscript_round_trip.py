@@ -7,8 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from mirstack.driver.pipeline import read_pipeline
 from mirstack.parser import parse_mir, print_mir
+from mirstack.passes.registry import pass_factories
 from tvmscript_text import check_round_trip, reprint
+from xdsl.context import Context
 
 BUFFERS = 'A: T.Buffer((8, 8), "float32"), B: T.Buffer((16,), "int32"), n: T.int32, m: T.int64'
 
@@ -287,3 +290,40 @@ def test_the_corpus_scripts_round_trip(corpus: Path, folder: str) -> None:
         again = parse_mir(printed, "printed.mir")
         assert module.is_structurally_equivalent(again), name
         assert print_mir(again) == printed, name
+
+
+def test_quotients_of_vectors_of_integers_read_back() -> None:
+    """`/` is for floats; of integers there are two quotients, whose names say which."""
+    text = """@T.prim_func
+def main(A: T.Buffer((8,), "int32"), B: T.Buffer((8,), "float32")):
+    for i in T.vectorized(8):
+        A[i] = T.Div(A[i], i + 1)
+        B[i] = B[i] / T.Cast("float32", i + 1)
+"""
+    module = parse_mir(text)
+    for each in read_pipeline("vectorize-loop", pass_factories()):
+        each.apply(Context(), module)
+    printed = print_mir(module)
+    assert "A[0:8] = T.Div(A[0:8], " in printed and "B[0:8] = B[0:8] / " in printed
+    assert print_mir(parse_mir(printed)) == printed
+
+
+def test_regions_of_narrowed_indices_read_back() -> None:
+    """A range whose begin does not fit keeps its extent as wide."""
+    text = """@T.prim_func
+def main(a: T.handle, b: T.handle):
+    n = T.int32()
+    A = T.match_buffer(a, (n,), "int64")
+    B = T.match_buffer(b, (n,), "int64")
+    for i in range(n):
+        with T.block("B"):
+            v = T.axis.spatial(n, i)
+            T.reads(A[v - 1:v + 1])
+            T.writes(B[v])
+            B[v] = A[v] + T.if_then_else(v >= 1, A[v - 1], T.int64(0))
+"""
+    module = parse_mir(text)
+    for each in read_pipeline("narrow-data-type{target-bits=16}", pass_factories()):
+        each.apply(Context(), module)
+    printed = print_mir(module)
+    assert print_mir(parse_mir(printed)) == printed

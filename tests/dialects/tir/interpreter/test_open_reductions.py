@@ -5,7 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from mirstack.api.compile import compile
-from mirstack.parser import parse_mir
+from mirstack.driver.pipeline import read_pipeline
+from mirstack.parser import parse_mir, print_mir
+from mirstack.passes.registry import pass_factories
+from xdsl.context import Context
 
 BLOCK = """
         with T.block("O"):
@@ -88,3 +91,26 @@ def test_of_something() -> None:
             out = np.full(3, 5, "float32")
             compile(parse_mir(PROGRAMS[name]), target)(out, a)  # pyright: ignore[reportArgumentType]
             np.testing.assert_allclose(out, expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "pipeline", ["remove-no-op", "hoist-if-then-else", "unroll-loop{auto-max-step=12 auto-max-extent=2}", "simplify"]
+)
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_passes_keep_loops_that_start_nothing(name: str, pipeline: str) -> None:
+    module = parse_mir(PROGRAMS[name])
+    for each in read_pipeline(pipeline, pass_factories()):
+        each.apply(Context(), module)
+    out = np.full(3, 5, "float32")
+    compile(parse_mir(print_mir(module)), "interp")(out, np.zeros((3, 0), "float32"))
+    np.testing.assert_array_equal(out, STORED.get(name, [1, 1, 1]), f"{name} after {pipeline}")
+
+
+@pytest.mark.parametrize("kind", ["T.serial", "T.unroll"])
+def test_unrolled_loop_of_no_iterations_goes(kind: str) -> None:
+    """One that carries no reduction has no effect."""
+    text = f"{KNOWN}    for i in {kind}(0):\n        for k in T.serial(0):{BLOCK.replace(chr(10), chr(10) + '    ')}"
+    module = parse_mir(text)
+    for each in read_pipeline("unroll-loop{auto-max-step=12 auto-max-extent=2}", pass_factories()):
+        each.apply(Context(), module)
+    assert " for i " not in print_mir(module)

@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import Enum, auto
 
-from xdsl.ir import Attribute
+from xdsl.dialects.builtin import IntegerType
+from xdsl.ir import Attribute, Operation
 
-from .types import I1, I32, HandleType, StringType, dtype_to_type, element_of, with_lanes_of
+from ...support.diagnostics import error_at
+from .types import I1, I32, HandleType, StringType, dtype_to_type, element_of, type_to_dtype, with_lanes_of
 
 
 class Effect(Enum):
@@ -58,6 +60,10 @@ UNARY_MATH = frozenset(
 )
 # Mathematics on two values of the same dtype.
 BINARY_MATH = frozenset(["pow", "power", "atan2", "fmod", "hypot", "copysign", "nextafter", "ldexp"])
+# Of these, what is computed in floats only, and not of integers.
+OF_FLOATS = (UNARY_MATH | BINARY_MATH) - {
+    "floor", "ceil", "trunc", "round", "nearbyint", "fabs", "abs", "pow", "power",
+}  # fmt: skip
 # All lanes of a vector combined, in any order; not in TVMScript, but what reductions in lanes end in.
 HORIZONTAL = frozenset(["vector_reduce_add", "vector_reduce_mul", "vector_reduce_min", "vector_reduce_max"])
 BITWISE = frozenset(["bitwise_and", "bitwise_or", "bitwise_xor", "shift_left", "shift_right"])
@@ -237,6 +243,19 @@ def intrinsic_type(name: str, arguments: Sequence[Attribute]) -> Attribute:
 
 
 PURE = UNARY_MATH | BINARY_MATH | BITWISE | FLOAT_TESTS | OTHER_PURE | HORIZONTAL
+
+
+def refuse_integers(name: str, result: Attribute, where: Operation) -> None:
+    """Refuses a function of floats whose result is an integer. Raises MirError.
+
+    `T.sqrt(x)` of an int32 `x`, which would be rounded one knows not how; `T.abs(x)` is fine.
+    """
+    if name in OF_FLOATS and isinstance(element_of(result), IntegerType):
+        raise error_at(
+            where,
+            f"'T.{name}' takes floats, not {type_to_dtype(result)}",
+            "cast it to floats first: T.Cast in TIR, cast in Relay",
+        )
 
 
 def intrinsic_effect(name: str) -> Effect:

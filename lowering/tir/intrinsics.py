@@ -18,6 +18,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects import math_ext, tir, vector_ext
+from ...dialects.tir.intrinsics import refuse_integers
 from ...dialects.tir.types import element_of, is_unsigned, lanes_of, type_to_dtype, with_lanes
 from ...support.diagnostics import error_at
 from .calls import access_ptr, address_of, call_extern, call_function, type_annotation
@@ -80,6 +81,8 @@ def lower_call(f: FunctionLowering, op: tir.CallOp) -> None:
     if op.callee is not None:
         call_function(f, op)
         return
+    if op.result is not None:
+        refuse_integers(name, op.result.type, op)
     rule = RULES.get(name)
     if rule is not None:
         rule(f, op)
@@ -163,16 +166,10 @@ def _integer_math(f: FunctionLowering, op: tir.CallOp) -> None:
         value = f.plain(op.arguments[0])
         negated = f.emit(arith.SubiOp, (f.number(0, value.type), value), value.type, NO_FLAGS)
         f.bind(op.result, Plain(f.emit(arith.MaxSIOp, (value, negated), value.type)))
-    elif name in ("pow", "power"):
+    else:
         base, exponent = f.plains(op.arguments)
         kind = math_ext.IPowUIOp if is_unsigned(type_) else math.IPowIOp
         f.bind(op.result, Plain(f.emit(kind, (base, exponent), base.type)))
-    else:
-        raise error_at(
-            op,
-            f"'T.{name}' takes floats, not {type_to_dtype(type_)}",
-            "cast it to floats first: T.Cast in TIR, cast in Relay",
-        )
 
 
 # Rules by name

@@ -294,7 +294,10 @@ def _roi_pool(attrs: Attrs, x: Array, rois: Array) -> Array:
         for axis, (pooled, size) in enumerate(zip(attrs.pooled_size, x.shape[2:], strict=True)):
             start, step = corner[1 - axis], counts[1 - axis] / dtype.type(pooled)
             place = np.arange(pooled + 1, dtype=dtype) * step
-            first, last = np.floor(place[:-1] + dtype.type(computes.EPSILON)), np.ceil(place[1:] - dtype.type(computes.EPSILON))
+            first, last = (
+                np.floor(place[:-1] + dtype.type(computes.EPSILON)),
+                np.ceil(place[1:] - dtype.type(computes.EPSILON)),
+            )
             low, high = (np.clip(numeric.convert(p, integer) + start, 0, size) for p in (first, last))
             ranges.append([slice(a, b) for a, b in zip(low.tolist(), high.tolist(), strict=True)])
         image = x[_image_of(roi, len(x))]

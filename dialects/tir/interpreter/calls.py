@@ -12,7 +12,7 @@ from ....support.diagnostics import error_at
 from ....support.words import counted
 from ..buffer import LoadOp
 from ..expr import CallOp
-from ..intrinsics import HORIZONTAL
+from ..intrinsics import HORIZONTAL, refuse_integers
 from ..types import BufferType, HandleType, ReducerType, RegionType, StringType, TokenType, element_of
 from .compiler import Compiler, handles
 from .frame import Frame, Step
@@ -125,6 +125,7 @@ def _function(op: CallOp) -> tuple[Callable[..., Any] | None, int]:
         return _joined_halves, 0
     if name == "isnullptr":
         return _is_null, 0
+    refuse_integers(name, result, op)
     function = integer_call(name, result, operand, op) or float_call(name, operand, op)
     return function, 0
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ..operator import Attrs, Operator, OpPattern, Relation, register
 from .computes import broadcast as te_broadcast
+from .computes import divide_integers
 from .meanings import Array, floor_divide, is_float, keep_dtype, trunc_divide
 from .relations import (
     TypeRelation,
@@ -68,7 +69,7 @@ def _trunc_mod(a: Array, b: Array) -> Array:
 
 def _te_floor_mod(a: Expr, b: Expr) -> Expr:
     if not _is_float(a):
-        return te.floormod(a, b)
+        return divide_integers(te.floormod, a, b)
     rest = te.fmod(a, b)
     zero = te.const(0, a.dtype)
     below = te.not_equal(rest < zero, b < zero)
@@ -92,11 +93,11 @@ symmetric(
     "lhs * rhs; integers wrap around.",
     source=NUMPY.format("multiply"),
 )
-binary("divide", trunc_divide, lambda a, b: a / b if _is_float(a) else te.truncdiv(a, b), "lhs / rhs; integers round toward zero.", source=TVM.format("divide"))  # fmt: skip
-binary("trunc_divide", lambda a, b: np.trunc(a / b) if is_float(a) else trunc_divide(a, b), lambda a, b: te.trunc(a / b) if _is_float(a) else te.truncdiv(a, b), "lhs / rhs rounded toward zero.", source=TVM.format("trunc_divide"))  # fmt: skip
-binary("floor_divide", lambda a, b: np.floor(a / b) if is_float(a) else floor_divide(a, b), lambda a, b: te.floor(a / b) if _is_float(a) else te.floordiv(a, b), "lhs / rhs rounded down.", source=NUMPY.format("floor_divide"))  # fmt: skip
-binary("mod", _trunc_mod, lambda a, b: te.fmod(a, b) if _is_float(a) else te.truncmod(a, b), "What division toward zero leaves of lhs; it has the sign of lhs.", source=TVM.format("mod"))  # fmt: skip
-binary("trunc_mod", _trunc_mod, lambda a, b: te.fmod(a, b) if _is_float(a) else te.truncmod(a, b), "What division toward zero leaves of lhs; it has the sign of lhs.", source=TVM.format("trunc_mod"))  # fmt: skip
+binary("divide", trunc_divide, lambda a, b: a / b if _is_float(a) else divide_integers(te.truncdiv, a, b), "lhs / rhs; integers round toward zero.", source=TVM.format("divide"))  # fmt: skip
+binary("trunc_divide", lambda a, b: np.trunc(a / b) if is_float(a) else trunc_divide(a, b), lambda a, b: te.trunc(a / b) if _is_float(a) else divide_integers(te.truncdiv, a, b), "lhs / rhs rounded toward zero.", source=TVM.format("trunc_divide"))  # fmt: skip
+binary("floor_divide", lambda a, b: np.floor(a / b) if is_float(a) else floor_divide(a, b), lambda a, b: te.floor(a / b) if _is_float(a) else divide_integers(te.floordiv, a, b), "lhs / rhs rounded down.", source=NUMPY.format("floor_divide"))  # fmt: skip
+binary("mod", _trunc_mod, lambda a, b: te.fmod(a, b) if _is_float(a) else divide_integers(te.truncmod, a, b), "What division toward zero leaves of lhs; it has the sign of lhs.", source=TVM.format("mod"))  # fmt: skip
+binary("trunc_mod", _trunc_mod, lambda a, b: te.fmod(a, b) if _is_float(a) else divide_integers(te.truncmod, a, b), "What division toward zero leaves of lhs; it has the sign of lhs.", source=TVM.format("trunc_mod"))  # fmt: skip
 binary("floor_mod", lambda a, b: keep_dtype(numeric.floor_mod(a, b), a), _te_floor_mod, "What division rounded down leaves of lhs; it has the sign of rhs.", source=NUMPY.format("remainder"))  # fmt: skip
 binary("power", _power, lambda a, b: te.power(a, b), "lhs to the power of rhs.", source=NUMPY.format("power"))
 # Neither commutes: of two zeros the result is one or the other.

@@ -186,7 +186,12 @@ def divide(a: Expr, b: Expr) -> Expr:
     """a / b; of integers rounded toward zero, and 0 where b is. `b` may be the constant 0, by which TE divides nothing."""
     if a.dtype.startswith(("float", "bfloat")):
         return a * te.const(inf, a.dtype) if is_zero(b) else a / b
-    return te.const(0, a.dtype) if is_zero(b) else te.truncdiv(a, b)
+    return divide_integers(te.truncdiv, a, b)
+
+
+def divide_integers(division: Callable[[Expr, Expr], Expr], a: Expr, b: Expr) -> Expr:
+    """A quotient of integers, or what it leaves; 0 where `b` is 0, be it the constant, by which TE divides nothing."""
+    return te.const(0, a.dtype) if is_zero(b) else division(a, b)
 
 
 def is_zero(x: Any) -> bool:

@@ -7,6 +7,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any, cast
 
 from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
+from .computes import unflatten
 from .elemwise import convert
 from .meanings import Array
 from .relations import ANY, add_dims, rank_must_be, shape_of, show_argument, tensor_type
@@ -350,12 +351,8 @@ def _te_depth(attrs: Attrs, x: Tensor, to_depth: bool) -> Tensor:
     def body(*i: Any) -> Any:
         at = of.logical_indices(i)
         if to_depth:
-            place = te.floordiv(at["C"], channels)
-            source = {
-                "C": te.floormod(at["C"], channels),
-                "H": at["H"] * b + te.floordiv(place, b),
-                "W": at["W"] * b + te.floormod(place, b),
-            }
+            row, column, channel = unflatten(at["C"], (b, b, channels))
+            source = {"C": channel, "H": at["H"] * b + row, "W": at["W"] * b + column}
         else:
             place = te.floormod(at["H"], b) * b + te.floormod(at["W"], b)
             by_place = attrs.mode == "DCR"

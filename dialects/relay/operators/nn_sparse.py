@@ -158,11 +158,17 @@ def _transpose_relation(rel: Relation) -> None:
 
 
 def _transpose(attrs: Attrs, data: Array, columns: Array, starts: Array) -> tuple[Array, Array, Array]:
-    rows = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-    order = np.argsort(columns[: len(rows)], kind="stable")
-    counts = np.bincount(columns[: len(rows)].astype(np.int64), minlength=len(starts) - 1)
-    new = np.concatenate([[0], np.cumsum(counts)]).astype(starts.dtype)
-    return data[order], rows[order].astype(columns.dtype), new
+    count, stored = len(starts) - 1, len(data)
+    places = np.clip(starts.astype(np.int64), 0, stored)
+    entries = [(row, k) for row in range(count) for k in range(int(places[row]), int(places[row + 1]))]
+    of = [min(max(int(columns[k]), 0), count - 1) for _, k in entries]
+    new = np.concatenate([[0], np.cumsum(np.bincount(np.array(of, np.int64), minlength=count))])[: count + 1]
+    values, rows, cursor = np.zeros_like(data), np.zeros_like(columns), new.copy()
+    for (row, k), column in zip(entries, of, strict=True):
+        place = min(cursor[column], stored - 1)
+        values[place], rows[place] = data[k], row
+        cursor[column] += 1
+    return values, rows, new.astype(starts.dtype)
 
 
 def _te_transpose(data: Tensor, columns: Tensor, starts: Tensor) -> list[Tensor]:
@@ -173,6 +179,9 @@ def _te_transpose(data: Tensor, columns: Tensor, starts: Tensor) -> list[Tensor]
         ib = te.ir_builder.create()
         with ib.for_range(0, count, "n") as n:
             ib.emit([begins.vstore(n, te.const(0, begins.dtype)), cursor.vstore(n, 0)])
+        # More may be stored than the rows have.
+        with ib.for_range(0, data.shape[0], "n") as n:
+            ib.emit([values.vstore(n, te.const(0, values.dtype)), rows.vstore(n, te.const(0, rows.dtype))])
 
         def entries(act: Callable[[Expr, Expr, Expr], None]) -> None:
             with ib.for_range(0, count - 1, "row") as row:
@@ -205,7 +214,7 @@ register(
         "nn.sparse_transpose", _SPARSE, _transpose_relation, OpPattern.OUT_ELEMWISE_FUSABLE,
         numpy=_transpose,
         compute=lambda attrs, xs, out: _te_transpose(*xs),
-        doc="The transpose of a square matrix in compressed rows.",
+        doc="The transpose of a square matrix in compressed rows; zeros behind its entries, where more is stored.",
         source=TVM_NN.format("sparse_transpose"),
     )
 )  # fmt: skip

@@ -137,6 +137,8 @@ def test_tensors_in_memory() -> None:
         ((2, 2, 0), "reshape(%x, newshape=[0, -2])"),
         ((3, 3, 0), 'topk(%x, k=1, axis=1, ret_type="values")'),
         ((3, 3, 0), "argsort(%x, axis=1)"),
+        ((1, 0, 4, 4), "nn.space_to_depth(%x, block_size=2)"),
+        ((1, 0, 4, 4), "nn.depth_to_space(%x, block_size=2)"),
         ((2, 0, 1), "nn.dilate(%x, strides=[3, 3, 2], dilation_value=2f)"),
     ],
 )
@@ -151,6 +153,51 @@ def test_no_elements(shape: tuple[int, ...], use: str) -> None:
         x = np.zeros(shape, np.float32)
         got, wanted = (mirstack.compile(mirstack.parse(text), target)(x) for target in ("cpu", "interp"))  # pyright: ignore[reportArgumentType]
         assert got.shape == wanted.shape and got.dtype == wanted.dtype and (got == wanted).all()
+
+
+@pytest.mark.parametrize(
+    "operator", ["divide", "trunc_divide", "floor_divide", "mod", "trunc_mod", "floor_mod", "power", "left_shift"]
+)
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "int64", "float32"])
+def test_constant_zero_on_the_right(operator: str, dtype: str) -> None:
+    """What is divided by it, and what that leaves, is 0 of integers: as where the zero comes at run time."""
+    import mirstack
+
+    if (operator, dtype) == ("left_shift", "float32"):
+        return
+    x = np.array([0, 1, 7, 100], dtype)
+    zero = f'cast(0, dtype="{dtype}")'
+    for text, arrays in (
+        (f"def @main(%x: Tensor[(4), {dtype}]) {{ {operator}(%x, {zero}) }}", [x]),
+        (f"def @main(%x: {dtype}) {{ {operator}(%x, {zero}) }}", [x[2]]),
+        (f"def @main(%x: Tensor[(4), {dtype}], %y: {dtype}) {{ {operator}(%x, %y) }}", [x, np.zeros((), dtype)]),
+    ):
+        got, wanted = (
+            np.asarray(mirstack.compile(mirstack.parse(text), target)(*arrays)) for target in ("cpu", "interp")
+        )  # pyright: ignore[reportArgumentType]
+        np.testing.assert_array_equal(got, wanted)
+
+
+def test_transposed_matrix_that_is_stored_in_more_than_it_has() -> None:
+    """Rows out of bounds are kept inside; behind the entries of the result are zeros."""
+    import mirstack
+
+    module = mirstack.parse(
+        """def @main(%d: Tensor[(5), float32], %c: Tensor[(5), int32], %s: Tensor[(4), int32]) {
+          nn.sparse_transpose(%d, %c, %s) }"""
+    )
+    data = np.array([1, 2, 3, 4, 5], np.float32)
+    for columns, starts, expected in (
+        ([2, 0, 2, 9, 9], [0, 2, 2, 3], ([2, 1, 3, 0, 0], [0, 0, 2, 0, 0], [0, 1, 1, 3])),
+        ([2, 0, 2, 1, 1], [1, 2, 2, 3], ([2, 3, 0, 0, 0], [0, 2, 0, 0, 0], [0, 1, 1, 2])),
+        ([9, -9, 1, 1, 1], [-7, 1, 2, 99], None),
+        ([2, 2, 1, 1, 1], [0, 5, 0, 5], None),
+    ):
+        arrays = (data, np.array(columns, np.int32), np.array(starts, np.int32))
+        wanted, got = (mirstack.compile(module, target)(*arrays) for target in ("interp", "cpu"))
+        for part, (a, b) in enumerate(zip(wanted, got, strict=True)):
+            np.testing.assert_array_equal(a, b)
+            assert expected is None or np.asarray(a).tolist() == expected[part]
 
 
 def test_an_image_without_pixels() -> None:

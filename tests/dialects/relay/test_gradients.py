@@ -409,6 +409,11 @@ def one_use(
             "the channels must be axis 1\nnote: transpose the data first",
         ),
         (
+            "def @main(%x: Tensor[(?, 4, ?), float32], %a: Tensor[(4), float32], %b: Tensor[(4), float32]) {"
+            " nn.group_norm(%x, %a, %b, num_groups=2) }",
+            "nn.group_norm has no gradient here: more than one size is `?`",
+        ),
+        (
             "def @main(%x: Tensor[(1, 2, 4, 4), float32]) {"
             ' nn.upsampling(%x, scale_h=2.0, scale_w=2.0, method="bilinear") }',
             "nn.upsampling has no gradient here: the method must be nearest_neighbor, not bilinear",

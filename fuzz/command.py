@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
-import resource
 import shlex
 import time
 from collections import Counter
@@ -49,8 +48,6 @@ class Summary:
     draws: Counter[str] = field(default_factory=Counter[str])
     failures: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     seconds: float = 0.0
-    computed: float = 0.0
-    """Seconds of processor time, those of reducing included."""
 
     def add(self, case: Case | None, verdict: Verdict) -> None:
         """Counts what came of a case."""
@@ -68,7 +65,7 @@ class Summary:
         refused = self.refused.total()
         return (
             f"{self.kind}, seed {self.seed}: {counted(self.programs, 'program')}, {refused} refused, {self.compared} compared{also}, "
-            f"{counted(len(self.failures), 'failure')} in {self.seconds:.0f} s, {self.computed:.0f} of processor time"
+            f"{counted(len(self.failures), 'failure')} in {self.seconds:.0f} s"
         )
 
     def as_json(self) -> dict[str, Any]:
@@ -83,7 +80,6 @@ class Summary:
             "draws": dict(self.draws.most_common()),
             "failures": self.failures,
             "seconds": round(self.seconds, 2),
-            "computed": round(self.computed, 2),
         }
 
 
@@ -179,8 +175,6 @@ def run(fuzzer: Fuzzer, args: argparse.Namespace, case: Case | None = None) -> i
         for each in (pool, *helper):
             each.close()
     summary.seconds = time.monotonic() - began
-    own, children = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    summary.computed = own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime
     if args.json is not None:
         text = json.dumps(summary.as_json(), indent=1)
         if str(args.json) == "-":

@@ -1,10 +1,12 @@
-"""Ways to run a program: the interpreter, and native code at each level, for each processor that this machine runs, by one thread or two."""
+"""Ways to run a program: the interpreter, and native code at each level, for each processor that this machine runs, by one thread or two,
+with strict math or without."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
 from functools import cache
+from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
@@ -17,8 +19,11 @@ PROCESSORS = ("x86-64", "haswell", "skylake-avx512", "sapphirerapids")
 LEVELS = (0, 1, 2, 3)
 THREADS = (1, 2)
 
-Way = tuple[int, str, int]
-"""Optimization level, processor ("" for this machine's), threads."""
+STRICT = 0.2
+"""How often floats are to be computed as the interpreter does."""
+
+Way = tuple[int, str, int, bool]
+"""Optimization level, processor ("" for this machine's), threads, strict math."""
 
 
 @cache
@@ -39,13 +44,19 @@ def processors() -> tuple[str, ...]:
 def draw_ways(rng: random.Random, count: int, levels: Sequence[int] = LEVELS) -> list[Way]:
     """Some ways, of different levels."""
     chosen = rng.sample(list(levels), min(count, len(levels)))
-    return [(level, rng.choice(processors()), rng.choice(THREADS)) for level in chosen]
+    ways = [(level, rng.choice(processors()), rng.choice(THREADS)) for level in chosen]
+    return [(*way, rng.random() < STRICT) for way in ways]
+
+
+def ways_of(options: Mapping[str, Any]) -> list[Way]:
+    """The ways of a case; one that says nothing of strict math is without."""
+    return [(level, cpu, threads, bool(strict)) for level, cpu, threads, *strict in options.get("ways", ())]
 
 
 def spoken(way: Way) -> str:
     """The options of `mir-run` for a way."""
-    level, cpu, threads = way
-    return f"-O {level}{f' --mcpu {cpu}' if cpu else ''} --threads {threads}"
+    level, cpu, threads, strict = way
+    return f"-O {level}{f' --mcpu {cpu}' if cpu else ''} --threads {threads}{' --strict-math' if strict else ''}"
 
 
 def interpret(module: ModuleOp, entry: str | None, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -58,8 +69,10 @@ def run_natively(
     module: ModuleOp, entry: str | None, inputs: Mapping[str, np.ndarray], way: Way
 ) -> dict[str, np.ndarray]:
     """What native code gives; the inputs stay as they are. Raises MirError where it cannot be compiled or refuses to run."""
-    level, cpu, threads = way
-    executable = compile(module, "cpu", entry=entry, opt_level=level, cpu=cpu or None, threads=threads, cache=False)
+    level, cpu, threads, strict = way
+    executable = compile(
+        module, "cpu", entry=entry, opt_level=level, cpu=cpu or None, threads=threads, strict_math=strict, cache=False
+    )
     return _run(executable, inputs)
 
 

@@ -19,7 +19,7 @@ from ...support.verify import find_errors
 from ..case import Case, Verdict, reason
 from ..reduce import ON_TIR
 from ..tir.fuzzer import compared
-from ..ways import draw_ways, interpret, run_natively, spoken
+from ..ways import draw_ways, interpret, run_natively, spoken, ways_of
 from .calls import Caller
 from .odd_programs import odd_blocks
 from .player import ALL_MOVES, PROGRAMS, Player
@@ -121,7 +121,7 @@ class SchedulesFuzzer:
         if wrong is not None:
             verdict.fail("results", "interpreter", f"the schedule changes the results: {wrong}")
             return verdict
-        for way in map(tuple, case.options["ways"]):
+        for way in ways_of(case.options):
             try:
                 native = run_natively(module, case.options["entry"], case.inputs, way)
             except MirError as error:

@@ -13,7 +13,7 @@ from ...support.diagnostics import MirError
 from ..case import Case, Verdict, reason
 from ..compare import difference, magnitude, unit
 from ..reduce import ON_TIR
-from ..ways import Way, draw_ways, interpret, run_natively, spoken
+from ..ways import Way, draw_ways, interpret, run_natively, spoken, ways_of
 from .loops import SIZE
 from .loops import Writer as LoopsWriter
 from .writer import Writer
@@ -38,7 +38,7 @@ class TirFuzzer:
 
     def check(self, case: Case) -> Verdict:
         """Runs the function."""
-        return check_natively(case, [tuple(way) for way in case.options["ways"]])
+        return check_natively(case, ways_of(case.options))
 
 
 def draw_function(rng: random.Random) -> tuple[str, dict[str, np.ndarray]]:

@@ -109,8 +109,8 @@ def reduced(kind: str, tmp_path: Path, arguments: list[str]) -> list[dict[str, A
 def test_wrong_relay_operator_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The program that is left holds the operator, and at most two besides."""
     miscompile(monkeypatch, "tanh")
-    texts = {n: fuzzer_of("relay").draw(0, n).text for n in range(9, 300, 10)}
-    number = min((n for n, text in texts.items() if "tanh(" in text), key=lambda n: len(texts[n]))
+    # Of graphs: functions that call themselves hold an operator or another, as the draw has it.
+    number = next(n for n in range(2000) if n % 10 < 4 and " tanh(" in fuzzer_of("relay").draw(0, n).text)
     (failure, *_) = reduced("relay", tmp_path, ["--first", str(number), "--count", "1"])
     operators = [op for op in walk_ops(parse_mir(failure["text"])) if isinstance(op, OperatorOp)]
     assert "tanh" in failure["text"] and len(operators) <= 3, failure["text"]

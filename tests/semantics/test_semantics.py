@@ -300,6 +300,40 @@ def test_regions_of_images_that_there_are_not(operator: str) -> None:
         np.testing.assert_allclose(got.ravel(), [5, 7, 5, 7, 5])
 
 
+@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
+@pytest.mark.parametrize("method", ["bilinear", "nearest"])
+@pytest.mark.parametrize("width", [1, 4])
+def test_samples_at_places_far_away(padding: str, method: str, width: int) -> None:
+    """Places that are not finite, or more than integers hold, and pixels that are not finite."""
+    module = mirstack.parse(
+        f"""def @main(%a: Tensor[(1, 1, 3, {width}), float32], %b: Tensor[(1, 2, 9, 9), float32]) {{
+          image.grid_sample(%a, %b, method="{method}", padding_mode="{padding}") }}"""
+    )
+    image = np.arange(3 * width, dtype=np.float32).reshape(1, 1, 3, width)
+    image[0, 0, 2, 0] = np.inf
+    numbers = np.array([0, 1, -1, 0.5, 1e5, -7e9, np.nan, np.inf, -np.inf], np.float32)
+    grid = np.stack(np.meshgrid(numbers, numbers))[None]
+    wanted, *others = (
+        np.asarray(mirstack.compile(module, target, **options)(image, grid))
+        for target, options in (("interp", {}), ("cpu", {"opt_level": 0}), ("cpu", {}))
+    )
+    for got in others:
+        np.testing.assert_allclose(got, wanted, rtol=1e-4, atol=1e-4)
+
+
+def test_places_of_a_shape_whose_products_wrap_around() -> None:
+    module = mirstack.parse(
+        """def @main(%a: Tensor[(3, 2), int32], %b: Tensor[(2), int64], %c: Tensor[(17), int64]) {
+          sparse_reshape(%a, %b, %c) }"""
+    )
+    places = np.array([[0, 1], [2, 5], [3, 1]], np.int32)
+    for size in (24, 1 << 13, 3):
+        arrays = (places, np.array([4, 6], np.int64), np.full(17, size, np.int64))
+        wanted, got = (mirstack.compile(module, target)(*arrays) for target in ("interp", "cpu"))
+        for a, b in zip(wanted, got, strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_pooled_regions_of_corners_that_are_not_finite(dtype: str) -> None:
     """NaN is 0, as `cast` has it, and what is beyond int32 its end."""

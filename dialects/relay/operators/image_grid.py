@@ -25,10 +25,11 @@ from .relations import (
 if TYPE_CHECKING:
     import numpy as np
 
+    from ... import numeric
     from ...te import builder as te
     from ...te.builder import Expr, Tensor
 else:
-    from ._lazy import np, te
+    from ._lazy import np, numeric, te
 
 # Of a grid from -1 to 1: so little less than 2 wide that its last place lies inside the image.
 EXTENT = 2.0 - 1e-7
@@ -104,7 +105,8 @@ def _reflected(x: Array, size: int, align_corners: bool) -> Array:
     """Places beyond the border as in a mirror at it, again and again."""
     low, span = (0.0, size - 1) if align_corners else (-0.5, size)
     if span == 0:
-        return np.zeros_like(x)
+        # Of a place that is not finite there is no reflection: NaN.
+        return x * x.dtype.type(0)
     distance = np.abs(x - low)
     turns = np.trunc(distance / span)
     rest = distance - turns * span
@@ -146,14 +148,14 @@ def _grid_sample(attrs: Attrs, x: Array, grid: Array) -> Array:
     result = np.zeros((len(x), x.shape[1], *grid.shape[2:]), places.dtype)
     batch = np.arange(len(x)).reshape(-1, *[1] * len(sizes))
     for taps in product(*found):
-        indices = [np.trunc(pixel).astype(np.int64) for pixel, _ in taps]
+        indices = [numeric.convert(pixel, np.dtype(np.int32)) for pixel, _ in taps]
         inside: Any = np.ones((), bool)
         weight: Any = np.ones((), places.dtype)
         for index, (_, part), size in zip(indices, taps, sizes, strict=True):
             inside, weight = inside & (index >= 0) & (index < size), weight * part
         clipped = tuple(np.clip(index, 0, size - 1) for index, size in zip(indices, sizes, strict=True))
         values = np.moveaxis(x[(batch, slice(None), *clipped)], -1, 1)
-        result = result + np.where(inside, weight, 0)[:, None] * values
+        result = result + np.where(inside[:, None], weight[:, None] * values, 0)
     return result.astype(x.dtype)
 
 
@@ -174,7 +176,8 @@ def _te_grid_sample(attrs: Attrs, x: Tensor, grid: Tensor) -> Tensor:
             distance = te.abs(value - low)
             turns = te.trunc(distance / te.max(span, half))
             rest = distance - turns * span
-            odd = te.floormod(turns.astype("int32"), 2).equal(1)
+            # Turns may be more than an integer holds.
+            odd = (turns - te.const(2.0, dtype) * te.trunc(turns * half)).equal(one)
             within = te.all(value >= low, value <= span + low)
             value = te.Select(within, value, te.Select(odd, span - rest + low, rest + low))
         return te.max(te.min(value, real(size - 1)), te.const(0.0, dtype))

@@ -166,15 +166,19 @@ def _reshape_relation(rel: Relation) -> None:
 
 
 def _reshape(attrs: Attrs, places: Array, old: Array, new: Array) -> tuple[Array, Array]:
-    known = int(np.prod(new[new != -1], dtype=np.int64))
-    shape = np.where(new == -1, int(np.prod(old, dtype=np.int64)) // max(known, 1), new)
-    steps = [int(np.prod(old[axis + 1 :], dtype=np.int64)) for axis in range(len(old))]
-    rest = places.astype(np.int64) @ np.array(steps, np.int64)
+    def product(sizes: Array) -> int:
+        return int(np.prod(sizes[sizes >= 0], dtype=np.int64))
+
+    shape = np.where(new < 0, product(old) // max(product(new), 1), new)
+    steps = [product(old[axis + 1 :]) for axis in range(len(old))]
+    flat = places.astype(np.int64) @ np.array(steps, np.int64)
     columns: list[Array] = []
+    before = flat
     for axis in range(len(shape)):
-        step = max(int(np.prod(shape[axis + 1 :], dtype=np.int64)), 1)
-        columns.append(rest // step)
-        rest = rest % step
+        step = max(product(shape[axis + 1 :]), 1)
+        columns.append(before // step)
+        # Where products of sizes wrap around, the next is no divisor of this one: as in native code, all is left of the whole.
+        before = flat % step
     return np.stack(columns, 1).astype(places.dtype), shape.astype(new.dtype)
 
 

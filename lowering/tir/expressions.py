@@ -23,6 +23,7 @@ from ...dialects.interned import i64_array, vector_type
 from ...dialects.tir.types import element_of, is_unsigned, is_vector, lanes_of
 from ...passes.tir.convert_blocks_to_opaque import REASSOCIATE
 from ...support.diagnostics import error_at
+from ...support.walk import walk_ops
 from .emitter import ANY_ZERO, CONTRACT, FASTMATH_NONE, INDEX, NO_FLAGS, REASSOCIABLE
 from .function import FunctionLowering, is_index_dtype, lowers
 from .values import ADDRESS, Form, Index, Plain, Pointer, Ramp, convert_type
@@ -137,11 +138,63 @@ def lower_arithmetic(f: FunctionLowering, op: tir.BinaryOp) -> None:
         return
     if is_index_dtype(type_) and (isinstance(a, Index) or isinstance(b, Index)):
         both = isinstance(a, Index) and isinstance(b, Index)
-        if both or not (_is_loose(a) or _is_loose(b)):
+        if (both or not (_is_loose(a) or _is_loose(b))) and (
+            _may_not_overflow(kind, type_, a, b) or not _is_data(f, op)
+        ):
             f.bind(op.result, INDEX_RULES[kind](f, f.index(op.lhs), f.index(op.rhs)))
             return
     lhs, rhs = f.plain(op.lhs), f.plain(op.rhs)
     f.bind(op.result, Plain(arithmetic(f, op, kind, lhs, rhs, type_)))
+
+
+def _may_not_overflow(kind: type[Operation], type_: Attribute, a: Form, b: Form) -> bool:
+    """Whether operands of index arithmetic, and its result, are known to be numbers of the dtype."""
+    ends: list[tuple[int, int]] = []
+    for form in (a, b):
+        if not isinstance(form, Index) or form.low is None or form.high is None:
+            return False
+        ends.append((form.low, form.high))
+    found = [end for pair in ends for end in pair]
+    (low, high), (least, most) = ends
+    if kind is tir.AddOp:
+        found += [low + least, high + most]
+    elif kind is tir.SubOp:
+        found += [low - most, high - least]
+    elif kind is tir.MulOp:
+        found += [x * y for x in (low, high) for y in (least, most)]
+    assert isinstance(type_, IntegerType)
+    limit = 1 << (type_.width.data - 1)
+    return -limit <= min(found) and max(found) < limit
+
+
+def _is_data(f: FunctionLowering, op: tir.BinaryOp) -> bool:
+    """Whether an integer is stored, be it after more arithmetic: it wraps around then, as an index need not."""
+    if f.data is None:
+        f.data = _stored_values(op)
+    return op.result in f.data
+
+
+def _stored_values(op: Operation) -> set[SSAValue]:
+    """The values that a function stores, and those that they are computed from."""
+    root = op
+    while (parent := root.parent_op()) is not None and not isinstance(root, tir.PrimFuncOp):
+        root = parent
+    pending = [each.value for each in walk_ops(root) if isinstance(each, tir.StoreOp)]
+    found: set[SSAValue] = set()
+    while pending:
+        value = pending.pop()
+        if value in found:
+            continue
+        found.add(value)
+        match value.owner:
+            case tir.IfThenElseOp() as choice:
+                ends = [block.last_op for region in choice.regions for block in region.blocks]
+                pending += [each for end in ends if end is not None for each in end.operands]
+            case tir.BinaryOp() | tir.LetOp() | tir.CastOp() | tir.SelectOp() | tir.CallOp() as computed:
+                pending += computed.operands
+            case _:
+                pass
+    return found
 
 
 def _ramp_arithmetic(f: FunctionLowering, kind: type[Operation], a: Ramp, b: Ramp) -> Ramp | None:
@@ -228,7 +281,9 @@ def _compare(f: FunctionLowering, op: tir.CompareOp) -> SSAValue:
         name = ("u" if is_unsigned(type_) else "s") + name
     if is_index_dtype(type_) and (isinstance(a, Index) or isinstance(b, Index)):
         both = isinstance(a, Index) and isinstance(b, Index)
-        if both or not (_is_loose(a) or _is_loose(b)):
+        if (both or not (_is_loose(a) or _is_loose(b))) and (
+            _may_not_overflow(type(op), type_, a, b) or not _is_data(f, op)
+        ):
             left, right = f.index(op.lhs), f.index(op.rhs)
             decided = _decide(name, left, right)
             if decided is not None:

@@ -59,6 +59,8 @@ class FunctionLowering(Emitter):
         self.returned: SSAValue | None = None
         self.mask: SSAValue | None = None
         """Which lanes of a vector load count, inside one side of a lane-by-lane choice."""
+        self.data: set[SSAValue] | None = None
+        """The values that the function stores, and those that they are computed from, once they are asked for."""
 
     # Statements
 

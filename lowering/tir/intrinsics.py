@@ -13,6 +13,7 @@ from xdsl.dialects.builtin import (
     IntegerType,
     VectorType,
     f32,
+    i16,
     i64,
 )
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -68,7 +69,7 @@ MATH_OPS: dict[str, type[Operation]] = {
 WITHOUT_FLAGS = (math_ext.RemFOp,)
 """Ops of functions that have no fast-math flags."""
 # Float intrinsics that libm has and `math` has not; called lane by lane, in float32 or float64.
-LIBM = ("hypot", "nextafter", "exp10")
+LIBM = ("hypot", "exp10")
 # These are exact in any width: no detour through float32.
 EXACT = ("floor", "ceil", "trunc", "round", "nearbyint", "fabs", "abs", "copysign")
 
@@ -137,6 +138,32 @@ def _in_wide_float(
     wide = with_lanes(f32, lanes_of(type_))
     result = compute([f.emit(arith.ExtFOp, (a,), wide) for a in args], wide)
     return f.emit(arith.TruncFOp, (result,), type_)
+
+
+def _nextafter(f: FunctionLowering, op: tir.CallOp) -> None:
+    """The next number of the dtype towards another: of float16 and bfloat16, whose bits are counted, too."""
+    assert op.result is not None
+    x, y = f.plains(op.arguments)
+    type_ = x.type
+    if not isinstance(element_of(type_), Float16Type | BFloat16Type):
+        f.bind(op.result, Plain(_call_libm(f, op, "nextafter", (x, y), type_)))
+        return
+    lanes = lanes_of(type_)
+    wide, counted = with_lanes(f32, lanes), with_lanes(i16, lanes)
+    here, there = (f.emit(arith.ExtFOp, (each,), wide) for each in (x, y))
+    bits, other = (f.emit(arith.BitcastOp, (each,), counted) for each in (x, y))
+    # Sign and magnitude: up from a negative number is down in the count.
+    negative = f.compare("slt", bits, f.number(0, counted))
+    away = f.compare("ne", f.compare_floats("olt", here, there), negative)
+    step = f.select(away, f.number(1, counted), f.number(-1, counted))
+    moved = f.emit(arith.AddiOp, (bits, step), counted, NO_FLAGS)
+    sign = f.emit(arith.AndIOp, (other, f.number(-(1 << 15), counted)), counted)
+    least = f.emit(arith.OrIOp, (sign, f.number(1, counted)), counted)
+    moved = f.select(f.compare_floats("oeq", here, f.number(0.0, wide)), least, moved)
+    found = f.select(f.compare_floats("oeq", here, there), other, moved)
+    nan = f.emit(arith.TruncFOp, (f.emit(arith.AddfOp, (here, there), wide, FASTMATH_NONE),), type_)
+    result = f.emit(arith.BitcastOp, (found,), type_)
+    f.bind(op.result, Plain(f.select(f.compare_floats("uno", here, there), nan, result)))
 
 
 def _call_libm(f: FunctionLowering, op: tir.CallOp, name: str, args: Sequence[SSAValue], type_: Attribute) -> SSAValue:
@@ -454,6 +481,7 @@ RULES: dict[str, Rule] = {
     "bitwise_not": _bitwise_not,
     "popcount": _bit_count(math.CtPopOp),
     "clz": _bit_count(math.CountLeadingZerosOp),
+    "nextafter": _nextafter,
     "isnan": _is_nan,
     "isinf": _against_infinity("oeq"),
     "isfinite": _against_infinity("olt"),

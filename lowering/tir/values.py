@@ -1,8 +1,8 @@
 """What stands for a TIR value while it is lowered: an index with its range, a ramp, a plain value, a buffer, a pointer.
 
 Loop variables, symbolic sizes and what is computed from them by integer arithmetic are kept in `index` (64 bits),
-whatever width the source gives them: TIR leaves overflow of signed integers of 32 bits and more undefined. Only where
-such a value is stored, cast or handed to a function does it become an integer of its own width.
+whatever width the source gives them: indices, bounds and conditions must not overflow. Where such a value is cast or handed to
+a function it becomes an integer of its own width; what is stored is computed in that, unless its range is known to fit.
 """
 
 from __future__ import annotations

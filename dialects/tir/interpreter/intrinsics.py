@@ -67,6 +67,11 @@ def _scaled(value: Any, exponent: Any) -> Any:
     return scalar_or_array(value * np.exp2(np.asarray(exponent).astype(value.dtype)))
 
 
+def _nextafter(a: Any, b: Any) -> Any:
+    """The next number of the dtype, as C's: of two equal numbers, 0 and -0 among them, the second."""
+    return scalar_or_array(np.where(np.equal(a, b), b, np.nextafter(a, b)))
+
+
 def _fma(a: Any, b: Any, c: Any) -> Any:
     """a * b + c, rounded once (twice for float64)."""
     wide = (np.asarray(v).astype(np.float64) for v in (a, b, c))
@@ -123,7 +128,7 @@ BINARY: dict[str, Function] = {
     "fmod": numeric.trunc_mod,
     "hypot": _in_float64(np.hypot),
     "copysign": np.copysign,
-    "nextafter": np.nextafter,
+    "nextafter": _nextafter,
     "ldexp": _scaled,
 }
 # C's names for them, as `call_extern` and `call_pure_extern` use; those of float end in "f".
@@ -301,7 +306,7 @@ def float_call(name: str, operand: Attribute, op: Operation) -> Function | None:
         function = EXTERNS["fma"]
     if function is None:
         return None
-    if not is_integer(element_of(operand)) and dtype_of(operand, op).kind not in "f":
+    if name != "nextafter" and not is_integer(element_of(operand)) and dtype_of(operand, op).kind not in "f":
         return _through_float32(function, dtype_of(operand, op), name.startswith("is"))
     return function
 

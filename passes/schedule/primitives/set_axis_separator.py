@@ -9,6 +9,7 @@ from xdsl.ir import BlockArgument, SSAValue
 
 from ....dialects import tir
 from ....dialects.tir.types import I32, HandleType
+from ....parser.tvmscript.inline_matches import inline_simple_matches
 from ....support.words import counted
 from ..errors import refuse
 from ..primitive import primitive
@@ -64,6 +65,9 @@ def separate(function: tir.PrimFuncOp, buffer: SSAValue, separators: Sequence[in
             if isinstance(use.operation, tir.BufferRegionOp):
                 users = (outer.operation for outer in use.operation.result.uses)
                 pending += [user.result for user in users if isinstance(user, tir.MatchBufferOp)]
+    if not separators:
+        # What `_matched` made is the parameter again: a handle matched to a plain buffer prints as that.
+        inline_simple_matches(function)
 
 
 def _matched(function: tir.PrimFuncOp, parameter: BlockArgument) -> SSAValue:

@@ -62,6 +62,15 @@ def test_no_axis_separators_leave_a_parameter_a_buffer(separators: list[int] | N
     assert 'C: T.Buffer((16, 30), "float32")' in text
 
 
+def test_axis_separators_taken_back_leave_a_parameter_a_buffer() -> None:
+    def steps(sch: Schedule) -> None:
+        block = sch.get_block("C")
+        sch.set_axis_separator(block, ("write", 0), [0, 1])
+        sch.set_axis_separator(block, ("write", 0), [])
+
+    assert 'C: T.Buffer((16, 30), "float32")' in scheduled(CHAIN, steps)
+
+
 def scheduled_by_value(text: str, steps: Steps) -> str:
     """`scheduled`, of a program whose parameters become handles."""
     module = parse_mir(text)

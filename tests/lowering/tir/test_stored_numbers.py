@@ -1,0 +1,64 @@
+"""Integers that are stored wrap around at every step; numbers of float16 and bfloat16 have the next one of their own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import mirstack
+import ml_dtypes
+import numpy as np
+import pytest
+
+HEAD = "from tvm.script import tir as T\n\n@T.prim_func\n"
+
+
+def both(tmp_path: Path, text: str, arguments: list[Any]) -> list[list[Any]]:
+    """The arguments after the program ran natively, and after it was interpreted."""
+    file = tmp_path / "a.mir"
+    file.write_text(HEAD + text)
+    results: list[list[Any]] = []
+    for target in ("cpu", "interp"):
+        values = [a.copy() if isinstance(a, np.ndarray) else a for a in arguments]
+        mirstack.compile(str(file), target=target)(*values)
+        results.append(values)
+    return results
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "T.max((n + n) * A[i], -1)",
+        "T.floordiv(n * A[i] + i, 3)",
+        "T.floormod((n + i) * n, 7)",
+        "T.Select(n + n < A[i], 1, n * n * n * n)",
+        "T.Cast('int32', T.Cast('float32', n * 4) > T.float32(0))",
+        "T.if_then_else(i < 1, T.min(n * 4, A[i]), T.truncdiv(n * 8, 5))",
+    ],
+)
+def test_stored_integers_wrap_around(tmp_path: Path, value: str) -> None:
+    text = f"""def main(A: T.Buffer((4,), "int32"), n: T.int32, O: T.Buffer((4,), "int32")):
+    for i in range(4):
+        O[i] = {value}
+"""
+    numbers = np.array([2, -(2**31) + 3, 2**31 - 1, 1 << 30], np.int32)
+    for n in (2**31 - 1, -(2**31), 1 << 29, -7):
+        native, interpreted = both(tmp_path, text, [numbers, n, np.zeros(4, np.int32)])
+        np.testing.assert_array_equal(native[2], interpreted[2], str(n))
+
+
+@pytest.mark.parametrize("loop", ["range", "T.vectorized"])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_next_number(tmp_path: Path, dtype: str, loop: str) -> None:
+    text = f"""def main(A: T.Buffer((16,), "{dtype}"), B: T.Buffer((16,), "{dtype}"), O: T.Buffer((16,), "{dtype}")):
+    for i in {loop}(16):
+        O[i] = T.nextafter(A[i], B[i])
+"""
+    type_ = np.float16 if dtype == "float16" else ml_dtypes.bfloat16
+    inf, nan = np.inf, np.nan
+    a = np.array([inf, -inf, 1, 1, -1, -1, 0, -0.0, 0, -0.0, nan, 1, 0, 3, 3, -2], type_)
+    b = np.array([0, 0, 0, 2, 0, -2, 0, 0, -1, 1, 1, nan, -0.0, inf, 3, -2], type_)
+    native, interpreted = both(tmp_path, text, [a, b, np.zeros(16, type_)])
+    np.testing.assert_array_equal(native[2].view(np.int16), interpreted[2].view(np.int16))
+    steps = native[2].view(np.int16)[2:6] - a.view(np.int16)[2:6]
+    assert list(steps) == [-1, 1, -1, 1]

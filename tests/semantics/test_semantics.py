@@ -285,6 +285,19 @@ def main(a: T.Buffer((2,), "float64"), b: T.Buffer((2,), "bool"), r: T.Buffer((4
         assert r.astype(np.float64).tolist() == [1, 0, 0, 1]
 
 
+def test_constants_of_floats_are_no_numbers_of_the_analysis() -> None:
+    text = """from tvm.script import tir as T
+@T.prim_func
+def main(r: T.Buffer((2,), "uint8")):
+    r[0] = T.Cast("uint8", T.max(0, T.Cast("int32", T.Cast("uint8", T.Cast("float16", T.int32(-2147483648))))))
+    r[1] = T.Cast("uint8", T.max(0, T.Cast("int32", T.Cast("uint8", T.Cast("float16", T.int32(2147483647))))))
+"""
+    for target in ("interp", "cpu"):
+        r = np.ones(2, np.uint8)
+        mirstack.compile(mirstack.parse(text), target)(r)
+        assert r.tolist() == [0, 255]
+
+
 @pytest.mark.parametrize("operator", ["roi_align", "roi_pool"])
 def test_regions_of_images_that_there_are_not(operator: str) -> None:
     ratio = ", sample_ratio=2" if operator == "roi_align" else ""

@@ -193,7 +193,8 @@ def _bound_of_call(atom: Atom, bound: BoundOf) -> ConstIntBound:
     if function.name in ("T.shift_right", "T.shift_left") and bound(atom.operands[0]).min_value >= 0:
         most = bound(atom.operands[0]).max_value if function.name == "T.shift_right" else limits.max_value
         return ConstIntBound(0, most).intersect(limits)
-    if function.op is CastOp and isinstance(function.operands[0], IntegerType):
+    # A float rounds what it is made of, to an infinity even: it is no number of the analysis.
+    if function.op is CastOp and all(isinstance(type, IntegerType) for type in (function.operands[0], function.result)):
         value = bound(atom.operands[0])
         return value if limits.intersect(value) == value else limits
     if function.name == "T.abs":

@@ -159,8 +159,13 @@ class Writer:
         return te.compute(self.dims, lambda i, j: reducer(a[i, k], axis=k, where=k <= j), name=name)
 
     def place_of_most(self, name: str) -> Any:
-        """The largest of a row and its place, by a reducer of two values."""
+        """The largest of a row and its place, by a reducer of two values; NaN is read as 0, for `x >= y` is of no order then."""
         a = self.source()
+
+        def read(i: Any, k: Any) -> Any:
+            value = a[i, k]
+            return te.Select(te.isnan(value), te.const(0, self.dtype), value) if "float" in self.dtype else value
+
         k = te.reduce_axis((0, self.dims[1]), name=f"k{name}")
 
         def combine(x: Any, y: Any) -> Any:
@@ -172,7 +177,7 @@ class Writer:
         reducer = te.comm_reducer(combine, identity, name="most")
         index, value = te.compute(
             self.dims,
-            lambda i, j: reducer((k + j * 0, a[i, k]), axis=k),
+            lambda i, j: reducer((k + j * 0, read(i, k)), axis=k),
             name=f"{name}_",
         )
         return te.compute(self.dims, lambda i, j: value[i, j] + index[i, j].astype(self.dtype), name=name)

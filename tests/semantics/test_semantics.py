@@ -19,6 +19,7 @@ from table import FOUR_BITS, TIR, Array, Row, Whole, rows, wholes
 CPUS = ("x86-64", "haswell", "skylake-avx512", "sapphirerapids")
 VECTOR = 33
 """Elements of whole vectors and one more."""
+THREE: tuple[dict[str, Any], ...] = ({"target": "interp"}, {"opt_level": 0}, {})
 COMMON = {"float32", "float64", "int8", "int32", "int64", "uint8", "uint32", "bool"}
 """The dtypes that every processor's code is looked at for; all others share theirs."""
 
@@ -326,10 +327,7 @@ def test_samples_at_places_far_away(padding: str, method: str, width: int) -> No
     image[0, 0, 2, 0] = np.inf
     numbers = np.array([0, 1, -1, 0.5, 1e5, -7e9, np.nan, np.inf, -np.inf], np.float32)
     grid = np.stack(np.meshgrid(numbers, numbers))[None]
-    wanted, *others = (
-        np.asarray(mirstack.compile(module, target, **options)(image, grid))
-        for target, options in (("interp", {}), ("cpu", {"opt_level": 0}), ("cpu", {}))
-    )
+    wanted, *others = (np.asarray(mirstack.compile(module, **target)(image, grid)) for target in THREE)
     for got in others:
         np.testing.assert_allclose(got, wanted, rtol=1e-4, atol=1e-4)
 
@@ -357,10 +355,7 @@ def test_pooled_regions_of_corners_that_are_not_finite(dtype: str) -> None:
     image = np.arange(1, 17).reshape(1, 1, 4, 4).astype(dtype)
     corners = [0, 2, 5e9, -5e9, np.nan, np.inf, -np.inf]
     regions = np.array([[0, a, b, c, d] for a in corners for b in corners for c in corners for d in corners], dtype)
-    wanted, *others = (
-        np.asarray(mirstack.compile(module, target, **options)(image, regions))
-        for target, options in (("interp", {}), ("cpu", {"opt_level": 0}), ("cpu", {}))
-    )
+    wanted, *others = (np.asarray(mirstack.compile(module, **target)(image, regions)) for target in THREE)
     by_corners = dict(zip(map(tuple, regions[:, 1:].tolist()), wanted, strict=True))
     assert by_corners[2, 0, 2, 2].ravel().tolist() == [7, 11]
     for got in others:

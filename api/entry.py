@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp, StringAttr, TensorTyp
 from xdsl.ir import Attribute, Operation
 
 from ..support.diagnostics import error_at
-from ..support.words import counted
+from ..support.words import counted, did_you_mean
 from .executable import Kind, Param
 
 if TYPE_CHECKING:
@@ -43,9 +43,18 @@ def find_entry(module: ModuleOp, name: str | None = None) -> Operation:
         return next(iter(functions.values()))
     entry = functions.get("main" if name is None else name)
     if entry is None:
-        there = f"it has {', '.join(functions)}" if functions else "it has no functions at all"
-        missing = "several functions and no main" if name is None and functions else f"no function '{name or 'main'}'"
-        raise error_at(None, f"the module has {missing}", f"{there}; choose one as the entry")
+        if not functions:
+            raise error_at(
+                None,
+                "the module has no functions",
+                "nothing of it can be run: write `def @main(…) { … }`, or a @T.prim_func",
+            )
+        missing = "several functions and no main" if name is None else f"no function '{name}'"
+        raise error_at(
+            None,
+            f"the module has {missing}{did_you_mean(name or '', functions)}",
+            f"it has {', '.join(functions)}; choose one: --entry NAME (mir-run), entry='NAME' (mirstack.compile)",
+        )
     return entry
 
 

@@ -144,7 +144,10 @@ def as_array(value: Any, param: Param) -> Array:
             raise ValueError(f"'{param.name}' cannot be read through DLPack: {exception}") from None
         except TypeError:  # a class, of which only the objects are tensors
             pass
-    raise TypeError(f"'{param.name}' must be a numpy array or a DLPack tensor, not {type(value).__name__}")
+    raise TypeError(
+        f"'{param.name}' must be a numpy array or a DLPack tensor, not {type(value).__name__}: "
+        f"np.asarray(…, {param.dtype!r}) makes one of lists and numbers"
+    )
 
 
 def as_scalar(value: Any, param: Param) -> int | float:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from xdsl.context import Context
 from xdsl.dialects import get_all_dialects
 from xdsl.dialects.builtin import ModuleOp
@@ -31,6 +33,8 @@ def format_of(path: str | None, told: str | None) -> str:
         return found
     if path in (None, "-"):
         return "mir"
+    if os.path.isdir(path):
+        raise UsageError(f"{path}: is a directory, not a file")
     raise UsageError(f"{path}: neither .mir nor .mlir: tell its format with -f mir or -f mlir")
 
 

@@ -151,7 +151,7 @@ def read_sizes(arguments: Iterable[str], parameters: Sequence[Parameter]) -> dic
         name, _, value = argument.partition("=")
         number = natural(value)
         if number is None:
-            raise UsageError(f"--size {argument}: write NAME=NUMBER, as in n=37")
+            raise UsageError(f"--size {argument}: write NAME=NUMBER, as in n=37; a size is 0 or more")
         if name not in known:
             has = f"they have {', '.join(known)}" if known else "all of them are numbers"
             raise UsageError(f"--size {argument}: no parameter has a size '{name}'{did_you_mean(name, known)} ({has})")

@@ -336,7 +336,9 @@ class Operator:
         """
         if arguments is not None and arguments != len(self.arguments):
             names = f" ({', '.join(self.arguments)})" if self.arguments else ""
-            return f"{self.name} takes {counted(len(self.arguments), 'argument')}{names}, not {arguments}"
+            is_tuple = len(self.arguments) == 1 and self.arguments[0].startswith("*")
+            several = f": a tuple, as in {self.name}((%a, %b))" if is_tuple else ""
+            return f"{self.name} takes {counted(len(self.arguments), 'argument')}{names}, not {arguments}{several}"
         for name, value in given.items():
             spec = self.specs.get(name)
             if spec is None:

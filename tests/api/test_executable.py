@@ -70,7 +70,7 @@ def test_relay_returns_its_result(relay: mirstack.Executable):
         ((X.astype(np.float64), N), TypeError, "'x' must be of dtype float32, not float64"),
         ((X[:, :2], N), ValueError, r"'x' must have shape \(2, 3\), not \(2, 2\)"),
         ((np.asfortranarray(X), N), ValueError, "'x' must be contiguous in row-major order"),
-        ((X.tolist(), N), TypeError, "'x' must be a numpy array or a DLPack tensor, not list"),
+        ((X.tolist(), N), TypeError, r"a DLPack tensor, not list: np\.asarray\(…, 'float32'\) makes one"),
     ],
 )
 def test_what_does_not_fit_is_refused(
@@ -155,6 +155,11 @@ def test_the_entry_is_the_only_function_else_main():
     assert mirstack.compile(mirstack.parse(two), entry="g").name == "g"
     with pytest.raises(MirError, match="no function 'h'"):
         mirstack.compile(mirstack.parse(two), entry="h")
+    with pytest.raises(MirError, match="the module has no function 'mian'; did you mean 'main'") as raised:
+        mirstack.compile(mirstack.parse("def @main(%x: float32) { %x }"), entry="mian")
+    assert "choose one: --entry NAME (mir-run), entry='NAME' (mirstack.compile)" in str(raised.value)
+    with pytest.raises(MirError, match="the module has no functions\nnote: nothing of it can be run"):
+        mirstack.compile(mirstack.parse("rewrite @a { exp(log(%x)) => %x }"))
 
 
 def test_wrong_options_are_named():

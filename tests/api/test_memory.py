@@ -68,11 +68,16 @@ def test_nothing_is_left() -> None:
     # The first full collection changes what the collector looks at; the second finds it settled.
     left()
     before, objects, *others = left()
-    for number in range(4, 12):
-        compile_and_call(number)
-    after, more, *others_after = left()
-    assert after == before and others_after == others
-    assert more - objects <= 8 * CACHED
+    grown: list[int] = []
+    for first in (4, 12):
+        for number in range(first, first + 8):
+            compile_and_call(number)
+        after, more, *others_after = left()
+        assert after == before and others_after == others
+        grown.append(more - objects)
+        objects = more
+    # Now and then a module is imported, or an engine made anew; what each program leaves is there every time.
+    assert min(grown) <= 8 * CACHED
 
 
 def resident() -> float:

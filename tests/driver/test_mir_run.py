@@ -170,6 +170,7 @@ def test_columns_first_inputs_become_rows_first(tmp_path: Path):
         (["--input", "x=flat.npy"], "input x is float32[6], but its parameter is float32[2, 3]"),
         (["--input", "x=objects.npy"], "objects.npy: is no .npy or .npz file of numbers"),
         (["--size", "n"], "--size n: write NAME=NUMBER, as in n=37"),
+        (["--size", "n=-2"], "--size n=-2: write NAME=NUMBER, as in n=37; a size is 0 or more"),
     ],
 )
 def test_wrong_inputs(arguments: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -213,6 +214,8 @@ def test_wrong_command_lines(mir_run, arguments: list[str], message: str):
 def test_wrong_files(mir_run, tmp_path: Path):
     ran = mir_run(tmp_path / "x.mir")
     assert (ran.code, ran.err) == (2, f"mir-run: error: {tmp_path}/x.mir: no such file\n")
+    ran = mir_run(tmp_path, "--random", "1")
+    assert (ran.code, ran.err) == (2, f"mir-run: error: {tmp_path}: is a directory, not a file\n")
     (tmp_path / "x.mlir").write_text("func.func @f() {\n  wrong\n}\n")
     ran = mir_run(tmp_path / "x.mlir")
     assert ran.code == 1

@@ -34,6 +34,7 @@ T23, T24, T2 = TensorType(f32, [2, 3]), TensorType(f32, [2, 4]), TensorType(f32,
         ("add", [T23, T24], T23, "do not broadcast: dimension 1 is 3 against 4"),
         ("concatenate", [T23], T23, "must be a tuple of tensors"),
         ("exp", [T23, T23], T23, "exp takes 1 argument"),
+        ("concatenate", [T23, T23], T23, r"\(\*data\), not 2: a tuple, as in concatenate\(\(%a, %b\)\)"),
     ],
 )
 def test_refused(name: str, arguments: list[Attribute], result: Attribute, message: str) -> None:

@@ -31,7 +31,7 @@ def cpu(dev_id: int = 0) -> Device:
 def virtual_device(device: Device | str | Mapping[str, Any] | None) -> Mapping[str, Any] | None:
     """Returns the attribute `VirtualDevice(…)` that Relay's text has of a device, of its name, or of such an attribute.
 
-    Raises ValueError for a name that is no device's.
+    Raises ValueError for a name that is not a device's.
     """
     if device is None or isinstance(device, Mapping):
         return device

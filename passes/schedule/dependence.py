@@ -132,6 +132,9 @@ def why_iterations_meet(
         with T.block("D"): D[vi] = C[vi - 1]       # D reads elements of 'C' that another iteration writes
 
     A buffer that is allocated for the loop alone is not met: each iteration has one of its own, if it reads only what it
+    wrote itself.
+
+    `shared(block, buffer)`: whether threads wait for what the block writes to the buffer, which then counts as not written.
     """
     blocks = child_blocks(loop)
     written: dict[SSAValue, list[tir.BlockOp]] = {}

@@ -4,7 +4,7 @@ With strides the data would be mostly zeros, put between its elements. Instead, 
 modulo the strides (a phase) are a convolution without strides by every strides-th tap of the kernel (Shi et al., "Is the
 deconvolution layer the same as a convolutional layer?", 2016).
 
-Zeros are no terms of the sums: an infinite weight makes NaN only of what it meets. Where they are multiplied all the same, since
+The inserted zeros are not terms of the sums: an infinite weight makes NaN only of what it meets. Where they are multiplied all the same, since
 convolutions are quick, the few results that come out NaN are summed up again without them (`_Transposed.without_zeros`).
 """
 

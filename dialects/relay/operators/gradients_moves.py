@@ -1,7 +1,7 @@
 """The gradients of operators that move elements: slices, selections, padding, sorting, what writes into a tensor.
 
 Where an element goes, the operator itself says: it moves the numbers of the elements' places as it moves the elements, and the
-gradients are added up at the places that come out. A place of 0 stands for what is no element, such as padding.
+gradients are added up at the places that come out. A place of 0 stands for what is not an element, such as padding.
 """
 
 from __future__ import annotations

@@ -105,7 +105,7 @@ def _reflected(x: Array, size: int, align_corners: bool) -> Array:
     """Places beyond the border as in a mirror at it, again and again."""
     low, span = (0.0, size - 1) if align_corners else (-0.5, size)
     if span == 0:
-        # Of a place that is not finite there is no reflection: NaN.
+        # A place that is not finite has no reflection: NaN.
         return x * x.dtype.type(0)
     distance = np.abs(x - low)
     turns = np.trunc(distance / span)

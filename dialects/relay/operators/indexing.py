@@ -352,7 +352,7 @@ def _te_reverse_sequence(attrs: Attrs, x: Tensor, lengths: Tensor) -> Tensor:
     batch: int = attrs.batch_axis % len(x.shape)
 
     def body(*i: Expr) -> Any:
-        # A sequence is no longer than there are steps.
+        # A sequence is at most as long as there are steps.
         length = te.min(signed_index(lengths(i[batch])), x.shape[seq])
         return x(*i[:seq], te.if_then_else(i[seq] < length, length - 1 - i[seq], i[seq]), *i[seq + 1 :])
 

@@ -52,7 +52,7 @@ def _pool(is_max: bool) -> Any:
         kernel: tuple[int, int] = attrs.pool_size
         if is_max:
             views = window_views(attrs, data, numeric.lowest(data.dtype)).reshape(*given.shape, -1)
-            # Of what lies inside: padding is as large as the largest of a window that is all minus infinity.
+            # Of what is inside: padding is as large as the largest of a window that is all minus infinity.
             inside = window_views(attrs, np.ones_like(data, bool), False).reshape(*given.shape, -1)
             largest = (views == views.max(-1, keepdims=True)) | (views != views)
             best = np.where((inside & largest).any(-1), (inside & largest).argmax(-1), prod(kernel))

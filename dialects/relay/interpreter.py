@@ -24,6 +24,7 @@ from ...support.words import counted
 from .. import numeric
 from ..array import numpy_dtype
 from ..tir.types import type_to_dtype
+from .infer.open_checks import check_sizes, is_open, open_checks
 from .ir import (
     CallGlobalOp,
     CallOp,
@@ -47,6 +48,7 @@ from .ir import (
 from .operator import Attrs, OperatorOp
 from .patterns import ConstructorPattern, TuplePattern, VarPattern, WildcardPattern
 from .text import type_text
+from .types import tuple_of
 
 MAX_DEPTH = 200_000
 """How deep calls that are not in tail position may nest."""
@@ -140,7 +142,7 @@ class _Frame:
 class _Use:
     """What is looked up once for each use of an operator."""
 
-    __slots__ = ("attrs", "bytes", "dtype", "meaning", "shape", "type")
+    __slots__ = ("attrs", "bytes", "checks", "dtype", "meaning", "shape", "type")
 
     def __init__(self, op: OperatorOp):
         problem = op.OPERATOR.problem(op.given(), len(op.args))
@@ -154,12 +156,22 @@ class _Use:
         self.bytes = 0
         if self.dtype is not None and self.shape is not None and DYNAMIC_INDEX not in self.shape:
             self.bytes = prod(self.shape) * self.dtype.itemsize
+        self.checks = open_checks(op) if any(is_open(value.type) for value in op.args) else None
 
     def has_type(self, value: Value) -> bool:
         """Whether a value is of the result's type."""
         if isinstance(value, np.ndarray) and value.shape == self.shape and value.dtype == self.dtype:
             return True
         return fits(value, self.type)
+
+
+def _type_at_run_time(type: Attribute, value: Value) -> Attribute:
+    """The type of an operator's argument with the value's sizes instead of `?`."""
+    if isinstance(type, TensorType) and isinstance(value, np.ndarray):
+        return TensorType(type.element_type, value.shape)
+    if isinstance(type, TupleType) and isinstance(value, tuple):
+        return tuple_of([_type_at_run_time(field, part) for field, part in zip(type.types.data, value, strict=True)])
+    return type
 
 
 def interpret(module: ModuleOp, entry: str, args: Sequence[Value]) -> Value:
@@ -248,6 +260,9 @@ class Interpreter:
         arguments = [scope[a] for a in op.args]
         if (reason := why_no_memory(use.bytes)) is not None:
             raise error_at(op, f"{op.OPERATOR.name}: the result {type_text(op.result.type)} {reason}")
+        if use.checks is not None:
+            types = [_type_at_run_time(a.type, value) for a, value in zip(op.args, arguments, strict=True)]
+            check_sizes(op, use.checks, types)
         try:
             result = use.meaning(use.attrs, *arguments)
         except MirError:

@@ -13,6 +13,7 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, StringAttr, TensorTy
 from xdsl.ir import Attribute, ParametrizedAttribute, TypeAttribute
 from xdsl.irdl import irdl_attr_definition, param_def
 
+from ...support.diagnostics import error_at
 from ...support.remembered import remembered
 from ..extents import why_too_large
 
@@ -79,9 +80,24 @@ def why_no_tensor(type: Attribute) -> str | None:
     """Returns why no tensor of this type, or one of a tuple's fields, can be in memory; None where one may be."""
     if isinstance(type, TupleType):
         return next((reason for field in type.types.data if (reason := why_no_tensor(field)) is not None), None)
-    if not isinstance(type, TensorType) or DYNAMIC_INDEX in (shape := type.get_shape()):
+    if not isinstance(type, TensorType):
         return None
+    shape = type.get_shape()
+    if shape and min(shape) < 0:
+        negative = next((size for size in shape if DYNAMIC_INDEX < size < 0), None)
+        return None if negative is None else f"has the negative size {negative}"
     return why_too_large(shape, type.element_type)
+
+
+def tensor_leaves(type: Attribute) -> list[TensorType[Attribute]]:
+    """The tensors of a type, depth first."""
+    match type:
+        case TensorType():
+            return [type]
+        case TupleType():
+            return [leaf for field in type.types.data for leaf in tensor_leaves(field)]
+        case _:
+            raise error_at(None, f"an operator takes tensors, not {type}")
 
 
 def tuple_of(fields: Sequence[Attribute]) -> TupleType:

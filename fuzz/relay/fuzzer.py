@@ -84,11 +84,11 @@ def compared(
 ) -> str | None:
     """How results differ by more than rounding explains; with strict math there is none but in sums and in float64."""
     rounding: Rounding | None = ROUNDING
-    if way[-1] and _is_exact(module):
-        rounding = None
-    elif any(op.OPERATOR.name.startswith(IN_FLOAT32) for op in walk_ops(module) if isinstance(op, OperatorOp)):
+    if any(op.OPERATOR.name.startswith(IN_FLOAT32) for op in walk_ops(module) if isinstance(op, OperatorOp)):
         # A place that is off gives an element's neighbour a weight: the result is off by a part of that, and not of itself.
         rounding = replace(ROUNDING, unit=2.0**-21, absolute=2.0**-21 * magnitude(case.inputs))
+    elif way[-1] and _is_exact(module):
+        rounding = None
     with np.errstate(all="ignore"):
         inputs = [case.inputs[name] for name in _parameters(module)]
         return difference(module, inputs, list(wanted.values()), list(got.values()), rounding)

@@ -15,6 +15,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from ...dialects.relay import ir as relay
 from ...dialects.relay.infer.open_checks import Place, open_checks
 from ...dialects.relay.operator import Compute, OperatorOp
+from ...dialects.relay.types import tensor_leaves
 from ...dialects.te import builder as te
 from ...dialects.te import ops as te_ops
 from ...dialects.te.builder import Tensor
@@ -208,17 +209,6 @@ def type_of_tensor(tensor: Tensor) -> TensorType[Attribute]:
     """The Relay type of a TE tensor; an extent that is no number is `?`."""
     extents = [int(dim.value) if isinstance(dim, Const) else DYNAMIC_INDEX for dim in tensor.dims]
     return TensorType(dtype_to_type(tensor.dtype), extents)
-
-
-def tensor_leaves(type: Attribute) -> list[TensorType[Attribute]]:
-    """The tensors of a type, depth first."""
-    match type:
-        case TensorType():
-            return [type]
-        case TupleType():
-            return [leaf for field in type.types.data for leaf in tensor_leaves(field)]
-        case _:
-            raise error_at(None, f"a kernel takes tensors, not {type}")
 
 
 def _names(op: OperatorOp, values: dict[SSAValue, Sequence[Tensor]]) -> dict[Tensor, str]:

@@ -190,10 +190,11 @@ def _stored_values(op: Operation) -> set[SSAValue]:
             case tir.IfThenElseOp() as choice:
                 ends = [block.last_op for region in choice.regions for block in region.blocks]
                 pending += [each for end in ends if end is not None for each in end.operands]
-            case tir.BinaryOp() | tir.LetOp() | tir.CastOp() | tir.SelectOp() | tir.CallOp() as computed:
-                pending += computed.operands
-            case _:
+            case Block() | tir.LoadOp():
+                # A loop's variable; a number of memory, of which the places are indices.
                 pass
+            case computed:
+                pending += computed.operands
     return found
 
 

@@ -132,7 +132,9 @@ def float_text(value: float, type: Attribute) -> str:
                 value = short
         except OverflowError:
             pass
-    return f"T.{name}({value:.17g})"
+    text = f"{value:.17g}"
+    # Python's -0 is the integer 0.
+    return f"T.{name}({'-0.0' if text == '-0' else text})"
 
 
 _LEAST_INT32 = -(1 << 31)

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType, TupleType
 from xdsl.ir import Attribute, SSAValue
 
+from ....support.diagnostics import error_at
 from ..operator import OperatorOp
 from ..operators.open_dims import Comparison, OpenDim, note
-from ..types import tuple_of
-from .relation import Use
+from ..types import tensor_leaves, tuple_of
+from .relation import Postponed, Use
 from .unify import Unifier
 
 
@@ -38,7 +39,7 @@ class OpenCheck:
 
 def open_checks(op: OperatorOp) -> list[OpenCheck]:
     """The checks that a use of an operator needs at run time, each once, in the order in which its relation makes them."""
-    if not any(_is_open(value.type) for value in op.args):
+    if not any(is_open(value.type) for value in op.args):
         return []
     log: list[Comparison] = []
     op.OPERATOR.relation(_OpenUse(op, op.attrs(), _OpenTypes(op.args, log)))
@@ -78,14 +79,54 @@ def _name(op: OperatorOp, dim: int) -> str:
     return f"dimension {dim.axis} of {field}'{name}'"
 
 
-def _is_open(type: Attribute) -> bool:
+def check_sizes(op: OperatorOp, checks: Sequence[OpenCheck], types: Sequence[Attribute]) -> None:
+    """Checks one use of an operator against its arguments' sizes at run time.
+
+    Args:
+        checks: what `open_checks` returned of it.
+        types: the types of the arguments as they are, without `?`.
+
+    Raises:
+        MirError: where native code refuses these sizes, in its words; else where the type relation does.
+    """
+    shapes = [leaf.get_shape() for type in types for leaf in tensor_leaves(type)]
+
+    def size_of(side: Place | int) -> int:
+        return shapes[side.leaf][side.axis] if isinstance(side, Place) else side
+
+    for check in checks:
+        left, right = size_of(check.left), size_of(check.right)
+        if left != right and not (check.stretches and 1 in (left, right)):
+            raise error_at(op, check.message.replace("{size}", str(left), 1).replace("{size}", str(right), 1))
+    try:
+        op.OPERATOR.relation(Use(op, op.attrs(), _Given(op.args, types)))
+    except Postponed:
+        return
+
+
+def is_open(type: Attribute) -> bool:
+    """Whether a tensor of this type, or a field of this tuple, has a size that is known only at run time."""
     match type:
         case TensorType():
             return DYNAMIC_INDEX in type.get_shape()
         case TupleType():
-            return any(map(_is_open, type.types.data))
+            return any(map(is_open, type.types.data))
         case _:
             return False
+
+
+class _Given:
+    """Types of the arguments that are not those in the program; implements `relation.Types`."""
+
+    def __init__(self, values: Sequence[SSAValue], types: Sequence[Attribute]):
+        self.unifier = Unifier()
+        self._types = dict(zip(values, types, strict=True))
+
+    def type_of(self, value: SSAValue) -> Attribute:
+        return self._types[value]
+
+    def set_result(self, op: OperatorOp, type: Attribute) -> None:
+        """The result's type is known."""
 
 
 class _OpenTypes:

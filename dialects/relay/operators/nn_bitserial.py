@@ -12,7 +12,7 @@ from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
 from .computes import compute_of
 from .layout import layout
 from .meanings import Array, numpy_type
-from .nn_conv import check_window, convolve, spatial_padding, window_count
+from .nn_conv import check_window, convolve, places_must_be, spatial_padding, window_count
 from .relations import (
     ANY,
     axis_of,
@@ -262,8 +262,7 @@ def _conv_relation(rel: Relation) -> None:
     result = {"N": sizes["N"], "C": wanted["O"]}
     for n, axis in enumerate("HW"):
         result[axis] = window_count(sizes[axis], before[n], after[n], attrs.kernel_size[n], attrs.strides[n], 1)
-        if result[axis] != ANY and result[axis] < 1:
-            raise rel.fail(f"{name}: the window is larger than {show_argument(rel, 0)} with its padding along {axis}")
+    places_must_be(rel, result, "HW", 1)
     rel.set_result(tensor_type(of.physical(result), dtype_attr(rel, "out_dtype", "int16")))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -64,6 +64,15 @@ def window_count(
         return ANY
     free = size + before + after - dilation * (kernel - 1) - 1
     return (free + (stride - 1 if ceil else 0)) // stride + 1
+
+
+def places_must_be(rel: Relation, places: Mapping[str, int], axes: str, least: int = 0) -> None:
+    """Raises where a window takes fewer places than `least` along one of these axes of the first argument."""
+    for axis in axes:
+        if places[axis] != ANY and places[axis] < least:
+            raise rel.fail(
+                f"{rel.operator.name}: the window is larger than {show_argument(rel, 0)} with its padding along {axis}"
+            )
 
 
 def is_depthwise(groups: int, data_channels: int, weight_o: int) -> bool:
@@ -149,10 +158,7 @@ def _conv_relation(rank: int, *, packed: bool = False) -> Any:
             axes, before, after, (wanted[a] for a in axes), attrs.strides, attrs.dilation, strict=True
         ):
             result[axis] = window_count(sizes[axis], *window)
-            if result[axis] != ANY and result[axis] < 0:
-                raise rel.fail(
-                    f"{name}: the window is larger than {show_argument(rel, 0)} with its padding along {axis}"
-                )
+        places_must_be(rel, result, axes)
         rel.set_result(laid_out(rel, result, result_layout, dtype_attr(rel, "out_dtype", data.element_type)))
 
     return relation

@@ -9,7 +9,7 @@ from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
 from .computes import lowest, te_largest
 from .layout import checked_layout, laid_out, layout, logical_sizes
 from .meanings import Array, arange_along, matmul, numpy_type
-from .nn_conv import check_window, conv_attributes, spatial_padding, window_count, windows
+from .nn_conv import check_window, conv_attributes, places_must_be, spatial_padding, window_count, windows
 from .relations import ANY, dtype_attr, multiply_dims, same_dim, show_argument
 from .sources import ARXIV, TVM_IMAGE
 
@@ -24,7 +24,7 @@ else:
 
 
 def _deformable_relation(rel: Relation) -> None:
-    attrs, name = rel.attrs, rel.operator.name
+    attrs = rel.attrs
     check_window(rel, 2, "strides", "dilation", "kernel_size")
     data_layout = checked_layout(rel, "data_layout", "NCHW")
     kernel_layout = checked_layout(rel, "kernel_layout", "OIHW")
@@ -43,8 +43,7 @@ def _deformable_relation(rel: Relation) -> None:
     taps = multiply_dims(2, weight["H"], weight["W"], attrs.deformable_groups)
     offset = {**result, "C": taps}
     rel.set_argument(1, laid_out(rel, offset, data_layout, data.element_type))
-    if any(result[a] != ANY and result[a] < 0 for a in "HW"):
-        raise rel.fail(f"{name}: the window is larger than {show_argument(rel, 0)} with its padding")
+    places_must_be(rel, result, "HW")
     rel.set_result(laid_out(rel, result, result_layout, dtype_attr(rel, "out_dtype", data.element_type)))
 
 
@@ -172,6 +171,7 @@ def _dilation_relation(rel: Relation) -> None:
     before, after = spatial_padding(attrs.padding, 2) or ((), ())
     for n, axis in enumerate("HW"):
         sizes[axis] = window_count(sizes[axis], before[n], after[n], weight[axis], attrs.strides[n], attrs.dilations[n])
+    places_must_be(rel, sizes, "HW")
     rel.set_result(laid_out(rel, sizes, data_layout, dtype_attr(rel, "out_dtype", rel.tensor(0).element_type)))
 
 

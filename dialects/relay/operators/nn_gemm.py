@@ -14,7 +14,7 @@ from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
 from .computes import compute_of
 from .layout import checked_layout, laid_out, layout, logical_sizes
 from .meanings import Array, numpy_type
-from .nn_conv import check_window, conv_attributes, convolve, spatial_padding, window_count
+from .nn_conv import check_window, conv_attributes, convolve, places_must_be, spatial_padding, window_count
 from .relations import ANY, dtype_attr, dtype_of, multiply_dims, rank_must_be, shape_of, show_argument, tensor_type
 from .sources import TVM_NN
 
@@ -110,8 +110,7 @@ def _conv_relation(rel: Relation) -> None:
     for n, axis in enumerate("HW"):
         window = (before[n], after[n], attrs.kernel_size[n], attrs.strides[n], attrs.dilation[n])
         result[axis] = window_count(sizes[axis], *window)
-        if result[axis] != ANY and result[axis] < 1:
-            raise rel.fail(f"{name}: the window is larger than {show_argument(rel, 0)} with its padding along {axis}")
+    places_must_be(rel, result, "HW", 1)
     rel.set_result(laid_out(rel, result, target, dtype_attr(rel, "out_dtype", data.element_type)))
 
 

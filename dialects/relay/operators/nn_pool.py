@@ -10,8 +10,7 @@ from ..operator import Attrs, AttrSpec, Operator, OpPattern, Relation, attr, reg
 from .computes import divide, in_wide_dtype, lowest, te_largest, wide_dtype
 from .layout import checked_layout, laid_out, layout, logical_sizes
 from .meanings import Array, numpy_type
-from .nn_conv import SPATIAL, check_window, spatial_padding, te_pad, window_count, windows
-from .relations import ANY, show_argument
+from .nn_conv import SPATIAL, check_window, places_must_be, spatial_padding, te_pad, window_count, windows
 from .sources import TVM_NN
 
 if TYPE_CHECKING:
@@ -47,10 +46,7 @@ def _pool_relation(rank: int) -> Any:
         sizes = logical_sizes(rel, 0, source)
         for place, axis in enumerate(axes):
             sizes[axis] = _places(rel.attrs, sizes[axis], place, rank)
-            if sizes[axis] != ANY and sizes[axis] < 0:
-                raise rel.fail(
-                    f"{rel.operator.name}: the window is larger than {show_argument(rel, 0)} with its padding along {axis}"
-                )
+        places_must_be(rel, sizes, axes)
         rel.set_result(laid_out(rel, sizes, target, rel.tensor(0).element_type))
 
     return relation

@@ -38,13 +38,29 @@ def _float_must_be(rel: Relation, index: int) -> None:
         )
 
 
-def _angle(turn: Expr, size: Any, dtype: str) -> Expr:
-    """2π · turn / size of an integer, taken modulo the size first, so that no rounding grows with it."""
-    turn, whole = turn.astype("int64"), size if isinstance(size, int) else size.astype("int64")
-    part = te.floormod(turn, te.const(whole, "int64") if isinstance(whole, int) else whole).astype(dtype)
-    return (
-        part * te.const(2 * pi, dtype) / (te.const(float(size), dtype) if isinstance(size, int) else size.astype(dtype))
-    )
+def _te_waves(size: Any, dtype: str) -> tuple[Tensor, Tensor]:
+    """The cosines and sines of 2π · j / size for j < size: computed in float64, so that no rounding grows with j."""
+    count = te.const(float(size), "float64") if isinstance(size, int) else size.astype("float64")
+
+    def wave(function: Any, name: str) -> Tensor:
+        def element(j: Expr) -> Any:
+            return function(j.astype("float64") * te.const(2 * pi, "float64") / count).astype(dtype)
+
+        return te.compute((size,), element, name=name)
+
+    return wave(te.cos, "cosine"), wave(te.sin, "sine")
+
+
+def _waves(size: int, dtype: str) -> tuple[Array, Array]:
+    """The numbers of `_te_waves`, widened to float64 after they are rounded to the dtype."""
+    angle = np.arange(size) * (2 * pi) / size
+    return np.cos(angle).astype(dtype).astype(np.float64), np.sin(angle).astype(dtype).astype(np.float64)
+
+
+def _te_turn(row: Expr, k: Expr, size: Any) -> Expr:
+    """Which of the waves' numbers the product of two indices takes."""
+    whole = te.const(size, "int64") if isinstance(size, int) else size.astype("int64")
+    return te.floormod(row.astype("int64") * k.astype("int64"), whole)
 
 
 def _wide(dtype: str) -> str:
@@ -66,21 +82,45 @@ def _dft_relation(rel: Relation) -> None:
 
 
 def _dft(attrs: Attrs, real: Array, imaginary: Array) -> tuple[Array, Array]:
-    signal = real.astype(np.complex128) + 1j * imaginary.astype(np.complex128)
+    a, b = real.astype(np.float64), imaginary.astype(np.float64)
+    finite = np.isfinite(a).all(-1, keepdims=True) & np.isfinite(b).all(-1, keepdims=True)
+    signal = a + 1j * b
     result = np.fft.ifft(signal) if attrs.inverse else np.fft.fft(signal)
-    return result.real.astype(real.dtype), result.imag.astype(real.dtype)
+    parts = result.real, result.imag
+    if not finite.all():
+        # A fast transform spreads infinities over sums that the definition does not have.
+        parts = (
+            np.where(finite, *both)
+            for both in zip(parts, _direct_dft(attrs, a, b, _wide(real.dtype.name)), strict=True)
+        )
+    first, second = (part.astype(real.dtype) for part in parts)
+    return first, second
+
+
+def _direct_dft(attrs: Attrs, a: Array, b: Array, dtype: str) -> tuple[Array, Array]:
+    size = a.shape[-1]
+    cosine, sine = _waves(size, dtype)
+    sine = sine if attrs.inverse else 0.0 - sine
+    real, imaginary = np.zeros(a.shape), np.zeros(a.shape)
+    for k in range(size):
+        turn: Array = np.arange(size) * k % size
+        x, y = a[..., k : k + 1], b[..., k : k + 1]
+        real += x * cosine[turn] - y * sine[turn]
+        imaginary += x * sine[turn] + y * cosine[turn]
+    return (real / size, imaginary / size) if attrs.inverse else (real, imaginary)
 
 
 def _te_dft(attrs: Attrs, real: Tensor, imaginary: Tensor) -> list[Tensor]:
     size, dtype = real.shape[-1], _wide(real.dtype)
+    cosines, sines = _te_waves(size, dtype)
 
     def part(is_real: bool) -> Tensor:
         k = te.reduce_axis((0, size), name="k")
 
         def element(*i: Expr) -> Any:
-            angle = _angle(i[-1].astype("int64") * k.astype("int64"), size, dtype)
-            cosine = te.cos(angle)
-            sine = te.sin(angle) if attrs.inverse else te.const(0.0, dtype) - te.sin(angle)
+            turn = _te_turn(i[-1], k, size)
+            cosine = cosines(turn)
+            sine = sines(turn) if attrs.inverse else te.const(0.0, dtype) - sines(turn)
             a, b = (x(*i[:-1], k).astype(dtype) for x in (real, imaginary))
             return te.sum(a * cosine - b * sine if is_real else a * sine + b * cosine, axis=k)
 
@@ -133,11 +173,13 @@ def _stft(attrs: Attrs, x: Array, window: Array) -> Array:
     width: int = attrs.win_length
     frames = np.lib.stride_tricks.sliding_window_view(x, attrs.n_fft, axis=-1)[..., :: attrs.hop_length, :width]
     wide = np.promote_types(x.dtype, np.float32) if is_float(x) else np.dtype(np.float32)
-    turns = np.outer(np.arange(_frequencies(attrs)), np.arange(width)) % width
-    waves = np.exp(-2j * pi * turns / width) * window[:width].astype(wide)
-    result = np.einsum("...fw,rw->...rf", frames.astype(np.float64), waves)
-    result = result / sqrt(attrs.n_fft) if attrs.normalized else result
-    return np.stack([result.real, result.imag], -1).astype(x.dtype)
+    rows, k = np.arange(_frequencies(attrs)), np.arange(width)
+    cosine, sine = (wave[np.outer(rows, k) % width] * window[:width].astype(wide) for wave in _waves(width, wide.name))
+    samples = frames.astype(np.float64)
+    # In real numbers: a complex product of an infinity and 0 + i is not a number.
+    parts = [np.einsum("...fw,rw->...rf", samples, wave) for wave in (cosine, 0.0 - sine)]
+    result = np.stack(parts, -1)
+    return (result / sqrt(attrs.n_fft) if attrs.normalized else result).astype(x.dtype)
 
 
 def _te_stft(attrs: Attrs, x: Tensor, window: Tensor) -> Tensor:
@@ -147,11 +189,12 @@ def _te_stft(attrs: Attrs, x: Tensor, window: Tensor) -> Tensor:
     span = length - attrs.n_fft if known is None else known - attrs.n_fft
     frames = span // attrs.hop_length + 1 if isinstance(span, int) else te.floordiv(span, attrs.hop_length) + 1
     k = te.reduce_axis((0, width), name="k")
+    cosines, sines = _te_waves(width, dtype)
 
     def element(*i: Expr) -> Any:
         *place, row, frame, part = i
-        angle = _angle(row * k, width, dtype)
-        wave = te.Select(part.equal(0), te.cos(angle), te.const(0.0, dtype) - te.sin(angle))
+        turn = _te_turn(row, k, width)
+        wave = te.Select(part.equal(0), cosines(turn), te.const(0.0, dtype) - sines(turn))
         value = x(*place, frame * attrs.hop_length + k).astype(dtype) * window(k).astype(dtype)
         return te.sum(value * wave, axis=k)
 

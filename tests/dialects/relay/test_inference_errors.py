@@ -91,3 +91,15 @@ def test_open_dimensions_are_question_marks_in_messages() -> None:
     with pytest.raises(MirError) as error:
         parse_mir(text)
     assert "'updates' (Tensor[(2, ?), int64]) must have the shape (?,)" in str(error.value)
+
+
+def test_result_of_negative_size() -> None:
+    text = (
+        "def @main(%x: Tensor[(1, 2, 3, 3), float32], %w: Tensor[(2, 4, 2, 2), float32]) {\n"
+        "  nn.conv2d_transpose(%x, %w, padding=[4, 0], channels=4, kernel_size=[2, 2])\n}"
+    )
+    with pytest.raises(MirError) as error:
+        mirstack.parse(text, name="a.mir")
+    assert str(error.value).startswith(
+        "a.mir:2:3: error: nn.conv2d_transpose: the result Tensor[(1, 4, -4, 4), float32] has the negative size -4"
+    )

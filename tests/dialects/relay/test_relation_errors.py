@@ -43,6 +43,7 @@ ERRORS = [
     ("nn.conv2d", {"data_layout": "NCH"}, "1,2,3,3 4,2,1,1", "nn.conv2d: data_layout='NCH' is no layout of the axes N, C, H, W"),
     ("nn.conv2d", {"groups": 2}, "1,4,3,3 3,2,1,1", "nn.conv2d: groups=2 does not divide the 3 filters of 'weight' (Tensor[(3, 2, 1, 1), float32])"),
     ("image.dilation2d", {}, "1,2,3,3 3,1,1", "image.dilation2d: 'weight' (Tensor[(3, 1, 1), float32]) has 3 channels, but 'data' (Tensor[(1, 2, 3, 3), float32]) has 2"),
+    ("image.dilation2d", {}, "1,2,3,3 2,1,5", "image.dilation2d: the window is larger than 'data' (Tensor[(1, 2, 3, 3), float32]) with its padding along W"),
     ("nn.conv2d", {"padding": (1, 2, 3)}, "1,2,3,3 4,2,1,1", "nn.conv2d: padding=[1, 2, 3] must be 1, 2 or 4 numbers (before, then after)"),
     ("nn.conv2d", {"strides": (0, 1)}, "1,2,3,3 4,2,1,1", "nn.conv2d: strides=[0, 1] must be 2 positive numbers"),
     ("nn.conv2d", {}, "1,3,3,3 4,2,1,1", "nn.conv2d: 'weight' (Tensor[(4, 2, 1, 1), float32]) takes 2 channels in each of 1 groups, but 'data' (Tensor[(1, 3, 3, 3), float32]) has 3 channels"),

@@ -47,6 +47,36 @@ def test_stored_integers_wrap_around(tmp_path: Path, value: str) -> None:
         np.testing.assert_array_equal(native[2], interpreted[2], str(n))
 
 
+@pytest.mark.parametrize(
+    "value",
+    [
+        "T.Broadcast(T.min(i, n + n), 2)",
+        "T.Broadcast(n, 2) + T.Broadcast(i * n, 2)",
+        "T.Ramp(T.max(i, n * 4), n, 2)",
+        "T.Shuffle([T.Broadcast(n * n + i, 2)], [0, 1])",
+    ],
+)
+def test_stored_vectors_wrap_around(tmp_path: Path, value: str) -> None:
+    text = f"""def main(n: T.int32, O: T.Buffer((8,), "int32")):
+    for i in range(4):
+        O[i * 2:i * 2 + 2] = {value}
+"""
+    for n in (2**31 - 1, -(2**31), 1 << 29, 3):
+        native, interpreted = both(tmp_path, text, [n, np.zeros(8, np.int32)])
+        np.testing.assert_array_equal(native[1], interpreted[1], str(n))
+
+
+def test_stored_integers_of_vectorized_loops_wrap_around(tmp_path: Path) -> None:
+    text = """def main(n: T.int32, O: T.Buffer((1, 1, 2), "int32")):
+    for i, j, k in T.grid(1, 1, 2):
+        with T.block("O"):
+            x, y, z = T.axis.remap("SSS", [i, j, k])
+            O[x, y, z] = T.min(x, T.min(y, T.max(n, 2147483647) + n))
+"""
+    native, interpreted = both(tmp_path, text, [3, np.zeros((1, 1, 2), np.int32)])
+    assert native[1].tolist() == interpreted[1].tolist() == [[[3 - 2**31 - 1, 3 - 2**31 - 1]]]
+
+
 @pytest.mark.parametrize("loop", ["range", "T.vectorized"])
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_next_number(tmp_path: Path, dtype: str, loop: str) -> None:

@@ -1,0 +1,41 @@
+"""Sizes that do not fit are refused at run time, by the interpreter as by native code, in the same words where both count."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import mirstack
+import numpy as np
+import pytest
+from mirstack.support.diagnostics import MirError
+
+CONV = "nn.conv2d(%x, %w, groups=2, channels=4, kernel_size=[3, 3])"
+CASES = [
+    (CONV, "?, ?, ?, ?", "?, ?, ?, 3", (1, 4, 5, 5), (6, 2, 3, 3), "nn.conv2d: dimension 0 of 'weight' is 6, but must be 4"),
+    (CONV, "?, ?, ?, ?", "?, ?, ?, 3", (1, 4, 5, 5), (4, 2, 2, 3), "nn.conv2d: dimension 2 of 'weight' is 2, but must be 3"),
+    ("add(%x, %w)", "?, 2", "?, 2", (3, 2), (4, 2), "add: dimension 0 of 'lhs' and dimension 0 of 'rhs' do not broadcast: they are 3 and 4"),
+    ("nn.dense(%x, %w)", "2, ?", "3, ?", (2, 3), (3, 4), "nn.dense: dimension 1 of 'weight' is 4, but dimension 1 of 'data' is 3"),
+    ("concatenate((%x, %w), axis=0)", "2, ?", "2, ?", (2, 3), (2, 4), "dimension 1 of field 0 of 'data' is 3, but dimension 1 of field 1 of 'data' is 4"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("target", ["interp", "cpu"])
+@pytest.mark.parametrize(("body", "left", "right", "x", "w", "said"), CASES)
+def test_sizes_that_do_not_fit(
+    body: str, left: str, right: str, x: Sequence[int], w: Sequence[int], said: str, target: str
+) -> None:
+    text = f"def @main(%x: Tensor[({left}), float32], %w: Tensor[({right}), float32]) {{\n  {body}\n}}"
+    executable = mirstack.compile(mirstack.parse(text, name="a.mir"), target)  # type: ignore[call-overload]
+    with pytest.raises(MirError) as error:
+        executable(np.ones(x, np.float32), np.ones(w, np.float32))
+    assert said in str(error.value)
+    assert str(error.value).startswith("a.mir:2:3: error: ")
+
+
+@pytest.mark.parametrize("target", ["interp", "cpu"])
+def test_groups_that_do_not_fit(target: str) -> None:
+    """Only with all sizes does the type relation find these."""
+    text = "def @main(%x: Tensor[(?, ?, ?, ?), float32], %w: Tensor[(?, ?, 1, 1), float32]) {\n  nn.conv2d(%x, %w, groups=2)\n}"
+    executable = mirstack.compile(mirstack.parse(text, name="a.mir"), target)  # type: ignore[call-overload]
+    with pytest.raises(MirError, match=r"a\.mir:2:3: error: nn\.conv2d: .*(channels|must be Tensor)"):
+        executable(np.ones((1, 6, 2, 2), np.float32), np.ones((4, 2, 1, 1), np.float32))

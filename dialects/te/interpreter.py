@@ -337,8 +337,10 @@ class _Contraction:
             if len(set(axes)) != len(axes):
                 return None
             tensors.append((factor.tensor, axes))
-        used = {axis for _, axes in tensors for axis in axes}
-        return _Contraction(tensors, len(op.axes), reduction) if len(used) == len(numbers) else None
+        left, right = (set(axes) for _, axes in tensors)
+        # einsum multiplies a factor that a sum leaves alone once, with the sum, which an infinity tells.
+        apart = any(numbers[axis] not in left & right for axis in reduction.axes)
+        return None if apart or len(left | right) < len(numbers) else _Contraction(tensors, len(op.axes), reduction)
 
     def run(self, run: _Run, ranges: list[tuple[int, int]]) -> Array | None:
         """The elements in a box; None where a range does not fit a tensor, which is then reported element by element."""

@@ -365,8 +365,21 @@ def _einsum_relation(rel: Relation) -> None:
 def _einsum(attrs: Attrs, xs: Sequence[Array]) -> Array:
     # Half precision is summed in float32; numpy has no einsum of bfloat16.
     narrow = is_float(xs[0]) and xs[0].dtype.itemsize < 4
-    wide = [x.astype(np.float32) for x in xs] if narrow else xs
-    return np.einsum(attrs.equation, *wide, dtype=wide[0].dtype).astype(xs[0].dtype)
+    wide = [x.astype(np.float32) for x in xs] if narrow else list(xs)
+    operands, result = _subscripts(attrs.equation, [x.ndim for x in wide]) or ([], "")
+    sizes = {
+        c: n for letters, x in zip(operands, wide, strict=True) for c, n in zip(letters, x.shape, strict=True) if n != 1
+    }
+    summed = [c for c in sizes if c not in result]
+    if len(wide) > 1:
+        # numpy multiplies a factor that a sum leaves alone once, with the sum, which an infinity tells.
+        for n, x in enumerate(wide):
+            missing = [c for c in summed if c not in operands[n]]
+            operands[n] += "".join(missing)
+            x = x.reshape((*x.shape, *[1] * len(missing)))
+            shape = [sizes[c] if c in summed else size for c, size in zip(operands[n], x.shape, strict=True)]
+            wide[n] = x if x.shape == tuple(shape) else np.array(np.broadcast_to(x, shape))
+    return np.einsum(f"{','.join(operands)}->{result}", *wide, dtype=wide[0].dtype).astype(xs[0].dtype)
 
 
 def _te_einsum(attrs: Attrs, xs: Sequence[Tensor]) -> Tensor:

@@ -103,7 +103,7 @@ def _direct_dft(attrs: Attrs, a: Array, b: Array, dtype: str) -> tuple[Array, Ar
     sine = sine if attrs.inverse else 0.0 - sine
     real, imaginary = np.zeros(a.shape), np.zeros(a.shape)
     for k in range(size):
-        turn: Array = np.arange(size) * k % size
+        turn: Array = (np.arange(size, dtype=np.int64) * k) % size
         x, y = a[..., k : k + 1], b[..., k : k + 1]
         real += x * cosine[turn] - y * sine[turn]
         imaginary += x * sine[turn] + y * cosine[turn]

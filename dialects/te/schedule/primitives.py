@@ -6,7 +6,7 @@ holds all readers, a vectorized loop's length) is checked when the schedule is l
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from xdsl.dialects.builtin import UNKNOWN_LOC
 
@@ -15,7 +15,7 @@ from ..expr import Const, Expr, ExprLike, IterVar, convert, current_location, de
 from .arith import number
 from .axes import OPAQUE, ORDERED, REDUCE, SPATIAL, THREAD, Axis, Fuse, Singleton, Split, tag_of
 from .errors import ScheduleError, refuse
-from .stage import INLINE, ROOT, SCAN_UPDATE, SCOPE, StageData, is_placeholder
+from .stage import INLINE, ROOT, SCOPE, StageData, is_placeholder
 
 _KINDS = {
     SPATIAL: "an axis of elements", REDUCE: "a reduction axis", THREAD: "a thread", ORDERED: "the steps of a scan",
@@ -178,8 +178,22 @@ def reorder(stage: StageData, *args: IterVar) -> None:
             raise refused(
                 stage, f"axis '{axis.name}' of stage '{stage.name}' is given to reorder twice", "name each loop once"
             )
+    leaves = list(stage.leaves)
     for place, axis in zip(sorted(places), args, strict=True):
-        stage.leaves[place] = axis
+        leaves[place] = axis
+    for old, new in zip(_steps(stage.leaves), _steps(leaves), strict=True):
+        if old is not new:
+            raise refused(
+                stage,
+                f"cannot reorder stage '{stage.name}': '{new.name}' would come before '{old.name}', but the steps of a scan each"
+                " read the one before",
+                "loops of a scan's steps keep their order among each other",
+            )
+    stage.leaves[:] = leaves
+
+
+def _steps(loops: Sequence[IterVar]) -> list[IterVar]:
+    return [axis for axis in loops if axis.iter_type == ORDERED]
 
 
 def tile(
@@ -370,21 +384,19 @@ def _placeable(stage: StageData) -> None:
 
 
 def _movable(stage: StageData) -> None:
-    group, scan = stage.group, None if stage.group is None else stage.group.attach_stage
-    is_update = scan is not None and isinstance(scan.op, te.ScanOp) and any(t.op is stage.op for t in scan.op.update)
-    if group is not None and group.attach_type == SCAN_UPDATE and is_update:
+    if _scan_of(stage, lambda scan: scan.update) is not None:
         raise refused(
             stage, "the updates of a scan are computed in its steps", "place what they read, or the scan itself"
         )
 
 
-def _begun_by(stage: StageData) -> te.ScanOp | None:
-    """The scan whose first states a stage computes."""
+def _scan_of(stage: StageData, tensors: Callable[[te.ScanOp], Sequence[te.Tensor]]) -> te.ScanOp | None:
+    """The scan of which a stage computes one of these tensors."""
     schedule = stage.schedule
-    if schedule is None:
+    if schedule is None or stage.op is None:
         return None
     scans = (other.op for other in schedule.stages if isinstance(other.op, te.ScanOp))
-    return next((scan for scan in scans if any(schedule.stage_of(t.op) is stage for t in scan.init)), None)
+    return next((scan for scan in scans if any(schedule.stage_of(t.op) is stage for t in tensors(scan))), None)
 
 
 def compute_inline(stage: StageData) -> None:
@@ -395,7 +407,7 @@ def compute_inline(stage: StageData) -> None:
             stage, f"cannot inline output '{stage.name}': nothing reads it", "inline what it is computed from"
         )
     _movable(stage)
-    scan = _begun_by(stage)
+    scan = _scan_of(stage, lambda scan: scan.init)
     if scan is not None:
         raise refused(
             stage,

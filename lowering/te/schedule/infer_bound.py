@@ -148,6 +148,12 @@ class BoundInference:
         reads: dict[int, list[list[IntSet]]],
     ) -> None:
         attached = {id(axis) for axis in path}
+        begun = isinstance(consumer.op, te.ScanOp) and any(t.op is stage.op for t in consumer.op.init)
+        if begun and any(id(axis) in attached for axis in consumer.leaves):
+            raise fail(
+                f"stage '{stage.name}' is computed in the steps of scan '{consumer.name}', which begins with it",
+                "compute it at the root, or in a loop around the scan",
+            )
         state: dict[int, IntSet] = {}
         found = False
         for axis in reversed(consumer.leaves):
@@ -163,20 +169,16 @@ class BoundInference:
         relaxed: dict[int, IntSet] = {}
         for axis in self.paths[id(consumer)]:
             found = found or id(axis) in attached
-            if axis not in self.domains:
-                # The loop belongs to a stage that comes before its reader: to this one, or one that this one feeds.
-                holder = next(s for s in self.schedule.stages if any(a is axis for a in s.leaves))
-                raise fail(
-                    f"stage '{consumer.name}' is computed in loop '{axis.name}' of stage '{holder.name}', which comes before it: it makes what '{consumer.name}' reads",
-                    "a stage is computed in a loop of one of its readers",
-                )
+            self._check_later(consumer, axis)
             range = self.domains[axis]
             self._check_zero(range, axis, consumer)
             if self._needs_relax(axis, found, scope):
                 relaxed[id(axis)] = IntSet.of_range(range)
                 if id(axis) in self.bind:
                     relaxed[id(self.bind[id(axis)])] = relaxed[id(axis)]
-        if not found and path:
+        loops = (*consumer.leaves, *self.paths[id(consumer)])
+        if path and not any(axis is path[0] for axis in loops):
+            self._check_later(stage, path[0])
             raise fail(
                 f"stage '{stage.name}' is computed at loop '{path[0].name}' of {_where(stage)}, which its reader '{consumer.name}' is not inside of",
                 "a stage is computed in a loop that holds all of its readers; compute the reader there too, or this stage at the root",
@@ -198,6 +200,15 @@ class BoundInference:
             else:
                 sets[id(axis)] = whole
         self._propagate(op, interval, sets, reads)
+
+    def _check_later(self, stage: StageData, axis: IterVar) -> None:
+        """Raises where a loop around a stage belongs to one that comes before it: to one that it reads."""
+        if axis not in self.domains:
+            holder = next(s for s in self.schedule.stages if any(a is axis for a in s.leaves))
+            raise fail(
+                f"stage '{stage.name}' is computed in loop '{axis.name}' of stage '{holder.name}', which comes before it: it makes what '{stage.name}' reads",
+                "a stage is computed in a loop of one of its readers",
+            )
 
     def _check_zero(self, range: Range, axis: IterVar, stage: StageData) -> None:
         if not is_zero(self.arith.simplify(range.min)):

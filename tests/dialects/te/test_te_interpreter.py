@@ -35,6 +35,17 @@ def test_matmul_with_and_without_a_contraction() -> None:
     np.testing.assert_allclose(outputs["D"], a @ b[::-1], rtol=1e-4, atol=1e-5)
 
 
+def test_factor_that_a_sum_leaves_alone() -> None:
+    """It is multiplied term by term, which infinities tell: -8 * -inf + 7 * -inf + inf is not a number."""
+    A = te.placeholder((1, 3), name="A")
+    k = te.reduce_axis((0, 3), name="k")
+    S = te.compute((1, 3), lambda i, j: te.sum(A[i, k] * A[i, j], axis=k), name="S")
+    a = np.array([[-8, 7, -np.inf]], "float32")
+    with np.errstate(all="ignore"):
+        outputs = interpret_te_func(te.func("f", [A, S]), {"A": a})
+    np.testing.assert_array_equal(outputs["S"], [[np.inf, -np.inf, np.nan]])
+
+
 def test_parts_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     """Computes are done in parts that fit a bound on memory, reductions too."""
     A = te.placeholder((9, 11, 13), name="A")

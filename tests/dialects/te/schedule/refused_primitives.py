@@ -134,6 +134,24 @@ def inline_first_states() -> None:
     s[init].compute_inline()
 
 
+def inline_update_of_a_group() -> None:
+    s, _, update, _ = scan()
+    s.create_group(update, inputs=s[update].op.input_tensors)
+    s[update].compute_inline()
+
+
+def reorder_steps() -> None:
+    s, result, _, _ = scan()
+    outer, inner = s[result].split(s[result].leaf_iter_vars[0], factor=2)
+    s[result].reorder(inner, outer)
+
+
+def tile_steps() -> None:
+    s, result, _, _ = scan()
+    outer, inner = s[result].split(s[result].leaf_iter_vars[0], factor=2)
+    s[result].tile(outer, inner, 2, 2)
+
+
 def env_threads_twice() -> None:
     s, result, _, _ = scan()
     s[result].env_threads([te.thread_axis((0, 4), "threadIdx.x")])
@@ -362,6 +380,13 @@ REFUSED = [
         "inline what it is computed from",
     ),
     of(bind_steps, "cannot bind axis 'scan.idx' of stage 'scan': it is the steps of a scan"),
+    of(inline_update_of_a_group, "the updates of a scan are computed in its steps"),
+    of(
+        reorder_steps,
+        "cannot reorder stage 'scan': 'scan.idx.inner' would come before 'scan.idx.outer', but the steps of a scan each read the one before",
+        "loops of a scan's steps keep their order among each other",
+    ),
+    of(tile_steps, "cannot reorder stage 'scan': 'scan.idx.inner.outer' would come before 'scan.idx.outer.inner'"),
     of(parallel_reduction, "cannot parallelize axis 'k' of stage 'B': it is a reduction axis", "rfactor"),
     of(vectorize_reduction, "cannot vectorize axis 'k' of stage 'B': it is a reduction axis"),
     of(place_update, "the updates of a scan are computed in its steps"),

@@ -184,7 +184,37 @@ def read_outside_of_threads(scope: str, tag: str) -> Any:
     return made
 
 
+def scan_of_sums() -> tuple[te.Schedule, te.Tensor, te.Tensor, te.Tensor, te.Tensor]:
+    A = te.placeholder((8, 4), name="A")
+    S = te.compute((8, 4), lambda i, j: A[i, j] * 2.0, name="S")
+    state = te.placeholder((8, 4), name="state")
+    init = te.compute((1, 4), lambda _, j: S[0, j], name="init")
+    update = te.compute((8, 4), lambda t, j: state[t - 1, j] + S[t, j], name="update")
+    result = te.scan(init, update, state, inputs=[S], name="scan")
+    return te.create_schedule(result.op), A, S, init, result
+
+
+def first_states_in_the_steps() -> Any:
+    s, A, _, init, result = scan_of_sums()
+    s[init].compute_at(s[result], s[result].leaf_iter_vars[0])
+    return s, [A, result]
+
+
+def one_of_two_readers() -> Any:
+    """Both readers are in loop i, one of them in the loop that the stage is computed at."""
+    A = te.placeholder((4, 5), name="A")
+    B = te.compute((4, 5), lambda i, j: A[i, j] * 3.0, name="B")
+    C = te.compute((4, 5), lambda i, j: B[i, j] + A[i, j], name="C")
+    D = te.compute((4, 5), lambda i, j: C[i, j] + B[i, j], name="D")
+    s = te.create_schedule(D.op)
+    s[C].compute_at(s[D], D.op.axis[0])
+    s[B].compute_at(s[C], C.op.axis[1])
+    return s, [A, D]
+
+
 CANNOT = [
+    (first_states_in_the_steps, "stage 'init' is computed in the steps of scan 'scan', which begins with it"),
+    (one_of_two_readers, "stage 'B' is computed at loop 'j' of stage 'C', which its reader 'D' is not inside of"),
     (
         read_outside_of_threads("local", "threadIdx.x"),
         "stage 'B' is in memory of scope 'local', of which each thread of 'threadIdx.x' has its own, and 'C' reads it outside of these threads",

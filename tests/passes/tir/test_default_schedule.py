@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import mirstack
@@ -344,6 +345,34 @@ def test_reduction_over_rows_is_vectorized_over_columns() -> None:
     run(COLUMN_SUM, [a, c])
     np.testing.assert_allclose(c, a.sum(0), rtol=1e-5)
     assert "T.vectorized(16)" in scheduled(COLUMN_SUM)
+
+
+OPEN_COLUMN_SUM = """
+@T.prim_func
+def main(a: T.handle, c: T.handle):
+    n, m = T.int32(), T.int32()
+    A, C = T.match_buffer(a, (n, m)), T.match_buffer(c, (m,))
+    for j, k in T.grid(m, n):
+        with T.block("C"):
+            vj, vk = T.axis.remap("SR", [j, k])
+            with T.init():
+                C[vj] = T.float32(0)
+            C[vj] = C[vj] + A[vk, vj]
+"""
+
+
+def test_rows_of_unknown_length_are_one_strip() -> None:
+    """A strip's loop would go on far past the end of a short row."""
+    for rows, columns in ((9, 5), (3, 0), (0, 5), (17, 100)):
+        a, c = (
+            np.random.default_rng(0).standard_normal((rows, columns)).astype(np.float32),
+            np.ones(columns, np.float32),
+        )
+        run(OPEN_COLUMN_SUM, [a, c])
+        np.testing.assert_allclose(c, a.sum(0), rtol=1e-5, atol=1e-6)
+    loops = re.findall(r"range\((.*)\):", scheduled(OPEN_COLUMN_SUM))
+    assert loops
+    assert all("m" in extent or "n" in extent for extent in loops), loops
 
 
 MEAN = """

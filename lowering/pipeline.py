@@ -99,6 +99,8 @@ def graph_passes(options: Options) -> Iterator[ModulePass]:
 
 def kernel_passes(options: Options) -> Iterator[ModulePass]:
     """From TE and TIR functions to LLVM functions: each function for itself, but for how Relay's functions call it."""
+    # Loops that are written as parallel compute what they compute serially.
+    yield make("check-parallel-loops")
     # TE to TIR, scheduled by the scripts of the module, else by rules on shape and target.
     yield make("lower-te-to-tir")
     yield make("apply-schedule", mark=True)

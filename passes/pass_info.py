@@ -116,7 +116,7 @@ def pass_info(name: str, label: str = "") -> PassInfo:
     )
 
 
-EXPLAINED: tuple[str, ...] = ("fuse-ops", "fuse-tir", "default-schedule")
+EXPLAINED: tuple[str, ...] = ("fuse-ops", "fuse-tir", "default-schedule", "vectorize-loop", "check-parallel-loops")
 """Passes that tell what they did not do and why, under `explanation(name)`."""
 
 

@@ -270,6 +270,11 @@ PASSES: tuple[Entry, ...] = (
         "accesses that are not provably inside of a buffer are checked at run time",
     ),
     Entry(
+        "check-parallel-loops",
+        "passes.tir.check_parallel_loops:CheckParallelLoops",
+        "parallel loops whose iterations depend on each other are refused, doubtful ones serial",
+    ),
+    Entry(
         "mark-open-bounds",
         "lowering.te.mark_open_bounds:MarkOpenBounds",
         "functions with accesses that are not provably inside are marked to be checked",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from xdsl.ir import Operation, SSAValue
 
@@ -149,7 +150,7 @@ def why_iterations_meet(
     places: dict[tir.BlockOp, _Uses] = {}
     for buffer, those in written.items():
         found = _meeting(loop, buffer, those, blocks, places)
-        if found is not None and not _is_of_iteration(buffer, loop):
+        if found is not None and not is_of_iteration(buffer, loop):
             return found
     return None
 
@@ -163,7 +164,7 @@ def _writes_where_loop_is(loop: tir.ForOp, region: tir.BufferRegionOp) -> bool:
     return are_all_digits_of(loop, block, [values[v] for v, size in elements if v in values and const_int(size) == 1])
 
 
-def _is_of_iteration(buffer: SSAValue, loop: tir.ForOp) -> bool:
+def is_of_iteration(buffer: SSAValue, loop: tir.ForOp) -> bool:
     """Whether a buffer is allocated, used in the loop only, and no iteration of it reads what another wrote."""
     allocated = isinstance(buffer.owner, tir.AllocBufferOp)
     return (
@@ -180,6 +181,21 @@ def _is_in(use: Operation, loop: tir.ForOp) -> bool:
     if not isinstance(use, tir.BufferRegionOp):
         return False
     return all(isinstance(u.operation, RegionsOp) and is_inside(loop, scope_of(u.operation)) for u in use.result.uses)
+
+
+class Site(Protocol):
+    """Where a box is: the loops around it from one on, outermost first, and the conditions under which it is touched."""
+
+    @property
+    def loops(self) -> list[tir.ForOp]: ...
+    @property
+    def conditions(self) -> list[Expr]: ...
+    @property
+    def analyzer(self) -> Analyzer: ...
+
+    def reached(self, box: Box, fixed: Sequence[tir.ForOp]) -> Box:
+        """What a box covers while the loops run that are not fixed."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -228,7 +244,7 @@ def _meeting(
             for verb, others in (("reads", places[block].reads), ("overwrites", places[block].writes)):
                 for other in others:
                     if other.buffer is buffer and not all(
-                        _iterations_apart(loop, box, places[writer], other, places[block]) for box in boxes
+                        iterations_apart(loop, box, places[writer], other, places[block]) for box in boxes
                     ):
                         of = "it" if block is writer else f"block '{writer.block_name.data}'"
                         return block, (
@@ -237,7 +253,7 @@ def _meeting(
     return None
 
 
-def _iterations_apart(loop: tir.ForOp, a: Box, mine: _Uses, b: Box, theirs: _Uses) -> bool:
+def iterations_apart(loop: tir.ForOp, a: Box, mine: Site, b: Box, theirs: Site) -> bool:
     """Whether box `a` of an iteration of the loop is apart from box `b` of every other one."""
     common = [each for each in mine.loops if each in theirs.loops]
     for fixed in dict.fromkeys(((loop,), tuple(common), (*loops_above(loop), *common))):
@@ -249,7 +265,7 @@ def _iterations_apart(loop: tir.ForOp, a: Box, mine: _Uses, b: Box, theirs: _Use
     return False
 
 
-def _digits_apart(loop: tir.ForOp, fixed: Sequence[tir.ForOp], a: Box, b: Box, mine: _Uses, theirs: _Uses) -> bool:
+def _digits_apart(loop: tir.ForOp, fixed: Sequence[tir.ForOp], a: Box, b: Box, mine: Site, theirs: Site) -> bool:
     """Whether the starts of a box are a number of which the loops are digits, and steps of each are longer than both boxes.
 
     a = [4 * (f // 8) : +4, 16 * (f % 8) : +16] is apart from itself in all other iterations of f.

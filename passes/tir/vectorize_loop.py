@@ -2,7 +2,8 @@
 
 An index that rises with the loop variable becomes a ramp, whatever does not depend on it stays scalar. A condition that
 differs between lanes becomes a mask, behind a test whether all lanes take it. What has no vector form (a loop whose bounds
-depend on the lane, a call with effects, memory of each lane's own) leaves the whole loop serial.
+depend on the lane, a call with effects, memory of each lane's own) leaves the whole loop serial, as does what vectors would
+compute in another order than the loop: where an iteration may read what an earlier one wrote (`iteration_order.py`).
 """
 
 from __future__ import annotations
@@ -24,9 +25,12 @@ from ...dialects.tir.types import I1, element_of, is_vector, lanes_of, with_lane
 from ...support.fields import operands_of
 from ...support.kinds import Kinds
 from ...support.making import erase_op, make_op, replace_uses, take_out
+from ...support.trace import tracer
 from ...support.walk import all_ops, ops_in
+from ..pass_info import explanation
 from .convert_blocks_to_opaque import REASSOCIATE
 from .copying import hoist_views
+from .iteration_order import IterationOrder
 from .lane_windows import Window
 from .loop_lanes import LoopLanes, NoVectorForm, buffer_type, conjuncts_of
 from .rewriting import (
@@ -293,11 +297,28 @@ class _Vectorizer(LoopLanes):
         terms = [o for o in update.operands if o is not old]
         if name is None or old is None or len(terms) != 1 or self.is_varying(old) or not self.is_varying(terms[0]):
             return None
+        if not self.adds_up(op, old):
+            return None
         term = self.spread(self.value(terms[0], builder), builder)
         total = builder.insert(tir.CallOp(name, [term], old.type)).results[0]
         operands = [self.value(old, builder), total]
         new = type(update).create(operands=operands, result_types=[old.type], attributes=update.attributes)
         return builder.insert(new).results[0]
+
+    def adds_up(self, op: tir.StoreOp, old: SSAValue) -> bool:
+        """Whether the loop touches the element that a store updates for the update alone: nothing else sees part of the sum."""
+        load = old.owner
+        assert isinstance(load, tir.LoadOp)
+        expr = self.analyzer.expr
+        return (
+            [*map(expr, load.indices)] == [*map(expr, op.indices)]
+            and old.has_one_use()
+            and not any(
+                isinstance(use.operation, AccessOp) and use.operation in self.inside
+                for use in op.buffer.uses
+                if use.operation is not op and use.operation is not load
+            )
+        )
 
     # Values
 
@@ -423,24 +444,35 @@ def vectorize(loop: tir.ForOp) -> bool:
     if lanes == 1:
         replace_uses(loop.loop_var, loop.min)
         move_before(loop.body.block.ops, loop)
-    elif 1 < lanes <= MAX_LANES and not any(map(_is_vector, all_ops(loop))):
-        holder = Block()
-        builder = builder_at_end(holder, loop.location)
-        try:
-            _Vectorizer(loop, lanes).block(loop.body.block.ops, builder)
-        except NoVectorForm:
-            # What was made so far uses the function's values: it must not outlive this.
-            for op in reversed(ops_in(holder)):
-                op.detach()
-                op.erase(safe_erase=False)
-            loop.properties["kind"] = StringAttr("serial")
-            return False
-        move_before(holder.ops, loop)
-    else:
+        erase_op(loop)
+        return True
+    ops = all_ops(loop)
+    if not 1 < lanes <= MAX_LANES or any(map(_is_vector, ops)) or _is_ordered(loop, ops):
         loop.properties["kind"] = StringAttr("serial")
         return False
+    holder = Block()
+    builder = builder_at_end(holder, loop.location)
+    try:
+        _Vectorizer(loop, lanes).block(loop.body.block.ops, builder)
+    except NoVectorForm:
+        # What was made so far uses the function's values: it must not outlive this.
+        for op in reversed(ops_in(holder)):
+            op.detach()
+            op.erase(safe_erase=False)
+        loop.properties["kind"] = StringAttr("serial")
+        return False
+    move_before(holder.ops, loop)
     erase_op(loop)
     return True
+
+
+def _is_ordered(loop: tir.ForOp, ops: list[Operation]) -> bool:
+    """Whether vectors would not keep the order in which a loop touches memory; whoever listens is told of it."""
+    conflict = IterationOrder(loop, ops).conflict_of_lanes()
+    explain = tracer(explanation("vectorize-loop")) if conflict is not None else None
+    if conflict is not None and explain is not None:
+        explain(loop, f"loop '{loop.var_name.data}' stays serial: {conflict.reason}", *conflict.notes)
+    return conflict is not None
 
 
 def _is_vector(op: Operation) -> bool:

@@ -89,8 +89,9 @@ CLASSES = (
     ),
     Class(
         "Orders and places",
-        "NaN is above every number, and equal to NaN; equal elements keep their order. Indices out of range: as `sparse_to_dense`. What is"
-        " no permutation has no inverse, and any result.",
+        "NaN is above every number, and equal to NaN; equal elements keep their order. Indices out of range: as `sparse_to_dense`. The inverse"
+        " of what is not a permutation is the order in which its elements ascend. `sparse_fill_empty_rows` refuses rows that do not ascend, or"
+        " are not in the tensor.",
         "argwhere unique invert_permutation dyn.topk dyn.sparse_to_dense sparse_fill_empty_rows sparse_reshape",
     ),
     Class(

@@ -25,7 +25,7 @@ from .relations import (
     tensor_type,
     tuple_type,
 )
-from .sizes import ResultShapes, number, result_shape
+from .sizes import Requirement, ResultShapes, number, result_shape
 
 if TYPE_CHECKING:
     import numpy as np
@@ -72,8 +72,13 @@ def _fill_relation(rel: Relation) -> None:
     rel.set_result(tuple_type([tensor_type(shape, "int64") for shape in shapes]))
 
 
+_IN_ORDER = "the rows of 'sparse_indices' must ascend, from 0 on to below the first size of 'dense_shape'"
+
+
 def _fill(attrs: Attrs, places: Array, values: Array, shape: Array, default: Array) -> tuple[Array, Array, Array]:
-    rows = np.arange(int(shape[0]))
+    rows, given = np.arange(int(shape[0])), places[:, 0]
+    if int(shape[0]) < 0 or (np.diff(given.astype(np.int64)) < 0).any() or not np.isin(given, rows).all():
+        raise ValueError(_IN_ORDER)
     empty = ~np.isin(rows, places[:, 0])
     added = np.zeros((int(empty.sum()), places.shape[1]), np.int64)
     added[:, 0] = rows[empty]
@@ -95,7 +100,14 @@ def _fill_extents(places: Tensor, shape: Tensor) -> ResultShapes:
     distinct = te.compute((), lambda *_: is_new(), name="count")()
     rows = number(shape, 0)
     total = rows - distinct + (te.const(count, "int64") if isinstance(count, int) else count.astype("int64"))
-    return ResultShapes([[total, rank], [total], [rows]])
+
+    def is_misplaced() -> Any:
+        row = places(k, 0).astype("int64")
+        before = te.if_then_else(k.equal(0), te.const(0, "int64"), places(k - 1, 0).astype("int64"))
+        return te.sum(te.any(row < before, row >= rows).astype("int64"), axis=k)
+
+    misplaced = te.compute((), lambda *_: is_misplaced(), name="misplaced")()
+    return ResultShapes([[total, rank], [total], [rows]], [Requirement("equal", misplaced, 0, _IN_ORDER)])
 
 
 def _te_fill(xs: Sequence[Tensor], out: Attribute) -> list[Tensor]:
@@ -104,7 +116,7 @@ def _te_fill(xs: Sequence[Tensor], out: Attribute) -> list[Tensor]:
     assert isinstance(out, TupleType)
     shapes = [result_shape(field) for field in out.types.data]
     # The number of places and that of values are one.
-    total = shapes[1][0] = shapes[0][0]
+    shapes[1][0] = shapes[0][0]
     value = te.compute((1,), lambda *i: (default(*i) if default.shape else default()).astype("int64"), name="T_default")
     size = te.compute((1,), lambda *i: shape(*i).astype("int64"), name="T_rows")
 
@@ -114,16 +126,13 @@ def _te_fill(xs: Sequence[Tensor], out: Attribute) -> list[Tensor]:
         ib.emit([cursor.vstore(0, te.const(0, "int64")), cursor.vstore(1, te.const(0, "int64"))])
 
         def add(row: Expr, source: Expr | None) -> None:
-            # Rows out of order, or beyond the tensor, must not lead out of memory.
-            inside = te.all(cursor[0] < te.convert(total).astype("int64"), row >= te.const(0, "int64"), row < rows[0])
-            with ib.if_scope(inside):
-                ib.emit(every.vstore((cursor[0], 0), row))
-                with ib.for_range(1, rank, "k") as k:
-                    more = te.const(0, "int64") if source is None else place[source, k].astype("int64")
-                    ib.emit(every.vstore((cursor[0], k), more))
-                ib.emit(filled.vstore(cursor[0], filler[0] if source is None else held[source].astype("int64")))
-                ib.emit(empty.vstore(row, te.const(int(source is None), "int64")))
-                ib.emit(cursor.vstore(0, cursor[0] + te.const(1, "int64")))
+            ib.emit(every.vstore((cursor[0], 0), row))
+            with ib.for_range(1, rank, "k") as k:
+                more = te.const(0, "int64") if source is None else place[source, k].astype("int64")
+                ib.emit(every.vstore((cursor[0], k), more))
+            ib.emit(filled.vstore(cursor[0], filler[0] if source is None else held[source].astype("int64")))
+            ib.emit(empty.vstore(row, te.const(int(source is None), "int64")))
+            ib.emit(cursor.vstore(0, cursor[0] + te.const(1, "int64")))
 
         def add_rows(end: Expr) -> None:
             """Rows without a place from the first not yet seen."""

@@ -7,6 +7,7 @@ from typing import Any
 import mirstack
 import numpy as np
 import pytest
+from mirstack.support.diagnostics import MirError
 
 FAR = 900_000_000
 MATRIX = np.arange(6, dtype=np.float32).reshape(3, 2)
@@ -67,3 +68,28 @@ def test_places_beyond_the_image_do_not_see_its_border(method: str):
         )
     )
     assert np.array_equal(program(x, grid), np.zeros((1, 2, 5, 7), np.float32))
+
+
+@pytest.mark.parametrize("target", ["interp", "cpu"])
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+@pytest.mark.parametrize(
+    ("rows", "size"), [((0, 0, 5, 2), 6), ((0, 0, 2, 5), 5), ((-1, 0, 2, 5), 6), ((0, 0, 0, 0), -2)]
+)
+def test_rows_that_do_not_ascend(rows: tuple[int, ...], size: int, dtype: str, target: Any) -> None:
+    module = mirstack.parse(
+        f"def @main(%i: Tensor[(4, 2), {dtype}], %v: Tensor[(4), int64], %s: Tensor[(2), int64], %d: Tensor[(1), int64]) {{\n"
+        "  sparse_fill_empty_rows(%i, %v, %s, %d)\n}",
+        name="a.mir",
+    )
+    places = np.array([[row, 0] for row in rows], dtype)
+    with pytest.raises(MirError) as error:
+        mirstack.compile(module, target)(places, np.arange(4), np.array([size, 2]), np.array([7]))
+    said = str(error.value)
+    assert said.startswith("a.mir:2:3: error: sparse_fill_empty_rows")
+    assert "the rows of 'sparse_indices' must ascend, from 0 on to below the first size of 'dense_shape'" in said
+
+
+def test_inverse_of_what_is_not_a_permutation() -> None:
+    module = mirstack.parse("def @main(%x: Tensor[(4), int32]) { invert_permutation(%x) }")
+    for target in ("interp", "cpu"):
+        assert mirstack.compile(module, target)(ints(7, -1, 7, 0)).tolist() == [1, 3, 0, 2]

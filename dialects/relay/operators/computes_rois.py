@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from xdsl.ir import Attribute
 
 from ..operator import Attrs
-from .computes import constant, flat_index, lowest, unflatten
+from .computes import constant, flat_index, lowest, unflatten, wide_dtype
 from .computes_boxes import area
 from .computes_order import te_order
 from .computes_sort import is_large, loops
@@ -30,6 +30,25 @@ EPSILON = 1e-5
 """Keeps a floor and a ceiling at an integer that is reached but for rounding."""
 
 
+ROUNDING = 2.0**-20
+"""How far off the place of a sample may be, as a part of it."""
+
+
+FEW_SAMPLES = 64
+"""As many samples of a bin along an axis are looked at wherever they are."""
+
+
+class _Bin(NamedTuple):
+    """A bin along one axis: where it begins, its length, how many samples it has, and which of them are looked at."""
+
+    begin: Expr
+    step: Expr
+    samples: Expr
+    low: Expr
+    high: Expr
+    is_finite: Expr
+
+
 def _real(value: Any, dtype: str) -> Any:
     return te.const(float(value), dtype) if isinstance(value, (int, float)) else value.astype(dtype)
 
@@ -47,8 +66,8 @@ def te_roi_align(attrs: Attrs, data: Tensor, rois: Tensor) -> Tensor:
 
 
 def _roi_align(attrs: Attrs, of: Layout, data: Tensor, rois: Tensor) -> Tensor:
-    """Regions of images of a layout, in the dtype of their corners."""
-    dtype = rois.dtype
+    """Regions of images of a layout, in the dtype of their corners, of half precision in float32."""
+    dtype = wide_dtype(rois.dtype)
     sizes = of.logical(data.shape)
     pooled: tuple[int, int] = attrs.pooled_size
     shape = of.physical({**sizes, "N": rois.shape[0], "H": pooled[0], "W": pooled[1]})
@@ -64,24 +83,38 @@ def _roi_align(attrs: Attrs, of: Layout, data: Tensor, rois: Tensor) -> Tensor:
         index = dict(zip((*outer, *inner), (*bin, *channel), strict=True))
         return tuple(index[d] for d in range(len(index)))
 
-    def bins(roi: Any, at: dict[str, Any], axis: str) -> tuple[Expr, Expr, Expr]:
-        """Where the bin of a place begins along an axis, how long it is, how many samples it takes."""
+    def bins(roi: Any, at: dict[str, Any], axis: str) -> _Bin:
+        """The bin of a place along an axis."""
         low, high = (1, 3) if axis == "W" else (2, 4)
         scale, count = te.const(attrs.spatial_scale, dtype), pooled["HW".index(axis)]
-        start, end = roi[at["N"], low] * scale, roi[at["N"], high] * scale
+        start, end = (roi[at["N"], corner].astype(dtype) * scale for corner in (low, high))
         size = te.max(end - start, one)
         step = size / te.const(float(count), dtype)
         samples = te.ceil(step).astype("int32")
+        begin = start + at[axis].astype(dtype) * step
+        is_finite = te.all(te.isfinite(start), te.isfinite(step))
         if attrs.sample_ratio > 0:
             samples = te.const(attrs.sample_ratio, "int32")
-        return start + at[axis].astype(dtype) * step, step, samples
+            return _Bin(begin, step, samples, te.const(0, "int32"), samples, is_finite)
+        # Those far outside of the image, of which there may be 2^31, are left out.
+        few = samples <= FEW_SAMPLES
+        between = step / samples.astype(dtype)
+        limit = samples.astype(dtype)
+        first = te.max(te.min((te.const(-1.0, dtype) - begin) / between - half, limit), te.const(0.0, dtype))
+        last = te.max(te.min((_real(sizes[axis], dtype) - begin) / between - half, limit), te.const(0.0, dtype))
+        low_end = te.if_then_else(few, 0, te.max((first - slack(first)).astype("int32"), 0))
+        high_end = te.if_then_else(few, samples, te.min((last + slack(last)).astype("int32"), samples))
+        return _Bin(begin, step, samples, low_end, te.if_then_else(is_finite, high_end, 0), is_finite)
 
-    def sample(x: Any, roi: Any, at: dict[str, Any], ends: dict[str, Any], places: dict[str, Any]) -> Expr:
+    def slack(place: Expr) -> Expr:
+        return te.const(3.0, dtype) + place * te.const(ROUNDING, dtype)
+
+    def sample(x: Any, roi: Any, at: dict[str, Any], ends: dict[str, _Bin], places: dict[str, Any]) -> Expr:
         position: dict[str, Expr] = {}
         outside: list[Expr] = []
         for axis in "HW":
-            start, step, samples = ends[axis]
-            value = start + (places[axis].astype(dtype) + half) * step / samples.astype(dtype)
+            bin = ends[axis]
+            value = bin.begin + (places[axis].astype(dtype) + half) * bin.step / bin.samples.astype(dtype)
             outside += [value < te.const(-1.0, dtype), value > _real(sizes[axis], dtype)]
             position[axis] = te.max(te.min(value, _real(sizes[axis] - 1, dtype)), te.const(0.0, dtype))
         batch = te.max(te.min(roi[at["N"], 0].astype("int32"), sizes["N"] - 1), 0)
@@ -112,15 +145,22 @@ def _roi_align(attrs: Attrs, of: Layout, data: Tensor, rois: Tensor) -> Tensor:
                 with loops(ib, [shape[d] for d in inner], "c") as channel:
                     yield whole(bin, channel)
 
+            rows, columns = ends["H"], ends["W"]
+            zero = te.const(0.0, dtype)
+            is_whole = te.all(*(end for bin in (rows, columns) for end in (bin.low <= 0, bin.high >= bin.samples)))
+            # A sample outside is 0.
+            first = zero if is_mean else te.if_then_else(is_whole, te.const(-3.0e38, dtype), zero)
             with channels() as here:
-                ib.emit(result.vstore(here, te.const(0.0, dtype) if is_mean else te.const(-3.0e38, dtype)))
-            with loops(ib, [ends["H"][2], ends["W"][2]], "r") as (rh, rw), channels() as here:
-                value = sample(x, roi, of.logical_indices(here), ends, {"H": rh, "W": rw})
+                ib.emit(result.vstore(here, first))
+            counts = [te.max(bin.high - bin.low, 0) for bin in (rows, columns)]
+            with loops(ib, counts, "r") as (rh, rw), channels() as here:
+                value = sample(x, roi, of.logical_indices(here), ends, {"H": rows.low + rh, "W": columns.low + rw})
                 ib.emit(result.vstore(here, result[here] + value if is_mean else te.max(result[here], value)))
-            if is_mean:
-                count = (ends["H"][2] * ends["W"][2]).astype(dtype)
-                with channels() as here:
-                    ib.emit(result.vstore(here, result[here] / count))
+            count = rows.samples.astype(dtype) * columns.samples.astype(dtype)
+            is_finite = te.all(rows.is_finite, columns.is_finite)
+            with channels() as here:
+                found = result[here] / count if is_mean else result[here]
+                ib.emit(result.vstore(here, te.if_then_else(is_finite, found, te.const(float("nan"), dtype))))
         return ib.get()
 
     return te.extern(shape, [data, rois], statements, name="roi_align", dtype=dtype)

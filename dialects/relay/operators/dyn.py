@@ -19,6 +19,7 @@ from .meanings import Array, numpy_type
 from .nn_conv import SPATIAL
 from .relations import ANY, axis_of, dtype_attr, rank_must_be, shape_of, show_argument, tensor_type
 from .reshape import new_shape
+from .scatter import index_vectors_must_fit
 from .slices import SLICE
 from .sources import NUMPY, TVM, TVM_IMAGE, TVM_NN
 
@@ -324,7 +325,9 @@ _register_upsampling("dyn.nn.upsampling3d", 3, source=TVM_NN.format("upsampling3
 def _sparse_relation(rel: Relation) -> None:
     indices_must_be_integers(rel, 0)
     rank_must_be(rel, 2, 0)
-    rel.set_result(unknown(length_of(rel, 3), rel.tensor(1).element_type))
+    rank = length_of(rel, 3)
+    index_vectors_must_fit(rel, rank)
+    rel.set_result(unknown(rank, rel.tensor(1).element_type))
 
 
 def _sparse_to_dense(attrs: Attrs, indices: Array, values: Array, default: Array, shape: Array) -> Array:

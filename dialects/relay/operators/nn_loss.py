@@ -113,7 +113,7 @@ def _nll(attrs: Attrs, x: Array, targets: Array, weights: Array) -> Array:
     place = np.where(ignored, 0, targets).astype(np.int64)
     chosen = np.take_along_axis(x, np.expand_dims(place, axis), axis).squeeze(axis)
     weight = np.where(ignored, 0, weights[place]).astype(x.dtype)
-    loss = -chosen * weight
+    loss = np.where(ignored, np.zeros((), x.dtype), 0 - chosen * weight)
     if attrs.reduction == "none":
         return loss.astype(x.dtype)
     total = loss.sum()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
 
+from ....support.words import counted
 from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
 from . import computes_scatter as computes
 from .indexing import indices_must_be_integers, same_but_axis
@@ -118,12 +119,25 @@ register(
 )  # fmt: skip
 
 
+def index_vectors_must_fit(rel: Relation, rank: int) -> None:
+    """Raises where the first argument, rows of index vectors, a vector of indices or one, has more indices than a tensor has axes."""
+    shape = shape_of(rel.tensor(0))
+    if len(shape) > 2:
+        raise rel.fail(f"{rel.operator.name}: {show_argument(rel, 0)} must have rank 0, 1 or 2", argument=0)
+    depth = shape[1] if len(shape) == 2 else 1
+    if depth != ANY and depth > rank:
+        raise rel.fail(
+            f"{rel.operator.name}: {show_argument(rel, 0)} has {counted(depth, 'index')} for each value, but the result has"
+            f" {counted(rank, 'axis')}",
+            argument=0,
+        )
+
+
 def _sparse_to_dense_relation(rel: Relation) -> None:
-    indices, values = rel.tensor(0), rank_must_be(rel, 1, 0, 1)
+    values = rank_must_be(rel, 1, 0, 1)
     rank_must_be(rel, 2, 0)
     indices_must_be_integers(rel, 0)
-    if indices.get_num_dims() > 2:
-        raise rel.fail(f"sparse_to_dense: {show_argument(rel, 0)} must have rank 0, 1 or 2", argument=0)
+    index_vectors_must_fit(rel, len(rel.attrs.output_shape))
     rel.set_result(tensor_type(rel.attrs.output_shape, values.element_type))
 
 

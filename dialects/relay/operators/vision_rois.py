@@ -248,22 +248,44 @@ def _bilinear(x: Array, ys: Array, xs: Array) -> Array:
     return result
 
 
+_MOST_SAMPLES = 2**31 - 1
+
+
+def _near_samples(starts: Array, between: Array, count: int, size: int) -> Array:
+    """Which samples of each bin are looked at, (bins, samples): all, or those not far outside of the image, where all others are."""
+    first = np.clip((-1 - starts.astype(np.float64)) / between - 0.5, 0, count)
+    slack = 3 + first * computes.ROUNDING
+    length = min(count, int(np.ceil((size + 1) / between + 2 * slack.max())) + 1)
+    return np.clip(np.floor(first - slack), 0, count - length).astype(np.int64) + np.arange(length)
+
+
 def _roi_align(attrs: Attrs, x: Array, rois: Array) -> Array:
-    of, dtype = layout(attrs.layout), rois.dtype
+    of, dtype = layout(attrs.layout), np.promote_types(rois.dtype, np.float32)
     data = of.to_logical(x, "NCHW")
-    result = np.empty((len(rois), data.shape[1], *attrs.pooled_size), dtype)
-    for n, roi in enumerate(rois):
+    result = np.full((len(rois), data.shape[1], *attrs.pooled_size), np.nan, dtype)
+    for n, roi in enumerate(rois.astype(dtype)):
         places: list[Array] = []
+        total, is_whole = 1.0, True
         for axis, pooled in enumerate(attrs.pooled_size):
             low, high = roi[2 - axis] * dtype.type(attrs.spatial_scale), roi[4 - axis] * dtype.type(attrs.spatial_scale)
             step = np.maximum(high - low, dtype.type(1)) / dtype.type(pooled)
-            count = attrs.sample_ratio if attrs.sample_ratio > 0 else int(np.ceil(step))
+            if not (np.isfinite(low) and np.isfinite(step)):
+                break
+            count = attrs.sample_ratio if attrs.sample_ratio > 0 else int(min(np.ceil(step), _MOST_SAMPLES))
             starts = low + np.arange(pooled, dtype=dtype)[:, None] * step
-            places.append(starts + (np.arange(count, dtype=dtype) + dtype.type(0.5)) * step / dtype.type(count))
+            near = _near_samples(starts, step / dtype.type(count), count, data.shape[2 + axis])
+            places.append(starts + (near.astype(dtype) + dtype.type(0.5)) * step / dtype.type(count))
+            total, is_whole = total * count, is_whole and near.shape[1] == count
+        if len(places) < 2:
+            continue
         image = data[_image_of(roi, len(data))]
         samples = _bilinear(image, places[0].reshape(-1), places[1].reshape(-1))
         samples = samples.reshape(len(image), *places[0].shape, *places[1].shape)
-        result[n] = samples.mean((2, 4)) if attrs.mode == "avg" else samples.max((2, 4))
+        if attrs.mode == "avg":
+            result[n] = samples.sum((2, 4)) / dtype.type(total)
+        else:
+            largest = samples.max((2, 4))
+            result[n] = largest if is_whole else np.maximum(largest, 0)
     return of.from_logical(result.astype(x.dtype), "NCHW")
 
 

@@ -38,8 +38,8 @@ def test_places_are_kept_inside(use: str, arrays: list[np.ndarray], wanted: list
 def test_rows_out_of_order_do_not_run_over() -> None:
     places = np.array([[FAR, 0], [0, 0], [-FAR, 0]], np.int64)
     arrays = [places, np.array([1, 2, 3], np.int64), np.array([2, 2], np.int64), np.array(7, np.int64)]
-    every, values, empty = run("sparse_fill_empty_rows(%x0, %x1, %x2, %x3)", arrays)
-    assert every.shape[1] == 2 and len(values) == len(every) and len(empty) == 2
+    with pytest.raises(MirError, match="the rows of 'sparse_indices' must ascend"):
+        run("sparse_fill_empty_rows(%x0, %x1, %x2, %x3)", arrays)
 
 
 def test_more_valid_boxes_than_there_are() -> None:
@@ -93,3 +93,36 @@ def test_inverse_of_what_is_not_a_permutation() -> None:
     module = mirstack.parse("def @main(%x: Tensor[(4), int32]) { invert_permutation(%x) }")
     for target in ("interp", "cpu"):
         assert mirstack.compile(module, target)(ints(7, -1, 7, 0)).tolist() == [1, 3, 0, 2]
+
+
+@pytest.mark.parametrize("mode", ["avg", "max"])
+@pytest.mark.parametrize("ratio", [-1, 2])
+def test_regions_far_larger_than_the_image(mode: str, ratio: int) -> None:
+    """Only samples near the image are looked at: a bin may have 2^31 of them along each axis. What is not finite is NaN."""
+    x = np.random.default_rng(0).standard_normal((2, 2, 7, 6)).astype(np.float32)
+    far = 1e10
+    rois = [
+        [0, -far, 0, far, 3],
+        [1, -1e9, -1e9, 1e9, 1e9],
+        [0, -3000, -2000, 4000, 100],
+        [0, 1, 1, 3, 4],
+        [5, far, far, 2 * far, 3e38],
+    ]
+    not_finite = [[0, -np.inf, 0, 2, 3], [0, 0, 0, np.inf, 3], [0, 0, np.nan, 3, 3], [0, -3.4e38, 0, 3.4e38, 2]]
+    arrays = [x, np.array(rois + not_finite, np.float32)]
+    text = f'vision.roi_align(%x, %r, pooled_size=[2, 3], spatial_scale=1f, sample_ratio={ratio}, mode="{mode}")'
+    module = mirstack.parse(f"def @main(%x: Tensor[(2, 2, 7, 6), float32], %r: Tensor[(9, 5), float32]) {{ {text} }}")
+    wanted = mirstack.compile(module, "interp")(*arrays)
+    np.testing.assert_allclose(mirstack.compile(module)(*arrays), wanted, 1e-5, 1e-6)
+    assert np.isfinite(wanted[:5]).all()
+    assert np.isnan(wanted[5:]).all()
+
+
+def test_ignored_targets_count_for_nothing() -> None:
+    text = 'nn.nll_loss(%x, %t, %w, reduction="none", ignore_index=1)'
+    module = mirstack.parse(
+        f"def @main(%x: Tensor[(2, 2), float32], %t: Tensor[(2), int32], %w: Tensor[(2), float32]) {{ {text} }}"
+    )
+    arrays = [np.array([[np.nan, np.nan], [3, np.inf]], np.float32), ints(1, 0), ONES]
+    for target in ("interp", "cpu"):
+        assert mirstack.compile(module, target)(*arrays).tolist() == [0, -3]

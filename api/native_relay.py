@@ -158,15 +158,15 @@ class RelayExecutable(Executable):
 
     def _failure(self, status: int, context: Context) -> MirError:
         """What a status other than 0 means; the context is ready for the next call then."""
+        from ..dialects.relay.operators.sizes import with_sizes
+
         context.words[DEPTH // WORD] = 0
         if self._finish is not None:
             self._finish(context.address)
         message = self._messages.get(status, f"{self.name} failed with status {status}")
-        for number in range(2):
-            size = ctypes.c_int64(context.words[SIZES // WORD + number]).value
-            message = message.replace("{size}", str(size), 1)
+        sizes = [ctypes.c_int64(context.words[SIZES // WORD + number]).value for number in range(2)]
         self._give_context(context)
-        return MirError(diagnostic_of(message))
+        return MirError(diagnostic_of(with_sizes(message, sizes)))
 
     def _no_memory(self) -> OutOfMemoryError:
         """Returns the error for results or an arena that no memory is had for, located where the entry is."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Iterable, Sequence
 from typing import NoReturn
 
@@ -179,7 +180,7 @@ def add_strict_math(parser: argparse.ArgumentParser) -> None:
 
 
 def suggest_options(parser: argparse.ArgumentParser) -> None:
-    """Has the parser's error for an unknown option name the known one nearest to it."""
+    """Has the parser's error for an unknown option name the known one nearest to it, and `--help` fail where it cannot be written."""
     refuse, unknown = parser.error, "unrecognized arguments: "
 
     def error(message: str) -> NoReturn:
@@ -192,6 +193,8 @@ def suggest_options(parser: argparse.ArgumentParser) -> None:
 
     # The parser of mir-opt is made by xDSL's driver.
     setattr(parser, "error", error)  # noqa: B010
+    # argparse itself passes over an OSError of its writing.
+    setattr(parser, "print_help", lambda: sys.stdout.write(parser.format_help()))  # noqa: B010
 
 
 def add_allow_extern(parser: argparse.ArgumentParser) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import errno
 import gc
+import io
 import os
 import sys
 import traceback
@@ -40,10 +41,11 @@ class InternalError(Exception):
 
 def guarded(tool: str, body: Callable[[], int], debug: bool = False) -> int:
     """The exit code of `body()`; what it raises is told on standard error, never as a traceback (unless `debug`)."""
-    # A stream that was closed before the start: what would be written there goes nowhere.
-    for number, name in enumerate(("stdin", "stdout", "stderr")):
+    # A stream that was closed before the start. Its number stays in use, lest a file that is opened next get it.
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, "w" if number else "r"))  # noqa: SIM115
+            stand_in = open(os.devnull, mode) if name != "stdout" else _ClosedOutput()  # noqa: SIM115
+            setattr(sys, name, stand_in)
     try:
         try:
             return body()
@@ -78,8 +80,26 @@ _OUTPUT_ERRORS = (errno.ENOSPC, errno.EIO, errno.EFBIG, errno.EBADF)
 """What writing to standard output may fail with."""
 
 
+class _ClosedOutput(io.TextIOWrapper):
+    """Standard output that was closed before the start: `flush` raises OSError (EBADF) after anything was written."""
+
+    def __init__(self) -> None:
+        super().__init__(open(os.devnull, "wb"), encoding="utf-8", errors="surrogateescape")  # noqa: SIM115
+        self.lost = False
+
+    def write(self, s: str, /) -> int:
+        self.lost = self.lost or bool(s)
+        return len(s)
+
+    def flush(self) -> None:
+        if self.lost:
+            raise OSError(errno.EBADF, "it is closed")
+
+
 def _drop_output() -> None:
-    """Has what is printed, and could not be written, go nowhere: Python would try again when it ends."""
+    """Discards what was printed and could not be written: Python would try again when it ends."""
+    if isinstance(sys.stdout, _ClosedOutput):
+        sys.stdout.lost = False
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

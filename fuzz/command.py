@@ -125,9 +125,7 @@ def _natural(text: str) -> int:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command; 1 when something was found, 2 where the command line is wrong."""
-    parser = argument_parser()
-    args = parser.parse_args(arguments)
-    return guarded("mirstack.fuzz", lambda: _begin(args))
+    return guarded("mirstack.fuzz", lambda: _begin(argument_parser().parse_args(arguments)))
 
 
 def _begin(args: argparse.Namespace) -> int:

@@ -24,7 +24,7 @@ from ...support.words import counted
 from .. import numeric
 from ..array import numpy_dtype
 from ..tir.types import type_to_dtype
-from .infer.open_checks import check_sizes, is_open, open_checks
+from .infer.open_checks import open_sizes
 from .ir import (
     CallGlobalOp,
     CallOp,
@@ -142,7 +142,7 @@ class _Frame:
 class _Use:
     """What is looked up once for each use of an operator."""
 
-    __slots__ = ("attrs", "bytes", "checks", "dtype", "meaning", "shape", "type")
+    __slots__ = ("attrs", "bytes", "dtype", "meaning", "open", "shape", "type")
 
     def __init__(self, op: OperatorOp):
         problem = op.OPERATOR.problem(op.given(), len(op.args))
@@ -156,7 +156,7 @@ class _Use:
         self.bytes = 0
         if self.dtype is not None and self.shape is not None and DYNAMIC_INDEX not in self.shape:
             self.bytes = prod(self.shape) * self.dtype.itemsize
-        self.checks = open_checks(op) if any(is_open(value.type) for value in op.args) else None
+        self.open = open_sizes(op)
 
     def has_type(self, value: Value) -> bool:
         """Whether a value is of the result's type."""
@@ -260,9 +260,8 @@ class Interpreter:
         arguments = [scope[a] for a in op.args]
         if (reason := why_no_memory(use.bytes)) is not None:
             raise error_at(op, f"{op.OPERATOR.name}: the result {type_text(op.result.type)} {reason}")
-        if use.checks is not None:
-            types = [_type_at_run_time(a.type, value) for a, value in zip(op.args, arguments, strict=True)]
-            check_sizes(op, use.checks, types)
+        if use.open is not None:
+            use.open.check([_type_at_run_time(a.type, value) for a, value in zip(op.args, arguments, strict=True)])
         try:
             result = use.meaning(use.attrs, *arguments)
         except MirError:

@@ -12,13 +12,14 @@ from xdsl.dialects import llvm
 from xdsl.dialects.builtin import DYNAMIC_INDEX, i32, i64
 from xdsl.ir import Operation, SSAValue
 
+from ...dialects.relay.operators.sizes import fits
 from ..tir.signature import Size
 from . import heap
 from .calling import MOST_EXTENT
 from .emitter import PTR
 from .leaves import WORD, DynamicTensorLeaf, TensorLeaf
 from .memory_plan import ALIGNMENT
-from .shape_function import Check, Rule, fits
+from .shape_function import Check, Rule
 
 if TYPE_CHECKING:
     from .function_lowering import FunctionLowering

@@ -19,7 +19,7 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, String
 from xdsl.ir import Attribute, Operation
 
 from ...dialects import tir
-from ...dialects.relay.operators.sizes import ResultShapes, Rule
+from ...dialects.relay.operators.sizes import ResultShapes, Rule, fits
 from ...dialects.te import builder as te
 from ...dialects.te.builder import Expr, Tensor, Var
 from ...dialects.te.expr import Apply
@@ -186,19 +186,6 @@ class Sizes:
             known[id(size)] = substitute(value, known).astype(size.dtype)
         values = [substitute(value, known) for value in values]
         return te.func(name, [*inputs, *(_number(value, f"size{k}") for k, value in enumerate(values))])
-
-
-def fits(rule: Rule, left: int, right: int) -> bool:
-    """Whether two known sizes fit."""
-    match rule:
-        case "equal":
-            return left == right
-        case "stretch":
-            return left == right or 1 in (left, right)
-        case "expand":
-            return left in (right, 1)
-        case "within":
-            return left <= right
 
 
 def _broadcast(dim: Expr) -> list[Expr]:

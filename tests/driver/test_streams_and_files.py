@@ -30,7 +30,9 @@ def command(module: str, *arguments: object) -> list[str]:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no device that is full")
-@pytest.mark.parametrize("arguments", [("mir_opt", "{}"), ("mir_opt", "--list-passes"), ("mir_run", "--cache-info")])
+@pytest.mark.parametrize(
+    "arguments", [("mir_opt", "{}"), ("mir_opt", "--list-passes"), ("mir_run", "--cache-info"), ("mir_run", "--help")]
+)
 def test_output_that_cannot_be_written(program: Path, arguments: Sequence[str]) -> None:
     with open("/dev/full", "w") as full:
         line = command(*(each.format(program) for each in arguments))
@@ -53,9 +55,35 @@ def test_a_reader_that_goes_away(program: Path) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="closes a stream in a shell")
 def test_streams_that_are_closed(program: Path) -> None:
     line = " ".join(command("mir_run", program, "--random", 1, "--target", "interp"))
-    for closed in (">&-", "2>&-", "<&- >&- 2>&-"):
+    for closed, code in (("<&-", 0), ("2>&-", 0), ("<&- >&- 2>&-", 2)):
         ran = subprocess.run(["sh", "-c", f"{line} {closed}"], capture_output=True, text=True, check=False)
-        assert (ran.returncode, ran.stderr) == (0, "")
+        assert (ran.returncode, ran.stderr) == (code, "")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="closes a stream in a shell")
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("mir_opt", "{}"),
+        ("mir_opt", "--list-passes"),
+        ("mir_opt", "--help"),
+        ("mir_run", "{}", "--random", "1", "--target", "interp"),
+        ("mir_run", "--cache-info"),
+    ],
+)
+def test_output_that_is_closed(program: Path, arguments: Sequence[str]) -> None:
+    line = " ".join(command(*(each.format(program) for each in arguments)))
+    ran = subprocess.run(["sh", "-c", f"{line} >&-"], stderr=subprocess.PIPE, text=True, check=False)
+    tool = arguments[0].replace("_", "-")
+    assert (ran.returncode, ran.stderr) == (2, f"{tool}: error: standard output cannot be written: it is closed\n")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="closes a stream in a shell")
+def test_output_that_is_closed_and_not_used(program: Path) -> None:
+    written = program.with_name("written.mir")
+    line = " ".join(command("mir_opt", program, "-o", written))
+    ran = subprocess.run(["sh", "-c", f"{line} >&-"], stderr=subprocess.PIPE, text=True, check=False)
+    assert (ran.returncode, ran.stderr) == (0, "") and "add" in written.read_text()
 
 
 @pytest.mark.parametrize("seed", ["-1", "1.5", "x", ""])

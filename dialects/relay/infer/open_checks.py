@@ -4,16 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType, TupleType
 from xdsl.ir import Attribute, SSAValue
 
 from ....support.diagnostics import error_at
+from ...tir.types import type_to_dtype
 from ..operator import OperatorOp
+from ..operators.computes import constant
 from ..operators.open_dims import Comparison, OpenDim, note
+from ..operators.sizes import Requirement, fits, with_sizes
 from ..types import tensor_leaves, tuple_of
 from .relation import Postponed, Use
 from .unify import Unifier
+
+if TYPE_CHECKING:
+    from ...te.builder import Expr
 
 
 @dataclass(frozen=True)
@@ -79,29 +86,68 @@ def _name(op: OperatorOp, dim: int) -> str:
     return f"dimension {dim.axis} of {field}'{name}'"
 
 
-def check_sizes(op: OperatorOp, checks: Sequence[OpenCheck], types: Sequence[Attribute]) -> None:
-    """Checks one use of an operator against its arguments' sizes at run time.
+def open_sizes(op: OperatorOp) -> OpenSizes | None:
+    """Returns what must hold of the sizes of a use in each call; None where all are known."""
+    return OpenSizes(op) if any(is_open(value.type) for value in op.args) else None
 
-    Args:
-        checks: what `open_checks` returned of it.
-        types: the types of the arguments as they are, without `?`.
 
-    Raises:
-        MirError: where native code refuses these sizes, in its words; else where the type relation does.
-    """
-    shapes = [leaf.get_shape() for type in types for leaf in tensor_leaves(type)]
+class OpenSizes:
+    """What must hold of the open dimensions of a use in each call: the interpreter refuses what compiled code does, in its words."""
 
-    def size_of(side: Place | int) -> int:
-        return shapes[side.leaf][side.axis] if isinstance(side, Place) else side
+    def __init__(self, op: OperatorOp):
+        self._op = op
+        self._checks = open_checks(op)
+        self._requirements: Sequence[Requirement] = ()
+        self._dims: list[list[Expr]] = []
+        if op.OPERATOR.extents is not None:
+            from ...te import builder as te
 
-    for check in checks:
-        left, right = size_of(check.left), size_of(check.right)
-        if left != right and not (check.stretches and 1 in (left, right)):
-            raise error_at(op, check.message.replace("{size}", str(left), 1).replace("{size}", str(right), 1))
-    try:
-        op.OPERATOR.relation(Use(op, op.attrs(), _Given(op.args, types)))
-    except Postponed:
-        return
+            tensors: list[te.Tensor] = []
+            for type in (leaf for value in op.args for leaf in tensor_leaves(value.type)):
+                extents = type.get_shape()
+                dims = [te.size_var() if extent == DYNAMIC_INDEX else te.const(extent, "int32") for extent in extents]
+                self._dims.append(dims)
+                tensors.append(te.placeholder(dims, type_to_dtype(type.element_type)))
+            self._requirements = op.OPERATOR.extents(op.attrs(), tensors, op.result.type).requirements
+
+    def check(self, types: Sequence[Attribute]) -> None:
+        """Checks the sizes of one call.
+
+        Args:
+            types: the types of the arguments as they are, without `?`.
+
+        Raises:
+            MirError: where native code refuses these sizes, in its words; else where the type relation does.
+        """
+        op = self._op
+        shapes = [leaf.get_shape() for type in types for leaf in tensor_leaves(type)]
+
+        def size_of(side: Place | int) -> int:
+            return shapes[side.leaf][side.axis] if isinstance(side, Place) else side
+
+        for check in self._checks:
+            sizes = size_of(check.left), size_of(check.right)
+            if not fits("stretch" if check.stretches else "equal", *sizes):
+                raise error_at(op, with_sizes(check.message, sizes))
+        if self._requirements:
+            self._check_requirements(shapes)
+        try:
+            op.OPERATOR.relation(Use(op, op.attrs(), _Given(op.args, types)))
+        except Postponed:
+            return
+
+    def _check_requirements(self, shapes: Sequence[Sequence[int]]) -> None:
+        """Checks what `extents` requires; what follows from the elements of the arguments alone is left to the operator's meaning."""
+        from ...te import builder as te
+        from ...te.schedule.trees import substitute
+
+        values: dict[int, Expr] = {}
+        for dims, shape in zip(self._dims, shapes, strict=True):
+            values |= {id(dim): te.const(size, "int32") for dim, size in zip(dims, shape, strict=True)}
+        for needed in self._requirements:
+            left, right = (constant(substitute(te.convert(side), values)) for side in (needed.left, needed.right))
+            if left is not None and right is not None and not fits(needed.rule, left, right):
+                raise error_at(self._op, f"{self._op.OPERATOR.name}: {with_sizes(needed.message, (left, right))}")
 
 
 def is_open(type: Attribute) -> bool:

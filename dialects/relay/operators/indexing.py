@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any
+
+from xdsl.ir import Attribute
 
 from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
 from .computes import signed_index, unflatten
@@ -22,6 +24,7 @@ from .relations import (
     show_argument,
     tensor_type,
 )
+from .sizes import Requirement, ResultShapes, has_elements, product
 from .sources import NUMPY, TVM
 
 if TYPE_CHECKING:
@@ -136,11 +139,26 @@ def _te_take(attrs: Attrs, x: Tensor, indices: Tensor) -> Tensor:
     return te.compute([*x.shape[:axis], *indices.shape[batch:], *x.shape[axis + 1 :]], body, name="T_take")
 
 
+def _take_extents(attrs: Attrs, xs: Sequence[Tensor], out: Attribute) -> ResultShapes:
+    x, result = xs[0], _te_take(attrs, *xs)
+    if attrs.axis is None:
+        return ResultShapes([result.shape], has_elements(product(x.shape), result.shape, "'data'"))
+    return ResultShapes([result.shape], indexed(x, [attrs.axis % len(x.shape)], result))
+
+
+def indexed(x: Tensor, axes: Iterable[int], result: Tensor, name: str = "'data'") -> list[Requirement]:
+    """Requires that the axes of an argument that are indexed have elements, unless the result has none."""
+    return [
+        needed for axis in axes for needed in has_elements(x.shape[axis], result.shape, f"dimension {axis} of {name}")
+    ]
+
+
 register(
     Operator(
         "take", ("data", "indices"), _take_relation, OpPattern.INJECTIVE,
         numpy=_take,
         compute=lambda attrs, xs, out: [_te_take(attrs, *xs)],
+        extents=_take_extents,
         attributes=(attr("axis", None, "int"), attr("batch_dims", 0), attr("mode", "clip")),
         doc="The slices of data at the indices along `axis` (without one, elements of the flattened data).",
         source=NUMPY.format("take"),
@@ -176,11 +194,17 @@ def _te_gather(attrs: Attrs, x: Tensor, indices: Tensor) -> Tensor:
     )
 
 
+def _gather_extents(attrs: Attrs, xs: Sequence[Tensor], out: Attribute) -> ResultShapes:
+    result = _te_gather(attrs, *xs)
+    return ResultShapes([result.shape], indexed(xs[0], [attrs.axis % len(xs[0].shape)], result))
+
+
 register(
     Operator(
         "gather", ("data", "indices"), _gather_relation, OpPattern.INJECTIVE,
         numpy=lambda attrs, x, at: np.take_along_axis(x, numpy_from_end(at, x.shape[attrs.axis]), attrs.axis),
         compute=lambda attrs, xs, out: [_te_gather(attrs, *xs)],
+        extents=_gather_extents,
         attributes=(attr("axis", kind="int"),),
         doc="result[…, j, …] = data[…, indices[…, j, …], …] along `axis`.",
         source=TVM.format("gather"),
@@ -216,9 +240,19 @@ def _gather_nd(attrs: Attrs, x: Array, indices: Array) -> Array:
     return x[(*own, *(numpy_from_end(at, size) for at, size in zip(indices, x.shape[batch:], strict=False)))]
 
 
+def _indexed_axes(attrs: Attrs, indices: Tensor) -> int:
+    """The number of axes that gather_nd indexes."""
+    return attrs.index_rank if not isinstance(indices.shape[0], int) else indices.shape[0]
+
+
+def _gather_nd_extents(attrs: Attrs, xs: Sequence[Tensor], out: Attribute) -> ResultShapes:
+    batch, result = attrs.batch_dims, _te_gather_nd(attrs, xs[0], xs[1])
+    return ResultShapes([result.shape], indexed(xs[0], range(batch, batch + _indexed_axes(attrs, xs[1])), result))
+
+
 def _te_gather_nd(attrs: Attrs, x: Tensor, indices: Tensor) -> Tensor:
     batch, count = attrs.batch_dims, len(indices.shape) - 1
-    depth: int = attrs.index_rank if not isinstance(indices.shape[0], int) else indices.shape[0]
+    depth = _indexed_axes(attrs, indices)
 
     def body(*i: Expr) -> Any:
         at = [from_end(indices(k, *i[:count]), x.shape[batch + k]) for k in range(depth)]
@@ -232,6 +266,7 @@ register(
         "gather_nd", ("data", "indices"), _gather_nd_relation, OpPattern.INJECTIVE,
         numpy=_gather_nd,
         compute=lambda attrs, xs, out: [_te_gather_nd(attrs, xs[0], xs[1])],
+        extents=_gather_nd_extents,
         attributes=(attr("batch_dims", 0), attr("index_rank", None, "int")),
         doc="The slices of data at the index vectors along the first axis of `indices`.",
         source=TVM.format("gather_nd"),

@@ -7,10 +7,11 @@ from math import prod
 from typing import TYPE_CHECKING, Any, cast
 
 from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
-from .computes import unflatten
+from .computes import Dim, unflatten
 from .elemwise import convert
 from .meanings import Array
 from .relations import ANY, add_dims, rank_must_be, shape_of, show_argument, tensor_type
+from .sizes import Requirement, ResultShapes
 from .sources import TVM_NN
 
 if TYPE_CHECKING:
@@ -100,8 +101,6 @@ def _inner_index(mode: str, place: Any, size: Any, width: tuple[int, int]) -> An
 
 
 def _te_pad(mode: str, widths: Sequence[tuple[int, int]], x: Tensor, value: Tensor | None) -> Tensor:
-    shape = [low + d + high for d, (low, high) in zip(x.shape, widths, strict=True)]
-
     def body(*i: Any) -> Any:
         places = [index - low for index, (low, _) in zip(i, widths, strict=True)]
         if value is None:
@@ -118,7 +117,21 @@ def _te_pad(mode: str, widths: Sequence[tuple[int, int]], x: Tensor, value: Tens
         element = x(*places)
         return te.if_then_else(te.all(*inside), element, value().astype(x.dtype)) if inside else element
 
-    return te.compute(shape, body, name="T_pad")
+    return te.compute(_padded_shape(widths, x), body, name="T_pad")
+
+
+def _padded_shape(widths: Sequence[tuple[int, int]], x: Tensor) -> list[Dim]:
+    return [low + d + high for d, (low, high) in zip(x.shape, widths, strict=True)]
+
+
+def _pad_extents(mode: str, attrs: Attrs, x: Tensor) -> ResultShapes:
+    """The result's shape; what is repeated beside a dimension known only at run time must be there."""
+    needed = [
+        Requirement("within", 1, size, f"dimension {axis} of 'data' has no elements to repeat")
+        for axis, (size, width) in enumerate(zip(x.shape, attrs.pad_width, strict=True))
+        if mode != "constant" and sum(width) > 0 and not isinstance(size, int)
+    ]
+    return ResultShapes([_padded_shape(attrs.pad_width, x)], needed)
 
 
 register(
@@ -128,6 +141,7 @@ register(
         compute=lambda attrs, xs, out: [
             _te_pad(attrs.pad_mode, attrs.pad_width, xs[0], xs[1] if attrs.pad_mode == "constant" else None)
         ],
+        extents=lambda attrs, xs, out: _pad_extents(attrs.pad_mode, attrs, xs[0]),
         attributes=(attr("pad_width", kind="ints"), attr("pad_mode", "constant")),
         doc="Elements before and after each axis: `pad_value`, the edge's, or the reflection about the edge.",
         source=TVM_NN.format("pad"),
@@ -147,6 +161,7 @@ register(
         "nn.mirror_pad", ("data",), _mirror_relation, OpPattern.INJECTIVE,
         numpy=lambda attrs, x: np.pad(x, attrs.pad_width, mode=attrs.mode.lower()),
         compute=lambda attrs, xs, out: [_te_pad(attrs.mode.lower(), attrs.pad_width, xs[0], None)],
+        extents=lambda attrs, xs, out: _pad_extents(attrs.mode.lower(), attrs, xs[0]),
         attributes=(attr("mode", "SYMMETRIC"), attr("pad_width", kind="ints")),
         doc="The tensor reflected at its edges; SYMMETRIC repeats the edge elements, REFLECT does not.",
         source=TVM_NN.format("mirror_pad"),

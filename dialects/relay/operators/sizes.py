@@ -21,6 +21,26 @@ Rule = Literal["equal", "stretch", "expand", "within"]
 """The two sizes are equal; equal or one of them is 1; equal or the first is 1; the first is not above the second."""
 
 
+def fits(rule: Rule, left: int, right: int) -> bool:
+    """Returns whether two known sizes fit by a rule."""
+    match rule:
+        case "equal":
+            return left == right
+        case "stretch":
+            return left == right or 1 in (left, right)
+        case "expand":
+            return left in (right, 1)
+        case "within":
+            return left <= right
+
+
+def with_sizes(message: str, sizes: Sequence[int]) -> str:
+    """Returns a message with a size in the place of each `{size}`."""
+    for size in sizes:
+        message = message.replace("{size}", str(size), 1)
+    return message
+
+
 @dataclass(frozen=True)
 class Requirement:
     """Two sizes that must fit by a rule. `message` is for those that do not; it may have `{size}` in the place of each."""
@@ -69,6 +89,18 @@ def same_elements(x: Tensor, shape: Sequence[Dim]) -> Requirement:
     return Requirement(
         "equal", product(x.shape), product(shape), "'data' has {size} elements, but the new shape has {size}"
     )
+
+
+def has_elements(size: Dim, taken: Sequence[Dim], what: str) -> list[Requirement]:
+    """Requires that a dimension of `size`, known only at run time, is not 0 where elements are `taken` along it.
+
+    `what` names the dimension: "dimension 0 of 'data'".
+    """
+    if constant(size) is not None:
+        return []  # The type relation compares it.
+    return [
+        Requirement("within", te.min(product(taken), te.const(1, "int64")), size, f"{what} has no elements to take")
+    ]
 
 
 def stretches_to(x: Tensor, shape: Sequence[Dim], name: str = "data") -> list[Requirement]:

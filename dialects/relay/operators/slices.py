@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from xdsl.ir import Attribute
+
 from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
 from .computes import constant
 from .meanings import Array
 from .relations import ANY, axes_of, shape_of, show_argument, tensor_type
+from .sizes import Requirement, ResultShapes
 from .sources import TVM
 
 if TYPE_CHECKING:
@@ -187,11 +190,26 @@ def _te_slice_like(attrs: Attrs, x: Tensor, like: Tensor) -> Tensor:
     )
 
 
+def _slice_like_extents(attrs: Attrs, xs: Sequence[Tensor], out: Attribute) -> ResultShapes:
+    x, like = xs
+    needed = [
+        Requirement(
+            "within",
+            like.shape[axis],
+            x.shape[axis],
+            f"{{size}} elements are read along dimension {axis} of 'data', which has {{size}}",
+        )
+        for axis in sorted(_sliced_axes(attrs, len(x.shape)))
+    ]
+    return ResultShapes([_te_slice_like(attrs, x, like).shape], needed)
+
+
 register(
     Operator(
         "slice_like", ("data", "slice_like"), _slice_like_relation, OpPattern.INJECTIVE,
         numpy=_slice_like,
         compute=lambda attrs, xs, out: [_te_slice_like(attrs, *xs)],
+        extents=_slice_like_extents,
         attributes=(attr("axes", None, "ints"),),
         doc="The first elements along `axes` (all by default), as many as the second tensor has.",
         source=TVM.format("slice_like"),

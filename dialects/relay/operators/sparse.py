@@ -11,7 +11,7 @@ from xdsl.ir import Attribute
 from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
 from .computes import broadcast_dims, broadcast_index
 from .elemwise import LEAST_RIGHT, te_multiply_high
-from .indexing import from_end, indices_must_be_integers, must_have_elements, numpy_from_end
+from .indexing import from_end, indexed, indices_must_be_integers, must_have_elements, numpy_from_end
 from .meanings import Array
 from .relations import (
     ANY,
@@ -270,6 +270,11 @@ def _te_adv_index(xs: Sequence[Tensor]) -> Tensor:
     return te.compute([*places, *data.shape[len(indices) :]], body, name="T_adv_index")
 
 
+def _adv_index_extents(attrs: Attrs, xs: Sequence[Tensor], out: Attribute) -> ResultShapes:
+    result = _te_adv_index(xs)
+    return ResultShapes([result.shape], indexed(xs[0], range(len(xs) - 1), result, "field 0 of 'inputs'"))
+
+
 register(
     Operator(
         "adv_index", ("*inputs",), _adv_index_relation, OpPattern.INJECTIVE,
@@ -277,6 +282,7 @@ register(
             xs[0][tuple(numpy_from_end(x, size) for x, size in zip(xs[1:], xs[0].shape, strict=False))]
         ),
         compute=lambda attrs, xs, out: [_te_adv_index(xs)],
+        extents=_adv_index_extents,
         doc="The elements (or slices) at index tensors that are broadcast against each other, along the first axes.",
         source="https://numpy.org/doc/stable/user/basics.indexing.html",
     )

@@ -279,11 +279,42 @@ def @main(%x: Tensor[(?), float32], %y: Tensor[(?), float32]) { call_tir(@produc
 ]
 
 
+BY_VALUE = ("dyn.", "arange: ", "where: ", "out of memory", "@product", "dimension 1 of the result of dyn.zeros")
+"""Messages of compiled code alone: the interpreter computes the sizes from what the arrays hold, and says what is wrong its own way."""
+
+
 @pytest.mark.parametrize(("text", "inputs", "message"), ERRORS, ids=[message[:40] for *_, message in ERRORS])
 def test_what_does_not_fit_is_refused(text: str, inputs: list[Array], message: str) -> None:
-    with pytest.raises(MirError) as caught:
-        both(text, 3)[0](*inputs)
-    assert message in str(caught.value)
+    for executable in both(text, 3)[: 1 if message.startswith(BY_VALUE) else 2]:
+        with pytest.raises(MirError) as caught:
+            executable(*inputs)
+        assert message in str(caught.value)
+
+
+EMPTY = [
+    ("take(%x, %i, axis=0)", "take: dimension 0 of 'data' has no elements to take"),
+    ('take(%x, %i, axis=0, mode="wrap")', "take: dimension 0 of 'data' has no elements to take"),
+    ("take(%x, %i)", "take: 'data' has no elements to take"),
+    ("add(1f, exp(take(exp(%x), %i, axis=0)))", "take: dimension 0 of 'data' has no elements to take"),
+    ("gather(%x, %i, axis=0)", "gather: dimension 0 of 'data' has no elements to take"),
+    ("gather_nd(%x, expand_dims(%i, axis=0))", "gather_nd: dimension 0 of 'data' has no elements to take"),
+    ("adv_index((%x, %i))", "adv_index: dimension 0 of field 0 of 'inputs' has no elements to take"),
+    ("nn.mirror_pad(%x, pad_width=[[1, 1]])", "nn.mirror_pad: dimension 0 of 'data' has no elements to repeat"),
+    ('nn.pad(%x, 0f, pad_width=[[1, 0]], pad_mode="edge")', "nn.pad: dimension 0 of 'data' has no elements to repeat"),
+]
+
+
+@pytest.mark.parametrize(("body", "message"), EMPTY)
+def test_elements_of_what_has_none(body: str, message: str) -> None:
+    """The place is that of the operator, and its argument is named as the operator does, interpreted and natively."""
+    text = f"def @main(%x: Tensor[(?), float32], %i: Tensor[(?), int32]) {{\n  {body}\n}}"
+    column = 3 + body.index(message.partition(":")[0])
+    for executable in both(text, 3):
+        with pytest.raises(MirError) as caught:
+            executable(floats(0), np.zeros(2, np.int32))
+        assert f"d.mir:3:{column}: error: {message}\n" in str(caught.value) + "\n"
+        if "pad" not in body:
+            assert np.asarray(executable(floats(0), np.zeros(0, np.int32))).shape == (0,)
 
 
 def test_a_static_dimension_beside_an_open_one_is_checked() -> None:

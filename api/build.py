@@ -69,8 +69,8 @@ class Module:
             raise MirError(Diagnostic("the module has several functions and no main").with_note(self._known()))
         return self._functions[self._entry]
 
-    def __call__(self, *args: Any) -> Any:
-        return self.entry_func(*args)
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        return self.entry_func(*args, **named)
 
     def __getitem__(self, name: str) -> PackedFunc:
         """The function of that name. Raises MirError where there is none."""
@@ -118,8 +118,9 @@ class PackedFunc:
     def __init__(self, executable: Executable):
         self.executable = executable
 
-    def __call__(self, *args: Any) -> Any:
-        result = self.executable(*map(storage_of, args))
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        by_name = {name: storage_of(value) for name, value in named.items()}
+        result = self.executable(*map(storage_of, args), **by_name)
         return _as_arrays(result) if self.executable.kind == "relay" else result
 
     def __repr__(self) -> str:

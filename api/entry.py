@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp, StringAttr, TensorType, TupleType
 from xdsl.ir import Attribute, Operation
 
-from ..support.diagnostics import error_at
+from ..support.diagnostics import error_at, location_of, source_position
 from ..support.words import counted, did_you_mean
 from .executable import Kind, Param
 
@@ -30,6 +30,26 @@ def functions_of(module: ModuleOp, *, lower: bool = False) -> dict[str, Operatio
             found |= functions_of(op, lower=lower)
         elif op.name in LEVELS and (op.name != "func.func" or (lower and op.regions[0].blocks)):
             found[name_of(op)] = op
+    return found
+
+
+def places_of(entry: Operation) -> dict[str, str]:
+    """Returns where the buffer parameters of a TE or TIR function are declared, `file:line:column` by parameter name."""
+    from ..dialects import te, tir
+
+    found: dict[str, str] = {}
+    if isinstance(entry, te.FuncOp):
+        declared = list(zip(entry.param_names(), map(location_of, entry.params), strict=True))
+    elif isinstance(entry, tir.PrimFuncOp):
+        names = {param: name.data for param, name in zip(entry.params, entry.param_names, strict=True)}
+        matches = [op for op in entry.body.block.ops if isinstance(op, tir.MatchBufferOp) and op.source in names]
+        declared = [(names[op.source], op.location) for op in reversed(matches) if op.source is not None]
+    else:
+        declared = []
+    for name, location in declared:
+        place = source_position(location) or source_position(entry.location)
+        if place is not None:
+            found[name] = ":".join(map(str, place))
     return found
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from ..dialects.array import laid_out, numpy_dtype
+from ..support.words import did_you_mean
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -40,7 +41,7 @@ class Param:
 class Executable(ABC):
     """An entry ready to run.
 
-    Call it with its parameters in order. A Relay entry returns its result: an array, or a tuple (nested as the type
+    Call it with its parameters in order, or by name. A Relay entry returns its result: an array, or a tuple (nested as the type
     says). A TE or TIR entry takes every buffer and writes its outputs into those it is given; it returns None, or the
     scalar that a TIR function returns. So does a `func.func`, which may return several scalars, as a tuple.
 
@@ -56,7 +57,24 @@ class Executable(ABC):
     """How tensors make up the arguments of a call, where some are tuples."""
 
     @abstractmethod
-    def __call__(self, *args: Any) -> Any: ...
+    def __call__(self, *args: Any, **named: Any) -> Any: ...
+
+    def _in_order(self, args: Sequence[Any], named: Mapping[str, Any]) -> tuple[Any, ...]:
+        """Returns the arguments of a call `f(a, b, d=…, c=…)` in the order of the parameters.
+
+        Raises TypeError for a name that is unknown, given twice, or missing.
+        """
+        names = [p.name for p in self.params] if self._arguments is None else [n for n, _ in self._arguments.params]
+        for name in named:
+            if name not in names:
+                known = f"{did_you_mean(name, names)}; it has {', '.join(names) or 'none'}"
+                raise TypeError(f"{self.name} has no parameter '{name}'{known}")
+        rest = names[len(args) :]
+        if twice := [name for name in named if name not in rest]:
+            raise TypeError(f"{self.name} is given '{twice[0]}' twice, in its place and by its name")
+        if missing := [name for name in rest if name not in named]:
+            raise TypeError(f"{self.name} needs a value for {', '.join(missing)}")
+        return (*args, *(named[name] for name in rest))
 
     def run(self, inputs: Mapping[str, Any]) -> dict[str, Array]:
         """Runs on arrays by parameter name and gives the results by name.
@@ -172,8 +190,11 @@ def as_scalar(value: Any, param: Param) -> int | float:
 def check_array(array: Array, param: Param, *, writable: bool = False) -> None:
     """Raises TypeError for a wrong dtype, ValueError for a wrong shape, for data that is not row-major contiguous (or does
     not have the parameter's strides), and for an output that is read-only."""
-    if array.dtype != numpy_dtype(param.dtype):
-        raise TypeError(f"'{param.name}' must be of dtype {param.dtype}, not {array.dtype}")
+    dtype = numpy_dtype(param.dtype)
+    if array.dtype != dtype:
+        swapped = array.dtype.newbyteorder() == dtype
+        hint = f", which is of the other byte order: pass .astype({param.dtype!r}) of it" if swapped else ""
+        raise TypeError(f"'{param.name}' must be of dtype {param.dtype}, not {array.dtype}{hint}")
     if array.ndim != len(param.shape) or any(
         isinstance(extent, int) and given != extent for given, extent in zip(array.shape, param.shape, strict=True)
     ):

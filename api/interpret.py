@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,11 +11,13 @@ from xdsl.ir import Operation
 
 from ..dialects import te, tir
 from ..dialects.array import numpy_dtype
+from ..lowering.tir.signature import BufferParam, KernelSignature
 from ..support.deep import in_deep_stack
 from ..support.diagnostics import error_at
 from ..support.words import counted
-from .entry import Arguments, entry_kind, find_entry, name_of, relay_params
+from .entry import Arguments, entry_kind, find_entry, name_of, places_of, relay_params
 from .executable import Array, Executable, Param, as_array, as_scalar, check_array
+from .native_kernel import bind_sizes, param_of
 
 
 class InterpretedExecutable(Executable):
@@ -33,9 +34,17 @@ class InterpretedExecutable(Executable):
             )
         self._module, self._entry = module, entry
         self._arguments = Arguments(self.name, relay_params(entry)) if self.kind == "relay" else None
-        self.params = kernel_params(entry) if self._arguments is None else self._arguments.tensors
+        self._signature = kernel_signature(entry) if self._arguments is None else None
+        self._places: dict[str, str] = {}
+        if self._arguments is not None:
+            self.params = self._arguments.tensors
+        elif self._signature is not None:
+            self.params = list(map(param_of, self._signature.params))
+            self._places = places_of(entry) if self._signature.symbols else {}
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        if named:
+            args = self._in_order(args, named)
         if self._arguments is not None:
             args = tuple(self._arguments.flat(args))
         if len(args) != len(self.params):
@@ -49,6 +58,11 @@ class InterpretedExecutable(Executable):
                 value = as_array(value, param)
                 check_array(value, param, writable=param.is_output)
             values[param.name] = value
+        if self._signature is not None and self._signature.symbols:
+            buffers = {p.name for p in self._signature.params if isinstance(p, BufferParam)}
+            arrays = {name: value for name, value in values.items() if name in buffers}
+            scalars = {name: value for name, value in values.items() if isinstance(value, int)}
+            bind_sizes(self._signature, arrays, scalars, self._places)
         return in_deep_stack(lambda: self._interpret(values))
 
     def _interpret(self, values: Mapping[str, Any]) -> Any:
@@ -70,10 +84,9 @@ class InterpretedExecutable(Executable):
         return interpret_prim_func(self._entry, dict(values), self._module)
 
 
-def kernel_params(entry: Operation) -> list[Param]:
-    """The parameters of a TIR or TE function, as its compiled form takes them."""
+def kernel_signature(entry: Operation) -> KernelSignature:
+    """Returns how the compiled form of a TIR or TE function is called."""
     from ..lowering.tir.lower_to_scf import signature_of
-    from .native_kernel import param_of
 
     function = entry
     if isinstance(entry, te.FuncOp):
@@ -81,11 +94,8 @@ def kernel_params(entry: Operation) -> list[Param]:
 
         function = create_prim_func(entry)
     assert isinstance(function, tir.PrimFuncOp)
-    params = [param_of(param) for param in signature_of(function).params]
-    if isinstance(entry, te.FuncOp):
-        # The handle of a symbolic buffer has a name of its own; the tensor's is the one that counts.
-        params = [replace(param, name=name) for param, name in zip(params, entry.param_names(), strict=True)]
-    return params
+    signature = signature_of(function)
+    return signature.named(entry.param_names()) if isinstance(entry, te.FuncOp) else signature
 
 
 def draw(params: Sequence[Param], seed: int) -> dict[str, Array]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from xdsl.dialects import func
@@ -21,7 +20,7 @@ from ..lowering.program import KernelProgram, Program, RelayProgram, Tree
 from ..lowering.relay.lower_relay_to_llvm import CONSTANTS, MEMORY
 from ..lowering.relay.prepare import PREPARE_ONLY, PREPARED
 from ..lowering.tir.signature import KernelSignature
-from .entry import find_entry, relay_params, relay_result
+from .entry import find_entry, places_of, relay_params, relay_result
 from .executable import Kind
 
 if TYPE_CHECKING:
@@ -39,17 +38,15 @@ def compile_program(
     """Lowers and compiles the module, which is used up; `entry` is the function of it that Python calls."""
     if kind == "relay":
         return _relay_program(module, entry, options, observers, kernels)
+    places = places_of(entry)
     names = entry.param_names() if isinstance(entry, te.FuncOp) else None
     # A private function is seen by no one outside of its module; the entry must be.
     entry.properties.pop("sym_visibility", None)
     results = expose(entry) if isinstance(entry, func.FuncOp) else 0
     built = build(module, options, observers)
     signature = _signature(built.module, linked_name(options.entry))
-    if names is not None:
-        # The handle of a symbolic buffer has a name of its own; the tensor's is the one that counts.
-        params = tuple(replace(param, name=name) for param, name in zip(signature.params, names, strict=True))
-        signature = replace(signature, params=params)
-    return KernelProgram(options.entry, kind, signature, built.messages, built.objects, results)
+    signature = signature if names is None else signature.named(names)
+    return KernelProgram(options.entry, kind, signature, built.messages, built.objects, results, places)
 
 
 def _signature(module: ModuleOp, name: str) -> KernelSignature:

@@ -14,7 +14,7 @@ from ..lowering.llvm.call import address_of, diagnostic_of
 from ..lowering.llvm.jit import CompiledModule
 from ..lowering.mangle_symbols import linked_name
 from ..lowering.program import KernelProgram
-from ..lowering.tir.signature import BufferParam, HandleParam, ScalarParam, Size, known_strides
+from ..lowering.tir.signature import BufferParam, HandleParam, KernelSignature, ScalarParam, Size, known_strides
 from ..support.diagnostics import Diagnostic, MirError
 from ..support.words import counted
 from .executable import Array, Executable, Param, as_array, as_scalar, check_array
@@ -46,6 +46,7 @@ class KernelExecutable(Executable):
         self._threads = threads
         self._signature = signature = program.signature
         self._messages = program.messages
+        self._places = program.places
         every = [param_of(param) for param in signature.params]
         self.params, self._results = every[: len(every) - program.results], every[len(every) - program.results :]
         types = [_c_type(param, self.name) for param in signature.params]
@@ -54,7 +55,9 @@ class KernelExecutable(Executable):
         self._call = ctypes.CFUNCTYPE(returned, *types, *symbols)(code.address(linked_name(self.name)))
         self._static = not signature.symbols
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        if named:
+            args = self._in_order(args, named)
         params = self.params
         if len(args) != len(params):
             names = ", ".join(param.name for param in params)
@@ -78,9 +81,7 @@ class KernelExecutable(Executable):
             passed.append(address_of(array))
         self._check_overlap(arrays)
         if not self._static:
-            strides = {name: [s // a.itemsize for s in a.strides] for name, a in arrays.items()}
-            bound = self._signature.bind({name: a.shape for name, a in arrays.items()}, scalars, strides)
-            passed += bound.values()
+            passed += bind_sizes(self._signature, arrays, scalars, self._places).values()
         use_threads(self._threads)
         result = self._call(*passed)
         if self._signature.returns is not None:
@@ -99,6 +100,14 @@ class KernelExecutable(Executable):
                 begin, behind = byte_bounds(array)
                 if other != name and start < behind and begin < end:
                     raise ValueError(f"'{name}' is written, but shares memory with '{other}'; pass a copy")
+
+
+def bind_sizes(
+    signature: KernelSignature, arrays: Mapping[str, Array], scalars: Mapping[str, int], places: Mapping[str, str]
+) -> dict[str, int]:
+    """Returns the value of every symbolic size in a call. Raises MirError, at the parameter's place, where they do not fit."""
+    strides = {name: [s // a.itemsize for s in a.strides] for name, a in arrays.items()}
+    return signature.bind({name: a.shape for name, a in arrays.items()}, scalars, strides, places)
 
 
 def param_of(param: BufferParam | ScalarParam | HandleParam) -> Param:

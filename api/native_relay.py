@@ -76,7 +76,9 @@ class RelayExecutable(Executable):
         """Bytes of what was computed from constants when the code was loaded, such as packed weights."""
         return self._prepared.bytes
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        if named:
+            args = self._in_order(args, named)
         if self._arguments is not None:
             args = tuple(self._arguments.flat(args))
         try:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, get_args
 
 from xdsl.dialects.builtin import TensorType, TupleType
@@ -107,6 +107,8 @@ class KernelProgram:
     messages: Mapping[int, str]
     objects: tuple[bytes, ...]
     results: int = 0
+    places: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Where parameters are declared, `file:line:column` by name (`places_of`)."""
 
     def to_json(self) -> dict[str, Any]:
         """Everything but objects."""
@@ -119,6 +121,7 @@ class KernelProgram:
             "returns": signature.returns,
             "results": self.results,
             "messages": list(self.messages.items()),
+            "places": dict(self.places),
         }
 
     @staticmethod
@@ -136,6 +139,7 @@ class KernelProgram:
             {int(code): str(text) for code, text in data["messages"]},
             tuple(objects),
             int(data["results"]),
+            {str(name): str(place) for name, place in data["places"].items()},
         )
 
 

@@ -14,7 +14,7 @@ in builtin attributes, so that any printer and parser keeps it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TypeAlias
 
@@ -86,24 +86,37 @@ class KernelSignature:
     symbols: tuple[str, ...] = ()
     returns: str | None = None
 
+    def named(self, names: Sequence[str]) -> KernelSignature:
+        """Returns the signature of a TE function, whose parameters are called as its tensors: a handle's name is its own."""
+        return replace(self, params=tuple(replace(p, name=n) for p, n in zip(self.params, names, strict=True)))
+
     def bind(
         self,
         shapes: Mapping[str, Sequence[int]],
         scalars: Mapping[str, int] | None = None,
         strides: Mapping[str, Sequence[int]] | None = None,
+        places: Mapping[str, str] | None = None,
     ) -> dict[str, int]:
         """The value of every symbol, from the shapes (and strides, in elements) of the tensors by parameter name.
 
         Raises MirError when a rank or an extent does not fit, naming the parameter and the dimension, or when nothing
-        determines a symbol.
+        determines a symbol. `places` says where parameters are declared, `file:line:column`.
         """
+
+        def refuse(param: BufferParam, message: str) -> MirError:
+            from ..llvm.call import diagnostic_of
+
+            place = (places or {}).get(param.name)
+            return MirError(diagnostic_of(message if place is None else f"{place}: error: {message}"))
+
         known: dict[str, int] = dict(scalars or {})
         buffers = [p for p in self.params if isinstance(p, BufferParam)]
         for param in buffers:
             shape = shapes[param.name]
             if len(shape) != len(param.shape):
-                raise _refuse(
-                    f"'{param.name}' has {counted(len(shape), 'dimension')}, but the function takes {len(param.shape)}"
+                raise refuse(
+                    param,
+                    f"'{param.name}' has {counted(len(shape), 'dimension')}, but the function takes {len(param.shape)}",
                 )
             for declared, given in zip(param.shape, shape, strict=True):
                 if isinstance(declared, str):
@@ -130,13 +143,13 @@ class KernelSignature:
                 expected = evaluate(declared, known)
                 if given != expected:
                     shown = f"{declared} = {expected}" if isinstance(declared, str) else expected
-                    raise _refuse(f"dimension {number} of '{param.name}' is {given}, but must be {shown}")
+                    raise refuse(param, f"dimension {number} of '{param.name}' is {given}, but must be {shown}")
             steps = zip(param.strides or (), (strides or {}).get(param.name, ()), shapes[param.name], strict=False)
             for number, (declared, given, extent) in enumerate(steps):
                 expected = evaluate(declared, known)
                 if extent > 1 and given != expected:
                     shown = f"{declared} = {expected}" if isinstance(declared, str) else expected
-                    raise _refuse(f"stride {number} of '{param.name}' is {given}, but must be {shown}")
+                    raise refuse(param, f"stride {number} of '{param.name}' is {given}, but must be {shown}")
         return {symbol: known[symbol] for symbol in self.symbols}
 
     def to_attr(self) -> DictionaryAttr:

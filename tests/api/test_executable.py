@@ -265,3 +265,53 @@ def test_strides_that_are_not_those_stated(strides: str, message: str):
     rows = np.arange(48, dtype=np.float32).reshape(6, 8)
     with pytest.raises((ValueError, MirError), match=message.replace("*", r"\*")):
         program(rows[:, ::2], np.zeros((6, 4), np.float32))
+
+
+@pytest.mark.parametrize("target", ["cpu", "interp"])
+def test_sizes_that_do_not_fit_are_located(target: Any):
+    te_function = """@te.func
+def f():
+    n = te.var("n")
+    A = te.placeholder((n,), name="A")
+    B = te.compute((n,), lambda i: A[i] + 1.0, name="B")
+    return [A, B]
+"""
+    tir_function = STRIDED.format(strides="s0, s1")
+    ones = np.ones((4, 4), np.float32)
+    program = mirstack.compile(mirstack.parse(te_function, "te.mir"), target)
+    with pytest.raises(MirError, match=r"te\.mir:5:\d+: error: dimension 0 of 'B' is 4, but must be n = 3"):
+        program(ones[0, :3], ones[0].copy())
+    program = mirstack.compile(mirstack.parse(tir_function, "tir.mir"), target)
+    with pytest.raises(MirError, match=r"tir\.mir:8:\d+: error: dimension 1 of 'b' is 3, but must be m = 4"):
+        program(ones, ones[:, :3].copy())
+
+
+NAMED = "def @main(%x: Tensor[(2), float32], %t: (Tensor[(2), float32], Tensor[(2), float32])) { subtract(%x, %t.1) }"
+
+
+@pytest.mark.parametrize("target", ["cpu", "interp"])
+def test_arguments_by_name(target: Any):
+    x, one = np.array([5, 7], np.float32), np.ones(2, np.float32)
+    program = mirstack.compile(mirstack.parse(NAMED), target)
+    for result in (program(x=x, t=(x, one)), program(t=(x, one), x=x), program(x, t=(x, one))):
+        assert result.tolist() == [4, 6]
+    for args, named, message in [
+        ((x,), {"T": (x, one)}, "main has no parameter 'T'; it has x, t"),
+        ((x,), {"x": x}, "main is given 'x' twice, in its place and by its name"),
+        ((x,), {"xs": x}, "main has no parameter 'xs'"),
+        ((), {"t": (x, one)}, "main needs a value for x"),
+    ]:
+        with pytest.raises(TypeError, match=message):
+            program(*args, **named)
+    kernel = mirstack.compile(mirstack.parse(STRIDED.format(strides="s0, s1")), target)
+    result = np.zeros((1, 2), np.float32)
+    kernel(b=result, a=x[None])
+    assert result.tolist() == [[10, 14]]
+
+
+@pytest.mark.parametrize("target", ["cpu", "interp"])
+def test_arrays_of_the_other_byte_order(target: Any):
+    program = mirstack.compile(mirstack.parse("def @main(%x: Tensor[(2), float32]) { exp(%x) }"), target)
+    array = np.ones(2, np.dtype(np.float32).newbyteorder())
+    with pytest.raises(TypeError, match=r"which is of the other byte order: pass \.astype\('float32'\) of it"):
+        program(array)

@@ -159,12 +159,15 @@ class Writer:
         return te.compute(self.dims, lambda i, j: reducer(a[i, k], axis=k, where=k <= j), name=name)
 
     def place_of_most(self, name: str) -> Any:
-        """The largest of a row and its place, by a reducer of two values; NaN is read as 0, for `x >= y` is of no order then."""
+        """The largest of a row and its place, by a reducer of two values.
+
+        What is not above the number that it begins with is read as 1: of that and of NaN the place depends on the order.
+        """
         a = self.source()
 
         def read(i: Any, k: Any) -> Any:
             value = a[i, k]
-            return te.Select(te.isnan(value), te.const(0, self.dtype), value) if "float" in self.dtype else value
+            return te.Select(value > te.min_value(self.dtype), value, te.const(1, self.dtype))
 
         k = te.reduce_axis((0, self.dims[1]), name=f"k{name}")
 

@@ -203,7 +203,7 @@ def inline_function(
         llvm.LLVMFunctionType(inputs, output),
         llvm.LinkageAttr("internal"),
         body=region,
-        other_props={"no_unwind": UnitAttr(), "passthrough": ArrayAttr([StringAttr("alwaysinline")])},
+        other_props={"no_unwind": UnitAttr(), "passthrough": ArrayAttr([StringAttr("alwaysinline"), StringAttr("memory(none)")])},
     )
 
 
@@ -310,28 +310,27 @@ def _remainder(c: Converter, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
 
 
 def _remainder_function(name: str, symbol: str, type_: Attribute) -> llvm.FuncOp:
-    """The remainder of vectors: what a - q * b is by one fused operation, for the whole part q of a / b.
+    """The remainder of vectors: what a - q * b is by one fused operation, for the whole part q of a / b; lanes that need more are C's.
 
-    Below 2**(bits - 1) the quotient's rounding takes q one too far at most. Then a - q * b is a multiple of b's last place not beyond b,
-    so that it is a float: nothing is rounded, nor where b is added to what came out below 0. Other lanes are C's.
+    Where it is less than b, q is right, or one too far: a and b, if a is not less, are multiples of b's last place, and so is a - q * b,
+    which is then a float as it is, and so is what adding b makes of it where it is below 0. What is not less than b is not rounded to less.
+    No quotient, b or a that is infinite, 0 or NaN leads to less than b.
     """
     builder = Builder()
-    limit = 2.0**52 if isinstance(element_of(type_), Float64Type) else 2.0**23
 
     def body(arguments: Sequence[SSAValue]) -> SSAValue:
         dividend, divisor = (Float(builder, argument) for argument in arguments)
         a, b = abs(dividend), abs(divisor)
-        quotient = a / b
+        whole = (a / b).unary("trunc")
+        rest = Float(builder, builder.compute("fma", ((-whole).value, b.value, a.value), type_))
 
         def near() -> Float:
-            whole = quotient.unary("trunc")
-            rest = Float(builder, builder.compute("fma", ((-whole).value, b.value, a.value), type_))
-            return (rest < 0.0).choose(rest + b, rest).with_sign_of(dividend)
+            return (rest + (rest < 0.0).choose(b, 0.0)).with_sign_of(dividend)
 
         def anywhere() -> Float:
             return Float(builder, _by_lanes(builder, symbol, arguments))
 
-        return usually((quotient < limit) & (b < INF), near, anywhere).value
+        return usually(abs(rest) < b, near, anywhere).value
 
     return inline_function(builder, name, [type_, type_], type_, body)
 

@@ -251,11 +251,9 @@ def arithmetic(
 
 def _toward_divisor(f: FunctionLowering, rest: SSAValue, divisor: SSAValue) -> SSAValue:
     """The remainder of floats that has the divisor's sign, from the one that has the dividend's."""
-    type_, zero = rest.type, f.number(0, rest.type)
-    differ = f.compare("ne", f.compare_floats("olt", rest, zero), f.compare_floats("olt", divisor, zero))
-    moved = f.select(differ, f.emit(arith.AddfOp, (rest, divisor), type_, FASTMATH_NONE), rest)
-    signed = f.emit(math.CopySignOp, (rest, divisor), type_, FASTMATH_NONE)
-    return f.select(f.compare_floats("oeq", rest, zero), signed, moved)
+    signed = f.emit(math.CopySignOp, (rest, divisor), rest.type, FASTMATH_NONE)
+    moved = f.emit(arith.AddfOp, (rest, divisor), rest.type, FASTMATH_NONE)
+    return f.select(f.compare_floats("une", signed, rest), moved, signed)
 
 
 def _may_reassociate(op: Operation, type_: Attribute) -> bool:

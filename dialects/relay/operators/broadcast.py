@@ -71,9 +71,9 @@ def _te_floor_mod(a: Expr, b: Expr) -> Expr:
     if not _is_float(a):
         return divide_integers(te.floormod, a, b)
     rest = te.fmod(a, b)
-    zero = te.const(0, a.dtype)
-    below = te.not_equal(rest < zero, b < zero)
-    return te.Select(te.equal(rest, zero), te.copysign(rest, b), te.Select(below, rest + b, rest))
+    # What changes with the divisor's sign is not 0, and less than the divisor: the sum has that sign.
+    signed = te.copysign(rest, b)
+    return te.Select(te.not_equal(signed, rest), rest + b, signed)
 
 
 symmetric(

@@ -23,7 +23,7 @@ from ...dialects import tir
 from ...dialects.tir.analysis import Analyzer, Atom, Expr, Kind
 from ...dialects.tir.analysis.analyzer import Value
 from ...dialects.tir.analysis.conditions import conjuncts, ge, le, logical_not
-from ...dialects.tir.analysis.expr import ZERO, free_vars, symbol
+from ...dialects.tir.analysis.expr import ONE, ZERO, free_vars, symbol
 from ...dialects.tir.analysis.substitution import substitute
 from ...dialects.tir.buffer import AccessOp
 from ...dialects.tir.stmt import RegionsOp
@@ -83,8 +83,9 @@ class CarriedValues:
         if self._reads is None:
             return True
         return any(
-            (not isinstance(loop, tir.ForOp) or not all(self._apart(read, write, loop) for write in self._writes))
-            and not self._is_covered(read)
+            # What covers a read does so for every loop, and is asked for once.
+            not self._is_covered(read)
+            and (not isinstance(loop, tir.ForOp) or not all(self._apart(read, write, loop) for write in self._writes))
             for read in self._reads
         )
 
@@ -96,10 +97,10 @@ class CarriedValues:
             op = use.operation
             if isinstance(op, AccessOp) and all(isinstance(i.type, IntegerType) for i in op.indices):
                 if isinstance(op, tir.LoadOp):
-                    reads[op] = [self._use(op, [(self._analyzer.expr(i),) * 2 for i in op.indices], True)]
+                    reads[op] = [self._use(op, self._element(op), True)]
                     continue
                 if isinstance(op, tir.StoreOp) and op.predicate is None:
-                    writes[op] = [self._use(op, [(self._analyzer.expr(i),) * 2 for i in op.indices], True)]
+                    writes[op] = [self._use(op, self._element(op), True)]
                     continue
             if isinstance(op, tir.BufferRegionOp) and all(isinstance(u.operation, RegionsOp) for u in op.result.uses):
                 continue
@@ -111,6 +112,10 @@ class CarriedValues:
                 found[block] = [self._region(block, r) for r in regions if r.buffer is self._buffer]
         return [use for each in reads.values() for use in each], [use for each in writes.values() for use in each]
 
+    def _element(self, op: AccessOp) -> list[Ends]:
+        places = [self._analyzer.expr(index) for index in op.indices]
+        return [(place, place) for place in places]
+
     def _region(self, block: tir.BlockOp, region: tir.BufferRegionOp) -> _Use:
         dims: list[Ends] = []
         for low, extent in zip(region.mins, region.extents, strict=True):
@@ -118,9 +123,13 @@ class CarriedValues:
             dims.append((start, start + self._analyzer.expr(extent) - 1))
         return self._use(region, dims, False)
 
-    def _use(self, op: Operation, dims: Sequence[tuple[Expr, ...]], element: bool) -> _Use:
+    def _use(self, op: Operation, dims: Sequence[Ends], element: bool) -> _Use:
         bound = self._place(op).bound
-        return _Use(op, tuple((self._resolved(d[0], bound), self._resolved(d[1], bound)) for d in dims), element)
+        ends: list[Ends] = []
+        for low, high in dims:
+            start = self._resolved(low, bound)
+            ends.append((start, start if high is low else self._resolved(high, bound)))
+        return _Use(op, tuple(ends), element)
 
     def _resolved(self, e: Expr, bound: Sequence[dict[Atom, Expr]]) -> Expr:
         """An expression with what the axes around are bound to in their place."""
@@ -213,7 +222,7 @@ class CarriedValues:
         if not all(analyzer.can_prove_ge0(analyzer.expr(loop.extent) - 1) for loop in inner):
             return None
         starts = [low for low, _ in write.dims]
-        sizes = [analyzer.simplify(high - low + 1) for low, high in write.dims]
+        sizes = [ONE if high is low else analyzer.simplify(high - low + 1) for low, high in write.dims]
         if any(_is_computed(e) for e in (*starts, *sizes)) or self._begins_another(write, starts):
             return None
         if not inner:
@@ -333,7 +342,8 @@ class CarriedValues:
         inner = {atom for each in loops[: loops.index(loop)] if (atom := analyzer.expr(each.loop_var).atom) is not None}
         found: list[Ends | None] = []
         for low, high in use.dims:
-            first, last = relax(low, inner, analyzer), relax(high, inner, analyzer)
+            first = relax(low, inner, analyzer)
+            last = first if high is low else relax(high, inner, analyzer)
             computed = first is None or last is None or _is_computed(first[0]) or _is_computed(last[1])
             found.append(None if computed or first is None or last is None else (first[0], last[1]))
         self._reached[(use, loop)] = found

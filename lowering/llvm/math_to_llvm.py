@@ -203,7 +203,10 @@ def inline_function(
         llvm.LLVMFunctionType(inputs, output),
         llvm.LinkageAttr("internal"),
         body=region,
-        other_props={"no_unwind": UnitAttr(), "passthrough": ArrayAttr([StringAttr("alwaysinline"), StringAttr("memory(none)")])},
+        other_props={
+            "no_unwind": UnitAttr(),
+            "passthrough": ArrayAttr([StringAttr("alwaysinline"), StringAttr("memory(none)")]),
+        },
     )
 
 

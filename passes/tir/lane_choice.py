@@ -18,9 +18,9 @@ from xdsl.rewriter import InsertPoint
 
 from ...dialects import tir
 from ...dialects.tir.analysis import Analyzer
-from ...dialects.tir.analysis.expr import free_vars
+from ...dialects.tir.analysis.expr import Expr, free_vars
 from ...dialects.tir.operators import as_const
-from .choice_order import Compare, behind_let, choice_order
+from .choice_order import behind_let, choice_order
 from .convert_blocks_to_opaque import REASSOCIATE
 from .copying import copy_ops
 from .rewriting import builder_before, is_statement
@@ -59,9 +59,26 @@ class _Later:
     conditions: frozenset[SSAValue]
     old: SSAValue
     term: SSAValue
-    compare: type[Compare]
-    nan_stays: bool
-    """Whether what was chosen stays where it is NaN."""
+    order: type[tir.GtOp | tir.LtOp]
+    first: bool
+    """Whether of equal ones the first is chosen, and of NaNs; else the last."""
+    nan: bool
+    """Whether a NaN beats every number."""
+    places: frozenset[int]
+    """The numbers of the outputs that tell the place; each grows by the same in every turn."""
+
+    def stays(self, builder: Builder, old: SSAValue, term: SSAValue) -> SSAValue:
+        """Whether what was chosen in an earlier turn stays."""
+        wide = tir.GeOp if self.order is tir.GtOp else tir.LeOp
+        if not self.nan:
+            return builder.insert((wide if self.first else self.order)(old, term)).result
+        if self.first:
+            compared = builder.insert(wide(old, term)).result
+            return builder.insert(tir.OrOp(compared, builder.insert(tir.NeOp(old, old)).result)).result
+        # What is no more than a number goes; NaN is more.
+        other = tir.LeOp if self.order is tir.GtOp else tir.GeOp
+        more = builder.insert(tir.NotOp(builder.insert(other(old, term)).result)).result
+        return builder.insert(tir.AndOp(builder.insert(tir.EqOp(term, term)).result, more)).result
 
 
 def match_choice(loop: tir.ForOp) -> Choice | None:
@@ -135,7 +152,7 @@ def _match_later(
         nan, ordered, tied = ([behind_let(v) for v in op.operands] for op in found.nan)
         if any(olds.get(v) != number for v in (*nan, *tied)) or any(terms.get(v) != number for v in ordered):
             return None
-    pending, directions = [behind_let(found.places).owner], set[bool]()
+    pending, directions, places = [behind_let(found.places).owner], set[bool](), set[int]()
     while pending:
         op = pending.pop()
         if isinstance(op, tir.AndOp):
@@ -154,30 +171,38 @@ def _match_later(
             return None
         else:
             directions.add(isinstance(op, tir.LtOp))
+            places.add(chosen)
     if len(directions) != 1:
         return None
-    if directions == {True}:
-        # Of equal ones the first: what was chosen stays, and so does NaN.
-        compare = tir.GeOp if isinstance(order, tir.GtOp) else tir.LeOp
-        return _Later(frozenset(conditions), old, term, compare, found.nan is not None)
-    # Of equal ones, and of NaNs, the last: NaN would have to be looked at for both.
-    return None if found.nan is not None else _Later(frozenset(conditions), old, term, type(order), False)
+    # Of equal ones the first, which stays, or the last.
+    return _Later(
+        frozenset(conditions), old, term, type(order), directions == {True}, found.nan is not None, frozenset(places)
+    )
 
 
 def _grows(loop: tir.ForOp, place: SSAValue, *, from_zero: bool = False) -> bool:
-    """Whether a place is greater in each turn of the loop than in the one before, and perhaps never below 0."""
+    """Whether a place is greater in each turn of the loop than in the one before, by the same, and perhaps never below 0."""
     analyzer = Analyzer()
     outer: Operation | None = loop
     while outer is not None:
         if isinstance(outer, tir.ForOp):
             analyzer.bind(outer.loop_var, outer.min, outer.extent)
         outer = outer.parent_op()
-    e, turn = analyzer.expr(place), analyzer.expr(loop.loop_var).atom
-    if turn is None or e.coefficient(turn) <= 0:
+    step, start = _line(loop, place, analyzer)
+    if step <= 0:
         return False
     loaded = {r for op in loop.body.block.ops if isinstance(op, tir.LoadOp) for r in op.results}
-    rest = [a for a in free_vars(e) if a is not turn]
-    return not any(a.payload in loaded for a in rest) and (not from_zero or analyzer.can_prove_greater_equal(place, 0))
+    inside = loaded | {loop.loop_var}
+    return not any(a.payload in inside for a in free_vars(start)) and (
+        not from_zero or analyzer.can_prove_greater_equal(place, 0)
+    )
+
+
+def _line(loop: tir.ForOp, place: SSAValue, analyzer: Analyzer) -> tuple[int, Expr]:
+    """A place as `step * turn + start`."""
+    e, turn = analyzer.simplify(analyzer.expr(place)), analyzer.expr(loop.loop_var)
+    step = 0 if turn.atom is None else e.coefficient(turn.atom)
+    return step, e - turn.scaled(step)
 
 
 class _Keys:
@@ -210,9 +235,25 @@ class ChoiceLanes:
         self.type = found.loop.loop_var.type
         self.before = builder_before(found.loop)
         analyzer = Analyzer()
+        self.bases = self._bases(analyzer)
         self.places = [
             [analyzer.to_ssa(analyzer.expr(i), self.before, i.type) for i in o.store.indices] for o in found.outputs
         ]
+
+    def _bases(self, analyzer: Analyzer) -> dict[int, tuple[int, SSAValue]]:
+        """By the number of an output that tells the place: by how much it grows in a turn, and the first.
+
+        While lanes are filled, all of a turn of the loop over vectors hold the place of the first: it is one number for all vectors, and
+        what each lane is apart from it is added once, at the end.
+        """
+        found = self.found
+        bases: dict[int, tuple[int, SSAValue]] = {}
+        for k in sorted(found.later.places) if found.later is not None else ():
+            term = found.outputs[k].term
+            step, start = _line(found.loop, term, analyzer)
+            if term.type == self.type:
+                bases[k] = step, analyzer.to_ssa(start, self.before, self.type)
+        return bases
 
     def write(self, vectors: int) -> None:
         """Candidates in the lanes of `vectors` vectors, at first those of the first turns; then all candidates, by halves."""
@@ -234,11 +275,12 @@ class ChoiceLanes:
 
             def update(deep: Builder, at: SSAValue) -> None:
                 index = deep.insert(tir.AddOp(base, at)).result
-                self.update(deep, [(p, [at]) for p in partial], {found.loop.loop_var: index}, later=True)
+                self.update(deep, [(p, [at]) for p in partial], {found.loop.loop_var: index}, later=True, base=base)
 
             self.each(inner, vectors, update)
 
         self.loop_of(b, found.loop.var_name.data, whole - 1, "serial", block_of)
+        self.each(b, vectors, lambda inner, at: self.spread(inner, partial, at))
         done = whole * width
         while done < found.extent:
             # The last vector may hold turns that were taken before: to choose again changes nothing.
@@ -258,8 +300,12 @@ class ChoiceLanes:
 
             return body
 
-        for u in range(1, vectors):
-            self.loop_of(b, "lane", self.lanes, "vectorized", fold(u * self.lanes))
+        left = vectors
+        while left > 1:
+            # By halves, of which no fold waits for another; an odd one stays.
+            others = left // 2
+            self.each(b, others, fold((left - others) * self.lanes))
+            left -= others
         half = self.lanes
         while half % 2 == 0:
             half //= 2
@@ -287,8 +333,20 @@ class ChoiceLanes:
         for op, copy in zip(ops, copies, strict=True):
             builder.insert(copy)
             made.update(zip(op.results, copy.results, strict=True))
-        for value, target in zip(values, targets, strict=True):
-            builder.insert(tir.StoreOp(made.get(value, value), target, [at]))
+        for k, (value, target) in enumerate(zip(values, targets, strict=True)):
+            known = self.bases.get(k)
+            builder.insert(tir.StoreOp(made.get(value, value) if known is None else known[1], target, [at]))
+
+    def spread(self, builder: Builder, targets: list[SSAValue], at: SSAValue) -> None:
+        """Adds to the place that a lane holds what the lane is apart from the first."""
+        for k, (step, _) in self.bases.items():
+            held = builder.insert(tir.LoadOp(targets[k], [at])).result
+            apart = self.times(builder, at, step)
+            builder.insert(tir.StoreOp(builder.insert(tir.AddOp(held, apart)).result, targets[k], [at]))
+
+    def times(self, builder: Builder, value: SSAValue, factor: int) -> SSAValue:
+        """A number of turns as a distance."""
+        return value if factor == 1 else builder.insert(tir.MulOp(value, self.number(builder, factor))).result
 
     def terms_at(self, builder: Builder, buffers: list[SSAValue], at: SSAValue) -> dict[SSAValue, SSAValue]:
         """Candidates in place of the terms."""
@@ -302,8 +360,12 @@ class ChoiceLanes:
         values: Mapping[SSAValue, SSAValue],
         *,
         later: bool = False,
+        base: SSAValue | None = None,
     ) -> None:
-        """The loop's body with other outputs and, perhaps, other terms; `later` where the outputs are of an earlier turn."""
+        """The loop's body with other outputs and, perhaps, other terms; `later` where the outputs are of an earlier turn.
+
+        With `base` places are that of this turn, whatever the lane.
+        """
         made = dict(values)
         olds = [builder.insert(tir.LoadOp(buffer, place)).result for buffer, place in targets]
         for value, k in self.found.olds.items():
@@ -314,22 +376,23 @@ class ChoiceLanes:
             if any(r in made for r in op.results):
                 continue
             if known is not None and any(r in known.conditions for r in op.results):
-                compared = compared or self.later(builder, known, made[known.old], made[known.term])
+                compared = compared or known.stays(builder, made[known.old], made[known.term])
                 made[op.results[0]] = compared
                 continue
             (copy,) = copy_ops([op], made)
             builder.insert(copy)
             made.update(zip(op.results, copy.results, strict=True))
-        for output, (buffer, place) in zip(self.found.outputs, targets, strict=True):
-            builder.insert(tir.StoreOp(made[output.store.value], buffer, place))
-
-    @staticmethod
-    def later(builder: Builder, known: _Later, old: SSAValue, term: SSAValue) -> SSAValue:
-        """Whether what was chosen in an earlier turn stays."""
-        compared = builder.insert(known.compare(old, term)).result
-        if not known.nan_stays:
-            return compared
-        return builder.insert(tir.OrOp(compared, builder.insert(tir.NeOp(old, old)).result)).result
+        for k, (output, (buffer, place)) in enumerate(zip(self.found.outputs, targets, strict=True)):
+            value = made[output.store.value]
+            if base is not None and k in self.bases:
+                assert compared is not None
+                step, start = self.bases[k]
+                there = self.times(builder, base, step)
+                first = as_const(start)
+                if first is None or first.value != 0:
+                    there = builder.insert(tir.AddOp(start, there)).result
+                value = builder.insert(tir.SelectOp(compared, olds[k], there)).result
+            builder.insert(tir.StoreOp(value, buffer, place))
 
     def number(self, builder: Builder, value: int) -> SSAValue:
         """A number of the type that the loop counts in."""

@@ -131,6 +131,43 @@ def test_relay(operator: str, dtype: str) -> None:
     np.testing.assert_array_equal(native, interpreted)
 
 
+@pytest.mark.parametrize("cpu", [None, "haswell", "x86-64"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_remainders_of_floats_are_exact(dtype: str, cpu: str | None) -> None:
+    """Quotients from tiny to huge, multiples, zeros, what is denormal, infinite and NaN, side by side and apart, as numpy has them."""
+    rng = np.random.default_rng(0)
+    limits = np.finfo(np.dtype(dtype))
+    special = [
+        0.0,
+        -0.0,
+        1.0,
+        -1.0,
+        3.0,
+        np.inf,
+        -np.inf,
+        np.nan,
+        limits.max,
+        -limits.max,
+        limits.tiny,
+        -limits.smallest_subnormal,
+    ]
+    pairs = np.array([(a, b) for a in special for b in special])
+    few = [rng.standard_normal(400), rng.integers(-30, 30, 400) / 8, 3 * np.exp2(rng.uniform(-40, 40, 400))]
+    many = [(np.exp2(rng.uniform(-30, 30, 400)), few[1] + 4.125), (few[1], few[2]), (few[0] * 1e7, few[0][::-1])]
+    # A quotient just below a whole number is rounded to that.
+    ones = np.nextafter((rng.integers(1, 1000, 400) * few[0]).astype(dtype), np.array(-np.inf, dtype))
+    a = np.concatenate([pairs[:, 0], *(x for x, _ in many), ones]).astype(dtype)
+    b = np.concatenate([pairs[:, 1], *(y for _, y in many), few[0]]).astype(dtype)
+    text = f"""#[version = "0.0.5"]
+def @main(%a: Tensor[({len(a)}), {dtype}], %b: Tensor[({len(a)}), {dtype}]) {{ (mod(%a, %b), floor_mod(%a, %b)) }}"""
+    found = mirstack.compile(mirstack.parse(text), cpu=cpu)(a, b)
+    with np.errstate(all="ignore"):
+        for result, wanted in zip(found, (np.fmod(a, b), np.remainder(a, b)), strict=True):
+            np.testing.assert_array_equal(result, wanted)
+            number = ~np.isnan(wanted)
+            np.testing.assert_array_equal(np.signbit(result)[number], np.signbit(wanted)[number])
+
+
 SIZES = """
 @T.prim_func
 def main(a: T.handle, b: T.handle):

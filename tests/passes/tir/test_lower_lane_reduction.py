@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -182,17 +183,53 @@ def @main(%x: Tensor[({shape[0]}, {shape[1]}), float32]) {{ (argmax(%x, axis=[{a
         assert not np.asarray(found).any()
 
 
-def test_ties_are_decided_by_the_order_of_turns() -> None:
-    """In a lane what was chosen comes from an earlier turn: one compare is left of argmax's condition."""
+@pytest.mark.parametrize("operator", ["argmax", "argmin"])
+@pytest.mark.parametrize("last", [False, True])
+@pytest.mark.parametrize("shape", [(6, 37), (3, 3, 130)])
+def test_nan_is_chosen_wherever_it_is(operator: str, last: bool, shape: tuple[int, ...]) -> None:
+    """The first NaN, or the last, beats every number, in whichever lane and turn it is, infinities before and behind it."""
+    axes = list(range(1, len(shape)))
+    text = f"""#[version = "0.0.5"]
+def @main(%x: Tensor[({", ".join(map(str, shape))}), float32]) {{
+  {operator}(%x, axis={axes}, select_last_index={last})
+}}"""
+    rng = np.random.default_rng(sum(shape))
+    runs = [mirstack.compile(mirstack.parse(text), threads=1, cpu=cpu) for cpu in (None, "haswell", "x86-64")]
+    choose = getattr(np, operator)
+    for count in (0, 1, 2, 5, 20):
+        x = rng.integers(-2, 3, shape).astype("float32")
+        x[x == 2] = np.inf
+        x[x == -2] = -np.inf
+        rows = x.reshape(shape[0], -1)
+        for row in rows:
+            row[rng.choice(len(row), count, replace=False)] = np.nan
+        expected = rows.shape[1] - 1 - choose(rows[:, ::-1], 1) if last else choose(rows, 1)
+        for run in runs:
+            np.testing.assert_array_equal(run(x), expected)
+
+
+@pytest.mark.parametrize(
+    ("attributes", "shape", "kept"),
+    [
+        ("axis=[1]", "2, 200", ">= p0[i0, v_2] or v_3 != v_3"),
+        ("axis=[0, 1]", "20, 200", ">= p0[v_k0, v_k1] or v_3 != v_3"),
+        ("axis=[1], select_last_index=True", "2, 200", "v_4 == v_4 and not v_3 <= v_4"),
+    ],
+)
+def test_ties_are_decided_by_the_order_of_turns(attributes: str, shape: str, kept: str) -> None:
+    """In a lane what was chosen comes from an earlier turn: two compares are left of argmax's condition. All lanes have one place."""
     seen: list[str] = []
 
     def look(step: ModulePass, module: ModuleOp) -> None:
         if step.name == "lower-lane-reduction":
             seen.append(print_mir(module))
 
-    text = """#[version = "0.0.5"]
-def @main(%x: Tensor[(2, 200), float32]) { argmax(%x, axis=[1]) }"""
-    mirstack.compile(mirstack.parse(text), threads=1, cache=False, observers=(look,))
+    text = f"""#[version = "0.0.5"]
+def @main(%x: Tensor[({shape}), float32]) {{ argmax(%x, {attributes}) }}"""
+    mirstack.compile(mirstack.parse(text), threads=1, cpu="haswell", cache=False, observers=(look,))
     kernel = next(t for t in seen if "argmax_red_temp_v1_lanes" in t)
-    turns = kernel[kernel.index("for ax0 in") :].split("\n        for lane")[0]
-    assert ">=" in turns and " and " not in turns and " == " not in turns
+    turn = kernel[kernel.index("* 32\n") :].split("for vector")[1]
+    condition, chosen = re.findall(r": T.bool = (.*)", turn), re.findall(r"lanes\[v_1\] = T.Select\((.*)\)", turn)
+    assert len(condition) == 1
+    assert condition[0].endswith(kept)
+    assert chosen[0].endswith(", v")

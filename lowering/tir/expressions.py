@@ -138,13 +138,19 @@ def lower_arithmetic(f: FunctionLowering, op: tir.BinaryOp) -> None:
         return
     if is_index_dtype(type_) and (isinstance(a, Index) or isinstance(b, Index)):
         both = isinstance(a, Index) and isinstance(b, Index)
-        if (both or not (_is_loose(a) or _is_loose(b))) and (
-            _may_not_overflow(kind, type_, a, b) or not _is_data(f, op)
-        ):
+        if (both or not (_is_loose(a) or _is_loose(b))) and not may_wrap(f, op, kind, a, b):
             f.bind(op.result, INDEX_RULES[kind](f, f.index(op.lhs), f.index(op.rhs)))
             return
     lhs, rhs = f.plain(op.lhs), f.plain(op.rhs)
     f.bind(op.result, Plain(arithmetic(f, op, kind, lhs, rhs, type_)))
+
+
+def may_wrap(f: FunctionLowering, op: tir.BinaryOp | tir.CallOp, kind: type[Operation], a: Form, b: Form) -> bool:
+    """Whether arithmetic (`kind` of two operands) is of stored numbers that may not fit their dtype, which wrap around as indices need not."""
+    assert op.result is not None
+    return not _may_not_overflow(
+        kind, op.result.type if kind in INDEX_RULES else op.operands[0].type, a, b
+    ) and _is_data(f, op)
 
 
 def _may_not_overflow(kind: type[Operation], type_: Attribute, a: Form, b: Form) -> bool:
@@ -167,7 +173,7 @@ def _may_not_overflow(kind: type[Operation], type_: Attribute, a: Form, b: Form)
     return -limit <= min(found) and max(found) < limit
 
 
-def _is_data(f: FunctionLowering, op: tir.BinaryOp) -> bool:
+def _is_data(f: FunctionLowering, op: tir.BinaryOp | tir.CallOp) -> bool:
     """Whether an integer is stored, be it after more arithmetic: it wraps around then, as an index need not."""
     if f.data is None:
         f.data = _stored_values(op)
@@ -280,9 +286,7 @@ def _compare(f: FunctionLowering, op: tir.CompareOp) -> SSAValue:
         name = ("u" if is_unsigned(type_) else "s") + name
     if is_index_dtype(type_) and (isinstance(a, Index) or isinstance(b, Index)):
         both = isinstance(a, Index) and isinstance(b, Index)
-        if (both or not (_is_loose(a) or _is_loose(b))) and (
-            _may_not_overflow(type(op), type_, a, b) or not _is_data(f, op)
-        ):
+        if (both or not (_is_loose(a) or _is_loose(b))) and not may_wrap(f, op, type(op), a, b):
             left, right = f.index(op.lhs), f.index(op.rhs)
             decided = _decide(name, left, right)
             if decided is not None:

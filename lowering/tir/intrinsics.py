@@ -24,7 +24,7 @@ from ...dialects.tir.types import element_of, is_unsigned, lanes_of, type_to_dty
 from ...support.diagnostics import error_at
 from .calls import access_ptr, address_of, call_extern, call_function, type_annotation
 from .emitter import ANY_ZERO, FASTMATH_NONE, NO_FLAGS, REASSOCIABLE
-from .expressions import bind_choice, convert, is_float
+from .expressions import bind_choice, convert, is_float, may_wrap
 from .function import FunctionLowering, is_index_dtype
 from .values import Index, Plain, convert_type
 
@@ -220,8 +220,10 @@ def _shift_left(f: FunctionLowering, op: tir.CallOp) -> None:
     assert op.result is not None
     a, b = f.form(op.arguments[0]), f.form(op.arguments[1])
     if isinstance(a, Index) and isinstance(b, Index) and isinstance(b.value, int) and 0 <= b.value < 32:
-        f.bind(op.result, f.index_mul(a, Index.of(1 << b.value)))
-        return
+        factor = Index.of(1 << b.value)
+        if not may_wrap(f, op, tir.MulOp, a, factor):
+            f.bind(op.result, f.index_mul(a, factor))
+            return
     f.bind(op.result, Plain(_shift(f, op, arith.ShLIOp)))
 
 

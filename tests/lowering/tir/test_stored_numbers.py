@@ -31,6 +31,8 @@ def both(tmp_path: Path, text: str, arguments: list[Any]) -> list[list[Any]]:
         "T.max((n + n) * A[i], -1)",
         "T.floordiv(n * A[i] + i, 3)",
         "T.floormod((n + i) * n, 7)",
+        "T.shift_right(T.shift_left(n, 2), 2)",
+        "T.shift_left(n + i, 31)",
         "T.Select(n + n < A[i], 1, n * n * n * n)",
         "T.Cast('int32', T.Cast('float32', n * 4) > T.float32(0))",
         "T.if_then_else(i < 1, T.min(n * 4, A[i]), T.truncdiv(n * 8, 5))",

@@ -61,6 +61,11 @@ def starts_empty_reduction(loop: ForOp) -> bool:
     return any(loop in reducing_loops(block) for block in _initialized(loop))
 
 
+def carries_open_reduction(loop: ForOp) -> bool:
+    """Whether a block in a loop reduces over what may be nothing."""
+    return any(reducing_loops(block) for block in _initialized(loop))
+
+
 def with_first_values(func: PrimFuncOp) -> PrimFuncOp:
     """The function, or a copy in which reductions that turn out to be over nothing run `T.init` all the same.
 

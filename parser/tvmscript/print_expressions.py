@@ -423,7 +423,12 @@ class ExpressionPrinter:
                     text = self.definition(op)
                     bound.append((self.names.define(op.results[0], op.results[0].name_hint or "v"), text))
                 else:
-                    raise error_at(op, f"'{op.name}' stands where only expressions may")
+                    raise error_at(
+                        op,
+                        f"'{op.name}' stands where only expressions may",
+                        "TVMScript has no text for a statement in an expression, such as a check that a pass put there; "
+                        "MLIR's form (-t mlir) has",
+                    )
             text = ", ".join(self.text(v) for v in values)
             text = f"({text})" if tuple else text
             for name, value in reversed(bound):

@@ -11,7 +11,7 @@ from xdsl.passes import ModulePass
 
 from ...dialects import tir
 from ...dialects.tir.analysis import Analyzer
-from ...dialects.tir.open_reductions import starts_empty_reduction
+from ...dialects.tir.open_reductions import carries_open_reduction, starts_empty_reduction
 from ...support.diagnostics import error_at
 from ...support.walk import post_order, walk_ops
 from ..option_range import require_range
@@ -50,7 +50,8 @@ class UnrollLoop(ModulePass):
     """Unrolls the loops of kind unrolled, and serial ones that are small.
 
     A serial loop is unrolled where it holds no loop that is not, at most `auto_max_depth` unrolled ones are nested, and either
-    it has at most `auto_max_step` stores and calls in all its turns or at most `auto_max_extent` turns. Without
+    it has at most `auto_max_step` stores and calls in all its turns or at most `auto_max_extent` turns. Loops around a block that
+    reduces over what may be nothing stay loops: its `T.init` is of the whole reduction. Without
     `explicit_unroll` such loops are marked as unrolled only, for the code generator. The pragmas `auto_unroll_max_step` and
     `unroll_explicit` say otherwise for the statements behind them.
     """
@@ -110,6 +111,11 @@ class _Unroller:
         extent = self.analyzer.simplify(loop.extent).value
         if extent == 0 and starts_empty_reduction(loop):
             loop.kind = StringAttr("serial")
+            self.sizes[loop] = Size(size.steps, size.unrolled, size.normal + 1)
+            return
+        wanted = loop.kind.data == "unrolled" or limits.max_step or options.auto_max_extent
+        if wanted and extent is not None and extent > 1 and carries_open_reduction(loop):
+            # T.init runs where the reduction is over nothing, too, which lowering sees of one block that is all of it.
             self.sizes[loop] = Size(size.steps, size.unrolled, size.normal + 1)
             return
         unroll = (

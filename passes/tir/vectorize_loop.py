@@ -26,7 +26,7 @@ from ...support.fields import operands_of
 from ...support.kinds import Kinds
 from ...support.making import erase_op, make_op, replace_uses, take_out
 from ...support.trace import tracer
-from ...support.walk import all_ops, ops_in
+from ...support.walk import all_ops, op_around, ops_in
 from ..pass_info import explanation
 from .convert_blocks_to_opaque import REASSOCIATE
 from .copying import hoist_views
@@ -297,7 +297,7 @@ class _Vectorizer(LoopLanes):
         terms = [o for o in update.operands if o is not old]
         if name is None or old is None or len(terms) != 1 or self.is_varying(old) or not self.is_varying(terms[0]):
             return None
-        if not self.adds_up(op, old):
+        if not self.adds_up(op, old, terms[0].owner):
             return None
         term = self.spread(self.value(terms[0], builder), builder)
         total = builder.insert(tir.CallOp(name, [term], old.type)).results[0]
@@ -305,19 +305,24 @@ class _Vectorizer(LoopLanes):
         new = type(update).create(operands=operands, result_types=[old.type], attributes=update.attributes)
         return builder.insert(new).results[0]
 
-    def adds_up(self, op: tir.StoreOp, old: SSAValue) -> bool:
-        """Whether the loop touches the element that a store updates for the update alone: nothing else sees part of the sum."""
-        load = old.owner
+    def adds_up(self, op: tir.StoreOp, old: SSAValue, term: Operation | Block) -> bool:
+        """Whether the loop touches the element that a store updates for the update alone: nothing else sees part of the sum.
+
+        A maximum or minimum may have what was there as the term of some lanes: `T.max(v, T.if_then_else(lane < 7, A[lane], v))`.
+        """
+        load, update = old.owner, op.value.owner
         assert isinstance(load, tir.LoadOp)
+        chooses = isinstance(update, tir.MinOp | tir.MaxOp)
+        for use in old.uses:
+            user = use.operation
+            branch = isinstance(user, tir.YieldOp) and isinstance(term, tir.IfThenElseOp) and op_around(user) is term
+            if user is not update and not (chooses and branch):
+                return False
         expr = self.analyzer.expr
-        return (
-            [*map(expr, load.indices)] == [*map(expr, op.indices)]
-            and old.has_one_use()
-            and not any(
-                isinstance(use.operation, AccessOp) and use.operation in self.inside
-                for use in op.buffer.uses
-                if use.operation is not op and use.operation is not load
-            )
+        return [*map(expr, load.indices)] == [*map(expr, op.indices)] and not any(
+            isinstance(use.operation, AccessOp) and use.operation in self.inside
+            for use in op.buffer.uses
+            if use.operation is not op and use.operation is not load
         )
 
     # Values

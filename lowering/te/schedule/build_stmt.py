@@ -223,6 +223,13 @@ class Builder:
                 f"stage '{stage.name}' reduces across threads from a given first value",
                 "leave out init=, and add the value in a compute of its own",
             )
+        for axis in stage.leaves:
+            extent = self.domains[axis].extent if axis.iter_type == REDUCE else None
+            if isinstance(extent, Const) and extent.value == 0:
+                raise fail(
+                    f"stage '{stage.name}' reduces across 0 threads: axis '{axis.name}' has no elements",
+                    "no thread would store what a reduction over nothing is; leave the axis a loop",
+                )
         values: Values = {}
         nest = loop_nest(stage, self.domains, values)
         guards = self._predicates(stage, values)

@@ -102,6 +102,16 @@ def threads_outside() -> Any:
     return s, [A, B]
 
 
+def no_threads() -> Any:
+    A = te.placeholder((1, 1), name="A")
+    k, q = te.reduce_axis((0, 1), name="k"), te.reduce_axis((0, 0), name="q")
+    B = te.compute((1, 1), lambda i, j: te.max(A[k, j], axis=[k, q]), name="B")
+    s = te.create_schedule(B.op)
+    s.rfactor(B, q)
+    s[B].bind(s[B].op.reduce_axis[0], te.thread_axis("threadIdx.x"))
+    return s, [A, B]
+
+
 def threads_with_init() -> Any:
     A = te.placeholder((8, 64), name="A")
     k = te.reduce_axis((0, 64), name="k")
@@ -242,6 +252,7 @@ CANNOT = [
     (missing_input, "tensor 'A' is read, but neither computed before nor a parameter"),
     (loops_and_threads, "stage 'B' reduces across threads and in loops"),
     (threads_outside, "axis 'i' of stage 'B' stands inside of a reduction axis that is bound to a thread"),
+    (no_threads, "reduces across 0 threads: axis 'q.v' has no elements"),
     (threads_with_init, "stage 'B' reduces across threads from a given first value"),
 ]
 

@@ -470,6 +470,13 @@ def float_to_integer(c: Converter, value: SSAValue, type_: Attribute, signed: bo
     if named(c.cpu).arch == "aarch64":
         # There it is what one instruction does; for vectors of x86 LLVM would do one lane after the other.
         return c.compute(f"fpto{'s' if signed else 'u'}i.sat", (value,), type_)
+    avx2 = (
+        lanes(type_) and named(c.cpu).arch == "x86_64" and named(c.cpu).has_fma and not named(c.cpu).has_masked_stores
+    )
+    if avx2 and width == 64:
+        from .wide_integers import float_to_wide_integer
+
+        return float_to_wide_integer(c, value, type_, signed)
     low, high = (-(1 << (width - 1)), (1 << (width - 1)) - 1) if signed else (0, (1 << width) - 1)
     narrow = width < 32
     to = with_element(type_, i32) if narrow else type_
@@ -480,9 +487,14 @@ def float_to_integer(c: Converter, value: SSAValue, type_: Attribute, signed: bo
     if frozen and holds and narrow:
         # NaN goes through, as the second operand of the instructions.
         most = c.constant(float(high), value.type)
-        bounded = c.select(c.fcmp("ogt", least, value), least, value)
+        packs = avx2 and not signed
+        bounded = value if packs else c.select(c.fcmp("ogt", least, value), least, value)
         bounded = c.select(c.fcmp("olt", most, bounded), most, bounded)
         whole = c.emit(llvm_ext.FreezeOp, (c.emit(llvm_ext.FPToSIOp, (bounded,), to),), to)
+        if packs:
+            # The instructions that make two vectors one limit what they take, and -2**31 is 0 then.
+            whole = c.compute("smax", (whole, c.constant(0, to)), to)
+            whole = c.compute("smin", (whole, c.constant(high, to)), to)
         return resize_integer(c, whole, type_, True)
     bounded = value
     if not (frozen and signed and not holds):
@@ -497,7 +509,9 @@ def float_to_integer(c: Converter, value: SSAValue, type_: Attribute, signed: bo
         # The number after the greatest is a power of two, which floats hold.
         beyond = c.fcmp("oge", value, c.constant(float(high + 1), value.type))
         whole = c.select(beyond, c.constant(high if signed else -1, to), whole)
-    whole = c.select(c.fcmp("ord", value, value), whole, c.constant(0, to))
+    if signed:
+        # Of unsigned ones the least, 0, took NaN's place.
+        whole = c.select(c.fcmp("ord", value, value), whole, c.constant(0, to))
     return resize_integer(c, whole, type_, True)
 
 

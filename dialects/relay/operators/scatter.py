@@ -225,6 +225,15 @@ def _set_diag_relation(rel: Relation) -> None:
             " diagonals of each",
             argument=1,
         )
+    (rows, columns), room = shape_of(data)[-2:], shape_of(diagonal)[-1]
+    if ANY not in (rows, columns, room):
+        longest = min(rows + min(rel.attrs.k2, 0), columns - max(rel.attrs.k1, 0), rows, columns)
+        if longest > room:
+            raise rel.fail(
+                f"matrix_set_diag: the longest diagonal of {show_argument(rel, 0)} has {counted(longest, 'element')}, but"
+                f" {show_argument(rel, 1)} has room for {room}",
+                argument=1,
+            )
     rel.set_result(data)
 
 

@@ -18,6 +18,8 @@ ERRORS = [
     ("sparse_to_dense", {"output_shape": (1, 1)}, "1,3:int32 1 S", "sparse_to_dense: 'sparse_indices' (Tensor[(1, 3), int32]) has 3 indices for each value, but the result has 2 axes"),
     ("sparse_to_dense", {"output_shape": ()}, "3:int32 3 S", "has 1 index for each value, but the result has 0 axes"),
     ("dyn.sparse_to_dense", {}, "1,3:int32 1 S 2:int64", "dyn.sparse_to_dense: 'sparse_indices' (Tensor[(1, 3), int32]) has 3 indices for each value, but the result has 2 axes"),
+    ("matrix_set_diag", {"k1": 1, "k2": 1}, "1,3,3 1,1", "matrix_set_diag: the longest diagonal of 'input' (Tensor[(1, 3, 3), float32]) has 2 elements, but 'diagonal' (Tensor[(1, 1), float32]) has room for 1"),
+    ("matrix_set_diag", {"k1": -1, "k2": 1}, "3,3 3,2", "the longest diagonal of 'input' (Tensor[(3, 3), float32]) has 3 elements, but 'diagonal' (Tensor[(3, 2), float32]) has room for 2"),
     ("dft", {}, "3:int32 3:int32", "dft: 're_data' (Tensor[(3), int32]) must be of a floating-point dtype"),
     ("dft", {}, "3 4", "dft: 're_data' (Tensor[(3), float32]) and 'im_data' (Tensor[(4), float32]) must have the same shape"),
     ("stft", {"n_fft": 2, "hop_length": 1, "win_length": 3}, "4 3", "stft: n_fft=2, hop_length=1 and win_length=3 must be positive, win_length not above n_fft"),

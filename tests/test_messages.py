@@ -55,6 +55,7 @@ UNREACHABLE: dict[str, str] = {
     "loop '…' of stage '…' does not begin at 0, but holds other stages": "normalize counts every loop from 0",
     "'…' is no expression of TE": "the verifier of te.compute says so before it is lifted",
     "a value of another region is used": "bodies of computes see their own arguments only",
+    "an operator takes tensors, not …": "type inference, which comes first, says so",
     "a string is no value of an expression": "strings are arguments of calls only",
 }
 

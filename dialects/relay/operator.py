@@ -10,6 +10,7 @@ go through (`operators/layouts.py`). `Operator.gradient` and `Operator.layouts` 
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from xdsl.dialects.builtin import (
     FloatAttr,
     IntegerAttr,
     IntegerType,
+    LocationAttr,
     NoneType,
     StringAttr,
     TensorType,
@@ -33,7 +35,8 @@ from xdsl.traits import Commutative, OpTrait, Pure
 from xdsl.utils.exceptions import VerifyException
 
 from ...support.outside import note_name
-from ...support.words import counted
+from ...support.words import counted, did_you_mean
+from ...support.written import argument_place
 from ..plain_op import PlainOp
 from .types import UNKNOWN
 
@@ -342,7 +345,8 @@ class Operator:
         for name, value in given.items():
             spec = self.specs.get(name)
             if spec is None:
-                return f"{self.name} has no attribute '{name}'; it has {', '.join(sorted(self.specs)) or 'none'}"
+                known = f"; it has {', '.join(sorted(self.specs)) or 'none'}"
+                return f"{self.name} has no attribute '{name}'{did_you_mean(name, self.specs) or known}"
             if not spec.accepts(spec.convert(value)):
                 wanted = _KIND_WORDS[spec.kind] + (" or None" if spec.nullable else "")
                 return f"{self.name}: the attribute '{name}' must be {wanted}, not {value!r}"
@@ -391,6 +395,14 @@ class OperatorOp(PlainOp):
         from .infer.check import check_relation
 
         check_relation(self)
+
+
+def attribute_place(op: OperatorOp, message: str) -> LocationAttr:
+    """Returns the place of the attribute that a message on a use names, as `axis=3` or `'axis'`, where one is; else that of the use."""
+    for name in op.attributes:
+        if re.search(rf"(?<![\w']){re.escape(name)}=|'{re.escape(name)}'", message):
+            return argument_place(op.location, name)
+    return op.location
 
 
 def to_attribute(value: AttrValue) -> Attribute:

@@ -28,6 +28,7 @@ from xdsl.irdl import irdl_attr_definition, param_def
 
 from ...support.diagnostics import Diagnostic, MirError
 from ...support.numerals import natural
+from ...support.words import did_you_mean
 from ..interned import integer, string, vector_type
 
 Dim: TypeAlias = "IntegerAttr | NoneType"
@@ -149,6 +150,15 @@ class TokenType(ParametrizedAttribute, TypeAttribute):
     name = "tir.token"
 
 
+_USUAL = (
+    "bool",
+    *(f"{kind}{bits}" for kind in ("int", "uint", "float") for bits in (8, 16, 32, 64) if (kind, bits) != ("float", 8)),
+    "bfloat16",
+    "handle",
+)
+"""The dtypes that a misspelt one is compared with."""
+
+
 @lru_cache(maxsize=512)
 def dtype_to_type(dtype: str) -> Attribute:
     """The type TVM calls `dtype`: "int32", "uint8", "bool", "bfloat16", "float32x4", "handle", "void"…
@@ -178,7 +188,7 @@ def dtype_to_type(dtype: str) -> Attribute:
             if bits and bits <= 128:
                 return IntegerType(bits, signedness)
     raise MirError(
-        Diagnostic(f"unknown dtype {dtype!r}").with_note(
+        Diagnostic(f"unknown dtype {dtype!r}{did_you_mean(dtype, _USUAL)}").with_note(
             "a dtype is written like int32, uint8, bool, float16, bfloat16, float32x4 or handle"
         )
     )

@@ -159,14 +159,16 @@ class Reader:
         return found
 
     def _read_tensor_type(self, token: int, text: str) -> Attribute:
-        inner, _, dtype = text[text.index("(") + 1 : -1].rpartition(",")
-        element = self._element_type(token, dtype.strip())
-        dims = [dim.strip() for dim in inner.strip()[:-1].split(",")]
-        if dims and not dims[-1]:
+        opening, comma = text.index("(") + 1, text.rindex(",")
+        element = self._element_type(token, text[comma + 1 : -1], comma + 1)
+        dims = text[opening : text.rindex(")", 0, comma)].split(",")
+        if dims and not dims[-1].strip():
             dims.pop()
         shape: list[int] = []
+        place = opening
         for dim in dims:
-            size = self._dimension(token, dim)
+            size = self._dimension(token, dim, place)
+            place += len(dim) + 1
             if size is None or element is None:
                 return UNKNOWN
             shape.append(size)
@@ -179,20 +181,29 @@ class Reader:
             return UNKNOWN
         return type
 
-    def _element_type(self, token: int, dtype: str) -> Attribute | None:
+    def _element_type(self, token: int, dtype: str, place: int = 0) -> Attribute | None:
+        """The type of a dtype's text, which stands `place` characters into a token."""
         try:
-            return dtype_to_type(dtype)
+            return dtype_to_type(dtype.strip())
         except MirError as error:
-            self.error(token, error.diagnostics[0].message, *(n.message for n in error.diagnostics[0].notes))
+            first = error.diagnostics[0]
+            self._error_inside(token, place, dtype, first.message, *(note.message for note in first.notes))
             return None
 
-    def _dimension(self, token: int, text: str) -> int | None:
+    def _error_inside(self, token: int, place: int, text: str, message: str, *notes: str) -> None:
+        """Reports an error at a text, blanks around it left out, that begins `place` characters into a token."""
+        blanks = len(text) - len(text.lstrip())
+        where = self.at_offset(self.tokens.starts[token] + place + blanks)
+        self.context.report(error_at(where, message, *notes))
+
+    def _dimension(self, token: int, written: str, place: int) -> int | None:
         """A dimension from its text: a number, or what is only known at run time (`?`, a symbolic size)."""
+        text = written.strip()
         digits = text.partition("i")[0]
         if digits.isdecimal() and digits.isascii() and text[len(digits) :] in ("", "i32", "i64"):
             if len(digits) < 20 and int(digits) < MAX_DIMENSION:
                 return int(digits)
-            self.error(token, f"the dimension {digits} is too large")
+            self._error_inside(token, place, written, f"the dimension {digits} is too large")
             return None
         if text == "?":
             return DYNAMIC_INDEX
@@ -201,10 +212,14 @@ class Reader:
             try:
                 return self.metadata.dimension(reference[0], int(reference[1]))
             except ValueError as error:
-                self.error(token, f"{text}: {error}")
+                self._error_inside(token, place, written, f"{text}: {error}")
                 return None
-        self.error(
-            token, f"'{text}' is no dimension", "a dimension is a number, or ? where it is known only at run time"
+        self._error_inside(
+            token,
+            place,
+            written,
+            f"'{text}' is not a dimension",
+            "a dimension is a number from 0 on, or ? where it is known only at run time",
         )
         return None
 

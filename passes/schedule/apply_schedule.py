@@ -14,6 +14,7 @@ from ...dialects import tir
 from ...dialects.schedule import ScriptOp
 from ...dialects.tir.types import I1
 from ...support.diagnostics import MirError, error_at
+from ...support.written import decorator_place
 from .intrinsics import is_half
 from .schedule import Schedule
 from .script import run_script
@@ -95,7 +96,7 @@ def _check_target(script: ScriptOp, functions: dict[str, tir.PrimFuncOp], module
     other = next((o for o in module.body.block.ops if _symbol(o) == target), None)
     if other is not None:
         raise error_at(
-            script,
+            decorator_place(script.location, target),
             f"schedule '{script.sym_name.data}' is of '{target}', which is no prim_func",
             f"it is a {other.name}; lower it first: -p lower-te-to-tir,apply-schedule",
         )
@@ -108,7 +109,7 @@ def no_function(script: ScriptOp, target: str, functions: dict[str, tir.PrimFunc
     also = f"; did you mean '{near[0]}'?" if near else ""
     there = ", ".join(f"'{name}'" for name in functions) or "none"
     return error_at(
-        script,
+        decorator_place(script.location, target),
         f"schedule '{script.sym_name.data}' is of '{target}', but there is no such function{also}",
         f"the module has {there}",
     )

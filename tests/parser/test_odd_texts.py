@@ -28,7 +28,7 @@ REFUSED = {
     "Relay's dtype": (f"def @f(%x: Tensor[(1), int{NINES}]) {{ %x }}\n", "unknown dtype"),
     "layout": (
         f'def @f(%x: Tensor[(1, 3, 8, 8), float32], %w: Tensor[(1, 3, 3, 3), float32]) {{ nn.conv2d(%x, %w, data_layout="NCHW{NINES}c") }}\n',
-        "1:80: error: nn.conv2d: data_layout=",
+        "1:98: error: nn.conv2d: data_layout=",
     ),
     "region": (
         TIR.format(dtype='"int32"', body='with T.block("b"):\n        T.reads(A[1e999])\n        A[0] = A[1]'),

@@ -18,8 +18,9 @@ from ....support.deep import in_deep_stack
 from ....support.diagnostics import UNKNOWN_LOC, Diagnostic, MirError, error_at, source_position
 from ....support.walk import walk_ops
 from ....support.words import counted
+from ....support.written import result_type_place
 from .. import ir
-from ..operator import OperatorOp
+from ..operator import OperatorOp, attribute_place
 from ..text import global_text, is_known, local_text, type_text
 from ..types import UNKNOWN, FuncType, RefType
 from .patterns import PatternTyping
@@ -201,13 +202,25 @@ class Inference:
 
     def _body(self, function: ir.FuncOp | ir.FnOp, block: Block, result: Attribute) -> None:
         value = self.block(block)
-        name = global_text(function.sym_name.data) if isinstance(function, ir.FuncOp) else "a local function"
         last = block.last_op or function
         try:
-            self.expect(last, f"the result of {name}", result, value, Diagnostic("declared here", function.location))
-        except MirError as error:
-            self.error(error)
+            self.unifier.unify(result, value)
+        except Mismatch as mismatch:
+            self.error(MirError(self._wrong_result(function, last, (result, value), mismatch)))
         self._wake()
+
+    def _wrong_result(
+        self, function: ir.FuncOp | ir.FnOp, last: Operation, types: tuple[Attribute, Attribute], mismatch: Mismatch
+    ) -> Diagnostic:
+        """The error for a body whose value, at its op `last`, is not of the result's type: at the type, where one is written."""
+        name = global_text(function.sym_name.data) if isinstance(function, ir.FuncOp) else "a local function"
+        wanted, found = map(self.show, types)
+        declared = result_type_place(function.location)
+        message = f"the result of {name} must be {wanted}, not {found}"
+        error = Diagnostic(message, declared or last.location).with_note(f"incompatible types: {mismatch.detail}")
+        if declared is None:
+            return error.with_note("declared here", function.location)
+        return error.with_note(f"what is returned, of type {found}, comes from here", last.location)
 
     def _type(self, op: Operation) -> None:
         self._ask(op)
@@ -287,7 +300,7 @@ class Inference:
         given = op.given() if op.attributes else {}
         problem = operator.problem(given, len(op.args))
         if problem is not None:
-            raise error_at(op, problem)
+            raise error_at(attribute_place(op, problem), problem)
         attrs = operator.attrs(given)
         try:
             operator.relation(Use(op, attrs, self))

@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType, TupleType
 from xdsl.ir import Attribute, SSAValue
 
 from ....support.diagnostics import Diagnostic, MirError, location_of
-from ..operator import Attrs, Operator, OperatorOp
+from ..operator import Attrs, Operator, OperatorOp, attribute_place
 from ..text import type_text
 from ..types import why_no_tensor
 from .unify import Hole, Mismatch, Unifier
@@ -121,7 +121,7 @@ class Use:
 
     def fail(self, message: str, *notes: str, argument: int | None = None) -> MirError:
         # A relation counts with the number that stands for an open dimension; people write it `?`.
-        diagnostic = Diagnostic(message.replace(str(DYNAMIC_INDEX), "?"), self.op.location)
+        diagnostic = Diagnostic(message.replace(str(DYNAMIC_INDEX), "?"), attribute_place(self.op, message))
         for note in notes:
             diagnostic = diagnostic.with_note(note)
         if argument is not None:

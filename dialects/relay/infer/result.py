@@ -6,7 +6,7 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, SSAValue
 
 from ....support.diagnostics import MirError, error_at
-from ..operator import OperatorOp
+from ..operator import OperatorOp, attribute_place
 from .relation import Postponed, Use
 from .unify import Unifier
 
@@ -43,7 +43,7 @@ def infer_result(op: OperatorOp) -> None:
         operator = op.OPERATOR
         problem = operator.problem(op.given(), len(op.args))
         if problem is not None:
-            raise error_at(op, problem)
+            raise error_at(attribute_place(op, problem), problem)
         types = _Known()
         try:
             operator.relation(Use(op, op.attrs(), types))

@@ -13,6 +13,7 @@ from xdsl.irdl import IRDLOperation
 from xdsl.traits import Commutative, ConstantLike
 
 from ....support.diagnostics import error_at
+from ....support.words import did_you_mean
 from ..functions import NoMatch, element_of
 
 _INFIX = {
@@ -87,8 +88,9 @@ class OtherLevel:
             return f"{op_name} takes {counted(len(definition.operands), 'argument')} ({names}), not {arguments}"
         for name in attributes:
             if name not in definition.properties and name not in definition.attributes:
-                known = ", ".join(sorted([*definition.properties, *definition.attributes])) or "none"
-                return f"{op_name} has no attribute '{name}'; it has {known}"
+                known = sorted([*definition.properties, *definition.attributes])
+                near = did_you_mean(name, known) or f"; it has {', '.join(known) or 'none'}"
+                return f"{op_name} has no attribute '{name}'{near}"
         return None
 
     def attribute(self, op: Operation, name: str) -> Any:

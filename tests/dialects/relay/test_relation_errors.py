@@ -160,7 +160,7 @@ def test_message(name: str, attrs: dict[str, object], types: str, message: str) 
 PROBLEMS = [
     ("clip", {"a_min": 0}, 1, "clip needs the attribute 'a_max', a number"),
     ("clip", {"a_min": 0, "a_max": "x"}, 1, "clip: the attribute 'a_max' must be a number, not 'x'"),
-    ("sum", {"axes": 0}, 1, "sum has no attribute 'axes'; it has axis, exclude, keepdims"),
+    ("sum", {"axes": 0}, 1, "sum has no attribute 'axes'; did you mean 'axis'?"),
     ("sum", {"axis": "x"}, 1, "sum: the attribute 'axis' must be a list of integers or None, not 'x'"),
     ("sum", {"keepdims": 2}, 1, "sum: the attribute 'keepdims' must be True or False, not 2"),
     ("nn.conv2d", {"data_layout": 1}, 2, "nn.conv2d: the attribute 'data_layout' must be a string, not 1"),

@@ -14,9 +14,9 @@ from xdsl.ir import Operation
 
 from ..dialects.array import ArrayBox, ArrayValueAttr
 from ..support.deep import in_deep_stack
-from ..support.diagnostics import Diagnostic, MirError, Sources
+from ..support.diagnostics import Diagnostic, MirError, Sources, error_at, file_loc
 from ..support.garbage import no_collection
-from ..support.source_text import source_text
+from ..support.source_text import source_text, where_not_utf8
 from ..support.stopwatch import current_span, timed
 from ..support.target import require_host
 from ..support.verify import verify
@@ -40,7 +40,11 @@ def parse(text: str, name: str = "<string>", *, directory: str | PathLike[str] |
     """
     from ..parser import parse_mir
 
-    text = source_text(text)
+    try:
+        text = source_text(text)
+    except UnicodeDecodeError as error:
+        line, column, message = where_not_utf8(error.object, error)
+        raise error_at(file_loc(name, line, column), message.removeprefix("is ")) from None
     sources = Sources()
     sources.add(name, text)
     with sources.reading():

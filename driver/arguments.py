@@ -201,7 +201,7 @@ def add_allow_extern(parser: argparse.ArgumentParser) -> None:
     """Declares `--allow-extern`."""
     parser.add_argument(
         "--allow-extern",
-        type=_names,
+        type=_c_names,
         default=(),
         metavar="NAME,…",
         help="C functions that the program may call beside C's mathematics (docs/security.md)",
@@ -213,6 +213,13 @@ def whole_number(text: str, least: int = 0) -> int:
     if not (text.isascii() and text.isdecimal()) or len(text) > 4000 or int(text) < least:
         raise argparse.ArgumentTypeError(f"'{text[:40]}' is not a whole number from {least} on")
     return int(text)
+
+
+def _c_names(text: str) -> tuple[str, ...]:
+    for name in _names(text):
+        if not (name.isascii() and name.isidentifier()):
+            raise argparse.ArgumentTypeError(f"'{name[:40]}' is not the name of a C function")
+    return _names(text)
 
 
 def _names(text: str) -> tuple[str, ...]:

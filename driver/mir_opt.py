@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import LocationAttr, ModuleOp
 from xdsl.passes import ModulePass, PassPipeline
 from xdsl.targets import get_all_targets
 from xdsl.utils.exceptions import ShrinkException
@@ -23,7 +23,7 @@ from ..passes.instruments import Instrument, Timing, VerifyEach
 from ..passes.pass_info import EXPLAINED, explanation
 from ..passes.registry import list_passes, pass_factories
 from ..support.deep import in_deep_stack
-from ..support.diagnostics import Diagnostic, MirError, Sources, render_all
+from ..support.diagnostics import UNKNOWN_LOC, Diagnostic, MirError, Sources, file_loc, render_all
 from ..support.source_text import text_bytes
 from ..support.trace import listening, to_stderr
 from .arguments import add_arguments
@@ -165,7 +165,7 @@ class MirOptMain(xDSLOptMain):
 
                     check_functions(module)
             if self.args.check_rules:
-                return self._check_rules(module)
+                return self._check_rules(module, file_loc(source.name, chunk.first_line, 1))
             with self._listening(), self._counting():
                 run_passes(self.passes, self.ctx, module, self._instruments(timing))
             if self.passes and not (self.args.disable_verify or self.args.verify_each):
@@ -182,11 +182,15 @@ class MirOptMain(xDSLOptMain):
             if self.args.timing:
                 print(timing.report(), file=sys.stderr)
 
-    def _check_rules(self, module: ModuleOp) -> tuple[str | None, list[Diagnostic]]:
+    def _check_rules(self, module: ModuleOp, file: LocationAttr) -> tuple[str | None, list[Diagnostic]]:
         """What `--check-rules` prints: what was found, or all that is wrong with the rules of a module."""
         from ..passes.rules.check import check_module
 
-        found, problems = check_module(module)
+        try:
+            found, problems = check_module(module)
+        except MirError as error:
+            problems = [replace(d, location=file) if d.location == UNKNOWN_LOC else d for d in error.diagnostics]
+            return None, problems
         return (None, problems) if problems else (f"{found}\n", [])
 
     def _parse(self, source: Source, chunk: Chunk) -> ModuleOp:
@@ -273,11 +277,12 @@ class MirOptMain(xDSLOptMain):
         """Refuses `--trace` and `--explain` of what is no pass, tells nothing, or is not run by `-p`."""
         running = dict.fromkeys(module_pass.name for module_pass in self.passes)
         known = self.available_passes
+        those = f"those that run are {', '.join(running)}" if running else "none runs: -p names those that do"
         for topic in self.args.trace:
             if topic not in known:
                 raise UsageError(
                     f"--trace: there is no pass '{topic}'{did_you_mean(topic, known)}"
-                    f" (those that run are {', '.join(running) or 'none'}; --list-passes names all)"
+                    f" ({those}; --list-passes names all)"
                 )
         for topic in self.args.explain:
             if topic not in EXPLAINED:

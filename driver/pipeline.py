@@ -35,6 +35,7 @@ def _parse(text: str) -> list[ArgSpec]:
         lines = str(error).rstrip().split("\n")
         column = lines[1].rpartition(":")[2] if len(lines) > 1 else "1"
         message = lines[-1].strip()
+        message = "a pass's name is missing here" if message.lower() == "expected pass name here" else message
         caret = " " * (int(column) - 1 if column.isdigit() else 0) + "^"
         raise UsageError(f"-p: {message[:1].lower()}{message[1:]}\n{tidy}\n{caret}") from None
 

@@ -8,7 +8,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..support.source_text import source_text
+from ..support.source_text import source_text, where_not_utf8
 from .errors import UsageError, did_you_mean
 
 # A line of its own that ends one part and begins the next, in either comment style of a `.mir` file.
@@ -70,8 +70,8 @@ def _decode(name: str, data: bytes, directory: Path) -> Source:
     try:
         text = source_text(data)
     except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise UsageError(f"{name}:{line}: is not UTF-8 text: byte 0x{data[error.start]:02x}") from None
+        line, column, message = where_not_utf8(data, error)
+        raise UsageError(f"{name}:{line}:{column}: {message}") from None
     if not text.strip():
         raise UsageError(f"{name}: is empty")
     return Source(name, text, directory)

@@ -21,6 +21,13 @@ def source_text(text: str | bytes) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
 
+def where_not_utf8(data: bytes, error: UnicodeDecodeError) -> tuple[int, int, str]:
+    """Returns the line and column, from 1, of the first byte of a text that is not UTF-8, and what to say of it."""
+    start = data.rfind(b"\n", 0, error.start) + 1
+    column = len(data[start : error.start].decode("utf-8")) + 1
+    return data.count(b"\n", 0, error.start) + 1, column, f"is not UTF-8 text: byte 0x{data[error.start]:02x}"
+
+
 def refuse_surrogates(text: str, name: str, first_line: int = 1):
     """Raises MirError at the first character of a file's text that is half a pair of UTF-16, which no file can hold."""
     found = None if text.isascii() else _SURROGATE.search(text)

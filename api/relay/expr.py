@@ -15,6 +15,7 @@ from xdsl.ir import Attribute
 from ...dialects.array import ArrayBox, ArrayValueAttr, numpy_dtype
 from ...dialects.relay.operator import Attrs, AttrValue
 from ...support.diagnostics import error_at
+from ...support.source_text import characters
 from ..ir.node import Node, Span, span_of_caller
 from ..nd import NDArray as DeviceArray
 from ..nd import as_numpy
@@ -341,7 +342,7 @@ def var(
         type_annotation = TensorType(shape, dtype)
     elif isinstance(type_annotation, str):
         type_annotation = TensorType((), type_annotation)
-    return Var(name_hint, type_annotation, span)
+    return Var(characters(name_hint), type_annotation, span)
 
 
 def const(value: object, dtype: str | None = None, span: Span | None = None) -> Constant:

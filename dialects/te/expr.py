@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr
 
 from ...support.diagnostics import MirError, error_at
+from ...support.source_text import characters
 from .. import tir
 
 if TYPE_CHECKING:
@@ -230,7 +231,7 @@ class Var(Expr):
 
     def __init__(self, name: str, dtype: str = "int32", is_size: bool = False):
         super().__init__(dtype)
-        self.name = name
+        self.name = characters(name)
         self.is_size = is_size
         self.hint: str | None = None
 

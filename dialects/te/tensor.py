@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from types import FunctionType
 from typing import Any, TypeAlias
 
+from ...support.source_text import characters
 from ...support.words import counted
 from . import arithmetic as ar
 from . import expr as ex
@@ -30,7 +31,7 @@ class Operation:
     """What makes one or several tensors; `name` names them. Subclasses hold TVM's fields (`axis`, `reduce_axis`, `body`…)."""
 
     def __init__(self, name: str, tag: str = "", attrs: Mapping[str, AttrValue] | None = None):
-        self.name = name
+        self.name = characters(name)
         self.tag = tag
         self.attrs: dict[str, AttrValue] = dict(attrs or {})
         self.location = current_location()

@@ -1,0 +1,61 @@
+"""What the commands say of their own options, and of texts that are none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import mirstack
+import pytest
+from mirstack import relay, te
+from mirstack.support.diagnostics import MirError
+
+if TYPE_CHECKING:
+    from conftest import Ran
+
+PROGRAM = "def @main(%x: Tensor[(4), float32]) { add(%x, 1f) }\n"
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    path = tmp_path / "p.mir"
+    path.write_text(PROGRAM)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("-p", "fuse-ops,,dce"), "mir-opt: error: -p: a pass's name is missing here\nfuse-ops,,dce\n         ^\n"),
+        (
+            ("--trace", "foo"),
+            "mir-opt: error: --trace: there is no pass 'foo' (none runs: -p names those that do; --list-passes names all)\n",
+        ),
+        (("--allow-extern", "f,a b"), "argument --allow-extern: 'a b' is not the name of a C function"),
+        (("--check-rules",), "p.mir:1:1: error: there are no rules to apply"),
+    ],
+)
+def test_options(mir_opt: Callable[..., Ran], program: Path, options: tuple[str, ...], message: str) -> None:
+    ran = mir_opt(program, *options)
+    assert ran.code != 0 and message in ran.err
+
+
+def test_bytes_that_are_no_text() -> None:
+    with pytest.raises(MirError, match=r"p.mir:2:3: error: not UTF-8 text: byte 0xff"):
+        mirstack.parse(b"// \xc3\xa4\n//\xff", "p.mir")  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: relay.var("\ud800", shape=(2,)),
+        lambda: te.var("\ud800"),
+        lambda: te.size_var("\ud800"),
+        lambda: te.placeholder((2,), name="\ud800"),
+        lambda: te.compute((2,), lambda i: i, name="\ud800"),
+    ],
+)
+def test_names_that_no_file_can_hold(make: Callable[[], object]) -> None:
+    with pytest.raises(MirError, match=r"U\+D800 is not a character by itself"):
+        make()

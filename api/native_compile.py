@@ -20,6 +20,7 @@ from ..lowering.program import KernelProgram, Program, RelayProgram, Tree
 from ..lowering.relay.lower_relay_to_llvm import CONSTANTS, MEMORY
 from ..lowering.relay.prepare import PREPARE_ONLY, PREPARED
 from ..lowering.tir.signature import KernelSignature
+from ..support.diagnostics import source_position
 from .entry import find_entry, places_of, relay_params, relay_result
 from .executable import Kind
 
@@ -38,7 +39,7 @@ def compile_program(
     """Lowers and compiles the module, which is used up; `entry` is the function of it that Python calls."""
     if kind == "relay":
         return _relay_program(module, entry, options, observers, kernels)
-    places = places_of(entry)
+    places, position = places_of(entry), source_position(entry.location)
     names = entry.param_names() if isinstance(entry, te.FuncOp) else None
     # A private function is seen by no one outside of its module; the entry must be.
     entry.properties.pop("sym_visibility", None)
@@ -46,6 +47,8 @@ def compile_program(
     built = build(module, options, observers)
     signature = _signature(built.module, linked_name(options.entry))
     signature = signature if names is None else signature.named(names)
+    if position is not None:
+        places = {param.name: ":".join(map(str, position)) for param in signature.params} | places
     return KernelProgram(options.entry, kind, signature, built.messages, built.objects, results, places)
 
 

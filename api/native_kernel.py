@@ -15,7 +15,7 @@ from ..lowering.llvm.jit import CompiledModule
 from ..lowering.mangle_symbols import linked_name
 from ..lowering.program import KernelProgram
 from ..lowering.tir.signature import BufferParam, HandleParam, KernelSignature, ScalarParam, Size, known_strides
-from ..support.diagnostics import Diagnostic, MirError
+from ..support.diagnostics import MirError
 from ..support.words import counted
 from .executable import Array, Executable, Param, as_array, as_scalar, check_array
 from .threads import use_threads
@@ -49,9 +49,9 @@ class KernelExecutable(Executable):
         self._places = program.places
         every = [param_of(param) for param in signature.params]
         self.params, self._results = every[: len(every) - program.results], every[len(every) - program.results :]
-        types = [_c_type(param, self.name) for param in signature.params]
+        types = [_c_type(param, program) for param in signature.params]
         symbols = [ctypes.c_int64] * len(signature.symbols)
-        returned = ctypes.c_int32 if signature.returns is None else _scalar_type(signature.returns, self.name)
+        returned = ctypes.c_int32 if signature.returns is None else _scalar_type(signature.returns, program, None)
         self._call = ctypes.CFUNCTYPE(returned, *types, *symbols)(code.address(linked_name(self.name)))
         self._static = not signature.symbols
 
@@ -137,16 +137,16 @@ def _extent(size: Size) -> int | str:
     return f"({_extent(left)} {operator} {_extent(right)})"
 
 
-def _c_type(param: BufferParam | ScalarParam | HandleParam, name: str) -> Any:
-    return _scalar_type(param.dtype, name) if isinstance(param, ScalarParam) else ctypes.c_void_p
+def _c_type(param: BufferParam | ScalarParam | HandleParam, program: KernelProgram) -> Any:
+    return _scalar_type(param.dtype, program, param.name) if isinstance(param, ScalarParam) else ctypes.c_void_p
 
 
-def _scalar_type(dtype: str, name: str) -> Any:
+def _scalar_type(dtype: str, program: KernelProgram, param: str | None) -> Any:
+    """How a scalar parameter, or without one a result, is passed. Raises MirError, where the function is, for float16 and bfloat16."""
     found = C_TYPES.get(dtype)
     if found is None:
-        raise MirError(
-            Diagnostic(f"{name} takes or returns a scalar of dtype {dtype}, which Python cannot pass").with_note(
-                "pass it as a buffer of one element"
-            )
-        )
+        place = program.places.get(param or "", next(iter(program.places.values()), None))
+        message = f"{program.entry} takes or returns a scalar of dtype {dtype}, which Python cannot pass"
+        located = diagnostic_of(message if place is None else f"{place}: error: {message}")
+        raise MirError(located.with_note("pass it as a buffer of one element"))
     return found

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from mirstack.api.executable import Executable
 from mirstack.driver.modules import read_module
-from mirstack.support.diagnostics import MirError
+from mirstack.support.diagnostics import MirError, source_position
 
 TWICE = """func.func @twice(%a: i32, %b: i32) -> i32 {
   %0 = arith.addi %a, %b : i32
@@ -168,3 +168,9 @@ def test_what_cannot_be_an_entry(compiled: Callable[..., Executable], entry: str
     with pytest.raises(MirError) as refused:
         compiled(entry)
     assert message in refused.value.diagnostics[0].message
+
+
+def test_scalar_that_cannot_be_passed_is_located(compiled: Callable[..., Executable]):
+    with pytest.raises(MirError) as refused:
+        compiled("half")
+    assert source_position(refused.value.diagnostics[0].location) is not None

@@ -70,3 +70,11 @@ def s(sch):
 def test_value_that_is_returned_is_told() -> None:
     with pytest.raises(MirError, match=r"p.mir:2:3: note: what is returned, of type int8, comes from here"):
         mirstack.parse("def @f(%x: int8) -> int32 {\n  negative(%x)\n}", "p.mir")
+
+
+@pytest.mark.parametrize(("dtype", "suffix"), [("float32", "f"), ("float64", "f64"), ("float16", "f16")])
+def test_number_that_is_meant_as_a_float(dtype: str, suffix: str) -> None:
+    text = f"def @f(%x: Tensor[(2), {dtype}]) {{ add(%x, NUMBER) }}"
+    with pytest.raises(MirError, match=f"a number is of {dtype} where it is written with {suffix}, as 1{suffix}"):
+        mirstack.parse(text.replace("NUMBER", "1"))
+    mirstack.parse(text.replace("NUMBER", f"1{suffix}"))

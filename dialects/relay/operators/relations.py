@@ -149,6 +149,17 @@ def rank_at_least(rel: Relation, index: int, rank: int) -> TensorType[Attribute]
     return type
 
 
+def _written_as(left: TensorType[Attribute], right: TensorType[Attribute]) -> str:
+    """What else may be meant by `add(%x, 1)` with an `%x` of floats: `1f`; nothing for other types."""
+    for one, other in ((left, right), (right, left)):
+        if type_text(one) == "int32" and (suffix := _SUFFIXES.get(dtype_of(other))) is not None:
+            return f"; a number is of {dtype_of(other)} where it is written with {suffix}, as 1{suffix}"
+    return ""
+
+
+_SUFFIXES = {"float32": "f", "float64": "f64", "float16": "f16"}
+
+
 def same_dtype(rel: Relation, *indices: int) -> Attribute:
     """The element type that the arguments have in common. Fails when they differ."""
     first = rel.tensor(indices[0]).element_type
@@ -157,7 +168,7 @@ def same_dtype(rel: Relation, *indices: int) -> Attribute:
             raise rel.fail(
                 f"{rel.operator.name}: arguments {show_argument(rel, indices[0])} and {show_argument(rel, index)}"
                 " have different dtypes",
-                "cast one of them with cast(…, dtype=…)",
+                "cast one of them with cast(…, dtype=…)" + _written_as(rel.tensor(indices[0]), rel.tensor(index)),
                 argument=index,
             )
     return first

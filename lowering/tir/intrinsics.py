@@ -393,10 +393,15 @@ def _q_multiply_shift(f: FunctionLowering, op: tir.CallOp) -> None:
 
 
 def _q_multiply_shift_per_axis(f: FunctionLowering, op: tir.CallOp) -> None:
-    """x << left, times y, rounded half up by a right shift of q + right bits, in 64 bits."""
+    """x << left, times y, rounded half up by a right shift of q + right bits, in 64 bits; two flags say which shifts are in force."""
     assert op.result is not None
     x, y, left, right, q = _widened(f, op, op.arguments[:5])
     wide = x.type
+    zero = f.number(0, wide)
+    flags = (
+        f.select(flag, shift, zero) for flag, shift in zip(f.plains(op.arguments[5:]), (left, right), strict=False)
+    )
+    left, right = (*flags, *(left, right)[len(op.arguments) - 5 :])
     total = f.emit(arith.AddiOp, (q, right), wide, NO_FLAGS)
     product = f.emit(arith.MuliOp, (f.emit(arith.ShLIOp, (x, left), wide, NO_FLAGS), y), wide, NO_FLAGS)
     f.bind(op.result, Plain(convert(f, _rounded_half_up(f, product, total), wide, op.result.type)))
@@ -411,10 +416,10 @@ def _widened(f: FunctionLowering, op: tir.CallOp, arguments: Sequence[SSAValue])
 
 
 def _rounded_half_up(f: FunctionLowering, product: SSAValue, bits: SSAValue) -> SSAValue:
-    """(product + (1 << bits - 1)) >> bits."""
+    """(product + (1 << bits - 1)) >> bits; of no bits the product."""
     wide = product.type
     one = f.number(1, wide)
-    half = f.emit(arith.ShLIOp, (one, f.emit(arith.SubiOp, (bits, one), wide, NO_FLAGS)), wide, NO_FLAGS)
+    half = f.emit(arith.ShRUIOp, (f.emit(arith.ShLIOp, (one, bits), wide, NO_FLAGS), one), wide)
     return f.emit(arith.ShRSIOp, (f.emit(arith.AddiOp, (product, half), wide, NO_FLAGS), bits), wide)
 
 

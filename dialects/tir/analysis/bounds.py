@@ -13,6 +13,7 @@ from ..expr import CastOp
 from .expr import Atom, Expr, Function, Kind, Symbol
 
 INF = 1 << 200
+_MOST_BITS = 64
 """A number that no bound of a program reaches: bounds at or beyond it (of either sign) are no bounds."""
 
 
@@ -169,9 +170,10 @@ def _bound_of_product(a: ConstIntBound, b: ConstIntBound) -> ConstIntBound:
 def _bound_of_quotient(a: ConstIntBound, b: ConstIntBound, divide: Callable[[int, int], int]) -> ConstIntBound:
     if b.min_value <= 0 <= b.max_value:
         if b.min_value == 0 and b.max_value > 0:
-            b = ConstIntBound(1, b.max_value)  # dividing by zero is undefined
-        else:
-            return EVERYTHING
+            # By 0 the quotient is 0.
+            by_more = _bound_of_quotient(a, ConstIntBound(1, b.max_value), divide)
+            return by_more.union(ConstIntBound(0, 0))
+        return EVERYTHING
     if b.min_value > b.max_value:
         return EVERYTHING  # no divisor is possible: the code is never reached
     # INF is larger than any number, so that a finite dividend over it gives 0 or -1, as it should.
@@ -190,9 +192,14 @@ def _bound_of_call(atom: Atom, bound: BoundOf) -> ConstIntBound:
         known = [b.max_value for b in map(bound, atom.operands) if b.min_value >= 0]
         if known:
             return ConstIntBound(0, min(known)).intersect(limits)
-    if function.name in ("T.shift_right", "T.shift_left") and bound(atom.operands[0]).min_value >= 0:
-        most = bound(atom.operands[0]).max_value if function.name == "T.shift_right" else limits.max_value
-        return ConstIntBound(0, most).intersect(limits)
+    if function.name == "T.shift_right" and bound(atom.operands[0]).min_value >= 0:
+        return ConstIntBound(0, bound(atom.operands[0]).max_value).intersect(limits)
+    if function.name == "T.shift_left":
+        value, count = map(bound, atom.operands)
+        # What is shifted beyond the width is gone, and may leave a negative number.
+        if value.min_value >= 0 <= count.min_value and count.max_value < _MOST_BITS:
+            most = value.max_value << count.max_value
+            return ConstIntBound(0, most) if most <= limits.max_value else limits
     # A float rounds what it is made of, to an infinity even: it is no number of the analysis.
     if function.op is CastOp and all(isinstance(type, IntegerType) for type in (function.operands[0], function.result)):
         value = bound(atom.operands[0])

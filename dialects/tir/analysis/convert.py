@@ -286,9 +286,12 @@ def _convert_call(op: CallOp, value: OpResult, operands: list[Expr]) -> Expr:
         return operands[0]
     if is_index_type(value.type) and len(operands) == 2 and not operands[1].terms:
         left, amount = operands[0], operands[1].const
-        if name == "shift_left" and 0 <= amount < 62:
+        assert isinstance(value.type, IntegerType)
+        # 2^amount is a number of the dtype.
+        within = 0 <= amount < value.type.width.data - 1
+        if name == "shift_left" and within:
             return left.scaled(1 << amount)
-        if name == "shift_right" and 0 <= amount < 62:
+        if name == "shift_right" and within:
             return x.floordiv(left, Expr((), 1 << amount))
         if name == "bitwise_and" and amount >= 0 and amount & (amount + 1) == 0:
             return x.floormod(left, Expr((), amount + 1))

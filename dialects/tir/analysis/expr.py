@@ -347,8 +347,8 @@ def floordiv(a: Expr, b: Expr) -> Expr:
     c = b.const
     if c < 0:
         a, c = -a, -c
-    if c == 0:
-        return make_atom(Kind.FLOORDIV, (a, b))
+    if c == 0:  # docs/semantics.md
+        return ZERO
     if c == 1:
         return a
     quotient, rest = split_by(a, c)
@@ -387,7 +387,7 @@ def floormod(a: Expr, b: Expr) -> Expr:
         return make_atom(Kind.FLOORMOD, (a if split is None else split[1], b))
     c = b.const
     if c == 0:
-        return make_atom(Kind.FLOORMOD, (a, b))
+        return ZERO
     if c < 0:
         return -floormod(-a, as_expr(-c))
     reduced = Expr(tuple(t for t in a.terms if t[1] % c), a.const % c)
@@ -409,9 +409,11 @@ def floormod(a: Expr, b: Expr) -> Expr:
 
 def truncdiv(a: Expr, b: Expr) -> Expr:
     """a / b rounded toward zero."""
-    if not b.terms and b.const == 1:
+    if b == ONE:
         return a
-    if not a.terms and not b.terms and b.const:
+    if b == ZERO:
+        return ZERO
+    if not a.terms and not b.terms:
         quotient = abs(a.const) // abs(b.const)
         return as_expr(quotient if (a.const < 0) == (b.const < 0) else -quotient)
     return make_atom(Kind.TRUNCDIV, (a, b))
@@ -419,7 +421,9 @@ def truncdiv(a: Expr, b: Expr) -> Expr:
 
 def truncmod(a: Expr, b: Expr) -> Expr:
     """The remainder of `truncdiv`, with the sign of a."""
-    if not a.terms and not b.terms and b.const:
+    if b == ZERO:
+        return ZERO
+    if not a.terms and not b.terms:
         return a - truncdiv(a, b) * b
     return make_atom(Kind.TRUNCMOD, (a, b))
 

@@ -270,10 +270,12 @@ def _q_multiply_shift(a: Any, b: Any, q: Any, s: Any, dtype: np.dtype[Any]) -> A
 def _q_multiply_shift_per_axis(a: Any, b: Any, left: Any, right: Any, q: Any, flags: Any, dtype: np.dtype[Any]) -> Any:
     """As `q_multiply_shift`, with the shifts to the left and to the right given apart; flags say which are in force."""
     a, b, left, right, q = (as_array(v, np.dtype(np.int64)) for v in (a, b, left, right, q))
-    if not flags or bool(flags[0]):
-        a = a << left
-    total = q + right if len(flags) < 2 or bool(flags[1]) else q
-    return _rounded_shift(a * b, total, dtype)
+    # The flags may be of lanes.
+    if flags:
+        left = np.where(flags[0], left, 0)
+    if len(flags) > 1:
+        right = np.where(flags[1], right, 0)
+    return _rounded_shift((a << left) * b, q + right, dtype)
 
 
 def _rounded_shift(product: Array, total: Array, dtype: np.dtype[Any]) -> Any:

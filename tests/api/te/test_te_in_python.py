@@ -17,8 +17,8 @@ FACTOR = 3
 def scaled_sums(a, width):  # type: ignore[no-untyped-def]
     sums = output_tensor((a.shape[0],), a.dtype)  # type: ignore[name-defined] # noqa: F821
     parts = output_tensor((a.shape[0], 2), "float32")  # type: ignore[name-defined] # noqa: F821
-    row = allocate((a.shape[1],), a.dtype, "local")  # type: ignore[name-defined] # noqa: F821
     for i in parallel(a.shape[0]):  # type: ignore[name-defined] # noqa: F821
+        row = allocate((a.shape[1],), a.dtype, "local")  # type: ignore[name-defined] # noqa: F821
         total = float32(0.0)  # type: ignore[name-defined] # noqa: F821
         for j in range(width):
             row[j] = a[i, j] * FACTOR

@@ -457,8 +457,8 @@ def float_to_integer(c: Converter, value: SSAValue, type_: Attribute, signed: bo
     f32 → i8: max(x, -128), min(…, 127), fptosi, trunc, and 0 where x is NaN (f64 → i32 likewise).  f32 → i32, whose greatest number f32 does not
     hold: max(x, -2**31), fptosi, 2**31 - 1 where x is 2**31 or more, and 0 where x is NaN.
 
-    x86 makes -2**31 of NaN and of what is beyond (-2**63 of 64 bits), where LLVM promises nothing: frozen, it is that number. Its lower
-    bytes are the 0 that is wanted, so that f32 → i8 is max, min, fptosi, trunc; and f32 → i32 needs no max.
+    x86 makes -2**31 of NaN, where LLVM promises nothing: frozen, it is that number, or 0 where LLVM knows that it is NaN. Its lower bytes are the
+    0 that is wanted, so that f32 → i8 is max, min, fptosi, trunc.
     """
     element = element_of(type_)
     if isinstance(element_of(value.type), Float16Type | BFloat16Type):
@@ -496,15 +496,11 @@ def float_to_integer(c: Converter, value: SSAValue, type_: Attribute, signed: bo
             whole = c.compute("smax", (whole, c.constant(0, to)), to)
             whole = c.compute("smin", (whole, c.constant(high, to)), to)
         return resize_integer(c, whole, type_, True)
-    bounded = value
-    if not (frozen and signed and not holds):
-        bounded = c.select(c.fcmp("ogt", value, least), value, least)
+    bounded = c.select(c.fcmp("ogt", value, least), value, least)
     if holds:
         most = c.constant(float(high), value.type)
         bounded = c.select(c.fcmp("olt", bounded, most), bounded, most)
     whole = c.emit(llvm_ext.FPToSIOp if signed or narrow else llvm_ext.FPToUIOp, (bounded,), to)
-    if bounded is value:
-        whole = c.emit(llvm_ext.FreezeOp, (whole,), to)
     if not holds:
         # The number after the greatest is a power of two, which floats hold.
         beyond = c.fcmp("oge", value, c.constant(float(high + 1), value.type))

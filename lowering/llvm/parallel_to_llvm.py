@@ -37,7 +37,7 @@ from .functions import make_function
 from .heap_memory import HeapMemory
 from .memref_value import MemRefValue
 from .scf_to_llvm import LOOP_ANNOTATION, MUST_PROGRESS
-from .types import PTR, byte_size
+from .types import PTR, alignment_of
 
 TABLE = HandlerTable()
 
@@ -103,9 +103,10 @@ def convert_parallel(c: Converter, op: scf.ParallelOp) -> None:
     captures = find_captures(c, op)
     lower, upper, step = (c.index(bounds[0]) for bounds in (op.lowerBound, op.upperBound, op.step))
     struct = llvm.LLVMStructType.from_type_list([value.type for value in captures.slots])
-    context = c.alloca(struct, 1, 16) if captures.slots else c.emit(llvm.ZeroOp, (), PTR)
-    for value, slot in captures.slots.items():
-        c.store(value, c.field(context, struct, slot), byte_size(value.type))
+    alignments = [alignment_of(value.type) for value in captures.slots]
+    context = c.alloca(struct, 1, max(16, *alignments)) if captures.slots else c.emit(llvm.ZeroOp, (), PTR)
+    for (value, slot), alignment in zip(captures.slots.items(), alignments, strict=True):
+        c.store(value, c.field(context, struct, slot), alignment)
     name = f"{c.function_name}.parallel.{c.parallel_count}"
     c.parallel_count += 1
     grain = op.attributes.get(GRAIN)
@@ -222,7 +223,7 @@ class ParallelBody:
         c.start_function(entry)
         context, begin, end = entry.args
         loaded = [
-            c.load(c.field(context, self.struct, slot), value.type, byte_size(value.type))
+            c.load(c.field(context, self.struct, slot), value.type, alignment_of(value.type))
             for value, slot in self.captures.slots.items()
         ]
         status = c.call(body_name, (*loaded, begin, end), i32)

@@ -98,6 +98,14 @@ def byte_size(type_: Attribute) -> int:
             return float_width(type_) // 8
 
 
+def alignment_of(type_: Attribute) -> int:
+    """The largest power of two that the address of a field of this LLVM register type is a multiple of, in an aligned struct."""
+    if is_bool(element_of(type_)):
+        return 1  # lanes are bits there
+    size = byte_size(type_)
+    return size & -size
+
+
 @remembered
 def in_memory(type_: Attribute) -> Attribute:
     """How a converted type lies in memory: booleans take a byte, as in numpy; all else is as in a register."""

@@ -69,7 +69,7 @@ MATH_OPS: dict[str, type[Operation]] = {
 WITHOUT_FLAGS = (math_ext.RemFOp,)
 """Ops of functions that have no fast-math flags."""
 # Float intrinsics that libm has and `math` has not; called lane by lane, in float32 or float64.
-LIBM = ("hypot", "exp10")
+LIBM = ("hypot",)
 # These are exact in any width: no detour through float32.
 EXACT = ("floor", "ceil", "trunc", "round", "nearbyint", "fabs", "abs", "copysign")
 
@@ -164,6 +164,16 @@ def _nextafter(f: FunctionLowering, op: tir.CallOp) -> None:
     nan = f.emit(arith.TruncFOp, (f.emit(arith.AddfOp, (here, there), wide, FASTMATH_NONE),), type_)
     result = f.emit(arith.BitcastOp, (found,), type_)
     f.bind(op.result, Plain(f.select(f.compare_floats("uno", here, there), nan, result)))
+
+
+def _exp10(f: FunctionLowering, op: tir.CallOp) -> None:
+    """10 to a power, exact where `pow` is: C's exp10 of 3 is more than 1000."""
+    assert op.result is not None
+
+    def power(args: Sequence[SSAValue], type_: Attribute) -> SSAValue:
+        return f.emit(math.PowFOp, (f.number(10.0, type_), *args), type_, FASTMATH_NONE)
+
+    f.bind(op.result, Plain(_in_wide_float(f, op, False, power)))
 
 
 def _call_libm(f: FunctionLowering, op: tir.CallOp, name: str, args: Sequence[SSAValue], type_: Attribute) -> SSAValue:
@@ -487,6 +497,7 @@ RULES: dict[str, Rule] = {
     "shift_right": _shift_right,
     "bitwise_not": _bitwise_not,
     "popcount": _bit_count(math.CtPopOp),
+    "exp10": _exp10,
     "clz": _bit_count(math.CountLeadingZerosOp),
     "nextafter": _nextafter,
     "isnan": _is_nan,

@@ -69,3 +69,21 @@ func.func @stepped(%x: memref<?xf32>, %n: index, %step: index) {
   }) : (index, index, index) -> ()
   func.return
 }
+
+// What a loop takes along is aligned as its widest vector, not as the stack: an address that is not ends the process.
+// CHECK-LABEL: llvm.func @vectors(
+// CHECK:         llvm.alloca {{.*}} x !llvm.struct<({{.*}}vector<8xf32>{{.*}})> {alignment = 32 : i64}
+// CHECK-DAG:     llvm.store %v, {{.*}} {alignment = 32 : i64} : vector<8xf32>, !llvm.ptr
+// CHECK-DAG:     llvm.store %w, {{.*}} {alignment = 4 : i64} : vector<3xf32>, !llvm.ptr
+// CHECK:         llvm.load {{.*}} {alignment = 32 : i64} : !llvm.ptr -> vector<8xf32>
+func.func @vectors(%x: memref<?xvector<8xf32>>, %n: index, %v: vector<8xf32>, %w: vector<3xf32>, %y: memref<?xvector<3xf32>>) attributes {mirstack.noalias} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  "scf.parallel"(%c0, %n, %c1) <{operandSegmentSizes = array<i32: 1, 1, 1, 0>}> ({
+  ^bb0(%i: index):
+    memref.store %v, %x[%i] : memref<?xvector<8xf32>>
+    memref.store %w, %y[%i] : memref<?xvector<3xf32>>
+    "scf.reduce"() : () -> ()
+  }) {mirstack.grain = 16 : i64} : (index, index, index) -> ()
+  func.return
+}

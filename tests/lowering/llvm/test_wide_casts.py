@@ -60,3 +60,24 @@ def test_casts_are_limited(target: str, source: str, cpu: str | None) -> None:
 def @main(%x: Tensor[({len(x)}), {source}]) {{ cast(%x, dtype="{target}") }}"""
     found = mirstack.compile(mirstack.parse(text), cpu=cpu)(x)
     np.testing.assert_array_equal(found, np.array([limited(value, target) for value in x.tolist()], target))
+
+
+@pytest.mark.parametrize("opt_level", [0, 3])
+@pytest.mark.parametrize("cpu", ["x86-64", "haswell", "skylake-avx512"])
+def test_what_does_not_fit_and_is_known_beforehand(cpu: str, opt_level: int) -> None:
+    """LLVM computes casts of constants itself, and casts there and back as one: to whatever it likes where LLVM promises nothing."""
+    text = """
+@T.prim_func
+def main(A: T.Buffer((4,), "int32"), O: T.Buffer((4,), "int32"), P: T.Buffer((4,), "int32"), Q: T.Buffer((1,), "int8")):
+    for i in range(4):
+        O[i] = T.Cast("int32", T.Cast("float32", T.shift_left(T.Cast("int64", T.bitwise_and(A[i], 255)) - T.int64(128), T.int64(40))))
+        P[i] = T.Cast("int32", T.Cast("float32", T.int64(-9223372036854775808)))
+    Q[0] = T.Cast("int8", T.Cast("float32", T.int64(-9223372036854775808)))
+"""
+    numbers = np.array([0, 1, 128, 255], np.int32)
+    outputs = [np.zeros(4, np.int32), np.zeros(4, np.int32), np.zeros(1, np.int8)]
+    mirstack.compile(mirstack.parse(text), cpu=cpu, opt_level=opt_level)(numbers, *outputs)  # type: ignore[call-overload]
+    least, most = -(2**31), 2**31 - 1
+    assert outputs[0].tolist() == [least, least, 0, most]
+    assert outputs[1].tolist() == [least] * 4
+    assert outputs[2].tolist() == [-128]

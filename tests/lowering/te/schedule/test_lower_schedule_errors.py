@@ -252,7 +252,7 @@ CANNOT = [
     (missing_input, "tensor 'A' is read, but neither computed before nor a parameter"),
     (loops_and_threads, "stage 'B' reduces across threads and in loops"),
     (threads_outside, "axis 'i' of stage 'B' stands inside of a reduction axis that is bound to a thread"),
-    (no_threads, "reduces across 0 threads: axis 'q.v' has no elements"),
+    (no_threads, "stage 'B.repl' reduces across 0 threads: axis 'q.v' has no elements"),
     (threads_with_init, "stage 'B' reduces across threads from a given first value"),
 ]
 

@@ -443,15 +443,16 @@ class Arith:
             divided = self._divided(difference, dtype)
             if divided is not None:
                 return divided
-        if a.terms and b.const and op in (tir.LtOp, tir.LeOp) and b.terms and a.const:
-            b.const -= a.const
-            a.const = 0
-        if not b.terms and a.const:
-            b.const -= a.const
-            a.const = 0
-        if not a.terms and b.const:
-            a.const -= b.const
-            b.const = 0
+        least, most = ar.INT_LIMITS[dtype]
+        if (b.const and op in (tir.LtOp, tir.LeOp) and a.terms and b.terms and a.const) or not b.terms:
+            moved = (0, b.const - a.const)
+        elif not a.terms:
+            moved = (a.const - b.const, 0)
+        else:
+            moved = (a.const, b.const)
+        if all(least <= each <= most for each in moved):
+            # Other numbers the dtype does not hold.
+            a.const, b.const = moved
         if op is tir.LtOp and b.terms and b.const == 1:
             op, b.const = tir.LeOp, 0
         elif op is tir.LeOp and a.terms and b.terms and a.const == 1 and not b.const:

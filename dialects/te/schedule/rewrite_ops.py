@@ -180,9 +180,12 @@ def rfactor(schedule: ScheduleData, tensor: te.Tensor, axis: IterVar, factor_axi
             f"factor_axis is {factor_axis}, but the parts of '{stage.name}' have {len(op.axis) + 1} dimensions",
             "0 is the first, -1 the last",
         )
-    touched = {id(axis): 1}
-    spread(stage, touched, up=True)
-    spread(stage, touched)
+    touched, before = {id(axis): 1}, 0
+    while len(touched) > before:
+        # Axes that were fused with a part of this one are made of others, too.
+        before = len(touched)
+        spread(stage, touched, up=True)
+        spread(stage, touched)
     for each in op.axis:
         if id(each) in touched:
             raise refused(

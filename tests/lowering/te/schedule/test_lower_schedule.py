@@ -101,6 +101,32 @@ def test_rfactor_into_parallel_parts(place: int):
     np.testing.assert_allclose(b, a.sum(1), rtol=1e-4, atol=1e-4)
 
 
+def test_rfactor_of_a_part_beside_a_fused_one():
+    """The rest of k is fused with q, which is then one of the axes that the parts are made of."""
+    A = te.placeholder((6, 12, 5), name="A")
+    k, q = te.reduce_axis((0, 12), name="k"), te.reduce_axis((0, 5), name="q")
+    B = te.compute((6,), lambda i: te.sum(A[i, k, q], axis=[k, q]), name="B")
+    s = te.create_schedule(B.op)
+    ko, ki = s[B].split(k, factor=4)
+    s[B].fuse(ki, q)
+    s.rfactor(B, ko)
+    a, b = floats(6, 12, 5), np.empty(6, "float32")
+    run(s, [A, B], a, b)
+    np.testing.assert_allclose(b, a.sum((1, 2)), rtol=1e-4, atol=1e-4)
+
+
+def test_comparisons_with_the_least_number():
+    """The least integer does not move to the other side: one less is not an int32."""
+    A = te.placeholder((4,), "int32", "A")
+    B = te.compute((4,), lambda i: A[i] + 1, name="B")
+    C = te.compute((4,), lambda i: te.Select(B[i] > te.min_value("int32"), B[i], te.const(9)), name="C")
+    s = te.create_schedule(C.op)
+    s[B].compute_inline()
+    a, c = np.array([6, -7, 0, 100], np.int32), np.empty(4, "int32")
+    run(s, [A, C], a, c)
+    assert c.tolist() == [7, -6, 1, 101]
+
+
 def test_rfactor_of_a_whole_axis_and_of_a_tuple():
     idx = te.placeholder((4, 9), "int32", "idx")
     val = te.placeholder((4, 9), "float32", "val")

@@ -46,3 +46,9 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
     near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.7)
     return f"; did you mean '{near[0]}'?" if near else ""
+
+
+def nearest_or_all(word: str, known: Iterable[str]) -> str:
+    """Returns "; did you mean 'axis'?" where a known name is near, else "; it has axis, keepdims", or "; it has none"."""
+    names = list(known)
+    return did_you_mean(word, names) or f"; it has {', '.join(names) or 'none'}"

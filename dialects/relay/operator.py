@@ -35,7 +35,7 @@ from xdsl.traits import Commutative, OpTrait, Pure
 from xdsl.utils.exceptions import VerifyException
 
 from ...support.outside import note_name
-from ...support.words import counted, did_you_mean
+from ...support.words import counted, nearest_or_all
 from ...support.written import argument_place
 from ..plain_op import PlainOp
 from .types import UNKNOWN
@@ -345,8 +345,7 @@ class Operator:
         for name, value in given.items():
             spec = self.specs.get(name)
             if spec is None:
-                known = f"; it has {', '.join(sorted(self.specs)) or 'none'}"
-                return f"{self.name} has no attribute '{name}'{did_you_mean(name, self.specs) or known}"
+                return f"{self.name} has no attribute '{name}'{nearest_or_all(name, sorted(self.specs))}"
             if not spec.accepts(spec.convert(value)):
                 wanted = _KIND_WORDS[spec.kind] + (" or None" if spec.nullable else "")
                 return f"{self.name}: the attribute '{name}' must be {wanted}, not {value!r}"

@@ -221,17 +221,25 @@ class _Rule:
     # Names ---------------------------------------------------------------------------------------------------------
 
     def op_name(self, at: int, name: str) -> str:
-        found = self.level.resolve(name)
+        level = self.level
+        found = level.resolve(name)
         if found is None:
             first = name.partition(".")[0]
-            if "." in name and first in LEVELS and first != self.level.name:
-                found = named_level(first).resolve(name)
-        if found is None:
-            close = self.level.close_to(name)
-            infix = self.level.infix(name)
-            close = self.level.spelled(infix) if infix else close
+            if "." in name and first in LEVELS and first != level.name:
+                level = named_level(first)
+                found = level.resolve(name)
+        if found is None and name == "const":
             raise self.error(
-                at, f"there is no op '{name}' in {self.level.name}", *([f"did you mean '{close}'?"] if close else [])
+                at,
+                "a constant is matched by its number, not by const(…)",
+                "write add(%x, 0); in the replacement const(0, %x.dtype) makes one",
+            )
+        if found is None:
+            close = level.close_to(name)
+            infix = level.infix(name)
+            close = level.spelled(infix) if infix else close
+            raise self.error(
+                at, f"there is no op '{name}' in {level.name}", *([f"did you mean '{close}'?"] if close else [])
             )
         return found
 
@@ -247,9 +255,11 @@ class _Rule:
         """An op's arguments and attributes as far as they are wrong whatever is matched."""
         count = None if any(arg.type == rule.RUN for arg in args) else len(args)
         for name in names:
-            problem = level_of(name).problem(name, count, list(attrs))
+            level = level_of(name)
+            problem = level.problem(name, count, list(attrs))
             if problem is not None:
-                raise self.error(node.at, problem)
+                wrong = (at for at, key, _ in node.keywords if level.problem(name, None, [key]) == problem)
+                raise self.error(next(wrong, node.at), problem)
 
     # Conditions and attributes -------------------------------------------------------------------------------------
 

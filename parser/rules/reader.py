@@ -87,6 +87,16 @@ def _syntax_error(source: Source, tokens: Tokens, failed: int, parser: Parser) -
         return error_at(location, "a rule has one '=>'", "begin the next rule with rewrite @name { … }")
     if word == "fast":
         return error_at(location, "unexpected 'fast'", "it marks a rule: fast rewrite @name { … }, on one line")
+    if (
+        kind == "NAME"
+        and before == "NUMBER"
+        and tokens.starts[failed - 1] + len(number := tokens.texts[failed - 1]) == tokens.starts[failed]
+    ):
+        return error_at(
+            location,
+            f"the number {number} of a rule takes no suffix '{word}'",
+            f"a pattern's {number} matches constants of every dtype; const({number}, %x.dtype) makes one in a replacement",
+        )
     if word == "%":
         return error_at(location, "a name is missing behind '%'", "values of a pattern are written %x")
     if kind == "SEMICOLON":

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from inspect import Parameter
 from typing import Any
 
 from ...dialects.te import expr as ex
 from ...dialects.te import extern as ext
 from ...dialects.te import tensor as te
-from ...dialects.te.expr import fail
+from ...dialects.te.expr import current_location, fail
 from ...dialects.te.reducers import CommReducer
+from ...support.diagnostics import error_at
+from ...support.words import nearest_or_all
+from ...support.written import argument_place
 from ..source import Source
 from . import tree
 from .expressions import Expressions
@@ -18,6 +22,19 @@ from .schedules import SCHEDULE, STAGE
 from .scope import Function
 
 PRIMITIVES = frozenset([*STAGE, *SCHEDULE])
+
+
+def refuse_unknown(name: str, function: Callable[..., Any], keywords: Mapping[str, Any]) -> None:
+    """Raises a MirError at the first keyword of the call at the current place that the function has no parameter for."""
+    parameters = signature_of(function).parameters.values()
+    takes_all = any(p.kind is Parameter.VAR_KEYWORD for p in parameters)
+    known = [p.name for p in parameters if p.name != "self" and p.kind is not Parameter.VAR_POSITIONAL]
+    for keyword in keywords:
+        if keyword not in known and not takes_all:
+            raise error_at(
+                argument_place(current_location(), keyword),
+                f"{name} has no parameter '{keyword}'{nearest_or_all(keyword, known)}",
+            )
 
 
 class Calls(Expressions):
@@ -52,7 +69,10 @@ class Calls(Expressions):
                         names = [*function.params]
                         for name in keywords:
                             if name not in names[len(arguments) :]:
-                                raise fail(f"'{function.name}' has no parameter '{name}' left to give")
+                                raise error_at(
+                                    argument_place(current_location(), name),
+                                    f"'{function.name}' has no parameter '{name}' left to give",
+                                )
                         missing = [n for n in names[len(arguments) :] if n not in keywords]
                         if missing:
                             raise fail(f"'{function.name}' is called without '{missing[0]}'")
@@ -96,6 +116,7 @@ class Calls(Expressions):
         try:
             bound = signature_of(plain).bind(*bound_to, *arguments, **keywords)
         except TypeError as error:
+            refuse_unknown(name, plain, keywords)
             raise fail(f"{name}: {error}") from None
         for parameter, value in bound.arguments.items():
             if parameter in TEXTS and not isinstance(value, str):
@@ -103,7 +124,10 @@ class Calls(Expressions):
                 if parameter != "dtype" or (
                     value is not None and not (several and all(isinstance(v, str) for v in several))
                 ):
-                    raise fail(f"'{parameter}' of {name} is a string, not {ex.describe(value)}")
+                    raise error_at(
+                        argument_place(current_location(), parameter),
+                        f"'{parameter}' of {name} is a string, not {ex.describe(value)}",
+                    )
             if parameter == "attrs" and value is not None:
                 self._check_attrs(name, value)
         return function(*arguments, **keywords)
@@ -111,7 +135,9 @@ class Calls(Expressions):
     def _check_attrs(self, name: str, value: Any) -> None:
         keys: list[Any] = list(value) if isinstance(value, dict) else [None]  # pyright: ignore[reportUnknownArgumentType]
         if not all(isinstance(key, str) for key in keys):
-            raise fail(f"'attrs' of {name} is a dictionary with names as keys, not {ex.describe(value)}")  # pyright: ignore[reportUnknownArgumentType]
+            what = ex.describe(value)  # pyright: ignore[reportUnknownArgumentType]
+            place = argument_place(current_location(), "attrs")
+            raise error_at(place, f"'attrs' of {name} is a dictionary with names as keys, not {what}")
 
     def _define(self, made: Any) -> Any:
         first: object = (ex.items_of(made) or (made,))[0]

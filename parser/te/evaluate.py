@@ -15,10 +15,12 @@ from ...dialects.te import expr as ex
 from ...dialects.te import extern as ext
 from ...dialects.te import tensor as te
 from ...dialects.te.builder import func as build_func
-from ...dialects.te.expr import fail
+from ...dialects.te.expr import current_location, fail
 from ...dialects.te.ops import FuncOp
 from ...dialects.te.schedule_ops import ScheduleOp
+from ...support.diagnostics import error_at
 from ...support.words import counted
+from ...support.written import argument_place
 from ..source import Source
 from . import tree
 from .calls import Calls
@@ -119,7 +121,8 @@ class Evaluator(Calls):
                 for name, value in decorator.keywords:
                     if name != "private" or not isinstance(value, tree.Literal) or not isinstance(value.value, bool):
                         with self.at(decorator.at):
-                            raise fail(f"@te.func takes no '{name}' here", "it takes private=True")
+                            place = argument_place(current_location(), name)
+                            raise error_at(place, f"@te.func takes no '{name}' here", "it takes private=True")
                     private = value.value
                 if decorator.arguments:
                     with self.at(decorator.at):

@@ -24,7 +24,7 @@ from ...dialects.tir.types import (
     type_to_dtype,
     with_lanes,
 )
-from ...support.words import counted
+from ...support.words import counted, did_you_mean
 from .expressions import Expressions, hint
 from .linear import difference, literal_int
 from .tree import Binary, Call, Expr, Lambda, Mapping, Token, Unary
@@ -59,7 +59,9 @@ class Constructs(Expressions):
         for keyword in node.keywords:
             if keyword.name not in names:
                 self.fail(
-                    keyword.name, f"{node.function} has no argument '{keyword.name}'", f"it has {', '.join(names)}"
+                    keyword.name,
+                    f"{node.function} has no argument '{keyword.name}'{did_you_mean(keyword.name, names)}",
+                    f"it has {', '.join(names)}",
                 )
             place = names.index(keyword.name)
             if found[place] is not None:

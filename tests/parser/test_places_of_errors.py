@@ -31,6 +31,30 @@ PROGRAMS = [
         "sum: the attribute 'axis' must be a list of integers or None, not 'a'",
     ),
     (
+        '@T.prim_func\ndef f():\n    A = T.alloc_buffer((4,), ^dtyp="float32")\n    A[0] = 1.0\n',
+        "T.alloc_buffer has no argument 'dtyp'; did you mean 'dtype'?",
+    ),
+    (
+        '@te.func(^privat=True)\ndef f():\n    A = te.placeholder((4,), name="A")\n    return [A]\n',
+        "@te.func takes no 'privat' here",
+    ),
+    (
+        '@te.func\ndef f():\n    A = te.placeholder((4,), name="A")\n'
+        "    B = te.compute((4,), lambda i: A[i])\n    return [A, B]\n\n\n@te.schedule(f)\n"
+        "def g(s):\n    s[B].split(B.op.axis[0], ^facto=2)\n",
+        "split has no parameter 'facto'; did you mean 'factor'?",
+    ),
+    ("rewrite @r { sum(%x, keepdims=True, ^axsi=1) => %x }", "sum has no attribute 'axsi'; did you mean 'axis'?"),
+    ("rewrite @r { sin(%x) => sum(%x, ^axsi=1) }", "sum has no attribute 'axsi'; did you mean 'axis'?"),
+    ("rewrite @r { add(%x, ^const(0)) => %x }", "a constant is matched by its number, not by const(…)"),
+    ("rewrite @r { add(%x, const(0^f)) => %x }", "the number 0 of a rule takes no suffix 'f'"),
+    ("rewrite @r { add(%x, 2.5^f16) => %x }", "the number 2.5 of a rule takes no suffix 'f16'"),
+    ("rewrite @r { ^tir.ad(%x, 0) => %x }", "there is no op 'tir.ad' in tir\n"),
+    (
+        "rewrite @r for arith { arith.addi(%x, %y, ^overflow=1) => %x }",
+        "arith.addi has no attribute 'overflow'; did you mean",
+    ),
+    (
         "def @f(%x: Tensor[(2), int8]) -> ^Tensor[(3), int8] {\n  %x\n}",
         "the result of @f must be Tensor[(3), int8], not Tensor[(2), int8]",
     ),
@@ -47,7 +71,7 @@ def test_place(program: str, message: str) -> None:
     line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
     with pytest.raises(MirError) as caught:
         mirstack.parse(before + after, "p.mir")
-    assert f"p.mir:{line}:{column}: error: {message}" in str(caught.value).splitlines()
+    assert f"p.mir:{line}:{column}: error: {message}" in str(caught.value)
 
 
 def test_place_of_what_a_schedule_is_of(mir_opt: Callable[..., Ran], tmp_path: Path) -> None:
@@ -78,3 +102,9 @@ def test_number_that_is_meant_as_a_float(dtype: str, suffix: str) -> None:
     with pytest.raises(MirError, match=f"a number is of {dtype} where it is written with {suffix}, as 1{suffix}"):
         mirstack.parse(text.replace("NUMBER", "1"))
     mirstack.parse(text.replace("NUMBER", f"1{suffix}"))
+
+
+@pytest.mark.parametrize("level", ["", " for tir"])
+def test_nearest_op_keeps_its_prefix(level: str) -> None:
+    with pytest.raises(MirError, match=r"note: did you mean 'tir.min'\?"):
+        mirstack.parse(f"rewrite @r{level} {{ tir.minn(%x, 0) => %x }}")

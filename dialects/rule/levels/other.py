@@ -13,7 +13,7 @@ from xdsl.irdl import IRDLOperation
 from xdsl.traits import Commutative, ConstantLike
 
 from ....support.diagnostics import error_at
-from ....support.words import did_you_mean
+from ....support.words import nearest_or_all
 from ..functions import NoMatch, element_of
 
 _INFIX = {
@@ -89,8 +89,7 @@ class OtherLevel:
         for name in attributes:
             if name not in definition.properties and name not in definition.attributes:
                 known = sorted([*definition.properties, *definition.attributes])
-                near = did_you_mean(name, known) or f"; it has {', '.join(known) or 'none'}"
-                return f"{op_name} has no attribute '{name}'{near}"
+                return f"{op_name} has no attribute '{name}'{nearest_or_all(name, known)}"
         return None
 
     def attribute(self, op: Operation, name: str) -> Any:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, cast
 
 from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr
 from xdsl.ir import Operation
@@ -40,6 +40,8 @@ def parse(text: str, name: str = "<string>", *, directory: str | PathLike[str] |
     """
     from ..parser import parse_mir
 
+    if not isinstance(cast("object", text), str | bytes):
+        raise TypeError(f"parse takes the text of a program as a str, not {type(text).__name__}")
     try:
         text = source_text(text)
     except UnicodeDecodeError as error:

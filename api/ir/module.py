@@ -13,6 +13,7 @@ from ...dialects.tir.stmt import PrimFuncOp
 from ...support.deep import in_deep_stack
 from ...support.diagnostics import Diagnostic, MirError
 from ...support.garbage import no_collection
+from ...support.source_text import characters
 from ..relay import adt
 from ..relay.export import export_function, export_type
 from ..relay.expr import Function, GlobalVar, RelayExpr, as_expr
@@ -97,7 +98,7 @@ class IRModule:
 
     def __getitem__(self, var: GlobalVar | GlobalTypeVar | str) -> Any:
         """The function of that name: a `relay.Function` or a `tir.PrimFunc`. Raises MirError where there is none."""
-        name = var if isinstance(var, str) else var.name_hint
+        name = characters(var) if isinstance(var, str) else var.name_hint
         return self.relay_function(name) if name not in (found := self._prim_func_ops()) else PrimFunc(found[name])
 
     def relay_function(self, name: str) -> Function:
@@ -119,7 +120,7 @@ class IRModule:
 
     def update_func(self, var: GlobalVar | str, func: Function | PrimFunc) -> None:
         """Puts a function under a name, instead of what was there."""
-        name = var if isinstance(var, str) else var.name_hint
+        name = characters(var) if isinstance(var, str) else var.name_hint
         if isinstance(var, GlobalVar):
             self._symbols.functions[name] = var
         new = func.in_module(name) if isinstance(func, PrimFunc) else export_function(name, func)

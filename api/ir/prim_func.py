@@ -11,6 +11,7 @@ from xdsl.ir import Attribute
 from ...dialects.tir.attribute_values import attribute_of, value_of
 from ...dialects.tir.stmt import PrimFuncOp
 from ...support.deep import in_deep_stack
+from ...support.source_text import characters
 
 CLASS = "ir_module"
 """The attribute of a function that holds the class it is printed in."""
@@ -59,7 +60,7 @@ class PrimFunc:
         attrs: dict[str, Attribute] = dict(result.op.attrs.data)
         for key, value in given.items():
             if key == "global_symbol":
-                result.op.properties["sym_name"] = StringAttr(str(value))
+                result.op.properties["sym_name"] = StringAttr(characters(str(value)))
                 result.op.properties.pop("sym_visibility", None)
             else:
                 attrs[key] = attribute_of(value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from ...support.source_text import characters
 from ..ir.node import Node, Span
 from .expr import Call, RelayExpr, Var
 from .ty import GlobalTypeVar, Type, TypeVar
@@ -16,7 +17,7 @@ class Constructor(RelayExpr):
 
     def __init__(self, name_hint: str, inputs: Sequence[Type], belong_to: GlobalTypeVar):
         self._place(None)
-        self.name_hint = name_hint
+        self.name_hint = characters(name_hint)
         self.inputs = tuple(inputs)
         self.belong_to = belong_to
 

@@ -19,7 +19,7 @@ from ...support.source_text import characters
 from ..ir.node import Node, Span, span_of_caller
 from ..nd import NDArray as DeviceArray
 from ..nd import as_numpy
-from .ty import FuncType, TensorType, Type, TypeVar, from_attribute, to_attribute
+from .ty import FuncType, TensorType, Type, TypeVar, checked_shape, from_attribute, to_attribute
 
 if TYPE_CHECKING:
     from ..ir.op import Op, OpEntry
@@ -132,7 +132,7 @@ class Var(RelayExpr):
         self._place(span)
         if type_annotation is not None and not isinstance(cast("object", type_annotation), Type):
             raise TypeError(f"the type of %{name_hint} is a relay type, not {type_annotation!r}")
-        self.name_hint = name_hint
+        self.name_hint = characters(name_hint)
         self.type_annotation = type_annotation
 
     @property
@@ -148,7 +148,7 @@ class GlobalVar(RelayExpr):
 
     def __init__(self, name_hint: str, type_annot: Type | None = None):
         self._place(None)
-        self.name_hint = name_hint
+        self.name_hint = characters(name_hint)
         self.known_type = None if type_annot is None else to_attribute(type_annot)
 
 
@@ -339,10 +339,10 @@ def var(
     if type_annotation is not None and shape is not None:
         raise ValueError(f"%{name_hint}: give its type or its shape, not both")
     if shape is not None:
-        type_annotation = TensorType(shape, dtype)
+        type_annotation = TensorType(checked_shape(shape, "relay.var"), dtype)
     elif isinstance(type_annotation, str):
         type_annotation = TensorType((), type_annotation)
-    return Var(characters(name_hint), type_annotation, span)
+    return Var(name_hint, type_annotation, span)
 
 
 def const(value: object, dtype: str | None = None, span: Span | None = None) -> Constant:

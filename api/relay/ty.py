@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from enum import IntEnum
 from typing import TypeAlias, cast
 
@@ -15,6 +15,7 @@ from ...dialects.relay import types as dialect
 from ...dialects.relay.text import type_text
 from ...dialects.tir.types import dtype_to_type, type_to_dtype
 from ...support.diagnostics import Diagnostic, MirError
+from ...support.source_text import characters
 from ..ir.node import Node
 
 
@@ -69,7 +70,9 @@ class TensorType(Type):
 
     def __init__(self, shape: Sequence[object], dtype: str = "float32"):
         self.span = None
-        self.shape: tuple[Dim, ...] = tuple(_dim(dim) for dim in shape)
+        self.shape: tuple[Dim, ...] = checked_shape(shape, "relay.TensorType")
+        if not isinstance(cast("object", dtype), str):
+            raise TypeError(f"dtype is a string such as 'float32', not {dtype!r}")
         self.dtype = dtype
         dtype_to_type(dtype)
 
@@ -98,7 +101,7 @@ class TypeVar(Type):
 
     def __init__(self, name_hint: str, kind: TypeKind = TypeKind.Type):
         self.span = None
-        self.name_hint = name_hint
+        self.name_hint = characters(name_hint)
         self.kind = kind
 
     def __eq__(self, other: object) -> bool:
@@ -115,7 +118,7 @@ class GlobalTypeVar(Type):
 
     def __init__(self, name_hint: str, kind: TypeKind = TypeKind.AdtHandle):
         self.span = None
-        self.name_hint = name_hint
+        self.name_hint = characters(name_hint)
         self.kind = kind
 
     def __call__(self, *args: Type) -> TypeCall:
@@ -180,15 +183,27 @@ def scalar_type(dtype: str) -> TensorType:
     return TensorType((), dtype)
 
 
-def _dim(dim: object) -> Dim:
+def checked_shape(shape: object, function: str) -> tuple[Dim, ...]:
+    """Returns the dimensions of `shape`, which `function` was given. Raises MirError where they are not a shape."""
+    if isinstance(shape, str) or not isinstance(shape, Iterable):
+        message = f"{function}: shape is a tuple of dimensions, not {shape!r}"
+        raise MirError(Diagnostic(message).with_note("write shape=(2, 3), and shape=() for a scalar"))
+    given = list(shape)
+    return tuple(_dim(dim, f"{function}: shape[{index}]") for index, dim in enumerate(given))
+
+
+def _dim(dim: object, place: str) -> Dim:
     if isinstance(dim, Any):
         return dim
     value = getattr(dim, "value", dim)  # an IntImm holds its number
     if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise MirError(Diagnostic(f"a dimension is an integer or relay.Any(), not {dim!r}"))
+        raise MirError(Diagnostic(f"{place} is {dim!r}: a dimension is an integer or relay.Any()"))
     number = cast("int", value).__index__()
     if number < 0:
-        raise MirError(Diagnostic(f"a dimension is not negative, as {number} is"))
+        message = f"{place} is {number}: a dimension is not negative"
+        raise MirError(Diagnostic(message).with_note("relay.Any() is one that is known only when the program runs"))
+    if number >= dialect.MAX_DIMENSION:
+        raise MirError(Diagnostic(f"{place} is {number}: the dimension is too large"))
     return number
 
 

@@ -72,6 +72,9 @@ class RefType(ParametrizedAttribute, TypeAttribute):
     value_type: Attribute = param_def()
 
 
+MAX_DIMENSION = 1 << 62
+"""What every dimension is less than."""
+
 UNKNOWN = UnknownType()
 
 

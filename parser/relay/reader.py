@@ -19,7 +19,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute
 
-from ...dialects.relay.types import UNKNOWN, AdtType, FuncType, RefType, TypeVarType, why_no_tensor
+from ...dialects.relay.types import MAX_DIMENSION, UNKNOWN, AdtType, FuncType, RefType, TypeVarType, why_no_tensor
 from ...dialects.tir.types import dtype_to_type
 from ...support.diagnostics import MirError, error_at
 from ...support.source_text import characters
@@ -28,8 +28,6 @@ from ..items import Item, ParseContext
 from ..lalr import Tokens
 from .lexer import SCALARS
 from .metadata import Metadata
-
-MAX_DIMENSION = 1 << 62
 
 
 class Reader:

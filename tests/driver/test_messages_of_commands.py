@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import mirstack
 import pytest
@@ -50,6 +50,12 @@ def test_bytes_that_are_no_text() -> None:
     "make",
     [
         lambda: relay.var("\ud800", shape=(2,)),
+        lambda: relay.Var("\ud800"),
+        lambda: relay.GlobalVar("\ud800"),
+        lambda: relay.TypeVar("\ud800"),
+        lambda: relay.GlobalTypeVar("\ud800"),
+        lambda: mirstack.IRModule({"\ud800": relay.Function([], relay.const(1))}),
+        lambda: te.create_prim_func([te.placeholder((2,))]).with_attr("global_symbol", "\ud800"),
         lambda: te.var("\ud800"),
         lambda: te.size_var("\ud800"),
         lambda: te.placeholder((2,), name="\ud800"),
@@ -59,3 +65,27 @@ def test_bytes_that_are_no_text() -> None:
 def test_names_that_no_file_can_hold(make: Callable[[], object]) -> None:
     with pytest.raises(MirError, match=r"U\+D800 is not a character by itself"):
         make()
+
+
+@pytest.mark.parametrize(
+    ("shape", "message"),
+    [
+        ((2, -1), r"relay.var: shape\[1\] is -1: a dimension is not negative\nnote: relay.Any\(\) is one"),
+        ("ab", r"relay.var: shape is a tuple of dimensions, not 'ab'\nnote: write shape=\(2, 3\)"),
+        (3, r"relay.var: shape is a tuple of dimensions, not 3"),
+        ((1.5,), r"relay.var: shape\[0\] is 1.5: a dimension is an integer or relay.Any\(\)"),
+        ((2**62,), r"relay.var: shape\[0\] is 4611686018427387904: the dimension is too large"),
+    ],
+)
+def test_shapes_that_are_none(shape: Any, message: str) -> None:
+    with pytest.raises(MirError, match=message):
+        relay.var("x", shape=shape)
+    with pytest.raises(MirError, match=message.replace("relay.var", "relay.TensorType")):
+        relay.TensorType(shape)
+
+
+def test_arguments_that_are_no_text() -> None:
+    with pytest.raises(TypeError, match=r"parse takes the text of a program as a str, not NoneType"):
+        mirstack.parse(None)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    with pytest.raises(TypeError, match=r"dtype is a string such as 'float32', not 3"):
+        relay.var("x", shape=(2,), dtype=3)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]

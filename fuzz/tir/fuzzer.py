@@ -6,10 +6,14 @@ import random
 from collections.abc import Mapping
 
 import numpy as np
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, Float64Type, ModuleOp
 
+from ...dialects import tir
+from ...dialects.array import numpy_dtype
+from ...dialects.tir.types import element_of, type_to_dtype
 from ...parser import parse_mir, print_mir
 from ...support.diagnostics import MirError
+from ...support.walk import walk_ops
 from ..case import Case, Verdict, reason
 from ..compare import difference, magnitude, unit
 from ..reduce import ON_TIR
@@ -106,15 +110,24 @@ def compared(
         return None
     scale = magnitude(wanted)
     limits = deviations(module, entry, inputs, wanted)
+    # What is computed in a coarse dtype and stored in a finer one is as coarse.
+    dtypes = {*(a.dtype for a in (*inputs.values(), *wanted.values())), *_dtypes_of_functions(module)}
+    coarse = max((unit(dtype) for dtype in dtypes if dtype.kind not in "iub"), default=0.0)
     for name, array in wanted.items():
-        # What is computed in a coarse dtype and stored in a finer one is as coarse.
         if array.dtype.kind not in "iub":
-            coarse = max(
-                (unit(a.dtype) for a in (*inputs.values(), *wanted.values()) if a.dtype.kind not in "iub"), default=0.0
-            )
             finite = np.where(np.isfinite(array.astype(np.float64)), np.abs(array.astype(np.float64)), 0.0)
             limits[name] = limits[name] + 4 * coarse * np.maximum(finite, min(scale, 4.0))
     return difference(wanted, got, 0.0, limits)
+
+
+def _dtypes_of_functions(module: ModuleOp) -> set[np.dtype]:
+    """The dtypes that functions such as `exp` are computed in, whose last bit may differ, also of constants."""
+    types = (op.result.type for op in walk_ops(module) if isinstance(op, tir.CallOp) and op.result is not None)
+    return {
+        numpy_dtype(type_to_dtype(element))
+        for element in map(element_of, types)
+        if isinstance(element, (Float16Type, BFloat16Type, Float32Type, Float64Type))
+    }
 
 
 def deviations(

@@ -123,15 +123,11 @@ class ComputeLegalizer:
                 if isinstance(op.value, FloatAttr) and _is_bf16(op.result.type):
                     op.value = FloatAttr(op.value.value.data, F32)
                     self.widen(op)
-            case tir.CallOp() if op.intrinsic.data not in _MATH:
-                self.narrow_operands(op)
-            case tir.IfThenElseOp() | tir.LetOp() | tir.YieldOp() | tir.CallOp() | tir.SelectOp() | tir.BroadcastOp():
-                self.compute(op)
             case tir.CastOp():
                 self.compute(op)
                 if op.operands[0].type == op.result.type:
-                    op.result.replace_all_uses_with(op.operands[0])
-            case tir.ShuffleOp() | tir.BinaryOp():
+                    self.forward(op)
+            case _ if _computes(op):
                 self.compute(op)
             case _:
                 self.narrow_operands(op)
@@ -143,6 +139,16 @@ class ComputeLegalizer:
                 builder = builder_before(op)
                 op.operands[index] = builder.insert(tir.CastOp(operand, _widened(operand.type))).result
         self.widen(op)
+
+    def forward(self, op: tir.CastOp) -> None:
+        """Has what computes use a cast's operand, which is float32 already; what needs bfloat16 is given it."""
+        value = op.operands[0]
+        for use in list(op.result.uses):
+            user = use.operation
+            if not (_computes(user) or isinstance(user, tir.StoreOp)):
+                narrow = with_lanes_of(BF16, value.type)
+                user.operands[use.index] = builder_before(user).insert(tir.CastOp(value, narrow)).result
+        op.result.replace_all_uses_with(value)
 
     def widen(self, op: Operation) -> None:
         """Has the results be float32."""
@@ -163,6 +169,23 @@ class ComputeLegalizer:
             if operand in self.wide:
                 narrow = with_lanes_of(BF16, operand.type)
                 op.operands[index] = builder_before(op).insert(tir.CastOp(operand, narrow)).result
+
+
+def _computes(op: Operation) -> bool:
+    """Whether an op computes in float32 what it computed in bfloat16; others need the dtype that they have."""
+    if isinstance(op, tir.CallOp):
+        return op.intrinsic.data in _MATH
+    return isinstance(
+        op,
+        tir.IfThenElseOp
+        | tir.LetOp
+        | tir.YieldOp
+        | tir.SelectOp
+        | tir.BroadcastOp
+        | tir.CastOp
+        | tir.ShuffleOp
+        | tir.BinaryOp,
+    )
 
 
 def _is_address(op: tir.CallOp) -> bool:

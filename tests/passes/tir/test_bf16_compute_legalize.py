@@ -33,3 +33,21 @@ def test_rounded_once() -> None:
     c = x * y + np.float32(0.5)
     expected = np.where(x > y, np.exp(c) * x, np.maximum(c, y) - x).astype(ml_dtypes.bfloat16)
     np.testing.assert_array_equal(d.astype(np.float32), expected.astype(np.float32))
+
+
+def test_bits_of_what_was_cast() -> None:
+    """`reinterpret` needs bfloat16, also where the number was cast to it from float32; a second run changes nothing."""
+    module = parse_mir("""
+@T.prim_func
+def main(A: T.Buffer((1,), "float32"), B: T.Buffer((1,), "bfloat16"), C: T.Buffer((1,), "uint16")):
+    B[0] = T.bfloat16(1) + T.reinterpret("bfloat16", T.reinterpret("uint16", T.Cast("bfloat16", A[0])))
+    C[0] = T.reinterpret("uint16", T.Cast("bfloat16", A[0]))
+""")
+    for _ in range(2):
+        BF16ComputeLegalize().apply(Context(), module)
+        module.verify()
+        func = next(op for op in module.body.block.ops if isinstance(op, PrimFuncOp))
+        b, c = np.zeros(1, ml_dtypes.bfloat16), np.zeros(1, np.uint16)
+        interpret_prim_func(func, {"A": np.array([3.14159], np.float32), "B": b, "C": c}, module)
+        assert b.tolist() == [4.125]
+        assert c.tolist() == [0x4049]

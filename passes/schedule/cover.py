@@ -9,16 +9,19 @@ from xdsl.ir import Operation, SSAValue
 from ...dialects import tir
 from ...dialects.tir.analysis import Analyzer, Expr, Kind
 from ...dialects.tir.analysis.analyzer import Value
-from ...dialects.tir.analysis.expr import TRUE
+from ...dialects.tir.analysis.expr import TRUE, free_vars
 from ...dialects.tir.analysis.substitution import substitute
 from ..tir.regions import filled
 from .access import Box, bindings_of, extents_of, made_in, reads_of, relaxed, writes_of
-from .blocks import analyzer_for, bind_axes
+from .blocks import analyzer_for, axis_kinds, bind_axes
+from .dependence import writes_apart
 from .structure import (
     Scope,
     all_loops_above,
     blocks_above,
+    buffers_read,
     buffers_written,
+    const_int,
     consumers,
     is_inside,
     loops_above,
@@ -91,7 +94,7 @@ def why_not_apart(block: tir.BlockOp, place: Operation, with_readers: bool = Tru
     """Why a block may not move to `place`, outside of loops that it shares with its producers or readers.
 
     In such loops it reads, or others read of it, what this iteration has written; where that is not known, it may be what was
-    there before a later iteration writes it.
+    there before a later iteration writes it, or after a later one has written another value.
     """
     pairs = [(maker, block) for maker in producers(block)]
     if with_readers:
@@ -102,6 +105,52 @@ def why_not_apart(block: tir.BlockOp, place: Operation, with_readers: bool = Tru
             reason = why_reads_others(reader, maker)
             if reason is not None:
                 return f"block '{block.block_name.data}' would leave loop '{shared.var_name.data}', and {reason}"
+        for loop in loops_above(maker):
+            if is_inside(reader, loop) and place is not loop and not is_inside(place, loop):
+                reason = why_rewritten(maker, loop)
+                if reason is not None:
+                    return f"block '{block.block_name.data}' would leave loop '{loop.var_name.data}', and {reason}"
+    return None
+
+
+def why_rewritten(block: tir.BlockOp, loop: tir.ForOp, seen: frozenset[tir.BlockOp] = frozenset()) -> str | None:
+    """Why an element that a block writes may get another value in a later iteration of a loop around it; None where it is known to keep it.
+
+        for i in range(3):
+            with T.block("A"): A[vi] = A[vi] + 1
+            for j in range(3):
+                with T.block("B"): B[vj] = A[vj]       # all of B in each iteration, of what A holds by then
+
+    An element may be written again with the same value: by the same axes, of the same numbers.
+    """
+    if writes_apart(block, loop):
+        return None
+    called = block.block_name.data
+    again = (
+        f"block '{called}' may write elements again in later iterations of loop '{loop.var_name.data}', of other values"
+    )
+    axes = [
+        axis
+        for axis, kind, extent in zip(block.iter_vars, axis_kinds(block), block.dom_extents, strict=True)
+        if kind == "S" and const_int(extent) != 1
+    ]
+    for region in write_regions(block):
+        places = [low for low, size in zip(region.mins, region.extents, strict=True) if const_int(size) == 1]
+        if not all(axis in places for axis in axes):
+            return again
+    if block in seen or (
+        block.find(tir.InitOp) is None and any(b in buffers_read(block) for b in buffers_written(block))
+    ):
+        return again
+    analyzer = Analyzer()
+    for kind, binding in zip(axis_kinds(block), block.bindings, strict=True):
+        if kind != "S" and any(atom.payload is loop.loop_var for atom in free_vars(analyzer.expr(binding))):
+            return again
+    for maker in producers(block):
+        if is_inside(maker, loop) and (
+            why_reads_others(block, maker) is not None or why_rewritten(maker, loop, seen | {block}) is not None
+        ):
+            return again
     return None
 
 

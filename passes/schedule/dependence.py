@@ -155,6 +155,19 @@ def why_iterations_meet(
     return None
 
 
+def writes_apart(block: tir.BlockOp, loop: tir.ForOp) -> bool:
+    """Whether a block is known to write each element in one iteration of a loop around it only."""
+    if all(_writes_where_loop_is(loop, region) for region in write_regions(block)):
+        return True
+    uses = _Uses.of(block, loop)
+    return all(
+        iterations_apart(loop, one, uses, other, uses)
+        for one in uses.writes
+        for other in uses.writes
+        if one.buffer is other.buffer
+    )
+
+
 def _writes_where_loop_is(loop: tir.ForOp, region: tir.BufferRegionOp) -> bool:
     """Whether a block writes `B[vi, vj, …]` where its axes are of other values in each iteration of the loop: most blocks do."""
     block = scope_of(region)

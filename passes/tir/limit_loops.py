@@ -50,7 +50,7 @@ def limit(loop: tir.ForOp) -> None:
     units = builder.insert(tir.FloorDivOp(reached, unit)).result
     most = builder.insert(tir.MulOp(units, turns)).result
     extent = builder.insert(tir.MinOp(loop.extent, most)).result
-    loop.operands[loop.operands.index(loop.extent)] = extent
+    loop.operands[1] = extent
 
 
 def _numbers(value: Attribute) -> tuple[int, ...] | None:

@@ -216,14 +216,21 @@ def _searchsorted_relation(rel: Relation) -> None:
 
 
 def _searchsorted(attrs: Attrs, rows: Array, values: Array) -> Array:
-    side: Any = "right" if attrs.right else "left"
-    dtype = numpy_type(attrs.dtype or "int32")
-    if rows.ndim == 1:
-        return np.searchsorted(rows, values, side).astype(dtype)
-    result = np.empty(values.shape, dtype)
-    for place in np.ndindex(*rows.shape[:-1]):
-        result[place] = np.searchsorted(rows[place], values[place], side)
-    return result
+    # By ever smaller powers of two: what is found in a row that is not sorted depends on the elements that are looked at.
+    size = rows.shape[-1]
+    found = np.zeros(values.shape, np.int64)
+    for step in reversed(range(size.bit_length())):
+        reach = found + (1 << step)
+        at = np.minimum(reach, size) - 1
+        element = rows[at] if rows.ndim == 1 else np.take_along_axis(rows, at, -1)
+        passed = ~_comes_first(values, element) if attrs.right else _comes_first(element, values)
+        found = np.where((reach <= size) & passed, reach, found)
+    return found.astype(numpy_type(attrs.dtype or "int32"))
+
+
+def _comes_first(a: Array, b: Array) -> Array:
+    """Whether a stands before b in ascending order, in which NaN is last."""
+    return np.asarray((a < b) | ((b != b) & (a == a)))
 
 
 register(

@@ -42,19 +42,32 @@ def _te_waves(size: Any, dtype: str) -> tuple[Tensor, Tensor]:
     """The cosines and sines of 2π · j / size for j < size: computed in float64, so that no rounding grows with j."""
     count = te.const(float(size), "float64") if isinstance(size, int) else size.astype("float64")
 
-    def wave(function: Any, name: str) -> Tensor:
+    whole = te.const(size, "int64") if isinstance(size, int) else size.astype("int64")
+
+    def wave(function: Any, name: str, zeros: int) -> Tensor:
         def element(j: Expr) -> Any:
-            return function(j.astype("float64") * te.const(2 * pi, "float64") / count).astype(dtype)
+            value = function(j.astype("float64") * te.const(2 * pi, "float64") / count).astype(dtype)
+            quarters = j.astype("int64") * te.const(4, "int64")
+            # After whole quarters of a period cosine and sine are 0 in turn, which 2π, rounded, misses.
+            is_zero = te.all(
+                te.floormod(quarters, whole).equal(0),
+                te.floormod(te.floordiv(quarters, whole), te.const(2, "int64")).equal(zeros),
+            )
+            return te.Select(is_zero, te.const(0.0, dtype), value)
 
         return te.compute((size,), element, name=name)
 
-    return wave(te.cos, "cosine"), wave(te.sin, "sine")
+    return wave(te.cos, "cosine", 1), wave(te.sin, "sine", 0)
 
 
 def _waves(size: int, dtype: str) -> tuple[Array, Array]:
     """The numbers of `_te_waves`, widened to float64 after they are rounded to the dtype."""
-    angle = np.arange(size) * (2 * pi) / size
-    return np.cos(angle).astype(dtype).astype(np.float64), np.sin(angle).astype(dtype).astype(np.float64)
+    number = np.arange(size)
+    angle = number * (2 * pi) / size
+    quarter, rest = np.divmod(number * 4, max(size, 1))
+    waves = (np.where((rest == 0) & (quarter % 2 == zeros), 0, f(angle)) for f, zeros in ((np.cos, 1), (np.sin, 0)))
+    cosine, sine = (wave.astype(dtype).astype(np.float64) for wave in waves)
+    return cosine, sine
 
 
 def _te_turn(row: Expr, k: Expr, size: Any) -> Expr:

@@ -197,7 +197,7 @@ def _bound_of_call(atom: Atom, bound: BoundOf) -> ConstIntBound:
     if function.name == "T.shift_left":
         value, count = map(bound, atom.operands)
         # What is shifted beyond the width is gone, and may leave a negative number.
-        if value.min_value >= 0 <= count.min_value and count.max_value < _MOST_BITS:
+        if value.min_value >= 0 and 0 <= count.min_value <= count.max_value < _MOST_BITS:
             most = value.max_value << count.max_value
             return ConstIntBound(0, most) if most <= limits.max_value else limits
     # A float rounds what it is made of, to an infinity even: it is no number of the analysis.

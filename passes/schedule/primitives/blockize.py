@@ -125,6 +125,13 @@ def _together(state: State, blocks: list[tir.BlockOp], preserve_unit_iters: bool
         above = loops_above(block)
         inner = [loop for loop in above if loop is not common and is_inside(loop, nest)]
         part = part_under(block, inner, "blockize", preserve_unit_iters)
+        if parts and part.division.outer_predicate != parts[0].division.outer_predicate:
+            raise refuse(
+                block,
+                f"blockize: blocks '{blocks[0].block_name.data}' and '{block.block_name.data}' do not run in the same iterations of the loops"
+                " that they share, by their T.where",
+                "put together blocks of one condition; loop_partition makes loops of which parts run always",
+            )
         outer.add(part)
         parts.append(part)
         if block.find(tir.InitOp) is not None and "R" in axis_kinds(block):

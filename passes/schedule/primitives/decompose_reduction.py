@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from ....dialects import tir
@@ -68,6 +70,7 @@ def decompose_reduction(state: State, block: tir.BlockOp, loop: tir.ForOp) -> Op
                 f"decompose_reduction: loop '{outer.var_name.data}' drives a reduction axis of block '{name}' and is around loop '{under}'",
                 f"initialize before all reduction loops: decompose at '{outer.var_name.data}' or a loop around it",
             )
+    _check_predicate(block, loops, place, analyzer)
     _check_others(block, loop)
     init = block.find(tir.InitOp)
     assert isinstance(init, tir.InitOp)
@@ -78,6 +81,31 @@ def decompose_reduction(state: State, block: tir.BlockOp, loop: tir.ForOp) -> Op
     state.added(new)
     declare_update(block)
     return new
+
+
+def _check_predicate(block: tir.BlockOp, loops: Sequence[tir.ForOp], place: int, analyzer: Analyzer) -> None:
+    """Raises where the init would run in iterations of a loop around it in which no update does.
+
+    for a in range(2):                       for a in range(2):
+        for b in range(2):                       B_init
+            with T.block("B"):           →       for b in range(2):
+                T.where(a * 2 + b < 1)               B_update where a * 2 + b < 1
+    """
+    if block.predicate is None:
+        return
+    spatial = _loops_of(block, "S", analyzer)
+    free = {loop.loop_var: loop for loop in loops[:place] if loop.loop_var not in spatial}
+    below = {loop.loop_var for loop in loops[place:] if loop.loop_var not in spatial}
+    for part in conjuncts(analyzer.expr(block.predicate)):
+        used = {atom.payload for atom in free_vars(part)}
+        outer = next((loop for variable, loop in free.items() if variable in used), None)
+        if outer is not None and used & below:
+            raise refuse(
+                outer,
+                f"decompose_reduction: block '{block.block_name.data}' does not run in all iterations of loop '{outer.var_name.data}':"
+                " its T.where decides that together with a loop further in",
+                f"decompose at '{outer.var_name.data}' or a loop around it",
+            )
 
 
 def _check_others(block: tir.BlockOp, loop: tir.ForOp) -> None:

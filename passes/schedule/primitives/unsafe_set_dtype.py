@@ -51,7 +51,7 @@ def unsafe_set_dtype(state: State, block: tir.BlockOp, buffer_index: int | str, 
         op = use.operation
         if isinstance(op, tir.StoreOp):
             stored = builder_before(op).insert(tir.CastOp(op.value, element)).result
-            op.operands[op.operands.index(op.value)] = stored
+            op.operands[len(op.operands) - 1] = stored  # an index may be the same value
         elif isinstance(op, tir.LoadOp):
             _recast(op, new)
 

@@ -22,3 +22,23 @@ def test_order(dtype: str, target: Literal["interp", "cpu"]) -> None:
     assert up.tolist() == [3, 7, 0, 5, 2, 4, 1, 6]
     assert down.tolist() == [1, 6, 4, 2, 5, 0, 7, 3]
     np.testing.assert_array_equal(in_order.astype(np.float64), np.sort(NUMBERS))
+
+
+@pytest.mark.parametrize("right", [False, True])
+@pytest.mark.parametrize("dtype", ["int32", "float32", "bfloat16"])
+def test_search_in_rows_that_are_not_sorted(dtype: str, right: bool) -> None:
+    """What is found there follows from the steps of the search, which are the same ones everywhere; in sorted rows it is numpy's."""
+    rng = np.random.default_rng(0)
+    type_ = ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype
+    for size in (0, 1, 2, 7, 8, 9):
+        rows, values = (rng.integers(-4, 4, (3, n)).astype(type_) for n in (size, 19))
+        text = f"searchsorted(%r, %v, right={right})"
+        module = mirstack.parse(
+            f"def @main(%r: Tensor[(3, {size}), {dtype}], %v: Tensor[(3, 19), {dtype}]) {{ {text} }}"
+        )
+        wanted = mirstack.compile(module, "interp")(rows, values)
+        np.testing.assert_array_equal(mirstack.compile(module)(rows, values), wanted)
+        in_order = np.sort(rows, -1)
+        found = mirstack.compile(module, "interp")(in_order, values)
+        for row, several, places in zip(in_order, values, found, strict=True):
+            np.testing.assert_array_equal(np.searchsorted(row, several, "right" if right else "left"), places)

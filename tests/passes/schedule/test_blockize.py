@@ -303,3 +303,25 @@ def main(A: T.Buffer((8, 4), "int32"), B: T.Buffer((8, 4), "int32")):
         assert inside.index('T.block("B")') < inside.index("T.where(u < 1)")
         outside = scheduled(text, lambda s, keep=keep: s.blockize(s.get_loops("B")[2], preserve_unit_iters=keep))
         assert outside.index('T.block("B_o")') < outside.index("T.where(u < 1)") < outside.index('T.block("B")')
+
+
+def test_blocks_of_different_conditions() -> None:
+    text = """
+@T.prim_func
+def main(B: T.Buffer((2, 2), "float32")):
+    for i in range(2):
+        for j in range(2):
+            with T.block("all"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                B[vi, vj] = T.float32(0)
+        for j in range(2):
+            with T.block("later"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                T.where(i >= 1)
+                B[vi, vj] = T.float32(1)
+"""
+    said = refused(text, lambda sch: sch.blockize([sch.get_block("later"), sch.get_block("all")]))
+    assert (
+        "blockize: blocks 'later' and 'all' do not run in the same iterations of the loops that they share, by their T.where\n"
+        "note: put together blocks of one condition"
+    ) in said

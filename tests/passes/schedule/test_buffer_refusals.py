@@ -228,3 +228,31 @@ def test_statements_that_no_description_has() -> None:
 
     said = message(waiting(DESC, " " * 16), main=waiting(MATMUL, " " * 12))
     assert "tensorize: 'tir.while' cannot be compared with a description: it is not 'tile'" in said
+
+
+UNIT = """
+@T.prim_func
+def main(B: T.Buffer((2,), "int32")):
+    for i in range(2):
+        for j in range(1):
+            with T.block("B"):
+                vi = T.axis.spatial(2, i)
+                vk = T.axis.reduce(1, 0)
+                with T.init():
+                    B[vi] = 0
+                B[vi] = vi
+"""
+
+
+def test_init_in_iterations_without_an_update() -> None:
+    """The loop of one iteration becomes two of two, of which a predicate leaves the first: the init would run again in the second."""
+
+    def steps(sch: Schedule) -> None:
+        _, j = sch.get_loops(sch.get_block("B"))
+        _, inner = sch.split(j, [2, 2])
+        sch.decompose_reduction(sch.get_block("B"), inner)
+
+    assert (
+        "decompose_reduction: block 'B' does not run in all iterations of loop 'j_0': its T.where decides that together with a loop further"
+        " in\nnote: decompose at 'j_0' or a loop around it"
+    ) in refused(UNIT, steps)

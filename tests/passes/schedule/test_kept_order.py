@@ -183,3 +183,40 @@ def test_what_runs_in_turns() -> None:
         '    for i in range(3):\n        with T.block("A"):\n            vi = T.axis.spatial(3, i)\n',
     )
     assert "C[vi] = A[0] + i" in scheduled(before, lambda s: s.compute_inline("B"))
+
+
+COPIED_AGAIN = """
+@T.prim_func
+def main(A: T.Buffer((3,), "int32"), D: T.Buffer((3,), "int32")):
+    B = T.alloc_buffer((3,), "int32")
+    C = T.alloc_buffer((3,), "int32")
+    for s in range(3):
+        with T.block("A"):
+            vs = T.axis.spatial(3, s)
+            A[vs] = A[vs] * 2 + 1
+        for i in range(3):
+            with T.block("B"):
+                vi = T.axis.spatial(3, i)
+                B[vi] = A[vi]
+        with T.block("C"):
+            vs = T.axis.spatial(3, s)
+            C[vs] = B[0] + B[1] + B[2]
+    for i in range(3):
+        with T.block("D"):
+            vi = T.axis.spatial(3, i)
+            D[vi] = C[vi]
+"""
+
+
+def test_what_is_written_again_with_other_values() -> None:
+    """C reads what this iteration has written, all of B; the next one writes all of B again, of what A is then."""
+
+    def move(sch: Schedule) -> None:
+        sch.compute_at(sch.get_block("C"), sch.get_loops(sch.get_block("D"))[0])
+
+    assert (
+        "compute_at: block 'C' would leave loop 's', and block 'B' may write elements again in later iterations of loop 's', of"
+        " other values\nnote: choose a loop inside of those that the blocks share"
+    ) in refused(COPIED_AGAIN, move)
+    # Of what nobody writes in the loop B is the same each time.
+    scheduled(COPIED_AGAIN.replace("A[vs] = A[vs] * 2 + 1", "T.evaluate(0)"), move)

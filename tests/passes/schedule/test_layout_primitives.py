@@ -92,6 +92,24 @@ def test_same_dtype_changes_nothing() -> None:
     assert "Cast" not in scheduled(CHAIN, lambda sch: sch.unsafe_set_dtype(sch.get_block("B"), 0, "float32"))
 
 
+def test_the_index_that_is_stored_stays_an_index() -> None:
+    own = """
+@T.prim_func
+def main(O: T.Buffer((4,), "int32")):
+    B = T.alloc_buffer((4,), "int32")
+    for i in range(4):
+        with T.block("B"):
+            vi = T.axis.spatial(4, i)
+            B[vi] = vi
+    for i in range(4):
+        with T.block("O"):
+            vi = T.axis.spatial(4, i)
+            O[vi] = B[vi]
+"""
+    text = scheduled(own, lambda sch: sch.unsafe_set_dtype(sch.get_block("B"), 0, "int64"))
+    assert 'B[vi] = T.Cast("int64", vi)' in text
+
+
 MATCHED = """
 @T.prim_func
 def main(A: T.Buffer((16,), "float32"), C: T.Buffer((16,), "float32")):

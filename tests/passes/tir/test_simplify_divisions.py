@@ -43,6 +43,22 @@ def main(n: T.int32, O: T.Buffer((4,), "int32")):
         np.testing.assert_array_equal(got, wanted, str(n))
 
 
+def test_shift_in_a_loop_without_iterations() -> None:
+    """The count is at least 0 and at most -1 there."""
+    text = """
+@T.prim_func
+def main(O: T.Buffer((4,), "int32")):
+    for i in range(0):
+        O[i] = T.max(T.shift_left(1, i), 0)
+    for i in range(4):
+        O[i] = i
+"""
+    result = np.zeros(4, np.int32)
+    mirstack.compile(parse_mir(text))(result)
+    assert result.tolist() == [0, 1, 2, 3]
+    pass_factories()["simplify"]()().apply(Context(), parse_mir(text))
+
+
 def test_flags_of_lanes() -> None:
     """Vectors of `q_multiply_shift_per_axis` have flags of as many lanes."""
     text = """

@@ -277,7 +277,7 @@ class MirOptMain(xDSLOptMain):
         """Refuses `--trace` and `--explain` of what is no pass, tells nothing, or is not run by `-p`."""
         running = dict.fromkeys(module_pass.name for module_pass in self.passes)
         known = self.available_passes
-        those = f"those that run are {', '.join(running)}" if running else "none runs: -p names those that do"
+        those = f"those that run are {', '.join(running)}" if running else "none runs: give some by -p"
         for topic in self.args.trace:
             if topic not in known:
                 raise UsageError(

@@ -30,7 +30,7 @@ def program(tmp_path: Path) -> Path:
         (("-p", "fuse-ops,,dce"), "mir-opt: error: -p: a pass's name is missing here\nfuse-ops,,dce\n         ^\n"),
         (
             ("--trace", "foo"),
-            "mir-opt: error: --trace: there is no pass 'foo' (none runs: -p names those that do; --list-passes names all)\n",
+            "mir-opt: error: --trace: there is no pass 'foo' (none runs: give some by -p; --list-passes names all)\n",
         ),
         (("--allow-extern", "f,a b"), "argument --allow-extern: 'a b' is not the name of a C function"),
         (("--check-rules",), "p.mir:1:1: error: there are no rules to apply"),

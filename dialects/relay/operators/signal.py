@@ -48,7 +48,7 @@ def _te_waves(size: Any, dtype: str) -> tuple[Tensor, Tensor]:
         def element(j: Expr) -> Any:
             value = function(j.astype("float64") * te.const(2 * pi, "float64") / count).astype(dtype)
             quarters = j.astype("int64") * te.const(4, "int64")
-            # After whole quarters of a period cosine and sine are 0 in turn, which 2π, rounded, misses.
+            # After whole quarters of a period cosine and sine alternate in being 0, which 2π, rounded, misses.
             is_zero = te.all(
                 te.floormod(quarters, whole).equal(0),
                 te.floormod(te.floordiv(quarters, whole), te.const(2, "int64")).equal(zeros),
@@ -70,7 +70,7 @@ def _waves(size: int, dtype: str) -> tuple[Array, Array]:
     return cosine, sine
 
 
-def _te_turn(row: Expr, k: Expr, size: Any) -> Expr:
+def _te_phase(row: Expr, k: Expr, size: Any) -> Expr:
     """Which of the waves' numbers the product of two indices takes."""
     whole = te.const(size, "int64") if isinstance(size, int) else size.astype("int64")
     return te.floormod(row.astype("int64") * k.astype("int64"), whole)
@@ -116,10 +116,10 @@ def _direct_dft(attrs: Attrs, a: Array, b: Array, dtype: str) -> tuple[Array, Ar
     sine = sine if attrs.inverse else 0.0 - sine
     real, imaginary = np.zeros(a.shape), np.zeros(a.shape)
     for k in range(size):
-        turn: Array = (np.arange(size, dtype=np.int64) * k) % size
+        phase: Array = (np.arange(size, dtype=np.int64) * k) % size
         x, y = a[..., k : k + 1], b[..., k : k + 1]
-        real += x * cosine[turn] - y * sine[turn]
-        imaginary += x * sine[turn] + y * cosine[turn]
+        real += x * cosine[phase] - y * sine[phase]
+        imaginary += x * sine[phase] + y * cosine[phase]
     return (real / size, imaginary / size) if attrs.inverse else (real, imaginary)
 
 
@@ -131,9 +131,9 @@ def _te_dft(attrs: Attrs, real: Tensor, imaginary: Tensor) -> list[Tensor]:
         k = te.reduce_axis((0, size), name="k")
 
         def element(*i: Expr) -> Any:
-            turn = _te_turn(i[-1], k, size)
-            cosine = cosines(turn)
-            sine = sines(turn) if attrs.inverse else te.const(0.0, dtype) - sines(turn)
+            phase = _te_phase(i[-1], k, size)
+            cosine = cosines(phase)
+            sine = sines(phase) if attrs.inverse else te.const(0.0, dtype) - sines(phase)
             a, b = (x(*i[:-1], k).astype(dtype) for x in (real, imaginary))
             return te.sum(a * cosine - b * sine if is_real else a * sine + b * cosine, axis=k)
 
@@ -206,8 +206,8 @@ def _te_stft(attrs: Attrs, x: Tensor, window: Tensor) -> Tensor:
 
     def element(*i: Expr) -> Any:
         *place, row, frame, part = i
-        turn = _te_turn(row, k, width)
-        wave = te.Select(part.equal(0), cosines(turn), te.const(0.0, dtype) - sines(turn))
+        phase = _te_phase(row, k, width)
+        wave = te.Select(part.equal(0), cosines(phase), te.const(0.0, dtype) - sines(phase))
         value = x(*place, frame * attrs.hop_length + k).astype(dtype) * window(k).astype(dtype)
         return te.sum(value * wave, axis=k)
 

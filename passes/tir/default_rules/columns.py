@@ -106,7 +106,7 @@ def _add_rows(
             # On several threads every one has a strip.
             width = min(width, -(-extent // (target.cores * lanes)) * lanes if work >= PARALLEL_WORK else extent)
             width = _strip(extent, width, lanes) or width
-        # A row of unknown length is one strip: short ones would skip most of the turns of a strip's loop, one by one.
+        # A row of unknown length is one strip: a short one would skip most iterations of a strip's loop, one by one.
         if extent is not None and extent > width:
             strip, column = sch.split(column, [None, width])
             strips = [strip]

@@ -332,6 +332,20 @@ def test_samples_at_places_far_away(padding: str, method: str, width: int) -> No
         np.testing.assert_allclose(got, wanted, rtol=1e-4, atol=1e-4)
 
 
+def test_moved_taps_between_an_infinite_pixel_and_the_border() -> None:
+    """Pixels outside of an image are 0: a tap half outside is half of the pixel at the border, and no NaN."""
+    module = mirstack.parse(
+        """def @main(%a: Tensor[(1, 1, 1, 4), float32], %b: Tensor[(1, 2, 1, 4), float32],
+                     %c: Tensor[(1, 1, 1, 1), float32]) {
+          nn.deformable_conv2d(%a, %b, %c, channels=1, kernel_size=[1, 1]) }"""
+    )
+    image = np.array([1, 2, 4, np.inf], np.float32).reshape(1, 1, 1, 4)
+    moves = np.array([[0.5, np.nan, 0, 0], [0.5, 0, 0, 0.5]], np.float32).reshape(1, 2, 1, 4)
+    for target in THREE:
+        got = np.asarray(mirstack.compile(module, **target)(image, moves, np.ones((1, 1, 1, 1), np.float32)))
+        np.testing.assert_array_equal(got.ravel(), [0.75, np.nan, np.nan, np.inf])
+
+
 def test_places_of_a_shape_whose_products_wrap_around() -> None:
     module = mirstack.parse(
         """def @main(%a: Tensor[(3, 2), int32], %b: Tensor[(2), int64], %c: Tensor[(17), int64]) {

@@ -56,9 +56,12 @@ def _bilinear(x: Array, y: Array, z: Array) -> Array:
     for row, weight in ((top, 1 - (y - top)), (top + 1, y - top)):
         for column, share in ((left, 1 - (z - left)), (left + 1, z - left)):
             inside = (row >= 0) & (row < height) & (column >= 0) & (column < width)
-            at = (np.clip(row, 0, height - 1).astype(np.int64), np.clip(column, 0, width - 1).astype(np.int64))
-            pixel = np.moveaxis(x[batch, :, at[0], at[1]], -1, 1)
-            result = result + pixel * np.where(inside, weight * share, 0)[:, None]
+            at = [
+                numeric.convert(np.clip(place, 0, size - 1), np.dtype(np.int64))
+                for place, size in ((row, height), (column, width))
+            ]
+            pixel = np.where(inside[:, None], np.moveaxis(x[batch, :, at[0], at[1]], -1, 1), np.zeros((), x.dtype))
+            result = result + pixel * (weight * share)[:, None]
     outside = (y < 0) | (z < 0) | (y >= height) | (z >= width)
     return np.where(outside[:, None], np.zeros((), x.dtype), result).astype(x.dtype)
 

@@ -152,10 +152,9 @@ def _nest(op: Operation) -> _Nest:
             elif kind is tir.StoreOp:
                 writes[operand] = None
             elif isinstance(inner, tir.BufferRegionOp):
+                # What a block declares, loaded or not; tensor intrinsics work on views of it.
+                reads[operand] = None
                 views = [u.operation for u in inner.result.uses if isinstance(u.operation, tir.MatchBufferOp)]
-                if views:
-                    # What tensor intrinsics work on.
-                    reads[operand] = None
                 if any(isinstance(u.operation, tir.StoreOp) for view in views for u in view.result.uses):
                     writes[operand] = None
             else:

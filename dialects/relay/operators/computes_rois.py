@@ -30,8 +30,8 @@ EPSILON = 1e-5
 """Keeps a floor and a ceiling at an integer that is reached but for rounding."""
 
 
-ROUNDING = 2.0**-20
-"""How far off the place of a sample may be, as a part of it."""
+ROUNDING = 2.0**-21
+"""How far off the place of a sample and its number may be, as a part of it: eight roundings to float32."""
 
 
 FEW_SAMPLES = 64
@@ -109,14 +109,14 @@ def _roi_align(attrs: Attrs, of: Layout, data: Tensor, rois: Tensor) -> Tensor:
     def slack(place: Expr) -> Expr:
         return te.const(3.0, dtype) + place * te.const(ROUNDING, dtype)
 
-    def sample(x: Any, roi: Any, at: dict[str, Any], ends: dict[str, _Bin], places: dict[str, Any]) -> Expr:
-        position: dict[str, Expr] = {}
-        outside: list[Expr] = []
-        for axis in "HW":
-            bin = ends[axis]
-            value = bin.begin + (places[axis].astype(dtype) + half) * bin.step / bin.samples.astype(dtype)
-            outside += [value < te.const(-1.0, dtype), value > _real(sizes[axis], dtype)]
-            position[axis] = te.max(te.min(value, _real(sizes[axis] - 1, dtype)), te.const(0.0, dtype))
+    def place_of(ends: dict[str, _Bin], axis: str, number: Expr) -> tuple[Expr, Expr]:
+        """Where a sample of a bin is along an axis, kept inside of the image, and whether that is far outside."""
+        bin = ends[axis]
+        place = bin.begin + (number.astype(dtype) + half) * bin.step / bin.samples.astype(dtype)
+        outside = te.any(place < te.const(-1.0, dtype), place > _real(sizes[axis], dtype))
+        return te.max(te.min(place, _real(sizes[axis] - 1, dtype)), te.const(0.0, dtype)), outside
+
+    def sample(x: Any, roi: Any, at: dict[str, Any], position: dict[str, Expr]) -> Expr:
         batch = te.max(te.min(roi[at["N"], 0].astype("int32"), sizes["N"] - 1), 0)
         total: Any = None
         for high in (0, 1):
@@ -131,7 +131,7 @@ def _roi_align(attrs: Attrs, of: Layout, data: Tensor, rois: Tensor) -> Tensor:
                     where[axis] = te.min(first.astype("int32") + beyond, sizes[axis] - 1)
                 term = x[tuple(of.indices(where))].astype(dtype) * weight
                 total = term if total is None else total + term
-        return te.Select(te.any(*outside), te.const(0.0, dtype), total)
+        return total
 
     def statements(ins: Sequence[Buffer], outs: Sequence[Buffer]) -> Any:
         (x, roi), (result,) = ins, outs
@@ -153,9 +153,18 @@ def _roi_align(attrs: Attrs, of: Layout, data: Tensor, rois: Tensor) -> Tensor:
             with channels() as here:
                 ib.emit(result.vstore(here, first))
             counts = [te.max(bin.high - bin.low, 0) for bin in (rows, columns)]
-            with loops(ib, counts, "r") as (rh, rw), channels() as here:
-                value = sample(x, roi, of.logical_indices(here), ends, {"H": rows.low + rh, "W": columns.low + rw})
-                ib.emit(result.vstore(here, result[here] + value if is_mean else te.max(result[here], value)))
+            with loops(ib, counts[:1], "rh") as (rh,):
+                row, is_outside = place_of(ends, "H", rows.low + rh)
+                with ib.if_scope(is_outside):
+                    if not is_mean:
+                        with channels() as here:
+                            ib.emit(result.vstore(here, te.max(result[here], zero)))
+                with ib.else_scope(), loops(ib, counts[1:], "rw") as (rw,):
+                    column, is_outside = place_of(ends, "W", columns.low + rw)
+                    with channels() as here:
+                        inside = sample(x, roi, of.logical_indices(here), {"H": row, "W": column})
+                        value = te.Select(is_outside, zero, inside)
+                        ib.emit(result.vstore(here, result[here] + value if is_mean else te.max(result[here], value)))
             count = rows.samples.astype(dtype) * columns.samples.astype(dtype)
             is_finite = te.all(rows.is_finite, columns.is_finite)
             with channels() as here:

@@ -424,26 +424,46 @@ register(
 
 def _collapse(x: Array, shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
     """`x` summed, half precision in float32, over the axes along which a tensor of `shape` would be stretched to it."""
-    narrow, x = x.dtype, widened(x)
     extra = x.ndim - len(shape)
     axes = (*range(extra), *(extra + a for a, d in enumerate(shape) if d == 1 and x.shape[extra + a] != 1))
-    return np.sum(x, axis=axes, dtype=x.dtype).reshape(shape).astype(narrow).astype(dtype)
+    if not axes:
+        return x.astype(dtype)
+    wide = widened(x)
+    return np.sum(wide, axis=axes, dtype=wide.dtype).reshape(shape).astype(x.dtype).astype(dtype)
 
 
 def _te_collapse(x: Tensor, shape: Sequence[Any]) -> Tensor:
+    """`x` summed, half precision in float32, over the axes along which a tensor of `shape` would be stretched to it.
+
+    An axis of which only the call tells whether it is summed has as many terms as `x` has elements there, or one.
+    """
     extra = len(x.shape) - len(shape)
-    stretched = [extra + a for a, d in enumerate(shape) if is_one(d) and not is_one(x.shape[extra + a])]
-    axes = [*range(extra), *stretched]
-    if not axes:
+    extents: dict[int, Any] = dict(enumerate(x.shape[:extra]))
+    open_axes: list[Any] = []
+    for axis, (own, target) in enumerate(zip(x.shape[extra:], shape, strict=True), extra):
+        if is_one(target) and not is_one(own):
+            extents[axis] = own
+        elif constant(target) is None and target is not own and not is_one(own):
+            summed = te.equal(target, 1)
+            extents[axis] = te.Select(summed, own, 1)
+            open_axes.append(te.any(te.not_equal(target, 1), te.equal(own, 1)))
+    if not extents:
         return elementwise(lambda e: e, x, "T_collapse_sum")
     wide = wide_dtype(x.dtype)
+    terms = {axis: te.reduce_axis((0, extent), name=f"k{axis}") for axis, extent in extents.items()}
 
     def body(*i: Expr) -> Any:
-        index = [extents[a] if a in extents else i[a - extra] for a in range(len(x.shape))]
-        return te.sum(x(*index).astype(wide), axis=list(extents.values()))
+        index = [
+            *(terms[a] for a in range(extra)),
+            *(k + terms[a] if a in terms else k for a, k in enumerate(i, extra)),
+        ]
+        return te.sum(x(*index).astype(wide), axis=list(terms.values()))
 
-    extents = {axis: te.reduce_axis((0, x.shape[axis]), name=f"k{axis}") for axis in axes}
-    return in_dtype(te.compute(shape, body, name="T_collapse_sum"), x.dtype)
+    sums = in_dtype(te.compute(shape, body, name="T_collapse_sum"), x.dtype)
+    if len(open_axes) < len(extents):
+        return sums
+    # Nothing may be summed: elements arrive as they were, -0 included.
+    return te.compute(shape, lambda *i: te.Select(te.all(*open_axes), x(*i), sums(*i)), name="T_collapse")
 
 
 def _collapse_to_relation(rel: Relation) -> None:
@@ -483,6 +503,7 @@ register(
         "collapse_sum_like", ("data", "collapse_type"), _collapse_like_relation, OpPattern.COMM_REDUCE,
         numpy=lambda attrs, x, like: _collapse(x, like.shape, like.dtype),
         compute=lambda attrs, xs, out: [in_dtype(_te_collapse(xs[0], xs[1].shape), xs[1].dtype)],
+        extents=lambda attrs, xs, out: ResultShapes([xs[1].shape], stretches_to(xs[1], xs[0].shape, "collapse_type")),
         doc="The tensor summed down to the shape of the second, the reverse of stretching it from there, and cast to its type.",
         source=TVM.format("collapse_sum_like"),
     )

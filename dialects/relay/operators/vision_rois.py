@@ -259,6 +259,13 @@ def _near_samples(starts: Array, between: Array, count: int, size: int) -> Array
     return np.clip(np.floor(first - slack), 0, count - length).astype(np.int64) + np.arange(length)
 
 
+def _inside_first(places: Array, size: int) -> Array:
+    """The places of each bin, (bins, samples), that are inside of the image or next to it: as many as the bin with most has."""
+    outside = (places < -1) | (places > size)
+    most = max(int((~outside).sum(1).max(initial=0)), 1)
+    return np.take_along_axis(places, np.argsort(outside, 1, kind="stable"), 1)[:, :most]
+
+
 def _roi_align(attrs: Attrs, x: Array, rois: Array) -> Array:
     of, dtype = layout(attrs.layout), np.promote_types(rois.dtype, np.float32)
     data = of.to_logical(x, "NCHW")
@@ -274,8 +281,9 @@ def _roi_align(attrs: Attrs, x: Array, rois: Array) -> Array:
             count = attrs.sample_ratio if attrs.sample_ratio > 0 else int(min(np.ceil(step), _MOST_SAMPLES))
             starts = low + np.arange(pooled, dtype=dtype)[:, None] * step
             near = _near_samples(starts, step / dtype.type(count), count, data.shape[2 + axis])
-            places.append(starts + (near.astype(dtype) + dtype.type(0.5)) * step / dtype.type(count))
-            total, is_whole = total * count, is_whole and near.shape[1] == count
+            place = starts + (near.astype(dtype) + dtype.type(0.5)) * step / dtype.type(count)
+            places.append(_inside_first(place, data.shape[2 + axis]))
+            total, is_whole = total * count, is_whole and places[-1].shape[1] == count
         if len(places) < 2:
             continue
         image = data[_image_of(roi, len(data))]

@@ -39,3 +39,26 @@ def test_groups_that_do_not_fit(target: str) -> None:
     executable = mirstack.compile(mirstack.parse(text, name="a.mir"), target)  # type: ignore[call-overload]
     with pytest.raises(MirError, match=r"a\.mir:2:3: error: nn\.conv2d: .*(channels|must be Tensor)"):
         executable(np.ones((1, 6, 2, 2), np.float32), np.ones((4, 2, 1, 1), np.float32))
+
+
+@pytest.mark.parametrize("data", ["2, 3, 2", "?, ?, ?"])
+def test_sums_down_to_sizes_of_the_call(data: str) -> None:
+    """What is summed is known when a size turns out as 1; where nothing is, elements arrive as they were."""
+    module = mirstack.parse(
+        f"""def @main(%x: Tensor[({data}), float32], %y: Tensor[(?, ?), float32], %z: Tensor[(?, ?, ?), float32]) {{
+          (collapse_sum_like(%x, %y), collapse_sum_like(%x, %z)) }}"""
+    )
+    x = np.arange(12, dtype=np.float32).reshape(2, 3, 2)
+    x[0, 0, 0] = -0.0
+    runs = [mirstack.compile(module, "interp"), mirstack.compile(module, opt_level=0), mirstack.compile(module)]
+    for sizes in np.ndindex(2, 2, 2):
+        like = np.zeros([size if keep else 1 for size, keep in zip(x.shape, sizes, strict=True)], np.float32)
+        gone = tuple(axis for axis in range(3) if not sizes[axis])
+        for run in runs:
+            below, beside = map(np.asarray, run(x, like[0], like))
+            np.testing.assert_array_equal(below, x.sum(0, keepdims=True).sum(gone, keepdims=True)[0])
+            np.testing.assert_array_equal(beside, x.sum(gone, keepdims=True))
+            assert np.signbit(beside).any() == (not gone)
+    for run in runs:
+        with pytest.raises(MirError, match="dimension 1 of 'collapse_type'"):
+            run(x, np.ones((3, 1), np.float32), np.ones((2, 2, 2), np.float32))

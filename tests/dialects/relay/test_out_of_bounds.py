@@ -107,15 +107,16 @@ def test_regions_far_larger_than_the_image(mode: str, ratio: int) -> None:
         [0, -3000, -2000, 4000, 100],
         [0, 1, 1, 3, 4],
         [5, far, far, 2 * far, 3e38],
+        [1, -1.8e9, -1.5e9, 2.4e9, 2e9],  # Between places of float32 there are 128 samples.
     ]
     not_finite = [[0, -np.inf, 0, 2, 3], [0, 0, 0, np.inf, 3], [0, 0, np.nan, 3, 3], [0, -3.4e38, 0, 3.4e38, 2]]
     arrays = [x, np.array(rois + not_finite, np.float32)]
     text = f'vision.roi_align(%x, %r, pooled_size=[2, 3], spatial_scale=1f, sample_ratio={ratio}, mode="{mode}")'
-    module = mirstack.parse(f"def @main(%x: Tensor[(2, 2, 7, 6), float32], %r: Tensor[(9, 5), float32]) {{ {text} }}")
+    module = mirstack.parse(f"def @main(%x: Tensor[(2, 2, 7, 6), float32], %r: Tensor[(10, 5), float32]) {{ {text} }}")
     wanted = mirstack.compile(module, "interp")(*arrays)
     np.testing.assert_allclose(mirstack.compile(module)(*arrays), wanted, 1e-5, 1e-6)
-    assert np.isfinite(wanted[:5]).all()
-    assert np.isnan(wanted[5:]).all()
+    assert np.isfinite(wanted[:6]).all()
+    assert np.isnan(wanted[6:]).all()
 
 
 def test_ignored_targets_count_for_nothing() -> None:

@@ -158,3 +158,18 @@ def root(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
     assert isinstance(executable, RelayExecutable)
     assert executable.prepared_bytes == 0
     np.testing.assert_allclose(executable(np.zeros(4, np.float32)), np.cbrt(np.full(4, 2, np.float32)), rtol=1e-6)
+
+
+def test_a_stage_that_another_one_only_declares_to_read() -> None:
+    """Of no scores above the threshold, what was sorted before is in a block's T.reads and nowhere else."""
+    boxes, scores = (
+        np.tile(np.float32([0, 0, 1, 1]), (1, 5, 1)),
+        np.linspace(0, 1, 5, dtype=np.float32).reshape(1, 1, 5),
+    )
+    limits = (relay.const(2, "int64"), relay.const(0.0, "float32"), relay.const(0.2, "float32"))
+    call = relay.vision.all_class_non_max_suppression(relay.const(boxes), relay.const(scores), *limits)
+    module = mirstack.IRModule.from_expr(relay.Function([], call))
+    wanted = mirstack.compile(module, "interp")()
+    for level in (0, 1):
+        for got, expected in zip(mirstack.compile(module, opt_level=level)(), wanted, strict=True):
+            np.testing.assert_array_equal(got, expected)

@@ -17,13 +17,16 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
 from ...dialects.relay.interpreter import Interpreter, Scope, flatten
-from ...dialects.relay.operator import OperatorOp
+from ...dialects.relay.operator import OperatorOp, OpPattern
 from ...support.deep import in_deep_stack
 from ...support.diagnostics import MirError
 
 RUNS = 12
 FACTOR = 16.0
 """How many times the largest deviation of the runs a result may deviate."""
+
+FEWEST_LANES, LEANING = 4, 4
+"""A sum of equal terms is rounded to the same side each time, by a quarter of a unit on average, in lanes that share the terms."""
 
 MANY = 10_000
 """In so many elements, one may deviate by what others do: a relu or a floor hides from all runs what one more would show."""
@@ -55,17 +58,24 @@ class Perturbed(Interpreter):
         for argument in op.args:
             if argument not in moved.values:
                 moved.values[argument] = self.move(scope[argument])
-        return self.move(super()._operator(op, moved))
+        result = super()._operator(op, moved)
+        times = 1.0
+        if op.OPERATOR.pattern is OpPattern.COMM_REDUCE and isinstance(result, np.ndarray):
+            sizes = [value.size for argument in op.args if isinstance(value := scope[argument], np.ndarray)]
+            terms = max(sizes) / max(result.size, 1)
+            times += terms / (FEWEST_LANES * LEANING * FACTOR)
+        return self.move(result, times)
 
-    def move(self, value: Any) -> Any:
+    def move(self, value: Any, times: float = 1.0) -> Any:
+        """Moves the floats of a value by so many times what one rounding may be."""
         if isinstance(value, tuple):
-            return tuple(map(self.move, value))
+            return tuple(self.move(each, times) for each in value)
         if not isinstance(value, np.ndarray) or value.dtype.kind in "iub":
             return value
         wide = value.astype(np.float64)
         if np.abs(wide).max(initial=0.0, where=np.isfinite(wide)) > self.rounding.largest:
             self.overflows = True
-        unit = max(self.rounding.ulps * float(ml_dtypes.finfo(value.dtype).eps), self.rounding.unit)
+        unit = times * max(self.rounding.ulps * float(ml_dtypes.finfo(value.dtype).eps), self.rounding.unit)
         by = self.rng.uniform(-1, 1, value.shape) * unit
         away = self.rng.uniform(-1, 1, value.shape) * self.rounding.absolute
         return np.asarray(wide * (1 + by) + away).astype(value.dtype)

@@ -32,6 +32,7 @@ from .structure import (
     function_of,
     is_inside,
     loops_above,
+    read_regions,
     scope_of,
     write_regions,
 )
@@ -143,12 +144,16 @@ def why_iterations_meet(
         for buffer in dict.fromkeys(buffers_written(block)):
             if not shared(block, buffer):
                 written.setdefault(buffer, []).append(block)
-    if not written or (
-        len(blocks) == 1 and all(_writes_where_loop_is(loop, region) for region in write_regions(blocks[0]))
-    ):
-        return None
+    touching: dict[SSAValue, set[tir.BlockOp]] = {}
+    for block in blocks:
+        for region in (*read_regions(block), *write_regions(block)):
+            touching.setdefault(region.buffer, set()).add(block)
     places: dict[tir.BlockOp, _Uses] = {}
     for buffer, those in written.items():
+        if len(touching[buffer]) == 1 and all(
+            _writes_where_loop_is(loop, region) for region in write_regions(those[0]) if region.buffer is buffer
+        ):
+            continue
         found = _meeting(loop, buffer, those, blocks, places)
         if found is not None and not is_of_iteration(buffer, loop):
             return found

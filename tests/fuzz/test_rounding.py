@@ -1,0 +1,19 @@
+"""How far results may be from each other follows from how often they are rounded."""
+
+from __future__ import annotations
+
+import numpy as np
+from mirstack.fuzz.relay.rounding import Rounding, difference
+from mirstack.parser import parse_mir
+
+
+def test_sums_of_equal_terms_lean_to_one_side() -> None:
+    """Four lanes that add up the same numbers each are rounded alike; what is far more than that is a difference."""
+    module = parse_mir("def @main(%x: Tensor[(67, 67), float32]) { sum(%x) }")
+    four = np.array([0.5563415884971619, 0.2665187120437622, -0.8744869232177734, -1.6076582670211792], np.float32)
+    x = np.resize(four, (67, 67))
+    exact = x.sum(dtype=np.float64)
+    in_lanes = np.cumsum(x.ravel()[:-1].reshape(1122, 4), 0)[-1].sum() + x[-1, -1]
+    for computed, is_fine in ((in_lanes, True), (1.004 * exact, False)):
+        said = difference(module, [x], [np.asarray(exact, np.float32)], [np.asarray(computed, np.float32)], Rounding())
+        assert (said is None) == is_fine

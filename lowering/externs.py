@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
+from ..dialects.c_mathematics import OF_INTEGERS, OF_NUMBERS, signature, why_not_called
 from ..support.diagnostics import MirError, error_at
 from ..support.walk import walk_ops
 
@@ -24,30 +25,18 @@ if TYPE_CHECKING:
     # Commands read names before there is a program, and need none of it where the program is kept already.
     from xdsl.dialects import llvm
 
-# ISO C, "Mathematics <math.h>", and glibc's; each also ends in f and l.
-_NUMBERS = """
-acos asin atan atan2 cos sin tan acosh asinh atanh cosh sinh tanh exp exp2 exp10 expm1 ilogb ldexp log log10 log1p log2
-logb scalbn scalbln cbrt fabs hypot pow sqrt erf erfc lgamma tgamma ceil floor nearbyint rint lrint llrint round
-roundeven lround llround trunc fmod remainder copysign nextafter nexttoward fdim fmax fmin fma significand
-drem gamma j0 j1 jn y0 y1 yn
-"""
-# The same, through pointers: they write to, or read from, an address that the caller gives.
-_ADDRESSES = "frexp modf remquo nan sincos"
+# Mathematics through pointers: they write to, or read from, an address that the caller gives.
+_ADDRESSES = frozenset(
+    name + ending for name in ("frexp", "modf", "remquo", "nan", "sincos") for ending in ("", "f", "l")
+)
 
-
-def _widths(names: str) -> frozenset[str]:
-    return frozenset(name + ending for name in names.split() for ending in ("", "f", "l"))
-
-
-MATH_OF_NUMBERS = _widths(_NUMBERS)
-"""C's mathematics on numbers alone."""
-MATH = MATH_OF_NUMBERS | _widths(_ADDRESSES)
-"""All of C's mathematics."""
+MATH = OF_NUMBERS | _ADDRESSES
+"""All of C's mathematics on floats."""
 
 RUNTIME = frozenset(["mirstack_parallel_for", "aligned_alloc", "free"])
 """What lowering itself calls: the loop on several threads (`runtime/runtime.ll`), memory. A program's own call of one is refused."""
 
-ALLOWED = MATH_OF_NUMBERS | {"abs", "labs", "llabs"}
+ALLOWED = OF_NUMBERS | OF_INTEGERS
 """What every program may call."""
 
 WRITTEN = "mirstack.extern"
@@ -76,6 +65,11 @@ def check_extern(module: ModuleOp, op: llvm.FuncOp | llvm.GlobalOp, allowed: Col
     The message is placed at the first op that uses it; for one of `RUNTIME`, which lowering may use too, at the declaration.
     """
     name = op.sym_name.data
+    from xdsl.dialects import llvm
+
+    if isinstance(op, llvm.FuncOp) and signature(name) is not None:
+        _check_signature(op)
+        return
     if name in ALLOWED or name in allowed or _INTRINSIC.fullmatch(name):
         return
     place: Operation = op
@@ -85,6 +79,18 @@ def check_extern(module: ModuleOp, op: llvm.FuncOp | llvm.GlobalOp, allowed: Col
         return
     kind = "C function" if op.name == "llvm.func" else "variable of the process"
     raise error_at(place, f"the {kind} '{name}' may not be used here", *_notes(name))
+
+
+def _check_signature(op: llvm.FuncOp) -> None:
+    """Raises MirError where a function of C's mathematics is declared with other types than C's."""
+    kind = op.function_type
+    result, *parameters = (_DTYPES.get(str(type), str(type)) for type in (kind.output, *kind.inputs.data))
+    reason = why_not_called(op.sym_name.data, result, parameters)
+    if reason is not None:
+        raise error_at(op, reason)
+
+
+_DTYPES = {"f32": "float32", "f64": "float64", "i32": "int32", "i64": "int64"}
 
 
 def check_inline_asm(op: llvm.InlineAsmOp, allowed: Collection[str]) -> None:

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import Enum, auto
 
-from xdsl.dialects.builtin import IntegerType
-from xdsl.ir import Attribute, Operation
+from xdsl.dialects.builtin import IntegerType, NoneType
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...support.diagnostics import error_at
+from ..c_mathematics import why_not_called
 from .types import I1, I32, HandleType, StringType, dtype_to_type, element_of, type_to_dtype, with_lanes_of
 
 
@@ -67,6 +68,8 @@ OF_FLOATS = (UNARY_MATH | BINARY_MATH) - {
 # All lanes of a vector combined, in any order; not in TVMScript, but what reductions in lanes end in.
 HORIZONTAL = frozenset(["vector_reduce_add", "vector_reduce_mul", "vector_reduce_min", "vector_reduce_max"])
 BITWISE = frozenset(["bitwise_and", "bitwise_or", "bitwise_xor", "shift_left", "shift_right"])
+# Of the bits of integers.
+OF_INTEGERS = BITWISE | {"bitwise_not", "popcount", "clz"}
 # Tests of one float, giving bool.
 FLOAT_TESTS = frozenset(["isnan", "isinf", "isfinite"])
 OTHER_PURE = frozenset(
@@ -245,17 +248,42 @@ def intrinsic_type(name: str, arguments: Sequence[Attribute]) -> Attribute:
 PURE = UNARY_MATH | BINARY_MATH | BITWISE | FLOAT_TESTS | OTHER_PURE | HORIZONTAL
 
 
-def refuse_integers(name: str, result: Attribute, where: Operation) -> None:
-    """Refuses a function of floats whose result is an integer. Raises MirError.
+def check_call(name: str, arguments: Sequence[SSAValue], result: Attribute | None, where: Operation) -> None:
+    """Refuses a call of an intrinsic on values that it has no meaning for. Raises MirError.
 
-    `T.sqrt(x)` of an int32 `x`, which would be rounded one knows not how; `T.abs(x)` is fine.
+    `T.sqrt(x)` of an int32 `x`, which would be rounded one knows not how (`T.abs(x)` is fine); `x & y` of floats;
+    `T.call_extern("float32", "sinf", x)` of a float64 `x`.
     """
-    if name in OF_FLOATS and isinstance(element_of(result), IntegerType):
+    if name in ("call_extern", "call_pure_extern"):
+        reason = _why_no_extern(arguments, result)
+        if reason is not None:
+            raise error_at(where, reason)
+    elif result is None:
+        return
+    elif name in OF_FLOATS and isinstance(element_of(result), IntegerType):
         raise error_at(
             where,
             f"'T.{name}' takes floats, not {type_to_dtype(result)}",
             "cast it to floats first: T.Cast in TIR, cast in Relay",
         )
+    elif name in OF_INTEGERS:
+        for argument in arguments:
+            if not isinstance(element_of(argument.type), IntegerType):
+                raise error_at(
+                    where,
+                    f"'T.{name}' takes integers and bool, not {type_to_dtype(argument.type)}",
+                    "cast it to an integer first, with T.Cast; T.reinterpret takes its bits as one",
+                )
+
+
+def _why_no_extern(arguments: Sequence[SSAValue], result: Attribute | None) -> str | None:
+    name = getattr(getattr(arguments[0].owner, "value", None), "data", None) if arguments else None
+    if not isinstance(name, str):
+        return None
+    result_type = NoneType() if result is None else result
+    # The sign of an integer does not change how it is passed.
+    own, *rest = (type_to_dtype(type).removeprefix("u") for type in (result_type, *(a.type for a in arguments[1:])))
+    return why_not_called(name, own, rest)
 
 
 def intrinsic_effect(name: str) -> Effect:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from xdsl.dialects import llvm
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, IntegerType
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects import llvm_ext
 from ...support.diagnostics import error_at
@@ -366,12 +366,23 @@ def write_call(w: FunctionWriter, op: llvm.CallOp) -> None:
         declared = w.module.functions.get(name)
         if declared is None:
             raise error_at(op, f"call of @{name}, which the module does not define", "declare it with llvm.func")
+        _check_types(op, name, args, declared.function_type)
         callee_type = declared.function_type if declared.function_type.is_variadic else callee_type
     else:
         target = w.name(args.pop(0))
     output = type_text(op.returned.type) if op.returned is not None else "void"
     called = type_text(callee_type) if callee_type is not None and callee_type.is_variadic else output
     _write_call(w, op, f"{words}{called} {target}({', '.join(w.typed(arg) for arg in args)})")
+
+
+def _check_types(op: llvm.CallOp, name: str, args: Sequence[SSAValue], declared: llvm.LLVMFunctionType) -> None:
+    """Raises MirError where a call of a function has other types than that, and would read what nobody has set."""
+    given, wanted = [type_text(arg.type) for arg in args], [type_text(type) for type in declared.inputs]
+    result = type_text(op.returned.type) if op.returned is not None else "void"
+    fits = given[: len(wanted)] == wanted and (len(given) == len(wanted) or declared.is_variadic)
+    if not fits or result != type_text(declared.output):
+        shown = f"({', '.join(wanted)}{', ...' if declared.is_variadic else ''}) -> {type_text(declared.output)}"
+        raise error_at(op, f"@{name} is {shown}, but called as ({', '.join(given)}) -> {result}")
 
 
 def _intrinsic(w: FunctionWriter, op: Operation, name: str) -> None:

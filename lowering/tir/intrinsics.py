@@ -19,7 +19,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects import math_ext, tir, vector_ext
-from ...dialects.tir.intrinsics import refuse_integers
+from ...dialects.tir.intrinsics import check_call
 from ...dialects.tir.types import element_of, is_unsigned, lanes_of, type_to_dtype, with_lanes
 from ...support.diagnostics import error_at
 from .calls import access_ptr, address_of, call_extern, call_function, type_annotation
@@ -82,8 +82,7 @@ def lower_call(f: FunctionLowering, op: tir.CallOp) -> None:
     if op.callee is not None:
         call_function(f, op)
         return
-    if op.result is not None:
-        refuse_integers(name, op.result.type, op)
+    check_call(name, op.arguments, None if op.result is None else op.result.type, op)
     rule = RULES.get(name)
     if rule is not None:
         rule(f, op)

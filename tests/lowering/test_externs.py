@@ -10,7 +10,7 @@ import mirstack
 import numpy as np
 import pytest
 from mirstack.driver.modules import read_module
-from mirstack.lowering.externs import ALLOWED, MATH_OF_NUMBERS, RUNTIME, names_of
+from mirstack.lowering.externs import ALLOWED, RUNTIME, names_of
 from mirstack.lowering.pipeline import Options, llvm_text
 from mirstack.lowering.runtime import EXPORTS
 from mirstack.support.diagnostics import MirError
@@ -64,9 +64,51 @@ def test_mathematics_through_addresses_is_not_on_the_list(name: str):
     assert name not in ALLOWED
 
 
+KERNEL = """from tvm.script import tir as T
+@T.prim_func
+def main(A: T.Buffer((2,), "float32"), B: T.Buffer((2,), "float32")):
+    B[0] = T.Cast("float32", {call})
+"""
+
+
+@pytest.mark.parametrize("target", ["cpu", "interp"])
+@pytest.mark.parametrize(
+    "call, said",
+    [
+        ('T.call_extern("float32", "sinf")', "'sinf' is (float32) -> float32, not () -> float32"),
+        ('T.call_pure_extern("float32", "powf", A[0])', "'powf' is (float32, float32) -> float32, not (float32) -> float32"),
+        ('T.call_extern("float32", "ldexpf", A[0], A[1])', "'ldexpf' is (float32, int32) -> float32, not (float32, float32) -> float32"),
+        ('T.call_extern("float32", "sin", A[0])', "'sin' is (float64) -> float64, not (float32) -> float32"),
+        ('T.call_extern("int32", "tanf", A[0])', "'tanf' is (float32) -> float32, not (float32) -> int32"),
+        ('T.call_extern("float64", "sinl", T.Cast("float64", A[0]))', "'sinl' takes long double, which no dtype holds"),
+        ('T.call_extern("int64", "abs", T.int64(3))', "'abs' is (int32) -> int32, not (int64) -> int64"),
+    ],
+)  # fmt: skip
+def test_calls_of_mathematics_have_its_types(call: str, said: str, target: str):
+    """Any other call would read registers that nobody has set."""
+    module = mirstack.parse(KERNEL.format(call=call), "a.mir")
+    ones = np.ones(2, "float32")
+    with pytest.raises(MirError) as error:
+        mirstack.compile(module, target)(ones, ones)  # type: ignore[call-overload]
+    assert str(error.value).startswith("a.mir:4:30: error: the C function " + said)
+
+
+def test_declarations_and_calls_of_functions_agree(tmp_path: Path):
+    file = tmp_path / "a.mlir"
+    text = "llvm.func @sinf({0}) -> f32\nllvm.func @f(%a: {1}) -> f32 {{\n  %0 = llvm.call @sinf(%a) : ({1}) -> f32\n  llvm.return %0 : f32\n}}"
+    for types, said in (
+        (("f64", "f64"), "a.mlir:1:1: error: the C function 'sinf' is (float32) -> float32, not (float64) -> float32"),
+        (("f32", "f64"), "a.mlir:3:3: error: @sinf is (float) -> float, but called as (double) -> float"),
+    ):
+        file.write_text(text.format(*types))
+        with pytest.raises(MirError) as error:
+            llvm_text(read_module(str(file), None), Options())
+        assert str(error.value).startswith(f"{tmp_path}/{said}")
+
+
 def test_native_code_calls_what_is_on_the_list():
     assert "mirstack_parallel_for" in EXPORTS and "mirstack_parallel_for" in RUNTIME
-    assert "powf" in MATH_OF_NUMBERS and RUNTIME.isdisjoint(ALLOWED)
+    assert "powf" in ALLOWED and RUNTIME.isdisjoint(ALLOWED)
 
 
 @pytest.mark.parametrize("call", ["call_extern", "call_pure_extern"])

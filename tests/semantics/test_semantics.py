@@ -12,7 +12,7 @@ import pytest
 from mirstack.api.compile import TargetName
 from mirstack.api.executable import flatten
 from mirstack.dialects.array import numpy_dtype
-from mirstack.dialects.tir.intrinsics import BINARY_MATH, OF_FLOATS
+from mirstack.dialects.tir.intrinsics import BINARY_MATH, BITWISE, OF_FLOATS, OF_INTEGERS
 from mirstack.support.diagnostics import MirError
 from table import FOUR_BITS, TIR, Array, Row, Whole, rows, wholes
 
@@ -195,6 +195,24 @@ def main(a: T.Buffer((4,), "int32"), r: T.Buffer((4,), "int32")):
     zeros = np.zeros(4, np.int32)
     with pytest.raises(
         MirError, match=rf":5:16: error: 'T.{name}' takes floats, not int32\nnote: cast it to floats first"
+    ):
+        mirstack.compile(mirstack.parse(text), target)(zeros, zeros.copy())
+
+
+@pytest.mark.parametrize("target", ["interp", "cpu"])
+@pytest.mark.parametrize("name", sorted(OF_INTEGERS))
+def test_functions_of_bits_take_no_floats(name: str, target: TargetName) -> None:
+    operands = "a[i], 2" if name in BITWISE else "a[i]"
+    text = f"""from tvm.script import tir as T
+@T.prim_func
+def main(a: T.Buffer((4,), "float32"), r: T.Buffer((4,), "float32")):
+    for i in range(4):
+        r[i] = T.Cast("float32", T.{name}({operands}))
+"""
+    zeros = np.zeros(4, np.float32)
+    with pytest.raises(
+        MirError,
+        match=rf":5:34: error: 'T.{name}' takes integers and bool, not float32\nnote: cast it to an integer first",
     ):
         mirstack.compile(mirstack.parse(text), target)(zeros, zeros.copy())
 

@@ -12,7 +12,7 @@ from ....support.diagnostics import error_at
 from ....support.words import counted
 from ..buffer import LoadOp
 from ..expr import CallOp
-from ..intrinsics import HORIZONTAL, refuse_integers
+from ..intrinsics import HORIZONTAL, check_call
 from ..types import BufferType, HandleType, ReducerType, RegionType, StringType, TokenType, element_of
 from .compiler import Compiler, handles
 from .frame import Frame, Step
@@ -39,6 +39,8 @@ class Returned(Exception):
 @handles(CallOp)
 def compile_call(c: Compiler, op: CallOp) -> Step | None:
     name, result = op.intrinsic.data, None if op.result is None else c.slot(op.result)
+    if op.callee is None:
+        check_call(name, op.arguments, None if op.result is None else op.result.type, op)
     arguments = [c.slot(a) for a in op.arguments]
     if op.callee is not None:
         return _call_function(c, op, arguments, result)
@@ -125,7 +127,6 @@ def _function(op: CallOp) -> tuple[Callable[..., Any] | None, int]:
         return _joined_halves, 0
     if name == "isnullptr":
         return _is_null, 0
-    refuse_integers(name, result, op)
     function = integer_call(name, result, operand, op) or float_call(name, operand, op)
     return function, 0
 

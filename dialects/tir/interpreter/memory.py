@@ -253,9 +253,9 @@ def view_of(
     """A buffer of `shape` in a storage, from element `offset` on."""
     array = storage.array
     if array.dtype != dtype:
-        if (array.shape[-1] * array.dtype.itemsize) % dtype.itemsize:
-            raise error_at(where, f"memory of {array.shape[-1]} {array.dtype.name} is no whole number of {dtype.name}")
-        array = array.view(dtype)
+        # What is left behind the last whole element belongs to none.
+        size = array.shape[-1] * array.dtype.itemsize
+        array = array[..., : (size - size % dtype.itemsize) // array.dtype.itemsize].view(dtype)
     compact = compact_strides(shape)
     steps = tuple(compact if strides is None else strides)
     count = 1

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ....dialects.te import arithmetic as ar
 from ....dialects.te import extern as ext
 from ....dialects.te import tensor as te
 from ....dialects.te.expr import Const, Expr, IterVar, Var, fail, location_scope
+from ....dialects.te.expr_text import text_of
 from ....dialects.te.functions import max_value, min_value
 from ....dialects.te.schedule.arith import number
 from ....dialects.te.schedule.axes import REDUCE, SPATIAL, Range
@@ -184,6 +187,7 @@ class Builder:
         common = next((i for i, a in enumerate(stage.leaves) if masks.get(id(a), 0) & 2), len(stage.leaves))
         init_values: Values = {id(a): values[id(a)] for a in stage.leaves[:common]}
         skip = {key for key, mask in masks.items() if mask == 2}
+        self._check_starts(stage, op, [a for a in stage.leaves if masks.get(id(a)) == 3])
         init_nest = loop_nest(stage, self.domains, init_values, begin=common, is_init=True, skip=skip)
         init_nest.append(conditions(make_bound_check(stage, self.domains, init_values, skip_domain=True, skip=skip)))
         begin = tuple(init_values[id(a)] for a in op.axis)
@@ -195,6 +199,17 @@ class Builder:
         init = merge(init_nest, starts)
         update = self._update(reduction, op, place, values)
         return merge(nest[: common + 1], [*init, *merge(nest[common + 1 :], update)])
+
+    def _check_starts(self, stage: StageData, op: te.ComputeOp, fused: Sequence[IterVar]) -> None:
+        """Raises MirError where the loops that start a reduction run over its terms as well, of which there may be none."""
+        for axis in op.reduce_axis if fused else ():
+            extent = self.domains[axis].extent
+            if not isinstance(extent, Const) or extent.value == 0:
+                raise fail(
+                    f"loop '{fused[0].name}' of stage '{stage.name}' runs over elements and over the reduction axis '{axis.name}',"
+                    f" which has {'no' if isinstance(extent, Const) else text_of(extent)} elements",
+                    "no loop would store what a reduction over nothing is; fuse spatial axes with each other only",
+                )
 
     def _update(self, reduction: te.Reduction, op: te.ComputeOp, place: tuple[Expr, ...], values: Values) -> Body:
         held = [te.Read(t, place) for t in op.outputs]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mirstack
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -356,3 +357,23 @@ def test_a_variable_that_nothing_uses() -> None:
     assert a.tolist() == [0, 1, 2, 3]
     with pytest.raises(MirError, match="variable 'x' has no value"):
         run(text.format("x"), A=a)
+
+
+def test_memory_of_no_whole_number_of_elements() -> None:
+    """Of three uint32 a view as int64 has one element; what is left over belongs to none."""
+    module = mirstack.parse("""# from tvm.script import tir as T
+@T.prim_func
+def main(n: T.int32, r: T.Buffer((1,), "int64")):
+    M = T.allocate([3], "uint32", "global")
+    A = T.decl_buffer((3,), "uint32", data=M)
+    for i in range(3):
+        A[i] = T.uint32(7)
+    B = T.decl_buffer((2,), "int64", data=M)
+    r[0] = B[n]
+""")
+    for target in ("interp", "cpu"):
+        run, result = mirstack.compile(module, target), np.zeros(1, np.int64)  # type: ignore[call-overload]
+        run(0, result)
+        assert result[0] == 7 * (2**32 + 1)
+        with pytest.raises(MirError, match=r"outside (of )?the memory that"):
+            run(1, result)

@@ -112,6 +112,16 @@ def no_threads() -> Any:
     return s, [A, B]
 
 
+def started_by_none() -> Any:
+    A = te.placeholder((2, te.var("n")), name="A")
+    k = te.reduce_axis((0, A.shape[1]), name="k")
+    B = te.compute((2,), lambda i: te.max(A[i, k], axis=k), name="B")
+    s = te.create_schedule(B.op)
+    s[B].reorder(k, B.op.axis[0])
+    s[B].fuse(k, B.op.axis[0])
+    return s, [A, B]
+
+
 def threads_with_init() -> Any:
     A = te.placeholder((8, 64), name="A")
     k = te.reduce_axis((0, 64), name="k")
@@ -253,6 +263,10 @@ CANNOT = [
     (loops_and_threads, "stage 'B' reduces across threads and in loops"),
     (threads_outside, "axis 'i' of stage 'B' stands inside of a reduction axis that is bound to a thread"),
     (no_threads, "stage 'B.repl' reduces across 0 threads: axis 'q.v' has no elements"),
+    (
+        started_by_none,
+        "loop 'k.i.fused' of stage 'B' runs over elements and over the reduction axis 'k', which has n elements",
+    ),
     (threads_with_init, "stage 'B' reduces across threads from a given first value"),
 ]
 

@@ -6,15 +6,16 @@ be computed and checked before the kernel runs is a second TE function, its shap
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, DictionaryAttr, TensorType, TupleType
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects.relay import ir as relay
-from ...dialects.relay.infer.open_checks import Place, open_checks
+from ...dialects.relay.infer.open_checks import open_checks
 from ...dialects.relay.operator import Compute, OperatorOp
+from ...dialects.relay.operators.open_dims import Place, Sign, calculate
 from ...dialects.relay.types import tensor_leaves
 from ...dialects.te import builder as te
 from ...dialects.te import ops as te_ops
@@ -28,6 +29,18 @@ from ..tir.signature import SHAPE
 from .leaves import leaves_of
 from .reads import check_reads
 from .shape_function import ShapeFunction, Sizes, Variant
+
+_ON_EXPRESSIONS: Mapping[Sign, Callable[[ExprLike, ExprLike], Expr]] = {
+    # In 64 bits: products of sizes may leave 32.
+    "+": lambda a, b: _wide(a) + _wide(b),
+    "*": lambda a, b: _wide(a) * _wide(b),
+    "//": te.floordiv,
+    "%": te.floormod,
+}
+
+
+def _wide(size: ExprLike) -> Expr:
+    return te.convert(size).astype("int64")
 
 
 class Number(Tensor):
@@ -189,12 +202,13 @@ class _Kernel:
             if self.use_large:
                 compute = operator.large.compute
 
-        def size_of(side: Place | int) -> int | Expr:
-            return arguments[side.leaf].dims[side.axis] if isinstance(side, Place) else side
+        def size_of(place: Place) -> Expr:
+            return arguments[place.leaf].dims[place.axis]
 
         for check in open_checks(op):
-            rule = "stretch" if check.stretches else "equal"
-            self.sizes.check(rule, size_of(check.left), size_of(check.right), check.message)
+            needed = check.needed
+            left, right = (calculate(side, size_of, _ON_EXPRESSIONS) for side in (needed.left, needed.right))
+            self.sizes.check(needed.rule, left, right, check.message)
         results = self._computed(op, compute, arguments)
         if operator.extents is not None and not all(map(_is_static, (*arguments, *results))):
             self.sizes.define(operator.name, results, operator.extents(attrs, arguments, op.result.type))

@@ -13,7 +13,7 @@ from ....support.diagnostics import error_at
 from ...tir.types import type_to_dtype
 from ..operator import OperatorOp
 from ..operators.computes import constant
-from ..operators.open_dims import Comparison, OpenDim, note
+from ..operators.open_dims import ON_NUMBERS, Comparison, Formula, OpenDim, Place, Size, calculate, note
 from ..operators.sizes import Requirement, fits, with_sizes
 from ..types import tensor_leaves, tuple_of
 from .relation import Postponed, Use
@@ -24,23 +24,10 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Place:
-    """Dimension `axis` of tensor `leaf` of the operator's arguments, tuples flattened."""
-
-    leaf: int
-    axis: int
-
-
-@dataclass(frozen=True)
 class OpenCheck:
-    """Two dimensions, numbers or places, that must be equal; with `stretches` one of them may be 1.
+    """Two sizes that must fit, and the message for those that do not, with `{size}` in the place of each."""
 
-    `message` is for those that differ, with `{size}` for each of the two sizes.
-    """
-
-    left: Place
-    right: Place | int
-    stretches: bool
+    needed: Comparison
     message: str
 
 
@@ -50,40 +37,62 @@ def open_checks(op: OperatorOp) -> list[OpenCheck]:
         return []
     log: list[Comparison] = []
     op.OPERATOR.relation(_OpenUse(op, op.attrs(), _OpenTypes(op.args, log)))
-    first: list[int] = []
-    count = 0
-    for value in op.args:
-        first.append(count)
-        count += len(value.type.types.data) if isinstance(value.type, TupleType) else 1
-    found: dict[tuple[Place, Place | int, bool], OpenCheck] = {}
-    for comparison in log:
-        left, right = (
-            Place(first[dim.argument] + dim.field, dim.axis) if isinstance(dim, OpenDim) else dim
-            for dim in (comparison.left, comparison.right)
-        )
-        if left == right or not isinstance(left, Place):
-            continue
-        key = left, right, comparison.stretches
-        found.setdefault(key, OpenCheck(*key, _message(op, comparison)))
-    return list(found.values())
+    names = [name for argument in range(len(op.args)) for name in _names(op, argument)]
+    return [
+        OpenCheck(needed, f"{op.OPERATOR.name}: {_message(names, needed)}")
+        for needed in dict.fromkeys(log)
+        if needed.left != needed.right
+    ]
 
 
-def _message(op: OperatorOp, comparison: Comparison) -> str:
-    left = _name(op, comparison.left)
-    if not isinstance(comparison.right, OpenDim):
-        needed = "{size} or 1" if comparison.stretches else "{size}"
-        return f"{op.OPERATOR.name}: {left} is {{size}}, but must be {needed}"
-    right = _name(op, comparison.right)
-    if comparison.stretches:
-        return f"{op.OPERATOR.name}: {left} and {right} do not broadcast: they are {{size}} and {{size}}"
-    return f"{op.OPERATOR.name}: {left} is {{size}}, but {right} is {{size}}"
+def _message(names: Sequence[str], needed: Comparison) -> str:
+    left, right = _shown(names, needed.left), _shown(names, needed.right)
+    match needed:
+        case Comparison("equal", Formula("%", divided, by), 0):
+            return f"{_shown(names, divided)} leaves {{size}} when it is divided by {_shown(names, by)}"
+        case Comparison("within", int()):
+            return f"{right} must be {{size}} at least, but is {{size}}"
+        case Comparison("within"):
+            return f"{left} is {{size}}, but must be at most {'' if isinstance(needed.right, int) else right + ', '}{{size}}"
+        case Comparison("expand", int()):
+            return f"{{size}} does not broadcast to {{size}}, {right}"
+        case Comparison("expand", _, int()):
+            return f"{left} is {{size}}, which does not broadcast to {{size}}"
+        case Comparison("expand"):
+            return f"{left} is {{size}}, which does not broadcast to {{size}}, {right}"
+        case Comparison("stretch", _, int()):
+            return f"{left} is {{size}}, but must be {{size}} or 1"
+        case Comparison("stretch"):
+            return f"{left} and {right} do not broadcast: they are {{size}} and {{size}}"
+        case Comparison(_, _, int()):
+            return f"{left} is {{size}}, but must be {{size}}"
+        case _:
+            return f"{left} is {{size}}, but {right} is {{size}}"
 
 
-def _name(op: OperatorOp, dim: int) -> str:
-    assert isinstance(dim, OpenDim)
-    name = op.OPERATOR.arguments[dim.argument].lstrip("*")
-    field = f"field {dim.field} of " if isinstance(op.args[dim.argument].type, TupleType) else ""
-    return f"dimension {dim.axis} of {field}'{name}'"
+def _shown(names: Sequence[str], size: Size) -> str:
+    """What a size is called: "dimension 0 of 'data' + 1"; a number is said where sizes are."""
+    match size:
+        case Place(leaf, axis):
+            return f"dimension {axis} of {names[leaf]}"
+        case Formula(sign, left, right):
+            shown = _shown(names, left)
+            if isinstance(left, Formula) and sign not in ("+", left.sign):
+                shown = f"({shown})"
+            if isinstance(right, Formula):
+                return f"{shown} {sign} ({_shown(names, right)})"
+            if sign == "+" and isinstance(right, int) and right < 0:
+                return f"{shown} - {-right}"
+            return f"{shown} {sign} {_shown(names, right)}"
+        case _:
+            return str(size)
+
+
+def _names(op: OperatorOp, argument: int) -> list[str]:
+    """What the tensors of an argument are called."""
+    name = f"'{op.OPERATOR.arguments[argument].lstrip('*')}'"
+    type = op.args[argument].type
+    return [f"field {k} of {name}" for k in range(len(type.types.data))] if isinstance(type, TupleType) else [name]
 
 
 def open_sizes(op: OperatorOp) -> OpenSizes | None:
@@ -122,13 +131,14 @@ class OpenSizes:
         op = self._op
         shapes = [leaf.get_shape() for type in types for leaf in tensor_leaves(type)]
 
-        def size_of(side: Place | int) -> int:
-            return shapes[side.leaf][side.axis] if isinstance(side, Place) else side
-
         for check in self._checks:
-            sizes = size_of(check.left), size_of(check.right)
-            if not fits("stretch" if check.stretches else "equal", *sizes):
-                raise error_at(op, with_sizes(check.message, sizes))
+            needed = check.needed
+            left, right = (
+                calculate(side, lambda place: shapes[place.leaf][place.axis], ON_NUMBERS)
+                for side in (needed.left, needed.right)
+            )
+            if not fits(needed.rule, left, right):
+                raise error_at(op, with_sizes(check.message, (left, right)))
         if self._requirements:
             self._check_requirements(shapes)
         try:
@@ -181,14 +191,14 @@ class _OpenTypes:
     def __init__(self, values: Sequence[SSAValue], log: list[Comparison]):
         self.unifier = Unifier()
         self._types: dict[SSAValue, Attribute] = {}
-        for argument, value in enumerate(values):
-            if value in self._types:
-                continue
+        leaf = 0
+        for value in values:
             type = value.type
-            if isinstance(type, TupleType):
-                self._types[value] = tuple_of([_marked(t, argument, k, log) for k, t in enumerate(type.types.data)])
-            else:
-                self._types[value] = _marked(type, argument, 0, log)
+            fields = type.types.data if isinstance(type, TupleType) else [type]
+            if value not in self._types:
+                marked = [_marked(field, leaf + k, log) for k, field in enumerate(fields)]
+                self._types[value] = tuple_of(marked) if isinstance(type, TupleType) else marked[0]
+            leaf += len(fields)
 
     def type_of(self, value: SSAValue) -> Attribute:
         return self._types[value]
@@ -197,10 +207,10 @@ class _OpenTypes:
         """The result's type is known."""
 
 
-def _marked(type: Attribute, argument: int, field: int, log: list[Comparison]) -> Attribute:
+def _marked(type: Attribute, leaf: int, log: list[Comparison]) -> Attribute:
     if not isinstance(type, TensorType):
         return type
-    shape = [OpenDim(argument, field, a, log) if d == DYNAMIC_INDEX else d for a, d in enumerate(type.get_shape())]
+    shape = [OpenDim(Place(leaf, a), log) if d == DYNAMIC_INDEX else d for a, d in enumerate(type.get_shape())]
     return TensorType(type.element_type, shape)
 
 

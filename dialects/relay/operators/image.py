@@ -19,10 +19,11 @@ from .image_lines import (
     positions,
     source_position,
 )
+from .indexing import must_have_elements
 from .layout import checked_layout, laid_out, layout, logical_sizes
 from .meanings import Array
 from .nn_conv import SPATIAL
-from .relations import ANY, dtype_attr, rank_must_be, shape_of, show_argument
+from .relations import ANY, dtype_attr, rank_must_be, same_dim, shape_of, show_argument
 from .sources import TVM_IMAGE, TVM_NN
 
 if TYPE_CHECKING:
@@ -382,13 +383,20 @@ def _crop_relation(rel: Relation) -> None:
     of = checked_layout(rel, "layout", "NCHW")
     sizes, boxes = logical_sizes(rel, 0, of), rank_must_be(rel, 1, 2)
     indices = rank_must_be(rel, 2, 1)
-    if shape_of(boxes)[1] not in (4, ANY) or len(rel.attrs.crop_size) != 2:
+    if not same_dim(shape_of(boxes)[1], 4) or len(rel.attrs.crop_size) != 2:
         raise rel.fail(
             f"image.crop_and_resize: {show_argument(rel, 1)} must have rows (y1, x1, y2, x2), crop_size two numbers"
         )
     if rel.attrs.method not in ("bilinear", "nearest_neighbor"):
         raise rel.fail(f"image.crop_and_resize: method={rel.attrs.method!r} must be bilinear or nearest_neighbor")
-    sizes |= {"N": shape_of(indices)[0], "H": rel.attrs.crop_size[0], "W": rel.attrs.crop_size[1]}
+    count = shape_of(indices)[0]
+    if not same_dim(shape_of(boxes)[0], count):
+        raise rel.fail(
+            f"image.crop_and_resize: {show_argument(rel, 1)} and {show_argument(rel, 2)} must be of as many boxes",
+            argument=2,
+        )
+    must_have_elements(rel, 0, sizes["N"], [count])
+    sizes |= {"N": count, "H": rel.attrs.crop_size[0], "W": rel.attrs.crop_size[1]}
     rel.set_result(laid_out(rel, sizes, of, dtype_attr(rel, "out_dtype", rel.tensor(0).element_type)))
 
 
@@ -417,7 +425,8 @@ def _crop_and_resize(attrs: Attrs, x: Array, boxes: Array, indices: Array) -> Ar
     data = of.to_logical(x, "NCHW")
     resizing = _resizing_of_crops(attrs)
     crops = [
-        resize(data[i : i + 1], attrs.crop_size, resizing, box) for box, i in zip(boxes, indices.tolist(), strict=True)
+        resize(data[i : i + 1], attrs.crop_size, resizing, box)
+        for box, i in zip(boxes, np.clip(indices, 0, max(len(data) - 1, 0)).tolist(), strict=True)
     ]
     empty = np.zeros((0, data.shape[1], *attrs.crop_size), resize_dtype(x.dtype.name, resizing))
     result = np.concatenate([empty, *crops])

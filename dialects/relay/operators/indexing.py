@@ -220,6 +220,7 @@ def _gather_nd_relation(rel: Relation) -> None:
         depth = rel.attrs.index_rank
         if depth is None:
             raise rel.fail("gather_nd: the first dimension of 'indices' must be known, or index_rank given", argument=1)
+        same_dim(shape_of(indices)[0], depth)
     if depth + batch > len(shape) or batch > len(places):
         raise rel.fail(
             f"gather_nd: {show_argument(rel, 1)} indexes {depth} axes after {batch} batch axes, more than"

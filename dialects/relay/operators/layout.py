@@ -19,7 +19,7 @@ from xdsl.ir import Attribute
 from ....support.numerals import natural
 from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
 from .meanings import Array
-from .relations import ANY, rank_must_be, same_dim, shape_of, tensor_type
+from .relations import divide_dims, is_multiple, multiply_dims, rank_must_be, same_dim, shape_of, tensor_type
 from .sources import TVM
 
 if TYPE_CHECKING:
@@ -102,8 +102,8 @@ class Layout:
 def _times(*factors: Any) -> Any:
     if len(factors) == 1:
         return factors[0]
-    if any(isinstance(f, int) and f == ANY for f in factors):
-        return ANY
+    if all(isinstance(f, int) for f in factors):
+        return multiply_dims(*factors)
     result = factors[0]
     for factor in factors[1:]:
         result = result * factor
@@ -111,9 +111,9 @@ def _times(*factors: Any) -> Any:
 
 
 def _over(size: Any, block: int) -> Any:
-    if block == 1 or (isinstance(size, int) and size == ANY):
+    if block == 1:
         return size
-    return size // block if isinstance(size, int) else te.floordiv(size, block)
+    return divide_dims(size, block) if isinstance(size, int) else te.floordiv(size, block)
 
 
 @cache
@@ -168,7 +168,7 @@ def logical_sizes(rel: Relation, index: int, of: Layout) -> dict[str, int]:
 def laid_out(rel: Relation, sizes: Mapping[str, int], to: Layout, element: Attribute) -> TensorType[Attribute]:
     """The tensor type of axes of these sizes in a layout. Fails when a block does not divide its axis."""
     for axis in to.axes:
-        if sizes[axis] != ANY and sizes[axis] % to.block(axis):
+        if not is_multiple(sizes[axis], to.block(axis)):
             raise rel.fail(
                 f"{rel.operator.name}: axis {axis} has {sizes[axis]} elements, which the blocks of layout {to.text}"
                 f" ({to.block(axis)}) do not divide"

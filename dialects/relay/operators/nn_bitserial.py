@@ -14,10 +14,12 @@ from .layout import layout
 from .meanings import Array, numpy_type
 from .nn_conv import check_window, convolve, places_must_be, spatial_padding, window_count
 from .relations import (
-    ANY,
     axis_of,
+    divide_dims,
     dtype_attr,
     dtype_of,
+    is_multiple,
+    multiply_dims,
     rank_must_be,
     same_dim,
     shape_of,
@@ -67,12 +69,12 @@ def _pack_relation(rel: Relation) -> None:
     width, shape = _word(rel, "pack_type"), list(shape_of(data))
     axis = axis_of(rel, attrs.pack_axis, len(shape), "pack_axis")
     place = axis_of(rel, attrs.bit_axis, len(shape) + 1, "bit_axis", "the result")
-    if shape[axis] != ANY and shape[axis] % width:
+    if not is_multiple(shape[axis], width):
         raise rel.fail(
             f"nn.bitpack: {show_argument(rel, 0)} has {shape[axis]} elements along axis {axis}, not a multiple of {width}",
             argument=0,
         )
-    shape[axis] = ANY if shape[axis] == ANY else shape[axis] // width
+    shape[axis] = divide_dims(shape[axis], width)
     shape.insert(place, attrs.bits)
     rel.set_result(tensor_type(shape, attrs.pack_type))
 
@@ -185,10 +187,10 @@ def _dense_relation(rel: Relation) -> None:
     rows, inner = shape_of(data)
     shape = shape_of(weight)
     packed = len(shape) == 3
-    own = shape[-1] if not packed else ANY if shape[-1] == ANY else shape[-1] * width
+    own = multiply_dims(shape[-1], width) if packed else shape[-1]
     if not same_dim(own, inner) or (packed and not same_dim(shape[1], attrs.weight_bits)):
         raise rel.fail(f"{rel.operator.name}: {show_argument(rel, 1)} does not fit {show_argument(rel, 0)}", argument=1)
-    if inner != ANY and inner % width:
+    if not is_multiple(inner, width):
         raise rel.fail(
             f"{rel.operator.name}: the {inner} columns are not a multiple of the {width} bits of {attrs.pack_dtype}"
         )
@@ -245,7 +247,7 @@ def _conv_relation(rel: Relation) -> None:
             raise rel.fail(
                 f"{name}: {show_argument(rel, 1)} has {count} bits, not weight_bits={attrs.weight_bits}", argument=1
             )
-        shape[channels] = ANY if shape[channels] == ANY else shape[channels] * width
+        shape[channels] = multiply_dims(shape[channels], width)
     own = layout(kernel).logical(shape)
     wanted = {"I": sizes["C"], "H": attrs.kernel_size[0], "W": attrs.kernel_size[1]}
     wanted["O"] = own["O"] if attrs.channels is None else attrs.channels
@@ -254,7 +256,7 @@ def _conv_relation(rel: Relation) -> None:
             f"{name}: {show_argument(rel, 1)} does not fit {show_argument(rel, 0)}, channels and kernel_size",
             argument=1,
         )
-    if sizes["C"] != ANY and sizes["C"] % width:
+    if not is_multiple(sizes["C"], width):
         raise rel.fail(
             f"{name}: the {sizes['C']} channels are not a multiple of the {width} bits of {attrs.pack_dtype}"
         )

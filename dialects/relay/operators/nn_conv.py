@@ -12,8 +12,17 @@ from ..operator import Attrs, AttrSpec, Operator, OpPattern, Relation, attr, reg
 from .computes import constant, from_half, is_one, sums_of_products
 from .layout import Layout, checked_layout, laid_out, layout, logical_sizes
 from .meanings import Array, matmul, numpy_type
-from .relations import ANY, dtype_attr, multiply_dims, same_dim, shape_of, show_argument
-from .sizes import Requirement, ResultShapes, result_shape
+from .relations import (
+    ANY,
+    add_dims,
+    divide_dims,
+    dtype_attr,
+    is_multiple,
+    multiply_dims,
+    same_dim,
+    shape_of,
+    show_argument,
+)
 from .sources import TVM_NN
 
 if TYPE_CHECKING:
@@ -60,10 +69,8 @@ def window_count(
     size: int, before: int, after: int, kernel: int, stride: int, dilation: int, ceil: bool = False
 ) -> int:
     """How many places a window takes along an axis; `?` where the size or the kernel is."""
-    if ANY in (size, kernel):
-        return ANY
-    free = size + before + after - dilation * (kernel - 1) - 1
-    return (free + (stride - 1 if ceil else 0)) // stride + 1
+    reach = multiply_dims(-dilation, add_dims(kernel, -1))
+    return add_dims(divide_dims(add_dims(size, reach, before + after - 1 + (stride - 1 if ceil else 0)), stride), 1)
 
 
 def places_must_be(rel: Relation, places: Mapping[str, int], axes: str, least: int = 0) -> None:
@@ -109,7 +116,7 @@ def _conv_relation(rank: int, *, packed: bool = False) -> Any:
         sizes = logical_sizes(rel, 0, data_layout)
         known = None if rel.type_of(1) is None else logical_sizes(rel, 1, kernel_layout)
         groups, in_channels = attrs.groups, sizes["C"]
-        if groups < 1 or (in_channels != ANY and in_channels % groups):
+        if groups < 1 or not is_multiple(in_channels, groups):
             raise rel.fail(
                 f"{name}: groups={groups} does not divide the {in_channels} channels of {show_argument(rel, 0)}"
             )
@@ -126,7 +133,7 @@ def _conv_relation(rank: int, *, packed: bool = False) -> Any:
             else:
                 wanted |= {
                     "O": channels,
-                    "I": in_channels if groups == 1 else ANY if in_channels == ANY else in_channels // groups,
+                    "I": divide_dims(in_channels, groups),
                 }
             dtype = data.element_type if known is None else rel.tensor(1).element_type
             rel.set_argument(1, laid_out(rel, wanted, kernel_layout, dtype))
@@ -140,7 +147,7 @@ def _conv_relation(rank: int, *, packed: bool = False) -> Any:
                     f" {show_argument(rel, 0)} has {in_channels} channels",
                     argument=1,
                 )
-            if not depthwise and wanted["O"] != ANY and wanted["O"] % groups:
+            if not depthwise and not is_multiple(wanted["O"], groups):
                 raise rel.fail(
                     f"{name}: groups={groups} does not divide the {wanted['O']} filters of {show_argument(rel, 1)}",
                     argument=1,
@@ -284,28 +291,6 @@ def _te_conv(rank: int) -> Any:
     return compute
 
 
-def _conv_extents(attrs: Attrs, xs: Sequence[Tensor], out: Any) -> ResultShapes:
-    """The channels of groups fit; which the type relation compares where they are known."""
-    sizes = layout(attrs.data_layout).logical(xs[0].shape)
-    weights = weight_layout(attrs, xs[1].shape).logical(xs[1].shape)
-    shapes = [result_shape(out)]
-    if attrs.groups == 1 or is_depthwise(attrs.groups, constant(sizes["C"]) or ANY, constant(weights["O"]) or ANY):
-        return ResultShapes(shapes)
-    taken, left = weights["I"] * attrs.groups, weights["O"] % attrs.groups
-    groups = f"{attrs.groups} groups"
-    return ResultShapes(
-        shapes,
-        [
-            Requirement(
-                "equal", sizes["C"], taken, f"'data' has {{size}} channels, but {groups} of 'weight' take {{size}}"
-            ),
-            Requirement(
-                "equal", left, 0, f"the filters of 'weight' leave {{size}} when they are divided into {groups}"
-            ),
-        ],
-    )
-
-
 def conv_attributes(rank: int, *extra: AttrSpec, kernel_layout: str | None = None) -> tuple[AttrSpec, ...]:
     """The attributes of a convolution of `rank` spatial axes, as TVM names and defaults them."""
     axes = SPATIAL[rank]
@@ -328,7 +313,7 @@ def _register_conv(name: str, rank: int, doc: str, relation: Any = None, *, sour
     register(
         Operator(
             name, ("data", "weight"), relation or CONV_RELATION[rank], OpPattern.OUT_ELEMWISE_FUSABLE,
-            numpy=_numpy_conv(rank), compute=_te_conv(rank), extents=_conv_extents, attributes=conv_attributes(rank),
+            numpy=_numpy_conv(rank), compute=_te_conv(rank), attributes=conv_attributes(rank),
             doc=doc, source=source,
         )
     )  # fmt: skip

@@ -10,7 +10,7 @@ from .computes_conv_transpose import output_padding, transposed_compute
 from .layout import checked_layout, laid_out, layout, logical_sizes
 from .meanings import Array, matmul, numpy_type
 from .nn_conv import SPATIAL, check_window, conv_attributes, spatial_padding
-from .relations import ANY, dtype_attr, same_dim, show_argument
+from .relations import ANY, dtype_attr, is_multiple, multiply_dims, same_dim, show_argument
 from .sources import TVM_NN
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def _relation(rank: int) -> Any:
         result_layout = checked_layout(rel, "out_layout", "NC" + axes, data_layout.text)
         data, sizes = rel.tensor(0), logical_sizes(rel, 0, data_layout)
         groups = attrs.groups
-        if groups < 1 or (sizes["C"] != ANY and sizes["C"] % groups):
+        if groups < 1 or not is_multiple(sizes["C"], groups):
             raise rel.fail(
                 f"{name}: groups={groups} does not divide the {sizes['C']} channels of {show_argument(rel, 0)}"
             )
@@ -56,7 +56,7 @@ def _relation(rank: int) -> Any:
                 )
         before, after = spatial_padding(attrs.padding, rank) or ((), ())
         extra = output_padding(attrs, rank)
-        result = {"N": sizes["N"], "C": ANY if weight["O"] == ANY else weight["O"] * groups}
+        result = {"N": sizes["N"], "C": multiply_dims(weight["O"], groups)}
         for n, a in enumerate(axes):
             result[a] = _grown(sizes[a], weight[a], attrs.strides[n], attrs.dilation[n], before[n] + after[n], extra[n])
         rel.set_result(laid_out(rel, result, result_layout, dtype_attr(rel, "out_dtype", data.element_type)))

@@ -10,7 +10,7 @@ from .computes import lowest, te_largest
 from .layout import checked_layout, laid_out, layout, logical_sizes
 from .meanings import Array, arange_along, matmul, numpy_type
 from .nn_conv import check_window, conv_attributes, places_must_be, spatial_padding, window_count, windows
-from .relations import ANY, dtype_attr, multiply_dims, same_dim, show_argument
+from .relations import divide_dims, dtype_attr, is_multiple, multiply_dims, same_dim, show_argument
 from .sources import ARXIV, TVM_IMAGE
 
 if TYPE_CHECKING:
@@ -30,12 +30,33 @@ def _deformable_relation(rel: Relation) -> None:
     kernel_layout = checked_layout(rel, "kernel_layout", "OIHW")
     result_layout = checked_layout(rel, "out_layout", "NCHW", data_layout.text)
     data, sizes = rel.tensor(0), logical_sizes(rel, 0, data_layout)
+    for name in ("groups", "deformable_groups"):
+        count: int = attrs[name]
+        if count < 1 or not is_multiple(sizes["C"], count):
+            raise rel.fail(
+                f"{rel.operator.name}: {name}={count} does not divide the {sizes['C']} channels of {show_argument(rel, 0)}"
+            )
     if attrs.channels is not None and attrs.kernel_size is not None:
-        inner = ANY if sizes["C"] == ANY else sizes["C"] // attrs.groups
-        weight = {"O": attrs.channels, "I": inner, "H": attrs.kernel_size[0], "W": attrs.kernel_size[1]}
+        weight = {
+            "O": attrs.channels,
+            "I": divide_dims(sizes["C"], attrs.groups),
+            "H": attrs.kernel_size[0],
+            "W": attrs.kernel_size[1],
+        }
         rel.set_argument(2, laid_out(rel, weight, kernel_layout, data.element_type))
     else:
         weight = logical_sizes(rel, 2, kernel_layout)
+        if not same_dim(multiply_dims(weight["I"], attrs.groups), sizes["C"]):
+            raise rel.fail(
+                f"{rel.operator.name}: {show_argument(rel, 2)} takes {weight['I']} channels in each of {attrs.groups} groups,"
+                f" but {show_argument(rel, 0)} has {sizes['C']} channels",
+                argument=2,
+            )
+    if not is_multiple(weight["O"], attrs.groups):
+        raise rel.fail(
+            f"{rel.operator.name}: groups={attrs.groups} does not divide the {weight['O']} filters of {show_argument(rel, 2)}",
+            argument=2,
+        )
     before, after = spatial_padding(attrs.padding, 2) or ((), ())
     result = {"N": sizes["N"], "C": weight["O"]}
     for n, axis in enumerate("HW"):

@@ -12,7 +12,7 @@ from .layout import checked_layout, laid_out, layout, logical_sizes
 from .meanings import Array, numpy_type
 from .nn_conv import check_window, conv_attributes, spatial_padding, te_pad_zero, window_count, windows
 from .nn_pool import POOL_ATTRIBUTES, window_views
-from .relations import ANY, dtype_attr, same_dim, same_dtype, show_argument
+from .relations import divide_dims, dtype_attr, is_multiple, same_dim, same_dtype, show_argument
 
 if TYPE_CHECKING:
     import numpy as np
@@ -168,8 +168,12 @@ def _weight_relation(rel: Relation) -> None:
     kernel = checked_layout(rel, "out_layout", "OIHW", "OIHW")
     gradient, data = logical_sizes(rel, 0, target), logical_sizes(rel, 1, source)
     same_dtype(rel, 0, 1)
+    if not same_dim(gradient["N"], data["N"]):
+        raise rel.fail(
+            f"{name}: {show_argument(rel, 0)} and {show_argument(rel, 1)} must be of as many images", argument=0
+        )
     channels, groups = data["C"], attrs.groups
-    if groups < 1 or any(c != ANY and c % groups for c in (channels, gradient["C"])):
+    if groups < 1 or not all(is_multiple(c, groups) for c in (channels, gradient["C"])):
         raise rel.fail(
             f"{name}: groups={groups} must divide the channels of {show_argument(rel, 0)} and {show_argument(rel, 1)}"
         )
@@ -182,7 +186,7 @@ def _weight_relation(rel: Relation) -> None:
                 f"{name}: {show_argument(rel, 0)} has {gradient[axis]} elements along {axis}, the convolution's result has {places}",
                 argument=0,
             )
-    sizes = {"O": gradient["C"], "I": ANY if channels == ANY else channels // groups}
+    sizes = {"O": gradient["C"], "I": divide_dims(channels, groups)}
     sizes |= dict(zip("HW", attrs.kernel_size, strict=True))
     rel.set_result(laid_out(rel, sizes, kernel, dtype_attr(rel, "out_dtype", rel.tensor(0).element_type)))
 

@@ -10,6 +10,7 @@ from .indexing import from_end
 from .meanings import Array
 from .relations import (
     ANY,
+    at_most,
     axis_of,
     dtype_of,
     known_dim,
@@ -215,7 +216,7 @@ def _fifo_relation(rel: Relation) -> None:
     fits = len(new) == len(old) and all(
         n == axis or same_dim(a, b) for n, (a, b) in enumerate(zip(new, old, strict=True))
     )
-    if not fits or (ANY not in (new[axis], old[axis]) and new[axis] > old[axis]):
+    if not fits or not at_most(new[axis], old[axis]):
         raise rel.fail(
             f"{rel.operator.name}: {show_argument(rel, 0)} must have the shape of {show_argument(rel, 1)} but for axis {axis},"
             " along which it must not be longer",

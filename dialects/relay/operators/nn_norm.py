@@ -11,7 +11,16 @@ from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
 from .computes import elementwise, in_wide_dtype
 from .meanings import Array, along, normal_axes, widened
 from .reduce import te_mean, te_reduce
-from .relations import ANY, axes_of, axis_of, rank_at_least, shape_of, show_argument, tensor_type, tuple_type
+from .relations import (
+    axes_of,
+    axis_of,
+    is_multiple,
+    rank_at_least,
+    shape_of,
+    show_argument,
+    tensor_type,
+    tuple_type,
+)
 from .sources import ARXIV, ONNX, TVM_NN
 
 if TYPE_CHECKING:
@@ -158,7 +167,7 @@ _normalization("nn.instance_norm", 1, lambda rank, axis: tuple(a for a in range(
 def _group_norm_relation(rel: Relation) -> None:
     size = _channel_vectors(rel, 2)
     groups = rel.attrs.num_groups
-    if groups < 1 or (size != ANY and size % groups):
+    if groups < 1 or not is_multiple(size, groups):
         raise rel.fail(
             f"nn.group_norm: num_groups={groups} does not divide the {size} channels of {show_argument(rel, 0)}"
         )

@@ -10,7 +10,17 @@ from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
 from .computes import Dim, unflatten
 from .elemwise import convert
 from .meanings import Array
-from .relations import ANY, add_dims, rank_must_be, shape_of, show_argument, tensor_type
+from .relations import (
+    ANY,
+    add_dims,
+    divide_dims,
+    is_multiple,
+    multiply_dims,
+    rank_must_be,
+    shape_of,
+    show_argument,
+    tensor_type,
+)
 from .sizes import Requirement, ResultShapes
 from .sources import TVM_NN
 
@@ -184,12 +194,12 @@ def _space_to_batch_relation(rel: Relation) -> None:
     batch = shape[0]
     for axis, (size, (low, high)) in enumerate(zip(block, widths, strict=True), 1):
         padded = add_dims(shape[axis], low, high)
-        if padded != ANY and padded % size:
+        if not is_multiple(padded, size):
             raise rel.fail(
                 f"nn.space_to_batch_nd: axis {axis} has {padded} elements with padding, not a multiple of {size}"
             )
-        shape[axis] = ANY if padded == ANY else padded // size
-        batch = ANY if batch == ANY else batch * size
+        shape[axis] = divide_dims(padded, size)
+        batch = multiply_dims(batch, size)
     rel.set_result(tensor_type([batch, *shape[1:]], rel.tensor(0).element_type))
 
 
@@ -252,7 +262,7 @@ def _batch_to_space_relation(rel: Relation) -> None:
     for axis, (size, (low, high)) in enumerate(zip(block, crops, strict=True), 1):
         shape[axis] = ANY if shape[axis] == ANY else shape[axis] * size - low - high
         # As in TVM, a batch that the blocks do not divide gives a batch of what the division leaves, rounded down.
-        batch = ANY if batch == ANY else batch // size
+        batch = divide_dims(batch, size)
     if any(d < 0 and d != ANY for d in shape):
         raise rel.fail(f"nn.batch_to_space_nd: crops={[list(c) for c in crops]} cut away more than there is")
     rel.set_result(tensor_type([batch, *shape[1:]], rel.tensor(0).element_type))
@@ -319,11 +329,11 @@ def _depth_relation(to_depth: bool) -> Any:
         divided = ("H", "W") if to_depth else ("C",)
         for axis in divided:
             by = block if to_depth else square
-            if sizes[axis] != ANY and sizes[axis] % by:
+            if not is_multiple(sizes[axis], by):
                 raise rel.fail(f"{rel.operator.name}: axis {axis} of {show_argument(rel, 0)} is not a multiple of {by}")
         for axis in "HW":
-            sizes[axis] = ANY if sizes[axis] == ANY else sizes[axis] // block if to_depth else sizes[axis] * block
-        sizes["C"] = ANY if sizes["C"] == ANY else sizes["C"] * square if to_depth else sizes["C"] // square
+            sizes[axis] = divide_dims(sizes[axis], block) if to_depth else multiply_dims(sizes[axis], block)
+        sizes["C"] = multiply_dims(sizes["C"], square) if to_depth else divide_dims(sizes["C"], square)
         rel.set_result(laid_out(rel, sizes, of, rel.tensor(0).element_type))
 
     return relation

@@ -12,7 +12,7 @@ from .indexing import indices_must_be_integers
 from .layout import checked_layout, layout, logical_sizes
 from .meanings import Array
 from .relations import (
-    ANY,
+    add_dims,
     multiply_dims,
     rank_must_be,
     same_dim,
@@ -53,7 +53,7 @@ def _rows(rel: Relation, first: int, *ranks: int) -> int:
     count = shape_of(starts)[0]
     if count == 0:
         raise rel.fail(f"{name}: {show_argument(rel, first + 2)} must say where each row begins and the last ends")
-    return ANY if count == ANY else count - 1
+    return add_dims(count, -1)
 
 
 def _dense_relation(rel: Relation) -> None:
@@ -67,9 +67,14 @@ def _dense_relation(rel: Relation) -> None:
     rel.set_result(tensor_type(shape, dense.element_type))
 
 
-def _entries(starts: Array) -> list[tuple[int, int]]:
-    """The row of each entry, with its number."""
-    return [(row, k) for row in range(len(starts) - 1) for k in range(int(starts[row]), int(starts[row + 1]))]
+def _entries(columns: Array, starts: Array, size: int) -> list[tuple[int, int, int]]:
+    """Each entry of a matrix of `size` columns: its row, its column, its number; what lies beyond the arrays is moved inside."""
+    starts = np.clip(starts.astype(np.int64), 0, len(columns))
+    return [
+        (row, min(max(int(columns[k]), 0), size - 1), k)
+        for row in range(len(starts) - 1)
+        for k in range(int(starts[row]), int(starts[row + 1]))
+    ]
 
 
 def _dense(attrs: Attrs, dense: Array, data: Array, columns: Array, starts: Array) -> Array:
@@ -77,8 +82,8 @@ def _dense(attrs: Attrs, dense: Array, data: Array, columns: Array, starts: Arra
     height, width = blocks.shape[1:]
     wide = np.promote_types(dense.dtype, np.float32) if dense.dtype.kind == "f" else dense.dtype
     result = np.zeros((len(dense), (len(starts) - 1) * height), wide)
-    for row, k in _entries(starts):
-        part = dense[:, columns[k] * width : (columns[k] + 1) * width].astype(wide)
+    for row, column, k in _entries(columns, starts, dense.shape[1] // width):
+        part = dense[:, column * width : (column + 1) * width].astype(wide)
         result[:, row * height : (row + 1) * height] += part @ blocks[k].T.astype(wide)
     return (result.T if attrs.sparse_lhs else result).astype(dense.dtype)
 
@@ -159,12 +164,11 @@ def _transpose_relation(rel: Relation) -> None:
 
 def _transpose(attrs: Attrs, data: Array, columns: Array, starts: Array) -> tuple[Array, Array, Array]:
     count, stored = len(starts) - 1, len(data)
-    places = np.clip(starts.astype(np.int64), 0, stored)
-    entries = [(row, k) for row in range(count) for k in range(int(places[row]), int(places[row + 1]))]
-    of = [min(max(int(columns[k]), 0), count - 1) for _, k in entries]
+    entries = _entries(columns, starts, count)
+    of = [column for _, column, _ in entries]
     new = np.concatenate([[0], np.cumsum(np.bincount(np.array(of, np.int64), minlength=count))])[: count + 1]
     values, rows, cursor = np.zeros_like(data), np.zeros_like(columns), new.copy()
-    for (row, k), column in zip(entries, of, strict=True):
+    for row, column, k in entries:
         place = min(cursor[column], stored - 1)
         values[place], rows[place] = data[k], row
         cursor[column] += 1
@@ -233,8 +237,8 @@ def _add_relation(rel: Relation) -> None:
 
 def _add(attrs: Attrs, dense: Array, data: Array, columns: Array, starts: Array) -> Array:
     result = dense.copy()
-    for row, k in _entries(starts):
-        result[row, columns[k]] += data[k]
+    for row, column, k in _entries(columns, starts, dense.shape[1]):
+        result[row, column] += data[k]
     return result
 
 

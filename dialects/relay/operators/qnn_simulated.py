@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
 from .meanings import Array, along, round_half_away
-from .relations import ANY, dtype_of, same_dim, shape_of, show_argument
+from .relations import dtype_of, is_number, same_dim, shape_of, show_argument
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,7 +26,7 @@ def _relation(rel: Relation) -> None:
     name = rel.operator.name
     if "float" not in dtype_of(data):
         raise rel.fail(f"{name}: {show_argument(rel, 0)} must be of a floating-point dtype", argument=0)
-    if shape_of(code) not in ((), (1,), (ANY,)) or not dtype_of(code).startswith(("int", "uint")):
+    if not is_number(rel, 1) or not dtype_of(code).startswith(("int", "uint")):
         raise rel.fail(f"{name}: {show_argument(rel, 1)} must be one integer, the dtype's number", argument=1)
     shape = shape_of(data)
     axis: int = rel.attrs.axis

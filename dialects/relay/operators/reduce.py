@@ -22,7 +22,7 @@ from .computes import (
 )
 from .computes import broadcast as te_broadcast
 from .meanings import Array, half_in_float32, normal_axes, trunc_divide
-from .relations import ANY, TypeRelation, axes_of, same_dtype, shape_of, show_argument, tensor_type
+from .relations import ANY, TypeRelation, axes_of, can_expand, same_dtype, shape_of, show_argument, tensor_type
 from .sources import NUMPY, TVM
 
 if TYPE_CHECKING:
@@ -182,6 +182,12 @@ register(
 
 def _variance_relation(rel: Relation) -> None:
     same_dtype(rel, 0, 1)
+    data, mean = shape_of(rel.tensor(0)), shape_of(rel.tensor(1))
+    if len(mean) > len(data) or not all(map(can_expand, mean, data[len(data) - len(mean) :])):
+        raise rel.fail(
+            f"variance: {show_argument(rel, 1)} does not broadcast to {show_argument(rel, 0)}",
+            argument=1,
+        )
     reduced()(rel)
 
 

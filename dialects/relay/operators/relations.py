@@ -7,6 +7,7 @@ side knows more than the other, what is known wins.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import reduce
 from math import prod
 from typing import TypeAlias
 
@@ -18,7 +19,7 @@ from ... import interned
 from ...tir.types import dtype_to_type, type_to_dtype
 from ..operator import Relation
 from ..text import type_text
-from .open_dims import OpenDim, note
+from .open_dims import OpenDim, combine, note
 
 ANY = DYNAMIC_INDEX
 
@@ -74,7 +75,7 @@ def same_dim(a: int, b: int) -> bool:
 
 def can_stretch(a: int, b: int) -> bool:
     """Whether two dimensions, neither known to be 1, can be equal or one of them turn out to be a 1 to be stretched."""
-    note(a, b, stretches=True)
+    note(a, b, "stretch")
     return a in (b, ANY) or b == ANY
 
 
@@ -83,24 +84,53 @@ def known_dim(a: int, b: int) -> int:
     return b if a == ANY else a
 
 
+def at_most(a: int, b: int) -> bool:
+    """Whether a dimension can be no larger than another."""
+    if ANY not in (a, b):
+        return a <= b
+    note(a, b, "within")
+    return True
+
+
+def can_expand(a: int, b: int) -> bool:
+    """Whether a dimension can be another one, or a 1 that is stretched to it."""
+    if a == 1 or ANY not in (a, b):
+        return a in (1, b)
+    note(a, b, "expand")
+    return True
+
+
+def is_multiple(dim: int, by: int) -> bool:
+    """Whether a dimension can be a multiple of a positive number."""
+    return by == 1 or same_dim(combine("%", dim, by), 0)
+
+
 def add_dims(*dims: int) -> int:
     """The sum, `?` when one is."""
-    return ANY if ANY in dims else sum(dims)
+    if ANY not in dims:
+        return sum(dims)
+    return combine("+", reduce(lambda a, b: combine("+", a, b), _open(dims)), sum(dim for dim in dims if dim != ANY))
 
 
 def multiply_dims(*dims: int) -> int:
     """The product, `?` when one is."""
-    others = [dim for dim in dims if dim != 1]
-    if len(others) == 1:
-        return others[0]
-    return ANY if ANY in dims else prod(dims)
+    if ANY not in dims:
+        return prod(dims)
+    return combine("*", reduce(lambda a, b: combine("*", a, b), _open(dims)), prod(dim for dim in dims if dim != ANY))
+
+
+def divide_dims(dim: int, by: int) -> int:
+    """The quotient, rounded down; `?` when the dimension is."""
+    return combine("//", dim, by)
+
+
+def _open(dims: Sequence[int]) -> list[int]:
+    return [dim for dim in dims if dim == ANY]
 
 
 def size_of(shape: Sequence[int]) -> int:
     """The number of elements, `?` when a dimension is (and none is 0)."""
-    if 0 in shape:
-        return 0
-    return ANY if ANY in shape else prod(shape)
+    return 0 if 0 in shape else multiply_dims(*shape)
 
 
 def axis_of(rel: Relation, axis: int, rank: int, name: str = "axis", what: str = "the tensor") -> int:
@@ -137,6 +167,19 @@ def rank_must_be(rel: Relation, index: int, *ranks: int) -> TensorType[Attribute
             argument=index,
         )
     return type
+
+
+def is_number(rel: Relation, index: int) -> bool:
+    """Whether an argument can be one number: a scalar or a vector of one."""
+    shape = shape_of(rel.tensor(index))
+    return len(shape) < 2 and all(same_dim(dim, 1) for dim in shape)
+
+
+def number_must_be(rel: Relation, *indices: int) -> None:
+    """Fails unless each of these arguments is one number."""
+    for index in indices:
+        if not is_number(rel, index):
+            raise rel.fail(f"{rel.operator.name}: {show_argument(rel, index)} must be one number", argument=index)
 
 
 def rank_at_least(rel: Relation, index: int, rank: int) -> TensorType[Attribute]:

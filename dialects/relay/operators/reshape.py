@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from xdsl.ir import Attribute
-
 from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
 from .computes import flat_index, is_one, unflatten
 from .relations import ANY, axes_of, axis_of, same_dim, shape_of, show_argument, size_of, tensor_type
-from .sizes import Requirement, ResultShapes, same_elements
+from .sizes import ResultShapes, same_elements
 from .sources import NUMPY, TVM
 
 if TYPE_CHECKING:
@@ -257,8 +255,14 @@ def _squeeze_relation(rel: Relation) -> None:
     shape = shape_of(data)
     if rel.attrs.axis is not None:
         for axis in axes_of(rel, rel.attrs.axis, len(shape)):
-            if shape[axis] not in (1, ANY):
+            if not same_dim(shape[axis], 1):
                 raise rel.fail(f"squeeze: {show_argument(rel, 0)} has {shape[axis]} elements along axis {axis}, not 1")
+    elif ANY in shape:
+        raise rel.fail(
+            f"squeeze: a dimension of {show_argument(rel, 0)} is known only at run time, but says how many axes are left",
+            "name the axes to drop: axis=[0]",
+            argument=0,
+        )
     rel.set_result(tensor_type([shape[a] for a in _squeezed(shape, rel.attrs.axis)], data.element_type))
 
 
@@ -272,22 +276,11 @@ def _te_squeeze(attrs: Attrs, x: Tensor) -> Tensor:
     return te.compute([x.shape[a] for a in kept], body, name="T_squeeze")
 
 
-def _squeeze_extents(attrs: Attrs, xs: Sequence[Tensor], out: Attribute) -> ResultShapes:
-    shape, kept = xs[0].shape, _squeezed(xs[0].shape, attrs.axis)
-    gone = [
-        Requirement("equal", dim, 1, f"dimension {axis} of 'data' is {{size}}, but must be {{size}} to be dropped")
-        for axis, dim in enumerate(shape)
-        if axis not in kept
-    ]
-    return ResultShapes([[shape[a] for a in kept]], gone)
-
-
 register(
     Operator(
         "squeeze", ("data",), _squeeze_relation, OpPattern.INJECTIVE,
         numpy=lambda attrs, x: np.squeeze(x, None if attrs.axis is None else attrs.axis),
         compute=lambda attrs, xs, out: [_te_squeeze(attrs, xs[0])],
-        extents=_squeeze_extents,
         attributes=(attr("axis", None, "ints"),),
         doc="Without the axes of size 1 (those named, else all).",
         source=NUMPY.format("squeeze"),

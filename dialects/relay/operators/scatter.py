@@ -100,9 +100,14 @@ def _scatter_nd_relation(rel: Relation) -> None:
     shape, (depth, *places) = shape_of(data), shape_of(indices) or (0,)
     indices_must_be_integers(rel, 1)
     _check_mode(rel, "mode")
+    if depth == ANY:
+        raise rel.fail(
+            f"scatter_nd: dimension 0 of {show_argument(rel, 1)} is known only at run time, but says how many axes are indexed",
+            argument=1,
+        )
     wanted = [*places, *shape[max(depth, 0) :]]
     got = shape_of(updates)
-    if depth == ANY or depth > len(shape) or len(wanted) != len(got) or not all(map(same_dim, wanted, got)):
+    if depth > len(shape) or len(wanted) != len(got) or not all(map(same_dim, wanted, got)):
         raise rel.fail(f"scatter_nd: {show_argument(rel, 2)} must have the shape {tuple(wanted)}", argument=2)
     rel.set_result(data)
 

@@ -18,6 +18,7 @@ from .relations import (
     axis_of,
     broadcast_shapes,
     dtype_of,
+    number_must_be,
     rank_must_be,
     same_dim,
     shape_of,
@@ -66,8 +67,7 @@ def _fill_relation(rel: Relation) -> None:
             argument=1,
         )
     _shape_argument(rel, 2, rank)
-    if shape_of(rel.tensor(3)) not in ((), (1,), (ANY,)):
-        raise rel.fail(f"{rel.operator.name}: {show_argument(rel, 3)} must be one number", argument=3)
+    number_must_be(rel, 3)
     shapes = ([ANY, rank], [ANY], [ANY])
     rel.set_result(tuple_type([tensor_type(shape, "int64") for shape in shapes]))
 

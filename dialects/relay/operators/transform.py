@@ -21,8 +21,10 @@ from .relations import (
     axis_of,
     broadcast_shapes,
     dtype_attr,
+    is_multiple,
     known_dim,
     like_second,
+    multiply_dims,
     same_dim,
     shape_of,
     show_argument,
@@ -206,7 +208,7 @@ def _split_relation(rel: Relation) -> None:
     count = cast("Any", parts) if positions is None else 1
     if not all(isinstance(p, int) for p in (count, *(positions or ()))) or count < 1:
         raise rel.fail(f"split: indices_or_sections must be a number of parts or a list of positions, not {parts!r}")
-    if size != ANY and size % count:
+    if not is_multiple(size, count):
         raise rel.fail(
             f"split: {show_argument(rel, 0)} has {size} elements along axis {axis}, not a multiple of {count}"
         )
@@ -245,12 +247,9 @@ def _split_extents(attrs: Attrs, xs: Sequence[Tensor], out: Attribute) -> Result
     axis: int = attrs.axis % len(x.shape)
     size: Any = x.shape[axis]
     if isinstance(parts, int):
-        rest = size % parts if isinstance(size, int) else te.floormod(size, parts)
-        message = f"dimension {axis} of 'data' leaves {{size}} when it is divided by {parts}"
-        needed = Requirement("equal", rest, 0, message)
-    else:
-        message = f"the last position is {{size}}, but dimension {axis} of 'data' is {{size}}"
-        needed = Requirement("within", max(parts, default=0), size, message)
+        return ResultShapes([part.shape for part in _te_split(attrs, x)])
+    message = f"the last position is {{size}}, but dimension {axis} of 'data' is {{size}}"
+    needed = Requirement("within", max(parts, default=0), size, message)
     return ResultShapes([part.shape for part in _te_split(attrs, x)], [needed])
 
 
@@ -281,9 +280,7 @@ def _tile_relation(rel: Relation) -> None:
     shape, reps = _tiled(shape_of(data), rel.attrs.reps)
     if any(r < 1 for r in reps):
         raise rel.fail(f"tile: reps={list(rel.attrs.reps)} must be positive")
-    rel.set_result(
-        tensor_type([ANY if d == ANY else d * r for d, r in zip(shape, reps, strict=True)], data.element_type)
-    )
+    rel.set_result(tensor_type([multiply_dims(d, r) for d, r in zip(shape, reps, strict=True)], data.element_type))
 
 
 def _te_tile(attrs: Attrs, x: Tensor) -> Tensor:
@@ -322,7 +319,7 @@ def _repeat_relation(rel: Relation) -> None:
     if rel.attrs.axis is None:
         shape = [size_of(shape)]
     axis = axis_of(rel, rel.attrs.axis or 0, len(shape))
-    shape[axis] = ANY if shape[axis] == ANY else shape[axis] * rel.attrs.repeats
+    shape[axis] = multiply_dims(shape[axis], rel.attrs.repeats)
     rel.set_result(tensor_type(shape, data.element_type))
 
 

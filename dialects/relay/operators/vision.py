@@ -11,8 +11,10 @@ from .algorithm import order
 from .meanings import Array
 from .relations import (
     ANY,
+    at_most,
     known_dim,
     multiply_dims,
+    number_must_be,
     rank_must_be,
     same_dim,
     shape_of,
@@ -29,17 +31,10 @@ else:
 DOCUMENTATION = "https://tvm.apache.org/docs/v0.16.0/reference/api/python/relay/vision.html"
 
 
-def number_must_be(rel: Relation, *indices: int) -> None:
-    """Fails unless each of these arguments is one number: a scalar or a vector of one."""
-    for index in indices:
-        if shape_of(rel.tensor(index)) not in ((), (1,), (ANY,)):
-            raise rel.fail(f"{rel.operator.name}: {show_argument(rel, index)} must be one number", argument=index)
-
-
 def _field_of_box(rel: Relation, name: str, length: int, width: int = 1) -> None:
     """Fails unless the attribute `name` is the place of `width` numbers in a box of `length` numbers."""
     place: int = rel.attrs[name]
-    if length != ANY and place + width > length:
+    if not at_most(place + width, length):
         raise rel.fail(f"{rel.operator.name}: {name}={place} lies beyond the {length} numbers of a box")
 
 
@@ -177,7 +172,7 @@ register(
 def _boxes_and_scores(rel: Relation, scores_axis: int) -> tuple[int, int, int]:
     """The sizes of boxes (batch, n, 4) and scores (batch, …, n at `scores_axis`): batch, labels, n."""
     boxes, scores = shape_of(rank_must_be(rel, 0, 3)), shape_of(rank_must_be(rel, 1, 3))
-    if boxes[2] not in (4, ANY):
+    if not same_dim(boxes[2], 4):
         raise rel.fail(f"{rel.operator.name}: {show_argument(rel, 0)} must have boxes of 4 numbers", argument=0)
     if not same_dim(boxes[0], scores[0]) or not same_dim(boxes[1], scores[scores_axis]):
         raise rel.fail(

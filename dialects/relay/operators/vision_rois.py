@@ -12,7 +12,9 @@ from .algorithm import order
 from .layout import checked_layout, laid_out, layout, logical_sizes
 from .meanings import Array, round_half_away
 from .relations import (
-    ANY,
+    at_most,
+    divide_dims,
+    is_multiple,
     known_dim,
     multiply_dims,
     rank_must_be,
@@ -116,7 +118,12 @@ register(
 def _transform_relation(rel: Relation) -> None:
     classes, moves, anchors = rank_must_be(rel, 0, 3), rank_must_be(rel, 1, 2), rank_must_be(rel, 2, 3)
     batch, _, count = shape_of(classes)
-    fits = same_dim(shape_of(anchors)[1], count) and shape_of(anchors)[2] in (4, ANY)
+    if not same_dim(shape_of(moves)[0], batch):
+        raise rel.fail(
+            f"{rel.operator.name}: {show_argument(rel, 1)} must have a row for each image of {show_argument(rel, 0)}",
+            argument=1,
+        )
+    fits = same_dim(shape_of(anchors)[1], count) and same_dim(shape_of(anchors)[2], 4)
     count = known_dim(count, shape_of(anchors)[1])
     if not fits or not same_dim(shape_of(moves)[1], multiply_dims(count, 4)):
         raise rel.fail(
@@ -220,7 +227,7 @@ def _rois_relation(rel: Relation) -> None:
     if rel.operator.name == "vision.roi_pool" and of.text != axes:
         raise rel.fail(f"{rel.operator.name}: layout={of.text!r} must be {axes}")
     sizes, rois = logical_sizes(rel, 0, of), rank_must_be(rel, 1, 2)
-    if shape_of(rois)[1] not in (5, ANY):
+    if not same_dim(shape_of(rois)[1], 5):
         raise rel.fail(
             f"{rel.operator.name}: {show_argument(rel, 1)} must have rows (batch, left, top, right, bottom)", argument=1
         )
@@ -360,9 +367,20 @@ def _proposal_relation(rel: Relation) -> None:
             f" {show_argument(rel, 1)} {4 * many}",
             "there is an anchor for each scale and ratio",
         )
-    if shape_of(info)[1] not in (3, ANY):
+    if not same_dim(shape_of(info)[1], 3):
         raise rel.fail(
             f"{rel.operator.name}: {show_argument(rel, 2)} must have rows (height, width, scale)", argument=2
+        )
+    for axis, what in ((0, "images"), (2, "rows of cells"), (3, "cells in a row")):
+        if not same_dim(shape_of(moves)[axis], shape_of(classes)[axis]):
+            raise rel.fail(
+                f"{rel.operator.name}: {show_argument(rel, 0)} and {show_argument(rel, 1)} must have as many {what}",
+                argument=1,
+            )
+    if not same_dim(shape_of(info)[0], shape_of(classes)[0]):
+        raise rel.fail(
+            f"{rel.operator.name}: {show_argument(rel, 2)} must have a row for each image of {show_argument(rel, 0)}",
+            argument=2,
         )
     if rel.attrs.rpn_post_nms_top_n < 1:
         raise rel.fail(f"{rel.operator.name}: rpn_post_nms_top_n={rel.attrs.rpn_post_nms_top_n} must be positive")
@@ -452,13 +470,13 @@ def _reorg_relation(rel: Relation) -> None:
     data, stride = rank_must_be(rel, 0, 4), rel.attrs.stride
     batch, channels, height, width = shape_of(data)
     factors = ((channels, stride * stride), (height, stride), (width, stride)) if stride > 0 else ()
-    if not factors or any(dim != ANY and (dim % factor or not dim) for dim, factor in factors):
+    if not factors or not all(at_most(1, dim) and is_multiple(dim, factor) for dim, factor in factors):
         raise rel.fail(
             f"{rel.operator.name}: stride={stride} must divide the height and width of {show_argument(rel, 0)}, its square"
             " the channels"
         )
     sizes = [batch, multiply_dims(channels, stride * stride)]
-    sizes += [ANY if dim == ANY else dim // stride for dim in (height, width)]
+    sizes += [divide_dims(dim, stride) for dim in (height, width)]
     rel.set_result(tensor_type(sizes, data.element_type))
 
 

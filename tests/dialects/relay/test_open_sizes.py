@@ -15,6 +15,19 @@ CASES = [
     (CONV, "?, ?, ?, ?", "?, ?, ?, 3", (1, 4, 5, 5), (4, 2, 2, 3), "nn.conv2d: dimension 2 of 'weight' is 2, but must be 3"),
     ("add(%x, %w)", "?, 2", "?, 2", (3, 2), (4, 2), "add: dimension 0 of 'lhs' and dimension 0 of 'rhs' do not broadcast: they are 3 and 4"),
     ("nn.dense(%x, %w)", "2, ?", "3, ?", (2, 3), (3, 4), "nn.dense: dimension 1 of 'weight' is 4, but dimension 1 of 'data' is 3"),
+    ("nn.conv2d(%x, %w, groups=2)", "?, ?, ?, ?", "?, ?, 1, 1", (1, 6, 2, 2), (4, 2, 1, 1), "nn.conv2d: dimension 1 of 'data' is 6, but dimension 1 of 'weight' * 2 is 4"),
+    ("nn.conv2d(%x, %w, groups=2)", "?, ?, ?, ?", "?, ?, 1, 1", (1, 5, 2, 2), (4, 2, 1, 1), "nn.conv2d: dimension 1 of 'data' leaves 1 when it is divided by 2"),
+    ('layout_transform(%x, src_layout="NC", dst_layout="NC4c")', "2, ?", "1", (2, 6), (1,), "layout_transform: dimension 1 of 'data' leaves 2 when it is divided by 4"),
+    ("vision.yolo_reorg(%x, stride=2)", "?, 4, ?, 2", "1", (1, 4, 0, 2), (1,), "vision.yolo_reorg: dimension 2 of 'data' must be 1 at least, but is 0"),
+    ("vision.yolo_reorg(%x, stride=2)", "?, 4, ?, 2", "1", (1, 4, 3, 2), (1,), "vision.yolo_reorg: dimension 2 of 'data' leaves 1 when it is divided by 2"),
+    ("nn.avg_pool2d_grad(%x, %w, pool_size=[2, 2], strides=[2, 2], padding=[0, 0])", "1, 1, ?, 1", "1, 1, ?, 2", (1, 1, 3, 1), (1, 1, 5, 2), "nn.avg_pool2d_grad: (dimension 2 of 'data' - 2) // 2 + 1 is 2, but dimension 2 of 'out_grad' is 3"),
+    ("nn.fifo_buffer(%x, %w, axis=0)", "?, 1", "?, 1", (3, 1), (2, 1), "nn.fifo_buffer: dimension 0 of 'data' is 3, but must be at most dimension 0 of 'buffer', 2"),
+    ("nn.fifo_buffer(%x, %w, axis=0)", "?, 1", "2, 1", (3, 1), (2, 1), "nn.fifo_buffer: dimension 0 of 'data' is 3, but must be at most 2"),
+    ("variance(%x, %w, axis=[1], keepdims=True)", "?, 2", "?, 1", (3, 2), (2, 1), "variance: dimension 0 of 'with_mean' is 2, which does not broadcast to 3, dimension 0 of 'data'"),
+    ("variance(%x, %w, axis=[1], keepdims=True)", "3, 2", "?, 1", (3, 2), (2, 1), "variance: dimension 0 of 'with_mean' is 2, which does not broadcast to 3"),
+    ("variance(%x, %w, axis=[1], keepdims=True)", "?, 2", "2, 1", (3, 2), (2, 1), "variance: 2 does not broadcast to 3, dimension 0 of 'data'"),
+    ("nn.layer_norm(%x, %w, %w, center=False, scale=False)", "2, ?", "?", (2, 3), (1,), "nn.layer_norm: dimension 0 of 'gamma' is 1, but dimension 1 of 'data' is 3"),
+    ("nn.sparse_add(%x, %w, zeros(shape=[2], dtype=\"int32\"), zeros(shape=[3], dtype=\"int32\"))", "?, 2", "?", (3, 2), (2,), "nn.sparse_add: dimension 0 of 'dense_data' is 3, but must be 2"),
     ("concatenate((%x, %w), axis=0)", "2, ?", "2, ?", (2, 3), (2, 4), "dimension 1 of field 0 of 'data' is 3, but dimension 1 of field 1 of 'data' is 4"),
 ]  # fmt: skip
 
@@ -32,13 +45,22 @@ def test_sizes_that_do_not_fit(
     assert str(error.value).startswith("a.mir:2:3: error: ")
 
 
-@pytest.mark.parametrize("target", ["interp", "cpu"])
-def test_groups_that_do_not_fit(target: str) -> None:
-    """Only with all sizes does the type relation find these."""
-    text = "def @main(%x: Tensor[(?, ?, ?, ?), float32], %w: Tensor[(?, ?, 1, 1), float32]) {\n  nn.conv2d(%x, %w, groups=2)\n}"
-    executable = mirstack.compile(mirstack.parse(text, name="a.mir"), target)  # type: ignore[call-overload]
-    with pytest.raises(MirError, match=r"a\.mir:2:3: error: nn\.conv2d: .*(channels|must be Tensor)"):
-        executable(np.ones((1, 6, 2, 2), np.float32), np.ones((4, 2, 1, 1), np.float32))
+REFUSED = [
+    ("squeeze(%x)", "squeeze: a dimension of 'data' (Tensor[(?, 1), float32]) is known only at run time, but says how many axes are left"),
+    ("scatter_nd(%x, %i, %x)", "scatter_nd: dimension 0 of 'indices' (Tensor[(?, 1), int32]) is known only at run time, but says how many axes are indexed"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("body", "said"), REFUSED)
+def test_a_rank_of_sizes_of_the_call(body: str, said: str) -> None:
+    """How many dimensions a result has is known when the program is compiled."""
+    with pytest.raises(MirError) as error:
+        mirstack.compile(
+            mirstack.parse(
+                f"def @main(%x: Tensor[(?, 1), float32], %i: Tensor[(?, 1), int32]) {{\n  {body}\n}}", name="a.mir"
+            )
+        )
+    assert str(error.value).startswith(f"a.mir:2:3: error: {said}")
 
 
 @pytest.mark.parametrize("data", ["2, 3, 2", "?, ?, ?"])

@@ -31,32 +31,19 @@ def faults(names: list[str], uses: int) -> list[str]:
     for line in done.stdout.splitlines():
         kind, name, *rest = json.loads(line)
         current = name
-        if kind == "fault" and not _is_known(name, rest[0]):
+        if kind == "fault" and not _is_known(rest[0]):
             found.append(f"{name} {rest[0]}")
     if done.returncode != 0:
         found.append(f"{current} ends the process with {done.returncode}: {done.stderr[-2000:]}")
     return found
 
 
-def _is_known(name: str, fault: str) -> bool:
-    return name in NOT_ALIKE or any(part in fault for part in NEEDS_KNOWN)
+def _is_known(fault: str) -> bool:
+    return any(part in fault for part in NEEDS_KNOWN)
 
 
 NEEDS_KNOWN = ("is known only at run time, but says how many", "must have a known length", "of known size")
 """What an operator whose result's rank, or code, depends on a size is refused with at compile time."""
-
-NOT_ALIKE = {
-    "gather", "gather_nd", "image.crop_and_resize", "layout_transform", "matrix_set_diag", "nn.avg_pool2d_grad",
-    "nn.bitpack", "nn.bitserial_dense", "nn.contrib_conv2d_NCHWc", "nn.contrib_depthwise_conv2d_NCHWc",
-    "nn.conv2d_backward_weight", "nn.deformable_conv2d", "nn.fifo_buffer", "nn.group_norm", "nn.instance_norm",
-    "nn.layer_norm", "nn.max_pool2d_grad", "nn.space_to_depth", "nn.sparse_add", "nn.sparse_transpose",
-    "qnn.quantize", "qnn.simulated_dequantize", "qnn.simulated_quantize", "scatter_elements", "scatter_nd", "squeeze",
-    "variance", "vision.all_class_non_max_suppression", "vision.multibox_transform_loc", "vision.non_max_suppression",
-    "vision.proposal", "vision.regular_non_max_suppression", "vision.roi_align", "vision.roi_pool",
-    "vision.yolo_reorg", "vm.reshape_tensor",
-}  # fmt: skip
-"""Operators that do not refuse what their types refuse where sizes are known, or refuse more. None of them leaves its
-memory: that is what is tested of them."""
 
 
 @pytest.mark.parametrize("start", range(0, len(SMALL), FEW))

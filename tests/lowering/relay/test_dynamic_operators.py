@@ -164,12 +164,12 @@ ERRORS = [
     (
         GROUPED,
         [floats(1, 5, 3, 3), floats(4, 2, 1, 1)],
-        "nn.conv2d: 'data' has 5 channels, but 2 groups of 'weight' take 4",
+        "nn.conv2d: dimension 1 of 'data' leaves 1 when it is divided by 2",
     ),
     (
         GROUPED,
         [floats(1, 4, 3, 3), floats(3, 2, 1, 1)],
-        "nn.conv2d: the filters of 'weight' leave 1 when they are divided into 2 groups",
+        "nn.conv2d: dimension 0 of 'weight' leaves 1 when it is divided by 2",
     ),
     (
         f"def @main({MATRIX}, %y: Tensor[(?, ?), float32], %z: Tensor[(?, ?), float32]) {{ where(greater(%x, 0f), %y, %z) }}",
@@ -219,7 +219,7 @@ ERRORS = [
     (
         f"def @main({MATRIX}) {{ squeeze(%x, axis=[0]) }}",
         [floats(3, 3)],
-        "squeeze: dimension 0 of 'data' is 3, but must be 1 to be dropped",
+        "squeeze: dimension 0 of 'data' is 3, but must be 1",
     ),
     (
         f"def @main({MATRIX}) {{ split(%x, indices_or_sections=2, axis=0) }}",

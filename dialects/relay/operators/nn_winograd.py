@@ -14,7 +14,7 @@ from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
 from .computes_winograd import te_conv_2d, te_weight_2d, transposed
 from .meanings import Array, numpy_type
 from .nn_conv import SPATIAL, check_window, conv_attributes, spatial_padding, window_count
-from .relations import ANY, dtype_attr, rank_must_be, shape_of, show_argument, tensor_type
+from .relations import ANY, at_most, dtype_attr, rank_must_be, shape_of, show_argument, tensor_type
 from .winograd import Matrix, taps_fit, transforms
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ def _conv_relation(rank: int) -> Any:
             window_count(size, low, high, k, 1, 1)
             for size, low, high, k in zip(sizes, before, after, attrs.kernel_size, strict=True)
         ]
-        if any(p != ANY and p < 1 for p in places):
+        if not all(at_most(1, p) for p in places):
             raise rel.fail(f"{name}: the window is larger than {show_argument(rel, 0)} with its padding")
         result = dtype_attr(rel, "out_dtype", data.element_type)
         rel.set_result(tensor_type([batch, attrs.channels, *places], result))

@@ -68,6 +68,8 @@ def _output_relation(rel: Relation) -> None:
     places = list(rel.attrs.output_size)
     if len(places) != 2 or min(places) < 1:
         raise rel.fail(f"{name}: output_size={places} must be 2 positive numbers")
+    if ANY in shape_of(products):
+        raise rel.fail(f"{name}: {show_argument(rel, 0)} must be of known size", argument=0)
     if rows != columns or not taps_fit(tile, rows - tile + 1):
         raise rel.fail(
             f"{name}: tile_size={tile} does not fit {show_argument(rel, 0)}",

@@ -13,8 +13,10 @@ from .computes import broadcast_dims, broadcast_index
 from .elemwise import LEAST_RIGHT, te_multiply_high
 from .indexing import from_end, indexed, indices_must_be_integers, must_have_elements, numpy_from_end
 from .meanings import Array
+from .nn_conv import window_count
 from .relations import (
     ANY,
+    at_most,
     axis_of,
     broadcast_shapes,
     dtype_of,
@@ -301,9 +303,9 @@ def _window_relation(rel: Relation) -> None:
         )
     shape = list(shape_of(data))
     for n, (width, stride) in enumerate(zip(attrs.window_shape, attrs.strides, strict=True), axis):
-        if shape[n] != ANY and shape[n] < width:
+        if not at_most(width, shape[n]):
             raise rel.fail(f"sliding_window: the window of {width} is longer than axis {n} of {show_argument(rel, 0)}")
-        shape[n] = ANY if shape[n] == ANY else (shape[n] - width) // stride + 1
+        shape[n] = window_count(shape[n], 0, 0, width, stride, 1)
     rel.set_result(tensor_type([*shape, *attrs.window_shape], data.element_type))
 
 

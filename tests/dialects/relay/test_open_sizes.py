@@ -28,6 +28,9 @@ CASES = [
     ("variance(%x, %w, axis=[1], keepdims=True)", "?, 2", "2, 1", (3, 2), (2, 1), "variance: 2 does not broadcast to 3, dimension 0 of 'data'"),
     ("nn.layer_norm(%x, %w, %w, center=False, scale=False)", "2, ?", "?", (2, 3), (1,), "nn.layer_norm: dimension 0 of 'gamma' is 1, but dimension 1 of 'data' is 3"),
     ("nn.sparse_add(%x, %w, zeros(shape=[2], dtype=\"int32\"), zeros(shape=[3], dtype=\"int32\"))", "?, 2", "?", (3, 2), (2,), "nn.sparse_add: dimension 0 of 'dense_data' is 3, but must be 2"),
+    ("sliding_window(%x, axis=0, window_shape=[3], strides=[1])", "?", "1", (2,), (1,), "sliding_window: dimension 0 of 'data' must be 3 at least, but is 2"),
+    ('qnn.dequantize(cast(%x, dtype="int8"), %w, zeros(shape=[2], dtype="int32"), axis=0)', "?, 3", "?", (2, 3), (1,), "qnn.dequantize: dimension 0 of 'input_scale' is 1, but dimension 0 of 'data' is 2"),
+    ("nn.contrib_conv2d_winograd_without_weight_transform(%x, %w, tile_size=2, channels=1, kernel_size=[3, 3])", "1, 1, ?, 4", "4, 4, 1, 1", (1, 1, 2, 4), (4, 4, 1, 1), "nn.contrib_conv2d_winograd_without_weight_transform: dimension 2 of 'data' - 3 + 1 must be 1 at least, but is 0"),
     ("concatenate((%x, %w), axis=0)", "2, ?", "2, ?", (2, 3), (2, 4), "dimension 1 of field 0 of 'data' is 3, but dimension 1 of field 1 of 'data' is 4"),
 ]  # fmt: skip
 
@@ -46,6 +49,7 @@ def test_sizes_that_do_not_fit(
 
 
 REFUSED = [
+    ("nn.contrib_conv2d_winograd_output_transform(%y, tile_size=2, output_size=[6, 6])", "nn.contrib_conv2d_winograd_output_transform: 'products' (Tensor[(2, ?, ?, 9, 2), float32]) must be of known size"),
     ("squeeze(%x)", "squeeze: a dimension of 'data' (Tensor[(?, 1), float32]) is known only at run time, but says how many axes are left"),
     ("scatter_nd(%x, %i, %x)", "scatter_nd: dimension 0 of 'indices' (Tensor[(?, 1), int32]) is known only at run time, but says how many axes are indexed"),
 ]  # fmt: skip
@@ -57,7 +61,8 @@ def test_a_rank_of_sizes_of_the_call(body: str, said: str) -> None:
     with pytest.raises(MirError) as error:
         mirstack.compile(
             mirstack.parse(
-                f"def @main(%x: Tensor[(?, 1), float32], %i: Tensor[(?, 1), int32]) {{\n  {body}\n}}", name="a.mir"
+                f"def @main(%x: Tensor[(?, 1), float32], %y: Tensor[(2, ?, ?, 9, 2), float32], %i: Tensor[(?, 1), int32]) {{\n  {body}\n}}",
+                name="a.mir",
             )
         )
     assert str(error.value).startswith(f"a.mir:2:3: error: {said}")

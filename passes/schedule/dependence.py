@@ -160,6 +160,41 @@ def why_iterations_meet(
     return None
 
 
+def why_order_carries(chain: Nest, target: Nest) -> tuple[tir.BlockOp, str] | None:
+    """Returns the block that needs what another one does in the order of nested loops, and what that is; None in the order `target`, too.
+
+    for i, j in T.grid(8, 8):
+        with T.block("C"): C[vi] = A[vi, vj]
+        with T.block("D"): D[vi, vj] = C[7 - vi]     # of iterations before and behind: j may not get outside of i
+
+    Iterations that touch one element are apart in those loops only for which this is not disproved. These keep their order.
+    """
+    blocks = child_blocks(chain[0])
+    if len(blocks) < 2:
+        return None
+    uses = {block: _Uses.of(block, chain[0]) for block in blocks}
+    for writer in blocks:
+        for block in blocks:
+            if block is writer:
+                continue
+            for mine in uses[writer].writes:
+                for theirs in (*uses[block].reads, *uses[block].writes):
+                    if mine.buffer is not theirs.buffer:
+                        continue
+                    meet = [
+                        each for each in chain if not iterations_apart(each, mine, uses[writer], theirs, uses[block])
+                    ]
+                    if [each for each in target if each in meet] == meet:
+                        continue
+                    if not all(is_of_iteration(mine.buffer, each) for each in meet):
+                        name = tir.buffer_name(mine.buffer)
+                        return block, (
+                            f"block '{block.block_name.data}' uses elements of '{name}' that block '{writer.block_name.data}' writes"
+                            " in other iterations"
+                        )
+    return None
+
+
 def writes_apart(block: tir.BlockOp, loop: tir.ForOp) -> bool:
     """Whether a block is known to write each element in one iteration of a loop around it only."""
     if all(_writes_where_loop_is(loop, region) for region in write_regions(block)):

@@ -12,6 +12,7 @@ from ....support.effects import is_side_effect_free
 from ....support.making import erase_op
 from ...tir.rewriting import is_dead, move_before
 from ..blocks import why_init_repeats, why_order_matters
+from ..dependence import why_order_carries
 from ..errors import refuse
 from ..primitive import primitive
 from ..state import State
@@ -84,6 +85,14 @@ def reorder(state: State, *ordered_loops: tir.ForOp) -> None:
         return
     _check_bounds(chain, target)
     _check_blocks(chain[0])
+    carried = why_order_carries(chain, target)
+    if carried is not None:
+        block, reason = carried
+        raise refuse(
+            block,
+            f"reorder: iterations of loop '{chain[0].var_name.data}' may not run in another order: {reason}",
+            "compute the blocks in loops of their own, or keep the order of the loops",
+        )
     clear_between(chain)
     rebuild(chain, target)
 

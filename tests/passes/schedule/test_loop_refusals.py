@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from mirstack.fuzz.schedules.programs import CHAIN, MATMUL
+from mirstack.parser import parse_mir
 from mirstack.passes.schedule import Schedule
 from test_primitives import refused, scheduled
 
@@ -64,6 +65,18 @@ def main(A: T.Buffer((8,), "float32"), B: T.Buffer((8, 4), "float32")):
             with T.block("B"):
                 vi, vj = T.axis.remap("SS", [i, j])
                 B[vi, vj] = A[vi]
+"""
+
+IN_TURN = """
+@T.prim_func
+def main(A: T.Buffer((4, 4), "float32"), C: T.Buffer((4, 4), "float32"), D: T.Buffer((4, 4), "float32")):
+    for i, j in T.grid(4, 4):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = A[vi, vj]
+        with T.block("D"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            D[vi, vj] = C[{}]
 """
 
 SCAN = """
@@ -255,6 +268,12 @@ def split_annotated(s: Schedule) -> None:
             "reorder: the bounds of loop 'j' depend on loop 'i'\nnote: keep 'j' inside of 'i'",
         ),
         (
+            IN_TURN.format("3 - vi, 3 - vj"),
+            lambda s: s.reorder(*reversed(loops(s, "D"))),
+            "reorder: iterations of loop 'i' may not run in another order: block 'D' uses elements of 'C' that block 'C' writes in other iterations\n"
+            "note: compute the blocks in loops of their own, or keep the order of the loops",
+        ),
+        (
             SCAN,
             lambda s: s.reorder(*reversed(loops(s, "A"))),
             "reorder: axis 'vi' of block 'A' is neither spatial nor a reduction axis, so that order matters\n"
@@ -441,3 +460,11 @@ def partitioned_without_blocks(s: Schedule) -> None:
 )
 def test_partition_and_merge(text: str, steps: Steps, message: str) -> None:
     assert message in refused(text, steps)
+
+
+@pytest.mark.parametrize("read", ["vi, vj", "3 - vi, vj"])
+def test_blocks_of_one_nest_keep_what_they_need(read: str) -> None:
+    """Where only iterations of `i` meet, or none, the order of the two loops is free."""
+    sch = Schedule(parse_mir(IN_TURN.format(read)))
+    sch.reorder(*reversed(loops(sch, "D")))
+    assert [str(sch.get(each).var_name.data) for each in loops(sch, "D")] == ["j", "i"]

@@ -24,6 +24,7 @@ from .nn_pool import POOL_ATTRIBUTES, POOL_RELATION, average_windows
 from .relations import (
     TypeRelation,
     broadcast_arguments,
+    can_expand,
     dtype_attr,
     dtype_of,
     same_dtype,
@@ -312,6 +313,16 @@ def _product_relation(shape_relation: TypeRelation) -> TypeRelation:
     return relation
 
 
+def _dense_relation(rel: Relation) -> None:
+    _product_relation(lambda rel: matmul_relation(rel, False, True))(rel)
+    zero = shape_of(rel.tensor(3))
+    if zero and not can_expand(zero[0], shape_of(rel.tensor(1))[0]):
+        raise rel.fail(
+            f"qnn.dense: {show_argument(rel, 3)} must be one number or one for each row of {show_argument(rel, 1)}",
+            argument=3,
+        )
+
+
 def _centered(x: Array, zero_point: Array, axis: int = -1) -> Array:
     return x.astype(np.int32) - per_axis(zero_point.astype(np.int32), axis, x.ndim)
 
@@ -327,7 +338,7 @@ def _attributes_in_int32(attributes: Sequence[Any]) -> tuple[Any, ...]:
 
 register(
     Operator(
-        "qnn.dense", _PRODUCT, _product_relation(lambda rel: matmul_relation(rel, False, True)), OpPattern.OUT_ELEMWISE_FUSABLE,
+        "qnn.dense", _PRODUCT, _dense_relation, OpPattern.OUT_ELEMWISE_FUSABLE,
         numpy=_dense,
         compute=computes.te_dense,
         attributes=_attributes_in_int32((UNITS, OUT_DTYPE)),

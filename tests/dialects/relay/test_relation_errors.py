@@ -105,6 +105,7 @@ ERRORS = [
     ("image.crop_and_resize", {"crop_size": (2, 2)}, "1,2,3,3 1,4 2:int32", "image.crop_and_resize: 'boxes' (Tensor[(1, 4), float32]) and 'box_indices' (Tensor[(2), int32]) must be of as many boxes"),
     ("image.crop_and_resize", {"crop_size": (2, 2)}, "0,2,3,3 1,4 1:int32", "image.crop_and_resize: 'data' (Tensor[(0, 2, 3, 3), float32]) has no elements to take"),
     ("variance", {"axis": (1,), "keepdims": True}, "3,2 2,1", "variance: 'with_mean' (Tensor[(2, 1), float32]) does not broadcast to 'data' (Tensor[(3, 2), float32])"),
+    ("qnn.dense", {}, "2,4:int8 3,4:int8 1:int32 2:int32 1:float32 1:float32", "qnn.dense: 'kernel_zero_point' (Tensor[(2), int32]) must be one number or one for each row of 'weight' (Tensor[(3, 4), int8])"),
     ("nn.deformable_conv2d", {"deformable_groups": 2}, "1,3,2,2 1,4,2,2 2,3,1,1", "nn.deformable_conv2d: deformable_groups=2 does not divide the 3 channels of 'data' (Tensor[(1, 3, 2, 2), float32])"),
     ("nn.deformable_conv2d", {}, "1,3,2,2 1,2,2,2 2,2,1,1", "nn.deformable_conv2d: 'weight' (Tensor[(2, 2, 1, 1), float32]) takes 2 channels in each of 1 groups, but 'data' (Tensor[(1, 3, 2, 2), float32]) has 3 channels"),
     ("nn.deformable_conv2d", {"groups": 2}, "1,4,2,2 1,2,2,2 3,2,1,1", "nn.deformable_conv2d: groups=2 does not divide the 3 filters of 'weight' (Tensor[(3, 2, 1, 1), float32])"),

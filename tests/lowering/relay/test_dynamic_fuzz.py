@@ -46,10 +46,9 @@ NEEDS_KNOWN = ("is known only at run time, but says how many", "must have a know
 """What an operator whose result's rank, or code, depends on a size is refused with at compile time."""
 
 
-NOT_ALIKE = {"qnn.conv2d", "qnn.dense"}
+NOT_ALIKE = {"qnn.conv2d"}
 """Whether the zero points of a weight count its filters, or for a depthwise convolution all of its channels, is told when
-the program is compiled: native code refuses a length known only at run time that may be the other. That of `qnn.dense` is
-not compared with the filters."""
+the program is compiled: native code refuses a length known only at run time that may be the other."""
 
 
 @pytest.mark.parametrize("start", range(0, len(SMALL), FEW))

@@ -42,6 +42,7 @@ from .qnn_requantize import (
     UpperHalves,
     along_axis,
     can_requantize,
+    exact_float,
     is_scalar,
     lower_requantize,
     same_scalar,
@@ -65,10 +66,12 @@ def _quantize(op: OperatorOp, make: Emitter) -> SSAValue | None:
     if real != "float32":
         scale = make.call("cast", scale, dtype=real)
     rounded = make.call("round", make.call("divide", x, scale))
-    shifted = make.call("add", rounded, make.call("cast", zero, dtype=real))
-    # The greatest int32 is no float32.
-    most = 2147483520.0 if dtype == "int32" and real == "float32" else float(highest(dtype))
-    return make.call("cast", make.call("clip", shifted, a_min=float(lowest(dtype)), a_max=most), dtype=dtype)
+    wide = exact_float(real, dtype)
+    if wide != real:
+        rounded = make.call("cast", rounded, dtype=wide)
+    shifted = make.call("add", rounded, make.call("cast", zero, dtype=wide))
+    limits = {"a_min": float(lowest(dtype)), "a_max": float(highest(dtype))}
+    return make.call("cast", make.call("clip", shifted, **limits), dtype=dtype)
 
 
 def _requantize(op: OperatorOp, make: Emitter) -> SSAValue | None:

@@ -93,9 +93,36 @@ def lower_requantize(
             shifted = _multiply_upward(make, shifted, ratio, source.axis)
         else:
             shifted = _multiply_to_nearest(make, shifted, ratio, source.axis)
-    if not is_scalar(target.zero_point, 0):
+    if is_scalar(target.zero_point, 0):
+        return saturated(make, shifted, dtype)
+    zero, largest = scalar_of(target.zero_point), _largest(x, source, target)
+    if zero is not None and largest + abs(zero) < _MOST:
         shifted = make.call("add", make.call("cast", target.zero_point, dtype="int32"), shifted)
-    return saturated(make, shifted, dtype)
+        return saturated(make, shifted, dtype)
+    # The sum may be more than an int32 holds.
+    wide = (make.call("cast", value, dtype="int64") for value in (target.zero_point, shifted))
+    return saturated(make, make.call("add", *wide), dtype)
+
+
+_MOST = 2.0**31
+
+
+def _largest(x: SSAValue, source: Parameters, target: Parameters) -> float:
+    """A bound of the absolute values of what is requantized, without the new zero point."""
+    zero, scale, out_scale = scalar_of(source.zero_point), constant_of(source.scale), scalar_of(target.scale)
+    if zero is None or scale is None or not out_scale:
+        return _MOST
+    centered = max(abs(lowest(dtype_of(x))), highest(dtype_of(x))) + abs(zero)
+    # Half a unit for rounding to nearest, and a unit in the last place of the factor.
+    return min(centered, _MOST) * float(abs(scale).max()) / out_scale * (1 + 2.0**-30) + 1
+
+
+def exact_float(real: str, dtype: str) -> str:
+    """The float in which numbers of an integer dtype and a zero point are added exactly: `real` itself, or float64."""
+    return real if _EXACT_BITS[real] >= int(dtype.lstrip("uint")) else "float64"
+
+
+_EXACT_BITS = {"float16": 8, "float32": 16, "float64": 32}
 
 
 class UpperHalves(Emitter):
@@ -127,8 +154,8 @@ def close_exactly(a: SSAValue, b: SSAValue) -> bool:
 
 
 def saturated(make: Emitter, x: SSAValue, dtype: str) -> SSAValue:
-    """int32 clipped to the range of another dtype, and cast to it."""
-    if dtype == "int32":
+    """int32 or int64 clipped to the range of another dtype, and cast to it."""
+    if dtype == dtype_of(x):
         return x
     clipped = make.call("clip", x, a_min=float(lowest(dtype)), a_max=float(highest(dtype)))
     return make.call("cast", clipped, dtype=dtype)
@@ -203,9 +230,11 @@ def _in_floats(
         ratio = np.asarray(scale, np.float64) / out_scale
         factor = make.constant(ratio.reshape(()) if ratio.size == 1 else ratio, real)
         value = make.call("multiply", value, along_axis(make, factor, source.axis, rank_of(x)))
-    value = (_round_upward if how.mode == "UPWARD" else _round_to_nearest)(make, value, real)
+        value = (_round_upward if how.mode == "UPWARD" else _round_to_nearest)(make, value, real)
     if not is_scalar(target.zero_point, 0):
-        value = make.call("add", value, make.call("cast", target.zero_point, dtype=real))
+        wide = exact_float(real, dtype)
+        value = value if wide == real else make.call("cast", value, dtype=wide)
+        value = make.call("add", value, make.call("cast", target.zero_point, dtype=wide))
     return saturated(make, make.call("cast", value, dtype="int32"), dtype)
 
 
@@ -218,7 +247,7 @@ def _round_upward(make: Emitter, x: SSAValue, dtype: str) -> SSAValue:
     positive = make.call("greater_equal", biased, make.constant(0, dtype))
     below = make.call("subtract", whole, make.constant(1, dtype))
     rounded = make.call("where", make.call("logical_or", exact, positive), whole, below)
-    return make.call("where", make.call("isfinite", x), rounded, x)
+    return _where_fractions(make, x, rounded, dtype)
 
 
 def _round_to_nearest(make: Emitter, x: SSAValue, dtype: str) -> SSAValue:
@@ -229,4 +258,10 @@ def _round_to_nearest(make: Emitter, x: SSAValue, dtype: str) -> SSAValue:
     biased = make.call("add", x, make.call("multiply", make.constant(0.5, dtype), sign))
     magnitude = make.call("cast", make.call("multiply", biased, sign), dtype=whole_dtype)
     rounded = make.call("multiply", make.call("cast", magnitude, dtype=dtype), sign)
-    return make.call("where", make.call("isfinite", x), rounded, x)
+    return _where_fractions(make, x, rounded, dtype)
+
+
+def _where_fractions(make: Emitter, x: SSAValue, rounded: SSAValue, dtype: str) -> SSAValue:
+    """`rounded`, by a cast to an integer, where `x` is in that one's range; all numbers beyond it are whole."""
+    limit = make.constant(2.0 ** (int(dtype.removeprefix("float")) - 1), dtype)
+    return make.call("where", make.call("less", make.call("abs", x), limit), rounded, x)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import mirstack
 import numpy as np
 import pytest
 from mirstack.dialects.array import ArrayValueAttr
@@ -215,3 +216,24 @@ def test_the_tables_name_operators() -> None:
     assert quantized - by_rules - set(LOWERINGS) == {
         "qnn.contrib_dense_pack", "qnn.simulated_quantize", "qnn.simulated_dequantize",
     }  # fmt: skip
+
+
+WIDE = [
+    ('qnn.quantize(%x, 0.5f, 16777217, out_dtype="int32")', [0.0, 1.0, -1.0], [16777217, 16777219, 16777215]),
+    ('qnn.quantize(%x, 0.5f, 2147483647, out_dtype="int32")', [0.0, 1.0, -1.0], [2147483647, 2147483647, 2147483645]),
+    ('qnn.requantize(%x, 0.5f, 0, 0.5f, 100, out_dtype="int8")', [2147483647, 20, -200], [127, 120, -100]),
+    ('qnn.requantize(%x, 0.5f, 0, 0.25f, 2147483647, out_dtype="int32")', [15, 0, -3], [2147483647, 2147483647, 2147483641]),
+    ('qnn.requantize(%x, 0.5f, 0, 0.25f, 16777217, out_dtype="int32", compute_dtype="float32")', [1, 0, -1], [16777219, 16777217, 16777215]),
+    ('qnn.requantize(%x, 0.5f, 0, 0.5f, 0, out_dtype="int32", compute_dtype="float32")', [8388609, 0, -8388609], [8388609, 0, -8388609]),
+    ('qnn.requantize(%x, 4f, 0, 1f, 16777216, out_dtype="int32", compute_dtype="float32")', [2**30, 0, -(2**30)], [2**31 - 1, 2**24, -(2**31)]),
+]  # fmt: skip
+"""Uses whose sums with the new zero point float32, or int32, does not hold, with numbers and what becomes of them."""
+
+
+@pytest.mark.parametrize(("use", "given", "wanted"), WIDE)
+def test_zero_points_are_added_exactly(use: str, given: list[float], wanted: list[int]) -> None:
+    dtype = "float32" if "qnn.quantize" in use else "int32"
+    module = mirstack.parse(f"def @main(%x: Tensor[(3), {dtype}]) {{ {use} }}")
+    x = np.array(given, dtype)
+    for run in (mirstack.compile(module, "interp"), mirstack.compile(module, opt_level=0), mirstack.compile(module)):
+        assert np.asarray(run(x)).tolist() == wanted

@@ -109,12 +109,14 @@ _MOST = 2.0**31
 
 def _largest(x: SSAValue, source: Parameters, target: Parameters) -> float:
     """A bound of the absolute values of what is requantized, without the new zero point."""
+    import numpy as np
+
     zero, scale, out_scale = scalar_of(source.zero_point), constant_of(source.scale), scalar_of(target.scale)
     if zero is None or scale is None or not out_scale:
         return _MOST
     centered = max(abs(lowest(dtype_of(x))), highest(dtype_of(x))) + abs(zero)
     # Half a unit for rounding to nearest, and a unit in the last place of the factor.
-    return min(centered, _MOST) * float(abs(scale).max()) / out_scale * (1 + 2.0**-30) + 1
+    return min(centered, _MOST) * float(np.abs(np.asarray(scale, np.float64)).max()) / out_scale * (1 + 2.0**-30) + 1
 
 
 def exact_float(real: str, dtype: str) -> str:

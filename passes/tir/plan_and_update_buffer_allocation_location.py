@@ -235,7 +235,7 @@ def _target(alloc: tir.AllocBufferOp, scopes: list[Block]) -> Block:
         around: list[tir.ForOp | tir.WhileOp] = []
         op = scope.parent_op()
         while op is not None and op is not target.parent_op():
-            # Iterations that run at once share nothing.
+            # Iterations of threads share nothing.
             if isinstance(op, tir.WhileOp) or (isinstance(op, tir.ForOp) and op.kind.data in IN_ORDER):
                 around.append(op)
             op = op.parent_op()
@@ -247,8 +247,8 @@ def _target(alloc: tir.AllocBufferOp, scopes: list[Block]) -> Block:
     return target
 
 
-IN_ORDER = ("serial", "unrolled")
-"""Kinds of loops of which an iteration may use what one before it has computed."""
+IN_ORDER = ("serial", "unrolled", "vectorized")
+"""Kinds of loops of which an iteration may use what one before it has computed: vectors are made later, where none does."""
 
 
 def plan(alloc: tir.AllocBufferOp, memo: Memo) -> tir.BlockOp | None:

@@ -6,9 +6,10 @@ from xdsl.ir import Operation, SSAValue
 
 from ....dialects import tir
 from ....dialects.tir.analysis import Analyzer, Atom, Expr
-from ....dialects.tir.analysis.conditions import ge, logical_and, lt
+from ....dialects.tir.analysis.conditions import eq, ge, logical_and, lt
 from ....dialects.tir.analysis.inverse_iter_map import inverse_affine_iter_map
 from ....dialects.tir.analysis.iter_map import IterMapLevel, Range
+from ....dialects.tir.analysis.substitution import substitute
 from ....dialects.tir.types import I1
 from ....support.kinds import Kinds
 from ....support.locations import fuse_locations
@@ -246,6 +247,11 @@ def reverse_compute_inline(state: State, block: tir.BlockOp) -> None:
         for condition in (ge(value, range_.min), lt(value, range_.min + range_.extent)):
             if not fresh.can_prove(condition):
                 outside.append(fresh.simplify(condition))
+    # Axes of one value say nothing of where they read.
+    for read, stored in zip(row, stored_at, strict=True):
+        condition = eq(substitute(read, inverse), stored)
+        if not fresh.can_prove(condition):
+            outside.append(fresh.simplify(condition))
     if block.predicate is not None:
         raise refuse(
             block,

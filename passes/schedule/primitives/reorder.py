@@ -8,10 +8,12 @@ from itertools import pairwise
 from xdsl.ir import Operation, SSAValue
 
 from ....dialects import tir
+from ....dialects.tir.analysis import Analyzer
+from ....dialects.tir.analysis.expr import free_vars
 from ....support.effects import is_side_effect_free
 from ....support.making import erase_op
 from ...tir.rewriting import is_dead, move_before
-from ..blocks import why_init_repeats, why_order_matters
+from ..blocks import axis_kinds, why_init_repeats, why_order_matters
 from ..dependence import why_order_carries
 from ..errors import refuse
 from ..primitive import primitive
@@ -84,7 +86,7 @@ def reorder(state: State, *ordered_loops: tir.ForOp) -> None:
     if target == chain:
         return
     _check_bounds(chain, target)
-    _check_blocks(chain[0])
+    _check_blocks(chain, target)
     carried = why_order_carries(chain, target)
     if carried is not None:
         block, reason = carried
@@ -149,8 +151,9 @@ def _check_bounds(chain: Sequence[tir.ForOp], target: Sequence[tir.ForOp]) -> No
                 raise refuse(inner, f"reorder: the bounds of loop '{names[0]}' depend on loop '{names[1]}'", note)
 
 
-def _check_blocks(top: tir.ForOp) -> None:
+def _check_blocks(chain: Sequence[tir.ForOp], target: Sequence[tir.ForOp]) -> None:
     """Every block inside must compute each of its instances apart from the order: spatial and reduction axes, affine bindings."""
+    top = chain[0]
     for block in child_blocks(top):
         name = block.block_name.data
         for variable, axis, kind in zip(block.iter_vars, block.iter_names.data, block.iter_types.data, strict=True):
@@ -167,13 +170,31 @@ def _check_blocks(top: tir.ForOp) -> None:
                 f"reorder: the bindings of block '{name}' are not affine in its loops: {reason}",
                 "each axis must take its values independently of the others",
             )
-        reason = None if block.find(tir.InitOp) is None else why_init_repeats(block)
+        reason = (
+            None if block.find(tir.InitOp) is None else why_init_repeats(block) or _why_init_late(block, chain, target)
+        )
         if reason is not None:
             raise refuse(
                 block,
                 f"reorder: T.init() of block '{name}' cannot run in another order: {reason}",
-                "each instance of the spatial axes must have an element of its own",
+                "each instance of the spatial axes must have an element of its own, and begin with the first of its reduction",
             )
+
+
+def _why_init_late(block: tir.BlockOp, chain: Sequence[tir.ForOp], target: Sequence[tir.ForOp]) -> str | None:
+    """Returns why another instance of a reduction may run before its first one; None where the first loops' iterations are first.
+
+    Of a loop that was fused from a spatial axis and a reduction axis, and split again, no part begins both.
+    """
+    analyzer = Analyzer()
+    driving: dict[str, set[object]] = {"S": set(), "R": set()}
+    for kind, binding in zip(axis_kinds(block), block.bindings, strict=True):
+        driving.setdefault(kind, set()).update(atom.payload for atom in free_vars(analyzer.expr(binding)))
+    both = [loop for loop in chain if loop.loop_var in driving["S"] & driving["R"]]
+    ordered = [loop for loop in chain if loop.loop_var in driving["R"]]
+    if not both or ordered == [loop for loop in target if loop.loop_var in driving["R"]]:
+        return None
+    return f"loop '{both[0].var_name.data}' drives both its elements and its reduction"
 
 
 def rebuild(chain: Sequence[tir.ForOp], target: Sequence[tir.ForOp]) -> None:

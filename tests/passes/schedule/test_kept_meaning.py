@@ -328,3 +328,22 @@ def test_a_block_that_runs_for_some_values_of_its_axes() -> None:
     assert "compute_at: block 'B' does not run for every value of its axes: it runs only where 2 <= i" in message
     once = PREDICATED.replace("i < 4", "u < 1")
     assert "T.where" not in scheduled(once, lambda s: s.reverse_compute_at("D", s.get_loops("B")[0]))
+
+
+def test_reader_of_one_element_takes_that_element() -> None:
+    """An axis of one value says nothing of where it reads: of 15 instances of the producer one stores."""
+    text = """
+@T.prim_func
+def main(A: T.Buffer((5, 3), "int32"), C: T.Buffer((1, 1), "int32")):
+    B = T.alloc_buffer((5, 3), "int32")
+    for i, j in T.grid(5, 3):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj]
+    for i in range(1):
+        with T.block("C"):
+            vi = T.axis.spatial(1, i)
+            C[0, vi] = B[vi, vi]
+"""
+    printed = scheduled(text, lambda s: s.reverse_compute_inline(s.get_block("C")))
+    assert "if vi == 0 and vj == 0:" in printed

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from mirstack.fuzz.schedules.programs import CHAIN, MATMUL
 from mirstack.parser import parse_mir
-from mirstack.passes.schedule import Schedule
+from mirstack.passes.schedule import Schedule, ScheduleError
 from test_primitives import refused, scheduled
 
 Steps = Callable[[Schedule], object]
@@ -468,3 +468,25 @@ def test_blocks_of_one_nest_keep_what_they_need(read: str) -> None:
     sch = Schedule(parse_mir(IN_TURN.format(read)))
     sch.reorder(*reversed(loops(sch, "D")))
     assert [str(sch.get(each).var_name.data) for each in loops(sch, "D")] == ["j", "i"]
+
+
+def test_first_of_a_sum_stays_first() -> None:
+    """A third of what was fused from elements and terms begins neither: of element 1 it runs term 1 before term 0."""
+    sch = Schedule(
+        parse_mir("""
+@T.prim_func
+def main(A: T.Buffer((4, 2), "float32"), B: T.Buffer((4,), "float32")):
+    for i, k in T.grid(4, 2):
+        with T.block("B"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                B[vi] = T.float32(0)
+            B[vi] = B[vi] + A[vi, vk]
+""")
+    )
+    parts = sch.split(sch.fuse(*loops(sch, "B")), [None, 3])
+    with pytest.raises(
+        ScheduleError,
+        match=r"reorder: T\.init\(\) of block 'B' cannot run in another order: loop 'i_k_fused_0' drives both its elements and its reduction",
+    ):
+        sch.reorder(*reversed(parts))

@@ -38,6 +38,9 @@ IN_ORDER = {
 DOUBTFUL = {
     "histogram": "for i in LOOP(16):\n    B[I[i]] = B[I[i]] + A[i]",
     "scatter": "for i in LOOP(16):\n    B[I[i]] = A[i]",
+    "carried in a buffer": 't = T.alloc_buffer((64,))\nfor i in LOOP(34):\n    with T.block("t"):\n        vi = T.axis.spatial(34, i)\n'
+    '        t[vi] = A[vi]\n    for k in range(3):\n        with T.block("b"):\n            vi = T.axis.spatial(32, i + k - 2)\n'
+    "            T.where(2 <= i + k and i + k < 34)\n            B[vi] = t[vi] + t[vi + 1] + t[vi + 2]",
     "condition": "for i in LOOP(8):\n    if i < 4:\n        B[i] = B[i + 4]",
 }
 """Loops of which it is not known that they do not."""
@@ -121,7 +124,7 @@ for i in LOOP(8):
 def test_parallel_loops_of_dependent_iterations_are_refused(name: str) -> None:
     with pytest.raises(
         MirError,
-        match=r"loop 'i' cannot be parallel: iterations \d and \d store (and read|to) the same element of '[BCD]'",
+        match=r"loop 'i' cannot be parallel: iterations \d and \d store (and read|to) the same element of '[BCDt]'",
     ):
         mirstack.compile(mirstack.parse(function(IN_ORDER[name], "T.parallel")))
 

@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, Module
 from xdsl.ir import Attribute, Operation
 from xdsl.passes import ModulePass
 
-from ..dialects import te
+from ..dialects import relay, te
 from ..dialects.array import ArrayValueAttr
 from ..lowering.build import Built, build
 from ..lowering.func_entry import expose
@@ -21,7 +21,7 @@ from ..lowering.relay.lower_relay_to_llvm import CONSTANTS, MEMORY
 from ..lowering.relay.prepare import PREPARE_ONLY, PREPARED
 from ..lowering.tir.signature import KernelSignature
 from ..support.diagnostics import source_position
-from .entry import find_entry, places_of, relay_params, relay_result
+from .entry import places_of, relay_params, relay_result
 from .executable import Kind
 
 if TYPE_CHECKING:
@@ -69,10 +69,11 @@ def _relay_program(
     relay_result(result, entry)
 
     def keep_result(step: ModulePass, module: ModuleOp) -> None:
-        # A shape that the program computes from what is known is part of the result's type from here on.
+        # A shape that the program computes from what is known is part of the result's type from the pass on that finds it.
         nonlocal result
-        if step.name == "dynamic-to-static":
-            result = find_entry(module, options.entry).properties["ret_type"]
+        for op in module.ops:
+            if isinstance(op, relay.FuncOp) and op.sym_name.data == options.entry:
+                result = op.ret_type
 
     built = build(module, options, (keep_result, *observers), kernels)
     return _with_facts(built, options.entry, params, relay_result(result))

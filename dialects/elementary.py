@@ -28,4 +28,13 @@ def in_float64(function: Callable[..., Any]) -> Callable[..., Array]:
     return apply
 
 
-exp, log, power = in_float64(np.exp), in_float64(np.log), in_float64(np.power)
+def float64_power(a: Any, b: Any) -> Any:
+    """Powers of float64 as C's `pow`: of minus infinity to one half, infinity, and of -0 to it, 0.
+
+    numpy takes a square root, a square, … of every element where one exponent stands for all.
+    """
+    base, exponent = np.broadcast_arrays(a, b)
+    return np.power(np.atleast_1d(base), np.array(np.atleast_1d(exponent))).reshape(base.shape)
+
+
+exp, log, power = in_float64(np.exp), in_float64(np.log), in_float64(float64_power)

@@ -350,6 +350,31 @@ def test_samples_at_places_far_away(padding: str, method: str, width: int) -> No
         np.testing.assert_allclose(got, wanted, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize(
+    ("text", "x", "wanted"),
+    [
+        ("power(%x, 0.5f)", [-np.inf, -0.0, 4], [np.inf, 0, 2]),
+        ("power(%x, 2f)", [-np.inf, -0.0, 3], [np.inf, 0, 9]),
+        ('take(arange(1f, 5f, 1f, dtype="float32"), %x)', [np.inf, 3e9, np.nan], [4, 4, 1]),
+        ("left_shift(less(%x, 0f), True)", [-1, 1, 0], [0, 0, 0]),
+        ('left_shift(cast(%x, dtype="int8"), 8i8)', [-1, 1, 0], [0, 0, 0]),
+        ('right_shift(cast(%x, dtype="int8"), -1i8)', [-1, 1, 0], [-1, 0, 0]),
+    ],
+)
+def test_constants_that_stand_for_all_elements(text: str, x: list[float], wanted: list[float]) -> None:
+    module = mirstack.parse(f"def @main(%x: Tensor[(3), float32]) {{ {text} }}")
+    for target in (*THREE, {"strict_math": True}):
+        got = np.asarray(mirstack.compile(module, **target)(np.array(x, np.float32)), np.float64)
+        np.testing.assert_array_equal(got, wanted)
+        assert not np.signbit(got[got == 0]).any()
+
+
+def test_a_result_that_turns_out_to_be_empty() -> None:
+    module = mirstack.parse('def @main() { arange(3, 1, 1, dtype="int32") }')
+    for target in THREE:
+        assert np.asarray(mirstack.compile(module, **target)()).shape == (0,)
+
+
 def test_moved_taps_between_an_infinite_pixel_and_the_border() -> None:
     """Pixels outside of an image are 0: a tap half outside is half of the pixel at the border, and no NaN."""
     module = mirstack.parse(

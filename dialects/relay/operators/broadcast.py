@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ..operator import Attrs, Operator, OpPattern, Relation, register
 from .computes import broadcast as te_broadcast
-from .computes import divide_integers
+from .computes import constant, divide_integers
 from .meanings import Array, floor_divide, is_float, keep_dtype, trunc_divide
 from .relations import (
     TypeRelation,
@@ -76,6 +76,17 @@ def _te_floor_mod(a: Expr, b: Expr) -> Expr:
     return te.Select(te.not_equal(signed, rest), rest + b, signed)
 
 
+def _te_shift(a: Expr, b: Expr, left: bool = True) -> Expr:
+    """`a << b` or `a >> b`; TE itself refuses constants that are no shift of the dtype."""
+    if _is_float(a):
+        return a << b if left else a >> b  # TE refuses it.
+    count, bits = constant(b), 1 if a.dtype == "bool" else int(a.dtype.lstrip("uint"))
+    if count is None or 0 <= count < bits:
+        return a << b if left else a >> b
+    is_signed = a.dtype.startswith("int")
+    return te.const(0, a.dtype) if left or not is_signed else a >> te.const(bits - 1, a.dtype)
+
+
 symmetric(
     "add", lambda a, b: np.add(a, b), lambda a, b: a + b, "lhs + rhs; integers wrap around.", source=NUMPY.format("add")
 )
@@ -118,11 +129,11 @@ binary(
 binary(
     "left_shift",
     lambda a, b: numeric.shift_left(numeric.bits(a), b),
-    lambda a, b: a << b,
+    _te_shift,
     "lhs shifted left by rhs bits; by the width or more, or a negative number, 0.",
     source=NUMPY.format("left_shift"),
 )
-binary("right_shift", lambda a, b: numeric.shift_right(numeric.bits(a), b), lambda a, b: a >> b, "lhs shifted right by rhs bits; signed integers keep their sign, which is what is left by the width or more, or a negative number.", source=NUMPY.format("right_shift"))  # fmt: skip
+binary("right_shift", lambda a, b: numeric.shift_right(numeric.bits(a), b), lambda a, b: _te_shift(a, b, left=False), "lhs shifted right by rhs bits; signed integers keep their sign, which is what is left by the width or more, or a negative number.", source=NUMPY.format("right_shift"))  # fmt: skip
 symmetric(
     "bitwise_and",
     lambda a, b: np.bitwise_and(numeric.bits(a), numeric.bits(b)),

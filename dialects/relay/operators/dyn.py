@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from xdsl.ir import Attribute
 
+from ....support.words import counted
 from ..operator import Attrs, AttrSpec, Compute, Extents, Meaning, Operator, OpPattern, Relation, attr, register
 from . import computes_dyn as computes
 from . import extents_dyn as extents
@@ -85,8 +86,19 @@ _register(
     source=TVM.format("reshape"),
 )  # fmt: skip
 
+
+def _broadcast_to_relation(rel: Relation) -> None:
+    data, rank = rel.tensor(0), length_of(rel, 1)
+    if data.get_num_dims() > rank:
+        raise rel.fail(
+            f"{rel.operator.name}: {show_argument(rel, 0)} has rank {data.get_num_dims()}, but the new shape has {counted(rank, 'dimension')}",
+            argument=1,
+        )
+    rel.set_result(unknown(rank, data.element_type))
+
+
 _register(
-    "dyn.broadcast_to", ("data", "shape"), _of_rank(1),
+    "dyn.broadcast_to", ("data", "shape"), _broadcast_to_relation,
     lambda attrs, x, s: np.broadcast_to(x, s.tolist()).copy(),
     computes.stretched, extents.stretched,
     "`broadcast_to` a shape that is computed.",

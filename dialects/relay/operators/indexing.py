@@ -30,10 +30,11 @@ from .sources import NUMPY, TVM
 if TYPE_CHECKING:
     import numpy as np
 
+    from ... import numeric
     from ...te import builder as te
     from ...te.builder import Expr, Tensor
 else:
-    from ._lazy import np, te
+    from ._lazy import np, numeric, te
 
 
 def indices_must_be_integers(rel: Relation, index: int) -> None:
@@ -91,7 +92,7 @@ def _numpy_within(indices: Array, size: int, mode: str) -> Array:
 def _numpy_signed(indices: Array) -> Array:
     """Indices as int64, those beyond it as the greatest."""
     wide = np.minimum(indices, np.iinfo(np.int64).max) if indices.dtype == np.uint64 else indices
-    return wide.astype(np.int64)
+    return numeric.convert(wide, np.dtype(np.int64))
 
 
 def numpy_from_end(indices: Array, size: int) -> Array:
@@ -112,9 +113,9 @@ def _take(attrs: Attrs, x: Array, indices: Array) -> Array:
     axis: int = attrs.axis % x.ndim
     batch: int = attrs.batch_dims % (indices.ndim + 1)
     at = _numpy_within(indices, x.shape[axis], attrs.mode)
-    if batch == 0:
-        return np.take(x, at, axis)
     result = np.empty((*x.shape[:axis], *indices.shape[batch:], *x.shape[axis + 1 :]), x.dtype)
+    if batch == 0 or not result.size:
+        return np.take(x, at, axis) if result.size else result
     for place in np.ndindex(*x.shape[:batch]):
         result[place] = np.take(x[place], at[place], axis - batch)
     return result

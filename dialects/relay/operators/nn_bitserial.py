@@ -84,7 +84,7 @@ def _pack(attrs: Attrs, x: Array) -> Array:
     axis: int = attrs.pack_axis % x.ndim
     planes = [(x.astype(np.int64) >> bit) & 1 for bit in range(attrs.bits)]
     stacked = np.stack(planes, 0).astype(np.uint64)
-    words = stacked.reshape(*stacked.shape[: axis + 1], -1, width, *stacked.shape[axis + 2 :])
+    words = stacked.reshape(*stacked.shape[: axis + 1], x.shape[axis] // width, width, *stacked.shape[axis + 2 :])
     # The first element is the highest bit.
     weights = np.uint64(1) << np.arange(width - 1, -1, -1, dtype=np.uint64)
     packed = (words * weights.reshape(-1, *[1] * (x.ndim - axis - 1))).sum(axis + 2, dtype=np.uint64)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
@@ -108,9 +109,9 @@ def _deformable_conv2d(attrs: Attrs, x: Array, offset: Array, w: Array) -> Array
     inner, outer = data.shape[1] // attrs.groups, len(weight) // attrs.groups
     parts: list[Array] = []
     for g in range(attrs.groups):
-        taps = columns_of[:, g * inner : (g + 1) * inner].reshape(len(x), inner * rows * columns, -1)
-        parts.append(matmul(weight[g * outer : (g + 1) * outer].reshape(outer, -1), taps, dtype))
-    result = np.concatenate(parts, 1).reshape(len(x), -1, *places)
+        taps = columns_of[:, g * inner : (g + 1) * inner].reshape(len(x), inner * rows * columns, prod(places))
+        parts.append(matmul(weight[g * outer : (g + 1) * outer].reshape(outer, inner * rows * columns), taps, dtype))
+    result = np.concatenate(parts, 1).reshape(len(x), len(weight), *places)
     return layout(attrs.out_layout or attrs.data_layout).from_logical(result, "NCHW")
 
 

@@ -51,9 +51,9 @@ def _pool(is_max: bool) -> Any:
         data, given = source.to_logical(x, "NCHW"), target.to_logical(gradient, "NCHW")
         kernel: tuple[int, int] = attrs.pool_size
         if is_max:
-            views = window_views(attrs, data, numeric.lowest(data.dtype)).reshape(*given.shape, -1)
+            views = window_views(attrs, data, numeric.lowest(data.dtype)).reshape(*given.shape, prod(kernel))
             # Of what is inside: padding is as large as the largest of a window that is all minus infinity.
-            inside = window_views(attrs, np.ones_like(data, bool), False).reshape(*given.shape, -1)
+            inside = window_views(attrs, np.ones_like(data, bool), False).reshape(*given.shape, prod(kernel))
             largest = (views == views.max(-1, keepdims=True)) | (views != views)
             best = np.where((inside & largest).any(-1), (inside & largest).argmax(-1), prod(kernel))
             parts = [np.where(best == k, given, 0) for k in range(prod(kernel))]

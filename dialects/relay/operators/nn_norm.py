@@ -181,7 +181,8 @@ def _group_axes(rank: int, axis: int) -> tuple[int, ...]:
 
 def _group_norm(attrs: Attrs, x: Array, gamma: Array, beta: Array) -> Array:
     axis: int = attrs.axis % x.ndim
-    grouped = widened(x).reshape(*x.shape[:axis], attrs.num_groups, -1, *x.shape[axis + 1 :])
+    groups: int = attrs.num_groups
+    grouped = widened(x).reshape(*x.shape[:axis], groups, x.shape[axis] // groups, *x.shape[axis + 1 :])
     normal = _normalized(grouped, _group_axes(x.ndim, axis), attrs.epsilon).reshape(x.shape)
     return _affine(attrs, normal, widened(gamma), widened(beta), axis).astype(x.dtype)
 

@@ -214,7 +214,7 @@ def _space_to_batch(attrs: Attrs, x: Array) -> Array:
     x = x.reshape(*split, *(rest := x.shape[1 + count :]))
     outer, inner = [1 + 2 * k for k in range(count)], [2 + 2 * k for k in range(count)]
     x = x.transpose(*inner, 0, *outer, *range(1 + 2 * count, x.ndim))
-    return x.reshape(-1, *x.shape[count + 1 : 2 * count + 1], *rest)
+    return x.reshape(split[0] * prod(block), *x.shape[count + 1 : 2 * count + 1], *rest)
 
 
 def _te_space_to_batch(attrs: Attrs, x: Tensor) -> Tensor:

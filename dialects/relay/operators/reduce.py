@@ -233,7 +233,7 @@ def _arg_numpy(attrs: Attrs, x: Array, best: Callable[..., Array]) -> Array:
     axes = _axes(attrs, x.ndim)
     kept = [a for a in range(x.ndim) if a not in axes]
     # The reduced axes come last, as one, so that an index counts through them in row-major order.
-    flat = x.transpose(*kept, *axes).reshape(*(x.shape[a] for a in kept), -1)
+    flat = x.transpose(*kept, *axes).reshape(*(x.shape[a] for a in kept), prod(x.shape[a] for a in axes))
     if not flat.shape[-1]:
         result = np.full(flat.shape[:-1], -1)
     else:

@@ -95,6 +95,8 @@ def _dft_relation(rel: Relation) -> None:
 
 
 def _dft(attrs: Attrs, real: Array, imaginary: Array) -> tuple[Array, Array]:
+    if not real.size:
+        return real.copy(), imaginary.copy()
     a, b = real.astype(np.float64), imaginary.astype(np.float64)
     finite = np.isfinite(a).all(-1, keepdims=True) & np.isfinite(b).all(-1, keepdims=True)
     signal = a + 1j * b
@@ -138,7 +140,7 @@ def _te_dft(attrs: Attrs, real: Tensor, imaginary: Tensor) -> list[Tensor]:
             return te.sum(a * cosine - b * sine if is_real else a * sine + b * cosine, axis=k)
 
         total = te.compute(real.shape, element, name="T_dft")
-        count = te.const(float(size), dtype) if isinstance(size, int) else size.astype(dtype)
+        count = te.const(float(max(size, 1)), dtype) if isinstance(size, int) else size.astype(dtype)
         if attrs.inverse:
             return te.compute(real.shape, lambda *i: (total(*i) / count).astype(real.dtype), name="T_dft_scaled")
         return te.compute(real.shape, lambda *i: total(*i).astype(real.dtype), name="T_dft_cast")

@@ -12,7 +12,7 @@ from xdsl.ir import Attribute, Operation
 
 from ....support.diagnostics import error_at
 from ... import numeric
-from ...elementary import in_float64
+from ...elementary import float64_power, in_float64
 from ..types import element_of, is_unsigned, lanes_of, type_to_dtype
 from .scalar import scalar_or_array
 from .values import Array, as_array, dtype_of, is_integer, is_vector, wrapper
@@ -122,8 +122,8 @@ UNARY: dict[str, Function] = {
     "isfinite": np.isfinite,
 }
 BINARY: dict[str, Function] = {
-    "pow": _in_float64(np.power),
-    "power": _in_float64(np.power),
+    "pow": _in_float64(float64_power),
+    "power": _in_float64(float64_power),
     "atan2": _in_float64(np.arctan2),
     "fmod": numeric.trunc_mod,
     "hypot": _in_float64(np.hypot),

@@ -363,7 +363,8 @@ def test_samples_at_places_far_away(padding: str, method: str, width: int) -> No
 )
 def test_constants_that_stand_for_all_elements(text: str, x: list[float], wanted: list[float]) -> None:
     module = mirstack.parse(f"def @main(%x: Tensor[(3), float32]) {{ {text} }}")
-    for target in (*THREE, {"strict_math": True}):
+    targets: tuple[dict[str, Any], ...] = (*THREE, {"strict_math": True})
+    for target in targets:
         got = np.asarray(mirstack.compile(module, **target)(np.array(x, np.float32)), np.float64)
         np.testing.assert_array_equal(got, wanted)
         assert not np.signbit(got[got == 0]).any()

@@ -140,7 +140,9 @@ def _te_dft(attrs: Attrs, real: Tensor, imaginary: Tensor) -> list[Tensor]:
             return te.sum(a * cosine - b * sine if is_real else a * sine + b * cosine, axis=k)
 
         total = te.compute(real.shape, element, name="T_dft")
-        count = te.const(float(max(size, 1)), dtype) if isinstance(size, int) else size.astype(dtype)
+        known, count = constant(size), te.convert(size).astype(dtype)
+        if known is not None:
+            count = te.const(float(max(known, 1)), dtype)
         if attrs.inverse:
             return te.compute(real.shape, lambda *i: (total(*i) / count).astype(real.dtype), name="T_dft_scaled")
         return te.compute(real.shape, lambda *i: total(*i).astype(real.dtype), name="T_dft_cast")

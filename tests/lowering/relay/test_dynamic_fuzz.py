@@ -11,6 +11,7 @@ import pytest
 from test_native_operators import NATIVE
 
 PROGRAM = Path(__file__).with_name("dynamic_fuzz.py")
+EMPTY = Path(__file__).with_name("empty_fuzz.py")
 
 SMALL = [
     "add", "argsort", "concatenate", "gather_nd", "image.dilation2d", "image.resize2d", "nn.batch_matmul", "nn.conv2d", "nn.conv2d_transpose",
@@ -22,9 +23,10 @@ FEW, CHUNK = 6, 12
 """How many share a process: to start one takes longer than most operators."""
 
 
-def faults(names: list[str], uses: int) -> list[str]:
-    """What goes wrong with these operators; a crash among it."""
-    command = [sys.executable, str(PROGRAM), str(uses), *names]
+def faults(names: list[str], uses: int | None) -> list[str]:
+    """What goes wrong with these operators, with sizes of 0 where `uses` is None; a crash among it."""
+    program = [str(EMPTY)] if uses is None else [str(PROGRAM), str(uses)]
+    command = [sys.executable, *program, *names]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
     found: list[str] = []
     current = "the start"
@@ -60,6 +62,18 @@ def test_sizes_one_off(start: int) -> None:
 @pytest.mark.parametrize("start", range(0, len(NATIVE), CHUNK))
 def test_sizes_one_off_of_every_operator(start: int) -> None:
     assert faults(NATIVE[start : start + CHUNK], 3) == []
+
+
+def test_sizes_of_zero() -> None:
+    assert (
+        faults(["add", "argsort", "concatenate", "nn.dense", "reshape", "strided_slice", "take", "where"], None) == []
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("start", range(0, len(NATIVE), CHUNK))
+def test_sizes_of_zero_of_every_operator(start: int) -> None:
+    assert faults(NATIVE[start : start + CHUNK], None) == []
 
 
 def test_a_check_that_fails_names_the_access() -> None:

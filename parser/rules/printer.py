@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from math import isinf
 
 from xdsl.ir import Operation, SSAValue
 
@@ -258,6 +259,9 @@ def _literal(value: AttrValue) -> str:
             return json.dumps(value)
         case tuple() | list():
             return f"[{', '.join(_literal(item) for item in value)}]"
+        case float() if isinf(value):
+            # The language has no word for it, but numbers beyond all floats.
+            return "1e999" if value > 0 else "-1e999"
         case _:
             return repr(value)
 

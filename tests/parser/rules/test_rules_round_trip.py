@@ -14,7 +14,7 @@ from xdsl.parser import Parser
 
 VALUES = ("x", "y")
 ATTRS = ("a", "b")
-numbers = st.sampled_from(["0", "1", "-1", "0.5", "-2.5", "1e-05", "True"])
+numbers = st.sampled_from(["0", "1", "-1", "0.5", "-2.5", "1e-05", "1e999", "-1e999", "True"])
 
 
 def _joined(items: list[str]) -> str:

@@ -7,7 +7,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any, cast
 
 from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
-from .computes import Dim, unflatten
+from .computes import Dim, constant, unflatten
 from .elemwise import convert
 from .meanings import Array
 from .relations import (
@@ -99,13 +99,14 @@ def _inner_index(mode: str, place: Any, size: Any, width: tuple[int, int]) -> An
         return te.max(te.min(place, size - 1), 0)
     # reflect does not repeat the edge element, symmetric does.
     skip = 0 if mode == "symmetric" else 1
-    if isinstance(size, int) and max(width) > size - skip:
-        # Reflected more than once: forwards and backwards again and again.
+    known = constant(size)
+    if known is None or max(width) > known - skip:
+        # Reflected more than once, or perhaps so: forwards and backwards again and again.
         period = 2 * (size - skip)
-        if period == 0:
+        if known is not None and 2 * (known - skip) == 0:
             return 0
-        turned = te.floormod(place, period)
-        return te.min(turned, period - 1 + skip - turned)
+        turned = te.floormod(place, period if known is not None else te.max(period, 1))
+        return te.min(te.min(turned, period - 1 + skip - turned), size - 1)
     behind_start = te.max(place, skip - 1 - place)
     return te.min(behind_start, 2 * size - 1 - skip - behind_start)
 

@@ -127,6 +127,8 @@ def _direct_dft(attrs: Attrs, a: Array, b: Array, dtype: str) -> tuple[Array, Ar
 
 def _te_dft(attrs: Attrs, real: Tensor, imaginary: Tensor) -> list[Tensor]:
     size, dtype = real.shape[-1], _wide(real.dtype)
+    if constant(size) == 0:
+        return [te.compute(x.shape, lambda *i: te.const(0, real.dtype), name="T_dft") for x in (real, imaginary)]
     cosines, sines = _te_waves(size, dtype)
 
     def part(is_real: bool) -> Tensor:
@@ -140,9 +142,8 @@ def _te_dft(attrs: Attrs, real: Tensor, imaginary: Tensor) -> list[Tensor]:
             return te.sum(a * cosine - b * sine if is_real else a * sine + b * cosine, axis=k)
 
         total = te.compute(real.shape, element, name="T_dft")
-        known, count = constant(size), te.convert(size).astype(dtype)
-        if known is not None:
-            count = te.const(float(max(known, 1)), dtype)
+        known = constant(size)
+        count = te.convert(size).astype(dtype) if known is None else te.const(float(known), dtype)
         if attrs.inverse:
             return te.compute(real.shape, lambda *i: (total(*i) / count).astype(real.dtype), name="T_dft_scaled")
         return te.compute(real.shape, lambda *i: total(*i).astype(real.dtype), name="T_dft_cast")

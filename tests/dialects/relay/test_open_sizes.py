@@ -89,3 +89,22 @@ def test_sums_down_to_sizes_of_the_call(data: str) -> None:
     for run in runs:
         with pytest.raises(MirError, match="dimension 1 of 'collapse_type'"):
             run(x, np.ones((3, 1), np.float32), np.ones((2, 2, 2), np.float32))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        'nn.mirror_pad(%x, mode="SYMMETRIC", pad_width=[[0, 0], [3, 5]])',
+        'nn.mirror_pad(%x, mode="REFLECT", pad_width=[[1, 0], [3, 5]])',
+        'nn.pad(%x, 0f, pad_mode="reflect", pad_width=[[0, 0], [1, 7]])',
+    ],
+)
+def test_reflections_of_few_elements(body: str) -> None:
+    """Fewer elements than are asked for beside them are reflected again and again."""
+    module = mirstack.parse(f"def @main(%x: Tensor[(?, ?), float32]) {{ {body} }}")
+    runs = [mirstack.compile(module, "interp"), mirstack.compile(module, opt_level=0), mirstack.compile(module)]
+    for size in (1, 2, 4, 9):
+        x = np.arange(3 * size, dtype=np.float32).reshape(3, size)
+        wanted, *others = (np.asarray(run(x)) for run in runs)
+        for got in others:
+            np.testing.assert_array_equal(got, wanted)

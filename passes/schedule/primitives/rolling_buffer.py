@@ -165,7 +165,22 @@ def _planned(block: tir.BlockOp, buffer: SSAValue) -> _Plan:
         _check_reads(user, box, around, name, analyzer)
     _check_predicate(block, moving, inner, analyzer)
     _check_values(block, rolling.loop, users, name)
+    for each in (block, *users):
+        _check_init(each, rolling.loop)
     return _Plan(block, users, buffer, accesses, rolling, moving, analyzer)
+
+
+def _check_init(block: tir.BlockOp, loop: tir.ForOp) -> None:
+    """No reduction that T.init() begins is driven by the rolling loop: an opaque axis begins nothing, and T.init() would run each time."""
+    analyzer = Analyzer()
+    for axis, kind, binding in zip(block.iter_names.data, block.iter_types.data, block.bindings, strict=True):
+        drives = kind.data == "R" and any(v.payload is loop.loop_var for v in free_vars(analyzer.expr(binding)))
+        if drives and block.find(tir.InitOp) is not None:
+            raise refuse(
+                block,
+                f"rolling_buffer: rolling loop '{loop.var_name.data}' drives reduction axis '{axis.data}' of block '{block.block_name.data}', which T.init() begins",
+                f"decompose_reduction block '{block.block_name.data}' first",
+            )
 
 
 def _accesses(block: tir.BlockOp, buffer: SSAValue) -> list[AccessOp]:

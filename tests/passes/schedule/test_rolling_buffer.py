@@ -161,6 +161,13 @@ USE = """        for y in range(4):
                 v = T.axis.spatial(32, o * 4 + y)
                 C[v] = B[v] + B[v + 2]
 """
+SUM = """        for y in range(4):
+            with T.block("C"):
+                vo, vy = T.axis.remap("RS", [o, y])
+                with T.init():
+                    C[vy] = T.float32(0)
+                C[vy] = C[vy] + B[vo * 4 + vy] + B[vo * 4 + vy + 2]
+"""
 
 
 @pytest.mark.parametrize(
@@ -169,6 +176,10 @@ USE = """        for y in range(4):
         (
             loop_text(MAKE + USE, "T.parallel(8)"),
             "rolling_buffer: loop 'o' is parallel, but the turns around 'B' must run one after the other",
+        ),
+        (
+            loop_text(MAKE + SUM),
+            "rolling_buffer: rolling loop 'o' drives reduction axis 'vo' of block 'C', which T.init() begins\nnote: decompose_reduction block 'C' first",
         ),
         (loop_text(USE + MAKE), "rolling_buffer: block 'B' does not come before all readers of 'B' in loop 'o'"),
         (

@@ -153,7 +153,9 @@ def as_array(value: Any, param: Param) -> Array:
     value = storage_of(value)
     if isinstance(value, np.ndarray):
         return value
-    if isinstance(value, np.generic) or (isinstance(value, int | float | bool) and param.shape == ()):
+    if isinstance(value, np.generic | int | float) and tuple(param.shape) == ():
+        return np.asarray(as_scalar(value, param), numpy_dtype(param.dtype))
+    if isinstance(value, np.generic):
         return np.asarray(value, numpy_dtype(param.dtype))
     if hasattr(value, "__dlpack__"):
         try:

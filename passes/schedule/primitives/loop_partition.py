@@ -12,11 +12,11 @@ from ....dialects.tir.analysis import Analyzer
 from ....support.words import counted
 from ...tir.rewriting import builder_before
 from ..access import declare_access, reads_of, replace_regions
-from ..blocks import simplify_blocks_under, why_not_started
+from ..blocks import simplify_blocks_under, why_init_repeats, why_not_started
 from ..errors import refuse
 from ..primitive import primitive
 from ..state import State
-from ..structure import buffers_read, child_blocks, const_int
+from ..structure import buffers_read, buffers_written, child_blocks, const_int
 from .decompose_reduction import declare_update
 from .loops import name_value, require_loop, require_plain
 
@@ -48,6 +48,10 @@ def loop_partition(
     if not blocks:
         raise refuse(loop, f"loop_partition: loop '{name}' holds no block", "its parts are named after a block in it")
     read_before = {buffer for block in blocks for buffer in buffers_read(block)}
+    for block in blocks:
+        if block.find(tir.InitOp) is not None and why_init_repeats(block) is not None:
+            # Elements that T.init() does not begin keep what they held before.
+            read_before.update(buffers_written(block))
     base = f"{blocks[0].block_name.data}_{name}"
     why = f"loop '{name}' was partitioned; its blocks are in the loops that loop_partition returned"
     common = _block(loop, state.fresh_block_name(loop, f"{base}_common"))

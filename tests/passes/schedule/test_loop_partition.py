@@ -106,3 +106,23 @@ def test_handle_of_the_loop_says_where_it_went() -> None:
         s.parallel(old)
 
     assert "loop 'i' was partitioned; its blocks are in the loops that loop_partition returned" in refused(CHAIN, steps)
+
+
+def test_elements_that_no_init_begins_are_read() -> None:
+    """T.init() runs where both reduction axes begin, for B[vi, 0] alone: the others are added to what was there."""
+
+    def steps(s: Schedule) -> None:
+        s.loop_partition(loop(s, depth=2), [None, 2])
+        s.cache_write(s.get_block("B_j_common"), 0, "local")
+
+    text = """
+@T.prim_func
+def main(A: T.Buffer((8,), "int32"), B: T.Buffer((2, 3), "int32")):
+    for i, k, j in T.grid(2, 3, 8):
+        with T.block("B"):
+            vi, vk, vj = T.axis.remap("SRR", [i, k, j])
+            with T.init():
+                B[vi, vk] = -100
+            B[vi, vk] = B[vi, vk] + A[vj]
+"""
+    assert "B_j_common" in (message := refused(text, steps)) and "cache_write" in message

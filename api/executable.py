@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -144,7 +145,8 @@ def flatten(value: Any) -> list[Any]:
 def as_array(value: Any, param: Param) -> Array:
     """Returns `value` as a numpy array without copying: an array as it is, an `nd.array`'s memory, another tensor through DLPack.
 
-    Raises TypeError for what is neither (a nested list, say), ValueError for another device's memory.
+    A number is converted as by `as_scalar`. Raises TypeError for what is neither (a nested list, say), ValueError for another
+    device's memory.
     """
     import numpy as np
 
@@ -171,22 +173,56 @@ def as_array(value: Any, param: Param) -> Array:
 
 
 def as_scalar(value: Any, param: Param) -> int | float:
-    """`value` as a Python number of the parameter's dtype. Raises TypeError for what is none, ValueError where it does not fit."""
+    """Returns `value` as a Python number of the parameter's dtype: 3 of int32, 3 or 3.0 of float32.
+
+    Raises TypeError for what is not a number, and for a float where an integer is wanted; ValueError for a number that the dtype
+    does not hold. Floats may be rounded.
+    """
     import numpy as np
 
     item = value.item() if isinstance(value, np.generic | np.ndarray) and np.ndim(value) == 0 else value
     if not isinstance(item, int | float):
         raise TypeError(f"'{param.name}' must be a number, not {type(value).__name__}")
     if param.dtype.startswith(("float", "bfloat")):
+        if not _holds_float(item, param.dtype):
+            raise ValueError(f"'{param.name}' is {_short(item)}, which {param.dtype} cannot hold")
         return float(item)
     if not isinstance(item, int):
         raise TypeError(f"'{param.name}' must be of dtype {param.dtype}, not a float")
-    if param.dtype == "bool":
-        return bool(item)
-    limits = np.iinfo(param.dtype)
-    if not limits.min <= item <= limits.max:
-        raise ValueError(f"'{param.name}' is {item}, which {param.dtype} cannot hold")
-    return item
+    least, greatest = (0, 1) if param.dtype == "bool" else _integers(param.dtype)
+    if not least <= item <= greatest:
+        raise ValueError(f"'{param.name}' is {_short(item)}, which {param.dtype} cannot hold")
+    return bool(item) if param.dtype == "bool" else item
+
+
+def _short(number: float) -> str:
+    """Returns a number as text, of a long one only how long it is: Python writes no integer of more than 4,300 digits."""
+    if isinstance(number, int) and number.bit_length() > 256:
+        return f"an integer of {number.bit_length()} bits"
+    return repr(number)
+
+
+def _integers(dtype: str) -> tuple[int, int]:
+    """Returns the least and the greatest integer of a dtype."""
+    import numpy as np
+
+    limits = np.iinfo(dtype)
+    return int(limits.min), int(limits.max)
+
+
+def _holds_float(number: float, dtype: str) -> bool:
+    """Whether a number does not round to an infinity as a float of the dtype; an infinity and NaN it holds."""
+    import numpy as np
+
+    try:
+        number = float(number)
+    except OverflowError:
+        return False
+    # Which float16 holds: there is nothing to convert for the numbers that are passed mostly.
+    if abs(number) < 6e4 or dtype == "float64" or not math.isfinite(number):
+        return True
+    with np.errstate(over="ignore"):
+        return bool(np.isfinite(np.asarray(number).astype(numpy_dtype(dtype))))
 
 
 def check_array(array: Array, param: Param, *, writable: bool = False) -> None:

@@ -28,33 +28,39 @@ class CommReducer:
         self.location = current_location()
         self.instances: dict[tuple[str, ...], ReducerInstance] = {}
 
-    def __call__(
-        self,
-        expr: Any,
-        axis: Any = None,
-        where: ExprLike | None = None,
-        init: Any = None,
-        *args: ExprLike,
-    ) -> Any:
-        """The reduction of `expr` (a tuple for a reducer of several values) over `axis`.
+    def __call__(self, expr: Any, *args: Any, axis: Any = None, where: ExprLike | None = None, init: Any = None) -> Any:
+        """Returns the reduction of `expr` (a tuple for a reducer of several values): `te.sum(A[k], axis=k, where=c, init=0)`.
 
-        `where` says which elements count, `init` is what the result begins with instead of the identity. Without axes,
-        all arguments are values and are combined one after the other.
+        `where` says which elements count, `init` is what the result begins with instead of the identity. All three may be given
+        by place, in that order. Where no axis is given by name and the second argument is not one, all arguments are values
+        and are combined one after the other: `te.max(a, b)`.
         """
-        if isinstance(axis, IterVar) and axis.iter_type == "R":
-            return self._reduce(expr, (axis,), where, init)
-        axes = items_of(axis)
-        if axes is not None:
-            return self._reduce(expr, axes, where, init)
-        if isinstance(axis, IterVar) and self.kind in ("sum", "prod"):
-            raise fail(f"'{axis.name}' is no axis to reduce over", "make one with k = te.reduce_axis((0, n))")
-        values = [v for v in (axis, where, init, *args) if v is not None]
+        named = {"axis": axis, "where": where, "init": init}
+        for name, _ in zip(named, args, strict=False):
+            if named[name] is not None:
+                raise fail(f"te.{self.name} is given '{name}' twice, in its place and by its name")
+        second = args[0] if args else None
+        is_axis = isinstance(second, IterVar) and second.iter_type == "R"
+        if axis is not None or is_axis or items_of(second) is not None:
+            if len(args) > len(named):
+                raise fail(f"te.{self.name} over axes takes {', '.join(named)}, and nothing else")
+            named |= dict(zip(named, args, strict=False))
+            axes = items_of(named["axis"])
+            return self._reduce(expr, (named["axis"],) if axes is None else axes, named["where"], named["init"])
+        if isinstance(second, IterVar) and self.kind in ("sum", "prod"):
+            raise fail(f"'{second.name}' is no axis to reduce over", "make one with k = te.reduce_axis((0, n))")
+        values = [v for v in args if v is not None]
         if not values and self.kind in ("all", "any"):
             return ar.as_condition(expr, f"an operand of te.{self.name}")
         if not values:
             raise fail(
                 f"te.{self.name} needs axes to reduce over, or two values to combine",
                 f"write te.{self.name}(A[i, k], axis=k) with k = te.reduce_axis((0, n))",
+            )
+        if left := [name for name, value in named.items() if value is not None]:
+            raise fail(
+                f"te.{self.name} combines values, and takes no '{left[0]}'",
+                f"over axes: te.{self.name}(A[i, k], axis=k, {left[0]}=…) with k = te.reduce_axis((0, n))",
             )
         result = expr
         for value in values:

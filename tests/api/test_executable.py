@@ -1,5 +1,6 @@
 """What executables accept, refuse and return; the same for native code and the interpreters."""
 
+import re
 import threading
 from typing import Any
 
@@ -53,6 +54,33 @@ def relay(request: pytest.FixtureRequest) -> mirstack.Executable:
     return mirstack.compile(mirstack.parse(RELAY), request.param)
 
 
+SCALARS = "def @main(%f: float32, %h: float16, %b: bool, %u: uint8) { (%f, %h, %b, %u) }"
+
+
+@both
+def test_numbers_are_converted_exactly(target: Any):
+    function = mirstack.compile(mirstack.parse(SCALARS), target)
+    assert list(map(np.asarray, function(3, 0.5, 1, np.int64(255)))) == [3.0, 0.5, True, 255]
+    assert list(map(np.asarray, function(3.4028235e38, np.float32(65504), False, True))) == [
+        np.finfo(np.float32).max,
+        65504.0,
+        False,
+        1,
+    ]
+    for position, value, what in (
+        (0, 1e39, "'f' is 1e+39, which float32 cannot hold"),
+        (0, 10**400, "'f' is an integer of 1329 bits, which float32 cannot hold"),
+        (1, 70000, "'h' is 70000, which float16 cannot hold"),
+        (2, 2, "'b' is 2, which bool cannot hold"),
+        (3, -1, "'u' is -1, which uint8 cannot hold"),
+    ):
+        arguments: list[object] = [0, 0, 0, 0]
+        arguments[position] = value
+        with pytest.raises(ValueError, match=re.escape(what)):
+            function(*arguments)
+    assert np.isinf(np.asarray(function(float("inf"), 0, 0, 0)[0]))
+
+
 def test_relay_returns_its_result(relay: mirstack.Executable):
     y, m = relay(X, N)
     np.testing.assert_array_equal(y, X + 1)
@@ -70,6 +98,11 @@ def test_relay_returns_its_result(relay: mirstack.Executable):
         ((X.astype(np.float64), N), TypeError, "'x' must be of dtype float32, not float64"),
         ((X[:, :2], N), ValueError, r"'x' must have shape \(2, 3\), not \(2, 2\)"),
         ((np.asfortranarray(X), N), ValueError, "'x' must be contiguous in row-major order"),
+        ((X, 1.5), TypeError, "'n' must be of dtype int32, not a float"),
+        ((X, np.float64(2)), TypeError, "'n' must be of dtype int32, not a float"),
+        ((X, 2**40), ValueError, "'n' is 1099511627776, which int32 cannot hold"),
+        ((X, 10**5000), ValueError, "'n' is an integer of 16610 bits, which int32 cannot hold"),
+        ((np.float32(1), N), ValueError, r"'x' must have shape \(2, 3\), not \(\)"),
         ((X.tolist(), N), TypeError, r"a DLPack tensor, not list: np\.asarray\(…, 'float32'\) makes one"),
     ],
 )

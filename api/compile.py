@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
@@ -13,6 +13,7 @@ from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr
 from xdsl.ir import Operation
 
 from ..dialects.array import ArrayBox, ArrayValueAttr
+from ..support.arguments import check, integer, items
 from ..support.deep import in_deep_stack
 from ..support.diagnostics import Diagnostic, MirError, Sources, error_at, file_loc
 from ..support.garbage import no_collection
@@ -33,7 +34,7 @@ TargetName = Literal["cpu", "interp"]
 
 @no_collection()
 def parse(text: str, name: str = "<string>", *, directory: str | PathLike[str] | None = None) -> ModuleOp:
-    """The module that a `.mir` text holds, typed and verified.
+    """The module that a `.mir` text holds, typed and verified: of an empty text, as an empty module prints, an empty one.
 
     `name` stands for the file in messages; `directory` is where side files of constants are looked for. Raises MirError
     with everything that is wrong in the text.
@@ -42,6 +43,9 @@ def parse(text: str, name: str = "<string>", *, directory: str | PathLike[str] |
 
     if not isinstance(cast("object", text), str | bytes):
         raise TypeError(f"parse takes the text of a program as a str, not {type(text).__name__}")
+    check(name, "name", "the name of a file, for messages", str)
+    if directory is not None:
+        check(directory, "directory", "the path of a folder", str, PathLike)
     try:
         text = source_text(text)
     except UnicodeDecodeError as error:
@@ -73,6 +77,7 @@ def check_functions(module: ModuleOp, *, runs: bool = False) -> None:
 
 def load(path: str | PathLike[str]) -> ModuleOp:
     """The module in a `.mir` file. Raises MirError for a file that cannot be read or is wrong."""
+    check(path, "path", "the path of a file", str, PathLike)
     return _Read.of_file(path).parse()
 
 
@@ -87,7 +92,7 @@ def compile(
     caches: str = "",
     allow_extern: Iterable[str] = (),
     strict_math: bool = False,
-    observers: tuple[Observer, ...] = (),
+    observers: Iterable[Observer] = (),
     cache: bool = True,
 ) -> Executable:
     """Compiles an entry of a `.mir` file or of a module (of xDSL's or an `IRModule`), which stays as it is.
@@ -103,10 +108,17 @@ def compile(
     """
     if target not in ("cpu", "interp"):
         raise ValueError(f"there is no target '{target}'; the targets are cpu and interp")
-    if opt_level not in range(4):
-        raise ValueError(f"opt_level is 0, 1, 2 or 3, not {opt_level}")
-    if threads is not None and threads < 1:
-        raise ValueError(f"threads must be at least 1, not {threads}")
+    opt_level = integer(opt_level, "opt_level", 0, 3)
+    if threads is not None:
+        threads = integer(threads, "threads", 1)
+    if entry is not None:
+        check(entry, "entry", "the name of a function", str)
+    if cpu is not None:
+        check(cpu, "cpu", "LLVM's name of a processor, such as 'haswell'", str)
+    check(caches, "caches", "a text of sizes, such as '32K,1M,16M'", str)
+    check(strict_math, "strict_math", "True or False", bool)
+    check(cache, "cache", "True or False", bool)
+    observers = tuple(items(observers, "observers", "functions of a pass and a module", cast("type", Callable)))
 
     if target == "cpu":
         require_host(cpu)

@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 
 from ..dialects.te.expr import Var, describe, fail
 from ..dialects.te.tensor import PlaceholderOp, Tensor
+from ..support.arguments import check, items
 from ..support.diagnostics import Diagnostic, MirError
 from .ir.module import IRModule
 from .ir.prim_func import CLASS, CLASS_NAME, PrimFunc
@@ -41,10 +42,11 @@ def lower(
 
     if binds:
         raise TypeError("lower takes no buffers to bind; a parameter gets a buffer of its own")
+    check(name, "name", "the name of the function", str)
     if not name.isidentifier():
         raise MirError(Diagnostic(f"'{name}' cannot be the name of a function: it is no identifier"))
     if isinstance(inp, Schedule):
-        given: list[object] = list(args or ())
+        given: list[object] = items(args, "args", "tensors and te.var scalars")
         params: list[Tensor | Var] = []
         for arg in given:
             if not isinstance(arg, (Tensor, Var)):

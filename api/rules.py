@@ -24,6 +24,7 @@ from ..dialects import rule as ir
 from ..dialects.rule.functions import FUNCTIONS, named_function
 from ..parser.rules import tree
 from ..parser.rules.build import build_item
+from ..support.arguments import check, integer, items
 from ..support.diagnostics import file_loc
 from ..support.verify import verify
 from .ir.module import IRModule
@@ -185,12 +186,14 @@ def _operation(function: str, *args: Argument) -> Expr:
 
 def values(names: str) -> Any:
     """Captures `%x`, one for each of the names, which blanks separate; a tuple of them unless it is one."""
+    check(names, "names", "names with blanks between them, such as 'x y'", str)
     found = tuple(Expr(lambda _, name=name: tree.Local(0, name)) for name in names.split())
     return found[0] if len(found) == 1 else found
 
 
 def run(name: str) -> Expr:
     """`%xs...`: any number of neighbouring operands."""
+    check(name, "name", "the name of a capture", str)
     return Expr(lambda _: tree.Run(0, name))
 
 
@@ -201,6 +204,7 @@ def any_value() -> Expr:
 
 def attr(name: str) -> Expr:
     """`$a`: an attribute of the pattern."""
+    check(name, "name", "the name of an attribute's capture", str)
     return Expr(lambda _: tree.Attr(0, name))
 
 
@@ -211,6 +215,7 @@ class _Rest:
 
 def rest(name: str) -> _Rest:
     """`**$rest`: the attributes that are not named; the last argument of an op."""
+    check(name, "name", "the name of a capture", str)
     return _Rest(name)
 
 
@@ -221,6 +226,7 @@ def tuple_of(*fields: Argument) -> Expr:
 
 def let(name: str, value: Argument, *, attribute: bool = False) -> Expr:
     """`%name = value` among the conditions (`$name` for an attribute): list it in `where`, and use it behind."""
+    check(name, "name", "the name of a value", str)
     if not isinstance(value, Expr):
         return _Let(name, Expr(lambda names: names.node(value)), attribute)
     return _Let(name, value, attribute)
@@ -274,6 +280,8 @@ op = _Op()
 
 def one_of(*names: str, capture: str | None = None) -> _Op:
     """One of several ops; without names, that which a pattern captured: `one_of(capture="op")(x)`."""
+    for name in names:
+        check(name, "each argument of one_of", "the name of an op", str)
     return _Op(names, capture)
 
 
@@ -304,13 +312,18 @@ def rewrite(
     Raises MirError, at the line that calls this, for what is wrong in it.
     """
     frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
-    roots = [lhs] if isinstance(lhs, Expr) else list(lhs)
+    check(name, "name", "the name of the rule", str)
+    check(level, "level", "the name of a dialect, such as 'relay'", str)
+    benefit = integer(benefit, "benefit", 0)
+    roots = [lhs] if isinstance(lhs, Expr) else items(lhs, "lhs", "patterns, or one pattern", Expr)
+    if not roots:
+        raise ValueError("lhs has no pattern")
     made = list(rhs) if isinstance(rhs, list | tuple) and len(roots) > 1 else [cast("Argument", rhs)]
     names = _Names()
     for root in roots:
         names.node(root)
     # Behind the pattern it is known which of its ops are used again; then it is made once more, with their names.
-    conditions = list(where)
+    conditions = items(where, "where", "conditions")
     names.in_pattern = False
     nodes = [each.bind(names) if isinstance(each, _Let) else names.node(each) for each in conditions]
     results = [names.node(each) for each in made]
@@ -327,8 +340,11 @@ def rewrite(
 
 def ruleset(name: str, rules: Iterable[ir.RewriteOp], include: Sequence[str] = ()) -> ir.RulesetOp:
     """The set `ruleset @name { include … rules }`."""
+    check(name, "name", "the name of the set", str)
+    given = items(rules, "rules", "rules that rules.rewrite made", ir.RewriteOp)
+    include = items(include, "include", "names of sets", str)
     block = Block()
-    block.add_ops([rule.clone() if rule.parent is not None else rule for rule in rules])
+    block.add_ops([rule.clone() if rule.parent is not None else rule for rule in given])
     return ir.RulesetOp(name, Region(block), include)
 
 
@@ -354,8 +370,12 @@ def apply(
     from ..passes.rules.apply_rules import check_mode, rewrite_all
     from ..passes.rules.library import select_rules
 
+    check(module, "module", "an IRModule (of a module of xDSL: IRModule.of_op)", IRModule)
     check_mode(mode)
-    table = rules if isinstance(rules, ModuleOp) else ModuleOp([cast("Operation", rule.clone()) for rule in rules])
+    if not isinstance(rules, ModuleOp):
+        given = items(rules, "rules", "rules and sets", ir.RewriteOp, ir.RulesetOp)
+        rules = ModuleOp([cast("Operation", rule.clone()) for rule in given])
+    table = rules
     chosen = select_rules(table, name)
     copy = module.op.clone()
     infer_types(copy)

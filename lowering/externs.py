@@ -18,6 +18,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from ..dialects.c_mathematics import OF_INTEGERS, OF_NUMBERS, signature, why_not_called
+from ..support.arguments import items
 from ..support.diagnostics import MirError, error_at
 from ..support.walk import walk_ops
 
@@ -49,14 +50,8 @@ _INTRINSIC = re.compile(r"llvm\.[A-Za-z0-9_.]++")
 
 
 def names_of(names: Iterable[str]) -> tuple[str, ...]:
-    """The `allow_extern` of `Options`: sorted, each once. Raises TypeError for one text in place of several names."""
-    if isinstance(names, str):
-        raise TypeError(f"allow_extern takes names, such as [{names!r}], not one text")
-    given = list(names)
-    for name in given:
-        if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise TypeError(f"allow_extern takes names of C functions, not {name!r}")
-    return tuple(sorted(set(given)))
+    """Returns the `allow_extern` of `Options`: sorted, each once. Raises TypeError for one text in place of several names."""
+    return tuple(sorted(set(items(names, "allow_extern", "names of C functions", str))))
 
 
 def check_extern(module: ModuleOp, op: llvm.FuncOp | llvm.GlobalOp, allowed: Collection[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import NoneType
 from typing import Any, NoReturn
 
 from xdsl.dialects.builtin import ModuleOp
@@ -10,6 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 from ...dialects.relay import ir
 from ...dialects.relay.text import is_known
 from ...dialects.tir.stmt import PrimFuncOp
+from ...support.arguments import check
 from ...support.deep import in_deep_stack
 from ...support.diagnostics import Diagnostic, MirError
 from ...support.garbage import no_collection
@@ -35,6 +37,8 @@ class IRModule:
     ):
         if isinstance(functions, ModuleOp):
             raise TypeError("IRModule takes functions by name; a module of xDSL becomes one by IRModule.of_op(module)")
+        check(functions, "functions", "a dictionary of functions by name", Mapping, NoneType)
+        check(type_definitions, "type_definitions", "a dictionary of data types", Mapping, NoneType)
         self._op = ModuleOp([])
         self._symbols = Symbols()
         self._functions: dict[str, Function] = {}
@@ -50,6 +54,7 @@ class IRModule:
 
         `after`: the module that `op` was made of, whose functions' parameters stay the variables that they are.
         """
+        check(op, "op", "a module of xDSL, such as mirstack.parse returns", ModuleOp)
         module = IRModule()
         module._op = op
         if after is not None:
@@ -120,6 +125,8 @@ class IRModule:
 
     def update_func(self, var: GlobalVar | str, func: Function | PrimFunc) -> None:
         """Puts a function under a name, instead of what was there."""
+        check(var, "the name of a function", "a str or a GlobalVar", str, GlobalVar)
+        check(func, f"function '{var}'", "a relay.Function or a tir.PrimFunc", Function, PrimFunc)
         name = characters(var) if isinstance(var, str) else var.name_hint
         if isinstance(var, GlobalVar):
             self._symbols.functions[name] = var

@@ -10,9 +10,11 @@ from functools import cache
 from typing import Any, cast, get_type_hints
 
 from xdsl.passes import ModulePass as XdslPass
+from xdsl.utils.hints import isa
 
 from ...passes.pass_info import camel_case, pass_info
 from ...passes.registry import PASSES, Entry
+from ...support.arguments import shown
 from ...support.diagnostics import Diagnostic, MirError
 from .layout_config import LayoutConfig
 from .transform import NamedPass, PassContext
@@ -67,6 +69,9 @@ class ConfiguredPass(NamedPass):
                 near = get_close_matches(name, options, n=1)
                 hint = f"; did you mean '{near[0]}'?" if near else ""
                 raise MirError(Diagnostic(f"the pass {self.info.name} has no option '{name}'{hint}"))
+        hints = get_type_hints(type(self.module_pass))
+        for name, value in changes.items():
+            _check_option(self.info.name, name, value, hints[name])
         return dataclasses.replace(self.module_pass, **changes)
 
 
@@ -148,6 +153,13 @@ def _as_option(value: Any) -> Any:
     return tuple(cast("list[Any]", value)) if isinstance(value, list) else value
 
 
+def _check_option(name: str, option: str, value: Any, hint: Any) -> None:
+    """Raises TypeError unless the value of an option of a pass is of the option's type."""
+    if not isa(value, hint):
+        kind = hint.__name__ if isinstance(hint, type) else str(hint)
+        raise TypeError(f"{name}: the option {option} is of type {kind}, not {shown(value)}")
+
+
 def _constructor(entry: Entry, name: str) -> PassConstructor:
     pass_class = entry.load()
     hints = get_type_hints(pass_class)
@@ -162,18 +174,23 @@ def _constructor(entry: Entry, name: str) -> PassConstructor:
             default = field.default_factory()
         default = _UNSET.get((name, field.name), default)
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-        shown, convert = _RENAMED.get((name, field.name), (field.name, _as_option))
-        targets[shown] = (field.name, convert)
-        parameters.append(inspect.Parameter(shown, kind, default=default, annotation=hints[field.name]))
+        parameter, convert = _RENAMED.get((name, field.name), (field.name, _as_option))
+        targets[parameter] = (field.name, convert)
+        parameters.append(inspect.Parameter(parameter, kind, default=default, annotation=hints[field.name]))
     signature = inspect.Signature(parameters, return_annotation=NamedPass)
 
     def make(*args: Any, **kwargs: Any) -> NamedPass:
         given: dict[str, Any] = {}
-        for shown, value in signature.bind(*args, **kwargs).arguments.items():
-            option, convert = targets[shown]
+        try:
+            arguments = signature.bind(*args, **kwargs).arguments
+        except TypeError as error:
+            raise TypeError(f"{name}: {error}") from None
+        for parameter, value in arguments.items():
+            option, convert = targets[parameter]
             # None, or a value that TVM has for it, says that an option is not given.
             if value is not None and _UNSET.get((name, option), given) != value:
                 given[option] = convert(value)
+                _check_option(name, parameter, given[option], hints[option])
         return ConfiguredPass(pass_class, given, entry)
 
     make.__name__ = make.__qualname__ = name

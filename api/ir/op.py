@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, cast
 from xdsl.dialects.builtin import LocationAttr
 
 from ...dialects.relay.operator import Attrs, AttrValue, Operator, all_operators, get_operator
+from ...support.arguments import check
 from ...support.diagnostics import Diagnostic, MirError, error_at
 from .node import Node
 
@@ -32,8 +33,9 @@ class Op(Node):
     @staticmethod
     def get(op_name: str) -> Op:
         """The operator of that name. Raises MirError where there is none."""
-        found = _OPS.get(op_name)
+        found = _OPS.get(op_name) if isinstance(op_name, str) else None  # pyright: ignore[reportUnnecessaryIsInstance]
         if found is None:
+            check(op_name, "op_name", "the name of an operator, such as 'nn.dense'", str)
             operator = get_operator(op_name)
             if operator is None and op_name != CALL_TIR:
                 near = get_close_matches(op_name, list(all_operators()), n=1, cutoff=0.7)

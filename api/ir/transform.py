@@ -9,6 +9,7 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar, Token
 from difflib import get_close_matches
+from types import NoneType
 from typing import Any, cast, overload
 
 from xdsl.context import Context
@@ -19,6 +20,7 @@ from ...passes.instruments import Instrument
 from ...passes.pass_info import EXPLAINED, PassInfo, camel_case, explanation
 from ...passes.registry import PASSES
 from ...passes.relay.infer_type import ensure_types
+from ...support.arguments import check, integer, items
 from ...support.deep import in_deep_stack
 from ...support.diagnostics import Diagnostic, MirError
 from ...support.garbage import no_collection
@@ -71,12 +73,18 @@ class PassContext:
         instruments: Sequence[PassInstrument | Instrument] | None = None,
         config: Mapping[str, Any] | None = None,
     ):
-        self.opt_level = opt_level
+        self.opt_level = integer(opt_level, "opt_level", 0)
         self.required_pass = _names("required_pass", required_pass)
         self.disabled_pass = _names("disabled_pass", disabled_pass)
-        self.instruments: list[PassInstrument | Instrument] = list(instruments or ())
+        self.instruments: list[PassInstrument | Instrument] = _instruments(instruments)
+        check(config, "config", "a dictionary of settings by name", Mapping, NoneType)
         self.config = dict(config or {})
-        for key in self.config:
+        for key, value in self.config.items():
+            check(key, "a key of config", "the name of a setting", str)
+            if key in CONFIG and CONFIG[key][0] == "int":
+                integer(value, key, 0)
+            elif key in CONFIG and CONFIG[key][0] == "bool":
+                check(value, key, "True or False", int)
             if key not in CONFIG:
                 near = get_close_matches(key, list(CONFIG), n=1)
                 hint = f"; did you mean '{near[0]}'?" if near else ""
@@ -106,8 +114,9 @@ class PassContext:
 
     def override_instruments(self, instruments: Sequence[PassInstrument | Instrument] | None) -> None:
         """Ends the instruments of the context, and begins with others."""
+        given = _instruments(instruments)
         self._end_instruments()
-        self.instruments = list(instruments or ())
+        self.instruments = given
         self._begin_instruments()
 
     def _begin_instruments(self) -> None:
@@ -146,12 +155,13 @@ class PassContext:
 _CURRENT: ContextVar[PassContext | None] = ContextVar("pass_context", default=None)
 
 
+def _instruments(given: Iterable[PassInstrument | Instrument] | None) -> list[PassInstrument | Instrument]:
+    return items(given, "instruments", "pass instruments", PassInstrument, Instrument)
+
+
 def _names(what: str, names: Iterable[str] | None) -> frozenset[str]:
     """Names of passes, TVM's or those of `-p`, as TVM has them."""
-    given = [] if names is None else [names] if isinstance(names, str) else list(names)
-    for name in given:
-        if not isinstance(cast("object", name), str):
-            raise TypeError(f"{what} holds names of passes, not {name!r}")
+    given = items([names] if isinstance(names, str) else names, what, "names of passes", str)
     return frozenset(camel_case(name) if name[:1].islower() and "." not in name else name for name in given)
 
 
@@ -301,11 +311,10 @@ class Sequential(Pass):
         required: Sequence[str] | None = None,
         traceable: bool = False,
     ):
-        self.passes = list(passes or ())
-        for part in self.passes:
-            if not isinstance(cast("object", part), Pass):
-                raise TypeError(f"a Sequential holds passes, not {part!r}")
-        self.info = PassInfo(opt_level, name, tuple(required or ()))
+        self.passes = items(passes, "a Sequential", "passes", Pass)
+        check(name, "name", "the name of the Sequential", str)
+        names = tuple(items(required, "required", "names of passes", str))
+        self.info = PassInfo(integer(opt_level, "opt_level", 0), name, names)
 
     def transform(self, mod: IRModule, context: PassContext, *, owned: bool) -> IRModule:
         from .named_passes import make_pass
@@ -402,9 +411,13 @@ def _decorate(
 ) -> Decorated:
     if opt_level is None:
         raise ValueError("say from which optimization level the pass runs: opt_level=…")
+    level = integer(opt_level, "opt_level", 0)
+    check(name, "name", "the name of the pass", str, NoneType)
+    names = tuple(items(required, "required", "names of passes", str))
 
     def decorate(subject: Callable[..., Any]) -> Decorated:
-        info = PassInfo(opt_level, name or subject.__name__, tuple(required or ()))
+        check(subject, "what becomes a pass", "a function or a class", cast("type", Callable))
+        info = PassInfo(level, name or subject.__name__, names)
         if not inspect.isclass(subject):
             return kind(subject, info)
         if not callable(getattr(subject, method, None)):

@@ -14,6 +14,7 @@ from xdsl.ir import Attribute
 
 from ...dialects.array import ArrayBox, ArrayValueAttr, numpy_dtype
 from ...dialects.relay.operator import Attrs, AttrValue
+from ...support.arguments import check, integer, items
 from ...support.diagnostics import error_at
 from ...support.source_text import characters
 from ..ir.node import Node, Span, span_of_caller
@@ -130,6 +131,7 @@ class Var(RelayExpr):
 
     def __init__(self, name_hint: str, type_annotation: Type | None = None, span: Span | None = None):
         self._place(span)
+        check(name_hint, "name_hint", "the name of a variable", str)
         if type_annotation is not None and not isinstance(cast("object", type_annotation), Type):
             raise TypeError(f"the type of %{name_hint} is a relay type, not {type_annotation!r}")
         self.name_hint = characters(name_hint)
@@ -148,6 +150,7 @@ class GlobalVar(RelayExpr):
 
     def __init__(self, name_hint: str, type_annot: Type | None = None):
         self._place(None)
+        check(name_hint, "name_hint", "the name of a function", str)
         self.name_hint = characters(name_hint)
         self.known_type = None if type_annot is None else to_attribute(type_annot)
 
@@ -166,8 +169,9 @@ class Call(RelayExpr):
         span: Span | None = None,
     ):
         self._place(span)
+        check(op, "op", "an operator, a function or a constructor", Node)
         self.op: Any = op
-        self.args: tuple[Any, ...] = tuple(as_expr(arg) for arg in args)
+        self.args: tuple[Any, ...] = tuple(as_expr(arg) for arg in items(args, "args", "expressions"))
         self.type_args = tuple(type_args or ())
         self.attrs: Attrs | None = None
         operator: OpEntry | None = getattr(op, "operator", None)
@@ -184,7 +188,7 @@ class Tuple(RelayExpr):
 
     def __init__(self, fields: Sequence[RelayExpr], span: Span | None = None):
         self._place(span)
-        self.fields: tuple[Any, ...] = tuple(as_expr(field) for field in fields)
+        self.fields: tuple[Any, ...] = tuple(as_expr(field) for field in items(fields, "fields", "expressions"))
 
     def __getitem__(self, index: int) -> RelayExpr:
         return self.fields[index]
@@ -201,7 +205,7 @@ class TupleGetItem(RelayExpr):
     def __init__(self, tuple_value: RelayExpr, index: int, span: Span | None = None):
         self._place(span)
         self.tuple_value = as_expr(tuple_value)
-        self.index = index
+        self.index = integer(index, "index", 0)
 
 
 class Let(RelayExpr):
@@ -211,6 +215,7 @@ class Let(RelayExpr):
 
     def __init__(self, variable: Var, value: RelayExpr, body: RelayExpr, span: Span | None = None):
         self._place(span)
+        check(variable, "variable", "a relay.Var", Var)
         self.var = variable
         self.value = as_expr(value)
         self.body = as_expr(body)
@@ -274,10 +279,7 @@ class Function(RelayExpr):
         span: Span | None = None,
     ):
         self._place(span)
-        self.params = tuple(params)
-        for param in self.params:
-            if not isinstance(cast("object", param), Var):
-                raise TypeError(f"a parameter of a function is a relay.Var, not {param!r}")
+        self.params = tuple(items(params, "params", "variables, relay.Var", Var))
         self.body = as_expr(body)
         self.ret_type = ret_type
         self.type_params = tuple(type_params or ())

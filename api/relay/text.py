@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from ...support.arguments import check
 from ..compile import parse as parse_module
 from ..ir.module import IRModule
 from .expr import RelayExpr
@@ -30,6 +31,7 @@ def parse_expr(source: str) -> RelayExpr:
 
     The text may begin with a version line and end with `#[metadata]`, as that of an expression does.
     """
+    check(source, "source", "the text of an expression", str)
     source = _VERSION.sub("", source, count=1)
     if source.lstrip().startswith("free_var"):
         return parse(f'#[version = "0.0.5"]\n{source}')["main"].body
@@ -42,4 +44,5 @@ _VERSION = re.compile(r'\A\s*+#\[version = "[^"\n]*"\][ \t]*\n?')
 
 def astext(obj: RelayExpr | IRModule, show_meta_data: bool = True) -> str:
     """The text of an expression or a module, with the constants that it refers to unless `show_meta_data` is False."""
+    check(obj, "obj", "an expression or an IRModule", RelayExpr, IRModule)
     return obj.astext(show_meta_data)

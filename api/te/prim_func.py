@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from ...dialects.te.builder import func
 from ...dialects.te.expr import Var
 from ...dialects.te.tensor import Tensor
+from ...support.arguments import items
 from ...support.deep import in_deep_stack
 from ...support.diagnostics import Diagnostic, MirError
 from ..ir.prim_func import PrimFunc
@@ -25,13 +26,14 @@ def create_prim_func(
     """
     from ...lowering.te.create_prim_func import create_prim_func as lower
 
+    params = items(ops, "ops", "tensors and te.var scalars")
     bits = None if index_dtype_override is None else INDEX_BITS.get(index_dtype_override)
     if bits is None and index_dtype_override is not None:
         raise MirError(
             Diagnostic(f"'{index_dtype_override}' is not a dtype of indices").with_note("indices are int32 or int64")
         )
     with at_caller():
-        made = in_deep_stack(lambda: lower(func(name, list(ops))))
+        made = in_deep_stack(lambda: lower(func(name, params)))
     if bits is not None:
         from ...passes.tir.narrowing import Narrower
 

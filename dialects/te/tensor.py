@@ -12,7 +12,7 @@ from types import FunctionType
 from typing import Any, TypeAlias
 
 from ...support.source_text import characters
-from ...support.words import counted
+from ...support.words import counted, with_article
 from . import arithmetic as ar
 from . import expr as ex
 from .expr import Const, Expr, ExprLike, IterVar, Var, convert, current_location, describe, fail, items_of
@@ -328,15 +328,21 @@ def checked_dtype(dtype: object, what: str) -> str:
     return dtype
 
 
+def _check_name(name: object, of: str) -> None:
+    """Raises MirError unless the name of a variable, a tensor or an axis is a text."""
+    if not isinstance(name, str):
+        raise fail(f"the name of {with_article(of)} is a string, not {describe(name)}")
+
+
 def var(name: str = "tindex", dtype: str = "int32") -> Var:
     """A symbolic size, or a scalar argument."""
-    if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise fail(f"the name of a variable is a string, not {describe(name)}")
+    _check_name(name, "variable")
     return Var(name, checked_dtype(dtype, f"variable '{name}'"))
 
 
 def size_var(name: str = "size", dtype: str = "int32") -> Var:
     """A symbolic size that is not negative."""
+    _check_name(name, "variable")
     if ex.is_float(checked_dtype(dtype, f"variable '{name}'")):
         raise fail(f"size '{name}' has dtype {dtype}; a size is an integer")
     return Var(name, dtype, is_size=True)
@@ -344,11 +350,13 @@ def size_var(name: str = "size", dtype: str = "int32") -> Var:
 
 def placeholder(shape: ShapeLike, dtype: str = "float32", name: str = "placeholder") -> Tensor:
     """An input tensor."""
+    _check_name(name, "tensor")
     return PlaceholderOp(name).give([(dims_of(shape), checked_dtype(dtype, f"tensor '{name}'"))])[0]
 
 
 def reduce_axis(dom: Sequence[ExprLike], name: str = "rv") -> IterVar:
     """An axis to reduce over, from dom[0] up to but not including dom[1]."""
+    _check_name(name, "reduce_axis")
     if not isinstance(dom, (tuple, list)) or len(dom) != 2:
         raise fail("a reduce_axis takes its range as a pair: te.reduce_axis((0, n))")
     low, high = ar.match_types(convert(dom[0]), convert(dom[1]), "reduce_axis")
@@ -410,6 +418,7 @@ def compute(
 
     The value is an expression of the axes, or one reduction (then nothing else may be done to its result).
     """
+    _check_name(name, "tensor")
     dims = dims_of(shape)
     names = argument_names(fcompute, len(dims), varargs_names)
     return compute_named(dims, names, fcompute, name, tag, attrs)

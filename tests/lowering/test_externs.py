@@ -197,7 +197,7 @@ def test_attributes_of_functions_put_no_text_into_the_module(tmp_path: Path, att
 
 def test_the_names_are_names():
     assert names_of(["b", "a", "b"]) == ("a", "b")
-    with pytest.raises(TypeError, match=r"allow_extern takes names, such as \['f'\], not one text"):
+    with pytest.raises(TypeError, match="allow_extern takes a list of names of C functions, not 'f'"):
         names_of("f")
-    with pytest.raises(TypeError, match="allow_extern takes names of C functions, not 3"):
+    with pytest.raises(TypeError, match="allow_extern holds names of C functions, not 3"):
         names_of([3])  # type: ignore[list-item]  # pyright: ignore[reportArgumentType]

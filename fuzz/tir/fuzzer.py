@@ -45,8 +45,8 @@ class TirFuzzer:
         return check_natively(case, ways_of(case.options))
 
 
-def draw_function(rng: random.Random) -> tuple[str, dict[str, np.ndarray]]:
-    """The text of a module whose entry is `main`, and arrays for all of its parameters."""
+def draw_function(rng: random.Random, wraps: bool = True) -> tuple[str, dict[str, np.ndarray]]:
+    """The text of a module whose entry is `main`, and arrays for all of its parameters; with `wraps` integers wrap around."""
     if rng.random() < 0.2:
         text = LoopsWriter(rng.randrange(1 << 30)).program()
         inputs = {name: np.array([rng.randrange(10) for _ in range(SIZE)], np.int32) for name in "AB"}
@@ -55,7 +55,7 @@ def draw_function(rng: random.Random) -> tuple[str, dict[str, np.ndarray]]:
             "n": np.array(rng.randrange(9), np.int32),
             "m": np.array(rng.randrange(-2, 4), np.int32),
         }
-    writer = Writer(rng)
+    writer = Writer(rng, wraps)
     return writer.program(), writer.inputs
 
 

@@ -67,7 +67,7 @@ class Scope:
 class Writer:
     """Writes one module with the function `main`, and draws its inputs."""
 
-    def __init__(self, rng: random.Random):
+    def __init__(self, rng: random.Random, wraps: bool = True):
         self.rng = rng
         self.names = 0
         self.lines: list[str] = []
@@ -78,6 +78,8 @@ class Writer:
         self.scalar = rng.choice((0, 1, 2, 3, 5, 8))
         self.calm = rng.random() < 0.75
         """Whether constants are small and casts fit."""
+        self.wraps = wraps
+        """Whether constants of int32 and int64 may be the ends of these, so that arithmetic wraps around."""
 
     def program(self) -> str:
         """The text."""
@@ -513,7 +515,7 @@ class Writer:
             return f"T.bool({rng.random() < 0.5})"
         if dtype.startswith(("int", "uint")):
             info = np.iinfo(dtype)
-            if not self.calm and rng.random() < 0.3:
+            if not self.calm and (self.wraps or dtype not in ("int32", "int64")) and rng.random() < 0.3:
                 return f"T.{dtype}({rng.choice((int(info.min), int(info.max)))})"
             return f"T.{dtype}({rng.randint(0 if dtype.startswith('u') else -9, 9)})"
         if not self.calm and rng.random() < 0.2:

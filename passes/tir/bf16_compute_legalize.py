@@ -125,7 +125,7 @@ class ComputeLegalizer:
                     self.widen(op)
             case tir.CastOp():
                 self.compute(op)
-                if op.operands[0].type == op.result.type:
+                if op.operands[0].type == op.result.type and not self.wide.isdisjoint((op.operands[0], op.result)):
                     self.forward(op)
             case _ if _computes(op):
                 self.compute(op)
@@ -145,7 +145,7 @@ class ComputeLegalizer:
         value = op.operands[0]
         for use in list(op.result.uses):
             user = use.operation
-            if not (_computes(user) or isinstance(user, tir.StoreOp)):
+            if op.result in self.wide and not (_computes(user) or isinstance(user, tir.StoreOp)):
                 narrow = with_lanes_of(BF16, value.type)
                 user.operands[use.index] = builder_before(user).insert(tir.CastOp(value, narrow)).result
         op.result.replace_all_uses_with(value)

@@ -163,7 +163,7 @@ def root(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
 def test_a_stage_that_another_one_only_declares_to_read() -> None:
     """Of no scores above the threshold, what was sorted before is in a block's T.reads and nowhere else."""
     boxes, scores = (
-        np.tile(np.float32([0, 0, 1, 1]), (1, 5, 1)),
+        np.tile(np.array([0, 0, 1, 1], np.float32), (1, 5, 1)),
         np.linspace(0, 1, 5, dtype=np.float32).reshape(1, 1, 5),
     )
     limits = (relay.const(2, "int64"), relay.const(0.0, "float32"), relay.const(0.2, "float32"))

@@ -51,3 +51,18 @@ def main(A: T.Buffer((1,), "float32"), B: T.Buffer((1,), "bfloat16"), C: T.Buffe
         interpret_prim_func(func, {"A": np.array([3.14159], np.float32), "B": b, "C": c}, module)
         assert b.tolist() == [4.125]
         assert c.tolist() == [0x4049]
+
+
+def test_casts_to_their_own_dtype_stay() -> None:
+    """`T.Cast("int32", x)` of an int32 has nothing to do with bfloat16, nor has what calls take that are float32 already."""
+    module = parse_mir("""
+@T.prim_func
+def main(A: T.Buffer((1,), "bfloat16"), B: T.Buffer((2,), "int32"), C: T.Buffer((1,), "float32")):
+    B[0] = T.bitwise_and(T.Cast("int32", B[1]), 1)
+    C[0] = T.call_extern("float32", "sqrtf", T.Cast("float32", A[0]))
+""")
+    BF16ComputeLegalize().apply(Context(), module)
+    func = next(op for op in module.body.block.ops if isinstance(op, PrimFuncOp))
+    a, b, c = np.array([4], ml_dtypes.bfloat16), np.array([0, 7], np.int32), np.zeros(1, np.float32)
+    interpret_prim_func(func, {"A": a, "B": b, "C": c}, module)
+    assert (b[0], c[0]) == (1, 2)

@@ -17,7 +17,7 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
 from ...dialects.relay.interpreter import Interpreter, Scope, flatten
-from ...dialects.relay.operator import OperatorOp, OpPattern
+from ...dialects.relay.operator import OperatorOp
 from ...support.deep import in_deep_stack
 from ...support.diagnostics import MirError
 
@@ -60,9 +60,10 @@ class Perturbed(Interpreter):
                 moved.values[argument] = self.move(scope[argument])
         result = super()._operator(op, moved)
         times = 1.0
-        if op.OPERATOR.pattern is OpPattern.COMM_REDUCE and isinstance(result, np.ndarray):
+        if isinstance(result, np.ndarray):
             sizes = [value.size for argument in op.args if isinstance(value := scope[argument], np.ndarray)]
-            terms = max(sizes) / max(result.size, 1)
+            terms = max(sizes, default=0) / max(result.size, 1)
+            # What is far smaller than an argument is made of sums.
             times += terms / (FEWEST_LANES * LEANING * FACTOR)
         return self.move(result, times)
 

@@ -91,6 +91,15 @@ class Arith:
 
     # Knowledge -------------------------------------------------------------------------------------------------------
 
+    @contextmanager
+    def inside(self, variable: Expr, low: Expr, extent: Expr) -> Generator[None]:
+        """Inside, `variable` is in [low, low + extent), which has elements then; behind a loop that is not known."""
+        scope = self.analyzer.constraint(1)
+        with scope:
+            self.bind(variable, low, extent)
+            yield
+        self._memo.clear()
+
     def bind(self, variable: Expr, low: Expr, extent: Expr) -> None:
         """From now on, `variable` is in [low, low + extent)."""
         self._kept.append(variable)

@@ -305,10 +305,9 @@ class FunctionEmitter(ExprEmitter):
         variable = self.loop_vars.pop(id(node.var), None)
         loop = tir.ForOp(clean(node.var.name), low, self.expr(extent), kind=node.kind, var=variable)
         loop.loop_var.name_hint = clean(node.var.name)
-        self.arith.bind(node.var, number(0, extent.dtype), extent)
         self.add_op(loop)
         self.define(node.var, loop.loop_var)
-        with self.inside(loop.body.block):
+        with self.inside(loop.body.block), self.arith.inside(node.var, number(0, extent.dtype), extent):
             self.statements(node.body)
 
     def _branch(self, condition: Expr, then: Callable[[], None], orelse: Callable[[], None], has_else: bool) -> None:
@@ -443,8 +442,7 @@ class FunctionEmitter(ExprEmitter):
                 loop.loop_var.name_hint = name
                 self.add_op(loop)
                 self.define(statement.var, loop.loop_var)
-                self.arith.bind(statement.var, low, extent)
-                with self.inside(loop.body.block):
+                with self.inside(loop.body.block), self.arith.inside(statement.var, low, extent):
                     self._given(statement.body)
             case ext.Allocate():
                 buffer = statement.buffer

@@ -284,3 +284,21 @@ def test_tensorize_through_a_pointer():
     )
     text = tvm.lower(s, [A, B], simple_mode=True).script()
     assert 'T.tvm_access_ptr(T.type_annotation("float32"), A.data, ' in text
+
+
+def test_what_a_loop_says_of_its_extent_ends_with_it():
+    """Behind `for t in range(i - 1)` nothing is known of i; the check that i is not below 1 stays."""
+    A = te.placeholder((4, 1), name="A")
+    state = te.placeholder((4, 1), name="state")
+    first = te.compute((1, 1), lambda _, j: A[0, j], name="first")
+    update = te.compute((4, 1), lambda t, j: state[t - 1, j] + A[t, j], name="update")
+    scan = te.scan(first, update, state, inputs=[A], name="scan")
+    B = te.compute((4, 1), lambda i, j: scan[i, j] * 2.0, name="B")
+    before = te.const(0.0, "float32")
+    C = te.compute((4, 1), lambda i, j: B[i, j] + te.if_then_else(i >= 1, B[i - 1, j], before), name="C")
+    s = te.create_schedule(C.op)
+    s[scan].compute_at(s[B], B.op.axis[1])
+    a, c = floats(4, 1), np.full((4, 1), np.nan, "float32")
+    run(s, (A, C), a, c)
+    sums = 2 * np.cumsum(a, 0)
+    np.testing.assert_allclose(c, sums + np.concatenate([np.zeros((1, 1)), sums[:-1]]), rtol=1e-5)

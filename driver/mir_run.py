@@ -47,6 +47,17 @@ def _positive(text: str) -> int:
     return whole_number(text, 1)
 
 
+def _tolerance(text: str) -> float:
+    """Returns the number that a tolerance is. Raises argparse's error for a negative one, for NaN, and for what is not a number."""
+    try:
+        found = float(text)
+    except ValueError:
+        found = -1.0
+    if not found >= 0:
+        raise argparse.ArgumentTypeError(f"'{text[:40]}' is not a tolerance: a number from 0 on, such as 1e-4")
+    return found
+
+
 class CacheInfo(argparse.Action):
     """`--cache-info`: where the cache is, and what is in it."""
 
@@ -107,8 +118,8 @@ def argument_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--expect", metavar="FILE.npz", help="compare the results with these; exit with 1 if they differ"
     )
-    parser.add_argument("--rtol", type=float, default=1e-4, help="relative tolerance of --expect (1e-4)")
-    parser.add_argument("--atol", type=float, default=1e-5, help="absolute tolerance of --expect (1e-5)")
+    parser.add_argument("--rtol", type=_tolerance, default=1e-4, help="relative tolerance of --expect (1e-4)")
+    parser.add_argument("--atol", type=_tolerance, default=1e-5, help="absolute tolerance of --expect (1e-5)")
     parser.add_argument("--target", choices=("cpu", "interp"), default="cpu", help="native code, or the interpreter")
     parser.add_argument(
         "--threads", type=_positive, metavar="N", help="threads for parallel loops; all cores by default"
@@ -314,7 +325,7 @@ def _compare(args: argparse.Namespace, results: Arrays) -> int:
     differences: list[str] = []
     for name, wanted in expected.items():
         if name not in results:
-            differences.append(f"{name} is missing: the results are {', '.join(results) or 'none'}")
+            differences.append(f"there is no result '{name}': the results are {', '.join(results) or 'none'}")
             continue
         difference = array_difference(reinterpret(wanted, results[name].dtype), results[name], args.rtol, args.atol)
         if difference is not None:

@@ -142,7 +142,7 @@ def _truediv(a: Any, b: Any) -> Any:
 
 @named_function(name="floordiv", arity=2)
 def _floordiv(a: Any, b: Any) -> Any:
-    """`a / b`, rounded down"""
+    """`a / b`, rounded down (`//` begins a comment)"""
     return a // b
 
 

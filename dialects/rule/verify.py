@@ -184,10 +184,8 @@ def rewrites_of(module: ModuleOp, name: str | None = None) -> list[RewriteOp]:
     """The rules of a module in order; those of the set or the single rule called `name` if it is given.
 
     Raises:
-        MirError: where the name, or that of an included set, is not in the module, or sets include each other.
+        MirError: where the name, or that of any included set, is not in the module, or sets include each other.
     """
-    if name is None:
-        return [rule for op in module.ops for rule in _rules_in(op)]
     named = {_symbol(op): op for op in _all(module) if isinstance(op, RewriteOp | RulesetOp)}
     found: list[RewriteOp] = []
     seen: set[str] = set()
@@ -212,8 +210,14 @@ def rewrites_of(module: ModuleOp, name: str | None = None) -> list[RewriteOp]:
                 seen.add(_symbol(rule))
                 found.append(rule)
 
-    collect(name, module, ())
-    return found
+    if name is not None:
+        collect(name, module, ())
+        return found
+    # What sets include is looked up, too: the names must be there.
+    for op in module.ops:
+        if isinstance(op, RulesetOp):
+            collect(_symbol(op), op, ())
+    return [rule for op in module.ops for rule in _rules_in(op)]
 
 
 def _all(module: ModuleOp) -> Iterable[Operation]:

@@ -34,11 +34,12 @@ def read_item(source: Source) -> tree.Rewrite | tree.Ruleset:
     if failed is not None:
         raise _syntax_error(source, tokens, failed, parser)
     if not parser.finish():
-        raise error_at(
-            source.location(max(len(source.item.text.rstrip()) - 1, 0)),
-            "the rule ends too early",
-            "a rule is: rewrite @name { lhs => rhs where condition }",
-        )
+        notes = ["a rule is: rewrite @name { lhs => rhs where condition }"]
+        if "//" in source.item.text:
+            notes.append(
+                "'//' begins a comment, which ends with the line; a floor division is written floordiv(%x, %y)"
+            )
+        raise error_at(source.location(max(len(source.item.text.rstrip()) - 1, 0)), "the rule ends too early", *notes)
     result = parser.result
     assert isinstance(result, tree.Rewrite | tree.Ruleset)
     return result

@@ -264,6 +264,8 @@ class Blocks(Buffers):
 
     def init(self, statement: With) -> None:
         """`with T.init():`."""
+        if any(isinstance(made, InitOp) for made in self.ops):
+            self.fail(statement.token, "the block has a second T.init()", "write all that it does into the first")
         op = InitOp.create(regions=[Region(Block())], location=self.at(statement.token))
         self.ops.append(op)
         with self.inside(op.body.block):

@@ -24,6 +24,30 @@ def program(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.parametrize("text", ["-1", "nan", "x"])
+def test_tolerances_are_numbers_from_0_on(mir_run: Callable[..., Ran], program: Path, text: str) -> None:
+    ran = mir_run(program, "--random", 1, "--rtol", text)
+    assert ran.code == 2
+    assert f"argument --rtol: '{text}' is not a tolerance: a number from 0 on, such as 1e-4" in ran.err
+
+
+def test_names_of_included_sets_are_there(mir_opt: Callable[..., Ran], tmp_path: Path) -> None:
+    path = tmp_path / "r.mir"
+    path.write_text("ruleset @s { include @zzz }\n")
+    ran = mir_opt(path, "--check-rules")
+    assert ran.code == 1 and "r.mir:1:1: error: there is no rule or ruleset @zzz\n" in ran.err
+
+
+def test_a_comment_in_a_rule_is_told_of(mir_opt: Callable[..., Ran], tmp_path: Path) -> None:
+    path = tmp_path / "r.mir"
+    path.write_text("rewrite @a for tir { (%x * %y) // %y => %x }\n")
+    ran = mir_opt(path)
+    assert ran.code == 1 and "r.mir:1:44: error: the rule ends too early" in ran.err
+    assert (
+        "note: '//' begins a comment, which ends with the line; a floor division is written floordiv(%x, %y)" in ran.err
+    )
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -82,7 +82,7 @@ def test_expect(x: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     assert run(Doubler(RELAY), "--input", f"x={x}", "--expect", tmp_path / "bad.npz") == 1
     message = capsys.readouterr().err
     assert "out0[1, 0] was 7.0, now it is 6.0 (1 of 6 elements differ)" in message
-    assert "out1 is missing: the results are out0" in message
+    assert "there is no result 'out1': the results are out0" in message
     tolerant = ("--expect", tmp_path / "bad.npz", "--rtol", 0.5)
     assert run(Doubler(RELAY), "--input", f"x={x}", *tolerant) == 1
     assert "out0" not in capsys.readouterr().err.replace("are out0", "")

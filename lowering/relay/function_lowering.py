@@ -222,7 +222,7 @@ class FunctionLowering:
                     self.emit.store(leaf, self.values[op.ref][0], 8 * k)
                 self.values[op.result] = []
             case _:
-                raise error_at(op, f"{op.name} cannot be lowered to native code", "run it with `--target interp`")
+                raise error_at(op, f"{op.name} cannot be lowered to native code", *_before_lowering(op))
 
     def _tuple_get_item(self, op: relay.TupleGetItemOp) -> None:
         type = op.tuple_value.type
@@ -476,3 +476,14 @@ class FunctionLowering:
                 self.emit.store(leaf, target)
             elif leaf is not target:
                 self.emit.copy(target, leaf, kind.bytes)
+
+
+def _before_lowering(op: Operation) -> tuple[str, ...]:
+    """Returns what to do about an op that has no lowering: operators are kernels by then, where nothing was left out."""
+    from ...dialects.relay.operator import get_operator
+
+    if get_operator(op.name.removeprefix("relay.")) is None:
+        return ("run it with `--target interp`",)
+    return (
+        "operators are lowered by lower-relay-to-te, which comes before lower-relay-to-llvm: -p …,lower-relay-to-te,…",
+    )

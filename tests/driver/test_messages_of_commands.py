@@ -38,6 +38,13 @@ def test_names_of_included_sets_are_there(mir_opt: Callable[..., Ran], tmp_path:
     assert ran.code == 1 and "r.mir:1:1: error: there is no rule or ruleset @zzz\n" in ran.err
 
 
+def test_a_lowering_that_was_left_out_is_named(mir_opt: Callable[..., Ran], program: Path) -> None:
+    program.write_text("def @main(%x: Tensor[(2, 4), float32]) { nn.dense(%x, %x) }\n")
+    ran = mir_opt(program, "-p", "lower-te-to-tir,fuse-ops,lower-relay-to-llvm")
+    assert ran.code == 1 and "relay.nn.dense cannot be lowered to native code" in ran.err
+    assert "note: operators are lowered by lower-relay-to-te, which comes before lower-relay-to-llvm" in ran.err
+
+
 def test_a_comment_in_a_rule_is_told_of(mir_opt: Callable[..., Ran], tmp_path: Path) -> None:
     path = tmp_path / "r.mir"
     path.write_text("rewrite @a for tir { (%x * %y) // %y => %x }\n")

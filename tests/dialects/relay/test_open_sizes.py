@@ -108,3 +108,11 @@ def test_reflections_of_few_elements(body: str) -> None:
         wanted, *others = (np.asarray(run(x)) for run in runs)
         for got in others:
             np.testing.assert_array_equal(got, wanted)
+
+
+def test_stretching_to_fewer_dimensions() -> None:
+    text = "def @main(%x: Tensor[(3, 1), float32], %s: Tensor[(1), int64]) {\n  dyn.broadcast_to(%x, %s)\n}"
+    with pytest.raises(MirError) as error:
+        mirstack.parse(text, name="a.mir")
+    said = "'data' (Tensor[(3, 1), float32]) has rank 2, but the new shape has 1 dimension"
+    assert str(error.value).startswith(f"a.mir:2:3: error: dyn.broadcast_to: {said}")

@@ -114,5 +114,5 @@ def test_stretching_to_fewer_dimensions() -> None:
     text = "def @main(%x: Tensor[(3, 1), float32], %s: Tensor[(1), int64]) {\n  dyn.broadcast_to(%x, %s)\n}"
     with pytest.raises(MirError) as error:
         mirstack.parse(text, name="a.mir")
-    said = "'data' (Tensor[(3, 1), float32]) has rank 2, but the new shape has 1 dimension"
-    assert str(error.value).startswith(f"a.mir:2:3: error: dyn.broadcast_to: {said}")
+    said = "dyn.broadcast_to: 'data' (Tensor[(3, 1), float32]) has rank 2, but the new shape has 1 dimension"
+    assert str(error.value).startswith(f"a.mir:2:3: error: {said}")

@@ -142,7 +142,7 @@ class _Frame:
 class _Use:
     """What is looked up once for each use of an operator."""
 
-    __slots__ = ("attrs", "bytes", "dtype", "meaning", "open", "shape", "type")
+    __slots__ = ("attrs", "bytes", "dtype", "empty", "meaning", "open", "shape", "type")
 
     def __init__(self, op: OperatorOp):
         problem = op.OPERATOR.problem(op.given(), len(op.args))
@@ -156,6 +156,7 @@ class _Use:
         self.bytes = 0
         if self.dtype is not None and self.shape is not None and DYNAMIC_INDEX not in self.shape:
             self.bytes = prod(self.shape) * self.dtype.itemsize
+        self.empty = empty_of(type)
         self.open = open_sizes(op)
 
     def has_type(self, value: Value) -> bool:
@@ -163,6 +164,26 @@ class _Use:
         if isinstance(value, np.ndarray) and value.shape == self.shape and value.dtype == self.dtype:
             return True
         return fits(value, self.type)
+
+
+def empty_of(type: Attribute | None) -> Value | None:
+    """Returns the value of a type without elements, such as `Tensor[(2, 0), float32]`; None for any other type.
+
+    Nothing is left to compute where no element is, and numpy's functions do not all take arrays without elements.
+    """
+    match type:
+        case TensorType():
+            shape = type.get_shape()
+            if 0 in shape and DYNAMIC_INDEX not in shape:
+                return np.empty(shape, numpy_dtype(type_to_dtype(type.element_type)))
+        case TupleType():
+            fields = [empty_of(field) for field in type.types.data]
+            known = [field for field in fields if field is not None]
+            if known and len(known) == len(fields):
+                return tuple(known)
+        case _:
+            pass
+    return None
 
 
 def _type_at_run_time(type: Attribute, value: Value) -> Attribute:
@@ -260,8 +281,12 @@ class Interpreter:
         arguments = [scope[a] for a in op.args]
         if (reason := why_no_memory(use.bytes)) is not None:
             raise error_at(op, f"{op.OPERATOR.name}: the result {type_text(op.result.type)} {reason}")
+        empty = use.empty
         if use.open is not None:
-            use.open.check([_type_at_run_time(a.type, value) for a, value in zip(op.args, arguments, strict=True)])
+            types = [_type_at_run_time(a.type, value) for a, value in zip(op.args, arguments, strict=True)]
+            empty = empty_of(use.open.check(types))
+        if empty is not None:
+            return empty
         try:
             result = use.meaning(use.attrs, *arguments)
         except MirError:

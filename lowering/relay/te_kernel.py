@@ -209,14 +209,26 @@ class _Kernel:
             needed = check.needed
             left, right = (calculate(side, size_of, _ON_EXPRESSIONS) for side in (needed.left, needed.right))
             self.sizes.check(needed.rule, left, right, check.message)
-        results = self._computed(op, compute, arguments)
-        if operator.extents is not None and not all(map(_is_static, (*arguments, *results))):
+        results = _empty(op.result.type) or self._computed(op, compute, arguments)
+        if operator.extents is not None:
             self.sizes.define(operator.name, results, operator.extents(attrs, arguments, op.result.type))
         for tensor in results:
             self.sizes.check_broadcast(operator.name, tensor)
         if self.sizes.are_open:
             check_reads(operator.name, _names(op, self.values), results, self.sizes)
         return results
+
+
+def _empty(type: Attribute) -> Sequence[Tensor]:
+    """Returns tensors of a result type without elements, of which nothing is left to compute; none for any other type."""
+    leaves = tensor_leaves(type)
+    if not all(0 in leaf.get_shape() and DYNAMIC_INDEX not in leaf.get_shape() for leaf in leaves):
+        return ()
+    return [_zeros(leaf.get_shape(), type_to_dtype(leaf.element_type)) for leaf in leaves]
+
+
+def _zeros(shape: Sequence[int], dtype: str) -> Tensor:
+    return te.compute(shape, lambda *_: te.const(0, dtype), name="T_empty")
 
 
 def type_of_tensor(tensor: Tensor) -> TensorType[Attribute]:

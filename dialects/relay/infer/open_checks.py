@@ -119,8 +119,8 @@ class OpenSizes:
                 tensors.append(te.placeholder(dims, type_to_dtype(type.element_type)))
             self._requirements = op.OPERATOR.extents(op.attrs(), tensors, op.result.type).requirements
 
-    def check(self, types: Sequence[Attribute]) -> None:
-        """Checks the sizes of one call.
+    def check(self, types: Sequence[Attribute]) -> Attribute | None:
+        """Checks the sizes of one call and returns the result's type; None where it follows from elements.
 
         Args:
             types: the types of the arguments as they are, without `?`.
@@ -141,10 +141,12 @@ class OpenSizes:
                 raise error_at(op, with_sizes(check.message, (left, right)))
         if self._requirements:
             self._check_requirements(shapes)
+        given = _Given(op.args, types)
         try:
-            op.OPERATOR.relation(Use(op, op.attrs(), _Given(op.args, types)))
+            op.OPERATOR.relation(Use(op, op.attrs(), given))
         except Postponed:
-            return
+            return None
+        return given.result
 
     def _check_requirements(self, shapes: Sequence[Sequence[int]]) -> None:
         """Checks what `extents` requires; what follows from the elements of the arguments alone is left to the operator's meaning."""
@@ -176,13 +178,15 @@ class _Given:
 
     def __init__(self, values: Sequence[SSAValue], types: Sequence[Attribute]):
         self.unifier = Unifier()
+        self.result: Attribute | None = None
         self._types = dict(zip(values, types, strict=True))
 
     def type_of(self, value: SSAValue) -> Attribute:
         return self._types[value]
 
     def set_result(self, op: OperatorOp, type: Attribute) -> None:
-        """The result's type is known."""
+        """Keeps the result's type."""
+        self.result = type
 
 
 class _OpenTypes:

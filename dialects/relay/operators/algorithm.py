@@ -122,7 +122,9 @@ def _topk_extents(attrs: Attrs, xs: Sequence[Tensor], out: Attribute) -> ResultS
     size = xs[0].shape[axis]
     count = 1 if attrs.k is None else max(attrs.k, 0)
     message = f"k is {{size}}, but dimension {attrs.axis % xs[0].ndim} of 'data' is {{size}}"
-    return ResultShapes([t.shape for t in te_topk(attrs, xs[0])], [Requirement("within", count, size, message)])
+    # Of a known size the type says that there are no more.
+    needed = [Requirement("within", count, size, message)] if constant(size) is None else []
+    return ResultShapes([t.shape for t in te_topk(attrs, xs[0])], needed)
 
 
 TOPK = (

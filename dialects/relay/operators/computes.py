@@ -203,6 +203,11 @@ def _has_none(dim: Dim) -> bool:
     return dim == 0 if isinstance(dim, int) else is_zero(dim)
 
 
+def divisor(dim: Dim) -> Dim:
+    """What places along a dimension are divided by: where it has no elements 1, as there are no places."""
+    return 1 if _has_none(dim) else dim
+
+
 def flat_index(indices: Sequence[Expr], shape: Sequence[Dim]) -> Any:
     """The row-major position of an element."""
     position: Any = 0

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..operator import Attrs
+from .computes import divisor
 from .computes_order import te_order
 from .computes_sort import loops
 
@@ -206,7 +207,7 @@ class Greedy:
             (corner, score, place, *settings), (found, count, free) = ins, outs
             ib = te.ir_builder.create()
             with ib.for_range(0, rows, "row") as row:
-                batch = te.floordiv(row, self.classes)
+                batch = te.floordiv(row, divisor(self.classes))
 
                 def box(j: Expr) -> list[Expr]:
                     return [corner[batch, place[row, j], n] for n in range(4)]
@@ -243,7 +244,7 @@ def te_all_class_nms(
     batch, classes, number = scores.shape
     rows = te.compute(
         (batch * classes, number),
-        lambda *i: scores(te.floordiv(i[0], classes), te.floormod(i[0], classes), i[1]),
+        lambda *i: scores(te.floordiv(i[0], divisor(classes)), te.floormod(i[0], divisor(classes)), i[1]),
         name="T_rows",
     )
 
@@ -325,7 +326,7 @@ def te_regular_nms(attrs: Attrs, boxes: Tensor, scores: Tensor) -> list[Tensor]:
     ).chosen()
 
     def candidate(b: Expr, k: Expr) -> Expr:
-        row, j = b * classes + te.floordiv(k, number), te.floormod(k, number)
+        row, j = b * classes + te.floordiv(k, divisor(number)), te.floormod(k, divisor(number))
         return te.if_then_else(j < count(row), rows(row, found(row, j)), te.const(LEAST, scores.dtype))
 
     best = te_order(te.compute((batch, classes * number), candidate, name="T_candidates"), 1, False)
@@ -337,8 +338,8 @@ def te_regular_nms(attrs: Attrs, boxes: Tensor, scores: Tensor) -> list[Tensor]:
     def detection(name: str, value: Callable[[Expr, Expr, Expr, tuple[Expr, ...]], Expr], *more: int) -> Tensor:
         def body(b: Expr, d: Expr, *n: Expr) -> Expr:
             place = best(b, te.min(d, classes * number - 1))
-            kind = te.floordiv(place, number)
-            inside = value(b, kind, found(b * classes + kind, te.floormod(place, number)), n)
+            kind = te.floordiv(place, divisor(number))
+            inside = value(b, kind, found(b * classes + kind, te.floormod(place, divisor(number))), n)
             return te.if_then_else(d < total(b), inside.astype("float32"), te.const(0.0, "float32"))
 
         return te.compute((batch, size, *more), body, name=name)

@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import TupleType
 from xdsl.ir import Attribute
 
 from ..operator import Attrs, Compute
-from .computes import compute_of, constant
+from .computes import compute_of, constant, divisor
 from .computes_scatter import te_sparse_to_dense, te_strided_slice
 from .computes_sort import te_topk
 from .image import Crops, as_resize, te_resize
@@ -52,7 +52,7 @@ def tiled(attrs: Attrs, xs: Sequence[Tensor], out: Attribute) -> list[Tensor]:
 
     def body(*i: Expr) -> Expr:
         own = i[len(shape) - len(x.shape) :]
-        return x(*(te.floormod(index, dim) for index, dim in zip(own, x.shape, strict=True)))
+        return x(*(te.floormod(index, divisor(dim)) for index, dim in zip(own, x.shape, strict=True)))
 
     return [te.compute(shape, body, name="T_tile")]
 

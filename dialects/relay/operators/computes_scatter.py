@@ -9,6 +9,7 @@ from ....support.diagnostics import error_at
 from ..operator import Attrs
 from .computes import Dim, constant, is_one, signed_index
 from .computes_sort import is_large, loops
+from .sizes import Requirement, ResultShapes, numbers
 
 if TYPE_CHECKING:
     from ...te import builder as te
@@ -171,6 +172,24 @@ def _number(x: Tensor, place: int) -> Expr | None:
     return x(place).astype("int64") if place < known_length(x, 0) else None
 
 
+UNLIKE_SLICE = "dimension {} of 'v' is {{size}}, which does not broadcast to {{size}}, what the slice takes"
+
+
+def _set_slice(x: Tensor, begin: Tensor, end: Tensor, strides: Tensor, axis: int) -> Sliced:
+    step = _number(strides, axis)
+    step = te.const(1, "int64") if step is None else step
+    return te_slice_of(_number(begin, axis), _number(end, axis), step, x.shape[axis])
+
+
+def strided_set_extents(x: Tensor, values: Tensor, begin: Tensor, end: Tensor, strides: Tensor) -> ResultShapes:
+    """`strided_set`: the values broadcast to what the slice takes."""
+    needed = [
+        Requirement("expand", size, _set_slice(x, begin, end, strides, axis)[2], UNLIKE_SLICE.format(axis))
+        for axis, size in enumerate(values.shape)
+    ]
+    return ResultShapes([x.shape], [*te_nonzero(strides), *needed])
+
+
 def te_strided_set(x: Tensor, values: Tensor, begin: Tensor, end: Tensor, strides: Tensor) -> Tensor:
     """`strided_set`: each element from `values` where the slice takes it."""
 
@@ -178,9 +197,7 @@ def te_strided_set(x: Tensor, values: Tensor, begin: Tensor, end: Tensor, stride
         taken: list[Expr] = []
         at: list[Any] = []
         for axis, index in enumerate(i):
-            step = _number(strides, axis)
-            step = te.const(1, "int64") if step is None else step
-            first, step, count = te_slice_of(_number(begin, axis), _number(end, axis), step, x.shape[axis])
+            first, step, count = _set_slice(x, begin, end, strides, axis)
             distance = index.astype("int64") - first
             steps = te.truncdiv(distance, step)
             taken += [steps >= 0, steps < count, te.truncmod(distance, step) == 0]
@@ -192,21 +209,45 @@ def te_strided_set(x: Tensor, values: Tensor, begin: Tensor, end: Tensor, stride
     return te.compute(x.shape, body, name="T_strided_set") if x.shape else values
 
 
+Bounds = tuple["Expr | None", "Expr | None", "Expr"]
+"""First index, end (None: from and to the ends of the axis) and step of a slice."""
+
+
+def te_bounds(rank: int, bounds: Sequence[Tensor], axes: Sequence[int] | None, sizes: bool) -> dict[int, Bounds]:
+    """The slice of each sliced axis: what `slices` makes of numbers, of begin:end:strides of run time.
+
+    One stride counts for all axes; with `sizes` the ends are numbers of elements, negative ones all that are left, and strides
+    do not count.
+    """
+    begin, end, strides = bounds
+    result: dict[int, Bounds] = {}
+    for place, axis in enumerate(range(known_length(begin, 0)) if axes is None else [a % rank for a in axes]):
+        low, high = _number(begin, place), _number(end, place)
+        step = None if sizes else _number(strides, 0 if known_length(strides, 0) == 1 else place)
+        if sizes and high is not None:
+            high = te.Select(high < 0, te.const(1 << 62, "int64"), high if low is None else low + high)
+        result[axis] = low, high, te.const(1, "int64") if step is None else step
+    return result
+
+
+def te_nonzero(strides: Tensor) -> list[Requirement]:
+    """Requires that no stride is 0."""
+    return [
+        Requirement("within", 1, te.Select(te.equal(step, 0), 0, 1), f"stride {place} must not be 0")
+        for place, step in enumerate(numbers(strides))
+    ]
+
+
 def te_strided_slice(
     x: Tensor, shape: Sequence[Dim], bounds: Sequence[Tensor], axes: Sequence[int] | None, sizes: bool
 ) -> Tensor:
     """The slice begin:end:strides (`bounds`) of run time, whose shape is known; with `sizes` the ends are sizes."""
-    begin, end, strides = bounds
-    sliced = range(known_length(begin, 0)) if axes is None else [a % len(x.shape) for a in axes]
-    place_of = {axis: place for place, axis in enumerate(sliced)}
+    slices = te_bounds(len(x.shape), bounds, axes, sizes)
 
     def place(axis: int, index: Expr) -> Expr:
-        if axis not in place_of:
+        if axis not in slices:
             return index
-        low, high, step = (_number(t, place_of[axis]) for t in (begin, end, strides))
-        step = te.const(1, "int64") if step is None or sizes else step
-        # An end that is a size changes only how many elements there are, and that is known.
-        first, step, _ = te_slice_of(low, None if sizes else high, step, x.shape[axis])
+        first, step, _ = te_slice_of(*slices[axis], x.shape[axis])
         at = first + index.astype("int64") * step
         return at if (constant(x.shape[axis]) or 0) >= 1 << 31 else at.astype("int32")
 

@@ -20,8 +20,8 @@ from .meanings import Array, numpy_type
 from .nn_conv import SPATIAL
 from .relations import ANY, axis_of, dtype_attr, rank_must_be, shape_of, show_argument, tensor_type
 from .reshape import new_shape
-from .scatter import index_vectors_must_fit
-from .slices import SLICE
+from .scatter import index_vectors_must_fit, sparse_to_dense
+from .slices import SLICE, check_axes, numpy_slice
 from .sources import NUMPY, TVM, TVM_IMAGE, TVM_NN
 
 if TYPE_CHECKING:
@@ -227,21 +227,20 @@ _register(
 
 def _slice_relation(rel: Relation) -> None:
     data = rel.tensor(0)
+    check_axes(rel, data.get_num_dims())
+    count = data.get_num_dims() if rel.attrs.axes is None else len(rel.attrs.axes)
     for index in (1, 2, 3):
-        length_of(rel, index, "which says how many axes are sliced")
+        if length_of(rel, index, "which says how many axes are sliced") > count and index < 3:
+            raise rel.fail(
+                f"{rel.operator.name}: {show_argument(rel, index)} has more entries than the {count} axes sliced",
+                argument=index,
+            )
     rel.set_result(unknown(data.get_num_dims(), data.element_type))
 
 
 def _strided_slice(attrs: Attrs, x: Array, begin: Array, end: Array, strides: Array) -> Array:
-    axes = range(len(begin)) if attrs.axes is None else attrs.axes
-    for place, axis in enumerate(axes):
-        first, last, step = int(begin[place]), int(end[place]), 1
-        if attrs.slice_mode == "size":
-            stop = None if last < 0 else first + last
-        else:
-            stop, step = last, int(strides[place]) if place < len(strides) else 1
-        x = x.take(range(*slice(first, stop, step).indices(x.shape[axis])), axis)
-    return x
+    given = {"begin": begin.tolist(), "end": end.tolist(), "strides": strides.tolist()}
+    return np.asarray(x[numpy_slice(Attrs({**attrs, **given}), x.shape)], order="C")
 
 
 _register(
@@ -343,10 +342,7 @@ def _sparse_relation(rel: Relation) -> None:
 
 
 def _sparse_to_dense(attrs: Attrs, indices: Array, values: Array, default: Array, shape: Array) -> Array:
-    result = np.full(shape.tolist(), default.astype(values.dtype))
-    at = indices.astype(np.int64)
-    result[tuple(at.T) if at.ndim == 2 else at] = values
-    return result
+    return sparse_to_dense(shape.tolist(), indices, values, default)
 
 
 _register(

@@ -9,7 +9,7 @@ from xdsl.ir import Attribute
 
 from ..operator import Attrs, Extents
 from .computes import Dim
-from .computes_scatter import te_slice_of
+from .computes_scatter import te_bounds, te_nonzero, te_slice_of
 from .layout import layout
 from .sizes import Requirement, ResultShapes, number, numbers, reshaped_to, same_elements, stretches_to
 
@@ -97,25 +97,11 @@ def expanded(attrs: Attrs, xs: Sequence[Tensor], out: Attribute) -> ResultShapes
 
 def sliced(attrs: Attrs, xs: Sequence[Tensor], out: Attribute) -> ResultShapes:
     """`dyn.strided_slice`."""
-    x, begin, end, strides = xs
-    lows, highs, steps = numbers(begin), numbers(end), numbers(strides)
-    one = te.const(1, "int64")
+    x, bounds = xs[0], xs[1:4]
     shape: list[Any] = list(x.shape)
-    for place, low in enumerate(lows):
-        axis = place if attrs.axes is None else attrs.axes[place] % len(shape)
-        high, step = highs[place], one
-        if attrs.slice_mode == "size":
-            # A negative number of elements is all that are left.
-            high = te.Select(high < 0, te.const((1 << 62), "int64"), low + high)
-        elif place < len(steps):
-            step = steps[place]
+    for axis, (low, high, step) in te_bounds(len(shape), bounds, attrs.axes, attrs.slice_mode == "size").items():
         shape[axis] = te_slice_of(low, high, step, x.shape[axis])[2]
-    nonzero = [
-        Requirement("within", 1, te.Select(te.equal(step, 0), 0, 1), f"stride {place} must not be 0")
-        for place, step in enumerate(steps)
-        if attrs.slice_mode != "size"
-    ]
-    return ResultShapes([shape], nonzero)
+    return ResultShapes([shape], [] if attrs.slice_mode == "size" else te_nonzero(xs[3]))
 
 
 def padded(attrs: Attrs, xs: Sequence[Tensor], out: Attribute) -> ResultShapes:

@@ -23,7 +23,7 @@ from .indexing import must_have_elements
 from .layout import checked_layout, laid_out, layout, logical_sizes
 from .meanings import Array
 from .nn_conv import SPATIAL
-from .relations import ANY, dtype_attr, rank_must_be, same_dim, shape_of, show_argument
+from .relations import ANY, dtype_attr, rank_must_be, same_dim, shape_of, show_argument, size_of
 from .sources import TVM_IMAGE, TVM_NN
 
 if TYPE_CHECKING:
@@ -80,6 +80,8 @@ def axis_taps(
 def resize(x: Array, size: Sequence[int], attrs: Attrs, roi: Sequence[float]) -> Array:
     """x (N, C, …) resized along its spatial axes, in `resize_dtype`."""
     rank = x.ndim - 2
+    if 0 in (*x.shape[:2], *size):
+        return np.zeros((*x.shape[:2], *size), resize_dtype(x.dtype.name, attrs))
     result, outside = x.astype(resize_dtype(x.dtype.name, attrs)), np.zeros((1,) * x.ndim, bool)
     for axis in range(rank):
         low, high = (roi[axis], roi[rank + axis]) if len(roi) == 2 * rank else (0.0, 1.0)
@@ -138,7 +140,9 @@ def _resize_relation(rank: int) -> Any:
             raise rel.fail(f"{rel.operator.name}: size={list(size)} must be {rank} positive numbers")
         if roi is not None and len(roi) not in (0, 2 * rank):
             raise rel.fail(f"{rel.operator.name}: roi={list(roi)} must be {2 * rank} numbers, starts then ends")
-        sizes = logical_sizes(rel, 0, of) | dict(zip(axes, size, strict=True))
+        old = logical_sizes(rel, 0, of)
+        must_have_elements(rel, 0, size_of([old[axis] for axis in axes]), [old["N"], old["C"]])
+        sizes = old | dict(zip(axes, size, strict=True))
         rel.set_result(laid_out(rel, sizes, of, dtype_attr(rel, "out_dtype", rel.tensor(0).element_type)))
 
     return relation
@@ -395,7 +399,7 @@ def _crop_relation(rel: Relation) -> None:
             f"image.crop_and_resize: {show_argument(rel, 1)} and {show_argument(rel, 2)} must be of as many boxes",
             argument=2,
         )
-    must_have_elements(rel, 0, sizes["N"], [count])
+    must_have_elements(rel, 0, size_of([sizes[axis] for axis in "NHW"]), [count, sizes["C"], *rel.attrs.crop_size])
     sizes |= {"N": count, "H": rel.attrs.crop_size[0], "W": rel.attrs.crop_size[1]}
     rel.set_result(laid_out(rel, sizes, of, dtype_attr(rel, "out_dtype", rel.tensor(0).element_type)))
 

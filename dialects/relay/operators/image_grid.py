@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
 from .computes import in_wide_dtype
 from .image import cubic_weights
+from .indexing import must_have_elements
 from .meanings import Array, half_in_float32, is_float
 from .nn_conv import spatial_padding, te_pad_zero
 from .relations import (
@@ -19,6 +20,7 @@ from .relations import (
     same_dtype,
     shape_of,
     show_argument,
+    size_of,
     tensor_type,
 )
 
@@ -98,7 +100,9 @@ def _sample_relation(rel: Relation) -> None:
         raise rel.fail(
             f"{name}: {show_argument(rel, 1)} must be (batch, {rank}, places…) for {show_argument(rel, 0)}", argument=1
         )
-    rel.set_result(tensor_type([known_dim(shape[0], places[0]), shape[1], *places[2:]], data.element_type))
+    result = [known_dim(shape[0], places[0]), shape[1], *places[2:]]
+    must_have_elements(rel, 0, size_of(shape[2:]), result)
+    rel.set_result(tensor_type(result, data.element_type))
 
 
 def _reflected(x: Array, size: int, align_corners: bool) -> Array:

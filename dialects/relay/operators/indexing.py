@@ -239,7 +239,9 @@ def _gather_nd(attrs: Attrs, x: Array, indices: Array) -> Array:
     batch, places = attrs.batch_dims, indices.shape[1:]
     # Batch axes are indexed by the place itself.
     own = [arange_along(places[b], b, len(places)) for b in range(batch)]
-    return x[(*own, *(numpy_from_end(at, size) for at, size in zip(indices, x.shape[batch:], strict=False)))]
+    at = [*own, *(numpy_from_end(at, size) for at, size in zip(indices, x.shape[batch:], strict=False))]
+    # Vectors of no indices take all of the data at each place.
+    return np.broadcast_to(x[tuple(at)], (*places, *x.shape[len(at) :]))
 
 
 def _indexed_axes(attrs: Attrs, indices: Tensor) -> int:

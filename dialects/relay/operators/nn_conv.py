@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from .meanings import Array, matmul, numpy_type
 from .relations import (
     ANY,
     add_dims,
+    at_most,
     divide_dims,
     dtype_attr,
     is_multiple,
@@ -80,6 +81,14 @@ def places_must_be(rel: Relation, places: Mapping[str, int], axes: str, least: i
             raise rel.fail(
                 f"{rel.operator.name}: the window is larger than {show_argument(rel, 0)} with its padding along {axis}"
             )
+
+
+def must_have_taps(rel: Relation, weight: int, window: Iterable[int]) -> None:
+    """Raises where the window of argument `weight`, of these sizes, has no elements."""
+    if not all(at_most(1, size) for size in window):
+        raise rel.fail(
+            f"{rel.operator.name}: {show_argument(rel, weight)} has a window of no elements", argument=weight
+        )
 
 
 def is_depthwise(groups: int, data_channels: int, weight_o: int) -> bool:
@@ -160,6 +169,7 @@ def _conv_relation(rank: int, *, packed: bool = False) -> Any:
             if attrs.channels is not None and not same_dim(attrs.channels, channels):
                 raise rel.fail(f"{name}: channels={attrs.channels}, but {show_argument(rel, 1)} makes {channels}")
         before, after = spatial_padding(attrs.padding, rank) or ((), ())
+        must_have_taps(rel, 1, [wanted[axis] for axis in axes])
         result = {"N": sizes["N"], "C": channels}
         for axis, *window in zip(
             axes, before, after, (wanted[a] for a in axes), attrs.strides, attrs.dilation, strict=True

@@ -9,8 +9,8 @@ from .computes import wide_dtype
 from .computes_conv_transpose import output_padding, transposed_compute
 from .layout import checked_layout, laid_out, layout, logical_sizes
 from .meanings import Array, matmul, numpy_type
-from .nn_conv import SPATIAL, check_window, conv_attributes, spatial_padding
-from .relations import ANY, dtype_attr, is_multiple, multiply_dims, same_dim, show_argument
+from .nn_conv import SPATIAL, check_window, conv_attributes, must_have_taps, spatial_padding
+from .relations import add_dims, at_most, dtype_attr, is_multiple, multiply_dims, same_dim, show_argument
 from .sources import TVM_NN
 
 if TYPE_CHECKING:
@@ -21,9 +21,8 @@ else:
 
 
 def _grown(size: int, kernel: int, stride: int, dilation: int, padding: int, extra: int) -> int:
-    if ANY in (size, kernel):
-        return ANY
-    return (size - 1) * stride + dilation * (kernel - 1) + 1 - padding + extra
+    first, reach = multiply_dims(stride, add_dims(size, -1)), multiply_dims(dilation, add_dims(kernel, -1))
+    return add_dims(first, reach, 1 - padding + extra)
 
 
 def _relation(rank: int) -> Any:
@@ -54,11 +53,14 @@ def _relation(rank: int) -> Any:
                     f"{name}: {show_argument(rel, 1)} takes {weight['I']} channels, {show_argument(rel, 0)} has {sizes['C']}",
                     argument=1,
                 )
+        must_have_taps(rel, 1, [weight[axis] for axis in axes])
         before, after = spatial_padding(attrs.padding, rank) or ((), ())
         extra = output_padding(attrs, rank)
         result = {"N": sizes["N"], "C": multiply_dims(weight["O"], groups)}
         for n, a in enumerate(axes):
             result[a] = _grown(sizes[a], weight[a], attrs.strides[n], attrs.dilation[n], before[n] + after[n], extra[n])
+            if not at_most(0, result[a]):
+                raise rel.fail(f"{name}: padding={list(attrs.padding)} cuts off more than there is along {a}")
         rel.set_result(laid_out(rel, result, result_layout, dtype_attr(rel, "out_dtype", data.element_type)))
 
     return relation
@@ -78,7 +80,7 @@ def convolve_transposed(data: Array, weight: Array, attrs: Attrs, dtype: Any) ->
     ]
     result = np.zeros((data.shape[0], groups * outer, *full), dtype)
     flat = np.moveaxis(data, 1, -1)
-    for offset in np.ndindex(*kernel):
+    for offset in np.ndindex(*kernel) if data.size else ():
         target = tuple(
             slice(o * d, o * d + (p - 1) * s + 1, s)
             for o, d, p, s in zip(offset, attrs.dilation, places, attrs.strides, strict=True)

@@ -10,7 +10,15 @@ from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
 from .computes import lowest, te_largest
 from .layout import checked_layout, laid_out, layout, logical_sizes
 from .meanings import Array, arange_along, matmul, numpy_type
-from .nn_conv import check_window, conv_attributes, places_must_be, spatial_padding, window_count, windows
+from .nn_conv import (
+    check_window,
+    conv_attributes,
+    must_have_taps,
+    places_must_be,
+    spatial_padding,
+    window_count,
+    windows,
+)
 from .relations import divide_dims, dtype_attr, is_multiple, multiply_dims, same_dim, show_argument
 from .sources import ARXIV, TVM_IMAGE
 
@@ -64,6 +72,7 @@ def _deformable_relation(rel: Relation) -> None:
         result[axis] = window_count(sizes[axis], before[n], after[n], weight[axis], attrs.strides[n], attrs.dilation[n])
     taps = multiply_dims(2, weight["H"], weight["W"], attrs.deformable_groups)
     offset = {**result, "C": taps}
+    must_have_taps(rel, 2, [weight["H"], weight["W"]])
     rel.set_argument(1, laid_out(rel, offset, data_layout, data.element_type))
     places_must_be(rel, result, "HW")
     rel.set_result(laid_out(rel, result, result_layout, dtype_attr(rel, "out_dtype", data.element_type)))
@@ -196,6 +205,7 @@ def _dilation_relation(rel: Relation) -> None:
     before, after = spatial_padding(attrs.padding, 2) or ((), ())
     for n, axis in enumerate("HW"):
         sizes[axis] = window_count(sizes[axis], before[n], after[n], weight[axis], attrs.strides[n], attrs.dilations[n])
+    must_have_taps(rel, 1, [weight[axis] for axis in "HW"])
     places_must_be(rel, sizes, "HW")
     rel.set_result(laid_out(rel, sizes, data_layout, dtype_attr(rel, "out_dtype", rel.tensor(0).element_type)))
 

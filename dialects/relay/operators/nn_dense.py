@@ -212,7 +212,7 @@ def dense_pack_relation(rel: Relation) -> None:
 
 
 def _dense_pack(attrs: Attrs, x: Array, w: Array) -> Array:
-    flat = w.swapaxes(1, 2).reshape(-1, w.shape[1])
+    flat = w.swapaxes(1, 2).reshape(w.shape[0] * w.shape[2], w.shape[1])
     return matmul(x, flat.T, numpy_type(attrs.out_dtype or x.dtype.name))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
@@ -68,7 +69,12 @@ def _dense_relation(rel: Relation) -> None:
 
 
 def _entries(columns: Array, starts: Array, size: int) -> list[tuple[int, int, int]]:
-    """Each entry of a matrix of `size` columns: its row, its column, its number; what lies beyond the arrays is moved inside."""
+    """Each entry of a matrix of `size` columns: its row, its column, its number; what lies beyond the arrays is moved inside.
+
+    A matrix without columns has no entries.
+    """
+    if size == 0:
+        return []
     starts = np.clip(starts.astype(np.int64), 0, len(columns))
     return [
         (row, min(max(int(columns[k]), 0), size - 1), k)
@@ -82,7 +88,7 @@ def _dense(attrs: Attrs, dense: Array, data: Array, columns: Array, starts: Arra
     height, width = blocks.shape[1:]
     wide = np.promote_types(dense.dtype, np.float32) if dense.dtype.kind == "f" else dense.dtype
     result = np.zeros((len(dense), (len(starts) - 1) * height), wide)
-    for row, column, k in _entries(columns, starts, dense.shape[1] // width):
+    for row, column, k in _entries(columns, starts, dense.shape[1] // max(width, 1)):
         part = dense[:, column * width : (column + 1) * width].astype(wide)
         result[:, row * height : (row + 1) * height] += part @ blocks[k].T.astype(wide)
     return (result.T if attrs.sparse_lhs else result).astype(dense.dtype)
@@ -93,10 +99,11 @@ def _bounded(value: Expr, least: Any, most: Any) -> Expr:
     return te.max(te.min(signed_index(value), most), least).astype("int32")
 
 
-def _span(starts: Buffer, row: Expr, count: Any) -> tuple[Expr, Expr]:
-    """The first entry of a row, and how many there are."""
+def _span(starts: Buffer, row: Expr, count: Any, size: Any) -> tuple[Expr, Expr]:
+    """The first entry of a row, and how many there are, of a matrix of `size` columns: none where it has no columns."""
     first = _bounded(starts[row], 0, count)
-    return first, _bounded(starts[row + 1], first, count) - first
+    entries = _bounded(starts[row + 1], first, count) - first
+    return first, te.Select(te.convert(size) > 0, entries, te.const(0, "int32"))
 
 
 Place = Callable[[Sequence[Any], Any], tuple[Any, ...]]
@@ -111,9 +118,7 @@ def _te_product(
     height, width = data.shape[1:] if len(data.shape) == 3 else (1, 1)
     rows = starts.shape[0] - 1
     # As many (blocks of) columns as the dense operand has.
-    size = (
-        inner // width if isinstance(inner, int) and isinstance(width, int) else te.floordiv(te.convert(inner), width)
-    )
+    size = te.floordiv(te.convert(inner), te.max(te.convert(width), 1))
 
     def statements(ins: Sequence[Buffer], outs: Sequence[Buffer]) -> Any:
         (x, value, column, start), (result,) = ins, outs
@@ -121,7 +126,7 @@ def _te_product(
         with loops(ib, [*outer, rows, height]) as (*place, row, r):
             target = write(place, row * height + r)
             ib.emit(result.vstore(target, te.const(0, x.dtype)))
-            first, count = _span(start, row, data.shape[0])
+            first, count = _span(start, row, data.shape[0], size)
             with loops(ib, [count, width], "k") as (k, c):
                 here = _bounded(column[first + k], 0, size - 1) * width + c
                 factor = value[(first + k, r, c) if len(data.shape) == 3 else (first + k,)]
@@ -189,7 +194,7 @@ def _te_transpose(data: Tensor, columns: Tensor, starts: Tensor) -> list[Tensor]
 
         def entries(act: Callable[[Expr, Expr, Expr], None]) -> None:
             with ib.for_range(0, count - 1, "row") as row:
-                first, size = _span(start, row, data.shape[0])
+                first, size = _span(start, row, data.shape[0], count - 1)
                 with ib.for_range(0, size, "k") as k:
                     act(row, first + k, _bounded(column[first + k], 0, count - 2))
 
@@ -249,7 +254,7 @@ def _te_add(dense: Tensor, data: Tensor, columns: Tensor, starts: Tensor) -> Ten
         with loops(ib, dense.shape) as at:
             ib.emit(result.vstore(tuple(at), x[tuple(at)]))
         with ib.for_range(0, dense.shape[0], "row") as row:
-            first, count = _span(start, row, data.shape[0])
+            first, count = _span(start, row, data.shape[0], dense.shape[1])
             with ib.for_range(0, count, "k") as k:
                 here = (row, _bounded(column[first + k], 0, dense.shape[1] - 1))
                 ib.emit(result.vstore(here, result[here] + value[first + k]))
@@ -282,8 +287,9 @@ def _conv_relation(rel: Relation) -> None:
 def _conv(attrs: Attrs, x: Array, data: Array, columns: Array, starts: Array) -> Array:
     of = layout(attrs.layout)
     images = of.to_logical(x, "NHWC")
-    flat = _dense(Attrs({"sparse_lhs": False}), images.reshape(-1, images.shape[-1]), data, columns, starts)
-    return of.from_logical(flat.reshape(*images.shape[:3], -1), "NHWC")
+    rows = images.reshape(prod(images.shape[:3]), images.shape[3])
+    flat = _dense(Attrs({"sparse_lhs": False}), rows, data, columns, starts)
+    return of.from_logical(flat.reshape(*images.shape[:3], flat.shape[1]), "NHWC")
 
 
 def _te_conv(attrs: Attrs, x: Tensor, *sparse: Tensor) -> Tensor:

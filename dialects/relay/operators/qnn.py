@@ -23,6 +23,7 @@ from .nn_dense import OUT_DTYPE, UNITS, batch_matmul_relation, dense_pack_relati
 from .nn_pool import POOL_ATTRIBUTES, POOL_RELATION, average_windows
 from .relations import (
     TypeRelation,
+    at_most,
     broadcast_arguments,
     can_expand,
     dtype_attr,
@@ -308,6 +309,8 @@ def _product_relation(shape_relation: TypeRelation) -> TypeRelation:
                     f"{rel.operator.name}: {show_argument(rel, index)} must be a scalar or a vector of {dtype}",
                     argument=index,
                 )
+            elif not all(at_most(1, size) for size in shape_of(rel.tensor(index))):
+                raise rel.fail(f"{rel.operator.name}: {show_argument(rel, index)} has no elements", argument=index)
         shape_relation(rel)
 
     return relation
@@ -349,7 +352,7 @@ register(
 
 
 def _dense_pack(attrs: Attrs, x: Array, w: Array, x_zero: Array, w_zero: Array, *scales: Array) -> Array:
-    flat = w.swapaxes(1, 2).reshape(-1, w.shape[1])
+    flat = w.swapaxes(1, 2).reshape(w.shape[0] * w.shape[2], w.shape[1])
     return _dense(attrs, x, flat, x_zero, w_zero)
 
 

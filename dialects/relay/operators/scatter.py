@@ -14,7 +14,7 @@ from . import computes_scatter as computes
 from .indexing import indices_must_be_integers, same_but_axis
 from .meanings import Array, arange_along
 from .relations import ANY, axis_of, rank_must_be, same_dim, shape_of, show_argument, tensor_type
-from .sizes import Requirement, ResultShapes
+from .sizes import Requirement, ResultShapes, with_sizes
 from .sources import TVM
 
 if TYPE_CHECKING:
@@ -125,7 +125,10 @@ register(
 
 
 def index_vectors_must_fit(rel: Relation, rank: int) -> None:
-    """Raises where the first argument, rows of index vectors, a vector of indices or one, has more indices than a tensor has axes."""
+    """Raises where the first argument does not say where in a tensor of `rank` axes the second, one value or a vector, is stored.
+
+    It has rows of index vectors, of which none has more indices than there are axes, is a vector of indices, or one index.
+    """
     shape = shape_of(rel.tensor(0))
     if len(shape) > 2:
         raise rel.fail(f"{rel.operator.name}: {show_argument(rel, 0)} must have rank 0, 1 or 2", argument=0)
@@ -136,18 +139,25 @@ def index_vectors_must_fit(rel: Relation, rank: int) -> None:
             f" {counted(rank, 'axis')}",
             argument=0,
         )
+    values = shape_of(rank_must_be(rel, 1, 0, 1))
+    if values and not same_dim(values[0], shape[0] if shape else 1):
+        raise rel.fail(
+            f"{rel.operator.name}: {show_argument(rel, 1)} must be one value, or one for each index of {show_argument(rel, 0)}",
+            argument=1,
+        )
 
 
 def _sparse_to_dense_relation(rel: Relation) -> None:
-    values = rank_must_be(rel, 1, 0, 1)
+    values = rel.tensor(1)
     rank_must_be(rel, 2, 0)
     indices_must_be_integers(rel, 0)
     index_vectors_must_fit(rel, len(rel.attrs.output_shape))
     rel.set_result(tensor_type(rel.attrs.output_shape, values.element_type))
 
 
-def _sparse_to_dense(attrs: Attrs, indices: Array, values: Array, default: Array) -> Array:
-    result = np.full(attrs.output_shape, default.astype(values.dtype))
+def sparse_to_dense(shape: Sequence[int], indices: Array, values: Array, default: Array) -> Array:
+    """A tensor of this shape: the values at their indices, the default elsewhere."""
+    result = np.full(shape, default.astype(values.dtype))
     at = indices.astype(np.int64)
     return _combine(result, at.T if at.ndim == 2 else [at], values, "update", result)
 
@@ -156,7 +166,7 @@ register(
     Operator(
         "sparse_to_dense", ("sparse_indices", "sparse_values", "default_value"), _sparse_to_dense_relation,
         OpPattern.OPAQUE,
-        numpy=_sparse_to_dense,
+        numpy=lambda attrs, *xs: sparse_to_dense(attrs.output_shape, *xs),
         compute=lambda attrs, xs, out: [computes.te_sparse_to_dense(attrs.output_shape, *xs)],
         attributes=(attr("output_shape", kind="ints"),),
         doc="A tensor of `default_value` with the values written at the indices (a scalar, a vector, or rows of index vectors).",
@@ -190,11 +200,15 @@ def _strided_set_relation(rel: Relation) -> None:
 def _strided_set(attrs: Attrs, x: Array, v: Array, begin: Array, end: Array, strides: Array) -> Array:
     result = x.copy()
     slices: list[slice] = []
+    if 0 in strides:
+        raise ValueError(f"stride {strides.tolist().index(0)} must not be 0")
     for axis, size in enumerate(x.shape):
         step = int(strides[axis]) if axis < len(strides) else 1
         first = int(begin[axis]) if axis < len(begin) else (0 if step > 0 else size - 1)
         last = int(end[axis]) if axis < len(end) else None
         steps = range(*slice(first, last, step).indices(size))
+        if v.shape[axis] not in (1, len(steps)):
+            raise ValueError(with_sizes(computes.UNLIKE_SLICE.format(axis), (v.shape[axis], len(steps))))
         slices.append(
             slice(steps.start, None if steps.stop < 0 else steps.stop, steps.step) if len(steps) else slice(0)
         )
@@ -207,6 +221,7 @@ register(
         "strided_set", ("data", "v", "begin", "end", "strides"), _strided_set_relation, OpPattern.INJECTIVE,
         numpy=_strided_set,
         compute=lambda attrs, xs, out: [computes.te_strided_set(*xs)],
+        extents=lambda attrs, xs, out: computes.strided_set_extents(*xs),
         doc="data with the elements begin:end:strides replaced by `v`.",
         source=TVM.format("strided_set"),
     )

@@ -50,12 +50,17 @@ def _steps(bounds: Bounds, size: int) -> range:
     return range(*slice(begin, end, step).indices(size))
 
 
+def check_axes(rel: Relation, rank: int) -> None:
+    """Raises on a mode that there is not, and on axes that a tensor of this rank does not have."""
+    if rel.attrs.slice_mode not in ("end", "size"):
+        raise rel.fail(f"{rel.operator.name}: slice_mode must be 'end' or 'size', not {rel.attrs.slice_mode!r}")
+    if rel.attrs.axes is not None:
+        axes_of(rel, rel.attrs.axes, rank, "axes")
+
+
 def _check_slice(rel: Relation, rank: int) -> None:
     attrs = rel.attrs
-    if attrs.slice_mode not in ("end", "size"):
-        raise rel.fail(f"{rel.operator.name}: slice_mode must be 'end' or 'size', not {attrs.slice_mode!r}")
-    if attrs.axes is not None:
-        axes_of(rel, attrs.axes, rank, "axes")
+    check_axes(rel, rank)
     count = rank if attrs.axes is None else len(attrs.axes)
     for name in ("begin", "end"):
         if len(attrs[name]) > count:
@@ -84,7 +89,8 @@ def slice_ranges(attrs: Attrs, shape: Sequence[int]) -> list[range]:
     return [_steps(bounds[axis], size) if axis in bounds else range(size) for axis, size in enumerate(shape)]
 
 
-def _numpy_slice(attrs: Attrs, shape: Sequence[int]) -> tuple[Any, ...]:
+def numpy_slice(attrs: Attrs, shape: Sequence[int]) -> tuple[Any, ...]:
+    """The slices that a `strided_slice` takes of an array of this shape."""
     taken: list[Any] = []
     for steps in slice_ranges(attrs, shape):
         # A slice, not a list of indices: the end of a descending one before the first element is None.
@@ -142,7 +148,7 @@ SLICE = (
 register(
     Operator(
         "strided_slice", ("data",), _slice_relation, OpPattern.INJECTIVE,
-        numpy=lambda attrs, x: np.asarray(x[_numpy_slice(attrs, x.shape)], order="C"),
+        numpy=lambda attrs, x: np.asarray(x[numpy_slice(attrs, x.shape)], order="C"),
         compute=lambda attrs, xs, out: [_te_slice(attrs, xs[0])],
         attributes=SLICE,
         doc="The elements begin:end:strides along each axis (of `axes`); with slice_mode 'size', `end` counts elements.",

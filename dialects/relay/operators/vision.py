@@ -96,9 +96,16 @@ register(
 def _nms_relation(rel: Relation) -> None:
     data = rank_must_be(rel, 0, 3)
     batch, boxes, length = shape_of(data)
-    if rel.type_of(2) is not None:
-        rank_must_be(rel, 2, 2)
-    rank_must_be(rel, 1, 1)
+    if not same_dim(shape_of(rank_must_be(rel, 1, 1))[0], batch):
+        raise rel.fail(
+            f"{rel.operator.name}: {show_argument(rel, 1)} must have a number for each image of {show_argument(rel, 0)}",
+            argument=1,
+        )
+    if rel.type_of(2) is not None and not all(map(same_dim, shape_of(rank_must_be(rel, 2, 2)), (batch, boxes))):
+        raise rel.fail(
+            f"{rel.operator.name}: {show_argument(rel, 2)} must have a number for each box of {show_argument(rel, 0)}",
+            argument=2,
+        )
     number_must_be(rel, 3, 4)
     for name, width in (("score_index", 1), ("id_index", 1), ("coord_start", 4)):
         _field_of_box(rel, name, length, width)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
 from . import computes_rois as computes
 from .algorithm import order
+from .indexing import must_have_elements
 from .layout import checked_layout, laid_out, layout, logical_sizes
 from .meanings import Array, round_half_away
 from .relations import (
@@ -21,6 +22,7 @@ from .relations import (
     same_dim,
     shape_of,
     show_argument,
+    size_of,
     tensor_type,
     tuple_type,
 )
@@ -117,7 +119,13 @@ register(
 
 def _transform_relation(rel: Relation) -> None:
     classes, moves, anchors = rank_must_be(rel, 0, 3), rank_must_be(rel, 1, 2), rank_must_be(rel, 2, 3)
-    batch, _, count = shape_of(classes)
+    batch, labels, count = shape_of(classes)
+    if not at_most(1 if rel.attrs.keep_background else 2, labels):
+        raise rel.fail(f"{rel.operator.name}: {show_argument(rel, 0)} has no class to choose", argument=0)
+    if not same_dim(shape_of(anchors)[0], 1):
+        raise rel.fail(
+            f"{rel.operator.name}: {show_argument(rel, 2)} must be of one image, as all have its anchors", argument=2
+        )
     if not same_dim(shape_of(moves)[0], batch):
         raise rel.fail(
             f"{rel.operator.name}: {show_argument(rel, 1)} must have a row for each image of {show_argument(rel, 0)}",
@@ -236,6 +244,8 @@ def _rois_relation(rel: Relation) -> None:
         raise rel.fail(f"{rel.operator.name}: pooled_size={list(pooled)} must be two positive numbers")
     if "mode" in rel.attrs and rel.attrs.mode not in ("avg", "max"):
         raise rel.fail(f"{rel.operator.name}: mode={rel.attrs.mode!r} must be avg or max")
+    read = "NHW" if rel.operator.name == "vision.roi_align" else "N"
+    must_have_elements(rel, 0, size_of([sizes[axis] for axis in read]), [shape_of(rois)[0], sizes["C"]])
     sizes |= {"N": shape_of(rois)[0], "H": pooled[0], "W": pooled[1]}
     rel.set_result(laid_out(rel, sizes, of, rel.tensor(0).element_type))
 
@@ -384,7 +394,9 @@ def _proposal_relation(rel: Relation) -> None:
         )
     if rel.attrs.rpn_post_nms_top_n < 1:
         raise rel.fail(f"{rel.operator.name}: rpn_post_nms_top_n={rel.attrs.rpn_post_nms_top_n} must be positive")
-    rows = multiply_dims(shape_of(classes)[0], rel.attrs.rpn_post_nms_top_n)
+    batch, _, height, width = shape_of(classes)
+    must_have_elements(rel, 0, size_of([height, width]), [batch])
+    rows = multiply_dims(batch, rel.attrs.rpn_post_nms_top_n)
     rel.set_result(tensor_type([rows, 5], classes.element_type))
 
 

@@ -12,7 +12,8 @@ from typing import Any
 
 import mirstack
 import numpy as np
-from dynamic_fuzz import MOST_ELEMENTS, agrees, run_on, say
+from dynamic_fuzz import MOST_ELEMENTS, agrees, open_module, run_on, say
+from mirstack.api.executable import Executable
 from mirstack.dialects.relay.operator import Operator, all_operators
 from mirstack.fuzz.operators.programs import Drawn, module_of
 from mirstack.fuzz.operators.sampling import flat, load_cases
@@ -50,34 +51,62 @@ def choices(arrays: list[np.ndarray]) -> Iterator[Dims]:
         yield [(which, rank - 1 - axis) for which, rank in those]
 
 
-def outcome(operator: Operator, use: Drawn, **target: Any) -> list[np.ndarray] | str:
-    """The results, or why the program is refused."""
+Outcome = list[np.ndarray] | str
+"""The results, or why the program or the sizes are refused."""
+
+
+def outcome(operator: Operator, use: Drawn, **target: Any) -> Outcome:
+    """What the program of one use computes, its sizes known."""
     try:
         return run_on(mirstack.compile(module_of(operator, [use]), entry="main", **target), use)
     except MirError as error:
         return str(error)
 
 
+def opened(operator: Operator, use: Drawn) -> tuple[Executable, Executable] | None:
+    """The program of a use with every dimension `?`, natively and interpreted; None where it is refused."""
+    try:
+        module = open_module(operator, use)
+        native = mirstack.compile(module, entry="main", opt_level=0, threads=1)
+    except MirError:
+        return None
+    return native, mirstack.compile(module, entry="main", target="interp")
+
+
+def differ(operator: Operator, use: Drawn, native: Outcome, wanted: Outcome) -> str | None:
+    """How native code differs from the interpreter; None where it does not."""
+    if isinstance(native, str) or isinstance(wanted, str):
+        same = isinstance(native, str) and isinstance(wanted, str)
+    else:
+        same = [a.shape for a in native] == [b.shape for b in wanted]
+        same = same and all(agrees(operator, use, a, b) for a, b in zip(native, wanted, strict=True))
+    return None if same else f"the interpreter {wanted}; native {native}"
+
+
 def faults(operator: Operator, use: Drawn) -> Iterator[str | None]:
-    """For each emptied use None, or how native code differs from the interpreter."""
+    """For each emptied use None, or how native code differs from the interpreter, sizes known and `?`."""
     seen: set[tuple[tuple[int, ...], ...]] = set()
+    executables = opened(operator, use)
     for dims in choices(flat(use.arguments)):
         empty = Drawn(use.case, use.attrs, emptied(use.arguments, dims))
         shapes = tuple(array.shape for array in flat(empty.arguments))
         if shapes in seen:
             continue
         seen.add(shapes)
+        runs: dict[str, tuple[Outcome, Outcome]] = {}
         try:
+            if executables is not None:
+                runs["of `?`"] = run_on(executables[0], empty), run_on(executables[1], empty)
             module_of(operator, [empty])
+            native = outcome(operator, empty, opt_level=0, threads=1)
+            runs["of known sizes"] = native, outcome(operator, empty, target="interp")
         except MirError:
-            continue
-        wanted, got = outcome(operator, empty, target="interp"), outcome(operator, empty, opt_level=0, threads=1)
-        if isinstance(got, str) or isinstance(wanted, str):
-            same = isinstance(got, str) and isinstance(wanted, str)
-        else:
-            same = [a.shape for a in got] == [b.shape for b in wanted]
-            same = same and all(agrees(operator, use, a, b) for a, b in zip(got, wanted, strict=True))
-        yield None if same else f"shapes {shapes}: the interpreter {wanted}; native {got}"
+            pass  # The types refuse it.
+        except Exception as error:
+            yield f"shapes {shapes}: {type(error).__name__}: {error}"
+        for what, (native, wanted) in runs.items():
+            difference = differ(operator, use, native, wanted)
+            yield None if difference is None else f"shapes {shapes} {what}: {difference}"
 
 
 def main() -> None:

@@ -265,6 +265,23 @@ ERRORS = [
         "dyn.nn.pad: dimension 1 of 'data' has no elements to pad with",
     ),
     (
+        "def @main(%x: Tensor[(2, 3), float32], %s: Tensor[(0), int64]) { dyn.reshape(%x, %s, newshape=None) }",
+        [floats(2, 3), numbers()],
+        "dyn.reshape: 'data' has 6 elements, but the new shape has 1",
+    ),
+    (
+        f"def @main(%x: Tensor[(5, 4), float32], %v: Tensor[(2, 1), float32], %b: {PAIR}) {{ strided_set(%x, %v, %b, %b, %b) }}",
+        [floats(5, 4), floats(2, 1), numbers(1, 0)],
+        "stride 1 must not be 0",
+    ),
+    (
+        f"""def @main(%x: Tensor[(5, 4), float32], %v: Tensor[(2, 1), float32], %b: {PAIR}, %e: {PAIR}) {{
+  strided_set(%x, %v, %b, %e, sign(%e))
+}}""",
+        [floats(5, 4), floats(2, 1), numbers(1, 0), numbers(4, 4)],
+        "dimension 0 of 'v' is 2, which does not broadcast to 3, what the slice takes",
+    ),
+    (
         """@te.func
 def product():
     m = te.var("m")
@@ -279,7 +296,14 @@ def @main(%x: Tensor[(?), float32], %y: Tensor[(?), float32]) { call_tir(@produc
 ]
 
 
-BY_VALUE = ("dyn.", "arange: ", "where: ", "out of memory", "@product", "dimension 1 of the result of dyn.zeros")
+BY_VALUE = (
+    "dyn.",
+    "arange: ",
+    "where: ",
+    "out of memory",
+    "@product",
+    "dimension 1 of the result of dyn.zeros",
+)
 """Messages of compiled code alone: the interpreter computes the sizes from what the arrays hold, and says what is wrong its own way."""
 
 
@@ -348,7 +372,21 @@ STATIC: dict[str, list[tuple[tuple[int, ...], list[Array]]]] = {
     ],
     "dyn.expand_dims(%x, %a, num_newaxis=1)": [((3,), [np.array(1)]), ((), [np.array(0)])],
     "dyn.broadcast_to(%x, %a, shape=None)": [((3,), [numbers(2, 3)]), ((), [numbers(2)]), ((2, 1), [numbers(2, 5)])],
-    "dyn.tile(%x, %a, reps=None)": [((3,), [numbers(2, 2)]), ((2, 3), [numbers(2)])],
+    "dyn.tile(%x, %a, reps=None)": [
+        ((3,), [numbers(2, 2)]),
+        ((2, 3), [numbers(2)]),
+        ((2, 0), [numbers(2, 2)]),
+    ],
+    # One stride counts for all axes; an end that is missing is the end of its axis.
+    "dyn.strided_slice(%x, %a, %b, %c, begin=None, end=None, strides=None, axes=None)": [
+        ((5, 4), [numbers(0, 1), numbers(5, 4), numbers(2)]),
+        ((5, 4), [numbers(0, 1), numbers(5), numbers(2, 1)]),
+        ((5, 4), [numbers(-2), numbers(1 << 40), numbers()]),
+    ],
+    'dyn.strided_slice(%x, %a, %b, %c, begin=None, end=None, strides=None, slice_mode="size", axes=None)': [
+        ((5, 4), [numbers(1, 1), numbers(2, -1), numbers(0)]),
+        ((5, 4), [numbers(1, 1), numbers(), numbers(2)]),
+    ],
     "reshape(dyn.reshape(%x, %a, newshape=None), newshape=[-1])": [((12,), [numbers(4, 3)]), ((2, 6), [numbers(4, 3)])],
     "dyn.reshape(dyn.tile(%x, %a, reps=None), %b, newshape=None)": [((6,), [numbers(2), numbers(3, -1)])],
     "dyn.squeeze(dyn.reshape(%x, %a, newshape=None), %b, axis=None)": [((12,), [numbers(1, 4, 3), numbers(0)])],
@@ -361,7 +399,7 @@ def test_sizes_of_time_of_running_of_shapes_that_are_known(body: str, opt_level:
     """The argument's rank is another than the result's, or its sizes are known: both sides follow from inputs alone."""
     for shape, more in STATIC[body]:
         types = [
-            f"%{n}: Tensor[{tuple(a.shape)}, {a.dtype}]".replace(",)", ")") for n, a in zip("ab", more, strict=False)
+            f"%{n}: Tensor[{tuple(a.shape)}, {a.dtype}]".replace(",)", ")") for n, a in zip("abc", more, strict=False)
         ]
         dims = ", ".join(map(str, shape))
         text = f"def @main({', '.join([f'%x: Tensor[({dims}), float32]', *types])}) {{ {body} }}"

@@ -156,7 +156,7 @@ class _Use:
         self.bytes = 0
         if self.dtype is not None and self.shape is not None and DYNAMIC_INDEX not in self.shape:
             self.bytes = prod(self.shape) * self.dtype.itemsize
-        self.empty = empty_of(type)
+        self.empty = empty_of(op.result.type)
         self.open = open_sizes(op)
 
     def has_type(self, value: Value) -> bool:

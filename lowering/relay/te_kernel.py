@@ -209,8 +209,9 @@ class _Kernel:
             needed = check.needed
             left, right = (calculate(side, size_of, _ON_EXPRESSIONS) for side in (needed.left, needed.right))
             self.sizes.check(needed.rule, left, right, check.message)
-        results = _empty(op.result.type) or self._computed(op, compute, arguments)
-        if operator.extents is not None:
+        empty = _empty(op.result.type)
+        results = empty or self._computed(op, compute, arguments)
+        if operator.extents is not None and not (empty and all(map(_is_static, arguments))):
             self.sizes.define(operator.name, results, operator.extents(attrs, arguments, op.result.type))
         for tensor in results:
             self.sizes.check_broadcast(operator.name, tensor)

@@ -18,6 +18,7 @@ from ...dialects.tir.analysis import expr as x
 from ...dialects.tir.analysis.conditions import logical_not
 from ...dialects.tir.analysis.convert import is_index_type
 from ...dialects.tir.types import I1
+from .rewriting import enclosing
 
 Visit: TypeAlias = "Generator[Visit, None, None]"
 """The visit of a block: gives the visits of the blocks inside, each to be finished before it goes on."""
@@ -34,6 +35,15 @@ def run_visits(first: Visit) -> None:
             stack.pop()
         else:
             stack.append(inner)
+
+
+def analyzer_at(op: Operation) -> Analyzer:
+    """An analyzer that knows the ranges of the loops around an op."""
+    analyzer = Analyzer()
+    for loop in reversed([outer for outer in enclosing(op) if isinstance(outer, tir.ForOp)]):
+        if is_index_type(loop.loop_var.type):
+            analyzer.bind(loop.loop_var, loop.min, loop.extent)
+    return analyzer
 
 
 class AnalyzedWalk:

@@ -20,6 +20,7 @@ from ...dialects.tir.operators import Const, ExprBuilder, Value, as_const
 from ...dialects.tir.types import BufferType, HandleType, lanes_of
 from ...support.diagnostics import error_at
 from ...support.walk import walk_ops
+from .analyzed_walk import analyzer_at
 from .copying import copy_ops
 from .rewriting import acts_until_end, builder_before, erase_dead, prim_funcs, set_indices
 from .touched import Touched
@@ -246,14 +247,11 @@ class VirtualThreads:
         """Has each thread access its own part."""
         if not strides:
             return
-        touched, analyzer = self.touched, Analyzer()
-        for op in self.inside:
-            if isinstance(op, tir.ForOp):
-                analyzer.bind(op.loop_var, op.min, op.extent)
+        touched = self.touched
         for op in self.inside:
             match op:
                 case tir.LoadOp() | tir.StoreOp() if touched.root(op.buffer) in strides:
-                    index = self.part_of(op, op.indices[0], strides[touched.root(op.buffer)], analyzer)
+                    index = self.part_of(op, op.indices[0], strides[touched.root(op.buffer)], analyzer_at(op))
                     set_indices(op, [index])
                 case tir.DeclBufferOp() if op.source is not None and touched.root(op.source) in strides:
                     if op.result.type.rank != 1 or op.stride_dims.data:
@@ -264,7 +262,7 @@ class VirtualThreads:
                         )
                     self.enlarge(op)
                 case tir.CallOp():
-                    self.move_pointers(op, strides, analyzer)
+                    self.move_pointers(op, strides, analyzer_at(op))
                 case _:
                     pass
 

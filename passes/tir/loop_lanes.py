@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Operation, OpResult, SSAValue
 
 from ...dialects import tir
-from ...dialects.tir.analysis import Analyzer, Expr
+from ...dialects.tir.analysis import Expr
 from ...dialects.tir.analysis.conditions import conjuncts, logical_and
 from ...dialects.tir.analysis.expr import Atom, Kind, free_vars
 from ...dialects.tir.analysis.substitution import substitute
@@ -20,8 +20,9 @@ from ...dialects.tir.buffer import AccessOp
 from ...dialects.tir.types import lanes_of
 from ...support.fields import operands_of
 from ...support.walk import all_ops
+from .analyzed_walk import analyzer_at
 from .lane_windows import Window, flat_index, window_of
-from .rewriting import PlacedBuilder, builder_before, enclosing
+from .rewriting import PlacedBuilder, builder_before
 
 
 class NoVectorForm(Exception):
@@ -34,7 +35,7 @@ class LoopLanes:
     def __init__(self, loop: tir.ForOp, lanes: int):
         self.loop = loop
         self.lanes = lanes
-        self.analyzer = Analyzer()
+        self.analyzer = analyzer_at(loop)
         self.loop_var = loop.loop_var
         self.inside: set[Operation] = set()
         self.inputs: dict[SSAValue, tuple[SSAValue, ...]] = {}
@@ -57,8 +58,6 @@ class LoopLanes:
         """Whether a side of a lane-by-lane choice is being rebuilt: its loads are for the lanes of the mask only."""
         self.shared_loads = False
         """Whether the region rebuilt last, under a mask, loads what all lanes share."""
-        for outer in reversed([op for op in enclosing(loop) if isinstance(op, tir.ForOp)]):
-            self.analyzer.bind(outer.loop_var, outer.min, outer.extent)
         self.analyzer.bind(loop.loop_var, loop.min, loop.extent)
         self.variable = self.analyzer.expr(loop.loop_var)
         atom = self.variable.atom

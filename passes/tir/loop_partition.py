@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import DictionaryAttr, ModuleOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
 
 from ...dialects import tir
@@ -25,7 +25,7 @@ from ...support.walk import walk_ops
 from .analyzed_walk import AnalyzedWalk, Visit
 from .copying import add_to_variable, hoist_views, insert_turn, variables_of
 from .loop_bounds import deduce
-from .rewriting import builder_before, erase_dead, prim_funcs
+from .rewriting import builder_before, enclosing, erase_dead, prim_funcs
 
 HINT = "pragma_loop_partition_hint"
 
@@ -98,10 +98,8 @@ class LoopPartitioner(AnalyzedWalk):
         whole = IntervalSet(low, low + analyzer.expr(loop.extent) - 1)
         with analyzer.constraint(x.TRUE):
             self.bind_loop(loop)
-            for op in walk_ops(loop):
-                if isinstance(op, tir.ForOp) and op is not loop:
-                    self.bind_loop(op)
-                elif isinstance(op, tir.LaunchThreadOp):
+            for op in inside:
+                if isinstance(op, tir.LaunchThreadOp):
                     analyzer.bind(op.result, 0, op.extent)
             found: dict[SSAValue, tuple[IntervalSet | None, IntervalSet | None]] = {}
             for value in conditions:
@@ -111,7 +109,9 @@ class LoopPartitioner(AnalyzedWalk):
                     continue
                 inner = {a for a in x.free_vars(e) if a is not variable and _owner(a) in inside}
                 inner |= {a for a in map(self._atom, variables_of(loop)) if a is not None and a is not variable}
-                decided = deduce(e, variable, inner, analyzer)
+                with analyzer.constraint(x.TRUE):
+                    self.bind_around(value, inside)
+                    decided = deduce(e, variable, inner, analyzer)
                 found[value] = (decided.where_true, decided.where_false)
         for index, value in ((0, True), (1, False)):
             intervals = {c: interval for c, both in found.items() if (interval := both[index]) is not None}
@@ -119,6 +119,13 @@ class LoopPartitioner(AnalyzedWalk):
             if choice is not None:
                 return choice
         return None
+
+    def bind_around(self, value: SSAValue, inside: set[Operation]) -> None:
+        """The ranges of the loops around a value: of the extents of others nothing is known there."""
+        assert isinstance(value, OpResult)
+        for op in reversed([op for op in enclosing(value.op) if op in inside]):
+            if isinstance(op, tir.ForOp):
+                self.bind_loop(op)
 
     def _atom(self, value: SSAValue) -> Atom | None:
         return self.analyzer.expr(value).atom

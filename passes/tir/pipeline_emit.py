@@ -16,10 +16,11 @@ from ...dialects.tir.analysis.conditions import eq, ge, logical_and, logical_not
 from ...dialects.tir.analysis.substitution import substitute
 from ...dialects.tir.operators import Const, ExprBuilder, Value
 from ...support.walk import walk_ops
+from .analyzed_walk import analyzer_at
 from .pipeline_async import AsyncStages, Copy
 from .pipeline_stages import ANNOTATIONS, Statement
 from .pipeline_versions import Versions
-from .rewriting import builder_at_end, enclosing, erase_if_dead, move_to_end, set_operands
+from .rewriting import builder_at_end, erase_if_dead, move_to_end, set_operands
 
 _HEAD = (tir.ReadsOp, tir.WritesOp, tir.AllocBufferOp, tir.MatchBufferOp)
 
@@ -52,9 +53,7 @@ class Pipeline:
         self.allocations = allocations
         self.most = max(statement.stage for statement in statements)
         self.versions = Versions(loop, versions, all_at_once=self.most != 1)
-        self.analyzer = Analyzer()
-        for outer in reversed([op for op in enclosing(loop) if isinstance(op, tir.ForOp)]):
-            self.analyzer.bind(outer.loop_var, outer.min, outer.extent)
+        self.analyzer = analyzer_at(loop)
         self.type = loop.min.type
         self.low, self.extent = self.analyzer.expr(loop.min), self.analyzer.expr(loop.extent)
         self.background = AsyncStages(self.statements, self.low)

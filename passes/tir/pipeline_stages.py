@@ -20,7 +20,7 @@ from ...dialects.tir.attribute_values import value_of
 from ...dialects.tir.buffer import buffer_name
 from ...support.diagnostics import error_at
 from ...support.words import counted
-from .rewriting import enclosing
+from .analyzed_walk import analyzer_at
 
 STAGE, ORDER = "software_pipeline_stage", "software_pipeline_order"
 ASYNC = "software_pipeline_async_stages"
@@ -112,10 +112,8 @@ class Dependences:
         for statement in statements:
             for buffer in {**statement.reads, **statement.writes}:
                 self.users.setdefault(buffer, []).append(statement)
-        self.analyzer = Analyzer()
-        for outer in reversed([loop, *(op for op in enclosing(loop) if isinstance(op, tir.ForOp))]):
-            assert isinstance(outer, tir.ForOp)
-            self.analyzer.bind(outer.loop_var, outer.min, outer.extent)
+        self.analyzer = analyzer_at(loop)
+        self.analyzer.bind(loop.loop_var, loop.min, loop.extent)
         self.variable = self.analyzer.expr(loop.loop_var)
 
     def check(self) -> None:

@@ -180,12 +180,13 @@ class _Vectorizer(LoopLanes):
         """A loop with the same bounds for all lanes, around vectors."""
         start, extent = self.scalar(op.min, builder), self.scalar(op.extent, builder)
         block = Block(arg_types=[op.loop_var.type])
-        self.analyzer.bind(op.loop_var, op.min, op.extent)
         inner = builder.at_end(block)
         saved = dict(self.mapped)
         self.mapped[op.loop_var] = block.args[0]
         block.args[0].name_hint = op.loop_var.name_hint
-        self.block(op.body.block.ops, inner)
+        # What the body's running says of the extent does not hold behind the loop.
+        with self.analyzer.bind(op.loop_var, op.min, op.extent):
+            self.block(op.body.block.ops, inner)
         self.mapped = saved
         thread = op.thread.data if op.thread is not None else None
         kind = "serial" if op.kind.data == "vectorized" else op.kind.data

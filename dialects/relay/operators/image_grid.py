@@ -13,7 +13,9 @@ from .indexing import must_have_elements
 from .meanings import Array, half_in_float32, is_float
 from .nn_conv import spatial_padding, te_pad_zero
 from .relations import (
-    ANY,
+    add_dims,
+    at_most,
+    divide_dims,
     known_dim,
     rank_must_be,
     same_dim,
@@ -244,7 +246,7 @@ def _correlation_sizes(attrs: Attrs, *sizes: Any) -> tuple[int, list[Any]]:
     def places(size: Any, padding: int) -> Any:
         more = padding - 2 * border + attrs.stride1 - 1
         if isinstance(size, int):
-            return ANY if size == ANY else (size + more) // attrs.stride1
+            return divide_dims(add_dims(size, more), attrs.stride1)
         return te.floordiv(size + more, attrs.stride1)
 
     count = 2 * (attrs.max_displacement // attrs.stride2) + 1
@@ -270,7 +272,7 @@ def _correlation_relation(rel: Relation) -> None:
         )
     batch, _, height, width = map(known_dim, shape_of(first), shape_of(second))
     count, sizes = _correlation_sizes(attrs, height, width)
-    if any(s != ANY and s < 1 for s in sizes):
+    if not all(at_most(1, size) for size in sizes):
         raise rel.fail(f"{name}: the window is larger than {show_argument(rel, 0)} with its padding")
     rel.set_result(tensor_type([batch, count * count, *sizes], element))
 

@@ -77,7 +77,7 @@ def window_count(
 def places_must_be(rel: Relation, places: Mapping[str, int], axes: str, least: int = 0) -> None:
     """Raises where a window takes fewer places than `least` along one of these axes of the first argument."""
     for axis in axes:
-        if places[axis] != ANY and places[axis] < least:
+        if not at_most(least, places[axis]):
             raise rel.fail(
                 f"{rel.operator.name}: the window is larger than {show_argument(rel, 0)} with its padding along {axis}"
             )
@@ -268,7 +268,8 @@ def _te_conv(rank: int) -> Any:
         for letter, low, high in zip(axes, before, after, strict=True):
             padding[0][place[letter]], padding[1][place[letter]] = low, high
         padded = te_pad_zero(x, padding[0], padding[1])
-        depthwise = is_depthwise(attrs.groups, constant(sizes["C"]) or ANY, constant(weights["O"]) or ANY)
+        channels, filters = (ANY if (size := constant(dim)) is None else size for dim in (sizes["C"], weights["O"]))
+        depthwise = is_depthwise(attrs.groups, channels, filters)
         per_group = 1 if depthwise else weights["I"]
         result = {"N": sizes["N"], "C": weights["O"] * weights["I"] if depthwise else weights["O"]}
         for a, low, high, stride, dilation in zip(axes, before, after, attrs.strides, attrs.dilation, strict=True):

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
-from .computes import compute_of
+from .computes import compute_of, divisor
 from .layout import checked_layout, laid_out, layout, logical_sizes
 from .meanings import Array, numpy_type
 from .nn_conv import check_window, conv_attributes, convolve, places_must_be, spatial_padding, window_count
@@ -117,7 +117,7 @@ def _conv_relation(rel: Relation) -> None:
 def _conv(attrs: Attrs, x: Array, w: Array) -> Array:
     data = layout(attrs.data_layout).to_logical(x, "NCHW")
     tiles = w.transpose(1, 3, 0, 2) if _is_byte(w.dtype.name) else w.transpose(1, 2, 0, 3)
-    matrix = tiles.reshape(tiles.shape[0] * tiles.shape[1], -1)
+    matrix = tiles.reshape(tiles.shape[0] * tiles.shape[1], tiles.shape[2] * tiles.shape[3])
     shape = (*attrs.kernel_size, data.shape[1])
     weight = matrix[: int(np.prod(shape)), : attrs.channels].reshape(*shape, attrs.channels).transpose(3, 2, 0, 1)
     result = convolve(data, weight, attrs, numpy_type(attrs.out_dtype or x.dtype.name))
@@ -132,8 +132,8 @@ def _te_conv(attrs: Attrs, xs: Sequence[Tensor], out: Any) -> Sequence[Tensor]:
 
     def body(i: Expr, j: Expr, c: Expr, n: Expr) -> Expr:
         k = (i * attrs.kernel_size[1] + j) * inner + c
-        place = (te.floormod(k, depth), te.floormod(n, across))
-        return w(te.floordiv(n, across), te.floordiv(k, depth), *(place[::-1] if is_byte else place))
+        place = (te.floormod(k, divisor(depth)), te.floormod(n, divisor(across)))
+        return w(te.floordiv(n, divisor(across)), te.floordiv(k, divisor(depth)), *(place[::-1] if is_byte else place))
 
     weight = te.compute([*attrs.kernel_size, inner, attrs.channels], body, name="T_gemm_weight")
     return compute_of("nn.conv2d")(Attrs({**attrs, "kernel_layout": "HWIO"}), [x, weight], out)

@@ -14,6 +14,7 @@ from .layout import checked_layout, layout, logical_sizes
 from .meanings import Array
 from .relations import (
     add_dims,
+    at_most,
     multiply_dims,
     rank_must_be,
     same_dim,
@@ -52,7 +53,7 @@ def _rows(rel: Relation, first: int, *ranks: int) -> int:
             argument=first + 1,
         )
     count = shape_of(starts)[0]
-    if count == 0:
+    if not at_most(1, count):
         raise rel.fail(f"{name}: {show_argument(rel, first + 2)} must say where each row begins and the last ends")
     return add_dims(count, -1)
 

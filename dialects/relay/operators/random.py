@@ -18,9 +18,18 @@ from xdsl.ir import Attribute
 from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
 from . import computes_random as computes
 from .computes_random import CONSTANT, PATH_BIT, ROTATIONS, SPLIT_BIT
-from .indexing import must_have_elements
 from .meanings import Array, numpy_type
-from .relations import check_dims, dtype_attr, dtype_of, rank_at_least, shape_of, tensor_type, tuple_type
+from .relations import (
+    at_most,
+    check_dims,
+    dtype_attr,
+    dtype_of,
+    rank_at_least,
+    shape_of,
+    show_argument,
+    tensor_type,
+    tuple_type,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -220,7 +229,8 @@ _register_distribution(
 def _multinomial_relation(rel: Relation) -> None:
     rel.set_argument(0, key_type())
     *outer, count = shape_of(rank_at_least(rel, 1, 1))
-    must_have_elements(rel, 1, count, outer)
+    if not at_most(1, count):
+        raise rel.fail(f"{rel.operator.name}: {show_argument(rel, 1)} has no number to draw", argument=1)
     if rel.attrs.num_samples < 1:
         raise rel.fail(f"{rel.operator.name}: num_samples={rel.attrs.num_samples} must be positive")
     rel.set_result(tuple_type([key_type(), tensor_type([*outer, rel.attrs.num_samples], "int32")]))

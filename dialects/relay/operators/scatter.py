@@ -166,7 +166,7 @@ register(
     Operator(
         "sparse_to_dense", ("sparse_indices", "sparse_values", "default_value"), _sparse_to_dense_relation,
         OpPattern.OPAQUE,
-        numpy=lambda attrs, *xs: sparse_to_dense(attrs.output_shape, *xs),
+        numpy=lambda attrs, at, values, default: sparse_to_dense(attrs.output_shape, at, values, default),
         compute=lambda attrs, xs, out: [computes.te_sparse_to_dense(attrs.output_shape, *xs)],
         attributes=(attr("output_shape", kind="ints"),),
         doc="A tensor of `default_value` with the values written at the indices (a scalar, a vector, or rows of index vectors).",

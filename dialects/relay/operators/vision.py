@@ -262,7 +262,9 @@ register(
 
 
 def _regular_relation(rel: Relation) -> None:
-    batch, labels, _ = _boxes_and_scores(rel, 1)
+    batch, labels, number = _boxes_and_scores(rel, 1)
+    if not at_most(1, number):
+        raise rel.fail(f"{rel.operator.name}: {show_argument(rel, 0)} has no boxes", argument=0)
     size: int = rel.attrs.max_detections
     if not rel.attrs.num_classes > 0 or (labels != ANY and rel.attrs.num_classes > labels):
         raise rel.fail(

@@ -22,7 +22,6 @@ from .relations import (
     same_dim,
     shape_of,
     show_argument,
-    size_of,
     tensor_type,
     tuple_type,
 )
@@ -244,8 +243,9 @@ def _rois_relation(rel: Relation) -> None:
         raise rel.fail(f"{rel.operator.name}: pooled_size={list(pooled)} must be two positive numbers")
     if "mode" in rel.attrs and rel.attrs.mode not in ("avg", "max"):
         raise rel.fail(f"{rel.operator.name}: mode={rel.attrs.mode!r} must be avg or max")
-    read = "NHW" if rel.operator.name == "vision.roi_align" else "N"
-    must_have_elements(rel, 0, size_of([sizes[axis] for axis in read]), [shape_of(rois)[0], sizes["C"]])
+    must_have_elements(rel, 0, sizes["N"], [shape_of(rois)[0], sizes["C"]])
+    if rel.operator.name == "vision.roi_align" and not all(at_most(1, sizes[axis]) for axis in "HW"):
+        raise rel.fail(f"{rel.operator.name}: the images of {show_argument(rel, 0)} have no pixels", argument=0)
     sizes |= {"N": shape_of(rois)[0], "H": pooled[0], "W": pooled[1]}
     rel.set_result(laid_out(rel, sizes, of, rel.tensor(0).element_type))
 
@@ -394,9 +394,9 @@ def _proposal_relation(rel: Relation) -> None:
         )
     if rel.attrs.rpn_post_nms_top_n < 1:
         raise rel.fail(f"{rel.operator.name}: rpn_post_nms_top_n={rel.attrs.rpn_post_nms_top_n} must be positive")
-    batch, _, height, width = shape_of(classes)
-    must_have_elements(rel, 0, size_of([height, width]), [batch])
-    rows = multiply_dims(batch, rel.attrs.rpn_post_nms_top_n)
+    if not all(at_most(1, size) for size in shape_of(classes)[2:]):
+        raise rel.fail(f"{rel.operator.name}: {show_argument(rel, 0)} has no cells", argument=0)
+    rows = multiply_dims(shape_of(classes)[0], rel.attrs.rpn_post_nms_top_n)
     rel.set_result(tensor_type([rows, 5], classes.element_type))
 
 

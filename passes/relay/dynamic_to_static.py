@@ -290,8 +290,9 @@ def _is_memory(op: Operation) -> bool:
 
 def _all_strides(given: dict[str, AttrValue]) -> dict[str, AttrValue]:
     """A missing stride is 1; a single one given would count for every axis."""
-    strides, begin = (cast("Sequence[int]", given[name]) for name in ("strides", "begin"))
-    return {**given, "strides": [*strides, *[1] * (len(begin) - len(strides))]}
+    strides = cast("Sequence[int]", given["strides"])
+    sliced = cast("Sequence[int]", given.get("axes") or given["begin"])
+    return {**given, "strides": [*strides, *[1] * (len(sliced) - len(strides))]}
 
 
 def _evaluated(operator: Operator, attrs: Attrs, values: Sequence[Known]) -> Known | None:

@@ -216,14 +216,14 @@ Bounds = tuple["Expr | None", "Expr | None", "Expr"]
 def te_bounds(rank: int, bounds: Sequence[Tensor], axes: Sequence[int] | None, sizes: bool) -> dict[int, Bounds]:
     """The slice of each sliced axis: what `slices` makes of numbers, of begin:end:strides of run time.
 
-    One stride counts for all axes; with `sizes` the ends are numbers of elements, negative ones all that are left, and strides
+    Strides that are missing are 1; with `sizes` the ends are numbers of elements, negative ones all that are left, and strides
     do not count.
     """
     begin, end, strides = bounds
     result: dict[int, Bounds] = {}
     for place, axis in enumerate(range(known_length(begin, 0)) if axes is None else [a % rank for a in axes]):
         low, high = _number(begin, place), _number(end, place)
-        step = None if sizes else _number(strides, 0 if known_length(strides, 0) == 1 else place)
+        step = None if sizes else _number(strides, place)
         if sizes and high is not None:
             high = te.Select(high < 0, te.const(1 << 62, "int64"), high if low is None else low + high)
         result[axis] = low, high, te.const(1, "int64") if step is None else step

@@ -239,7 +239,9 @@ def _slice_relation(rel: Relation) -> None:
 
 
 def _strided_slice(attrs: Attrs, x: Array, begin: Array, end: Array, strides: Array) -> Array:
-    given = {"begin": begin.tolist(), "end": end.tolist(), "strides": strides.tolist()}
+    # Strides that are missing are 1, be there one for the first axis only.
+    steps = [*strides.tolist(), *[1] * x.ndim]
+    given = {"begin": begin.tolist(), "end": end.tolist(), "strides": steps}
     return np.asarray(x[numpy_slice(Attrs({**attrs, **given}), x.shape)], order="C")
 
 

@@ -377,7 +377,7 @@ STATIC: dict[str, list[tuple[tuple[int, ...], list[Array]]]] = {
         ((2, 3), [numbers(2)]),
         ((2, 0), [numbers(2, 2)]),
     ],
-    # One stride counts for all axes; an end that is missing is the end of its axis.
+    # A stride that is missing is 1, an end that is missing the end of its axis.
     "dyn.strided_slice(%x, %a, %b, %c, begin=None, end=None, strides=None, axes=None)": [
         ((5, 4), [numbers(0, 1), numbers(5, 4), numbers(2)]),
         ((5, 4), [numbers(0, 1), numbers(5), numbers(2, 1)]),

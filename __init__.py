@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from .api.ir.module import IRModule
     from .api.lower import lower
     from .api.nd import cpu
+    from .support.diagnostics import MirError
     from .support.stopwatch import timing
 
 # Source files that are newer than this may not be the code that runs here: see `lowering.cache.keys`.
@@ -39,6 +40,7 @@ _PUBLIC = {
     **{name: f"api.{name}" for name in _MODULES},
     "Executable": "api.compile:Executable",
     "IRModule": "api.ir.module:IRModule",
+    "MirError": "support.diagnostics:MirError",
     "build": "api.build:build",
     "compile": "api.compile:compile",
     "cpu": "api.nd:cpu",
@@ -50,7 +52,7 @@ _PUBLIC = {
 }
 
 __all__ = [
-    "Executable", "IRModule", "build", "compile", "cpu", "ir", "load", "lower", "nd", "parse", "preload", "relay", "rules", "script",
+    "Executable", "IRModule", "MirError", "build", "compile", "cpu", "ir", "load", "lower", "nd", "parse", "preload", "relay", "rules", "script",
     "te", "timing", "tir", "topi", "transform",
 ]  # fmt: skip
 

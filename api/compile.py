@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
+from weakref import WeakKeyDictionary
 
 from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr
 from xdsl.ir import Operation
@@ -55,7 +56,21 @@ def parse(text: str, name: str = "<string>", *, directory: str | PathLike[str] |
     sources.add(name, text)
     with sources.reading():
         folder = None if directory is None else str(directory)
-        return in_deep_stack(lambda: _verified(parse_mir(text, name, directory=folder)))
+        module = in_deep_stack(lambda: _verified(parse_mir(text, name, directory=folder)))
+    _PARSED[module] = sources
+    return module
+
+
+_PARSED: WeakKeyDictionary[ModuleOp, Sources] = WeakKeyDictionary()
+"""The text of each module that was parsed and is still there: what cannot be compiled is shown in it."""
+
+
+def _sources_of(source: _Read | ModuleOp | IRModule) -> Sources:
+    """The text that is compiled, where it is known."""
+    sources = Sources()
+    if isinstance(source, _Read):
+        sources.add(source.name, source.text)
+    return _PARSED.get(source, sources) if isinstance(source, ModuleOp) else sources
 
 
 def _verified(module: ModuleOp) -> ModuleOp:
@@ -134,7 +149,11 @@ def compile(
         opt_level=opt_level, cpu=cpu, threads=threads, caches=caches, allow_extern=names, strict_math=strict_math
     )
     read = _Read.of_file(source) if isinstance(source, str | PathLike) else source
-    return in_deep_stack(lambda: _native(read, entry, options, observers, cache))
+    try:
+        return in_deep_stack(lambda: _native(read, entry, options, observers, cache))
+    except MirError as error:
+        error.show_in(_sources_of(read))
+        raise
 
 
 def compile_text(

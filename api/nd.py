@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray as NumpyArray
 
 from ..dialects.array import numpy_dtype
+from ..support.arguments import check_text, integer, items
 
 
 @dataclass(frozen=True)
@@ -117,8 +118,15 @@ def array(arr: object, device: Device | None = None) -> NDArray:
 
 
 def empty(shape: int | Sequence[int], dtype: str = "float32", device: Device | None = None) -> NDArray:
-    """An array of zeros, to be written to."""
-    return NDArray(np.zeros(shape, numpy_dtype(dtype)))
+    """An array of zeros, to be written to. Raises TypeError and ValueError for what is not a shape, TypeError for a name that is not a dtype's."""
+    sizes = items(shape, "shape", "sizes") if isinstance(shape, Iterable) else [shape]
+    dims = [integer(size, "a size of the shape", 0) for size in sizes]
+    check_text(dtype, "dtype", "the name of a dtype, such as 'float32'")
+    try:
+        kind = numpy_dtype(dtype)
+    except TypeError:
+        raise TypeError(f"{dtype!r} is no dtype, such as 'float32'") from None
+    return NDArray(np.zeros(dims, kind))
 
 
 def as_numpy(value: object) -> NumpyArray[Any]:

@@ -16,6 +16,9 @@ def why_too_large(extents: Iterable[int], element: Attribute) -> str | None:
 
     (4000000000, 4000000000), float32 → "takes 64000000000000000000 bytes, more than 9223372036854775807"
     """
+    extents = tuple(extents)
+    if (negative := min(extents, default=0)) < 0:
+        return f"has the negative size {negative}"
     lanes = 1
     if isinstance(element, VectorType):
         lanes, element = prod(element.get_shape()), element.element_type

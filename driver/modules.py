@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 
 from xdsl.context import Context
 from xdsl.dialects import get_all_dialects
 from xdsl.dialects.builtin import ModuleOp
 
-from ..support.diagnostics import Sources
+from ..support.diagnostics import MirError, Sources
 from ..support.verify import verify
 from ..universe import dialect_factories
 from .errors import UsageError
@@ -42,11 +43,36 @@ def parse_chunk(
     source: Source, chunk: Chunk, text_format: str, context: Context, implicit_module: bool = True
 ) -> ModuleOp:
     """The module that a part of a source writes; raises `MirError` with all that is wrong with its syntax."""
-    if text_format == "mir":
-        from ..parser import parse_mir
+    try:
+        if text_format == "mir":
+            from ..parser import parse_mir
 
-        return parse_mir(chunk.text, source.name, first_line=chunk.first_line, directory=str(source.directory))
-    return parse_mlir(context, chunk.text, source.name, chunk.first_line, implicit_module)
+            return parse_mir(chunk.text, source.name, first_line=chunk.first_line, directory=str(source.directory))
+        return parse_mlir(context, chunk.text, source.name, chunk.first_line, implicit_module)
+    except MirError as error:
+        other = _looks_like(chunk.text)
+        if other in (None, text_format):
+            raise
+        note = f"this looks like .{other} text: -f {other} reads it as such"
+        raise MirError((error.diagnostics[0].with_note(note), *error.diagnostics[1:])) from None
+
+
+_FIRST_WORDS = {
+    "mir": re.compile(r"def @|@T\.prim_func|@te\.func|@I\.ir_module|@tvm\.script|#\[version|class \w+:|rules? "),
+    "mlir": re.compile(
+        r"(?:builtin\.)?module\b|(?:func|llvm)\.func |\"[a-z_]+\.[\w.]+\"\(|%\w+(?::\d+)? = |[#!]\w+ = "
+    ),
+}
+"""What a text in each format begins with, behind comments."""
+
+
+def _looks_like(text: str) -> str | None:
+    """Returns the format in which a text seems to be written; None where its first line does not tell."""
+    for line in text.splitlines():
+        words = line.lstrip()
+        if words and not words.startswith(("//", "# ")):
+            return next((name for name, first in _FIRST_WORDS.items() if first.match(words)), None)
+    return None
 
 
 def read_module(path: str, told_format: str | None = None) -> ModuleOp:

@@ -79,6 +79,11 @@ class MirError(DiagnosticException):
         self.diagnostics = (diagnostics,) if isinstance(diagnostics, Diagnostic) else tuple(diagnostics)
         super().__init__(render_all(self.diagnostics, Sources.current()))
 
+    def show_in(self, sources: Sources) -> None:
+        """Has the message show the lines of these sources, where it was made with none at hand."""
+        if type(self) is MirError and not Sources.current().texts:
+            self.args = (render_all(self.diagnostics, sources),)
+
 
 def error_at(where: Operation | SSAValue | LocationAttr | None, message: str, *notes: str) -> MirError:
     """A `MirError` of one diagnostic at an op, a value (its defining op) or a location; to be raised by the caller."""

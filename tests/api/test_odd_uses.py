@@ -105,3 +105,21 @@ def test_the_least_int32_and_handles_read_back():
 def test_compile_takes_a_path(source: str, message: str):
     with pytest.raises(MirError, match=message):
         mirstack.compile(source)
+
+
+LATE = """@T.prim_func
+def f(a: T.Buffer((4,), "float32")):
+    T.call_extern("int32", "secret", 3)
+"""
+
+
+@pytest.mark.parametrize("kind", ["file", "text"])
+def test_what_cannot_be_compiled_is_shown(kind: str, tmp_path: Path) -> None:
+    """The line is shown whatever the program was read from, as long as the module is that which was parsed."""
+    file = tmp_path / "late.mir"
+    file.write_text(LATE)
+    source = str(file) if kind == "file" else mirstack.parse(LATE, str(file))
+    with pytest.raises(mirstack.MirError) as caught:
+        mirstack.compile(source)
+    shown = '    T.call_extern("int32", "secret", 3)\n    ^\n'
+    assert f"{file}:3:5: error: the C function 'secret' may not be used here\n{shown}" in str(caught.value)

@@ -120,3 +120,23 @@ def test_arguments_that_are_no_text() -> None:
         mirstack.parse(None)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     with pytest.raises(TypeError, match=r"dtype is a string such as 'float32', not 3"):
         relay.var("x", shape=(2,), dtype=3)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+
+
+OTHER_FORMAT = [
+    ("p.mir", "builtin.module {\n}\n", "this looks like .mlir text: -f mlir reads it as such"),
+    ("p.mir", "// A comment.\n%0 = arith.constant 1 : i32\n", "this looks like .mlir text: -f mlir reads it as such"),
+    ("p.mlir", PROGRAM, "this looks like .mir text: -f mir reads it as such"),
+    ("p.mlir", "@T.prim_func\ndef f():\n    pass\n", "this looks like .mir text: -f mir reads it as such"),
+]
+
+
+@pytest.mark.parametrize(("name", "text", "note"), OTHER_FORMAT)
+def test_text_of_the_other_format(mir_opt: Callable[..., Ran], tmp_path: Path, name: str, text: str, note: str) -> None:
+    (tmp_path / name).write_text(text)
+    ran = mir_opt(tmp_path / name)
+    assert ran.code == 1 and f"\nnote: {note}\n" in ran.err
+
+
+def test_text_that_is_wrong_in_its_own_format(mir_opt: Callable[..., Ran], tmp_path: Path) -> None:
+    (tmp_path / "p.mir").write_text("def @main( {\n")
+    assert "looks like" not in mir_opt(tmp_path / "p.mir").err

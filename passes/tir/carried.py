@@ -13,7 +13,8 @@ earlier iteration writes such an element. Where neither is proven, the buffer is
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import IntegerType
@@ -76,7 +77,7 @@ class CarriedValues:
         self._reads, self._writes = self._uses()
         self._covered: dict[_Use, bool] = {}
         self._reached: dict[tuple[_Use, tir.ForOp], list[Ends | None]] = {}
-        self._filled: dict[tuple[_Use, tuple[tir.ForOp, ...]], list[Ends] | None] = {}
+        self._filled: dict[tuple[_Use, Block | None], list[Ends] | None] = {}
 
     def outlasts(self, loop: tir.ForOp | tir.WhileOp) -> bool:
         """Whether an iteration of a loop around all uses may read what an earlier one wrote."""
@@ -126,10 +127,20 @@ class CarriedValues:
     def _use(self, op: Operation, dims: Sequence[Ends], element: bool) -> _Use:
         bound = self._place(op).bound
         ends: list[Ends] = []
-        for low, high in dims:
-            start = self._resolved(low, bound)
-            ends.append((start, start if high is low else self._resolved(high, bound)))
+        with self._running(op):
+            for low, high in dims:
+                start = self._resolved(low, bound)
+                ends.append((start, start if high is low else self._resolved(high, bound)))
         return _Use(op, tuple(ends), element)
+
+    @contextmanager
+    def _running(self, *ops: Operation) -> Generator[None]:
+        """While inside, the analyzer knows that the loops around these ops run, which says of their extents that they are positive."""
+        loops = dict.fromkeys(loop for op in ops for loop in reversed(self._place(op).loops))
+        with self._analyzer.constraint(1):
+            for loop in loops:
+                self._analyzer.bind(loop.loop_var, loop.min, loop.extent)
+            yield
 
     def _resolved(self, e: Expr, bound: Sequence[dict[Atom, Expr]]) -> Expr:
         """An expression with what the axes around are bound to in their place."""
@@ -138,11 +149,11 @@ class CarriedValues:
         return self._analyzer.simplify(e)
 
     def _place(self, op: Operation) -> _Place:
-        """What is around an op; the analyzer learns of the loops."""
+        """What is around an op."""
         found = self._places.get(op.parent)
         if found is not None:
             return found
-        place = _Place()
+        place = self._places[op.parent] = _Place()
         asked: list[tuple[Operation, int, Expr]] = []
         inner, parent = op, op_around(op)
         while parent is not None:
@@ -171,14 +182,12 @@ class CarriedValues:
                 case _:
                     pass
             inner, parent = parent, op_around(parent)
-        for loop in reversed(place.loops):
-            self._analyzer.bind(loop.loop_var, loop.min, loop.extent)
-        place.conditions = [
-            (asker, self._resolved(part, place.bound[depth:]))
-            for asker, depth, condition in asked
-            for part in conjuncts(condition)
-        ]
-        self._places[op.parent] = place
+        with self._running(op):
+            place.conditions = [
+                (asker, self._resolved(part, place.bound[depth:]))
+                for asker, depth, condition in asked
+                for part in conjuncts(condition)
+            ]
         return place
 
     # Written before, in the same iteration
@@ -188,14 +197,14 @@ class CarriedValues:
         found = self._covered.get(read)
         if found is None:
             analyzer = self._analyzer
-            with analyzer.constraint(1):
+            with self._running(read.op):
                 for _, condition in self._place(read.op).conditions:
                     analyzer.constraint(condition)
+                parts = [part for write in self._writes if (part := self._before(write, read)) is not None]
                 if read.element:
                     for (index, _), extent in zip(read.dims, self._extents, strict=True):
                         analyzer.constraint(ge(index, ZERO))
                         analyzer.constraint(le(index, extent - 1))
-                parts = [part for write in self._writes if (part := self._before(write, read)) is not None]
                 found = any(self._holds(part, read) for part in parts) or self._hold_together(parts, read)
             self._covered[read] = found
         return found
@@ -208,7 +217,8 @@ class CarriedValues:
         if any(loop not in here.repeated for loop in there.repeated):
             return None
         inner = tuple(loop for loop in there.loops if loop not in here.loops)
-        key = (write, inner)
+        # All that is read in a block is read where the same loops run and the same conditions hold.
+        key = (write, read.op.parent)
         if key not in self._filled:
             self._filled[key] = self._box(write, inner)
         ends = self._filled[key]
@@ -217,7 +227,7 @@ class CarriedValues:
         return _Part(write, ends, inner, [c for op, c in there.conditions if not _is_around(op, read.op)])
 
     def _box(self, write: _Use, inner: Sequence[tir.ForOp]) -> list[Ends] | None:
-        """The ends between which a write, but for its conditions, fills the buffer while the loops `inner` run."""
+        """The ends between which a write, but for its conditions, fills the buffer while the loops `inner`, which must run, do."""
         analyzer = self._analyzer
         if not all(analyzer.can_prove_ge0(analyzer.expr(loop.extent) - 1) for loop in inner):
             return None
@@ -325,7 +335,7 @@ class CarriedValues:
             if mine is None or theirs is None or not any(atom in free_vars(*e) for e in (mine, theirs)):
                 continue
             before = symbol("before")
-            with analyzer.bind(before, 0, analyzer.expr(loop.loop_var) - analyzer.expr(loop.min)):
+            with self._running(read.op, write.op), analyzer.bind(before, 0, analyzer.expr(loop.loop_var) - analyzer.expr(loop.min)):
                 earlier = {atom: analyzer.expr(loop.loop_var) - before - 1}
                 low, high = (substitute(e, earlier) for e in theirs)
                 if analyzer.can_prove_ge0(mine[0] - high - 1) or analyzer.can_prove_ge0(low - mine[1] - 1):
@@ -341,11 +351,12 @@ class CarriedValues:
         loops = self._place(use.op).loops
         inner = {atom for each in loops[: loops.index(loop)] if (atom := analyzer.expr(each.loop_var).atom) is not None}
         found: list[Ends | None] = []
-        for low, high in use.dims:
-            first = relax(low, inner, analyzer)
-            last = first if high is low else relax(high, inner, analyzer)
-            computed = first is None or last is None or _is_computed(first[0]) or _is_computed(last[1])
-            found.append(None if computed or first is None or last is None else (first[0], last[1]))
+        with self._running(use.op):
+            for low, high in use.dims:
+                first = relax(low, inner, analyzer)
+                last = first if high is low else relax(high, inner, analyzer)
+                computed = first is None or last is None or _is_computed(first[0]) or _is_computed(last[1])
+                found.append(None if computed or first is None or last is None else (first[0], last[1]))
         self._reached[(use, loop)] = found
         return found
 

@@ -35,6 +35,7 @@ from ..structure import (
     is_inside,
     loops_above,
     readers,
+    runs_before,
     scope_of,
     uses_in,
     write_regions,
@@ -306,6 +307,16 @@ def _check_turns(
 
 def _check_reads(user: tir.BlockOp, box: Box, around: tir.ForOp, name: str, analyzer: Analyzer) -> None:
     """A reader uses no more of the buffer in a turn than the turn computes."""
+    if not _reads_within(user, box, around, analyzer):
+        raise refuse(
+            user,
+            f"rolling_buffer: block '{user.block_name.data}' is not known to read only what a turn of loop '{around.var_name.data}' computes of '{name}'",
+            "what earlier turns computed is overwritten",
+        )
+
+
+def _reads_within(user: tir.BlockOp, box: Box, around: tir.ForOp, analyzer: Analyzer) -> bool:
+    """Whether all that a block reads of the box's buffer in a turn of the loop `around` is in the box."""
     inner = loops_between(user, around)
     for loop in inner:
         analyzer.bind(loop.loop_var, loop.min, loop.extent)
@@ -314,16 +325,12 @@ def _check_reads(user: tir.BlockOp, box: Box, around: tir.ForOp, name: str, anal
         if read.buffer is not box.buffer:
             continue
         reached = relaxed(read, user, inner, analyzer)
-        known = reached is not None and all(
+        if reached is None or not all(
             analyzer.can_prove_ge0(start - low) and analyzer.can_prove_ge0(high - stop)
             for (start, stop), (low, high) in zip(reached.dims, box.dims, strict=True)
-        )
-        if not known:
-            raise refuse(
-                user,
-                f"rolling_buffer: block '{user.block_name.data}' is not known to read only what a turn of loop '{around.var_name.data}' computes of '{name}'",
-                "what earlier turns computed is overwritten",
-            )
+        ):
+            return False
+    return True
 
 
 def _check_predicate(
@@ -370,10 +377,26 @@ def _check_values(block: tir.BlockOp, first: tir.ForOp, users: Sequence[tir.Bloc
                     f"rolling_buffer: '{tir.buffer_name(buffer)}' is written outside of any block",
                     "give the statement a block",
                 )
-            inside = [w for w in writers(buffer, scope) if is_inside(w, first) and w not in seen]
+            inside = [w for w in writers(buffer, scope) if is_inside(w, first)]
             if buffer not in own:
-                pending += inside
+                if inside and not any(_is_there(each, writer, buffer) for writer in inside):
+                    raise refuse(
+                        each,
+                        f"rolling_buffer: block '{each.block_name.data}' is not known to read only what was written of '{tir.buffer_name(buffer)}' when loop '{first.var_name.data}' comes to it",
+                        "what is kept must be what would be computed again",
+                    )
+                pending += [writer for writer in inside if writer not in seen]
                 seen.update(inside)
+
+
+def _is_there(reader: tir.BlockOp, writer: tir.BlockOp, buffer: SSAValue) -> bool:
+    """Whether all that a block reads of a buffer is written by another one before, in the same turn of the loops around both."""
+    around = next(loop for loop in reversed(loops_above(writer)) if is_inside(reader, loop))
+    if not runs_before(writer, reader):
+        return False
+    analyzer = analyzer_for(all_loops_above(writer))
+    box = written_box(writer, buffer, loops_between(writer, around), analyzer, with_predicate=False)
+    return not isinstance(box, str) and _reads_within(reader, box, around, analyzer)
 
 
 def _why_not_fixed(maker: tir.BlockOp, turns: Set[SSAValue]) -> str | None:

@@ -235,6 +235,20 @@ SUM = """        for y in range(4):
             "rolling_buffer: what loop 'o' computes of 'B' may differ from turn to turn: axis 'vo' of block 'W' is no index of what it writes",
         ),
         (
+            # The last two of the six that a turn reads are written in the next one.
+            loop_text(
+                """        for x in range(4):
+            with T.block("W"):
+                v = T.axis.spatial(34, o * 4 + x)
+                E[v] = A[v]
+"""
+                + MAKE.replace("A[v] *", "E[v] *")
+                + USE,
+                buffers="    E = T.alloc_buffer((34,))\n",
+            ),
+            "rolling_buffer: block 'B' is not known to read only what was written of 'E' when loop 'o' comes to it",
+        ),
+        (
             loop_text(
                 "        E[0] = D[o]\n" + MAKE.replace("A[v] *", "A[v] * E[0] *") + USE,
                 buffers="    E = T.alloc_buffer((1,))\n",

@@ -19,7 +19,8 @@ from ..support.deep import in_deep_stack
 from ..support.diagnostics import MirError, Sources, error_at
 from ..support.garbage import no_collection
 from ..support.source_text import refuse_surrogates, source_text
-from .items import FORMATS, Item, ParseContext, duplicate_symbol, in_order, split_items, symbol_of
+from ..support.verify import defined_twice
+from .items import FORMATS, Item, ParseContext, in_order, split_items, symbol_of
 
 if TYPE_CHECKING:
     from .items import Format
@@ -102,7 +103,7 @@ def _add_symbol(op: Operation, context: ParseContext) -> None:
     if symbol is None:
         return
     if symbol in context.symbols:
-        context.report(duplicate_symbol(symbol, op, context.symbols[symbol]))
+        context.report(defined_twice(symbol, op, context.symbols[symbol]))
     else:
         context.symbols[symbol] = op
 

@@ -360,12 +360,6 @@ class _Splitter:
         self.add(format, kind, start, len(self.text))
 
 
-def duplicate_symbol(name: str, again: Operation, before: Operation) -> MirError:
-    """Two top-level items of one name."""
-    diagnostic = Diagnostic(f"'{name}' is defined twice", again.location)
-    return MirError(diagnostic.with_note("it was first defined here", before.location))
-
-
 def symbol_of(op: Operation) -> str | None:
     """The name of a top-level op, if it has one."""
     name = op.properties.get("sym_name") or op.attributes.get("sym_name")

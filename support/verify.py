@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Generator
 
+from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation
-from xdsl.traits import IsolatedFromAbove, IsTerminator, NoTerminator
+from xdsl.traits import IsolatedFromAbove, IsTerminator, NoTerminator, SymbolTable
 from xdsl.utils.exceptions import VerifyException
 
 from .diagnostics import Diagnostic, MirError
@@ -65,6 +67,9 @@ def find_errors(root: Operation) -> list[Diagnostic]:
 
 
 def _errors_of(op: Operation) -> list[Diagnostic]:
+    twice = list(_defined_twice(op)) if op.has_trait(SymbolTable, value_if_unregistered=False) else []
+    if twice:
+        return twice
     try:
         _check_structure(op)
         op.verify_()
@@ -78,6 +83,21 @@ def _errors_of(op: Operation) -> list[Diagnostic]:
             raise
         return [_in_words(op, f"it is malformed ({type(error).__name__}: {error})")]
     return []
+
+
+def _defined_twice(table: Operation) -> Generator[Diagnostic]:
+    """Each symbol of a table that another one has the name of; xDSL's own check tells only of the table."""
+    first: dict[str, Operation] = {}
+    for op in [op for region in table.regions for block in region.blocks for op in block.ops]:
+        name = op.get_attr_or_prop("sym_name")
+        if isinstance(name, StringAttr) and first.setdefault(name.data, op) is not op:
+            yield defined_twice(name.data, op, first[name.data])
+
+
+def defined_twice(name: str, again: Operation, before: Operation) -> Diagnostic:
+    """Two symbols of one name."""
+    diagnostic = Diagnostic(f"'{name}' is defined twice", again.location)
+    return diagnostic.with_note("it was first defined here", before.location)
 
 
 def _in_words(op: Operation, message: str) -> Diagnostic:

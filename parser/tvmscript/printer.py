@@ -332,9 +332,18 @@ class FunctionPrinter(DefinitionPrinter):
     # Scopes, attributes, threads
 
     def print_scope(self, op: ScopeOp) -> None:
-        """`with T.attr(…): …`: the first op of the region that opens a scope opens this one."""
+        """`with T.attr(…): …`: the first op of the region that opens a scope opens this one.
+
+        A scope that ends where the statements around it do is those statements.
+        """
         ops = list(op.body.block.ops)
+        last = op.next_op
+        while last is not None and last in self.plan.inline:
+            last = last.next_op
         with self.names.scope():
+            if last is None:
+                self.sequence(ops)
+                return
             for number, inner in enumerate(ops):
                 if inner in self.plan.inline:
                     continue

@@ -3,6 +3,10 @@
 Integer arithmetic goes through the analyzer's canonical form and back, whole trees at a time: the root of a tree is the value
 that something other than arithmetic uses. Comparisons keep the side that they are written on; what is known true or false
 becomes a constant. Operands must have been simplified before the ops that use them, as they are in program order.
+
+The analyzer takes integers for unlimited. What indices, bounds of loops and conditions of statements are computed from must not
+overflow; all else wraps around, and is simplified only where it does not, or where sums and products alone are left
+(docs/semantics.md).
 """
 
 from __future__ import annotations
@@ -33,6 +37,7 @@ ARITHMETIC = (
 
 _SEEN_THROUGH = (*ARITHMETIC, tir.LetOp, tir.CastOp)
 _COUNTED = (*_SEEN_THROUGH, tir.SelectOp, tir.CompareOp)
+_CALCULATED = (*_COUNTED, tir.AndOp, tir.OrOp, tir.NotOp)
 
 MAX_SIZE = 400
 """Trees of more ops than this stay as they are (shared parts count each time that they are used)."""
@@ -60,7 +65,7 @@ class ExpressionSimplifier:
         elif isinstance(op, ARITHMETIC):
             if is_index_type(op.result.type):
                 if _is_root(op.result):
-                    self.simplify_root(op.result)
+                    self._root(op.result)
             else:
                 self._fold(op)
         elif isinstance(op, tir.SelectOp):
@@ -69,6 +74,40 @@ class ExpressionSimplifier:
             self._likely(op)
 
     # Integers ----------------------------------------------------------------------------------------------------
+
+    def _root(self, value: OpResult) -> None:
+        """Simplifies a tree, or the parts of it that compute the same where arithmetic wraps around."""
+        pending = [value]
+        while pending:
+            root = pending.pop()
+            if self.is_exact(root) or _is_ring(root):
+                self.simplify_root(root)
+            else:
+                pending += [o for o in root.op.operands if isinstance(o, OpResult) and isinstance(o.op, ARITHMETIC)]
+
+    def is_exact(self, root: SSAValue) -> bool:
+        """Whether no arithmetic in a tree may overflow, by what it is used for or by what is known of its parts."""
+        if not _is_stored(root):
+            return True
+        pending, seen = [root], set[SSAValue]()
+        while pending:
+            value = pending.pop()
+            op = value.owner
+            if value in seen or not isinstance(op, _CALCULATED):
+                continue
+            seen.add(value)
+            if len(seen) > MAX_SIZE or (isinstance(op, ARITHMETIC) and not self._fits(value)):
+                return False
+            pending += op.operands
+        return True
+
+    def _fits(self, value: SSAValue) -> bool:
+        """Whether a number is known to be one of its type."""
+        if not is_index_type(value.type):
+            return True
+        assert isinstance(value.type, IntegerType)
+        width, bound = value.type.width.data, self.analyzer.const_int_bound(value)
+        return -(1 << width - 1) <= bound.min_value and bound.max_value < 1 << width - 1
 
     def simplify_root(self, value: OpResult) -> None:
         """Replaces a tree of integer arithmetic by its canonical form, where that is not longer."""
@@ -133,6 +172,8 @@ class ExpressionSimplifier:
 
     def _decide(self, value: SSAValue) -> bool | None:
         """Whether the condition is known, and what."""
+        if not self.is_exact(value):
+            return None
         condition = self.analyzer.expr(value)
         if self.prove(self.analyzer, condition):
             return True
@@ -146,7 +187,7 @@ class ExpressionSimplifier:
         if decided is not None:
             self._become(op, decided)
             return
-        if not is_index_type(op.lhs.type):
+        if not is_index_type(op.lhs.type) or not self.is_exact(op.result):
             return
         kind, lhs, rhs = type(op), op.lhs, op.rhs
         if isinstance(op, tir.GtOp | tir.GeOp):
@@ -189,7 +230,7 @@ class ExpressionSimplifier:
             op.result.replace_all_uses_with(op.true_value if condition.value else op.false_value)
         elif op.true_value is op.false_value:
             op.result.replace_all_uses_with(op.true_value)
-        elif is_index_type(op.result.type) and _is_root(op.result):
+        elif is_index_type(op.result.type) and _is_root(op.result) and self.is_exact(op.result):
             self.simplify_root(op.result)  # pyright: ignore[reportArgumentType]
 
     def _likely(self, op: tir.CallOp) -> None:
@@ -272,6 +313,48 @@ def constant(value: Const, builder: Builder) -> SSAValue | None:
         return builder.insert(tir.ConstOp.float(float(value.value), value.type)).result
     except (OverflowError, AssertionError):
         return None
+
+
+def _is_stored(value: SSAValue) -> bool:
+    """Whether something is computed from a value that is stored, returned or given to a function."""
+    pending, seen = [value], set[SSAValue]()
+    while pending:
+        current = pending.pop()
+        if current in seen:
+            continue
+        seen.add(current)
+        if len(seen) > MAX_SIZE:
+            return True
+        for use in current.uses:
+            op = use.operation
+            match op:
+                case tir.StoreOp() | tir.LoadOp() if use.index > len(op.indices):
+                    return True
+                case tir.StoreOp() | tir.LoadOp() | tir.BufferRegionOp() | tir.BufferOp():
+                    pass
+                case tir.ForOp() | tir.BlockOp() | tir.IfOp() | tir.WhileOp() | tir.AssertOp():
+                    pass
+                case tir.CallOp(intrinsic=name) if name.data != "likely":
+                    return True
+                case _ if op.regions or not op.results:
+                    return True
+                case _:
+                    pending += op.results
+    return False
+
+
+def _is_ring(root: SSAValue) -> bool:
+    """Whether a tree is of sums, differences and products alone, which are the same whatever wraps around in them."""
+    pending = list(root.owner.operands) if isinstance(root.owner, tir.AddOp | tir.SubOp | tir.MulOp) else [root]
+    for _ in range(MAX_SIZE):
+        if not pending:
+            return True
+        op = pending.pop().owner
+        if isinstance(op, tir.AddOp | tir.SubOp | tir.MulOp | tir.LetOp):
+            pending += op.operands
+        elif isinstance(op, _CALCULATED):
+            return False
+    return False
 
 
 def _is_root(value: SSAValue) -> bool:

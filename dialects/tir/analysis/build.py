@@ -83,6 +83,11 @@ def _factors(atom: Atom) -> tuple[int, int]:
     return lower, upper
 
 
+def _is_subtracted(number: int, type: IntegerType) -> bool:
+    """Whether a number is written as one that is subtracted: the least of a type has no positive counterpart in it."""
+    return number < 0 and number != -1 << type.width.data - 1
+
+
 class _Emitter:
     """Builds ops; if `shared`, remembers what it built, so that a repeated subexpression is built once."""
 
@@ -140,14 +145,17 @@ class _Emitter:
                 else:
                     total = value if coefficient == 1 else self.add(MulOp(value, self.const(coefficient, type)))
                     continue
-            if abs(coefficient) != 1:
-                value = self.add(MulOp(value, self.const(abs(coefficient), type)))
-            total = self.add(SubOp(total, value) if coefficient < 0 else AddOp(total, value))
+            subtracts = _is_subtracted(coefficient, type)
+            amount = -coefficient if subtracts else coefficient
+            if amount != 1:
+                value = self.add(MulOp(value, self.const(amount, type)))
+            total = self.add(SubOp(total, value) if subtracts else AddOp(total, value))
         if total is None:
             return self.const(expr.const, type)
         if pending:
-            amount = self.const(abs(pending), type)
-            total = self.add(SubOp(total, amount) if pending < 0 else AddOp(total, amount))
+            subtracts = _is_subtracted(pending, type)
+            amount = self.const(-pending if subtracts else pending, type)
+            total = self.add(SubOp(total, amount) if subtracts else AddOp(total, amount))
         return total
 
     def const(self, value: int, type: Attribute) -> SSAValue:

@@ -117,3 +117,15 @@
   }) : (!relay.adt<"Pair", []>) -> tensor<f32>
   "relay.return"(%x) : (tensor<f32>) -> ()
 }) : () -> ()
+
+// -----
+
+"relay.func"() <{sym_name = "same", param_names = ["x"], type_params = [], attrs = {}, ret_type = tensor<f32>}> ({
+^bb0(%x: tensor<f32>):
+  "relay.return"(%x) : (tensor<f32>) -> ()
+}) : () -> ()
+// expected-error@+1 {{'same' is defined twice}}
+"relay.func"() <{sym_name = "same", param_names = ["x"], type_params = [], attrs = {}, ret_type = tensor<f32>}> ({
+^bb0(%x: tensor<f32>):
+  "relay.return"(%x) : (tensor<f32>) -> ()
+}) : () -> ()

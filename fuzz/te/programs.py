@@ -71,7 +71,7 @@ class Writer:
         draw = np.random.default_rng(self.rng.randrange(1 << 30))
         low = 0 if self.dtype.startswith("u") else -9
         made = np.asarray(draw.integers(low, 10, shape)).astype(numpy_dtype(self.dtype))
-        return with_specials(made, self.rng) if self.rng.random() < 0.15 and "float" in self.dtype else made
+        return with_specials(made, self.rng) if self.rng.random() < 0.15 else made
 
     def source(self) -> Any:
         """A tensor that is read; the latest more often."""

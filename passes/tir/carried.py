@@ -335,7 +335,10 @@ class CarriedValues:
             if mine is None or theirs is None or not any(atom in free_vars(*e) for e in (mine, theirs)):
                 continue
             before = symbol("before")
-            with self._running(read.op, write.op), analyzer.bind(before, 0, analyzer.expr(loop.loop_var) - analyzer.expr(loop.min)):
+            with (
+                self._running(read.op, write.op),
+                analyzer.bind(before, 0, analyzer.expr(loop.loop_var) - analyzer.expr(loop.min)),
+            ):
                 earlier = {atom: analyzer.expr(loop.loop_var) - before - 1}
                 low, high = (substitute(e, earlier) for e in theirs)
                 if analyzer.can_prove_ge0(mine[0] - high - 1) or analyzer.can_prove_ge0(low - mine[1] - 1):

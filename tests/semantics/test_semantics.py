@@ -332,6 +332,31 @@ def test_regions_of_images_that_there_are_not(operator: str) -> None:
         np.testing.assert_allclose(got.ravel(), [5, 7, 5, 7, 5])
 
 
+@pytest.mark.parametrize("value", [-np.inf, -3.2e38, np.nan])
+def test_largest_of_regions_below_all_numbers(value: float) -> None:
+    module = mirstack.parse(
+        """def @main(%a: Tensor[(1, 1, 4, 4), float32], %b: Tensor[(1, 5), float32]) {
+          vision.roi_align(%a, %b, pooled_size=[2, 2], spatial_scale=1f, sample_ratio=2, mode="max") }"""
+    )
+    image, region = np.full((1, 1, 4, 4), value, np.float32), np.array([[0, 0, 0, 3, 3]], np.float32)
+    wanted, *others = (np.asarray(mirstack.compile(module, **target)(image, region)) for target in THREE)
+    for got in others:
+        np.testing.assert_allclose(got, wanted, rtol=1e-6)
+
+
+@pytest.mark.parametrize("score", [-np.inf, -3.2e38, np.nan, 1.0])
+def test_boxes_that_there_are_not_stand_behind_those_that_there_are(score: float) -> None:
+    module = mirstack.parse(
+        """def @main(%x: Tensor[(1, 4, 6), float32], %n: Tensor[(1), int32], %i: Tensor[(1, 4), int32]) {
+          vision.non_max_suppression(%x, %n, %i, 4, 0.5f, return_indices=False) }"""
+    )
+    boxes = np.array([[[0, score, k, k, k + 3, k + 3] for k in range(4)]], np.float32)
+    inputs = (boxes, np.array([2], np.int32), np.arange(4, dtype=np.int32)[None])
+    wanted, *others = (np.asarray(mirstack.compile(module, **target)(*inputs)) for target in THREE)
+    for got in others:
+        np.testing.assert_array_equal(got, wanted)
+
+
 @pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
 @pytest.mark.parametrize("method", ["bilinear", "nearest"])
 @pytest.mark.parametrize("width", [1, 4])

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 else:
     from ._lazy import te
 
-LEAST = -3.0e38
-"""Below every score that float32 can hold but for a few; stands where there is none."""
+LEAST = float("-inf")
+"""Stands where there is no score: behind every other, and, as equal ones keep their order, behind those of the boxes before."""
 
 
 def scalar(x: Tensor, dtype: str) -> Tensor:
@@ -80,7 +80,7 @@ def te_nms(attrs: Attrs, data: Tensor, valid: Tensor, indices: Tensor, most: Ten
     """`vision.non_max_suppression`."""
     batch, boxes, length = data.shape
     score, identity, start = attrs.score_index, attrs.id_index, attrs.coord_start
-    none = te.const(LEAST if data.dtype != "float16" else -6.0e4, data.dtype)
+    none = te.const(LEAST, data.dtype)
     scores = te.compute(
         (batch, boxes), lambda *i: te.Select(i[1] < valid(i[0]), data(*i, score), none), name="T_valid_scores"
     )

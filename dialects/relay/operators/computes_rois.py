@@ -149,7 +149,7 @@ def _roi_align(attrs: Attrs, of: Layout, data: Tensor, rois: Tensor) -> Tensor:
             zero = te.const(0.0, dtype)
             is_whole = te.all(*(end for bin in (rows, columns) for end in (bin.low <= 0, bin.high >= bin.samples)))
             # A sample outside is 0.
-            first = zero if is_mean else te.if_then_else(is_whole, te.const(-3.0e38, dtype), zero)
+            first = zero if is_mean else te.if_then_else(is_whole, te.const(float("-inf"), dtype), zero)
             with channels() as here:
                 ib.emit(result.vstore(here, first))
             counts = [te.max(bin.high - bin.low, 0) for bin in (rows, columns)]

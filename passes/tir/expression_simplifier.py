@@ -65,7 +65,7 @@ class ExpressionSimplifier:
         elif isinstance(op, ARITHMETIC):
             if is_index_type(op.result.type):
                 if _is_root(op.result):
-                    self._root(op.result)
+                    self.simplify_root(op.result)
             else:
                 self._fold(op)
         elif isinstance(op, tir.SelectOp):
@@ -75,13 +75,13 @@ class ExpressionSimplifier:
 
     # Integers ----------------------------------------------------------------------------------------------------
 
-    def _root(self, value: OpResult) -> None:
+    def simplify_root(self, value: OpResult) -> None:
         """Simplifies a tree, or the parts of it that compute the same where arithmetic wraps around."""
         pending = [value]
         while pending:
             root = pending.pop()
             if self.is_exact(root) or _is_ring(root):
-                self.simplify_root(root)
+                self._replace(root)
             else:
                 pending += [o for o in root.op.operands if isinstance(o, OpResult) and isinstance(o.op, ARITHMETIC)]
 
@@ -109,7 +109,7 @@ class ExpressionSimplifier:
         width, bound = value.type.width.data, self.analyzer.const_int_bound(value)
         return -(1 << width - 1) <= bound.min_value and bound.max_value < 1 << width - 1
 
-    def simplify_root(self, value: OpResult) -> None:
+    def _replace(self, value: OpResult) -> None:
         """Replaces a tree of integer arithmetic by its canonical form, where that is not longer."""
         pending = [value]
         while pending:
@@ -231,7 +231,7 @@ class ExpressionSimplifier:
         elif op.true_value is op.false_value:
             op.result.replace_all_uses_with(op.true_value)
         elif is_index_type(op.result.type) and _is_root(op.result) and self.is_exact(op.result):
-            self.simplify_root(op.result)  # pyright: ignore[reportArgumentType]
+            self._replace(op.result)  # pyright: ignore[reportArgumentType]
 
     def _likely(self, op: tir.CallOp) -> None:
         if op.result is not None and as_const(op.arguments[0]) is not None:

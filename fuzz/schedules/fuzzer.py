@@ -60,8 +60,11 @@ class SchedulesFuzzer:
         """The case of a number."""
         rng = random.Random(f"schedules/{seed}/{number}")
         kind = rng.random()
-        plain = random_blocks if kind < 0.35 else odd_blocks
-        text = plain(rng) if kind < 0.7 else PROGRAMS[rng.choice(sorted(PROGRAMS))]
+        text = PROGRAMS[rng.choice(sorted(PROGRAMS))]
+        if kind < 0.45:
+            text = random_blocks(rng, symbolic=kind < 0.2)
+        elif kind < 0.8:
+            text = odd_blocks(rng)
         original = parse_mir(text)
         schedule = Counting(original.clone(), rng.randrange(1, 1 << 30))
         schedule.watched = rng.random() < 0.15
@@ -141,14 +144,20 @@ class SchedulesFuzzer:
 
 
 def inputs_of(module: ModuleOp, rng: random.Random) -> dict[str, np.ndarray]:
-    """Small whole numbers for the parameters of the function: sums of them are exact."""
+    """Small whole numbers for the parameters of the function: sums of them are exact. Its sizes n and m may be 0."""
     from ...api.compile import compile
 
     draw = np.random.default_rng(rng.randrange(1 << 30))
     function = next(op for op in module.ops if isinstance(op, PrimFuncOp))
     alone = ModuleOp([function.clone()])
     params = compile(alone, "interp").params
-    return {p.name: np.asarray(draw.integers(0, 5, p.shape)).astype(p.dtype) for p in params}  # pyright: ignore[reportArgumentType,reportCallIssue]
+    sizes = {p.name: rng.choice((0, 1, 2, 3, 5, 8)) for p in params if p.name in ("n", "m")}
+    inputs: dict[str, np.ndarray] = {}
+    for p in params:
+        given = [sizes[dim] if isinstance(dim, str) else dim for dim in p.shape]
+        made = draw.integers(0, 5, given) if p.name not in sizes else sizes[p.name]
+        inputs[p.name] = np.asarray(made).astype(p.dtype)
+    return inputs
 
 
 FUZZER = SchedulesFuzzer()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import random
 
 MATMUL = """
@@ -83,14 +84,20 @@ def main(A: T.Buffer((12, 10), "float32"), C: T.Buffer((5, 24), "float32")):
             C[vi, vj] = B[vi * 2 + vj // 12, vj % 12]
 """
 
+Size = int | str
+"""A number, or the name of a parameter."""
+
 SIZES = (1, 2, 3, 4, 5, 7, 8, 12, 13, 16)
 DTYPES = ("int32", "float32", "float32", "int8", "float64", "int64", "uint8", "float16")
 
 
-def random_blocks(rng: random.Random) -> str:
-    """A function of some blocks one after the other: by element, shifted, transposed, padded, reductions, updates in place."""
+def random_blocks(rng: random.Random, *, symbolic: bool = False) -> str:
+    """A function of some blocks one after the other: by element, shifted, transposed, padded, reductions, updates in place.
+
+    With `symbolic` its sizes are parameters n and m, which may be 0.
+    """
     dtype = rng.choice(DTYPES)
-    n, m = rng.choice(SIZES), rng.choice(SIZES)
+    n, m = ("n", "m") if symbolic else (rng.choice(SIZES), rng.choice(SIZES))
     lines: list[str] = []
     buffers = ["A"]
     count = rng.randint(1, 4)
@@ -100,21 +107,19 @@ def random_blocks(rng: random.Random) -> str:
         lines += _stage(rng, name, source, other, n, m, dtype)
         buffers.append(name)
     inner = [f'    {name} = T.alloc_buffer(({n}, {m}), "{dtype}")' for name in buffers[1:-1]]
-    return "\n".join(
-        [
-            "@T.prim_func",
-            f'def main(A: T.Buffer(({n}, {m}), "{dtype}"), {buffers[-1]}: T.Buffer(({n}, {m}), "{dtype}")):',
-            *inner,
-            *lines,
-            "",
-        ]
-    )
+    outer = ("A", buffers[-1])
+    if symbolic:
+        params = [*(f"{name.lower()}: T.handle" for name in outer), "n: T.int32", "m: T.int32"]
+        inner = [*(f'    {name} = T.match_buffer({name.lower()}, (n, m), "{dtype}")' for name in outer), *inner]
+    else:
+        params = [f'{name}: T.Buffer(({n}, {m}), "{dtype}")' for name in outer]
+    return "\n".join(["@T.prim_func", f"def main({', '.join(params)}):", *inner, *lines, ""])
 
 
-def _stage(rng: random.Random, name: str, source: str, other: str, n: int, m: int, dtype: str) -> list[str]:
+def _stage(rng: random.Random, name: str, source: str, other: str, n: Size, m: Size, dtype: str) -> list[str]:
     kind = rng.randrange(6)
     if kind < 2:
-        k = rng.choice(SIZES)
+        k = rng.choice((*SIZES, n, m)) if isinstance(n, str) else rng.choice(SIZES)
         combine = rng.choice(("{0} + {1}", "T.max({0}, {1})"))
         value = (
             f"{source}[vi, (vj + vk) % {m}]"
@@ -129,14 +134,14 @@ def _stage(rng: random.Random, name: str, source: str, other: str, n: int, m: in
             f"                {name}[vi, vj] = T.{dtype}({rng.choice((0, 0, 1))})",
             f"            {name}[vi, vj] = {combine.format(f'{name}[vi, vj]', value)}",
         ]
-    where = [f"            T.where(i * {m} + j < {n * m})"] if rng.random() < 0.1 else []
+    where = [f"            T.where(i * {m} + j < {_changed(n, f'* {m}')})"] if rng.random() < 0.1 else []
     values = [
         f"{source}[vi, vj] * T.{dtype}(3) + {other}[vi, vj]",
-        f"{source}[{n - 1} - vi, vj] + {other}[vi, {m - 1} - vj]",
-        f"T.if_then_else(1 <= vi and vj < {max(1, m - 1)}, {source}[vi - 1, vj + 1], T.{dtype}(5))"
-        if m > 1
+        f"{source}[{_changed(n, '- 1')} - vi, vj] + {other}[vi, {_changed(m, '- 1')} - vj]",
+        f"T.if_then_else(1 <= vi and vj < {_changed(m, '- 1')}, {source}[vi - 1, vj + 1], T.{dtype}(5))"
+        if m != 1
         else f"{source}[vi, vj]",
-        f"T.max({source}[vi, vj], {other}[vi // 2, vj % {max(1, m // 2)}])",
+        f"T.max({source}[vi, vj], {other}[vi // 2, vj % {_positive(m, '// 2')}])",
     ]
     return [
         f"    for i, j in T.grid({n}, {m}):",
@@ -145,3 +150,17 @@ def _stage(rng: random.Random, name: str, source: str, other: str, n: int, m: in
         *where,
         f"            {name}[vi, vj] = {rng.choice(values)}",
     ]
+
+
+def _changed(size: Size, by: str) -> str:
+    """A size with something done to it: 16, "- 1" → 15; n → n - 1."""
+    if isinstance(size, str):
+        return f"{size} {by}"
+    sign, amount = by.split()
+    change = {"-": operator.sub, "*": operator.mul, "//": operator.floordiv}[sign]
+    return str(change(size, int(amount)))
+
+
+def _positive(size: Size, by: str) -> str:
+    changed = _changed(size, by)
+    return f"T.max({changed}, 1)" if isinstance(size, str) else str(max(1, int(changed)))

@@ -336,7 +336,9 @@ def _move_init(state: State, block: tir.BlockOp, inner: tir.BlockOp, loops: Sequ
         builder = builder_at_end(copy.body.block, init.location)
     axes = [Axis(f"{a.name}_init", "S", a.min, a.extent, substitute(a.binding, renamed), a.type) for a in old_axes]
     guard = TRUE if inner.predicate is None else analyzer.expr(inner.predicate)
-    kept = [c for c in conjuncts(guard) if all(a in renamed for a in free_vars(c))]
+    # Conditions on loops of the reduction alone, which are not copied, say nothing of where it begins.
+    left = {loop.loop_var for loop in loops if loop.loop_var not in driving}
+    kept = [c for c in conjuncts(guard) if all(a.payload not in left for a in free_vars(c))]
     new, values = make_block(
         builder,
         state.fresh_block_name(block, f"{inner.block_name.data}_init"),

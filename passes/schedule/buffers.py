@@ -9,6 +9,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...dialects import tir
 from ...dialects.tir.analysis import Analyzer, Expr
+from ...dialects.tir.analysis.expr import ZERO, maximum
 from ..tir.rewriting import builder_at_end, move_before
 from .state import State
 from .structure import Scope
@@ -33,7 +34,9 @@ def new_buffer(
             dims.append(IntegerAttr(size.value, index_type))
         else:
             dims.append(tir.types.DYNAMIC)
-            kept.append(Analyzer().to_ssa(size, builder, index_type))
+            # 2 * n - 1 elements, as far as the last one is from the first, are none where n is 0.
+            least = maximum(size, ZERO) if size.const < 0 else size
+            kept.append(Analyzer().to_ssa(least, builder, index_type))
     type_ = tir.BufferType(ArrayAttr(dims), dtype, StringAttr(storage_scope))
     buffer = state.allocate(scope, tir.AllocBufferOp(name, type_, shape=kept))
     assert isinstance(buffer.owner, Operation)

@@ -399,18 +399,23 @@ def _check_all_instances(
         block.iter_names.data, block.iter_vars, block.dom_mins, block.dom_extents, strict=True
     ):
         ends = domains.get(axis)
-        least = None if ends is None else relax(ends[0], variables, analyzer)
-        greatest = None if ends is None else relax(ends[1], variables, analyzer)
-        if least is None or greatest is None:
+        if ends is None:
             continue
+        least, greatest = (relax(end, variables, analyzer) for end in ends)
         low = analyzer.expr(first)
         high = low + analyzer.expr(extent) - 1
-        if analyzer.can_prove_ge0(least[0] - low - 1) or analyzer.can_prove_ge0(high - greatest[1] - 1):
-            raise refuse(
-                block,
-                f"reverse_compute_at: axis '{name.data}' of block '{block.block_name.data}' runs from {low!r} to {analyzer.simplify(high)!r}, but what loop '{loop.var_name.data}' makes is read from {least[0]!r} to {greatest[1]!r} only: the rest would not run",
-                "compute_at what it reads at a loop of it instead",
-            )
+        if least is None or greatest is None:
+            read = f"from where to where what loop '{loop.var_name.data}' makes is read is not known"
+        elif not (analyzer.can_prove_ge0(low - least[0]) and analyzer.can_prove_ge0(greatest[1] - high)):
+            ends = f"{analyzer.simplify(least[0])!r} to {analyzer.simplify(greatest[1])!r}"
+            read = f"what loop '{loop.var_name.data}' makes is read from {ends} only"
+        else:
+            continue
+        raise refuse(
+            block,
+            f"reverse_compute_at: axis '{name.data}' of block '{block.block_name.data}' runs from {low!r} to {analyzer.simplify(high)!r}, but {read}: the rest would not run",
+            "compute_at what it reads at a loop of it instead",
+        )
 
 
 def _rebuild(

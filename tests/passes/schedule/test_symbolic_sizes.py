@@ -1,0 +1,92 @@
+"""Schedules of functions whose sizes are parameters: they keep the meaning for every size, 0 among them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import mirstack
+import numpy as np
+import pytest
+from mirstack.passes.schedule import Schedule, ScheduleError
+
+HEAD = """@T.prim_func
+def main(a: T.handle, b: T.handle, n: T.int32, m: T.int32):
+    A = T.match_buffer(a, (n, m), "int32")
+    B = T.match_buffer(b, (n, m), "int32")
+"""
+SUMS = (
+    HEAD
+    + """    for i, j, k in T.grid(n, m, 1):
+        with T.block("B"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                B[vi, vj] = 1
+            B[vi, vj] = B[vi, vj] + A[vi, vj + vk]
+"""
+)
+COPY = (
+    HEAD
+    + """    for i, j in T.grid(n, m):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj] * 3
+"""
+)
+SHIFTED = (
+    HEAD
+    + """    C = T.alloc_buffer((n, m), "int32")
+    for i, j in T.grid(n, m):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = A[vi, vj] + 1
+    for i, j in T.grid(n, m):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = T.if_then_else(1 <= vi and vj < m - 1, C[vi - 1, vj + 1], 5)
+"""
+)
+
+
+def check(text: str, schedule: Callable[[Schedule], object]) -> None:
+    """Compares the function with the scheduled one, interpreted and natively."""
+    plain = mirstack.parse(text)
+    scheduled = Schedule(plain.clone())
+    schedule(scheduled)
+    for n, m in ((0, 0), (0, 3), (1, 1), (3, 0), (5, 4)):
+        a = np.arange(n * m, dtype=np.int32).reshape(n, m)
+        results: list[np.ndarray] = []
+        for module, target in ((plain, "interp"), (scheduled.module, "interp"), (scheduled.module, "cpu")):
+            results.append(np.zeros((n, m), np.int32))
+            mirstack.compile(module, target)(a, results[-1], n, m)  # pyright: ignore[reportArgumentType]
+        for got in results[1:]:
+            np.testing.assert_array_equal(got, results[0])
+
+
+def test_sums_begin_where_the_block_runs() -> None:
+    """The condition on a symbolic size stays with T.init() in the block around."""
+
+    def schedule(sch: Schedule) -> None:
+        block = sch.get_block("B")
+        _, j, _ = sch.get_loops(block)
+        sch.split(j, [2, None])
+        sch.blockize(sch.get_loops(block)[-1])
+        sch.blockize(sch.get_loops(sch.get_block("B_o"))[0])
+
+    check(SUMS, schedule)
+
+
+def test_a_buffer_of_less_than_nothing_has_no_elements() -> None:
+    """Every second element of nothing ends at -1."""
+    check(COPY, lambda sch: sch.reindex_cache_read(sch.get_block("B"), 0, "local", lambda i, j: [j, i * 2]))
+
+
+def test_what_reads_nothing_runs_as_well() -> None:
+    schedule = Schedule(mirstack.parse(SHIFTED))
+    loop = schedule.fuse(*schedule.get_loops(schedule.get_block("C")))
+    message = (
+        "reverse_compute_at: axis 'vi' of block 'B' runs from 0 to n - 1, but from where to where what loop 'i_j_fused' makes"
+        " is read is not known: the rest would not run"
+    )
+    with pytest.raises(ScheduleError) as caught:
+        schedule.reverse_compute_at(schedule.get_block("B"), loop)
+    assert message in str(caught.value)

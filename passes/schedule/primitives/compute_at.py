@@ -31,7 +31,7 @@ from ..blocks import (
     why_not_reduction,
     why_partial,
 )
-from ..cover import common_holder, why_not_apart
+from ..cover import common_holder, why_not_apart, why_reads_others
 from ..errors import refuse
 from ..handles import PlaceRV
 from ..primitive import primitive
@@ -186,6 +186,7 @@ def reverse_compute_at(
     joined = [m for m in makers if m in inside or common_holder(m, loop) is not common_holder(m, block)]
     for maker in joined:
         _check_finished(maker, loop, name)
+        _check_same_iterations(block, maker)
     for user in consumers(block):
         if runs_before(user, block) and not runs_before(user, loop):
             raise refuse(
@@ -270,6 +271,18 @@ def _check_finished(maker: tir.BlockOp, loop: tir.ForOp, consumer: str) -> None:
                     f"reverse_compute_at: block '{maker.block_name.data}' reduces axis '{axis.data}' over a loop around this place, so that block '{consumer}' would read unfinished sums",
                     "choose a loop outside of the reduction",
                 )
+
+
+def _check_same_iterations(block: tir.BlockOp, maker: tir.BlockOp) -> None:
+    """Of loops that a consumer shares with its producer it stays in the iterations in which it is: it follows what it reads."""
+    shared = common_holder(maker, block)
+    reason = why_reads_others(block, maker) if isinstance(shared, tir.ForOp) else None
+    if isinstance(shared, tir.ForOp) and reason is not None:
+        raise refuse(
+            block,
+            f"reverse_compute_at: block '{block.block_name.data}' would run in other iterations of loop '{shared.var_name.data}', as {reason}",
+            "what it reads must be written in the same iteration of the loops that the two share",
+        )
 
 
 def _position(loop: tir.ForOp, child: Operation) -> int:

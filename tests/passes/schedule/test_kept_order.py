@@ -6,7 +6,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from mirstack.passes.schedule import Schedule
+import mirstack
+import pytest
+from mirstack.passes.schedule import Schedule, ScheduleError
 
 sys.path.insert(0, str(Path(__file__).parent))
 from mirstack.fuzz.schedules.block_moves import OVERWRITTEN, UPDATES
@@ -220,3 +222,27 @@ def test_what_is_written_again_with_other_values() -> None:
     ) in refused(COPIED_AGAIN, move)
     # Of what nobody writes in the loop B is the same each time.
     scheduled(COPIED_AGAIN.replace("A[vs] = A[vs] * 2 + 1", "T.evaluate(0)"), move)
+
+
+def test_a_consumer_stays_in_its_iteration_of_shared_loops() -> None:
+    """In iteration s it reads what iteration s + 1 overwrites: where its axis came from what is written, it would follow that."""
+    schedule = Schedule(
+        mirstack.parse("""@T.prim_func
+def main(A: T.Buffer((3, 6), "int32"), B: T.Buffer((4, 6), "int32"), C: T.Buffer((3,), "int32")):
+    for s in range(3):
+        for i in range(6):
+            with T.block("B"):
+                vs, vi = T.axis.remap("SS", [s, i])
+                B[vs, vi] = A[vs, vi]
+        with T.block("C"):
+            vs = T.axis.spatial(3, s)
+            C[vs] = B[vs + 1, vs]
+""")
+    )
+    message = (
+        "reverse_compute_at: block 'C' would run in other iterations of loop 's', as block 'C' is not known to read only elements"
+        " of 'B' that block 'B' writes in the same iteration of loop 's'"
+    )
+    with pytest.raises(ScheduleError) as caught:
+        schedule.reverse_compute_at(schedule.get_block("C"), schedule.get_loops(schedule.get_block("B"))[1])
+    assert message in str(caught.value)

@@ -182,9 +182,9 @@ class _Read:
     @staticmethod
     def of_file(path: str | PathLike[str]) -> _Read:
         """The text of a file. Raises MirError where it cannot be read."""
-        if "\n" in str(path):
+        if not str(path) or any(sign in str(path) for sign in ("\n", "{", "def @")):
             raise MirError(
-                Diagnostic("compile takes the path of a file, and this is a text of several lines").with_note(
+                Diagnostic("compile takes the path of a file, and this is the text of a program").with_note(
                     "parse it first: mirstack.compile(mirstack.parse(text))"
                 )
             )

@@ -150,6 +150,8 @@ def special(operator: Operator, use: Use, rng: random.Random) -> Use | None:
 def with_specials(array: np.ndarray, rng: random.Random) -> np.ndarray:
     """A copy of an array with a few special elements."""
     made = np.array(array)
+    if not made.size:
+        return made
     numbers = special_values(array.dtype)
     for _ in range(rng.randint(1, 1 + min(6, made.size // 2))):
         made.reshape(-1)[rng.randrange(made.size)] = numbers[rng.randrange(len(numbers))]

@@ -39,7 +39,8 @@ class Writer:
         rng = self.rng
         self.dtype = rng.choice(DTYPES)
         self.symbolic = rng.random() < 0.25
-        n, m = rng.choice(SIZES), rng.choice(SIZES)
+        sizes = (*SIZES, 0, 0) if self.symbolic else SIZES
+        n, m = rng.choice(sizes), rng.choice(sizes)
         self.sizes = (n, m)
         self.dims: tuple[Any, Any] = (te.var("n"), te.var("m")) if self.symbolic else (n, m)
         self.params: list[Any] = []

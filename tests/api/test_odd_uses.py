@@ -97,9 +97,11 @@ def test_the_least_int32_and_handles_read_back():
 @pytest.mark.parametrize(
     ("source", "message"),
     [
-        ("def @main() {\n  1\n}\n", "compile takes the path of a file, and this is a text of several lines"),
+        ("def @main() {\n  1\n}\n", "compile takes the path of a file, and this is the text of a program"),
+        ("def @main() { 1 }", "compile takes the path of a file, and this is the text of a program"),
+        ("", "compile takes the path of a file, and this is the text of a program"),
         ("a\0b.mir", "cannot be read: embedded null byte"),
-        ("def @main() { 1 } " * 500, "cannot be read: File name too long"),
+        ("m" * 9000, "cannot be read: File name too long"),
     ],
 )
 def test_compile_takes_a_path(source: str, message: str):

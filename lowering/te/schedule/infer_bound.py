@@ -129,7 +129,9 @@ class BoundInference:
 
     def _check_threads(self, stage: StageData, consumer: StageData, scope: str) -> None:
         """Raises where a reader is outside of threads that compute the stage, each for itself, in memory that others do not see."""
-        around = {tag_of(self.bind.get(id(a), a)) for a in (*consumer.leaves, *self.paths[id(consumer)])}
+        shared = {id(axis) for axis in self.paths[id(stage)]}
+        loops = [axis for axis in (*consumer.leaves, *self.paths[id(consumer)]) if id(axis) in shared]
+        around = {tag_of(self.bind.get(id(axis), axis)) for axis in loops}
         for axis in stage.leaves:
             tag = tag_of(self.bind.get(id(axis), axis))
             own = tag.startswith(("blockIdx", "threadIdx")) and storage_rank(scope) > thread_rank(tag)

@@ -189,8 +189,8 @@ def reader_in_its_producer() -> Any:
     return s, [A, D]
 
 
-def read_outside_of_threads(scope: str, tag: str) -> Any:
-    """A stage in memory of each thread, read where there are no threads."""
+def read_outside_of_threads(scope: str, tag: str, *, elsewhere: bool = False) -> Any:
+    """A stage in memory of each thread, read where there are no threads, or others of the same name."""
 
     def made() -> Any:
         A = te.placeholder((8,), name="A")
@@ -199,6 +199,8 @@ def read_outside_of_threads(scope: str, tag: str) -> Any:
         s = te.create_schedule(C.op)
         s[B].set_scope(scope)
         s[B].bind(B.op.axis[0], te.thread_axis(tag))
+        if elsewhere:
+            s[C].bind(s[C].split(C.op.axis[0], nparts=2)[1], te.thread_axis(tag))
         return s, [A, C]
 
     return made
@@ -241,6 +243,10 @@ CANNOT = [
     ),
     (
         read_outside_of_threads("shared", "blockIdx.x"),
+        "stage 'B' is in memory of scope 'shared', of which each thread of 'blockIdx.x' has its own, and 'C' reads it outside of these threads",
+    ),
+    (
+        read_outside_of_threads("shared", "blockIdx.x", elsewhere=True),
         "stage 'B' is in memory of scope 'shared', of which each thread of 'blockIdx.x' has its own, and 'C' reads it outside of these threads",
     ),
     (

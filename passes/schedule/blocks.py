@@ -488,7 +488,13 @@ def why_order_matters(block: tir.BlockOp, loop: tir.ForOp) -> str | None:
 
     Turns that a predicate leaves out meet no other turn: without it the map must be one-to-one all the more.
     """
-    if _are_digits(block.bindings, loops_above(block)):
+    analyzer, loops = Analyzer(), loops_above(block)
+    driving = {atom.payload for binding in block.bindings for atom in free_vars(analyzer.expr(binding))}
+    for each in loops[loops.index(loop) :]:
+        # What only sets its elements sets them to the same again.
+        if "R" in axis_kinds(block) and const_int(each.extent) != 1 and each.loop_var not in driving:
+            return f"loop '{each.var_name.data}' drives no axis, so that its iterations run the same instances again"
+    if _are_digits(block.bindings, loops):
         return None
     first = why_not_affine(block)
     if first is None:

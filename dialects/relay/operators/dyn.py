@@ -318,6 +318,9 @@ def _upsampling_relation(rank: int) -> Callable[[Relation], None]:
 
 
 def _upsampling(attrs: Attrs, x: Array, *scales: Array) -> Array:
+    for axis, scale in zip(SPATIAL[len(scales)], scales, strict=True):
+        if not scale > 0:
+            raise ValueError(f"scale_{axis.lower()} must be positive")
     return upsampling(attrs, x, [float(scale.item()) for scale in scales])
 
 

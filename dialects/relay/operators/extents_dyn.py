@@ -138,7 +138,11 @@ def upsampled(axes: str) -> Extents:
         of = layout(attrs.layout)
         sizes = of.logical(xs[0].shape)
         new = {axis: enlarged(sizes[axis], scale) for axis, scale in zip(axes, xs[1:], strict=True)}
-        return ResultShapes([of.physical({**sizes, **new})])
+        needed = [
+            Requirement("within", 1, (scale() > 0).astype("int64"), f"scale_{axis.lower()} must be positive")
+            for axis, scale in zip(axes, xs[1:], strict=True)
+        ]
+        return ResultShapes([of.physical({**sizes, **new})], needed)
 
     return extents
 

@@ -313,7 +313,7 @@ def _upsampling_relation(rank: int) -> Any:
         sizes, attrs = logical_sizes(rel, 0, of), rel.attrs
         check_upsampling(rel)
         for axis, scale in zip(axes, _scales(attrs, rank), strict=True):
-            if scale <= 0:
+            if not scale > 0:
                 raise rel.fail(f"{rel.operator.name}: scale_{axis.lower()}={scale:g} must be positive")
             sizes[axis] = ANY if sizes[axis] == ANY else _upsampled(sizes[axis], scale)
         rel.set_result(laid_out(rel, sizes, of, rel.tensor(0).element_type))

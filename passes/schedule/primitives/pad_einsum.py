@@ -192,13 +192,14 @@ def _atoms(e: Expr) -> list[Expr]:
 
 def _check_reduction(block: tir.BlockOp, grown: dict[SSAValue, Expr]) -> None:
     """Zeros may be added to a reduction only when it is a sum of products of the padded inputs."""
-    label = [
-        n.data
+    reduced = {
+        v: n.data
         for v, n, kind in zip(block.iter_vars, block.iter_names.data, axis_kinds(block), strict=True)
         if kind == "R" and v in grown
-    ]
-    if not label:
+    }
+    if not reduced:
         return
+    label = list(reduced.values())
     for op in walk_ops(block):
         if isinstance(op, tir.StoreOp) and not isinstance(op.parent_op(), tir.InitOp):
             value = op.value.owner
@@ -209,6 +210,27 @@ def _check_reduction(block: tir.BlockOp, grown: dict[SSAValue, Expr]) -> None:
                     f"pad_einsum: reduction axis '{label[0]}' is padded, but the block is no sum of products: zeros would change it",
                     "give 1 for reduction axes",
                 )
+            factors = [load for side in sides if isinstance(side, tir.MulOp) for load in _loads(side)]
+            for axis, name in reduced.items():
+                if not factors or any(axis not in load.indices for load in factors):
+                    raise refuse(
+                        op,
+                        f"pad_einsum: reduction axis '{name}' is padded, but does not index every factor: what is added would not be 0 times 0",
+                        "give 1 for reduction axes",
+                    )
+
+
+def _loads(product: tir.MulOp) -> list[tir.LoadOp]:
+    """The loads that the factors of a product are computed from."""
+    found: list[tir.LoadOp] = []
+    pending = list(product.operands)
+    while pending:
+        op = pending.pop().owner
+        if isinstance(op, tir.LoadOp):
+            found.append(op)
+        elif isinstance(op, tir.MulOp | tir.CastOp):
+            pending += op.operands
+    return found
 
 
 def _padded_buffer(

@@ -265,6 +265,11 @@ ERRORS = [
         "dyn.nn.pad: dimension 1 of 'data' has no elements to pad with",
     ),
     (
+        "def @main(%x: Tensor[(1, 1, 2, 2), float32], %s: float32) { dyn.nn.upsampling(%x, %s, 2f) }",
+        [floats(1, 1, 2, 2), np.array(-0.1, np.float32)],
+        "scale_h must be positive",
+    ),
+    (
         "def @main(%x: Tensor[(2, 3), float32], %s: Tensor[(0), int64]) { dyn.reshape(%x, %s, newshape=None) }",
         [floats(2, 3), numbers()],
         "dyn.reshape: 'data' has 6 elements, but the new shape has 1",

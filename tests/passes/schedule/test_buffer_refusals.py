@@ -94,6 +94,11 @@ def main(A: T.Buffer((10, 6), "float32"), B: T.Buffer((10,), "float32")):
 """
 
 
+SCALED = LARGEST.replace('(10, 6), "float32")', '(10, 6), "float32"), S: T.Buffer((10,), "float32")').replace(
+    "T.max(B[vi], A[vi, vk])", "B[vi] + A[vi, vk] * S[vi]"
+)
+
+
 def pad(name: str, padding: list[int], split: list[Any] | None = None) -> Steps:
     """pad_einsum of a block, after a split of its outermost loop."""
 
@@ -148,6 +153,12 @@ def pad(name: str, padding: list[int], split: list[Any] | None = None) -> Steps:
             "pad_einsum: reduction axis 'vk' is padded, but the block is no sum of products: zeros would change it\n"
             "note: give 1 for reduction axes",
         ),
+        (
+            SCALED,
+            pad("B", [1, 4]),
+            "pad_einsum: reduction axis 'vk' is padded, but does not index every factor: what is added would not be 0 times 0\n"
+            "note: give 1 for reduction axes",
+        ),
     ],
 )
 def test_pad_einsum(text: str, steps: Steps, said: str) -> None:
@@ -165,6 +176,9 @@ def main(A: T.Buffer((11, 6), "float32"), B: T.Buffer((11,), "float32")):
                 B[vi] = T.float32(0)
             B[vi] = B[vi] + A[vi, vk]
 """
+
+RUN_AGAIN = REPEATED_SUM.replace("i + j", "i")
+"""Each sum is computed four times, and begins anew each time."""
 
 
 def decompose(block: str, of: str, loop: int = 0, order: list[int] | None = None) -> Steps:
@@ -200,6 +214,12 @@ def decompose(block: str, of: str, loop: int = 0, order: list[int] | None = None
             "decompose_reduction: the bindings of block 'B' are not affine in its loops: ",
         ),
         (
+            RUN_AGAIN,
+            decompose("B", "B"),
+            "decompose_reduction: the bindings of block 'B' are not affine in its loops: "
+            "loop 'j' drives no axis, so that its iterations run the same instances again",
+        ),
+        (
             MATMUL,
             decompose("C", "C", 1, [2, 0, 1]),
             "decompose_reduction: loop 'k' drives a reduction axis of block 'C' and is around loop 'j'\n"
@@ -230,29 +250,26 @@ def test_statements_that_no_description_has() -> None:
     assert "tensorize: 'tir.while' cannot be compared with a description: it is not 'tile'" in said
 
 
-UNIT = """
+PARTLY = """
 @T.prim_func
 def main(B: T.Buffer((2,), "int32")):
-    for i in range(2):
-        for j in range(1):
-            with T.block("B"):
-                vi = T.axis.spatial(2, i)
-                vk = T.axis.reduce(1, 0)
-                with T.init():
-                    B[vi] = 0
-                B[vi] = vi
+    for i, a, b in T.grid(2, 2, 2):
+        with T.block("B"):
+            vi, vk = T.axis.remap("SR", [i, b])
+            T.where(a * 2 + b < 2)
+            with T.init():
+                B[vi] = 0
+            B[vi] = B[vi] + vk
 """
 
 
 def test_init_in_iterations_without_an_update() -> None:
-    """The loop of one iteration becomes two of two, of which a predicate leaves the first: the init would run again in the second."""
+    """A predicate leaves out the second iteration of a loop: the init would run again in it."""
 
     def steps(sch: Schedule) -> None:
-        _, j = sch.get_loops(sch.get_block("B"))
-        _, inner = sch.split(j, [2, 2])
-        sch.decompose_reduction(sch.get_block("B"), inner)
+        sch.decompose_reduction(sch.get_block("B"), sch.get_loops(sch.get_block("B"))[2])
 
     assert (
-        "decompose_reduction: block 'B' does not run in all iterations of loop 'j_0': its T.where decides that together with a loop further"
-        " in\nnote: decompose at 'j_0' or a loop around it"
-    ) in refused(UNIT, steps)
+        "decompose_reduction: block 'B' does not run in all iterations of loop 'a': its T.where decides that together with a loop further"
+        " in\nnote: decompose at 'a' or a loop around it"
+    ) in refused(PARTLY, steps)

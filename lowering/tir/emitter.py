@@ -156,7 +156,7 @@ class Emitter:
     def iota(self, lanes: int, step: int, element: Attribute) -> SSAValue:
         """The vector 0, step, 2 * step, …"""
         type_ = vector_type(element, lanes)
-        return self.constant_attr(dense(type_, [i * step for i in range(lanes)]), type_)
+        return self.constant_attr(dense(type_, [_wrapped(i * step, element) for i in range(lanes)]), type_)
 
     # Index arithmetic
 

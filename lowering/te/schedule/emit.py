@@ -234,11 +234,11 @@ class FunctionEmitter(ExprEmitter):
         finally:
             self.block = outer
 
-    def statements(self, body: st.Body) -> None:
-        """Emits statements at the end of the block."""
+    def statements(self, body: st.Body, *, is_last: bool = True) -> None:
+        """Emits statements at the end of the block; with `is_last` nothing follows them in it."""
         for place, node in enumerate(body):
             with location_scope(node.location):
-                self._statement(node, is_last=place == len(body) - 1)
+                self._statement(node, is_last=is_last and place == len(body) - 1)
 
     def _statement(self, node: st.Stmt, *, is_last: bool) -> None:
         match node:
@@ -268,7 +268,7 @@ class FunctionEmitter(ExprEmitter):
             case st.Let():
                 op = tir.LetOp(clean(node.var.name), self.expr(self.simplified(node.value)))
                 self.define(node.var, self.add(op))
-                self.statements(node.body)
+                self.statements(node.body, is_last=is_last)
             case st.Temporary():
                 self._temporary(node, is_last)
             case st.Statements():
@@ -285,7 +285,7 @@ class FunctionEmitter(ExprEmitter):
     def _scoped(self, body: st.Body, is_last: bool) -> None:
         """Statements whose allocations end behind them."""
         if is_last or not any(isinstance(n, st.Realize | st.Temporary | st.Launch) for n in body):
-            self.statements(body)
+            self.statements(body, is_last=is_last)
             return
         scope = tir.ScopeOp()
         with self.inside(scope.body.block):

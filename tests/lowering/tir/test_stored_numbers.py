@@ -79,6 +79,15 @@ def test_stored_integers_of_vectorized_loops_wrap_around(tmp_path: Path) -> None
     assert native[1].tolist() == interpreted[1].tolist() == [[[3 - 2**31 - 1, 3 - 2**31 - 1]]]
 
 
+def test_stored_products_of_lanes_wrap_around(tmp_path: Path) -> None:
+    text = """def main(O: T.Buffer((4,), "int32")):
+    for i in T.vectorized(4):
+        O[i] = T.min(i, (0 - i) * -2147483641)
+"""
+    native, interpreted = both(tmp_path, text, [np.zeros(4, np.int32)])
+    assert native[0].tolist() == interpreted[0].tolist() == [0, 1, -14, 3]
+
+
 @pytest.mark.parametrize("loop", ["range", "T.vectorized"])
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_next_number(tmp_path: Path, dtype: str, loop: str) -> None:

@@ -302,3 +302,34 @@ def test_what_a_loop_says_of_its_extent_ends_with_it():
     run(s, (A, C), a, c)
     sums = 2 * np.cumsum(a, 0)
     np.testing.assert_allclose(c, sums + np.concatenate([np.zeros((1, 1)), sums[:-1]]), rtol=1e-5)
+
+
+THREADS_IN_A_LOOP = """
+@te.func
+def main():
+    A = te.placeholder((4, 5), name="A")
+    S0 = te.compute((4, 5), lambda i, j: A[i, 4 - j] * 2.0, name="S0")
+    k = te.reduce_axis((0, 5), name="k")
+    S1 = te.compute((4,), lambda i: te.sum(S0[i, k], axis=k), name="S1")
+    S2 = te.compute((4,), lambda i: S1[i], name="S2")
+    return [A, S2]
+
+
+@te.schedule(main)
+def s(s):
+    ko, ki = s[S1].split(k, factor=5)
+    s[S1].reorder(ko, s[S1].op.axis[0], ki)
+    s[S1].compute_at(s[S2], s[S2].op.axis[0])
+    s[S0].compute_at(s[S1], s[S1].op.axis[0])
+    s[S0].split(s[S0].op.axis[0], factor=3)
+    s[S0].bind(s[S0].op.axis[1], te.thread_axis("threadIdx.x"))
+"""
+
+
+def test_threads_end_before_what_reads_their_elements() -> None:
+    """Also where loops of one iteration, of which no loop is made, are around the threads."""
+    a = np.arange(20, dtype=np.float32).reshape(4, 5)
+    for target in ("cpu", "interp"):
+        sums = np.zeros(4, np.float32)
+        tvm.compile(tvm.parse(THREADS_IN_A_LOOP), target)(a, sums)
+        np.testing.assert_array_equal(sums, a.sum(1) * 2)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from xdsl.dialects import llvm
-from xdsl.dialects.builtin import UNKNOWN_LOC, i64
+from xdsl.dialects.builtin import UNKNOWN_LOC, ArrayAttr, i64
 from xdsl.ir import Attribute, Region
 
 from ...dialects.interned import integer, string
@@ -18,6 +18,10 @@ C_CONVENTION = llvm.CallingConventionAttr("ccc")
 def linkage_attr(name: str) -> llvm.LinkageAttr:
     """A linkage: `external`, `internal`, …"""
     return llvm.LinkageAttr(name)
+
+
+OPAQUE_TO_LLVM = frozenset({"fmod", "fmodf"})
+"""C functions that LLVM may not replace: of the remainder of what is not infinite it believes that it is a number, also where that is NaN."""
 
 
 def make_function(
@@ -36,6 +40,8 @@ def make_function(
         "linkage": linkage_attr(linkage),
         "visibility_": integer(0, i64),
     }
+    if body is None and name in OPAQUE_TO_LLVM:
+        known["passthrough"] = ArrayAttr([string("nobuiltin")])
     function = make_op(llvm.FuncOp, (), (), known, UNKNOWN_LOC)
     function.add_region(Region() if body is None else body)
     return function

@@ -201,3 +201,17 @@ def test_the_names_are_names():
         names_of("f")
     with pytest.raises(TypeError, match="allow_extern holds names of C functions, not 3"):
         names_of([3])  # type: ignore[list-item]  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize("remainder", ["T.fmod(", 'T.call_extern("float32", "fmodf", '])
+def test_remainders_of_nothing_stay_nan(remainder: str):
+    """LLVM would take the remainder of a product by 0 for a number, as it is never infinite."""
+    text = f"""@T.prim_func
+def main(A: T.Buffer((2,), "float32"), O: T.Buffer((2,), "float32")):
+    for i in range(2):
+        O[i] = T.min({remainder}A[i] * T.float32(0), T.float32(3)), T.float32(2))
+"""
+    for opt_level in range(4):
+        found = np.zeros(2, np.float32)
+        mirstack.compile(mirstack.parse(text), opt_level=opt_level)(np.array([np.inf, 1], np.float32), found)
+        np.testing.assert_array_equal(found, [np.nan, 0])

@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import (
     VectorType,
     i32,
 )
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
 from ...dialects.tir.arithmetic import (
     AddOp,
@@ -135,8 +135,19 @@ class Expressions(Literals, ABC):
         if token in self.poisoned or base in self.poisoned:
             raise MirError(())
         close = difflib.get_close_matches(token, list(self.names), n=1)
-        hint = f"did you mean '{close[0]}'?" if close else f"a symbolic size is declared with {token} = T.int32()"
-        self.fail(token, f"'{token}' is not defined", hint)
+        self.fail(
+            token, f"'{token}' is not defined", f"did you mean '{close[0]}'?" if close else self.what_is_defined(token)
+        )
+
+    def what_is_defined(self, name: str) -> str:
+        """The integers that may be meant by a name that none has: loop variables, axes and parameters, the last ones; or a size to declare."""
+        integers = [
+            known
+            for known, value in self.names.items()
+            if isinstance(value, BlockArgument) and isinstance(value.type, IntegerType)
+        ]
+        size = f"a symbolic size is declared with {name} = T.int32()"
+        return f"integers in scope: {', '.join(integers[-4:])}; {size}" if integers else size
 
     def member(self, base: Expr, name: str, node: Expr) -> Value:
         """`A.data`, `A.elem_offset`; `A.shape` and `A.strides` need an index."""

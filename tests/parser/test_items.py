@@ -168,7 +168,7 @@ def f():
     places = [source_position(d.location) for d in caught.value.diagnostics]
     assert [p[1] for p in places if p is not None] == [3, 4, 5, 6, 8, 14, 18]
     assert str(caught.value).startswith(
-        "m.mir:3:12: error: 'missing' is not defined\n    A[0] = missing\n           ^\nnote: "
+        "m.mir:3:12: error: 'missing' is not defined\n    A[0] = missing\n           ^\nnote: a symbolic size is declared with missing = T.int32()"
     )
 
 
@@ -181,3 +181,9 @@ def test_splitting_is_linear() -> None:
 
     assert len(split("def @f() { 1 }\n" * 100)) == 100
     assert growth(seconds, 500, 4_000, below=20) < 20
+
+
+def test_a_name_that_nothing_has() -> None:
+    text = "@T.prim_func\ndef f(A: T.Buffer((4,), 'float32')):\n    for i in range(4):\n        A[i] = A[j]\n"
+    with pytest.raises(MirError, match=r"integers in scope: i; a symbolic size is declared with j = T.int32\(\)"):
+        parse_mir(text, "m.mir")

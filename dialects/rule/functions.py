@@ -174,15 +174,22 @@ def _any(items: Any) -> bool:
     return bool(np.any(items))
 
 
+NOT_FULL = "axes are None, which is back to front; full_axes(axes, rank) makes numbers of them"
+
+
 @named_function(arity=2)
-def compose(first: Sequence[int], second: Sequence[int]) -> tuple[int, ...]:
+def compose(first: Sequence[int] | None, second: Sequence[int] | None) -> tuple[int, ...]:
     """the axes of one transpose that does what two in a row do"""
+    if first is None or second is None:
+        raise TypeError(NOT_FULL)
     return tuple(first[axis] for axis in second)
 
 
 @named_function(arity=1)
-def inverse(axes: Sequence[int]) -> tuple[int, ...]:
+def inverse(axes: Sequence[int] | None) -> tuple[int, ...]:
     """the axes of the transpose that undoes one"""
+    if axes is None:
+        raise TypeError(NOT_FULL)
     return tuple(sorted(range(len(axes)), key=lambda place: axes[place]))
 
 

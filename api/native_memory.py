@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import sys
 from collections.abc import Callable, Sequence
 from itertools import accumulate
 from math import prod
+from typing import TYPE_CHECKING
 
 import numpy as np
 from xdsl.dialects.builtin import DYNAMIC_INDEX
@@ -17,6 +19,9 @@ from ..lowering.relay.memory_plan import ALIGNMENT, align
 from .executable import Array
 from .stack import stack_limit
 
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
+
 LARGE_BYTES = 1 << 20
 """Outputs from this size on are used again when the caller has dropped them."""
 MOST_ARENA = 1 << 30
@@ -25,13 +30,28 @@ KEPT = 2
 """How many arrays an output keeps: the one that the caller still looks at, and the one to write next."""
 
 
+def allocator() -> Callable[[tuple[int, ...] | int, DTypeLike], Array]:
+    """Returns what makes arrays that nothing has written yet.
+
+    With `MIRSTACK_POISON` in the environment each of their bytes is 127, so that what code leaves unwritten shows. An array that
+    numpy makes often has the memory, and the numbers, of the one that was dropped last.
+    """
+    return _poisoned if os.environ.get("MIRSTACK_POISON") else np.empty
+
+
+def _poisoned(shape: tuple[int, ...] | int, dtype: DTypeLike) -> Array:
+    array = np.empty(shape, dtype)
+    array.reshape(-1).view(np.uint8)[...] = 127
+    return array
+
+
 class Prepared:
     """The memory of what is computed from constants when the code is loaded, and the table of addresses for the code."""
 
     def __init__(self, sizes: Sequence[int]):
         starts = list(accumulate(map(align, sizes), initial=0))
         self.bytes = sum(sizes)
-        self.memory = np.empty(starts[-1] + ALIGNMENT, np.uint8)
+        self.memory = allocator()(starts[-1] + ALIGNMENT, np.uint8)
         base = -(-address_of(self.memory) // ALIGNMENT) * ALIGNMENT
         self.places = [base + start for start in starts[:-1]]
         self.table = (ctypes.c_void_p * max(1, len(sizes)))(*self.places)
@@ -56,7 +76,7 @@ class Context:
 
     def __init__(self, arena: int, tables: tuple[int, int], arguments: int):
         self.arena, self.tables, self.arguments = arena, tables, arguments
-        self.memory = np.empty(arena + ALIGNMENT, np.uint8)
+        self.memory = allocator()(arena + ALIGNMENT, np.uint8)
         start = -(-address_of(self.memory) // ALIGNMENT) * ALIGNMENT
         self.words = (ctypes.c_uint64 * (CONTEXT_BYTES // WORD))()
         self.words[TOP // WORD] = start
@@ -98,10 +118,11 @@ class Output:
         self.bytes = dtype.itemsize * prod(shape)
         self.large = self.bytes >= LARGE_BYTES
         self.given: list[Array] = []
+        self.new = allocator()
 
     def maker(self) -> tuple[Callable[..., Array], tuple[object, ...]]:
         """What gives the arrays that `take` does, and its arguments."""
-        return (self.take, ()) if self.large else (np.empty, (self.shape, self.dtype))
+        return (self.take, ()) if self.large else (self.new, (self.shape, self.dtype))
 
     def read(self, array: Array) -> Array:
         """The tensor, which was written where it was wanted."""
@@ -110,7 +131,7 @@ class Output:
     def take(self) -> Array:
         """An array that nobody else holds."""
         if not self.large:
-            return np.empty(self.shape, self.dtype)
+            return self.new(self.shape, self.dtype)
         for _ in range(len(self.given)):
             try:
                 array = self.given.pop(0)
@@ -121,7 +142,7 @@ class Output:
                 self.given.append(array)
                 return array
             self.given.append(array)
-        array = np.empty(self.shape, self.dtype)
+        array = self.new(self.shape, self.dtype)
         self.given = [*self.given[1 - KEPT :], array]
         return array
 

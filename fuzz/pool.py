@@ -185,6 +185,8 @@ def _serve(connection: Connection, other: Connection, fuzzer: Fuzzer, limits: Li
     resource.setrlimit(resource.RLIMIT_AS, (limits.memory, limits.memory))
     # Every case is compiled anew.
     os.environ["MIRSTACK_CACHE_LIMIT"] = "0"
+    # What code leaves unwritten shows.
+    os.environ["MIRSTACK_POISON"] = "1"
     warnings.simplefilter("ignore")
     with suppress(EOFError, KeyboardInterrupt, BrokenPipeError):
         while True:

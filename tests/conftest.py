@@ -17,6 +17,9 @@ from mirstack.fuzz.steady import forget_constants
 # that ask for `kept_kernels`.
 os.environ["MIRSTACK_CACHE_LIMIT"] = "0"
 
+# What native code leaves unwritten in its results and its memory shows: numpy would often return the memory of the array compared with.
+os.environ["MIRSTACK_POISON"] = "1"
+
 # The suite has a process for each core. Numpy's own threads would only wait, and take turns from the others while they do.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 

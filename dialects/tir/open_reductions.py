@@ -13,6 +13,8 @@ interpreter adds what `with_first_values` adds.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
 
@@ -59,6 +61,28 @@ def _begins_later(block: BlockOp, loops: list[ForOp]) -> bool:
 def starts_empty_reduction(loop: ForOp) -> bool:
     """Whether a loop without iterations carries a reduction, whose `T.init` runs all the same: the loop has an effect."""
     return any(loop in reducing_loops(block) for block in _initialized(loop))
+
+
+def mixed_with_elements(loops: Sequence[ForOp]) -> BlockOp | None:
+    """The block of a reduction over what may be nothing of which one of these nested loops is, and another one is not; if there is one.
+
+    Made one loop, they would make no iteration, also not of the loop over elements, so that no `T.init` would run: a block in them that
+    is started by `with_first_values` is started in one iteration of it.
+    """
+    for block in _initialized(loops[0]):
+        of_reduction = set(reducing_loops(block))
+        inside = [loop for loop in loops if loop in of_reduction]
+        others = [loop for loop in loops if loop not in of_reduction]
+        if any(_may_be_empty(loop) for loop in inside) and any(_number(loop.extent) != 1 for loop in others):
+            return block
+    return None
+
+
+def _may_be_empty(loop: ForOp) -> bool:
+    from .analysis import Analyzer
+
+    analyzer = Analyzer()
+    return not analyzer.can_prove_ge0(analyzer.expr(loop.extent) - 1)
 
 
 def carries_open_reduction(loop: ForOp) -> bool:

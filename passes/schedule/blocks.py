@@ -432,13 +432,15 @@ def set_block(
 def simplify_bindings(block: tir.BlockOp, extra: Expr = TRUE, keep_units: bool = True) -> None:
     """Bindings and predicate in short form, `extra` joined to the predicate; what follows from the loops' ranges is dropped.
 
-    With `keep_units`, the variables of loops of one turn stay in the bindings.
+    With `keep_units`, the variables of loops of one iteration stay in the bindings. Those of loops without iterations stay always: all
+    follows from their ranges, also that they are constants, and a reduction over them would not be known as one.
     """
     loops = all_loops_above(block)
     analyzer = analyzer_for(loops)
     shortener = analyzer
-    if keep_units and any(const_int(loop.extent) == 1 for loop in loops):
-        shortener = analyzer_for(loop for loop in loops if const_int(loop.extent) != 1)
+    kept = (0, 1) if keep_units else (0,)
+    if any(const_int(loop.extent) in kept for loop in loops):
+        shortener = analyzer_for(loop for loop in loops if const_int(loop.extent) not in kept)
     builder = builder_before(block)
     bindings: list[SSAValue] = []
     for binding in block.bindings:

@@ -9,11 +9,13 @@ from xdsl.ir import Operation
 from ....dialects import tir
 from ....dialects.tir.analysis import Analyzer, Expr
 from ....dialects.tir.analysis.expr import floordiv, floormod
+from ....dialects.tir.open_reductions import mixed_with_elements
 from ...tir.rewriting import builder_before
 from ..blocks import simplify_blocks_under
 from ..errors import refuse
 from ..primitive import primitive
 from ..state import State
+from ..structure import const_int
 from .loops import const_before, name_value, nest, require_countable, require_loop, require_plain
 from .reorder import clear_between, only_child_loop
 
@@ -26,6 +28,8 @@ def fuse(state: State, *loops: tir.ForOp, preserve_unit_iters: bool = True) -> O
         with T.block("B"):                →          with T.block("B"):
             vi, vj = T.axis.remap("SS", [i, j])          vi = T.axis.spatial(8, i_j_fused // 4)
                                                          vj = T.axis.spatial(4, i_j_fused % 4)
+
+    Raises ScheduleError where a loop of them is over a reduction that may be over nothing, and another one is not.
     """
     if not loops:
         raise refuse(None, "fuse: no loop given", "give the loops from the outermost to the innermost")
@@ -48,6 +52,14 @@ def fuse(state: State, *loops: tir.ForOp, preserve_unit_iters: bool = True) -> O
     if len(loops) == 1:
         return loops[0]
     outermost, innermost = loops[0], loops[-1]
+    block = mixed_with_elements(loops)
+    if block is not None:
+        raise refuse(
+            block,
+            f"fuse: a loop over {' and '.join(loop.var_name.data for loop in loops)} would run over elements of block"
+            f" '{block.block_name.data}' and over its reduction, which may be over nothing",
+            "no iteration would store what a reduction over nothing is; fuse spatial loops with each other only",
+        )
     analyzer = Analyzer()
     type_ = outermost.loop_var.type
     extent = Expr((), 1)
@@ -70,11 +82,18 @@ def fuse(state: State, *loops: tir.ForOp, preserve_unit_iters: bool = True) -> O
         at = builder_before(first, outermost.location)
         fresh = Analyzer()
         rest = fresh.expr(fused.loop_var)
-        for loop in reversed(loops[1:]):
-            size = analyzer.expr(loop.extent)
-            loop.loop_var.replace_all_uses_with(fresh.to_ssa(floormod(rest, size), at, loop.loop_var.type))
-            rest = floordiv(rest, size)
-        outermost.loop_var.replace_all_uses_with(fresh.to_ssa(rest, at, type_))
+        empty = next((loop for loop in loops if const_int(loop.extent) == 0), None)
+        if empty is not None:
+            # There is no iteration, but still a loop that drives what `empty` did: a reduction may be over it.
+            for loop in loops:
+                value = fresh.expr(loop.min) if loop is not empty else rest
+                loop.loop_var.replace_all_uses_with(fresh.to_ssa(value, at, loop.loop_var.type))
+        else:
+            for loop in reversed(loops[1:]):
+                size = analyzer.expr(loop.extent)
+                loop.loop_var.replace_all_uses_with(fresh.to_ssa(floormod(rest, size), at, loop.loop_var.type))
+                rest = floordiv(rest, size)
+            outermost.loop_var.replace_all_uses_with(fresh.to_ssa(rest, at, type_))
     simplify_blocks_under(fused, keep_units=preserve_unit_iters)
     why = f"it was fused into loop '{fused.var_name.data}'"
     state.erase(outermost, why)

@@ -409,3 +409,11 @@ def test_sizes_of_time_of_running_of_shapes_that_are_known(body: str, opt_level:
         dims = ", ".join(map(str, shape))
         text = f"def @main({', '.join([f'%x: Tensor[({dims}), float32]', *types])}) {{ {body} }}"
         check(text, floats(*shape), *more, opt_level=opt_level)
+
+
+@pytest.mark.parametrize("shape", ["(3, 0)", "(0, 3)", "(2, 0, 3)", "(0)"])
+@pytest.mark.parametrize(("call", "wanted"), [("sum(%x)", 0), ("prod(%x)", 1), ("max(%x)", -(2**31))])
+def test_reductions_of_all_axes_over_nothing(call: str, wanted: int, shape: str) -> None:
+    extents = tuple(int(extent) for extent in shape.strip("()").split(", "))
+    for executable in both(f"def @main(%x: Tensor[{shape}, int32]) {{ {call} }}", 3):
+        assert executable(np.zeros(extents, np.int32)).item() == wanted

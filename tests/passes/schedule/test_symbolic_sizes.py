@@ -90,3 +90,49 @@ def test_what_reads_nothing_runs_as_well() -> None:
     with pytest.raises(ScheduleError) as caught:
         schedule.reverse_compute_at(schedule.get_block("B"), loop)
     assert message in str(caught.value)
+
+
+TERMS = """@T.prim_func
+def main(a: T.handle, B: T.Buffer((4,), "int32"), n: T.int32, m: T.int32):
+    A = T.match_buffer(a, (n, m), "int32")
+    for i, j, k in T.grid(4, n, m):
+        with T.block("B"):
+            vi, vj, vk = T.axis.remap("SRR", [i, j, k])
+            with T.init():
+                B[vi] = 5
+            B[vi] = B[vi] + A[vj, vk] * vi
+"""
+
+
+def test_loops_over_elements_and_over_nothing_stay_apart() -> None:
+    """Fused, T.init() would run for no element, or for one."""
+    for order in ([0, 1, 2], [1, 0, 2]):
+        schedule = Schedule(mirstack.parse(TERMS))
+        loops = schedule.get_loops(schedule.get_block("B"))
+        schedule.reorder(*[loops[k] for k in order])
+        names = " and ".join("ij"[k] for k in order[:2])
+        with pytest.raises(ScheduleError) as caught:
+            schedule.fuse(*[loops[k] for k in order[:2]])
+        assert (
+            f"fuse: a loop over {names} would run over elements of block 'B' and over its reduction, which may be over nothing\n"
+            "note: no iteration would store what a reduction over nothing is; fuse spatial loops with each other only"
+        ) in str(caught.value)
+
+
+@pytest.mark.parametrize("sizes", ["(n, m)", "(3, 0)", "(0, 3)", "(0, 0)", "(1, 0)"])
+def test_loops_of_one_reduction_over_nothing(sizes: str) -> None:
+    """A loop without iterations still drives the reduction that is over nothing."""
+    n, m = (int(size) if size.isdigit() else 0 for size in sizes.strip("()").split(", "))
+    text = TERMS.replace("match_buffer(a, (n, m)", f"match_buffer(a, {sizes}")
+    text = text if sizes == "(n, m)" else text.replace("T.grid(4, n, m)", f"T.grid(4, {n}, {m})")
+    plain = mirstack.parse(text)
+    schedule = Schedule(plain.clone())
+    schedule.fuse(*schedule.get_loops(schedule.get_block("B"))[1:])
+    ran = [(plain, "interp"), (schedule.module, "interp")]
+    if sizes != "(n, m)":
+        # Of j_k_fused % m lowering does not see that it takes all its values for each j_k_fused // m.
+        ran.append((schedule.module, "cpu"))
+    for module, target in ran:
+        sums = np.full(4, 9, np.int32)
+        mirstack.compile(module, target)(np.zeros((n, m), np.int32), sums, n, m)  # pyright: ignore[reportArgumentType]
+        assert sums.tolist() == [5] * 4

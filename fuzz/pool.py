@@ -6,6 +6,7 @@ it has drawn before it checks it; so what ended it is known.
 
 from __future__ import annotations
 
+import ctypes
 import faulthandler
 import os
 import re
@@ -185,13 +186,25 @@ def _serve(connection: Connection, other: Connection, fuzzer: Fuzzer, limits: Li
     resource.setrlimit(resource.RLIMIT_AS, (limits.memory, limits.memory))
     # Every case is compiled anew.
     os.environ["MIRSTACK_CACHE_LIMIT"] = "0"
-    # What code leaves unwritten shows.
+    # What code leaves unwritten shows, in results and on the heap.
     os.environ["MIRSTACK_POISON"] = "1"
+    _fill_what_malloc_returns()
     warnings.simplefilter("ignore")
     with suppress(EOFError, KeyboardInterrupt, BrokenPipeError):
         while True:
             task = connection.recv()
             connection.send(_work(task, fuzzer, connection.send))
+
+
+M_PERTURB = -6
+"""What glibc's <malloc.h> calls the filling of memory: each byte is the complement of the one that is given."""
+
+
+def _fill_what_malloc_returns() -> None:
+    """Has glibc fill memory that it allocates and frees; other C libraries stay as they are."""
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is not None:
+        mallopt(M_PERTURB, 0x80)
 
 
 def _work(task: Any, fuzzer: Fuzzer, tell: Callable[[Case], None]) -> Verdict:

@@ -378,9 +378,11 @@ def _copy(call: relay.CallOp, op: Operation, mapper: dict[SSAValue, SSAValue]) -
     return copy
 
 
-def _kernel(call: relay.CallOp, ops: Sequence[Operation], mapper: dict[SSAValue, SSAValue]) -> SSAValue:
+def _kernel(call: relay.CallOp, ops: Sequence[Operation], mapper: Mapping[SSAValue, SSAValue]) -> SSAValue:
     """The result of a kernel of these ops, which is called before the call."""
-    return outline([_copy(call, op, mapper) for op in ops]).result
+    # A reshape among them may be one that moves another piece, too: outside of the kernel it has a copy of its own.
+    inside = dict(mapper)
+    return outline([_copy(call, op, inside) for op in ops]).result
 
 
 def _copy_kernel(call: relay.CallOp, value: SSAValue) -> SSAValue:

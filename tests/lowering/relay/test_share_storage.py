@@ -47,6 +47,13 @@ PLACED = {
           nn.softmax(concatenate((%0, %0, %0), axis=0), axis=0) }}""",
         ["nn_softmax", "nn_softmax_1"],
     ),
+    "a reshape is a piece, and is sliced for another one": (
+        f"""def @main(%x: {T(3, 8)}) {{
+          %0 = nn.softmax(%x);
+          %1 = reshape(%0, newshape=[24]);
+          concatenate((strided_slice(%1, begin=[0], end=[5], strides=[1]), %1), axis=0) }}""",
+        ["nn_softmax", "reshape_strided_slice"],
+    ),
     "two concatenations want one value": (
         f"""def @main(%x: {T(3, 8)}) {{
           %0 = nn.softmax(%x);

@@ -26,23 +26,38 @@ from .types import I1
 
 
 def reducing_loops(block: BlockOp) -> list[ForOp]:
-    """The loops around a block, outermost first, that drive axes of its reduction, where one of these may be of no extent; else none.
+    """The loops around a block, outermost first, that drive axes of its reduction alone, where one of these may be of no extent; else none.
 
-    None, too, of a block whose `T.init` never runs.
+    A loop that also drives other axes says which elements there are: where it has no iterations, none is reached. None, too, of a
+    block whose `T.init` never runs.
 
     For the block above: the loop k.
     """
-    axes = list(zip(block.iter_types.data, block.bindings, block.dom_extents, strict=True))
-    if not any(kind.data == "R" and _number(extent) in (None, 0) for kind, _, extent in axes):
+    axes = zip(block.iter_types.data, block.dom_extents, strict=True)
+    if not any(kind.data == "R" and _number(extent) in (None, 0) for kind, extent in axes):
         return []
-    driving = _reached([binding for kind, binding, _ in axes if kind.data == "R"])
+    found = loops_of_reduction(block)
+    if _begins_later(block, found):
+        return []
+    kinds = zip(block.iter_types.data, block.bindings, strict=True)
+    others = _reached([binding for kind, binding in kinds if kind.data != "R"])
+    return [loop for loop in found if loop.loop_var not in others]
+
+
+def loops_of_reduction(block: BlockOp) -> list[ForOp]:
+    """The loops around a block, outermost first, that drive axes of its reduction, be it together with others.
+
+    For a block with an axis of its reduction bound to f % 4 and another axis to f // 4: the loop f.
+    """
+    kinds = zip(block.iter_types.data, block.bindings, strict=True)
+    driving = _reached([binding for kind, binding in kinds if kind.data == "R"])
     found: list[ForOp] = []
     parent = op_around(block)
     while parent is not None and not isinstance(parent, BlockOp | PrimFuncOp):
         if isinstance(parent, ForOp) and parent.loop_var in driving:
             found.append(parent)
         parent = op_around(parent)
-    return [] if _begins_later(block, found) else found[::-1]
+    return found[::-1]
 
 
 def _begins_later(block: BlockOp, loops: list[ForOp]) -> bool:
@@ -50,7 +65,7 @@ def _begins_later(block: BlockOp, loops: list[ForOp]) -> bool:
     from .analysis import Analyzer
 
     analyzer = Analyzer()
-    for loop in reversed(loops):
+    for loop in loops:
         analyzer.bind(loop.loop_var, loop.min, loop.extent)
     return any(
         kind.data == "R" and analyzer.can_prove_ge0(analyzer.expr(binding) - analyzer.expr(low) - 1)

@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from ...dialects import tir
-from ...dialects.tir.open_reductions import reducing_loops
+from ...dialects.tir.open_reductions import loops_of_reduction, reducing_loops
 from ..schedule import Schedule
 from ..schedule.handles import BlockRV
 from ..schedule.structure import loops_above
@@ -32,10 +32,11 @@ class DecomposeOpenReductions(ModulePass):
         for function in prim_funcs(op):
             for init in ops_of(function, tir.InitOp):
                 block = init.parent_op()
-                if not isinstance(block, tir.BlockOp) or not (loops := reducing_loops(block)):
+                if not isinstance(block, tir.BlockOp) or not reducing_loops(block):
                     continue
                 schedule = schedule or Schedule(op)
                 schedule.work_on(function.sym_name.data)
                 handle = schedule.state.handle(block)
                 assert isinstance(handle, BlockRV)
-                schedule.decompose_reduction(handle, schedule.get_loops(handle)[loops_above(block).index(loops[0])])
+                first = loops_of_reduction(block)[0]
+                schedule.decompose_reduction(handle, schedule.get_loops(handle)[loops_above(block).index(first)])

@@ -23,6 +23,7 @@ from ...dialects.tir.stmt import RegionsOp
 from ...support.making import erase_op
 from .carried import CarriedValues
 from .rewriting import block_of_ops, erase_if_dead, ops_of
+from .thread_memory import share_memory
 
 MOST_PARTS = 4
 """Parts of a loop that are compared with each other at most."""
@@ -235,8 +236,7 @@ def _target(alloc: tir.AllocBufferOp, scopes: list[Block]) -> Block:
         around: list[tir.ForOp | tir.WhileOp] = []
         op = scope.parent_op()
         while op is not None and op is not target.parent_op():
-            # Iterations of threads share nothing.
-            if isinstance(op, tir.WhileOp) or (isinstance(op, tir.ForOp) and op.kind.data in IN_ORDER):
+            if isinstance(op, tir.WhileOp) or (isinstance(op, tir.ForOp) and _may_carry(op, alloc)):
                 around.append(op)
             op = op.parent_op()
         if around and values is None:
@@ -245,6 +245,12 @@ def _target(alloc: tir.AllocBufferOp, scopes: list[Block]) -> Block:
             break
         target = scope
     return target
+
+
+def _may_carry(loop: tir.ForOp, alloc: tir.AllocBufferOp) -> bool:
+    """Whether an iteration may use what another one has put into a buffer: of threads, those that share its memory."""
+    assert isinstance(alloc.result.type, tir.BufferType)
+    return loop.kind.data in IN_ORDER or share_memory(loop, alloc.result.type.scope.data)
 
 
 IN_ORDER = ("serial", "unrolled", "vectorized")

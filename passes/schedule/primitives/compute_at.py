@@ -14,7 +14,7 @@ from xdsl.ir import Operation, SSAValue
 from ....dialects import tir
 from ....dialects.tir.analysis import Analyzer, Expr
 from ....dialects.tir.analysis.conditions import ge, logical_and, lt
-from ....dialects.tir.analysis.expr import TRUE, Atom, free_vars, symbol
+from ....dialects.tir.analysis.expr import TRUE, Atom, free_vars, minimum, symbol
 from ....dialects.tir.analysis.substitution import substitute
 from ....dialects.tir.types import I1
 from ...tir.regions import Ends, relax
@@ -461,9 +461,13 @@ def _rebuild(
         ends = domains.get(axis, domain)
         ends = _clipped(ends, domain, analyzer)
         count = const_count(ends, analyzer)
-        if count.value is None and abs(count.const) >= FROM_DTYPE:
+        if abs(count.const) >= FROM_DTYPE and not _is_at_most(count, extent):
             # What is known comes from a dtype: the whole domain is less.
-            ends, count = domain, extent
+            moves = count.value is not None and ends[1].value is None
+            if moves and analyzer.can_prove_ge0(ends[0] - domain[0]):
+                count = analyzer.simplify(minimum(count, extent))
+            else:
+                ends, count = domain, extent
         if count.value == 1 and not preserve_unit_loops:
             starts.append((ends[0], None))
         else:
@@ -509,6 +513,11 @@ def _rebuild(
         predicate=predicate,
         drop_predicate=predicate is None,
     )
+
+
+def _is_at_most(count: Expr, extent: Expr) -> bool:
+    """Whether both are numbers, and the first is not the greater one."""
+    return count.value is not None and extent.value is not None and count.value <= extent.value
 
 
 def _clipped(ends: Ends, domain: Ends, analyzer: Analyzer) -> Ends:

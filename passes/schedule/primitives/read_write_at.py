@@ -17,6 +17,7 @@ from ....dialects.tir.analysis.expr import ZERO, Atom, free_vars
 from ....dialects.tir.analysis.substitution import substitute
 from ....dialects.tir.attribute_values import attribute_of
 from ...tir.rewriting import builder_at_end, builder_before
+from ...tir.thread_memory import share_memory
 from ..access import Box, declare_access, extents_of, index_type, reads_of, relaxed, united
 from ..axes import Axis, make_block
 from ..blocks import analyzer_for, bind_axes, why_neither
@@ -203,27 +204,12 @@ def _numbers(loop: tir.ForOp) -> dict[Operation, int]:
     return {op: number for number, op in enumerate(body_of(loop).ops)}
 
 
-_RANKS = {"global": 0, "shared": 1, "warp": 2}
-
-
 def _shared_threads(loop: tir.ForOp, storage_scope: str) -> list[tir.ForOp]:
     """Of a loop and those around it in its block, which are bound to threads that share memory of this scope, outermost first.
 
     The buffer is allocated in that block: those around the block have one each.
     """
-    found: list[tir.ForOp] = []
-    for each in (*loops_above(loop), loop):
-        thread = "" if each.thread is None else each.thread.data
-        if each.kind.data != "thread_binding":
-            continue
-        memory = storage_scope.partition(".")[0]
-        if memory == "warp":
-            shares = thread == "threadIdx.x"
-        else:
-            shares = _RANKS.get(memory, 3) <= (0 if thread.startswith("blockIdx") else 1)
-        if shares:
-            found.append(each)
-    return found
+    return [each for each in (*loops_above(loop), loop) if share_memory(each, storage_scope)]
 
 
 def _sizes(block: tir.BlockOp, box: Box, analyzer: Analyzer, name: str) -> list[Expr]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import mirstack
+import numpy as np
 import pytest
 from mirstack.fuzz.schedules.programs import CHAIN, MATMUL, STENCIL
 from mirstack.passes.schedule import Schedule
@@ -253,3 +255,29 @@ def main(A: T.Buffer((7, 3), "int32"), B: T.Buffer((7, 3), "int32")):
 
     # The copy is of this thread's element: the second part of the sums of others is done already.
     assert "B[i + ax0, j + ax1] = B_global[i + ax0, j + ax1]" in scheduled(text, steps)
+
+
+@pytest.mark.parametrize("scope", ["shared", "global"])
+@pytest.mark.parametrize("put_together", [False, True])
+def test_threads_that_share_memory_keep_what_others_wrote(scope: str, put_together: bool) -> None:
+    """Each thread copies all that the threads wrote so far: the memory is not one of its own in native code either."""
+    module = mirstack.parse("""
+@T.prim_func
+def main(A: T.Buffer((5, 4), "int32"), B: T.Buffer((5, 4), "int32")):
+    for i, j in T.grid(5, 4):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[4 - vi, vj] + 1
+""")
+    schedule = Schedule(module)
+    block = schedule.get_block("B")
+    _, j = schedule.get_loops(block)
+    schedule.bind(j, "threadIdx.y")
+    copy = schedule.write_at(j, block, 0, scope)
+    if put_together:
+        schedule.blockize([copy, block])
+    a = np.arange(20, dtype=np.int32).reshape(5, 4)
+    for target in ("interp", "cpu"):
+        b = np.zeros((5, 4), np.int32)
+        mirstack.compile(schedule.module, target)(a, b)  # pyright: ignore[reportArgumentType]
+        np.testing.assert_array_equal(b, a[::-1] + 1)

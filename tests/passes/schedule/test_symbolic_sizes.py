@@ -7,6 +7,7 @@ from collections.abc import Callable
 import mirstack
 import numpy as np
 import pytest
+from mirstack.parser import print_mir
 from mirstack.passes.schedule import Schedule, ScheduleError
 
 HEAD = """@T.prim_func
@@ -43,6 +44,19 @@ SHIFTED = (
         with T.block("B"):
             vi, vj = T.axis.remap("SS", [i, j])
             B[vi, vj] = T.if_then_else(1 <= vi and vj < m - 1, C[vi - 1, vj + 1], 5)
+"""
+)
+PART = (
+    HEAD
+    + """    C = T.alloc_buffer((n, m), "int32")
+    for i, j in T.grid(n, m):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = A[vi, vj] + 1
+    for i, j in T.grid(n, m):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = C[vi, vj % T.max(m // 2, 1)]
 """
 )
 
@@ -136,3 +150,20 @@ def test_loops_of_one_reduction_over_nothing(sizes: str) -> None:
         sums = np.full(4, 9, np.int32)
         mirstack.compile(module, target)(np.zeros((n, m), np.int32), sums, n, m)  # pyright: ignore[reportArgumentType]
         assert sums.tolist() == [5] * 4
+
+
+def test_a_bound_that_the_dtype_sets_is_no_number_of_iterations() -> None:
+    """Of j % T.max(m // 2, 1) it is known that it is below 2 ** 30: the loop runs over all of C's m instead."""
+
+    def schedule(sch: Schedule) -> None:
+        sch.compute_at(sch.get_block("C"), sch.get_loops(sch.get_block("B"))[0])
+        assert "for ax0 in range(m):" in print_mir(sch.module)
+
+    check(PART, schedule)
+
+
+def test_large_tiles_of_small_sizes_run_for_these() -> None:
+    schedule = Schedule(mirstack.parse(PART.replace("vj % T.max(m // 2, 1)", "vj")))
+    j, _ = schedule.split(schedule.get_loops(schedule.get_block("B"))[1], [None, 65536])
+    schedule.compute_at(schedule.get_block("C"), j)
+    assert "for ax0 in range(T.min(m, 65536)):" in print_mir(schedule.module)

@@ -45,6 +45,16 @@ LATER = """
             O[v] = O[v] + A[v, w - 1]
 """
 
+FUSED = """
+        with T.block("O"):
+            v = T.axis.spatial(3, f // 4)
+            w = T.axis.reduce(4, f % 4)
+            u = T.axis.reduce(n, k)
+            with T.init():
+                O[v] = T.float32(1)
+            O[v] = O[v] + A[v, u] * A[v, u + w - w]
+"""
+
 KNOWN = """
 @T.prim_func
 def main(O: T.Buffer((3,), "float32"), A: T.Buffer((3, 0), "float32")):
@@ -65,6 +75,7 @@ PROGRAMS = {
     "symbolic": f"{OPEN}    for i, k in T.grid(3, n):{BLOCK}",
     "symbolic, outside": f"{OPEN}    for k, i in T.grid(n, 3):{BLOCK}",
     "symbolic, split": f"{OPEN}    for i, k0, k1 in T.grid(3, (n + 3) // 4, 4):{SPLIT}",
+    "symbolic, in a loop of elements and terms": f"{OPEN}    for f, k in T.grid(12, n):{FUSED}",
     "a second part": f"{OPEN}    for i, k in T.grid(3, n):{LATER}",
 }
 STORED = {"symbolic, split": [1, 1, 5], "a second part": [5, 5, 5]}
@@ -114,3 +125,13 @@ def test_unrolled_loop_of_no_iterations_goes(kind: str) -> None:
     for each in read_pipeline("unroll-loop{auto-max-step=12 auto-max-extent=2}", pass_factories()):
         each.apply(Context(), module)
     assert " for i " not in print_mir(module)
+
+
+def test_a_loop_of_elements_and_terms_has_none_of_both() -> None:
+    """For f in range(3 * n), an element being f // n: where n is 0, no iteration says which element it would be."""
+    axes = "v = T.axis.spatial(3, f // n)\n            w = T.axis.reduce(n, f % n)"
+    block = BLOCK.replace('v, w = T.axis.remap("SR", [i, k])', axes)
+    fused = f"{OPEN}    for f in range(3 * n):{block}"
+    out = np.full(3, 5, "float32")
+    compile(parse_mir(fused), "interp")(out, np.zeros((3, 0), "float32"))
+    np.testing.assert_array_equal(out, [5, 5, 5])

@@ -165,7 +165,7 @@ class Access:
         elements = self.basic(f, view, parts)
         return view.array[self.fancy(f, view, parts)] if elements is None else elements
 
-    def write(self, f: Frame, view: View, indices: Sequence[Value], value: Value, lanes: Value = None) -> None:
+    def write(self, f: Frame, view: View, indices: Sequence[Value], value: Value, lanes: Value | None = None) -> None:
         """Stores `value` in all iterations that run; `lanes` is a vector's predicate."""
         if lanes is not None and self.vector:
             # Lanes that store nothing may be anywhere. Only the last index is a vector, and differs between lanes.

@@ -207,9 +207,19 @@ def _run(module: ModuleOp, function: FuncOp, kind: str, args: list[Any]) -> _Run
 
 
 def _seen_on(module: ModuleOp) -> str:
+    """The program, and its constants in words rather than as they are stored."""
     from ....parser import print_mir
+    from ....parser.relay.metadata import Metadata
 
-    return "seen on this program:\n" + print_mir(module).removeprefix('#[version = "0.0.5"]\n').rstrip()
+    program, _, section = print_mir(module).removeprefix('#[version = "0.0.5"]\n').partition("#[metadata]")
+    constants = Metadata(section)
+    with np.printoptions(threshold=32):
+        stored = [constants.constant(place) for place in range(constants.count("relay.Constant"))]
+        words = [
+            f"meta[relay.Constant][{place}] is {array.tolist() if array.size < 32 else array}"
+            for place, array in enumerate(stored)
+        ]
+    return "\n".join(["seen on this program:", program.rstrip(), *words])
 
 
 def _difference(old: _Run, new: _Run, contract: str) -> str | None:

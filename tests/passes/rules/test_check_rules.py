@@ -173,3 +173,9 @@ def test_measures_are_found(text: str):
 )
 def test_cycles_are_found(text: str):
     assert check_termination(rules(text))
+
+
+def test_constants_of_the_program_are_shown():
+    (problem,) = check_rules(rules("rewrite @w { add(%x, %c) => %x where is_constant(%c), %c.rank == 1 }"))
+    shown = str(MirError([problem]))
+    assert "meta[relay.Constant][0] is [" in shown and "b64ndarrays" not in shown

@@ -20,7 +20,8 @@ from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
 
 from ...support.walk import op_around, walk_ops
 from .arithmetic import AndOp, LeOp, OrOp
-from .expr import ConstOp
+from .buffer import LoadOp
+from .expr import CallOp, ConstOp
 from .stmt import BlockOp, ForOp, IfOp, InitOp, PrimFuncOp
 from .types import I1
 
@@ -152,13 +153,8 @@ def _put_before(block: BlockOp, loops: list[ForOp]) -> None:
     assert place is not None
     values: list[SSAValue] = []
     for loop in loops:
-        extent = loop.extent
-        if (number := _number(extent)) is not None:
-            # A number may be written in the loops around.
-            constant = ConstOp.int(number, extent.type)
-            place.insert_op_before(constant, outermost)
-            extent = constant.result
-        if not _is_in(extent, outermost):
+        extent = _computed_before(loop.extent, outermost)
+        if extent is not None:
             zero = ConstOp.int(0, extent.type)
             ends = LeOp(extent, zero.result)
             place.insert_ops_before([zero, ends], outermost)
@@ -178,6 +174,27 @@ def _put_before(block: BlockOp, loops: list[ForOp]) -> None:
     copied = outermost.clone()
     ones = _strip(copied, path[::-1], set(loops))
     place.insert_op_before(IfOp(empty, Region(Block([*ones, copied]))), outermost)
+
+
+def _computed_before(value: SSAValue, loop: ForOp) -> SSAValue | None:
+    """A value computed before a loop that it is used in; None where it depends on the loop, or on what is stored.
+
+    For (m + 3) // 4, the extent of a loop in `loop`: the same quotient before `loop`.
+    """
+    if not _is_in(value, loop):
+        return value
+    if not isinstance(value, OpResult) or value.op.regions or isinstance(value.op, LoadOp | CallOp):
+        return None
+    operands: list[SSAValue] = []
+    for operand in value.op.operands:
+        before = _computed_before(operand, loop)
+        if before is None:
+            return None
+        operands.append(before)
+    copy = value.op.clone(dict(zip(value.op.operands, operands, strict=True)))
+    assert loop.parent is not None
+    loop.parent.insert_op_before(copy, loop)
+    return copy.results[value.index]
 
 
 def _is_in(value: SSAValue, loop: ForOp) -> bool:

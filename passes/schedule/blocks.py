@@ -359,17 +359,22 @@ def _why_start_is_left_out(block: tir.BlockOp, reduced: list[SSAValue], analyzer
         part = analyzer.simplify(part)
         if analyzer.can_prove(part) or not driving.intersection(free_vars(part)):
             continue
-        # e >= 0 that only falls with the axes holds at their least values if it holds anywhere: with the axes taken
-        # out, nothing of their loops is left.
+        # e >= 0 that only falls with the loops holds in their first iterations if it holds anywhere.
         atom = part.atom
-        left = atom.operands[0] if atom is not None and atom.kind is Kind.GE else part
-        for e in bindings if left is not part else ():
-            shares = [(left.coefficient(a), scale) for a, scale in e.terms]
-            if shares and shares[0][0] < 0 < shares[0][1] and shares[0][0] % shares[0][1] == 0:
-                left = left + e.scaled(-shares[0][0] // shares[0][1])
-        if driving.intersection(free_vars(left)):
+        left = atom.operands[0] if atom is not None and atom.kind is Kind.GE else None
+        if left is None or not all(
+            scale < 0 and _is_least_first(term, analyzer)
+            for term, scale in left.terms
+            if driving.intersection(free_vars(Expr(((term, 1),), 0)))
+        ):
             return f"its predicate, {part!r}, may leave out the instance in which T.init() runs"
     return None
+
+
+def _is_least_first(atom: Atom, analyzer: Analyzer) -> bool:
+    """Whether a loop's variable, or a part of it (f // 3, f % 3), is never less than in the first iteration."""
+    variable = _part(atom)[0]
+    return variable.kind is Kind.VAR and (variable is atom or analyzer.known(variable).bound.min_value == 0)
 
 
 def _why_init_differs(block: tir.BlockOp) -> str | None:

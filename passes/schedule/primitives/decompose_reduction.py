@@ -8,20 +8,21 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 from ....dialects import tir
 from ....dialects.tir.analysis import Analyzer, Expr
-from ....dialects.tir.analysis.conditions import conjuncts, logical_and
-from ....dialects.tir.analysis.expr import TRUE, Atom, free_vars
+from ....dialects.tir.analysis.conditions import conjuncts, ge, logical_and, logical_or, lt
+from ....dialects.tir.analysis.expr import ONE, TRUE, Atom, Kind, free_vars, number
 from ....dialects.tir.analysis.substitution import substitute
+from ....dialects.tir.open_reductions import reducing_loops
 from ....dialects.tir.types import I1
 from ....support.making import erase_op
 from ....support.walk import walk_ops
 from ...tir.rewriting import builder_at_end, move_to_end
 from ..access import declare_access
-from ..blocks import axis_kinds, why_not_reduction, why_order_matters
+from ..blocks import analyzer_for, axis_kinds, why_not_reduction, why_order_matters
 from ..cover import why_reads_others
 from ..errors import refuse
 from ..primitive import primitive
 from ..state import State
-from ..structure import buffers_written, is_inside, loops_above, readers, runs_before, scope_of
+from ..structure import all_loops_above, buffers_written, is_inside, loops_above, readers, runs_before, scope_of
 from .loops import name_value, require_block, require_loop, require_own_values
 
 
@@ -207,15 +208,8 @@ def _init_block(
     for k in chosen:
         e = substitute(analyzer.expr(block.bindings[k]), renamed)
         bindings.append(analyzer.to_ssa(e, builder, block.bindings[k].type))
-    reducing = {loop.loop_var for loop in inner if loop.loop_var not in spatial}
-    guard = TRUE
-    if block.predicate is not None:
-        parts = [
-            part
-            for part in conjuncts(analyzer.expr(block.predicate))
-            if not any(a.payload in reducing for a in free_vars(part))
-        ]
-        guard = substitute(logical_and(*parts), renamed)
+    reducing = [loop for loop in inner if loop.loop_var not in spatial]
+    guard = substitute(_runs_first(block, reducing, analyzer), renamed)
     mins = [analyzer.to_ssa(analyzer.expr(block.dom_mins[k]), builder, block.iter_vars[k].type) for k in chosen]
     extents = [analyzer.to_ssa(analyzer.expr(block.dom_extents[k]), builder, block.iter_vars[k].type) for k in chosen]
     predicate = None if guard == TRUE else analyzer.to_ssa(guard, builder, I1)
@@ -244,6 +238,52 @@ def _init_block(
         op.detach()
         place.insert_op_before(op, loop)
     return new
+
+
+def _runs_first(block: tir.BlockOp, reducing: Sequence[tir.ForOp], analyzer: Analyzer) -> Expr:
+    """The condition under which a block runs in the first iterations of the loops of its reduction, where T.init() does.
+
+    T.where(i * 4 + j < n and k * 4 + l < m), k and l over the reduction, k of (m + 3) // 4 iterations  →  i * 4 + j < n
+    T.where(i + k < n), k over the reduction  →  i < n
+
+    Where a loop of a reduction over nothing has no iteration, T.init() runs as well.
+    """
+    firsts: dict[Atom, Expr] = {}
+    for loop in reducing:
+        atom = analyzer.expr(loop.loop_var).atom
+        assert atom is not None
+        firsts[atom] = analyzer.expr(loop.min)
+    prover = analyzer_for(loop for loop in all_loops_above(block) if loop not in reducing)
+    open_loops = reducing_loops(block)
+    empty: list[Expr] = []
+    kept: list[Expr] = []
+    for loop in reducing:
+        extent = analyzer.expr(loop.extent)
+        if not prover.can_prove(ge(extent, ONE)):
+            if loop in open_loops:
+                empty.append(lt(extent, ONE))
+            else:
+                kept.append(ge(extent, ONE))
+            _know_at_least(prover, extent, 1)
+    parts: Sequence[Expr] = () if block.predicate is None else conjuncts(analyzer.expr(block.predicate))
+    for part in parts:
+        first = analyzer.simplify(substitute(part, firsts))
+        if first == part:
+            kept.append(part)
+        elif not prover.can_prove(first):
+            kept.append(logical_or(first, *empty))
+    return logical_and(*kept)
+
+
+def _know_at_least(prover: Analyzer, value: Expr, least: int) -> None:
+    """Has an analyzer know that a value, which may be a quotient, is not less than a number: (n + 3) // 4 >= 1 where n >= 1."""
+    while True:
+        prover.constraint(ge(value, number(least)))
+        atom = value.atom
+        divisor = atom.operands[1].value if atom is not None and atom.kind is Kind.FLOORDIV else None
+        if atom is None or divisor is None or divisor < 1:
+            return
+        value, least = atom.operands[0], least * divisor
 
 
 def _take_values(init: tir.InitOp, block: tir.BlockOp, loop: tir.ForOp, into: Block) -> None:

@@ -167,3 +167,54 @@ def test_large_tiles_of_small_sizes_run_for_these() -> None:
     j, _ = schedule.split(schedule.get_loops(schedule.get_block("B"))[1], [None, 65536])
     schedule.compute_at(schedule.get_block("C"), j)
     assert "for ax0 in range(T.min(m, 65536)):" in print_mir(schedule.module)
+
+
+ROWS = """@T.prim_func
+def main(A: T.Buffer((4, 4), "int32"), B: T.Buffer((4,), "int32"), n: T.int32, m: T.int32):
+    for i, k in T.grid(4, 4):
+        with T.block("B"):
+            vi = T.axis.spatial(4, i)
+            vk = T.axis.reduce({extent}, k)
+            T.where({condition})
+            with T.init():
+                B[vi] = 5
+            B[vi] = B[vi] + A[vi, vk]
+"""
+
+
+@pytest.mark.parametrize("extent", ["4", "n"])
+@pytest.mark.parametrize("condition", ["k < n", "k < 0", "i + k < n", "i + k < 3", "i < n and k < m"])
+def test_inits_run_where_the_first_terms_do(extent: str, condition: str) -> None:
+    """A predicate that leaves out all terms of an element leaves out its T.init(), also in a block of its own."""
+    plain = mirstack.parse(ROWS.format(extent=extent, condition=condition))
+    schedule = Schedule(plain.clone())
+    block = schedule.get_block("B")
+    schedule.decompose_reduction(block, schedule.get_loops(block)[1])
+    a = np.arange(16, dtype=np.int32).reshape(4, 4)
+    for n, m in ((0, 4), (2, 0), (2, 3), (4, 4)):
+        results: list[list[int]] = []
+        for module, target in (
+            (plain, "interp"),
+            (plain, "cpu"),
+            (schedule.module, "interp"),
+            (schedule.module, "cpu"),
+        ):
+            sums = np.full(4, 9, np.int32)
+            mirstack.compile(module, target)(a, sums, n, m)  # pyright: ignore[reportArgumentType]
+            results.append(sums.tolist())
+        assert results[1:] == results[:1] * 3, (n, m)
+
+
+def test_sums_of_a_symbolic_number_are_split_twice() -> None:
+    plain = mirstack.parse(TERMS)
+    schedule = Schedule(plain.clone())
+    k = schedule.get_loops(schedule.get_block("B"))[2]
+    outer, _ = schedule.split(k, [None, 4])
+    schedule.split(outer, [None, 3])
+    for n, m in ((2, 0), (2, 5), (1, 13)):
+        results: list[list[int]] = []
+        for module, target in ((plain, "interp"), (schedule.module, "interp"), (schedule.module, "cpu")):
+            sums = np.full(4, 9, np.int32)
+            mirstack.compile(module, target)(np.ones((n, m), np.int32), sums, n, m)  # pyright: ignore[reportArgumentType]
+            results.append(sums.tolist())
+        assert results[1:] == results[:1] * 2, (n, m)

@@ -54,6 +54,8 @@ class Executable(ABC):
     kind: Kind
     params: Sequence[Param]
     """What is taken: the tensors, those of a tuple `t` as `t.0`, `t.1`, …"""
+    returns: tuple[str, ...] = ()
+    """The dtypes of the scalars that an entry other than Relay's returns."""
     _arguments: Arguments | None = None
     """How tensors make up the arguments of a call, where some are tuples."""
 
@@ -81,7 +83,7 @@ class Executable(ABC):
         """Runs on arrays by parameter name and gives the results by name.
 
         A Relay entry needs every parameter; its results are `out0`, `out1`, …, tuples flattened depth first. A TE or TIR
-        entry's absent buffers are zeros; the result holds those that it writes, and the scalars that a `func.func`
+        entry's absent buffers are zeros; the result holds those that it writes, and the scalars that it
         returns as `out0`, … Buffers with strides are laid out so. Raises ValueError for a missing or an unknown name, and
         where a symbolic size is not determined.
         """
@@ -109,8 +111,8 @@ class Executable(ABC):
                 values[param.name] = laid_out(array, param.strides)
         result = self(*(values[name] for name in names))
         outputs = {param.name: values[param.name] for param in self.params if param.is_output}
-        if self.kind == "func" and result is not None:
-            outputs |= {f"out{k}": np.asarray(scalar) for k, scalar in enumerate(flatten(result))}
+        scalars = zip(self.returns, flatten(result) if self.returns else (), strict=True)
+        outputs |= {f"out{k}": np.asarray(scalar, numpy_dtype(dtype)) for k, (dtype, scalar) in enumerate(scalars)}
         return outputs
 
     def _zeros(self, missing: Sequence[str], inputs: Mapping[str, Any]) -> dict[str, Array]:

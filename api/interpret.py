@@ -40,6 +40,7 @@ class InterpretedExecutable(Executable):
             self.params = self._arguments.tensors
         elif self._signature is not None:
             self.params = list(map(param_of, self._signature.params))
+            self.returns = () if self._signature.returns is None else (self._signature.returns,)
             self._places = places_of(entry) if self._signature.symbols else {}
 
     def __call__(self, *args: Any, **named: Any) -> Any:

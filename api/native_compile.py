@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, Module
 from xdsl.ir import Attribute, Operation
 from xdsl.passes import ModulePass
 
-from ..dialects import relay, te
+from ..dialects import relay, te, tir
 from ..dialects.array import ArrayValueAttr
 from ..lowering.build import Built, build
 from ..lowering.func_entry import expose
@@ -44,8 +44,11 @@ def compile_program(
     # A private function is seen by no one outside of its module; the entry must be.
     entry.properties.pop("sym_visibility", None)
     results = expose(entry) if isinstance(entry, func.FuncOp) else 0
+    taken = len(entry.params) if isinstance(entry, tir.PrimFuncOp) else None
     built = build(module, options, observers)
     signature = _signature(built.module, linked_name(options.entry))
+    if taken is not None:
+        results = len(signature.params) - taken
     signature = signature if names is None else signature.named(names)
     if position is not None:
         places = {param.name: ":".join(map(str, position)) for param in signature.params} | places

@@ -49,10 +49,10 @@ class KernelExecutable(Executable):
         self._places = program.places
         every = [param_of(param) for param in signature.params]
         self.params, self._results = every[: len(every) - program.results], every[len(every) - program.results :]
+        self.returns = tuple(param.dtype for param in self._results)
         types = [_c_type(param, program) for param in signature.params]
         symbols = [ctypes.c_int64] * len(signature.symbols)
-        returned = ctypes.c_int32 if signature.returns is None else _scalar_type(signature.returns, program, None)
-        self._call = ctypes.CFUNCTYPE(returned, *types, *symbols)(code.address(linked_name(self.name)))
+        self._call = ctypes.CFUNCTYPE(ctypes.c_int32, *types, *symbols)(code.address(linked_name(self.name)))
         self._static = not signature.symbols
 
     def __call__(self, *args: Any, **named: Any) -> Any:
@@ -83,12 +83,11 @@ class KernelExecutable(Executable):
         if not self._static:
             passed += bind_sizes(self._signature, arrays, scalars, self._places).values()
         use_threads(self._threads)
-        result = self._call(*passed)
-        if self._signature.returns is not None:
-            return result
-        if result != 0:
-            raise MirError(diagnostic_of(self._messages.get(result, f"{self.name} failed with status {result}")))
-        scalars_out = tuple(array[()] for array in results)
+        status = self._call(*passed)
+        if status != 0:
+            raise MirError(diagnostic_of(self._messages.get(status, f"{self.name} failed with status {status}")))
+        # As the interpreter returns them: integers as Python's, floats of their own precision.
+        scalars_out = tuple(array.item() if array.dtype.kind in "iub" else array[()] for array in results)
         return scalars_out if len(scalars_out) > 1 else scalars_out[0] if scalars_out else None
 
     def _check_overlap(self, arrays: Mapping[str, Array]) -> None:
@@ -138,15 +137,13 @@ def _extent(size: Size) -> int | str:
 
 
 def _c_type(param: BufferParam | ScalarParam | HandleParam, program: KernelProgram) -> Any:
-    return _scalar_type(param.dtype, program, param.name) if isinstance(param, ScalarParam) else ctypes.c_void_p
-
-
-def _scalar_type(dtype: str, program: KernelProgram, param: str | None) -> Any:
-    """How a scalar parameter, or without one a result, is passed. Raises MirError, where the function is, for float16 and bfloat16."""
-    found = C_TYPES.get(dtype)
+    """How a parameter is passed. Raises MirError, where it is declared, for scalars of float16 and bfloat16."""
+    if not isinstance(param, ScalarParam):
+        return ctypes.c_void_p
+    found = C_TYPES.get(param.dtype)
     if found is None:
-        place = program.places.get(param or "", next(iter(program.places.values()), None))
-        message = f"{program.entry} takes or returns a scalar of dtype {dtype}, which Python cannot pass"
+        place = program.places.get(param.name)
+        message = f"{program.entry} takes a scalar of dtype {param.dtype}, which Python cannot pass"
         located = diagnostic_of(message if place is None else f"{place}: error: {message}")
         raise MirError(located.with_note("pass it as a buffer of one element"))
     return found

@@ -17,6 +17,7 @@ pointer in native code (`llvm/func_to_llvm.py`), so that its open sizes are argu
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from itertools import count
 
 from xdsl.dialects import arith, func, memref
@@ -55,12 +56,24 @@ def expose(function: func.FuncOp) -> int:
     params = [_param(function, value, name) for value, name in zip(block.args, _names(block), strict=True)]
     results = [_result(function, type_, place) for place, type_ in enumerate(function.function_type.outputs)]
     _keep_for_callers(function)
-    _store_results(function)
+    _store_results(function, len(block.args))
     symbols = _pass_sizes(block, params)
     inputs = [arg.type for arg in block.args]
     function.function_type = FunctionType.from_lists(inputs, [])
     function.attributes[SIGNATURE] = KernelSignature((*params, *results), tuple(symbols)).to_attr()
     return len(results)
+
+
+def expose_result(function: func.FuncOp) -> None:
+    """Has a lowered prim_func, in place, store what it returns in a memref behind its parameters, of which its signature then tells."""
+    signature = KernelSignature.of(function)
+    if signature is None or signature.returns is None:
+        return
+    _keep_for_callers(function)
+    _store_results(function, len(signature.params))
+    function.function_type = FunctionType.from_lists([arg.type for arg in function.body.blocks[0].args], [])
+    out = BufferParam("out0", signature.returns, (), writes=True)
+    function.attributes[SIGNATURE] = replace(signature, params=(*signature.params, out), returns=None).to_attr()
 
 
 def _names(block: Block) -> list[str]:
@@ -168,13 +181,11 @@ def _product(left: SSAValue | int, right: SSAValue | int, made: list[Operation])
     return product.result
 
 
-def _store_results(function: func.FuncOp) -> None:
-    """Has each return store its values, and return nothing."""
+def _store_results(function: func.FuncOp, place: int) -> None:
+    """Has each return store its values in memrefs that are the arguments from `place` on, and return nothing."""
     region = function.body
-    place = len(region.blocks[0].args)
-    for type_ in function.function_type.outputs:
-        region.blocks[0].insert_arg(MemRefType(type_, []), len(region.blocks[0].args))
-    outputs = region.blocks[0].args[place:]
+    types = function.function_type.outputs.data
+    outputs = [region.blocks[0].insert_arg(MemRefType(type_, []), place + k) for k, type_ in enumerate(types)]
     for block in region.blocks:
         last = block.last_op
         if not isinstance(last, func.ReturnOp) or not last.arguments:

@@ -135,7 +135,7 @@ def kernel_passes(options: Options) -> Iterator[ModulePass]:
     # Functions called as one of the C library or of the runtime, by another name.
     yield make("mangle-symbols")
     # TIR's loops and buffers to scf, memref, vector and arith.
-    yield make("lower-tir-to-scf", strict_math=options.strict_math)
+    yield make("lower-tir-to-scf", strict_math=options.strict_math, entry=linked_name(options.entry))
     # All of it to the LLVM dialect.
     yield make("lower-std-to-llvm", cpu=options.cpu or "", strict_math=options.strict_math)
 

@@ -118,7 +118,6 @@ class KernelProgram:
             "kind": self.kind,
             "params": [_param_json(param) for param in signature.params],
             "symbols": list(signature.symbols),
-            "returns": signature.returns,
             "results": self.results,
             "messages": list(self.messages.items()),
             "places": dict(self.places),
@@ -127,14 +126,12 @@ class KernelProgram:
     @staticmethod
     def of_json(data: Mapping[str, Any], objects: Sequence[bytes]) -> KernelProgram:
         """The inverse of `to_json`. Raises KeyError, TypeError or ValueError for other data."""
-        returns = data["returns"]
         return KernelProgram(
             str(data["entry"]),
             KERNEL_KINDS[KERNEL_KINDS.index(data["kind"])],
             KernelSignature(
                 tuple(map(_param_of_json, data["params"])),
                 tuple(map(str, data["symbols"])),
-                None if returns is None else str(returns),
             ),
             {int(code): str(text) for code, text in data["messages"]},
             tuple(objects),

@@ -16,6 +16,7 @@ from ...dialects import tir
 from ...dialects.interned import memref_type
 from ...dialects.tir.types import element_of, lanes_of, type_to_dtype
 from ...support.diagnostics import error_at
+from ..func_entry import expose_result
 from . import expressions, memory, statements
 from .emitter import INDEX
 from .function import Callee, FunctionLowering, ModuleGlobals, is_index_dtype
@@ -234,10 +235,11 @@ def lower_function(function: tir.PrimFuncOp, parameters: Parameters, globals_: M
     return op
 
 
-def lower_tir_to_scf(module: ModuleOp, strict_math: bool = False) -> None:
+def lower_tir_to_scf(module: ModuleOp, strict_math: bool = False, entry: str = "") -> None:
     """Replaces every prim_func of the module by its lowered function, in place.
 
-    With `strict_math` no product and sum are rounded once together, and no sum of lanes is reordered.
+    With `strict_math` no product and sum are rounded once together, and no sum of lanes is reordered. The function called `entry` stores
+    what it returns in memory that it takes, so that it can return its status.
     Raises MirError where a construct has no meaning on a CPU, at its location.
     """
     functions = [op for op in module.body.block.ops if isinstance(op, tir.PrimFuncOp)]
@@ -258,6 +260,9 @@ def lower_tir_to_scf(module: ModuleOp, strict_math: bool = False) -> None:
     for function, op in zip(functions, lowered, strict=True):
         block.insert_op_before(op, function)
         function.detach()
+    for op in lowered:
+        if op.sym_name.data == entry:
+            expose_result(op)
     first = block.first_op
     for op in globals_.ops:
         if first is None:
@@ -270,18 +275,20 @@ def lower_tir_to_scf(module: ModuleOp, strict_math: bool = False) -> None:
 class LowerTIRToSCF(ModulePass):
     """Lowers prim_funcs without blocks to func, scf, memref, vector, arith and math.
 
-    With `strict_math` each float operation is rounded for itself, in the order in which it is written.
+    With `strict_math` each float operation is rounded for itself, in the order in which it is written. The function called `entry`
+    is one that Python calls: what it returns is stored in memory that it takes.
     """
 
     name = "lower-tir-to-scf"
 
     strict_math: bool = False
+    entry: str = ""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Lowers the module in place."""
         from ...support.deep import in_deep_stack
 
-        in_deep_stack(lambda: lower_tir_to_scf(op, self.strict_math))
+        in_deep_stack(lambda: lower_tir_to_scf(op, self.strict_math, self.entry))
 
 
 __all__ = ["LowerTIRToSCF", "lower_tir_to_scf"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import mirstack
 import numpy as np
@@ -159,7 +159,7 @@ def test_other_scalars(compiled: Callable[..., Executable]):
         ("strided", "parameter 'a' of @strided is of type memref<4xf32, strided<[2]>>, which cannot be passed"),
         ("odd", "parameter 'a' of @odd is of type i7, which cannot be passed from outside"),
         ("gives", "result 0 of @gives is of type memref<4xf32>, which cannot be returned to the outside"),
-        ("half", "half takes or returns a scalar of dtype float16, which Python cannot pass"),
+        ("half", "half takes a scalar of dtype float16, which Python cannot pass"),
         (None, "the module has several functions and no main"),
         ("sun", "the module has no function 'sun'"),
     ],
@@ -174,3 +174,65 @@ def test_scalar_that_cannot_be_passed_is_located(compiled: Callable[..., Executa
     with pytest.raises(MirError) as refused:
         compiled("half")
     assert source_position(refused.value.diagnostics[0].location) is not None
+
+
+RETURNS = """from tvm.script import tir as T
+
+@T.prim_func
+def f(n: T.int32, A: T.Buffer((8,), "float32")) -> T.{dtype}:
+    assert n > 0, "n is small"
+    A[0] = T.float32(3)
+    return {value}
+"""
+
+
+@pytest.mark.parametrize("target", ["interp", "cpu"])
+@pytest.mark.parametrize(
+    ("dtype", "value", "returned"),
+    [
+        ("int32", "n * 2", 4),
+        ("int64", "T.int64(5000000000)", 5000000000),
+        ("uint8", "T.uint8(200)", 200),
+        ("bool", "n > 1", True),
+        ("float16", "T.float16(1.5)", np.float16(1.5)),
+        ("float32", "A[n] * T.float32(2)", np.float32(2)),
+        ("float64", "T.float64(2.5)", np.float64(2.5)),
+    ],
+)
+def test_prim_funcs_return_scalars(target: Literal["interp", "cpu"], dtype: str, value: str, returned: object):
+    f = mirstack.compile(mirstack.parse(RETURNS.format(dtype=dtype, value=value)), target)
+    result = f(2, np.ones(8, np.float32))
+    assert result == returned and type(result) is type(returned)
+    shown = f.run({"n": 2, "A": np.ones(8, np.float32)})["out0"]
+    assert shown == returned and shown.dtype.name == dtype
+
+
+@pytest.mark.parametrize("target", ["interp", "cpu"])
+def test_prim_funcs_that_return_scalars_fail(target: Literal["interp", "cpu"]):
+    """A check that fails is told, be there a result or not."""
+    f = mirstack.compile(mirstack.parse(RETURNS.format(dtype="float32", value="A[n]")), target)
+    a = np.ones(8, np.float32)
+    with pytest.raises(MirError, match="n is small"):
+        f(0, a)
+    assert a[0] == 1
+    with pytest.raises(MirError, match=r"outside of dimension 0 of 'A'|is outside"):
+        f(9, a)
+
+
+def test_prim_funcs_that_return_scalars_call_themselves():
+    text = """from tvm.script import ir as I
+from tvm.script import tir as T
+
+@I.ir_module
+class Module:
+    @T.prim_func
+    def main(n: T.int32) -> T.int32:
+        T.func_attr({"global_symbol": "main"})
+        return Module.twice(n) + 1
+    @T.prim_func
+    def twice(n: T.int32) -> T.int32:
+        return n * 2
+"""
+    module = mirstack.parse(text)
+    assert mirstack.compile(module, entry="main")(4) == 9
+    assert mirstack.compile(module, entry="twice")(4) == 8

@@ -73,8 +73,10 @@ class Replacement:
         self._kept.append(old)
 
     def get(self, tensor: te.Tensor) -> te.Tensor:
-        """What stands for the tensor now."""
-        return self._by_id.get(id(tensor), tensor)
+        """What stands for the tensor now: of one that was replaced twice the last."""
+        while (new := self._by_id.get(id(tensor))) is not None:
+            tensor = new
+        return tensor
 
     def expr(self, e: Expr, memo: dict[int, Expr]) -> Expr:
         """The expression with reads replaced."""
@@ -82,7 +84,7 @@ class Replacement:
         if found is None:
             found = map_children(e, lambda part: self.expr(part, memo))
             if isinstance(found, te.Read) and id(found.tensor) in self._by_id:
-                found = te.Read(self._by_id[id(found.tensor)], found.args)
+                found = te.Read(self.get(found.tensor), found.args)
             memo[id(e)] = found
         return found
 

@@ -147,9 +147,9 @@ class Interval:
         if e.op in (tir.FloorModOp, tir.ModOp):
             return self._remainder(e, a, b)
         if e.op is tir.MinOp:
-            return IntSet(_with(ar.minimum, a.min, b.min), _with(ar.minimum, a.max, b.max) or a.max or b.max)
+            return IntSet(_with(ar.minimum, a.min, b.min), _either(ar.minimum, a.max, b.max))
         if e.op is tir.MaxOp:
-            return IntSet(_with(ar.maximum, a.min, b.min) or a.min or b.min, _with(ar.maximum, a.max, b.max))
+            return IntSet(_either(ar.maximum, a.min, b.min), _with(ar.maximum, a.max, b.max))
         return EVERYTHING
 
     def _product(self, a: IntSet, b: IntSet) -> IntSet:
@@ -198,3 +198,10 @@ class Interval:
 def _with(build: Callable[[Expr, Expr], Expr], a: Expr | None, b: Expr | None) -> Expr | None:
 
     return None if a is None or b is None else build(a, b)
+
+
+def _either(build: Callable[[Expr, Expr], Expr], a: Expr | None, b: Expr | None) -> Expr | None:
+    """What `build` makes of both ends; where one is unknown the other bounds the least (or the greatest) of both, too."""
+    if a is None or b is None:
+        return b if a is None else a
+    return build(a, b)

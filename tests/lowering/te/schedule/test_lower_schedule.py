@@ -333,3 +333,49 @@ def test_threads_end_before_what_reads_their_elements() -> None:
         sums = np.zeros(4, np.float32)
         tvm.compile(tvm.parse(THREADS_IN_A_LOOP), target)(a, sums)
         np.testing.assert_array_equal(sums, a.sum(1) * 2)
+
+
+def test_a_stage_computed_where_two_places_of_symbolic_bounds_are_read():
+    # What is read lies between min(k, i) and max(k, i), of which neither is a number.
+    n = te.var("n")
+    A = te.placeholder((n,), name="A")
+    k = te.reduce_axis((0, n), name="k")
+    D = te.compute((n,), lambda i: A[i] + 1.0, name="D")
+    B = te.compute((n,), lambda i: te.sum(D[k] * D[i], axis=k), name="B")
+    s = te.create_schedule(B.op)
+    s[D].compute_at(s[B], B.op.reduce_axis[0])
+    for size in (1, 2, 7):
+        a, b = floats(size), np.full(size, np.nan, "float32")
+        run(s, [A, B], a, b)
+        np.testing.assert_allclose(b, (a + 1) * (a + 1).sum(), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("inlined", ["D", "S", "DS"])
+def test_a_reader_that_changes_twice_is_still_read(inlined: str):
+    # Inlined D changes S and T.global; as S changed, T.global changes again, and T reads the last of it.
+    A = te.placeholder((8,), name="A")
+    D = te.compute((8,), lambda i: A[i] * 2, name="D")
+    S = te.compute((8,), lambda i: D[i] + 3, name="S")
+    T = te.compute((8,), lambda i: S[i] + D[i], name="T")
+    s = te.create_schedule(T.op)
+    for stage in (D, S):
+        if stage.name in inlined:
+            s[stage].compute_inline()
+    cache = s.cache_write(T, "global")
+    s[cache].compute_at(s[T], T.op.axis[0])
+    a, t = floats(8), np.full(8, np.nan, "float32")
+    run(s, [A, T], a, t)
+    np.testing.assert_allclose(t, a * 4 + 3, rtol=1e-6)
+
+
+def test_readers_of_a_cache_that_read_each_other():
+    A = te.placeholder((8,), name="A")
+    S = te.compute((8,), lambda i: A[i] + 3, name="S")
+    T = te.compute((8,), lambda i: S[i] + A[i], name="T")
+    U = te.compute((8,), lambda i: S[i] * T[i] + A[i], name="U")
+    s = te.create_schedule(U.op)
+    s.cache_read(A, "local", [S, T, U])
+    s.cache_read(S, "global", [T, U])
+    a, u = floats(8), np.full(8, np.nan, "float32")
+    run(s, [A, U], a, u)
+    np.testing.assert_allclose(u, (a + 3) * (2 * a + 3) + a, rtol=1e-4, atol=1e-5)

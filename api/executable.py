@@ -156,7 +156,8 @@ def as_array(value: Any, param: Param) -> Array:
 
     value = storage_of(value)
     if isinstance(value, np.ndarray):
-        return value
+        # A matrix or a masked array counts as the array that it is.
+        return value if type(value) is np.ndarray else value.view(np.ndarray)
     if isinstance(value, np.generic | int | float) and tuple(param.shape) == ():
         return np.asarray(as_scalar(value, param), numpy_dtype(param.dtype))
     if isinstance(value, np.generic):

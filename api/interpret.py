@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
@@ -17,7 +17,7 @@ from ..support.diagnostics import error_at
 from ..support.words import counted
 from .entry import Arguments, entry_kind, find_entry, name_of, places_of, relay_params
 from .executable import Array, Executable, Param, as_array, as_scalar, check_array
-from .native_kernel import bind_sizes, param_of
+from .native_kernel import bind_sizes, check_overlap, param_of
 
 
 class InterpretedExecutable(Executable):
@@ -59,9 +59,12 @@ class InterpretedExecutable(Executable):
                 value = as_array(value, param)
                 check_array(value, param, writable=param.is_output)
             values[param.name] = value
+        buffers = (
+            {p.name for p in self._signature.params if isinstance(p, BufferParam)} if self._signature else set[str]()
+        )
+        arrays = {name: value for name, value in values.items() if name in buffers}
+        check_overlap(self.params, arrays)
         if self._signature is not None and self._signature.symbols:
-            buffers = {p.name for p in self._signature.params if isinstance(p, BufferParam)}
-            arrays = {name: value for name, value in values.items() if name in buffers}
             scalars = {name: value for name, value in values.items() if isinstance(value, int)}
             bind_sizes(self._signature, arrays, scalars, self._places)
         return in_deep_stack(lambda: self._interpret(values))
@@ -71,7 +74,8 @@ class InterpretedExecutable(Executable):
             from ..dialects.relay.interpreter import interpret
 
             assert self._arguments is not None
-            return interpret(self._module, self.name, self._arguments.nested(list(values.values())))
+            result = interpret(self._module, self.name, self._arguments.nested(list(values.values())))
+            return _owned(result)
         if isinstance(self._entry, te.FuncOp):
             from ..dialects.te.interpreter import interpret_te_func
 
@@ -83,6 +87,13 @@ class InterpretedExecutable(Executable):
 
         assert isinstance(self._entry, tir.PrimFuncOp)
         return interpret_prim_func(self._entry, dict(values), self._module)
+
+
+def _owned(result: Any) -> Any:
+    """The arrays of a result as the caller's own: operators that only move tensors return views of what they take."""
+    if isinstance(result, tuple):
+        return tuple(map(_owned, cast("tuple[Any, ...]", result)))
+    return result.copy() if isinstance(result, np.ndarray) else result
 
 
 def kernel_signature(entry: Operation) -> KernelSignature:

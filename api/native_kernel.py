@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -79,7 +79,7 @@ class KernelExecutable(Executable):
                 check_array(array, param, writable=kind.writes)
                 arrays[param.name] = array
             passed.append(address_of(array))
-        self._check_overlap(arrays)
+        check_overlap(params, arrays)
         if not self._static:
             passed += bind_sizes(self._signature, arrays, scalars, self._places).values()
         use_threads(self._threads)
@@ -90,15 +90,16 @@ class KernelExecutable(Executable):
         scalars_out = tuple(array.item() if array.dtype.kind in "iub" else array[()] for array in results)
         return scalars_out if len(scalars_out) > 1 else scalars_out[0] if scalars_out else None
 
-    def _check_overlap(self, arrays: Mapping[str, Array]) -> None:
-        """Raises ValueError where a written buffer shares memory with another: compiled code takes it that none does."""
-        written = [param.name for param in self.params if param.is_output and param.name in arrays]
-        for name in written:
-            start, end = byte_bounds(arrays[name])
-            for other, array in arrays.items():
-                begin, behind = byte_bounds(array)
-                if other != name and start < behind and begin < end:
-                    raise ValueError(f"'{name}' is written, but shares memory with '{other}'; pass a copy")
+
+def check_overlap(params: Sequence[Param], arrays: Mapping[str, Array]) -> None:
+    """Raises ValueError where a written buffer shares memory with another: compiled code takes it that none does."""
+    written = [param.name for param in params if param.is_output and param.name in arrays]
+    for name in written:
+        start, end = byte_bounds(arrays[name])
+        for other, array in arrays.items():
+            begin, behind = byte_bounds(array)
+            if other != name and start < behind and begin < end:
+                raise ValueError(f"'{name}' is written, but shares memory with '{other}'; pass a copy")
 
 
 def bind_sizes(

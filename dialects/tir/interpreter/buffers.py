@@ -20,7 +20,6 @@ from ..buffer import (
     BufferRegionOp,
     DeclBufferOp,
     MatchBufferOp,
-    compact_strides,
 )
 from ..expr import VarOp
 from ..stmt import AttrOp, IterVarOp
@@ -158,7 +157,9 @@ def compile_match_buffer(c: Compiler, op: MatchBufferOp) -> Step:
         settle_shape(f, view.shape)
         if strides is not None:
             for i, stride in enumerate(strides):
-                unknown.settle(f, stride, stride_slots[i], view.strides[i], f"stride {i}")
+                # A number says nothing of an axis of one element.
+                if isinstance(stride, SSAValue) or view.shape[i] > 1:
+                    unknown.settle(f, stride, stride_slots[i], view.strides[i], f"stride {i}")
         if offset_slot in unknown.slots:
             f.v[offset_slot] = 0
         f.v[result] = view
@@ -200,10 +201,7 @@ def argument_view(array: Array, dtype: np.dtype[Any], lanes: int, name: str, whe
             where, f"the array of buffer '{name}' needs a last dimension of the {lanes} lanes of its element"
         )
     strides = tuple(s // dtype.itemsize for s in array.strides[: len(shape)])
-    flat = _memory_from(array)
-    if array.flags.c_contiguous:
-        strides = compact_strides(shape)
-    return View(array, tuple(shape), Storage(flat), 0, strides, vector=lanes)
+    return View(array, tuple(shape), Storage(_memory_from(array)), 0, strides, vector=lanes)
 
 
 def _memory_from(array: Array) -> Array:

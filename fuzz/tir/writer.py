@@ -587,8 +587,10 @@ class Writer:
             return f"T.fmod({a}, T.{dtype}(3))"
         if kind == 4 and dtype == "float32":
             name = rng.choice(("sqrtf", "cbrtf", "expm1f", "fabsf"))
-            a = f"T.sin({a})" if name == "expm1f" else a
-            return f'T.{rng.choice(("call_extern", "call_pure_extern"))}("float32", "{name}", T.fabs({a}))'
+            # Where rounding does not grow, nor decides which integer the result is cut to, as the root of a cube does.
+            argument = f"T.fabs(T.sin({a}))" if name == "expm1f" else f"T.fabs({a})"
+            argument += " + T.float32(0.3)" if name == "cbrtf" else ""
+            return f'T.{rng.choice(("call_extern", "call_pure_extern"))}("float32", "{name}", {argument})'
         if kind == 5:
             bits = {"float16": "uint16", "bfloat16": "uint16", "float32": "uint32", "float64": "uint64"}[dtype]
             return f'T.reinterpret("{dtype}", T.bitwise_and(T.reinterpret("{bits}", {a}), T.{bits}({(1 << (int(bits[4:]) - 1)) - 1})))'

@@ -328,7 +328,7 @@ class FunctionReader(Control):
                 if value is not None:
                     self.evaluate(value)
                 return
-        value = self.scalar(node)
+        value = self.value(self.number_of(node))
         self.location = self.at(node)
         if isinstance(value.type, NoneType):
             self.drop_result(value)

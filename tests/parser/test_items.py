@@ -187,3 +187,11 @@ def test_a_name_that_nothing_has() -> None:
     text = "@T.prim_func\ndef f(A: T.Buffer((4,), 'float32')):\n    for i in range(4):\n        A[i] = A[j]\n"
     with pytest.raises(MirError, match=r"integers in scope: i; a symbolic size is declared with j = T.int32\(\)"):
         parse_mir(text, "m.mir")
+
+
+def test_a_buffer_is_no_statement() -> None:
+    text = "@T.prim_func\ndef f(A: T.Buffer((4,), 'float32')):\n    A\n    A[0] = T.float32(1)\n"
+    with pytest.raises(
+        MirError, match=r"m.mir:3:5: error: 'A' is a buffer, not a number\n    A\n    \^\nnote: index it, as in A\[i\]"
+    ):
+        parse_mir(text, "m.mir")

@@ -168,6 +168,7 @@ def _param_json(param: Param) -> dict[str, Any]:
                 "elem_offset": param.elem_offset,
                 "scope": param.scope,
                 "writes": param.writes,
+                "forward": param.forward,
             }
         case ScalarParam():
             return {"name": param.name, "dtype": param.dtype}
@@ -187,6 +188,7 @@ def _param_of_json(data: Mapping[str, Any]) -> Param:
             _size(data["elem_offset"]),
             str(data["scope"]),
             bool(data["writes"]),
+            bool(data["forward"]),
         )
     return ScalarParam(name, str(data["dtype"])) if "dtype" in data else HandleParam(name)
 

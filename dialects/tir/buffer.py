@@ -97,6 +97,11 @@ class BufferOp(PlainOp):
             result_types=[type],
         )
 
+    @property
+    def is_auto(self) -> bool:
+        """Whether it is what a lowered TE schedule has of a parameter of any strides: `buffer_type="auto"`."""
+        return self.buffer_type is not None and self.buffer_type.data == "auto"
+
     def extents(self) -> list[int | SSAValue]:
         """Every extent: a number, or the value that gives it."""
         return _merge(self.result.type.shape.data, self.shape)

@@ -126,7 +126,8 @@ def _analyze(function: tir.PrimFuncOp) -> Parameters:
             ]
             written = _is_written(views)
             dtype = type_to_dtype(type_.dtype)
-            params.append(BufferParam(name.data, dtype, shape, steps, offset, type_.scope.data, written))
+            scope, forward = type_.scope.data, op.is_auto
+            params.append(BufferParam(name.data, dtype, shape, steps, offset, scope, written, forward))
         elif isinstance(param.type, tir.HandleType):
             types.append(LLVMPointerType())
             params.append(HandleParam(name.data))

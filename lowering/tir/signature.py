@@ -37,7 +37,8 @@ OPERATORS = ("+", "-", "*", "//", "%", "min", "max")
 
 @dataclass(frozen=True)
 class BufferParam:
-    """A tensor argument. `strides` are in elements, None for compact row-major; `writes` says whether it is written."""
+    """A tensor argument. `strides` are in elements, None for compact row-major; `writes` says whether it is written,
+    `forward` that the function reaches it through a flat view that begins with its first element."""
 
     name: str
     dtype: str
@@ -46,6 +47,7 @@ class BufferParam:
     elem_offset: Size = 0
     scope: str = "global"
     writes: bool = True
+    forward: bool = False
 
 
 def known_strides(param: BufferParam) -> tuple[int, ...]:
@@ -103,11 +105,14 @@ class KernelSignature:
         determines a symbol. `places` says where parameters are declared, `file:line:column`.
         """
 
-        def refuse(param: BufferParam, message: str) -> MirError:
+        def refuse(param: BufferParam, message: str, *notes: str) -> MirError:
             from ..llvm.call import diagnostic_of
 
             place = (places or {}).get(param.name)
-            return MirError(diagnostic_of(message if place is None else f"{place}: error: {message}"))
+            found = diagnostic_of(message if place is None else f"{place}: error: {message}")
+            for note in notes:
+                found = found.with_note(note)
+            return MirError(found)
 
         known: dict[str, int] = dict(scalars or {})
         buffers = [p for p in self.params if isinstance(p, BufferParam)]
@@ -135,9 +140,9 @@ class KernelSignature:
                 known.setdefault(param.elem_offset, 0)
         for symbol in self.symbols:
             if symbol not in known:
-                raise _refuse(
-                    f"nothing determines '{symbol}'", "a symbolic size must be one extent of a parameter on its own"
-                )
+                message, rule = f"nothing determines '{symbol}'", "a symbolic size must be one extent of a parameter on its own"
+                user = next((p for p in buffers if any(_names(size, symbol) for size in _sizes(p))), None)
+                raise _refuse(message, rule) if user is None else refuse(user, message, rule)
         for param in buffers:
             for number, (declared, given) in enumerate(zip(param.shape, shapes[param.name], strict=True)):
                 expected = evaluate(declared, known)
@@ -146,6 +151,12 @@ class KernelSignature:
                     raise refuse(param, f"dimension {number} of '{param.name}' is {given}, but must be {shown}")
             steps = zip(param.strides or (), (strides or {}).get(param.name, ()), shapes[param.name], strict=False)
             for number, (declared, given, extent) in enumerate(steps):
+                if param.forward and extent > 1 and given < 0 and 0 not in shapes[param.name]:
+                    raise refuse(
+                        param,
+                        f"stride {number} of '{param.name}' is {given}, but its first element must be the first in memory",
+                        "pass a copy, as numpy.ascontiguousarray makes one; of an output, copy the results back",
+                    )
                 expected = evaluate(declared, known)
                 if extent > 1 and given != expected:
                     shown = f"{declared} = {expected}" if isinstance(declared, str) else expected
@@ -179,6 +190,16 @@ class KernelSignature:
             tuple(s.data for s in symbols.data if isinstance(s, StringAttr)),
             returns.data if isinstance(returns, StringAttr) else None,
         )
+
+
+def _sizes(param: BufferParam) -> tuple[Size, ...]:
+    """The sizes by which a parameter is described."""
+    return *param.shape, *(param.strides or ()), param.elem_offset
+
+
+def _names(size: Size, symbol: str) -> bool:
+    """Whether a symbol occurs in a size."""
+    return _names(size[1], symbol) or _names(size[2], symbol) if isinstance(size, tuple) else size == symbol
 
 
 def evaluate(size: Size, symbols: Mapping[str, int]) -> int:
@@ -253,6 +274,8 @@ def _param_attr(param: Param) -> DictionaryAttr:
                 entries["scope"] = StringAttr(param.scope)
             if param.writes:
                 entries["writes"] = UnitAttr()
+            if param.forward:
+                entries["forward"] = UnitAttr()
         case ScalarParam():
             entries["dtype"] = StringAttr(param.dtype)
         case HandleParam():
@@ -281,4 +304,5 @@ def _param_of(attr: Attribute) -> Param:
         _size_of(data["elem_offset"]) if "elem_offset" in data else 0,
         scope.data if isinstance(scope, StringAttr) else "global",
         "writes" in data,
+        "forward" in data,
     )

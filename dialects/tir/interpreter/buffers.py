@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 from xdsl.dialects.builtin import NoneType
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
@@ -205,9 +206,15 @@ def argument_view(array: Array, dtype: np.dtype[Any], lanes: int, name: str, whe
 
 
 def _memory_from(array: Array) -> Array:
-    """The contiguous memory that an array lies in, from its first element on; empty where none is known."""
+    """The contiguous memory that an array lies in, from its first element on; empty where none is known.
+
+    Of strides that do not go back it is what lies between the first element and the last.
+    """
     if array.flags.c_contiguous:
         return array.reshape(-1)
+    if array.size and all(step >= 0 and step % array.itemsize == 0 for step in array.strides):
+        last = sum((size - 1) * step // array.itemsize for size, step in zip(array.shape, array.strides, strict=True))
+        return as_strided(array, (last + 1,), (array.itemsize,), writeable=array.flags.writeable)
     whole = array.base
     if not isinstance(whole, np.ndarray) or not whole.flags.c_contiguous or whole.dtype != array.dtype:
         return np.empty(0, array.dtype)
@@ -261,7 +268,7 @@ def compile_decl_buffer(c: Compiler, op: DeclBufferOp) -> Step:
     type = op.result.type
     dtype, lanes = dtype_of(type.dtype, op), lanes_of(type.dtype)
     # The flat views that lowering writes name a size, and are used with offsets into all of the memory.
-    whole = bool(op.implicit.value.data) and type.rank == 1 and lanes == 1 and strides is None
+    whole = (bool(op.implicit.value.data) or op.is_auto) and type.rank == 1 and lanes == 1 and strides is None
 
     def step(f: Frame) -> None:
         pointer = f.v[source]
@@ -276,9 +283,10 @@ def compile_decl_buffer(c: Compiler, op: DeclBufferOp) -> Step:
         if offset is not None:
             start = start + f.v[offset]
         steps = None if stride_slots is None else sizes(f, stride_slots, op)
-        shape = sizes(f, extents, op)
         if whole and not isinstance(start, np.ndarray):
             shape = (max(0, pointer.storage.array.shape[-1] * scale // other - start),)
+        else:
+            shape = sizes(f, extents, op)
         f.v[result] = view_of(pointer.storage, dtype, shape, steps, start, lanes, op)
 
     return step

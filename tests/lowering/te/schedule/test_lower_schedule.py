@@ -379,3 +379,28 @@ def test_readers_of_a_cache_that_read_each_other():
     a, u = floats(8), np.full(8, np.nan, "float32")
     run(s, [A, U], a, u)
     np.testing.assert_allclose(u, (a + 3) * (2 * a + 3) + a, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("target", ["interp", "llvm"])
+def test_parameters_of_symbolic_size_take_strides(target: str):
+    n, m = te.var("n"), te.var("m")
+    A = te.placeholder((n, m), name="A")
+    B = te.compute((n, m), lambda i, j: A[i, j] + 1.0, name="B")
+    main = tvm.build(tvm.lower(te.create_schedule(B.op), [A, B]), target=target)["main"]
+    x = floats(3, 4)
+    inputs = [np.asfortranarray(x), np.broadcast_to(x[0], (3, 4)), np.repeat(np.repeat(x, 2, 0), 3, 1)[::2, ::3]]
+    for given in inputs:
+        out = np.zeros((3, 4), "float32")
+        main(given, out)
+        np.testing.assert_array_equal(out, given + 1)
+    one_row = np.lib.stride_tricks.as_strided(np.zeros(4, "float32"), (3, 4), (0, 4))
+    for out in (np.zeros((3, 4), "float32", order="F"), np.zeros((6, 8), "float32")[::2, ::2], one_row):
+        same = np.broadcast_to(x[0], (3, 4))
+        main(same, out)
+        np.testing.assert_array_equal(out, same + 1)
+    # The flat view of a parameter begins with its first element.
+    for place, arrays in (("0 of 'A' is -4", (x[::-1], x.copy())), ("1 of 'B' is -1", (x, x.copy()[:, ::-1]))):
+        with pytest.raises(tvm.MirError, match=rf"\.py:\d+:\d+: error: stride {place}, but its first element must be"):
+            main(*arrays)
+    main(x[:1, :][::-1], out := np.zeros((1, 4), "float32"))
+    np.testing.assert_array_equal(out, x[:1] + 1)

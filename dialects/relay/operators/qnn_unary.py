@@ -32,10 +32,19 @@ def _unary_relation(rel: Relation) -> None:
 
 
 def _register_unary(
-    name: str, function: Callable[[Array], Array], compute: Callable[[Expr], Expr], doc: str, *, source: str
+    name: str,
+    function: Callable[[Array], Array],
+    compute: Callable[[Expr], Expr],
+    doc: str,
+    *,
+    source: str,
+    steps: bool = False,
 ) -> None:
+    """Registers a function of real numbers. `steps`: of several operations on float32, each of which rounds; else rounded once."""
+
     def meaning(attrs: Attrs, x: Array, scale: Array, zero_point: Array, out_scale: Array, out_zero: Array) -> Array:
-        real = elementary.in_float64(function)(dequantize(x, scale, zero_point))
+        given = dequantize(x, scale, zero_point)
+        real = function(given) if steps else elementary.in_float64(function)(given)
         return quantize(np.nan_to_num(real, nan=0.0), out_scale, out_zero, x.dtype)
 
     register(
@@ -60,10 +69,11 @@ _register_unary(
 )
 _register_unary(
     "qnn.rsqrt",
-    lambda x: 1 / np.sqrt(x),
+    lambda x: np.float32(1) / np.sqrt(x),
     lambda x: te.const(1.0, "float32") / te.sqrt(x),
     "One over the square root of a quantized tensor.",
     source=TVM.format("rsqrt"),
+    steps=True,
 )
 _register_unary(
     "qnn.erf", erf, lambda x: te.erf(x), "The error function of a quantized tensor.", source=C.format("erf")
@@ -91,10 +101,11 @@ _register_unary(
 )
 _register_unary(
     "qnn.hardswish",
-    lambda x: x * np.clip(x + 3, 0, 6) / 6,
+    lambda x: x * np.clip(x + np.float32(3), np.float32(0), np.float32(6)) / np.float32(6),
     computes.te_hardswish,
     "x * clip(x + 3, 0, 6) / 6 of a quantized tensor.",
     source=ARXIV.format("1905.02244"),
+    steps=True,
 )
 _register_unary(
     "qnn.abs",

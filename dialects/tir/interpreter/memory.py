@@ -165,11 +165,24 @@ class Access:
         elements = self.basic(f, view, parts)
         return view.array[self.fancy(f, view, parts)] if elements is None else elements
 
+    def of_lanes(self, f: Frame, indices: Sequence[Value], lanes: Array) -> Sequence[Value]:
+        """The indices under a vector's predicate, some of whose lanes hold: those of the others, which may be anywhere, are 0."""
+        if not self.vector:
+            return indices
+        # Only the last index is a vector, and differs between lanes.
+        running = lanes.any(-1)
+        outer = [
+            np.where(running, i, 0) if isinstance(i, np.ndarray) and f.rank and i.ndim == f.rank else i
+            for i in indices[:-1]
+        ]
+        return [*outer, np.where(lanes, indices[-1], 0)]
+
     def write(self, f: Frame, view: View, indices: Sequence[Value], value: Value, lanes: Value | None = None) -> None:
         """Stores `value` in all iterations that run; `lanes` is a vector's predicate."""
-        if lanes is not None and self.vector:
-            # Lanes that store nothing may be anywhere. Only the last index is a vector, and differs between lanes.
-            indices = [*indices[:-1], np.where(lanes, indices[-1], 0)]
+        if lanes is not None:
+            if not lanes.any():
+                return
+            indices = self.of_lanes(f, indices, lanes)
         parts = self.parts(f, view, indices)
         mask = f.mask
         vector = self.vector or view.vector > 1

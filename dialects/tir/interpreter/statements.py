@@ -321,10 +321,11 @@ def _predicated(
 ) -> Array:
     """A vector load under a predicate: lanes where it is false are not read, and give 0."""
     before, lanes = f.mask, np.asarray(predicate)
-    # Only the last index is a vector, and differs between lanes.
-    safe = [*indices[:-1], np.where(lanes, indices[-1], 0)] if access.vector else indices
+    if not lanes.any():
+        # Of no elements even the place that stands for lanes that are left out would be outside.
+        return np.zeros(lanes.shape, dtype)
     try:
-        values = access.read(f, view, safe)
+        values = access.read(f, view, access.of_lanes(f, indices, lanes))
     finally:
         f.mask = before
     return choose(lanes, values, 0, dtype)

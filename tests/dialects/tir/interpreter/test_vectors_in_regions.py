@@ -51,3 +51,23 @@ def test_what_is_stored_through_a_region_is_an_output() -> None:
     for target in ("interp", "cpu"):
         executable = compile(parse_mir(text), target=target)
         assert {param.name: param.is_output for param in executable.params} == {"A": False, "B": True}
+
+
+PREDICATED = """
+@T.prim_func
+def main(A: T.Buffer((2, 4), "int32"), B: T.Buffer((4, 4), "int32"), C: T.Buffer((2, 4), "int32")):
+    for i in range(4):
+        B[i, 0:4] = A.vload([i - 1, T.Ramp(0, 1, 4)], predicate=T.Broadcast(1 <= i and i < 3, 4))
+    for i in range(4):
+        C.vstore([i - 1, T.Ramp(0, 1, 4)], B.vload([i, T.Ramp(0, 1, 4)]) * T.Broadcast(2, 4), predicate=T.Broadcast(1 <= i and i < 3, 4))
+"""
+
+
+def test_lanes_that_are_left_out_may_be_outside_in_every_dimension() -> None:
+    module = parse_mir(PREDICATED)
+    given = np.arange(8, dtype=np.int32).reshape(2, 4)
+    for target in ("interp", "cpu"):
+        b, c = np.ones((4, 4), np.int32), np.zeros((2, 4), np.int32)
+        compile(module, target=target)(given, b, c)
+        np.testing.assert_array_equal(b, np.pad(given, ((1, 1), (0, 0))))
+        np.testing.assert_array_equal(c, given * 2)

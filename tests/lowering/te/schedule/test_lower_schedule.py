@@ -404,3 +404,21 @@ def test_parameters_of_symbolic_size_take_strides(target: str):
             main(*arrays)
     main(x[:1, :][::-1], out := np.zeros((1, 4), "float32"))
     np.testing.assert_array_equal(out, x[:1] + 1)
+
+
+@pytest.mark.parametrize("target", ["interp", "llvm"])
+def test_vectors_of_which_no_lane_reads(target: str):
+    n = te.var("n")
+    A = te.placeholder((n, 10), name="A", dtype="int32")
+    P = te.compute(
+        (n + 2, 12),
+        lambda i, j: te.if_then_else(te.all(i >= 1, i < n + 1, j >= 1, j < 11), A[i - 1, j - 1], -5),
+        name="P",
+    )
+    s = te.create_schedule(P.op)
+    s[P].vectorize(s[P].split(P.op.axis[1], 4)[1])
+    main = tvm.build(tvm.lower(s, [A, P]), target=target)["main"]
+    for size in (0, 3):
+        a = np.arange(size * 10, dtype="int32").reshape(size, 10)
+        main(a, p := np.zeros((size + 2, 12), "int32"))
+        np.testing.assert_array_equal(p, np.pad(a, 1, constant_values=-5))

@@ -140,7 +140,10 @@ class KernelSignature:
                 known.setdefault(param.elem_offset, 0)
         for symbol in self.symbols:
             if symbol not in known:
-                message, rule = f"nothing determines '{symbol}'", "a symbolic size must be one extent of a parameter on its own"
+                message, rule = (
+                    f"nothing determines '{symbol}'",
+                    "a symbolic size must be one extent of a parameter on its own",
+                )
                 user = next((p for p in buffers if any(_names(size, symbol) for size in _sizes(p))), None)
                 raise _refuse(message, rule) if user is None else refuse(user, message, rule)
         for param in buffers:

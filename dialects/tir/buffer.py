@@ -32,6 +32,7 @@ from xdsl.irdl import (
 from xdsl.traits import MemoryAllocEffect, MemoryReadEffect, MemoryWriteEffect, Pure
 from xdsl.utils.exceptions import VerifyException
 
+from ...support.effects import is_side_effect_free
 from ...support.words import counted
 from ..array import ArrayValueAttr
 from ..extents import why_too_large
@@ -403,6 +404,28 @@ def compact_strides(shape: Sequence[int]) -> tuple[int, ...]:
         strides.append(step)
         step *= extent
     return tuple(reversed(strides))
+
+
+def tells_region(load: LoadOp) -> bool:
+    """Whether a load is only part of what a region says, as of `I` in `T.reads(X[I[v]])`: it is not run.
+
+    Such a region stands at the head of its block, outside of the conditions under which the block itself loads.
+    """
+    pending: list[SSAValue] = [load.result]
+    found = False
+    while pending:
+        for use in pending.pop().uses:
+            user = use.operation
+            if isinstance(user, BufferRegionOp):
+                # Regions have no use but in what blocks say, or as a buffer that is matched with them.
+                if any(isinstance(each.operation, MatchBufferOp) for each in user.result.uses):
+                    return False
+                found = True
+            elif not user.results or not (isinstance(user, LoadOp) or is_side_effect_free(user)):
+                return False
+            else:
+                pending += user.results
+    return found
 
 
 def buffer_name(buffer: SSAValue) -> str:

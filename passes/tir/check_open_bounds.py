@@ -28,7 +28,7 @@ from ...dialects.tir.analysis import Analyzer, Expr
 from ...dialects.tir.analysis import expr as x
 from ...dialects.tir.analysis.conditions import eq, ge, gt, le, logical_not, lt
 from ...dialects.tir.analysis.expr import ZERO, as_expr
-from ...dialects.tir.buffer import AccessOp, BufferOp, buffer_name
+from ...dialects.tir.buffer import AccessOp, BufferOp, buffer_name, tells_region
 from ...dialects.tir.size_relations import SIZES, relations
 from ...dialects.tir.types import I64, element_of, is_scalable, lanes_of
 from ...support.walk import walk_ops
@@ -134,7 +134,8 @@ class _Checks:
         """Checks an op and what is inside of it."""
         match op:
             case tir.LoadOp() | tir.StoreOp():
-                self.access(op, scopes)
+                if not (isinstance(op, tir.LoadOp) and tells_region(op)):
+                    self.access(op, scopes)
             case tir.DeclBufferOp() if op.source is not None:
                 self.declare(op, op.source)
             case tir.MatchBufferOp() if op.source is not None and isinstance(op.source.owner, tir.BufferRegionOp):

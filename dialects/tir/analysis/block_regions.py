@@ -7,8 +7,9 @@ where a bound is not known the whole dimension is taken. (TVM 0.16: `GetBlockAcc
 
 from __future__ import annotations
 
-from collections.abc import Container, Hashable, Iterable, Iterator
+from collections.abc import Container, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from xdsl.dialects.builtin import IntegerType, StringAttr
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
@@ -90,7 +91,8 @@ def block_regions(builder: ExprBuilder, block: BlockOp, body: Iterable[Operation
 
     Raises MirError where memory is accessed in a way that cannot be seen (through a handle).
     """
-    analysis = _Analysis(block)
+    body = list(body)
+    analysis = _Analysis(block, body)
     analysis.visit(body)
     reads, writes = list(analysis.reads.values()), list(analysis.writes.values())
     if analysis.has_init:
@@ -117,8 +119,9 @@ def infer_regions(block: BlockOp) -> None:
 
 
 class _Analysis:
-    def __init__(self, block: BlockOp):
+    def __init__(self, block: BlockOp, body: Sequence[Operation]):
         self.block = block
+        self.body = body
         self.reads: dict[SSAValue, Box] = {}
         self.writes: dict[SSAValue, Box] = {}
         self.own: set[SSAValue] = set()
@@ -252,15 +255,30 @@ class _Analysis:
 
     # Indices
 
+    @cached_property
+    def stored(self) -> set[SSAValue]:
+        """The buffers that the block stores to, through views, too."""
+        inside = [op for each in self.body for op in each.walk()]
+        stored: set[SSAValue] = {op.buffer for op in inside if isinstance(op, StoreOp)}
+        for op in reversed(inside):
+            if isinstance(op, MatchBufferOp | DeclBufferOp) and op.result in stored and op.source is not None:
+                source = op.source.owner
+                if isinstance(source, BufferRegionOp | BufferGetOp):
+                    stored.add(source.buffer)
+        return stored
+
     def varies(self, value: SSAValue) -> bool:
-        """Whether a value depends on a loop or axis inside the block, or is named or called for there."""
+        """Whether a value depends on a loop or axis inside the block, is named, called for or chosen there, or is loaded from what
+        the block has of its own or stores to: nothing that its regions could be told in."""
         known = self.dependent.get(value)
         if known is None:
             made = value.owner
             if isinstance(made, Block):
                 known = value in self.inner
-            elif isinstance(made, LetOp | CallOp) and made in self.inside:
+            elif made in self.inside and (isinstance(made, LetOp | CallOp | BufferOp) or made.regions):
                 known = True
+            elif isinstance(made, LoadOp):
+                known = made.buffer in self.stored or any(self.varies(operand) for operand in made.operands)
             else:
                 known = any(self.varies(operand) for operand in made.operands)
             self.dependent[value] = known

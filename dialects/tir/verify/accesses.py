@@ -9,7 +9,7 @@ from xdsl.ir import Operation, SSAValue
 
 from ..analysis import Expr
 from ..analysis.bounds import ConstIntBound
-from ..buffer import AllocBufferOp, BufferOp, BufferRegionOp, DeclBufferOp, LoadOp, StoreOp, buffer_name
+from ..buffer import AllocBufferOp, BufferOp, BufferRegionOp, DeclBufferOp, LoadOp, StoreOp, buffer_name, tells_region
 from ..expr import CallOp, RampOp, SelectOp
 from ..stmt import BlockOp, ReadsOp, RegionsOp, WritesOp
 from ..types import BufferType, lanes_of
@@ -140,7 +140,7 @@ class AccessRules:
         """One load or store."""
         type = op.buffer.type
         assert isinstance(type, BufferType)
-        if self.blocks and self.blocks[-1].broken:
+        if (self.blocks and self.blocks[-1].broken) or (isinstance(op, LoadOp) and tells_region(op)):
             return
         indices = [self.index(i) for i in op.indices]
         self.note_hull(op, indices)

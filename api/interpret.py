@@ -32,6 +32,11 @@ class InterpretedExecutable(Executable):
                 f"the interpreter does not run @{self.name}: it is a func.func, and it runs functions of Relay, TE and TIR",
                 "run it as native code: --target cpu (mir-run), target='cpu' (mirstack.compile)",
             )
+        for function in module.body.block.ops:
+            if isinstance(function, tir.PrimFuncOp):
+                from ..passes.tir.thread_memory import check_exchanges
+
+                check_exchanges(function)
         self._module, self._entry = module, entry
         self._arguments = Arguments(self.name, relay_params(entry)) if self.kind == "relay" else None
         self._signature = kernel_signature(entry) if self._arguments is None else None

@@ -25,6 +25,7 @@ from ...support.trace import tracer
 from ...support.walk import ops_in
 from ..pass_info import explanation
 from .rewriting import ops_of
+from .thread_memory import check_exchanges
 
 
 def check_loop(loop: tir.ForOp) -> None:
@@ -63,6 +64,7 @@ class CheckParallelLoops(ModulePass):
         for function in op.ops:
             if isinstance(function, tir.PrimFuncOp):
                 written.append(function)
+                check_exchanges(function)
             elif isinstance(function, te.FuncOp):
                 written += [each for each in ops_in(function.body.block) if isinstance(each, te.ExternOp)]
         for root in written:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations_with_replacement, permutations
 from math import gcd
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
@@ -27,7 +27,7 @@ from ...dialects.tir.analysis import Analyzer, Expr
 from ...dialects.tir.analysis.conditions import conjuncts
 from ...dialects.tir.analysis.expr import ZERO, Atom, Kind, free_vars, number
 from ...dialects.tir.analysis.substitution import substitute
-from ...dialects.tir.buffer import AccessOp
+from ...dialects.tir.buffer import AccessOp, buffer_type, tells_region
 from ...dialects.tir.intrinsics import Effect, intrinsic_effect
 from ...dialects.tir.stmt import RegionsOp
 from ...dialects.tir.types import I1, HandleType, is_scalable, lanes_of
@@ -167,10 +167,51 @@ class IterationOrder:
                     doubtful = doubtful or found
         return doubtful or self._unknown_call()
 
+    def exchange_of_threads(self) -> Conflict | None:
+        """Which load of an iteration takes what another one stores to memory that both see; None where none is known, or likely.
+
+            for i in T.thread_binding(8, thread="threadIdx.x"):
+                s[i] = X[i]
+                Y[i] = s[7 - i]        # the exchange: iteration 0 reads what iteration 7 stores
+                T[0] = T[0] + X[i]     # none: each adds to what those before it have stored
+
+        In memory that is allocated it is likely where an iteration may read what only a later one stores: nothing else is there. A block
+        that copies what a group of threads has computed (`auto_copy`) does it again for each.
+        """
+        from ..schedule.dependence import is_of_iteration
+        from .thread_memory import share_memory
+
+        for those in self._written(launched=True):
+            root = self._root(those[0][1])
+            if not any(share_memory(self.loop, buffer_type(buffer).scope.data) for _, buffer, _ in those):
+                continue
+            if is_of_iteration(root, self.loop):
+                continue
+            is_allocated = isinstance(root.owner, tir.AllocBufferOp | tir.AllocateOp)
+            accesses = [self._access(*each) for each in those]
+            stores = [each for each in accesses if each.writes]
+            for load in accesses:
+                if load.writes or tells_region(cast(tir.LoadOp, load.op)) or _copies_for_all(load):
+                    continue
+                if any(_is_update(load, store) for store in stores):
+                    continue
+                for store in stores:
+                    if not self._may_meet(store, load, backward=True):
+                        continue
+                    found = Conflict(load, store, self._iterations(load, store))
+                    if found.iterations is not None or (is_allocated and self._may_meet(store, load, backward=False)):
+                        return found
+        return None
+
     # What is touched
 
-    def _written(self, opaque: bool = False) -> Iterator[list[tuple[Operation, SSAValue, bool]]]:
-        """(op, buffer, whether it writes) of each memory from outside that the loop stores to, in the order of the text."""
+    def _written(
+        self, opaque: bool = False, launched: bool = False
+    ) -> Iterator[list[tuple[Operation, SSAValue, bool]]]:
+        """(op, buffer, whether it writes) of each memory from outside that the loop stores to, in the order of the text; where the loop
+        is of threads, of what they share, too, which is theirs together though it is allocated in the loop."""
+        from .thread_memory import share_memory
+
         touched: dict[SSAValue, list[tuple[Operation, SSAValue, bool]]] = {}
         written: dict[SSAValue, None] = {}
         for op in self._ops:
@@ -190,7 +231,10 @@ class IterationOrder:
                 if each[2]:
                     written[root] = None
         for root in written:
-            if not self._is_made_inside(root):
+            if not self._is_made_inside(root) or (
+                launched
+                and any(share_memory(self.loop, buffer_type(buffer).scope.data) for _, buffer, _ in touched[root])
+            ):
                 yield touched[root]
 
     def _root(self, buffer: SSAValue) -> SSAValue:
@@ -582,6 +626,16 @@ def _pointers(call: tir.CallOp) -> list[SSAValue]:
 def _share_loop(one: Access, other: Access) -> bool:
     """Whether a loop in the loop is around both."""
     return any(isinstance(each, tir.ForOp | tir.WhileOp) and each in other.around for each in one.around)
+
+
+def _is_update(load: Access, store: Access) -> bool:
+    """Whether a load is of the element that a statement beside it stores to, which counts on what was stored there before."""
+    return load.buffer is store.buffer and load.dims == store.dims and load.around == store.around
+
+
+def _copies_for_all(access: Access) -> bool:
+    """Whether an access is of a block that copies for a group of threads."""
+    return any(isinstance(each, tir.BlockOp) and "auto_copy" in each.annotations.data for each in access.around)
 
 
 def _is_opaque(op: Operation) -> bool:

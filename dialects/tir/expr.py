@@ -140,6 +140,13 @@ class LetOp(PlainOp):
             )
 
 
+def only_names(variable: VarOp) -> bool:
+    """Whether a variable is used by `with T.LetStmt(value, var=variable)` alone: what stands below uses the value, by its name."""
+    return all(
+        isinstance(use.operation, LetOp) and use.operation.value is not variable.result for use in variable.result.uses
+    )
+
+
 @irdl_op_definition
 class SelectOp(PlainOp):
     """`T.Select(condition, true_value, false_value)`: both values are evaluated."""

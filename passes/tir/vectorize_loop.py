@@ -59,7 +59,8 @@ _STATEMENTS = Kinds(
 )  # fmt: skip
 """What is rebuilt where it stands; all else is rebuilt where its value is asked for."""
 _SPECIAL = Kinds(
-    tir.IfThenElseOp, tir.LoadOp, tir.CallOp, tir.RampOp, tir.BroadcastOp, tir.ShuffleOp, tir.CommReducerOp
+    tir.IfThenElseOp, tir.LoadOp, tir.CallOp, tir.RampOp, tir.BroadcastOp, tir.ShuffleOp, tir.CommReducerOp,
+    tir.LetOp,
 )  # fmt: skip
 """Values that are not rebuilt as the same op on vectors."""
 _OPAQUE_CALLS = ("call_pure_extern", "call_llvm_pure_intrin", "address_of", "tvm_access_ptr")
@@ -361,6 +362,10 @@ class _Vectorizer(LoopLanes):
                 case tir.LoadOp():
                     self.load(op, builder)
                     return self.mapped[op.result]
+                case tir.LetOp():
+                    if op.var is not None:
+                        # Of the variable that the text names it is one number.
+                        return self.value(op.value, builder)
                 case tir.CallOp():
                     opaque = (
                         op.callee is not None

@@ -22,7 +22,7 @@ from ..buffer import (
     DeclBufferOp,
     MatchBufferOp,
 )
-from ..expr import VarOp
+from ..expr import VarOp, only_names
 from ..stmt import AttrOp, IterVarOp
 from ..types import lanes_of
 from .compiler import Compiler, handles
@@ -74,7 +74,7 @@ def compile_var(c: Compiler, op: VarOp) -> Step | None:
     for use in op.result.uses:
         if isinstance(use.operation, MatchBufferOp | IterVarOp | AttrOp):
             return None
-    if op.result.first_use is None:
+    if only_names(op):
         return None
 
     def step(f: Frame) -> None:

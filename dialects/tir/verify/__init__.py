@@ -20,7 +20,7 @@ from ..analysis import expr as x
 from ..analysis.conditions import logical_not
 from ..analysis.expr import Function
 from ..buffer import AllocBufferOp, LoadOp, MatchBufferOp, StoreOp
-from ..expr import CallOp, IfThenElseOp, VarOp
+from ..expr import CallOp, IfThenElseOp, VarOp, only_names
 from ..stmt import (
     AttrOp,
     BlockOp,
@@ -213,7 +213,7 @@ class _Verifier:
     def variable(self, op: VarOp) -> None:
         if any(isinstance(use.operation, MatchBufferOp | IterVarOp | AttrOp) for use in op.result.uses):
             return
-        if not op.result.uses.get_length():
+        if only_names(op):
             return
         self.context.report(
             op,

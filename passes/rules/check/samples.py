@@ -104,6 +104,8 @@ WRONG: Mapping[str, Sequence[str]] = {
         "{ reverse(reverse(%x, axis=0), axis=1) => reverse(%x, axis=0) where %x.rank == 2 }",
         "{ max(%x, axis=$a) => max(abs(%x), axis=$a) where is_float(%x) }",
         "{ concatenate((%x, %y)) => concatenate((%y, %x)) where %x.type == %y.type }",
+        "{ reshape(reshape(%x, newshape=$a), newshape=$b) => reshape(%x, newshape=$b) }",
+        "{ reshape(reverse(reshape(%x, newshape=$a), axis=0), newshape=$b) => reshape(reverse(%x, axis=0), newshape=$b) where %x.rank == 1 }",
     ],
 }  # fmt: skip
 """Wrong rules by the class of their fault."""
@@ -155,6 +157,7 @@ RIGHT: Sequence[str] = [
     "{ sum(%x, axis=[0]) => sum(transpose(%x), axis=[1]) where %x.rank == 2 }",
     "{ %r = multiply(%x, 3) => add(add(%x, %x), %x) where is_float(%x), %r.type == %x.type, not is_constant(%x) }",
     "{ %r = nn.dense(%x, %w) => nn.matmul(%x, transpose(%w)) where is_float(%x), %x.rank == 2, %x.dtype == %w.dtype, %r.dtype == %x.dtype }",
+    "{ %r = reshape(reshape(%x, newshape=$a), newshape=$b) => reshape(%x, newshape=%r.shape) }",
     "{ concatenate((%x, %y), axis=0) => reverse(concatenate((reverse(%y, axis=0), reverse(%x, axis=0)), axis=0), axis=0) }",
     "{ nn.bias_add(%x, %b, axis=-1) => add(%x, %b) }",
     "{ max(%x, axis=[0], keepdims=False, exclude=False) => max(reverse(%x, axis=0), axis=[0]) where %x.rank > 0, not is_float(%x) }",

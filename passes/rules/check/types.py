@@ -106,7 +106,9 @@ class Choices:
             return tuple(axis - rank if self.chance(0.2) else axis for axis in order)
         if name in ("newshape", "shape"):
             size = math.prod(self.shape)
-            return choose((self.shape, (-1,), (size,), (1, *self.shape), self.shape[::-1], (*self.shape[:-1], 1, -1)))
+            forms = [self.shape, (-1,), (size,), (1, *self.shape), self.shape[::-1], (*self.shape[:-1], 1, -1)]
+            # Of a reshape 0 keeps a dimension of the argument, whatever that is.
+            return choose([*forms, (0, -1), (0, 0, -1)] if name == "newshape" else forms)
         if name in ("pad_width", "paddings", "crops"):
             return tuple((0, 0) if self.chance(0.5) else (choose((0, 1)), choose((0, 1, 2))) for _ in range(rank))
         if name == "axis":

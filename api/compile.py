@@ -131,6 +131,11 @@ def compile(
     if cpu is not None:
         check(cpu, "cpu", "LLVM's name of a processor, such as 'haswell'", str)
     check(caches, "caches", "a text of sizes, such as '32K,1M,16M'", str)
+    if caches:
+        # Refused here, whether or not the program has a schedule that asks for the sizes.
+        from ..support.target import named
+
+        named(cpu or "", threads, caches)
     check(strict_math, "strict_math", "True or False", bool)
     check(cache, "cache", "True or False", bool)
     observers = tuple(items(observers, "observers", "functions of a pass and a module", cast("type", Callable)))
@@ -182,7 +187,9 @@ class _Read:
     @staticmethod
     def of_file(path: str | PathLike[str]) -> _Read:
         """The text of a file. Raises MirError where it cannot be read."""
-        if not str(path) or any(sign in str(path) for sign in ("\n", "{", "def @")):
+        if not str(path):
+            raise MirError(Diagnostic("compile takes the path of a file, or a program, and this is the empty text"))
+        if any(sign in str(path) for sign in ("\n", "{", "def @")):
             raise MirError(
                 Diagnostic("compile takes the path of a file, and this is the text of a program").with_note(
                     "parse it first: mirstack.compile(mirstack.parse(text))"

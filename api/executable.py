@@ -252,7 +252,12 @@ def check_array(array: Array, param: Param, *, writable: bool = False) -> None:
             if size > 1 and stride is not None and stride != given:
                 raise ValueError(f"'{param.name}' must have stride {stride} along axis {axis}, not {given}")
     elif not array.flags.c_contiguous:
-        raise ValueError(f"'{param.name}' must be contiguous in row-major order; pass numpy.ascontiguousarray of it")
+        advice = "pass numpy.ascontiguousarray of it"
+        if writable:
+            advice = (
+                "it is written, so pass a contiguous array and copy the results back (of a copy they would be lost)"
+            )
+        raise ValueError(f"'{param.name}' must be contiguous in row-major order; {advice}")
     if writable and not array.flags.writeable:
         raise ValueError(f"'{param.name}' is written, but the array is read-only")
 

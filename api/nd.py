@@ -133,6 +133,8 @@ def as_numpy(value: object) -> NumpyArray[Any]:
     """The value as a numpy array that nobody else writes to. Raises TypeError for what holds no numbers."""
     result: NumpyArray[Any] = value.numpy() if isinstance(value, NDArray) else np.array(value)
     if result.dtype.kind in "OUSMmc":
+        if isinstance(value, int):
+            raise TypeError(f"no dtype holds an integer of {value.bit_length()} bits: the largest has 64")
         raise TypeError(f"a tensor is of numbers, not of {value!r}")
     return result
 

@@ -15,6 +15,7 @@ from ..dialects.te.expr import Const, Expr
 from ..dialects.te.tensor import Tensor, compute
 from ..lowering.relay.te_kernel import te_results, type_of_tensor
 from ..support.deep import in_deep_stack
+from ..support.words import did_you_mean
 from .ir.module import IRModule
 from .ir.named_passes import make_pass
 from .relay.expr import Function, RelayExpr, TupleWrapper, Var, const
@@ -35,7 +36,8 @@ class _Operators(ModuleType):
     def __getattr__(self, name: str) -> Any:
         found = None if name.startswith("_") else _function(f"{self._prefix}{name}")
         if found is None:
-            raise AttributeError(f"topi has no operator '{self._prefix}{name}'")
+            near = did_you_mean(name, dir(self))
+            raise AttributeError(f"topi has no operator '{self._prefix}{name}'{near}")
         setattr(self, name, found)
         return found
 

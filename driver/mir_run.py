@@ -7,6 +7,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
 
 from ..support.deep import in_deep_stack
@@ -192,6 +193,11 @@ def run(args: argparse.Namespace, compile_with: Compile = compile_entry) -> int:
 
     if args.output is not None and args.output.endswith(".npy"):
         raise UsageError(f"{args.output}: results are written by name, into a .npz file")
+    if args.output is not None:
+        _check_writable(Path(args.output))
+    expected: Arrays | None = None
+    if args.expect is not None:
+        expected = run_inputs.load_npz(args.expect, "save the results by name, as --output writes them: numpy.savez")
     start = time.perf_counter()
     with timed("compile"):
         executable = compile_with(args)
@@ -228,7 +234,7 @@ def run(args: argparse.Namespace, compile_with: Compile = compile_entry) -> int:
                 raise UsageError(f"result {name} is no tensor: a .npz file holds tensors")
     if args.output is not None:
         _write(args.output, results)
-    return OK if args.expect is None else _compare(args, results)
+    return OK if expected is None else _compare(args, expected, results)
 
 
 def _timed_runs(executable: Executable, inputs: Arrays, repeat: int) -> tuple[Arrays, list[float]]:
@@ -302,6 +308,14 @@ def _milliseconds(seconds: float) -> str:
     return f"{seconds * 1e3:.3g} ms" if seconds < 1 else f"{seconds:.3g} s"
 
 
+def _check_writable(path: Path) -> None:
+    """Raises UsageError where a file cannot be made, before there are results to lose."""
+    if path.is_dir():
+        raise UsageError(f"{path}: cannot be written: Is a directory")
+    if not path.parent.is_dir():
+        raise UsageError(f"{path}: cannot be written: No such file or directory")
+
+
 def _write(path: str, results: Arrays) -> None:
     # Not by numpy.savez, in which an array cannot be called `file`.
     import zipfile
@@ -317,11 +331,10 @@ def _write(path: str, results: Arrays) -> None:
         raise UsageError(f"{path}: cannot be written: {error.strerror}") from None
 
 
-def _compare(args: argparse.Namespace, results: Arrays) -> int:
+def _compare(args: argparse.Namespace, expected: Arrays, results: Arrays) -> int:
     from .check_each import array_difference
-    from .run_inputs import load_npz, reinterpret
+    from .run_inputs import reinterpret
 
-    expected = load_npz(args.expect)
     differences: list[str] = []
     for name, wanted in expected.items():
         if name not in results:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import string
 from collections.abc import Callable, Mapping
 
 from xdsl.passes import ModulePass
@@ -23,6 +24,10 @@ def read_pipeline(text: str, factories: dict[str, Callable[[], type[ModulePass]]
     return tuple(_make_pass(spec, factories) for spec in _parse(text))
 
 
+_WORD = f"{string.ascii_letters}{string.digits}-_"
+"""What the text of an option may have without quotes."""
+
+
 def _parse(text: str) -> list[ArgSpec]:
     # Blanks after commas read well and mean nothing; xDSL's grammar has no room for them outside of braces.
     tidy = re.sub(r"(\{[^}]*+\}?)|(?<!\s)\s*+,\s*+", lambda found: found[1] or ",", text.strip())
@@ -36,6 +41,12 @@ def _parse(text: str) -> list[ArgSpec]:
         column = lines[1].rpartition(":")[2] if len(lines) > 1 else "1"
         message = lines[-1].strip()
         message = "a pass's name is missing here" if message.lower() == "expected pass name here" else message
+        if message.lower() == "unknown token" and column.isdigit():
+            before, equals, begun = tidy[: int(column) - 1].rpartition("=")
+            option = before[len(before.rstrip(_WORD)) :]
+            if equals and option and not begun.strip(_WORD):
+                value = begun + re.split(r"[\s,}]", tidy[int(column) - 1 :], maxsplit=1)[0]
+                message = f'text of other signs than letters, digits, - and _ is quoted: {option}="{value}"'
         caret = " " * (int(column) - 1 if column.isdigit() else 0) + "^"
         raise UsageError(f"-p: {message[:1].lower()}{message[1:]}\n{tidy}\n{caret}") from None
 

@@ -64,6 +64,8 @@ def load_inputs(arguments: Iterable[str], parameters: Sequence[Parameter]) -> Ar
             for key, array in load_npz(argument).items():
                 _add(found, _known(key, names, f"{argument}: array '{key}'"), array, argument)
             continue
+        if not path:
+            raise UsageError(f"--input {argument}: a file is missing behind '=': write {name}=FILE.npy")
         _add(found, _known(name, names, f"--input {argument}: '{name}'"), _load_npy(path), argument)
     for parameter in parameters:
         if parameter.name in found:
@@ -84,11 +86,11 @@ def _known(name: str, names: list[str], what: str) -> str:
     return name
 
 
-def load_npz(path: str) -> Arrays:
-    """The arrays of a .npz file by name; raises `UsageError`."""
+def load_npz(path: str, advice: str | None = None) -> Arrays:
+    """The arrays of a .npz file by name; raises `UsageError`, with `advice` for what holds one array."""
     loaded = _load(path)
     if isinstance(loaded, np.ndarray):
-        raise UsageError(f"{path}: holds one array without a name: write NAME={path}")
+        raise UsageError(f"{path}: holds one array without a name: {advice or f'write NAME={path}'}")
     return loaded
 
 

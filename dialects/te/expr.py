@@ -188,6 +188,29 @@ class Expr:
             "for `and`, `or`, `not`, `if` write te.all(a, b), te.any(a, b), te.logical_not(a), te.if_then_else(c, a, b)",
         )
 
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
+        """Operators of numpy's numbers and arrays with an expression; its functions, as `numpy.exp`, take none."""
+        import numpy as np
+
+        given: list[Any] = []
+        for value in inputs:
+            if isinstance(value, Expr):
+                held = np.empty((), object)
+                held[()] = value
+                value = held
+            given.append(value)
+        try:
+            return getattr(ufunc, method)(*given, **keywords)
+        except TypeError:
+            name = ufunc.__name__
+            raise fail(f"numpy.{name} takes numbers, not an expression", f"write {_te_function(name)}") from None
+
+    def __float__(self) -> float:
+        raise fail(
+            "an expression is no Python number while the program is described",
+            "for math.exp(a) write te.exp(a), for float(a) te.Cast('float32', a)",
+        )
+
     def equal(self, other: ExprLike) -> Expr:
         """`self == other`."""
         return arithmetic.equal(self, other)
@@ -195,6 +218,13 @@ class Expr:
     def astype(self, dtype: str) -> Expr:
         """This value converted to `dtype`."""
         return arithmetic.cast(dtype, self)
+
+
+def _te_function(name: str) -> str:
+    """What TE calls a function of numpy."""
+    from . import builder
+
+    return f"te.{name}(…)" if hasattr(builder, name) else "it with the functions of te (te.exp, te.if_then_else, …)"
 
 
 class Const(Expr):

@@ -158,6 +158,12 @@ _USUAL = (
 )
 """The dtypes that a misspelt one is compared with."""
 
+_OTHER_NAMES = {
+    "float": "float32", "double": "float64", "half": "float16", "int": "int32", "uint": "uint32", "long": "int64",
+    "short": "int16", "char": "int8", "byte": "uint8", "bf16": "bfloat16",
+}  # fmt: skip
+"""What C and Python call dtypes."""
+
 
 @lru_cache(maxsize=512)
 def dtype_to_type(dtype: str) -> Attribute:
@@ -188,7 +194,7 @@ def dtype_to_type(dtype: str) -> Attribute:
             if bits and bits <= 128:
                 return IntegerType(bits, signedness)
     raise MirError(
-        Diagnostic(f"unknown dtype {dtype!r}{did_you_mean(dtype, _USUAL)}").with_note(
+        Diagnostic(f"unknown dtype {dtype!r}{did_you_mean(_OTHER_NAMES.get(dtype, dtype), _USUAL)}").with_note(
             "a dtype is written like int32, uint8, bool, float16, bfloat16, float32x4 or handle"
         )
     )

@@ -224,6 +224,9 @@ class CallReader(ValueReader):
         better = next((k for k in known if k != name and k.rpartition(".")[2] == last), None)
         hint = f"; did you mean '{better}'?" if better else suggest(name, known)
         if name[0].isupper() and not better:
+            # Of operators only one that differs in no more than capitals is meant.
+            same = next((k for k in known if k.rpartition(".")[2].lower() == last.lower()), None)
+            hint = f"; did you mean '{same}'?" if same else suggest(name, list(self.constructors))
             self.error(token, f"unknown constructor '{name}'{hint}", "a constructor is declared by 'type T { … }'")
         else:
             self.error(token, f"unknown operator '{name}'{hint}", "a variable is written %x, a function @f")

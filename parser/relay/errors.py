@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 
+from ...support.words import did_you_mean
 from ..lalr import END, Parser, Table, Tokens, reducers
 from .lexer import tokenize
 
@@ -121,6 +122,11 @@ def explain(parser: Parser, position: int) -> Complaint:
     for place in range(max(position - 3, 0), min(position + 1, len(tokens.kinds))):
         if tokens.texts[place] in ("Tensor", "tensor"):
             return Complaint(place, False, *_split(_TENSOR))
+        if did_you_mean(tokens.texts[place], ("Tensor",)) and tokens.texts[place + 1 : place + 2] == ["["]:
+            return Complaint(place, False, f"unknown type '{tokens.texts[place]}'; did you mean 'Tensor'?", _TENSOR[1:])
+    if position == 1 and kind == "GLOBAL" and tokens.kinds[0] == "NAME":
+        known = f"'{tokens.texts[0]}' begins no function; did you mean 'def'?"
+        return Complaint(0, False, known, ("a function is written def @main(…) { … }",))
     for place in (position - 1, position):
         word = tokens.texts[place] if 0 <= place < len(tokens.texts) else ""
         if word in _PYTHON:

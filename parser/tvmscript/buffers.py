@@ -66,6 +66,10 @@ class Buffers(Calls):
         shape, dtype, data, strides, offset, scope, align, factor, kind, separators = fields
         spec = BufferSpec()
         spec.shape = [] if shape is None else self.dims(shape, "a shape")
+        given = shape.items if isinstance(shape, Sequence) else [shape]
+        for node_of_size, size in zip(given, spec.shape, strict=True) if spec.shape else ():
+            if isinstance(size, Const) and size.value < 0 and node_of_size is not None:
+                self.fail(node_of_size, f"the size of a buffer is not negative: this is {size.value}")
         if dtype is not None:
             spec.dtype = self.dtype(dtype)
         if data is not None and data != "None":

@@ -148,6 +148,8 @@ def _explain(parser: Parser, kind: str, found: str, closing: bool, tokens: Token
         return _CONDITIONAL
     if kind in _OPENERS and before not in ("NEWLINE", "INDENT", "DEDENT", ""):
         return f"'{found}' begins a statement", "write it on a line of its own"
+    if kind == "NEWLINE" and before == "COLON" and (first := _line(tokens, at)[0]).startswith("T."):
+        return f"'with' is missing before '{first}'", f"a body belongs to a statement: with {first}(…):"
     if "NAME" in accepted and "NUMBER" in accepted and kind not in _STARTS and kind not in _LAYOUT[1:]:
         what = f"before '{found}'" if found else f"behind '{tokens.texts[at - 1]}'" if at else "here"
         return f"an expression is missing {what}", "an operator or a comma stands between two of them"
@@ -167,6 +169,14 @@ def _explain(parser: Parser, kind: str, found: str, closing: bool, tokens: Token
     )
     spoken = _spoken(accepted)
     return what, f"expected {spoken}" if spoken else ""
+
+
+def _line(tokens: Tokens, at: int) -> list[str]:
+    """The tokens of a line before token `at`."""
+    first = at
+    while first > 0 and tokens.kinds[first - 1] not in ("NEWLINE", "INDENT", "DEDENT"):
+        first -= 1
+    return tokens.texts[first:at]
 
 
 def _first_of_line(tokens: Tokens, at: int) -> str:

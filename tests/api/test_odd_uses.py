@@ -99,7 +99,7 @@ def test_the_least_int32_and_handles_read_back():
     [
         ("def @main() {\n  1\n}\n", "compile takes the path of a file, and this is the text of a program"),
         ("def @main() { 1 }", "compile takes the path of a file, and this is the text of a program"),
-        ("", "compile takes the path of a file, and this is the text of a program"),
+        ("", "compile takes the path of a file, or a program, and this is the empty text"),
         ("a\0b.mir", "cannot be read: embedded null byte"),
         ("m" * 9000, "cannot be read: File name too long"),
     ],

@@ -38,11 +38,11 @@ def f(A: T.Buffer((3,), "float32")):
     B[0, 0] = A[0]""": f"3:9: error: 'tir.alloc_buffer' does not verify: buffer 'B' takes 64000000000000000000 bytes, {MOST}",
     """@T.prim_func
 def f(A: T.Buffer((-4,), "float32")):
-    pass""": "2:5: error: 'tir.prim_func' does not verify: buffer 'A' has the negative size -4",
+    pass""": "2:20: error: the size of a buffer is not negative: this is -4",
     """@T.prim_func
 def f(A: T.Buffer((3,), "float32")):
     B = T.alloc_buffer((4, -4), "float32")
-    B[0, 0] = A[0]""": "3:9: error: 'tir.alloc_buffer' does not verify: buffer 'B' has the negative size -4",
+    B[0, 0] = A[0]""": "3:28: error: the size of a buffer is not negative: this is -4",
     """@te.func
 def f():
     A = te.placeholder((3,), name="A")

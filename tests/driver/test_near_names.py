@@ -29,6 +29,11 @@ def test_options(mir_opt: Callable[..., Any], mir_run: Callable[..., Any]):
     assert ran.code == 2 and "unrecognized arguments: --qqqqqq\\x1b\n" in ran.err
 
 
+def test_values_that_are_not_quoted(mir_opt: Callable[..., Any]):
+    ran = mir_opt("a.mir", "-p", "apply-rules{file=a1.mir}")
+    assert '-p: text of other signs than letters, digits, - and _ is quoted: file="a1.mir"' in ran.err
+
+
 _NAMED = (
     re.compile(r"-p ([a-z0-9]+(?:-[a-z0-9]+)*)"),
     re.compile(r"\brun ((?:[a-z0-9]+-)+[a-z0-9]+)"),

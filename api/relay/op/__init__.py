@@ -8,6 +8,7 @@ from types import ModuleType
 from typing import Any, ClassVar
 
 from ....dialects.relay.operator import all_operators, get_operator
+from ....support.words import did_you_mean
 from ...ir.op import Op, get
 
 __all__ = ["Op", "find", "get", "names"]
@@ -31,7 +32,8 @@ class OperatorNamespace(ModuleType):
             raise AttributeError(name)
         found = find(f"{self._prefix}{name}")
         if found is None:
-            raise AttributeError(f"Relay has no operator '{self._prefix}{name}'")
+            near = did_you_mean(name, names(self._prefix))
+            raise AttributeError(f"Relay has no operator '{self._prefix}{name}'{near}")
         setattr(self, name, found)
         return found
 

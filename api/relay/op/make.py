@@ -10,6 +10,7 @@ from operator import index as operator_index
 from typing import Any, cast
 
 from ....dialects.relay.operator import REQUIRED, Operator, get_operator
+from ....support.words import did_you_mean
 from ...ir.op import Op
 from ...nd import virtual_device
 from ..expr import Call, Constant, RelayExpr, Tuple, TupleWrapper, const
@@ -38,7 +39,12 @@ def make_function(operator: Operator, text: str | None = None) -> OperatorFuncti
     targets = {p.name: p.target for p in parameters}
 
     def function(*args: Any, **kwargs: Any) -> Any:
-        bound = signature.bind(*args, **kwargs)
+        try:
+            bound = signature.bind(*args, **kwargs)
+        except TypeError as error:
+            unknown = next((name for name in kwargs if name not in signature.parameters), "")
+            hint = did_you_mean(unknown, signature.parameters) if unknown else ""
+            raise TypeError(f"relay.{operator.name}: {error}{hint}") from None
         bound.apply_defaults()
         given = {targets[name]: value for name, value in bound.arguments.items()}
         return make_call(operator, given)

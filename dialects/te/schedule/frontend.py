@@ -6,8 +6,9 @@ Arguments are checked against the table of `signatures`; each call that was carr
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from ....support.words import did_you_mean
 from ..expr import Expr, ExprLike, IterVar, current_location, describe, fail, items_of
 from ..tensor import Operation, Tensor
 from . import primitives, rewrite_ops
@@ -67,6 +68,13 @@ class Stage(StageMark):
 
     def __repr__(self) -> str:
         return f"stage({self.data.name})"
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Refuses a name that stages do not have, with the one that is meant."""
+            known = [member for member in dir(type(self)) if not member.startswith("_")]
+            raise AttributeError(f"a stage has no '{name}'{did_you_mean(name, known)}", name=name, obj=self)
 
     def _do(self, name: str, function: Callable[..., Any], *args: Any, **keywords: Any) -> Any:
         return self.schedule.carry_out(name, self.data, function, args, keywords)

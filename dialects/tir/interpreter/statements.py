@@ -280,7 +280,7 @@ def compile_assert(c: Compiler, op: AssertOp) -> Step:
                 return
         elif holds:
             return
-        raise error_at(op, f"assertion failed: {op.message.data}")
+        raise error_at(op, op.message.data)
 
     return step
 

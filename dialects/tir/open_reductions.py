@@ -118,7 +118,7 @@ def with_first_values(func: PrimFuncOp) -> PrimFuncOp:
     for block in _initialized(copy):
         loops = reducing_loops(block)
         if loops:
-            _put_before(block, loops)
+            put_first_values(block, loops)
     return copy
 
 
@@ -147,8 +147,11 @@ def _reached(values: list[SSAValue]) -> set[SSAValue]:
     return seen
 
 
-def _put_before(block: BlockOp, loops: list[ForOp]) -> None:
-    """Puts what `with_first_values` says before the outermost of a block's loops of the reduction."""
+def put_first_values(block: BlockOp, loops: list[ForOp]) -> BlockOp | None:
+    """Puts what `with_first_values` says before the outermost of `loops`, a block's loops of the reduction; returns the new block.
+
+    None where no condition on these loops can be computed before them.
+    """
     outermost, place = loops[0], loops[0].parent
     assert place is not None
     values: list[SSAValue] = []
@@ -160,7 +163,7 @@ def _put_before(block: BlockOp, loops: list[ForOp]) -> None:
             place.insert_ops_before([zero, ends], outermost)
             values.append(ends.result)
     if not values:
-        return
+        return None
     empty = values[0]
     for value in values[1:]:
         either = OrOp(empty, value)
@@ -172,8 +175,9 @@ def _put_before(block: BlockOp, loops: list[ForOp]) -> None:
         assert parent is not None
         path.append(parent)
     copied = outermost.clone()
-    ones = _strip(copied, path[::-1], set(loops))
+    ones, first = _strip(copied, path[::-1], set(loops))
     place.insert_op_before(IfOp(empty, Region(Block([*ones, copied]))), outermost)
+    return first
 
 
 def _computed_before(value: SSAValue, loop: ForOp) -> SSAValue | None:
@@ -205,10 +209,10 @@ def _is_in(value: SSAValue, loop: ForOp) -> bool:
     return around is loop
 
 
-def _strip(copy: Operation, path: list[Operation], reducing: set[ForOp]) -> list[Operation]:
-    """Leaves of the copy of a loop only what leads to the `T.init` of the block at the end of `path`.
+def _strip(copy: Operation, path: list[Operation], reducing: set[ForOp]) -> tuple[list[Operation], BlockOp]:
+    """Leaves of the copy of a loop only what leads to the block at the end of `path`, and of that what its `T.init` does.
 
-    Loops of the reduction make one iteration; returns the constants for that, which are to stand before the copy.
+    Loops of the reduction make one iteration; returns the constants for that, which are to stand before the copy, and the block.
     """
     ones: list[Operation] = []
     driving: set[SSAValue] = set()
@@ -232,12 +236,56 @@ def _strip(copy: Operation, path: list[Operation], reducing: set[ForOp]) -> list
         copy = following
     assert isinstance(copy, BlockOp)
     _drop_conditions(copy, driving)
+    first = _only_init(copy)
+    bodies[-1] = first.body.block
     for body in reversed(bodies):
         for op in reversed(list(body.ops)):
             if op.results and not any(result.first_use for result in op.results):
                 op.detach()
                 op.erase()
-    return ones
+    return ones, first
+
+
+def _only_init(block: BlockOp) -> BlockOp:
+    """Replaces a block by one over its other axes than those of the reduction, which does what its `T.init` does.
+
+    with T.block("sum"):                             with T.block("sum_init"):
+        vi, vk = T.axis.remap("SR", [i, k])    →         vi = T.axis.spatial(8, i)
+        with T.init():                                   B[vi] = 0.0
+            B[vi] = 0.0
+
+    An axis of the reduction has the first value of its domain in it.
+    """
+    kept = [k for k, kind in enumerate(block.iter_types.data) if kind.data != "R"]
+    types = [block.iter_vars[k].type for k in kept]
+    body = Block(arg_types=types)
+    new = BlockOp(
+        f"{block.block_name.data}_init",
+        [block.iter_names.data[k].data for k in kept],
+        [block.iter_types.data[k].data for k in kept],
+        [block.dom_mins[k] for k in kept],
+        [block.dom_extents[k] for k in kept],
+        [block.bindings[k] for k in kept],
+        predicate=block.predicate,
+        annotations=block.annotations,
+        body=Region(body),
+    )
+    new.location = block.location
+    for argument, k in zip(body.args, kept, strict=True):
+        argument.name_hint = block.iter_vars[k].name_hint
+        block.iter_vars[k].replace_all_uses_with(argument)
+    for k, low in enumerate(block.dom_mins):
+        if k not in kept:
+            block.iter_vars[k].replace_all_uses_with(low)
+    for op in list(block.body.block.ops):
+        for inner in list(op.body.block.ops) if isinstance(op, InitOp) else [op]:
+            inner.detach()
+            body.add_op(inner)
+    assert block.parent is not None
+    block.parent.insert_op_before(new, block)
+    block.detach()
+    block.erase()
+    return new
 
 
 def _drop_conditions(block: BlockOp, driving: set[SSAValue]) -> None:

@@ -16,6 +16,7 @@ from ...dialects.tir.analysis.analyzer import Value
 from ...dialects.tir.analysis.conditions import conjuncts, logical_and
 from ...dialects.tir.analysis.expr import TRUE, free_vars
 from ...dialects.tir.analysis.iter_map import IterMapLevel
+from ...dialects.tir.analysis.substitution import substitute
 from ...dialects.tir.types import I1
 from ...support.walk import all_ops, op_around
 from ..tir.regions import relax
@@ -321,6 +322,9 @@ def why_not_started(block: tir.BlockOp) -> str | None:
             return (
                 f"reduction axis '{name}' begins at {first!r} there, not at {analyzer.expr(low)!r}, where T.init() runs"
             )
+    reason = None if plain else _why_not_first_once(block, loops, reduced, analyzer)
+    if reason is not None:
+        return reason
     # Where the innermost loops are those of the sums, one is finished before the next begins, be it of the same element.
     finished = plain and driving == {loop.loop_var for loop in loops[len(loops) - len(driving) :]}
     if not finished and not _are_digits(block.bindings, loops) and why_not_affine(block, None, False) is not None:
@@ -328,6 +332,40 @@ def why_not_started(block: tir.BlockOp) -> str | None:
         if reason is not None:
             return f"whether T.init() runs first is not known: {reason}"
     return _why_under_branch(block) or _why_start_is_left_out(block, [b for _, b, _ in reduced], analyzer)
+
+
+def _why_not_first_once(
+    block: tir.BlockOp,
+    loops: Sequence[tir.ForOp],
+    reduced: Sequence[tuple[str, SSAValue, SSAValue]],
+    analyzer: Analyzer,
+) -> str | None:
+    """Why the loops of a reduction do not bring its axes to their first values in their first iterations, and in these alone.
+
+    An axis bound to n - 1 - j begins in the last iteration of j, one bound to j // 2 in two of them.
+    """
+    bindings = [(name, analyzer.expr(binding), analyzer.expr(low)) for name, binding, low in reduced]
+    driving = {atom for _, e, _ in bindings for atom in free_vars(e)}
+    of_reduction = [loop for loop in loops if analyzer.expr(loop.loop_var).atom in driving]
+    firsts: dict[Atom, Expr] = {}
+    for loop in of_reduction:
+        atom = analyzer.expr(loop.loop_var).atom
+        assert atom is not None
+        firsts[atom] = analyzer.expr(loop.min)
+    for name, e, low in bindings:
+        first = substitute(e, firsts)
+        if not analyzer.can_prove_equal(analyzer.simplify(first), low):
+            return f"reduction axis '{name}' is {first!r} in the first iteration, not {low!r}, where T.init() runs"
+    if all(atom.kind is Kind.VAR for _, e, _ in bindings for atom, _ in e.terms):
+        return None
+    iters: dict[Value, tuple[Value, Value]] = {loop.loop_var: (loop.min, loop.extent) for loop in of_reduction}
+    own = [b for b in block.bindings if not firsts.keys().isdisjoint(free_vars(analyzer.expr(b)))]
+    conditions = [] if block.predicate is None else conditions_of(block.predicate, analyzer)
+    bounds = logical_and(*(c for c in conditions if not firsts.keys().isdisjoint(free_vars(c))))
+    if any(analyzer.detect_iter_map(own, iters, p, IterMapLevel.BIJECTIVE) for p in dict.fromkeys((TRUE, bounds))):
+        return None
+    names = " and ".join(f"'{loop.var_name.data}'" for loop in of_reduction)
+    return f"whether T.init() runs once for each element is not known: the bindings do not tell all iterations of {names} apart"
 
 
 def _why_under_branch(block: tir.BlockOp) -> str | None:

@@ -75,6 +75,7 @@ def decompose_reduction(state: State, block: tir.BlockOp, loop: tir.ForOp) -> Op
     _check_others(block, loop)
     init = block.find(tir.InitOp)
     assert isinstance(init, tir.InitOp)
+    _check_values(block, init)
     new = _init_block(state, block, init, loop, loops[place:], analyzer)
     erase_op(init)
     state.rename(block, state.fresh_block_name(block, f"{name}_update"))
@@ -128,6 +129,28 @@ def _check_others(block: tir.BlockOp, loop: tir.ForOp) -> None:
                     f"decompose_reduction: block '{other.block_name.data}' in loop '{loop.var_name.data}' reads '{tir.buffer_name(buffer)}', which block '{name}' would initialize before the loop",
                     f"decompose at a loop further in, which holds block '{name}' alone",
                 )
+
+
+def _check_values(block: tir.BlockOp, init: tir.InitOp) -> None:
+    """Raises where the init uses an axis of the reduction, which the new block has not."""
+    axes = {
+        variable: name.data
+        for variable, name, kind in zip(block.iter_vars, block.iter_names.data, axis_kinds(block), strict=True)
+        if kind == "R"
+    }
+    pending = [operand for op in walk_ops(init) for operand in op.operands]
+    seen: set[SSAValue] = set()
+    while pending:
+        value = pending.pop()
+        if value in axes:
+            raise refuse(
+                block,
+                f"decompose_reduction: T.init() of block '{block.block_name.data}' uses '{axes[value]}', an axis of the reduction",
+                "the block of the init has the spatial axes alone",
+            )
+        if value not in seen and isinstance(value.owner, Operation) and is_inside(value.owner, block):
+            pending += value.owner.operands
+        seen.add(value)
 
 
 def declare_update(block: tir.BlockOp) -> None:

@@ -11,13 +11,14 @@ from xdsl.ir import Operation
 
 from ..dialects import te, tir
 from ..dialects.array import numpy_dtype
-from ..lowering.tir.signature import BufferParam, KernelSignature
+from ..lowering.tir.signature import BufferParam, KernelSignature, ScalarParam
 from ..support.deep import in_deep_stack
 from ..support.diagnostics import error_at
+from ..support.walk import all_ops
 from ..support.words import counted
 from .entry import Arguments, entry_kind, find_entry, name_of, places_of, relay_params
 from .executable import Array, Executable, Param, as_array, as_scalar, check_array
-from .native_kernel import bind_sizes, check_overlap, param_of
+from .native_kernel import C_TYPES, bind_sizes, check_overlap, param_of, unpassed_scalar
 
 
 class InterpretedExecutable(Executable):
@@ -40,6 +41,11 @@ class InterpretedExecutable(Executable):
         self._module, self._entry = module, entry
         self._arguments = Arguments(self.name, relay_params(entry)) if self.kind == "relay" else None
         self._signature = kernel_signature(entry) if self._arguments is None else None
+        if isinstance(entry, tir.PrimFuncOp):
+            _refuse_early_returns(entry)
+        for param in () if self._signature is None else self._signature.params:
+            if isinstance(param, ScalarParam) and param.dtype not in C_TYPES:
+                raise error_at(entry, *unpassed_scalar(self.name, param.dtype))
         self._places: dict[str, str] = {}
         if self._arguments is not None:
             self.params = self._arguments.tensors
@@ -99,6 +105,19 @@ def _owned(result: Any) -> Any:
     if isinstance(result, tuple):
         return tuple(map(_owned, cast("tuple[Any, ...]", result)))
     return result.copy() if isinstance(result, np.ndarray) else result
+
+
+def _refuse_early_returns(function: tir.PrimFuncOp) -> None:
+    """Raises MirError for T.ret inside a branch or loop, which code that is compiled has no form for."""
+    for op in all_ops(function):
+        if isinstance(op, tir.CallOp) and op.intrinsic.data == "ret":
+            around = op.parent_op()
+            while isinstance(around, tir.BlockOp | tir.ScopeOp):
+                around = around.parent_op()
+            if around is not function:
+                from ..lowering.tir.intrinsics import early_return
+
+                raise early_return(op)
 
 
 def kernel_signature(entry: Operation) -> KernelSignature:

@@ -144,7 +144,12 @@ def _c_type(param: BufferParam | ScalarParam | HandleParam, program: KernelProgr
     found = C_TYPES.get(param.dtype)
     if found is None:
         place = program.places.get(param.name)
-        message = f"{program.entry} takes a scalar of dtype {param.dtype}, which Python cannot pass"
+        message, note = unpassed_scalar(program.entry, param.dtype)
         located = diagnostic_of(message if place is None else f"{place}: error: {message}")
-        raise MirError(located.with_note("pass it as a buffer of one element"))
+        raise MirError(located.with_note(note))
     return found
+
+
+def unpassed_scalar(entry: str, dtype: str) -> tuple[str, str]:
+    """What is said of a parameter that is a number which Python has no type for, and what to do about it."""
+    return f"{entry} takes a scalar of dtype {dtype}, which Python cannot pass", "pass it as a buffer of one element"

@@ -21,7 +21,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from ...dialects import math_ext, tir, vector_ext
 from ...dialects.tir.intrinsics import check_call
 from ...dialects.tir.types import element_of, is_unsigned, lanes_of, type_to_dtype, with_lanes
-from ...support.diagnostics import error_at
+from ...support.diagnostics import MirError, error_at
 from .calls import access_ptr, address_of, call_extern, call_function, type_annotation
 from .emitter import ANY_ZERO, FASTMATH_NONE, NO_FLAGS, REASSOCIABLE
 from .expressions import bind_choice, convert, is_float, may_wrap
@@ -463,6 +463,13 @@ def _if_then_else(f: FunctionLowering, op: tir.CallOp) -> None:
     bind_choice(f, op.result, f.plain(op.arguments[0]), op.arguments[1], op.arguments[2])
 
 
+def early_return(op: tir.CallOp) -> MirError:
+    """What refuses a return that is not the last thing that a function does."""
+    return error_at(
+        op, "T.ret inside a branch or loop cannot be compiled", "return as the last statement of the function"
+    )
+
+
 def _ret(f: FunctionLowering, op: tir.CallOp) -> None:
     """The function's result, where it is the last thing that the function does."""
     parent = op.parent_op()
@@ -470,9 +477,7 @@ def _ret(f: FunctionLowering, op: tir.CallOp) -> None:
     while isinstance(following, tir.EvaluateOp) and following.value is op.result:
         following = following.next_op
     if not isinstance(parent, tir.PrimFuncOp) or following is not None:
-        raise error_at(
-            op, "T.ret inside a branch or loop cannot be compiled", "return as the last statement of the function"
-        )
+        raise early_return(op)
     f.returned = f.plain(op.arguments[0])
     if op.result is not None:
         f.bind(op.result, f.form(op.arguments[0]))

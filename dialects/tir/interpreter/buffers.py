@@ -21,6 +21,7 @@ from ..buffer import (
     BufferRegionOp,
     DeclBufferOp,
     MatchBufferOp,
+    buffer_name,
 )
 from ..expr import VarOp, only_names
 from ..stmt import AttrOp, IterVarOp
@@ -131,7 +132,9 @@ def compile_match_buffer(c: Compiler, op: MatchBufferOp) -> Step:
     stride_slots = [c.slot(s) if isinstance(s, SSAValue) else -1 for s in strides or ()]
     offset_slot = -1 if op.elem_offset is None else c.slot(op.elem_offset)
     dtype, lanes, name = dtype_of(type.dtype, op), lanes_of(type.dtype), op.var_name.data
-    is_parameter = not isinstance(op.source.owner, BufferRegionOp)
+    region = op.source.owner
+    is_parameter = not isinstance(region, BufferRegionOp)
+    matched = buffer_name(region.buffer) if isinstance(region, BufferRegionOp) else name
 
     def settle_shape(f: Frame, shape: Sequence[int]) -> None:
         if len(shape) != len(extents):
@@ -173,6 +176,14 @@ def compile_match_buffer(c: Compiler, op: MatchBufferOp) -> Step:
                 op, f"buffer '{name}' has {counted(len(extents), 'dimension')}, but the region has {len(mins)}"
             )
         settle_shape(f, spans[skipped:])
+        for number, (low, count, size) in enumerate(zip(mins, spans, parent.shape, strict=True)):
+            outside = (low < 0) | (low + count > size)
+            if np.any(outside if f.mask is None else outside & f.mask):
+                raise error_at(
+                    op,
+                    f"buffer '{name}' is matched with what is outside of dimension {number} of '{matched}', which has {size}",
+                    "match what is inside, or access the buffer itself under a condition",
+                )
         # A view of flat memory is moved by its offset, any other by its indices.
         origin = mins if parent.base is None else [m + b for m, b in zip(mins, parent.base, strict=True)]
         offset = parent.offset + sum(m * s for m, s in zip(mins, parent.strides, strict=True))

@@ -121,9 +121,20 @@ def _tile_relation(rel: Relation) -> None:
     rel.set_result(unknown(max(data.get_num_dims(), length_of(rel, 1)), data.element_type))
 
 
+def _tiled(x: Array, reps: list[int]) -> Array:
+    rank = max(x.ndim, len(reps))
+    shape = [*[1] * (rank - x.ndim), *x.shape]
+    times = [*[1] * (rank - len(reps)), *reps]
+    for axis, (size, count) in enumerate(zip(shape, times, strict=True)):
+        if size * count < 0:
+            raise ValueError(f"dimension {axis} of the result would be {size * count}")
+    # Of a dimension without elements any number of copies has none.
+    return np.tile(x, [max(count, 0) for count in times])
+
+
 _register(
     "dyn.tile", ("data", "reps"), _tile_relation,
-    lambda attrs, x, reps: np.tile(x, reps.tolist()),
+    lambda attrs, x, reps: _tiled(x, reps.tolist()),
     computes.tiled, extents.tiled,
     "`tile` by numbers that are computed.",
     attr("reps", None, "ints", printed=True),

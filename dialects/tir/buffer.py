@@ -412,10 +412,14 @@ def tells_region(load: LoadOp) -> bool:
     Such a region stands at the head of its block, outside of the conditions under which the block itself loads.
     """
     pending: list[SSAValue] = [load.result]
+    seen: set[Operation] = set()
     found = False
     while pending:
         for use in pending.pop().uses:
             user = use.operation
+            if user in seen:
+                continue
+            seen.add(user)
             if isinstance(user, BufferRegionOp):
                 # Regions have no use but in what blocks say, or as a buffer that is matched with them.
                 if any(isinstance(each.operation, MatchBufferOp) for each in user.result.uses):

@@ -89,12 +89,13 @@ def mixed_with_elements(loops: Sequence[ForOp]) -> BlockOp | None:
         of_reduction = set(reducing_loops(block))
         inside = [loop for loop in loops if loop in of_reduction]
         others = [loop for loop in loops if loop not in of_reduction]
-        if any(_may_be_empty(loop) for loop in inside) and any(_number(loop.extent) != 1 for loop in others):
+        if any(may_be_empty(loop) for loop in inside) and any(_number(loop.extent) != 1 for loop in others):
             return block
     return None
 
 
-def _may_be_empty(loop: ForOp) -> bool:
+def may_be_empty(loop: ForOp) -> bool:
+    """Whether it is not known that a loop has an iteration."""
     from .analysis import Analyzer
 
     analyzer = Analyzer()

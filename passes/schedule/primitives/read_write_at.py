@@ -16,6 +16,7 @@ from ....dialects.tir.analysis import Analyzer, Expr
 from ....dialects.tir.analysis.expr import ZERO, Atom, free_vars
 from ....dialects.tir.analysis.substitution import substitute
 from ....dialects.tir.attribute_values import attribute_of
+from ....dialects.tir.open_reductions import may_be_empty, reducing_loops
 from ...tir.rewriting import builder_at_end, builder_before
 from ...tir.thread_memory import share_memory
 from ..access import Box, declare_access, extents_of, index_type, reads_of, relaxed, united
@@ -141,6 +142,14 @@ def write_at(
             f"write_at: block '{called}' is neither a complete nor a reduction block",
             f"not complete: {reasons[0]}",
             f"no reduction: {reasons[1]}",
+        )
+    above = (*loops_above(loop), loop)
+    empty = next((each for each in reducing_loops(block) if each in above and may_be_empty(each)), None)
+    if empty is not None:
+        raise refuse(
+            block,
+            f"write_at: loop '{empty.var_name.data}', over which block '{called}' reduces, may have no iteration: what T.init() sets is not copied then",
+            "give a loop around those of the reduction",
         )
     threads = _shared_threads(loop, storage_scope)
     around = threads[0] if threads else child_under(loop, block)

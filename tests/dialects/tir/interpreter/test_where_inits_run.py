@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 from mirstack.api.compile import compile
-from mirstack.parser import parse_mir
+from mirstack.parser import parse_mir, print_mir
 from mirstack.passes.schedule import Schedule, ScheduleError
 
 PROGRAM = """
@@ -110,3 +110,21 @@ def test_inits_that_run_elsewhere_are_not_moved(name: str, reason: str) -> None:
     with pytest.raises(ScheduleError) as caught:
         schedule.decompose_reduction(schedule.get_block("s"), schedule.get_loops("s")[1])
     assert reason in str(caught.value)
+
+
+def test_sums_of_nothing_are_written_back() -> None:
+    schedule = Schedule(parse_mir(program()))
+    with pytest.raises(ScheduleError, match="write_at: loop 'j', over which block 's' reduces, may have no iteration"):
+        schedule.write_at(schedule.get_loops("s")[1], "s", 0, "shared")
+    schedule.write_at(schedule.get_loops("s")[0], "s", 0, "shared")
+    for level in (None, 0, 3):
+        assert stored(print_mir(schedule.mod), level, 2, 0) == [5, 5]
+        assert stored(print_mir(schedule.mod), level, 2, 3) == [8, 17]
+
+
+def test_sums_of_nothing_are_split_twice() -> None:
+    schedule = Schedule(parse_mir(program()))
+    schedule.split(schedule.split(schedule.get_loops("s")[1], [4, None])[1], [4, None])
+    for level in (None, 0, 3):
+        assert stored(print_mir(schedule.mod), level, 2, 0) == [5, 5]
+        assert stored(print_mir(schedule.mod), level, 2, 3) == [8, 17]

@@ -75,6 +75,20 @@ def _relax_atom(atom: Atom, inner: AbstractSet[Atom], analyzer: Analyzer) -> End
             if analyzer.can_prove_equal(first, last):
                 start = first.scaled(divisor)
                 return analyzer.simplify(ends[0] - start), analyzer.simplify(ends[1] - start)
+    if atom.kind is Kind.PRODUCT:
+        # (n + 3) // 4 * j with j in [0, 4) ends at (n + 3) // 4 * 3.
+        fixed, running = Expr((), 1), list[Expr]()
+        for factor in atom.operands:
+            if any(v in inner or _is_made_within(v, inner) for v in free_vars(factor)):
+                running.append(factor)
+            else:
+                fixed = fixed * factor
+        if (
+            len(running) == 1
+            and analyzer.can_prove_ge0(fixed)
+            and (ends := relax(running[0], inner, analyzer)) is not None
+        ):
+            return analyzer.simplify(ends[0] * fixed), analyzer.simplify(ends[1] * fixed)
     if (ends := analyzer.known(atom).ends) is not None and (ends[0].terms or ends[1].terms):
         # A loop over a symbolic size: its ends, in terms of what is fixed.
         first, last = relax(ends[0], inner, analyzer), relax(ends[1], inner, analyzer)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from mirstack.fuzz.schedules.programs import CHAIN, MATMUL, STENCIL
+from mirstack.parser import parse_mir, print_mir
 from mirstack.passes.schedule import Schedule
 from test_primitives import refused, scheduled
 
@@ -126,3 +127,25 @@ def main(A: T.Buffer((8,), "int32"), B: T.Buffer((2, 3), "int32")):
             B[vi, vk] = B[vi, vk] + A[vj]
 """
     assert "B_j_common" in (message := refused(text, steps)) and "cache_write" in message
+
+
+def test_regions_of_parts_of_symbolic_length() -> None:
+    """A product of a size and a loop's variable ends where the loop does, not where its dtype does."""
+    schedule = Schedule(
+        parse_mir("""
+@T.prim_func
+def main(a: T.handle, B: T.Buffer((4,), "int32")):
+    n = T.int32()
+    A = T.match_buffer(a, (4, n), "int32")
+    for i, j in T.grid(4, n):
+        with T.block("s"):
+            vi, vj = T.axis.remap("SR", [i, j])
+            with T.init():
+                B[vi] = 0
+            B[vi] = B[vi] + A[vi, vj]
+""")
+    )
+    i, j = schedule.get_loops("s")
+    schedule.split(j, [4, None])
+    schedule.loop_partition(i, [1, None])
+    assert "T.reads(B[0], A[0, 0:(n + 3) // 4 * 4])" in print_mir(schedule.module)

@@ -54,6 +54,7 @@ PARAMETER = (
         Y[i] = X[7 - i]
 """
 )
+FIRST = "loop 'i' cannot be bound to threadIdx.x: iterations 0 and 7 store and read the same element of 's'"
 NOTE = (
     "threads run one after the other on a CPU and in the interpreter, and do not wait for each other: give each part a loop of threads"
     " of its own, or compute in each thread all that it reads"
@@ -77,7 +78,7 @@ def test_exchanges_are_refused(text: str, message: str, target: Any) -> None:
     assert "thread" in print_mir(module)
     with pytest.raises(MirError) as caught:
         mirstack.compile(module, target)
-    assert "cannot be bound to threadIdx.x: " + message in str(caught.value)
+    assert "' cannot be bound to threadIdx.x: " + message in str(caught.value)
     assert NOTE in str(caught.value)
 
 
@@ -121,3 +122,9 @@ def test_the_check_changes_nothing() -> None:
     text = print_mir(module)
     check_exchanges(next(iter(module.body.block.ops)))  # pyright: ignore[reportArgumentType]
     assert print_mir(module) == text
+
+
+def test_the_whole_message() -> None:
+    with pytest.raises(MirError) as caught:
+        mirstack.compile(mirstack.parse(BLOCKS.replace("SCOPE", "shared")))
+    assert caught.value.diagnostics[0].message == FIRST

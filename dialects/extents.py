@@ -1,4 +1,4 @@
-"""The limit on the sizes of tensors and buffers: each has fewer than 2^63 bytes."""
+"""The limits on the sizes of tensors and buffers: fewer than 2^63 bytes each, dimensions of run time up to 2^31 - 1."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from xdsl.dialects.builtin import FixedBitwidthType, IntegerType, VectorType
 from xdsl.ir import Attribute
 
 MOST_BYTES = (1 << 63) - 1
+MOST_EXTENT = (1 << 31) - 1
+"""Kernels count in int32 what is known only at run time."""
 
 
 def why_too_large(extents: Iterable[int], element: Attribute) -> str | None:

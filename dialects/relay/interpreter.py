@@ -8,7 +8,7 @@ recursion may be `MAX_DEPTH` calls deep.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any, TypeAlias, cast
@@ -186,6 +186,15 @@ def empty_of(type: Attribute | None) -> Value | None:
     return None
 
 
+def _arrays_in(values: Sequence[Value]) -> Iterator[Array]:
+    """Iterates over the tensors of values, those of tuples one by one."""
+    for value in values:
+        if isinstance(value, np.ndarray):
+            yield value
+        elif isinstance(value, tuple):
+            yield from _arrays_in(value)
+
+
 def _type_at_run_time(type: Attribute, value: Value) -> Attribute:
     """The type of an operator's argument with the value's sizes instead of `?`."""
     if isinstance(type, TensorType) and isinstance(value, np.ndarray):
@@ -284,7 +293,7 @@ class Interpreter:
         empty = use.empty
         if use.open is not None:
             types = [_type_at_run_time(a.type, value) for a, value in zip(op.args, arguments, strict=True)]
-            empty = empty_of(use.open.check(types))
+            empty = empty_of(use.open.check(types, [*_arrays_in(arguments)]))
         if empty is not None:
             return empty
         try:

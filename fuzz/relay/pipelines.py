@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
@@ -37,7 +38,7 @@ ROUNDINGS: dict[str, Rounding] = {
     # The approximations are off by some 1e-5 of the value (tanh and erf by as much absolutely).
     "fast-math": Rounding(unit=3e-5, absolute=1e-6),
     # Half an ulp of float16 and, below its normal numbers, half its smallest one; it overflows beyond 65504.
-    "to-mixed-precision": Rounding(unit=2.0**-11, absolute=2.0**-25, largest=30_000.0),
+    "to-mixed-precision": Rounding(unit=2.0**-11, absolute=2.0**-25, largest=30_000.0, narrow=np.float16),
 }  # fmt: skip
 """What a pass may do to floats. Every other pass gives the very same bits."""
 

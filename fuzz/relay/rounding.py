@@ -42,6 +42,8 @@ class Rounding:
     absolute: float = 0.0
     largest: float = float("inf")
     """Beyond it values overflow: of a program that has some, nothing can be said."""
+    narrow: type[np.floating[Any]] | None = None
+    """Values may be rounded to this dtype, where numbers that differ are equal: in one run they are."""
 
 
 class Perturbed(Interpreter):
@@ -52,6 +54,7 @@ class Perturbed(Interpreter):
         self.rounding = rounding
         self.rng = np.random.default_rng(seed)
         self.overflows = False
+        self.narrow = None if seed else rounding.narrow
 
     def _operator(self, op: OperatorOp, scope: Scope) -> Any:
         moved = Scope(scope, {})
@@ -76,6 +79,8 @@ class Perturbed(Interpreter):
         wide = value.astype(np.float64)
         if np.abs(wide).max(initial=0.0, where=np.isfinite(wide)) > self.rounding.largest:
             self.overflows = True
+        if self.narrow is not None:
+            return wide.astype(self.narrow).astype(value.dtype)
         unit = times * max(self.rounding.ulps * float(ml_dtypes.finfo(value.dtype).eps), self.rounding.unit)
         by = self.rng.uniform(-1, 1, value.shape) * unit
         away = self.rng.uniform(-1, 1, value.shape) * self.rounding.absolute

@@ -30,6 +30,3 @@ BASE = 72  # two words
 PREPARED = 88
 TAKEN = 96
 CONTEXT_BYTES = 104
-
-MOST_EXTENT = (1 << 31) - 1
-"""Kernels count in int32."""

@@ -12,10 +12,10 @@ from xdsl.dialects import llvm
 from xdsl.dialects.builtin import DYNAMIC_INDEX, i32, i64
 from xdsl.ir import Operation, SSAValue
 
+from ...dialects.extents import MOST_EXTENT
 from ...dialects.relay.operators.sizes import fits
 from ..tir.signature import Size
 from . import heap
-from .calling import MOST_EXTENT
 from .emitter import PTR
 from .leaves import WORD, DynamicTensorLeaf, TensorLeaf
 from .memory_plan import ALIGNMENT

@@ -19,7 +19,7 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, String
 from xdsl.ir import Attribute, Operation
 
 from ...dialects import tir
-from ...dialects.relay.operators.sizes import ResultShapes, Rule, fits
+from ...dialects.relay.operators.sizes import ResultShapes, Rule, fits, size_tensor
 from ...dialects.te import builder as te
 from ...dialects.te.builder import Expr, Tensor, Var
 from ...dialects.te.expr import Apply
@@ -185,7 +185,7 @@ class Sizes:
         for size, value in self._values.items():
             known[id(size)] = substitute(value, known).astype(size.dtype)
         values = [substitute(value, known) for value in values]
-        return te.func(name, [*inputs, *(_number(value, f"size{k}") for k, value in enumerate(values))])
+        return te.func(name, [*inputs, *(size_tensor(value, f"size{k}") for k, value in enumerate(values))])
 
 
 def _broadcast(dim: Expr) -> list[Expr]:
@@ -195,11 +195,6 @@ def _broadcast(dim: Expr) -> list[Expr]:
         if isinstance(condition, Apply) and condition.op is tir.EqOp and condition.args[0] is size:
             return [*_broadcast(size), *_broadcast(other)]
     return [dim]
-
-
-def _number(value: Expr, name: str) -> Tensor:
-    """A tensor of rank 0 that holds a size."""
-    return te.compute((), lambda: value.astype("int64"), name=name)
 
 
 def _set_dims(tensor: Tensor, dims: tuple[Expr, ...]) -> None:

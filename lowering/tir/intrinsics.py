@@ -62,7 +62,6 @@ MATH_OPS: dict[str, type[Operation]] = {
     "pow": math.PowFOp,
     "power": math.PowFOp,
     "atan2": math.Atan2Op,
-    "copysign": math.CopySignOp,
     "fma": math.FmaOp,
     "fmod": math_ext.RemFOp,
 }
@@ -71,7 +70,7 @@ WITHOUT_FLAGS = (math_ext.RemFOp,)
 # Float intrinsics that libm has and `math` has not; called lane by lane, in float32 or float64.
 LIBM = ("hypot",)
 # These are exact in any width: no detour through float32.
-EXACT = ("floor", "ceil", "trunc", "round", "nearbyint", "fabs", "abs", "copysign")
+EXACT = ("floor", "ceil", "trunc", "round", "nearbyint", "fabs", "abs")
 
 Rule = Callable[[FunctionLowering, tir.CallOp], None]
 
@@ -294,6 +293,14 @@ def _is_nan(f: FunctionLowering, op: tir.CallOp) -> None:
     f.bind(op.result, Plain(f.compare_floats("uno", value, value)))
 
 
+def _copysign(f: FunctionLowering, op: tir.CallOp) -> None:
+    """Which NaN an op computes depends on the processor: its sign must not be seen, so that it counts as 0."""
+    assert op.result is not None
+    value, sign = f.plains(op.arguments)
+    sign = f.select(f.compare_floats("uno", sign, sign), f.number(0.0, sign.type), sign)
+    f.bind(op.result, Plain(f.emit(math.CopySignOp, (value, sign), value.type, FASTMATH_NONE)))
+
+
 def _against_infinity(predicate: str) -> Rule:
     def rule(f: FunctionLowering, op: tir.CallOp) -> None:
         assert op.result is not None
@@ -505,6 +512,7 @@ RULES: dict[str, Rule] = {
     "clz": _bit_count(math.CountLeadingZerosOp),
     "nextafter": _nextafter,
     "isnan": _is_nan,
+    "copysign": _copysign,
     "isinf": _against_infinity("oeq"),
     "isfinite": _against_infinity("olt"),
     "sigmoid": _sigmoid,

@@ -15,7 +15,8 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Block, Operation, OpResult, SSAValue
@@ -32,6 +33,8 @@ from ...dialects.tir.types import I1
 from ...support.walk import op_around
 from ..schedule.structure import read_regions, runs_before, write_regions
 from .regions import Ends, filled, relax
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +78,9 @@ class CarriedValues:
         self._places: dict[Block | None, _Place] = {}
         self._extents = _extents(buffer, self._analyzer)
         self._reads, self._writes = self._uses()
-        self._covered: dict[_Use, bool] = {}
+        self._join_digits()
+        self._covered: dict[tuple[_Use, tuple[_Use, ...]], bool] = {}
+        self._begun: dict[_Use, frozenset[Atom]] = {}
         self._reached: dict[tuple[_Use, tir.ForOp], list[Ends | None]] = {}
         self._filled: dict[tuple[_Use, Block | None], list[Ends] | None] = {}
 
@@ -83,9 +88,12 @@ class CarriedValues:
         """Whether an iteration of a loop around all uses may read what an earlier one wrote."""
         if self._reads is None:
             return True
+        atom = self._analyzer.expr(loop.loop_var).atom if isinstance(loop, tir.ForOp) else None
+        # What T.init stores is there in the first iteration of the reduction's loops alone.
+        writes = tuple(write for write in self._writes if atom not in self._reduced(write))
         return any(
             # What covers a read does so for every loop, and is asked for once.
-            not self._is_covered(read)
+            not self._is_covered(read, writes)
             and (not isinstance(loop, tir.ForOp) or not all(self._apart(read, write, loop) for write in self._writes))
             for read in self._reads
         )
@@ -112,6 +120,41 @@ class CarriedValues:
             for found, regions in ((reads, read_regions(block)), (writes, write_regions(block))):
                 found[block] = [self._region(block, r) for r in regions if r.buffer is self._buffer]
         return [use for each in reads.values() for use in each], [use for each in writes.values() for use in each]
+
+    def _join_digits(self) -> None:
+        """Takes two dimensions as one wherever all uses index them by the digits of one number: B[x // 4, x % 4] is B[x]."""
+        uses = [*(self._reads or ()), *self._writes]
+        if not all(use.element for use in uses):
+            return
+        analyzer = self._analyzer
+        while (found := self._digits(uses)) is not None:
+            high, low, joined = found
+            uses = [
+                replace(use, dims=_joined(use.dims, high, low, (number, number)))
+                for use, number in zip(uses, joined, strict=True)
+            ]
+            extent = analyzer.simplify(self._extents[high] * self._extents[low])
+            self._extents = [*_joined(self._extents, high, low, extent)]
+        split = len(self._reads or ())
+        self._reads, self._writes = (None if self._reads is None else uses[:split]), uses[split:]
+
+    def _digits(self, uses: Sequence[_Use]) -> tuple[int, int, list[Expr]] | None:
+        """Returns (high, low, numbers): two dimensions whose indices are x // n and x % n of one number x in each use."""
+        for low, extent in enumerate(self._extents):
+            base = extent.value
+            if base is None or not any(_has_division(use.dims[low][0]) for use in uses):
+                continue
+            for high in range(len(self._extents)):
+                joined: list[Expr] = []
+                for use in uses:
+                    with self._running(use.op):
+                        number = self._analyzer.simplify(use.dims[high][0].scaled(base) + use.dims[low][0])
+                    if high == low or _has_division(number):
+                        break
+                    joined.append(number)
+                else:
+                    return high, low, joined
+        return None
 
     def _element(self, op: AccessOp) -> list[Ends]:
         places = [self._analyzer.expr(index) for index in op.indices]
@@ -192,21 +235,21 @@ class CarriedValues:
 
     # Written before, in the same iteration
 
-    def _is_covered(self, read: _Use) -> bool:
-        """Whether all that is read is known to be written before, in the same iteration of the loops around both."""
-        found = self._covered.get(read)
+    def _is_covered(self, read: _Use, writes: tuple[_Use, ...]) -> bool:
+        """Whether all that is read is known to be written before, by some of `writes`, in the same iteration of the loops around both."""
+        found = self._covered.get((read, writes))
         if found is None:
             analyzer = self._analyzer
             with self._running(read.op):
                 for _, condition in self._place(read.op).conditions:
                     analyzer.constraint(condition)
-                parts = [part for write in self._writes if (part := self._before(write, read)) is not None]
+                parts = [part for write in writes if (part := self._before(write, read)) is not None]
                 if read.element:
                     for (index, _), extent in zip(read.dims, self._extents, strict=True):
                         analyzer.constraint(ge(index, ZERO))
                         analyzer.constraint(le(index, extent - 1))
                 found = any(self._holds(part, read) for part in parts) or self._hold_together(parts, read)
-            self._covered[read] = found
+            self._covered[(read, writes)] = found
         return found
 
     def _before(self, write: _Use, read: _Use) -> _Part | None:
@@ -278,17 +321,26 @@ class CarriedValues:
 
     def _begins_another(self, write: _Use, starts: list[Expr]) -> bool:
         """Whether a write is of `T.init`, and where it writes depends on the loops of the reduction, of which it sees the first."""
-        parent = op_around(write.op)
-        if not isinstance(parent, tir.InitOp) and not (isinstance(parent, tir.IfOp) and _is_first_of_reduction(parent)):
-            return False
-        block = op_around(parent)
-        assert isinstance(block, tir.BlockOp)
-        outer = self._place(block).bound
-        reduced: set[Atom] = set()
-        for binding, kind in zip(block.bindings, block.iter_types.data, strict=True):
-            if kind.data == "R":
-                reduced.update(free_vars(self._resolved(self._analyzer.expr(binding), outer)))
-        return not reduced.isdisjoint(atom for e in starts for atom in free_vars(e))
+        return not self._reduced(write).isdisjoint(atom for e in starts for atom in free_vars(e))
+
+    def _reduced(self, write: _Use) -> frozenset[Atom]:
+        """The variables of the loops of a reduction that a write begins, by `T.init` or what that becomes; none for other writes."""
+        found = self._begun.get(write)
+        if found is None:
+            reduced: set[Atom] = set()
+            for parent in _ops_around(write.op):
+                if not isinstance(parent, tir.InitOp) and not (
+                    isinstance(parent, tir.IfOp) and _is_first_of_reduction(parent)
+                ):
+                    continue
+                block = op_around(parent)
+                assert isinstance(block, tir.BlockOp)
+                outer = self._place(block).bound
+                for binding, kind in zip(block.bindings, block.iter_types.data, strict=True):
+                    if kind.data == "R":
+                        reduced.update(free_vars(self._resolved(self._analyzer.expr(binding), outer)))
+            found = self._begun[write] = frozenset(reduced)
+        return found
 
     def _hold_where_read(self, part: _Part, read: _Use) -> bool:
         """Whether the conditions of a write hold for some iteration of its inner loops that writes what is read."""
@@ -367,6 +419,15 @@ class CarriedValues:
 def _extents(buffer: SSAValue, analyzer: Analyzer) -> list[Expr]:
     owner = buffer.owner
     return [analyzer.expr(e) for e in owner.extents()] if isinstance(owner, tir.BufferOp) else []
+
+
+def _joined(items: Sequence[_T], high: int, low: int, joined: _T) -> tuple[_T, ...]:
+    """Returns items with `joined` in the place of `high`, and without `low`."""
+    return tuple(joined if k == high else item for k, item in enumerate(items) if k != low)
+
+
+def _has_division(e: Expr) -> bool:
+    return any(atom.kind in (Kind.FLOORDIV, Kind.FLOORMOD) for atom, _ in e.terms)
 
 
 def _is_computed(e: Expr) -> bool:

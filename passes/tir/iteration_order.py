@@ -175,8 +175,9 @@ class IterationOrder:
                 Y[i] = s[7 - i]        # the exchange: iteration 0 reads what iteration 7 stores
                 T[0] = T[0] + X[i]     # none: each adds to what those before it have stored
 
-        In memory that is allocated it is likely where an iteration may read what only a later one stores: nothing else is there. A block
-        that copies what a group of threads has computed (`auto_copy`) does it again for each.
+        In memory that is allocated it is likely where an iteration may read what only a later one stores: nothing else is there. Not of
+        elements that each iteration stores (`s[0]`). A block that copies what a group of threads has computed (`auto_copy`) does it again
+        for each.
         """
         from ..schedule.dependence import is_of_iteration
         from .thread_memory import share_memory
@@ -199,7 +200,9 @@ class IterationOrder:
                     if not self._may_meet(store, load, backward=True):
                         continue
                     found = Conflict(load, store, self._iterations(load, store))
-                    if found.iterations is not None or (is_allocated and self._may_meet(store, load, backward=False)):
+                    if found.iterations is not None:
+                        return found
+                    if is_allocated and not self._is_repeated(store) and self._may_meet(store, load, backward=False):
                         return found
         return None
 
@@ -383,6 +386,19 @@ class IterationOrder:
             atom is self._variable or self._is_computed_inside(atom)
             for low, extra in access.dims
             for atom in free_vars(low, extra)
+        )
+
+    def _is_repeated(self, access: Access) -> bool:
+        """Whether each iteration touches the same elements, nothing around the access being another in each."""
+        around = [
+            value
+            for op in access.around
+            for value in op.operands
+            if isinstance(op, tir.ForOp | tir.IfOp | tir.BlockOp | tir.WhileOp) and isinstance(value.type, IntegerType)
+        ]
+        asked = (self._resolve(self._analyzer.expr(value), access.around) for value in around)
+        return not self._varies(access) and not any(
+            atom is self._variable or self._is_computed_inside(atom) for e in asked for atom in free_vars(e)
         )
 
     def _is_computed_inside(self, atom: Atom) -> bool:

@@ -15,8 +15,8 @@ from ...dialects.tir.analysis.iter_map import IterMapLevel
 
 Ends = tuple[Expr, Expr]
 
-FROM_DTYPE = (1 << 31) - (1 << 16)
-"""A bound from here on says only of what dtype a symbolic size is."""
+FROM_DTYPE = 1 << 24
+"""A bound from here on may say only of what dtype a symbolic size is, or a part of one: of `j % (n // 2)` it is 2^30."""
 
 
 def relax(e: Expr, inner: AbstractSet[Atom], analyzer: Analyzer) -> Ends | None:
@@ -55,6 +55,11 @@ def _is_made_within(atom: Atom, inner: AbstractSet[Atom]) -> bool:
     return False
 
 
+def _is_fixed(e: Expr, inner: AbstractSet[Atom]) -> bool:
+    """Whether an expression is the same in all iterations of the loops of the `inner` variables."""
+    return not any(variable in inner or _is_made_within(variable, inner) for variable in free_vars(e))
+
+
 def _relax_atom(atom: Atom, inner: AbstractSet[Atom], analyzer: Analyzer) -> Ends | None:
     if atom.kind in (Kind.MIN, Kind.MAX):
         parts = [relax(o, inner, analyzer) for o in atom.operands]
@@ -75,14 +80,26 @@ def _relax_atom(atom: Atom, inner: AbstractSet[Atom], analyzer: Analyzer) -> End
             if analyzer.can_prove_equal(first, last):
                 start = first.scaled(divisor)
                 return analyzer.simplify(ends[0] - start), analyzer.simplify(ends[1] - start)
+    if (
+        atom.kind in (Kind.FLOORDIV, Kind.FLOORMOD)
+        and (by := atom.operands[1]).value is None
+        and _is_fixed(by, inner)
+        and analyzer.can_prove_ge0(by - 1)
+    ):
+        # By a symbolic size: j % n ends at n - 1.
+        if atom.kind is Kind.FLOORMOD:
+            return Expr((), 0), by - 1
+        ends = relax(atom.operands[0], inner, analyzer)
+        if ends is not None:
+            return analyzer.simplify(floordiv(ends[0], by)), analyzer.simplify(floordiv(ends[1], by))
     if atom.kind is Kind.PRODUCT:
         # (n + 3) // 4 * j with j in [0, 4) ends at (n + 3) // 4 * 3.
         fixed, running = Expr((), 1), list[Expr]()
         for factor in atom.operands:
-            if any(v in inner or _is_made_within(v, inner) for v in free_vars(factor)):
-                running.append(factor)
-            else:
+            if _is_fixed(factor, inner):
                 fixed = fixed * factor
+            else:
+                running.append(factor)
         if (
             len(running) == 1
             and analyzer.can_prove_ge0(fixed)
@@ -94,9 +111,9 @@ def _relax_atom(atom: Atom, inner: AbstractSet[Atom], analyzer: Analyzer) -> End
         first, last = relax(ends[0], inner, analyzer), relax(ends[1], inner, analyzer)
         return None if first is None or last is None else (first[0], last[1])
     bound = analyzer.const_int_bound(Expr(((atom, 1),), 0))
-    if bound.min_value <= -FROM_DTYPE or bound.max_value >= FROM_DTYPE:
-        return None
-    return Expr((), bound.min_value), Expr((), bound.max_value)
+    if bound.min_value > -FROM_DTYPE and bound.max_value < FROM_DTYPE:
+        return Expr((), bound.min_value), Expr((), bound.max_value)
+    return ends
 
 
 def filled(

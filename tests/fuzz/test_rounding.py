@@ -17,3 +17,15 @@ def test_sums_of_equal_terms_lean_to_one_side() -> None:
     for computed, is_fine in ((in_lanes, True), (1.004 * exact, False)):
         said = difference(module, [x], [np.asarray(exact, np.float32)], [np.asarray(computed, np.float32)], Rounding())
         assert (said is None) == is_fine
+
+
+def test_numbers_that_are_one_in_half_precision() -> None:
+    """0 and the smallest float64 are equal in float16, whatever else rounding may do."""
+    module = parse_mir("def @main(%x: float64, %y: float64) { equal(%x, %y) }")
+    inputs = [np.asarray(0.0), np.asarray(5e-324)]
+    for rounding, is_fine in (
+        (Rounding(), False),
+        (Rounding(unit=2.0**-11, absolute=2.0**-25, narrow=np.float16), True),
+    ):
+        said = difference(module, inputs, [np.asarray(False)], [np.asarray(True)], rounding)
+        assert (said is None) == is_fine

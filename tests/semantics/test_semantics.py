@@ -235,6 +235,27 @@ def main(a: T.Buffer((5,), "{dtype}"), n: T.Buffer((5,), "int32"), r: T.Buffer((
     np.testing.assert_array_equal(r.astype(np.float32), np.stack([wanted] * 2).astype(np.float32))
 
 
+@pytest.mark.parametrize("target", [{"target": "interp"}, {"opt_level": 0}, {}], ids=str)
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16"])
+def test_a_nan_has_no_sign(target: dict[str, Any], dtype: str) -> None:
+    """Which of the two a processor computes is its own choice: copysign(x, NaN) is |x|."""
+    text = f"""from tvm.script import tir as T
+@T.prim_func
+def main(a: T.Buffer((6,), "{dtype}"), s: T.Buffer((6,), "{dtype}"), r: T.Buffer((2, 6), "{dtype}")):
+    for i in range(6):
+        r[0, i] = T.copysign(a[i], s[i])
+    for i in T.vectorized(6):
+        r[1, i] = T.copysign(a[i], s[i])
+"""
+    a, s = array(dtype, [-1.5, 2.0, 3.0, -4.0, -np.inf, 0.0]), array(dtype, [np.nan, np.nan, -1.0, -0.0, -np.nan, -2.0])
+    r = np.zeros((2, 6), numpy_dtype(dtype))
+    mirstack.compile(mirstack.parse(text), **target)(a, s, r)
+    wanted = array(dtype, [1.5, 2.0, -3.0, -4.0, np.inf, -0.0])
+    for row in r:
+        np.testing.assert_array_equal(row.astype(np.float32), wanted.astype(np.float32))
+        np.testing.assert_array_equal(np.signbit(row.astype(np.float32)), np.signbit(wanted.astype(np.float32)))
+
+
 @pytest.mark.parametrize("target", [{"opt_level": 0}, *({"cpu": cpu} for cpu in CPUS)], ids=str)
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_sums_in_half_precision_are_rounded_term_by_term(target: dict[str, Any], dtype: str) -> None:

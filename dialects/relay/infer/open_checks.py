@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType, TupleType
 from xdsl.ir import Attribute, SSAValue
 
 from ....support.diagnostics import error_at
-from ...tir.types import type_to_dtype
 from ..operator import OperatorOp
-from ..operators.computes import constant
 from ..operators.open_dims import ON_NUMBERS, Comparison, Formula, OpenDim, Place, Size, calculate, note
-from ..operators.sizes import Requirement, fits, with_sizes
+from ..operators.sizes import fits, with_sizes
 from ..types import tensor_leaves, tuple_of
 from .relation import Postponed, Use
 from .unify import Unifier
 
 if TYPE_CHECKING:
-    from ...te.builder import Expr
+    from numpy.typing import NDArray
+
+    from .call_extents import CallExtents
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,12 @@ def _names(op: OperatorOp, argument: int) -> list[str]:
 
 def open_sizes(op: OperatorOp) -> OpenSizes | None:
     """Returns what must hold of the sizes of a use in each call; None where all are known."""
-    return OpenSizes(op) if any(is_open(value.type) for value in op.args) else None
+    if any(is_open(value.type) for value in op.args):
+        return OpenSizes(op)
+    computes = op.OPERATOR.extents is not None and any(
+        0 not in leaf.get_shape() for leaf in tensor_leaves(op.result.type)
+    )
+    return OpenSizes(op) if computes else None
 
 
 class OpenSizes:
@@ -106,24 +111,18 @@ class OpenSizes:
     def __init__(self, op: OperatorOp):
         self._op = op
         self._checks = open_checks(op)
-        self._requirements: Sequence[Requirement] = ()
-        self._dims: list[list[Expr]] = []
+        self._extents: CallExtents | None = None
         if op.OPERATOR.extents is not None:
-            from ...te import builder as te
+            from .call_extents import CallExtents
 
-            tensors: list[te.Tensor] = []
-            for type in (leaf for value in op.args for leaf in tensor_leaves(value.type)):
-                extents = type.get_shape()
-                dims = [te.size_var() if extent == DYNAMIC_INDEX else te.const(extent, "int32") for extent in extents]
-                self._dims.append(dims)
-                tensors.append(te.placeholder(dims, type_to_dtype(type.element_type)))
-            self._requirements = op.OPERATOR.extents(op.attrs(), tensors, op.result.type).requirements
+            self._extents = CallExtents(op)
 
-    def check(self, types: Sequence[Attribute]) -> Attribute | None:
+    def check(self, types: Sequence[Attribute], arrays: Sequence[NDArray[Any]]) -> Attribute | None:
         """Checks the sizes of one call and returns the result's type; None where it follows from elements.
 
         Args:
             types: the types of the arguments as they are, without `?`.
+            arrays: the tensors of the arguments, those of tuples one by one.
 
         Raises:
             MirError: where native code refuses these sizes, in its words; else where the type relation does.
@@ -139,27 +138,14 @@ class OpenSizes:
             )
             if not fits(needed.rule, left, right):
                 raise error_at(op, with_sizes(check.message, (left, right)))
-        if self._requirements:
-            self._check_requirements(shapes)
+        if self._extents is not None:
+            self._extents.check(arrays)
         given = _Given(op.args, types)
         try:
             op.OPERATOR.relation(Use(op, op.attrs(), given))
         except Postponed:
             return None
         return given.result
-
-    def _check_requirements(self, shapes: Sequence[Sequence[int]]) -> None:
-        """Checks what `extents` requires; what follows from the elements of the arguments alone is left to the operator's meaning."""
-        from ...te import builder as te
-        from ...te.schedule.trees import substitute
-
-        values: dict[int, Expr] = {}
-        for dims, shape in zip(self._dims, shapes, strict=True):
-            values |= {id(dim): te.const(size, "int32") for dim, size in zip(dims, shape, strict=True)}
-        for needed in self._requirements:
-            left, right = (constant(substitute(te.convert(side), values)) for side in (needed.left, needed.right))
-            if left is not None and right is not None and not fits(needed.rule, left, right):
-                raise error_at(self._op, f"{self._op.OPERATOR.name}: {with_sizes(needed.message, (left, right))}")
 
 
 def is_open(type: Attribute) -> bool:

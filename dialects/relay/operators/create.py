@@ -105,13 +105,16 @@ def _arange_extents(attrs: Attrs, xs: Sequence[Tensor], out: Attribute) -> Resul
     one, zero = te.const(1, step.dtype), te.const(0, step.dtype)
     # A step of 0 is refused; it must not divide.
     distance = te.Select(te.equal(step, zero), one, step)
+    moves = te.Select(te.equal(step, zero), 0, 1)
+    refused = [Requirement("within", 1, moves, "the step must not be 0")]
     if real:
-        count = te.ceil((stop - start) / distance).astype("int64")
+        steps = (stop - start) / distance
+        is_number = te.Select(te.isnan(steps), 0, 1)
+        refused.append(Requirement("within", 1, is_number, "how many numbers there are is NaN"))
+        count = te.ceil(steps).astype("int64")
     else:
         count = te.floordiv(stop - start + distance - te.Select(distance > zero, one, zero - one), distance)
-    moves = te.Select(te.equal(step, zero), 0, 1)
-    refused = Requirement("within", 1, moves, "the step must not be 0")
-    return ResultShapes([[te.max(count, te.const(0, "int64"))]], [refused])
+    return ResultShapes([[te.max(count, te.const(0, "int64"))]], refused)
 
 
 register(

@@ -70,6 +70,11 @@ def number(x: Tensor, *place: int) -> Expr:
     return x(*place).astype("int64")
 
 
+def size_tensor(size: Expr, name: str) -> Tensor:
+    """A tensor of rank 0 that holds a size, as int64."""
+    return te.compute((), lambda: size.astype("int64"), name=name)
+
+
 def numbers(x: Tensor) -> list[Expr]:
     """The elements of a vector of known length, as int64."""
     return [number(x, k) for k in range(constant(x.shape[0]) or 0)]

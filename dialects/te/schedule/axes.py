@@ -48,6 +48,11 @@ def tag_of(axis: IterVar) -> str:
     return axis.thread_tag if isinstance(axis, Axis) else ""
 
 
+def is_virtual(tag: str) -> bool:
+    """Whether a thread is one loop that runs beside others, each of its own: `vthread`, `cthread`."""
+    return tag.startswith(("vthread", "cthread"))
+
+
 def domain_of(axis: IterVar) -> Range:
     """The domain that an operation's axis was made with."""
     return Range(axis.min, axis.extent)

@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import UNKNOWN_LOC
 from .. import tensor as te
 from ..expr import Const, Expr, ExprLike, IterVar, convert, current_location, describe
 from .arith import number
-from .axes import OPAQUE, ORDERED, REDUCE, SPATIAL, THREAD, Axis, Fuse, Singleton, Split, tag_of
+from .axes import OPAQUE, ORDERED, REDUCE, SPATIAL, THREAD, Axis, Fuse, Singleton, Split, is_virtual, tag_of
 from .errors import ScheduleError, refuse
 from .stage import INLINE, ROOT, SCOPE, StageData, is_placeholder
 
@@ -229,6 +229,16 @@ def bind(stage: StageData, ivar: IterVar, thread_ivar: IterVar) -> None:
             stage,
             f"axis '{ivar.name}' of stage '{stage.name}' is bound to thread '{tag_of(held.thread)}' already",
             "split the axis to bind it to two threads",
+        )
+    tag = tag_of(thread_ivar)
+    for other in stage.leaves:
+        attrs = stage.known_attrs(other)
+        if other is ivar or attrs is None or attrs.thread is None or tag_of(attrs.thread) != tag or is_virtual(tag):
+            continue
+        raise refused(
+            stage,
+            f"thread '{tag}' cannot run axis '{ivar.name}' of stage '{stage.name}': axis '{other.name}' is bound to it already",
+            "fuse the axes, or bind this one to another thread",
         )
     stage.attrs_of(ivar).thread = thread_ivar
 

@@ -45,6 +45,13 @@ def _half_away_from_zero(value: Any) -> Any:
     return whole + np.copysign(as_array(np.abs(value - whole) >= one(0.5), np.dtype(one)), value)
 
 
+def _copysign(value: Any, sign: Any) -> Any:
+    # Which NaN an op computes depends on the processor: its sign must not be seen.
+    return scalar_or_array(
+        np.copysign(value, as_array(np.where(np.isnan(sign), np.abs(sign), sign), np.asarray(sign).dtype))
+    )
+
+
 def _exact(value: Any) -> bool:
     return bool(np.asarray(value).dtype.kind == "f") or np.asarray(value).dtype.name == "bfloat16"
 
@@ -127,7 +134,7 @@ BINARY: dict[str, Function] = {
     "atan2": _in_float64(np.arctan2),
     "fmod": numeric.trunc_mod,
     "hypot": _in_float64(np.hypot),
-    "copysign": np.copysign,
+    "copysign": _copysign,
     "nextafter": _nextafter,
     "ldexp": _scaled,
 }

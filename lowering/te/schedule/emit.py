@@ -16,7 +16,7 @@ from ....dialects.te import tensor as te
 from ....dialects.te.emit import type_of
 from ....dialects.te.expr import Const, Expr, IterVar, Var, fail, location_scope
 from ....dialects.te.schedule.arith import Arith, number
-from ....dialects.te.schedule.axes import tag_of
+from ....dialects.te.schedule.axes import is_virtual, tag_of
 from ....dialects.te.schedule.trees import map_children
 from ....dialects.tir.types import DYNAMIC, I1, BufferType
 from . import nodes as st
@@ -221,7 +221,7 @@ class FunctionEmitter(ExprEmitter):
         counts: dict[int, int] = {}
         for node in st.launches(self.body, {}):
             counts[id(node.thread)] = counts.get(id(node.thread), 0) + 1
-            if counts[id(node.thread)] == 2 and not tag_of(node.thread).startswith(("vthread", "cthread")):
+            if counts[id(node.thread)] == 2 and not is_virtual(tag_of(node.thread)):
                 op = tir.EnvThreadOp(clean(node.thread.name), tag_of(node.thread))
                 self.environment[id(node.thread)] = self.add(op)
 
@@ -325,7 +325,7 @@ class FunctionEmitter(ExprEmitter):
 
     def _launch(self, node: st.Launch, is_last: bool) -> None:
         tag = tag_of(node.thread)
-        held = self.threads.get(tag) if not tag.startswith(("vthread", "cthread")) else None
+        held = self.threads.get(tag) if not is_virtual(tag) else None
         extent = self.arith.simplify(self.flat(node.extent))
         if held is not None:
             if not self.arith.prove_equal(extent, self.extents[id(held)]):
@@ -348,7 +348,7 @@ class FunctionEmitter(ExprEmitter):
         name = clean(node.thread.name)
         self.extents[id(node.thread)] = extent
         self.arith.bind(node.thread, number(0, extent.dtype), extent)
-        if tag.startswith(("vthread", "cthread")):
+        if is_virtual(tag):
             variable = self.add(tir.VarOp(name, type_of(node.thread.dtype)))
             token = self.add(tir.IterVarOp(variable, [], "ThreadIndex", tag))
             self.add_op(tir.AttrOp(token, "virtual_thread", self.expr(extent)))

@@ -7,7 +7,7 @@ from ....dialects.te import extern as ext
 from ....dialects.te import tensor as te
 from ....dialects.te.expr import Expr, IterVar, fail, location_scope
 from ....dialects.te.schedule.arith import Arith, is_one, is_zero, number
-from ....dialects.te.schedule.axes import Range, domain_of, tag_of
+from ....dialects.te.schedule.axes import Range, domain_of, is_virtual, tag_of
 from ....dialects.te.schedule.graph import inputs_of
 from ....dialects.te.schedule.int_set import EVERYTHING, Interval, IntSet
 from ....dialects.te.schedule.relations import Domains, pass_down_domain, pass_up_set, visible_ranges
@@ -43,7 +43,7 @@ def scope_of(stage: StageData, paths: dict[int, list[IterVar]]) -> str:
     rank = -1
     for axis in paths.get(id(stage), []):
         tag = tag_of(axis)
-        if tag and not tag.startswith(("vthread", "cthread")):
+        if tag and not is_virtual(tag):
             rank = max(rank, thread_rank(tag))
     # Without threads memory is global; inside of a block it is shared, inside of a thread local.
     return {-1: "global", 0: "shared", 1: "local"}[rank]
@@ -121,7 +121,7 @@ class BoundInference:
         tag = tag_of(self.bind.get(id(axis), axis))
         if not tag or tag == "pipeline":
             return not found
-        if tag.startswith(("vthread", "cthread")):
+        if is_virtual(tag):
             return not found
         if scope.startswith("warp") and tag == "threadIdx.x":
             return True

@@ -8,7 +8,7 @@ from ....dialects.te.expr import Expr, IterVar, Var, fail
 from ....dialects.te.expr_text import text_of
 from ....dialects.te.functions import likely
 from ....dialects.te.schedule.arith import is_one, number
-from ....dialects.te.schedule.axes import OPAQUE, AxisAttrs, tag_of
+from ....dialects.te.schedule.axes import OPAQUE, AxisAttrs, is_virtual, tag_of
 from ....dialects.te.schedule.relations import Domains, Values, pass_up_index
 from ....dialects.te.schedule.stage import StageData
 from .infer_bound import storage_rank, thread_rank
@@ -45,9 +45,7 @@ def loop_nest(
         thread, domain = axis if attrs.thread is None else attrs.thread, domains[axis]
         tag = tag_of(thread)
         if tag:
-            if tag.startswith(("vthread", "cthread")) and not (
-                isinstance(domain.extent, type(number(0))) and int(domain.extent) > 0
-            ):
+            if is_virtual(tag) and not (isinstance(domain.extent, type(number(0))) and int(domain.extent) > 0):
                 raise fail(
                     f"loop '{axis.name}' of stage '{stage.name}' runs over {text_of(domain.extent)}, but virtual threads are of a known number",
                     "split the axis by a number, and bind the part of that many",
@@ -81,7 +79,7 @@ def loop_nest(
 def _thread_value(stage: StageData, thread: IterVar, extent: Expr, tag: str) -> Expr:
     if is_one(extent):
         return number(0, thread.dtype)
-    if not stage.scope or tag.startswith(("vthread", "cthread")):
+    if not stage.scope or is_virtual(tag):
         return thread
     # Of memory that is each thread's own, a thread holds its part only.
     return thread if storage_rank(stage.scope) <= thread_rank(tag) or stage.scope.startswith("warp") else number(0)

@@ -99,6 +99,7 @@ def pad_einsum(state: State, block: tir.BlockOp, padding: Sequence[int]) -> None
     if not grown:
         return
     _check_reduction(block, grown)
+    _check_outputs(block, grown, analyzer)
     _require_whole_outputs(block)
     scope = scope_of(block)
     anchor = child_under(scope, block)
@@ -110,7 +111,7 @@ def pad_einsum(state: State, block: tir.BlockOp, padding: Sequence[int]) -> None
         padded: list[Expr] = []
         for low, size, extent in zip(region.mins, region.extents, extents, strict=True):
             e = analyzer.expr(low)
-            used = [a for a in grown if analyzer.expr(a) in _atoms(e)]
+            used = grown.keys() & _values(e)
             if not used:
                 padded.append(extent)
             elif low in grown and analyzer.expr(size).value == 1:
@@ -169,6 +170,22 @@ def _require_own_loop(block: tir.BlockOp, loop: tir.ForOp, label: str) -> None:
     require_only(block, around, "pad_einsum")
 
 
+def _check_outputs(block: tir.BlockOp, grown: dict[SSAValue, Expr], analyzer: Analyzer) -> None:
+    """Raises unless what is added along spatial axes is stored to elements of its own.
+
+    for i, j in T.grid(7, 1): B[vi, 0] = A[vi, vj]     # with j up to 4, B[vi, 0] would be the last zero
+    """
+    for axis, label, kind in zip(block.iter_vars, block.iter_names.data, axis_kinds(block), strict=True):
+        for region in write_regions(block):
+            if kind == "S" and axis in grown and not any(axis in _values(analyzer.expr(low)) for low in region.mins):
+                raise refuse(
+                    block,
+                    f"pad_einsum: axis '{label.data}' is padded, but does not index '{tir.buffer_name(region.buffer)}': what is"
+                    " added would be stored over its elements",
+                    "give 1 for this axis",
+                )
+
+
 def _require_whole_outputs(block: tir.BlockOp) -> None:
     """Raises unless a block writes all of its outputs: a padded one is copied back whole."""
     loops = loops_above(block)
@@ -186,8 +203,8 @@ def _require_whole_outputs(block: tir.BlockOp) -> None:
             )
 
 
-def _atoms(e: Expr) -> list[Expr]:
-    return [Expr(((a, 1),), 0) for a in free_vars(e)]
+def _values(e: Expr) -> set[object]:
+    return {a.payload for a in free_vars(e)}
 
 
 def _check_reduction(block: tir.BlockOp, grown: dict[SSAValue, Expr]) -> None:

@@ -158,21 +158,21 @@ def _padding(target: SSAValue, layout: LayoutMap, given: object, rank: int) -> P
     value = None if given is None else pad_value_of(target, given, rank)
     if not layout.pads:
         return None
+    name, type_ = tir.buffer_name(target), target.type
+    assert isinstance(type_, tir.BufferType)
+    if len(layout.symbols) != len(type_.shape.data):
+        raise refuse(
+            target,
+            f"transform_layout: '{name}' is padded, and has dimensions of symbolic extent",
+            "let the dimensions of constant extent divide evenly",
+        )
     if value is None:
-        name, type_ = tir.buffer_name(target), target.type
-        assert isinstance(type_, tir.BufferType)
         indices = [symbol(f"axis{k}") for k in range(rank)]
         elements = prod(type_.static_shape or ())
         raise refuse(
             target,
             f"transform_layout: the new layout of '{name}' has {counted(prod(layout.shape), 'element')} for {elements}: it is padded where {described(layout.padding(indices))}",
             "say by pad_value what padding holds, or pad the buffer to a multiple first (pad_einsum)",
-        )
-    if len(layout.symbols) != len(target.type.shape.data):  # type: ignore[attr-defined]
-        raise refuse(
-            target,
-            f"transform_layout: '{tir.buffer_name(target)}' is padded, and has dimensions of symbolic extent",
-            "let the dimensions of constant extent divide evenly",
         )
     return value
 

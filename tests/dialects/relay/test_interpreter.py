@@ -188,6 +188,6 @@ def test_arguments_that_do_not_fit(text: str, args: tuple[object, ...], message:
 
 def test_an_operator_that_fails_on_its_data() -> None:
     text = 'def @main(%a: float32, %b: float32) {\n  arange(%a, %a, %b, dtype="float32")\n}'
-    with pytest.raises(MirError, match=r"arange fails on \(.*\): the step of arange must not be 0") as error:
+    with pytest.raises(MirError, match="arange: the step must not be 0") as error:
         run(text, np.array(1, np.float32), np.array(0, np.float32))
     assert "2:3" in str(error.value)

@@ -94,6 +94,15 @@ def main(A: T.Buffer((10, 6), "float32"), B: T.Buffer((10,), "float32")):
 """
 
 
+FIRST_COLUMN = """
+@T.prim_func
+def main(A: T.Buffer((7, 1), "float32"), B: T.Buffer((7, 1), "float32")):
+    for i, j in T.grid(7, 1):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, 0] = A[vi, vj]
+"""
+
 SCALED = LARGEST.replace('(10, 6), "float32")', '(10, 6), "float32"), S: T.Buffer((10,), "float32")').replace(
     "T.max(B[vi], A[vi, vk])", "B[vi] + A[vi, vk] * S[vi]"
 )
@@ -158,6 +167,12 @@ def pad(name: str, padding: list[int], split: list[Any] | None = None) -> Steps:
             pad("B", [1, 4]),
             "pad_einsum: reduction axis 'vk' is padded, but does not index every factor: what is added would not be 0 times 0\n"
             "note: give 1 for reduction axes",
+        ),
+        (
+            FIRST_COLUMN,
+            pad("B", [1, 4]),
+            "pad_einsum: axis 'vj' is padded, but does not index 'B': what is added would be stored over its elements\n"
+            "note: give 1 for this axis",
         ),
     ],
 )

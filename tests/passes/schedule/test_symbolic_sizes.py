@@ -94,15 +94,47 @@ def test_a_buffer_of_less_than_nothing_has_no_elements() -> None:
     check(COPY, lambda sch: sch.reindex_cache_read(sch.get_block("B"), 0, "local", lambda i, j: [j, i * 2]))
 
 
+def test_sums_of_blocks_in_blocks_outlast_the_loops_of_the_reduction() -> None:
+    """What an iteration of k adds to is what T.init(), in the first one, or the iteration before has left."""
+
+    def schedule(sch: Schedule) -> None:
+        _, j, k = sch.get_loops(sch.get_block("B"))
+        sch.reorder(k, j)
+        block = sch.blockize(j)
+        sch.write_at(sch.get_loops(block)[-1], block, 0, "local")
+
+    check(SUMS.replace("T.grid(n, m, 1)", "T.grid(n, m, 2)").replace("vj + vk", "vj"), schedule)
+
+
 def test_what_reads_nothing_runs_as_well() -> None:
     schedule = Schedule(mirstack.parse(SHIFTED))
     loop = schedule.fuse(*schedule.get_loops(schedule.get_block("C")))
     message = (
-        "reverse_compute_at: axis 'vi' of block 'B' runs from 0 to n - 1, but from where to where what loop 'i_j_fused' makes"
-        " is read is not known: the rest would not run"
+        "reverse_compute_at: axis 'vi' of block 'B' runs from 0 to n - 1, but what loop 'i_j_fused' makes is read from 1 to n only:"
+        " the rest would not run"
     )
     with pytest.raises(ScheduleError) as caught:
         schedule.reverse_compute_at(schedule.get_block("B"), loop)
+    assert message in str(caught.value)
+
+
+def test_what_a_loop_makes_in_an_order_of_its_own_is_not_known() -> None:
+    text = """@T.prim_func
+def main(A: T.Buffer((16,), "int32"), B: T.Buffer((16,), "int32")):
+    C = T.alloc_buffer((16,), "int32")
+    for i in range(16):
+        with T.block("C"):
+            vi = T.axis.spatial(16, T.bitwise_xor(i, 1))
+            C[vi] = A[vi] + 1
+    for i in range(16):
+        with T.block("B"):
+            vi = T.axis.spatial(16, i)
+            B[vi] = C[vi]
+"""
+    schedule = Schedule(mirstack.parse(text))
+    with pytest.raises(ScheduleError) as caught:
+        schedule.reverse_compute_at(schedule.get_block("B"), schedule.get_loops(schedule.get_block("C"))[0])
+    message = "but from where to where what loop 'i' makes is read is not known: the rest would not run"
     assert message in str(caught.value)
 
 
@@ -152,14 +184,17 @@ def test_loops_of_one_reduction_over_nothing(sizes: str) -> None:
         assert sums.tolist() == [5] * 4
 
 
-def test_a_bound_that_the_dtype_sets_is_no_number_of_iterations() -> None:
-    """Of j % T.max(m // 2, 1) it is known that it is below 2 ** 30: the loop runs over all of C's m instead."""
+@pytest.mark.parametrize("both", [False, True])
+def test_a_bound_that_the_dtype_sets_is_no_number_of_iterations(both: bool) -> None:
+    """Of j % T.max(m // 2, 1) the dtype says that it is below 2 ** 30; it ends at T.max(m // 2, 1) - 1."""
 
     def schedule(sch: Schedule) -> None:
         sch.compute_at(sch.get_block("C"), sch.get_loops(sch.get_block("B"))[0])
-        assert "for ax0 in range(m):" in print_mir(sch.module)
+        assert "for ax0 in range(T.max(m // 2, 1)):" in print_mir(sch.module) or both
+        assert "1073741" not in print_mir(sch.module)
 
-    check(PART, schedule)
+    read = "C[vi, vj % T.max(m // 2, 1)]"
+    check(PART.replace(read, f"T.max(C[vi, vj], {read})") if both else PART, schedule)
 
 
 def test_large_tiles_of_small_sizes_run_for_these() -> None:

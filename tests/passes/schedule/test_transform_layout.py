@@ -280,8 +280,11 @@ def main(a: T.handle, b: T.handle):
             vi, vj = T.axis.remap("SS", [i, j])
             B[vi, vj] = C[vi, vj]
 """
-    message = refused(text, lambda s: s.transform_layout("B", "C", lambda i, j: [i, j // 4, j % 4], pad_value=1))
-    assert "transform_layout: 'C' is padded, and has dimensions of symbolic extent" in message
+    for value in (1, None):
+        message = refused(
+            text, lambda s, v=value: s.transform_layout("B", "C", lambda i, j: [i, j // 4, j % 4], pad_value=v)
+        )
+        assert "transform_layout: 'C' is padded, and has dimensions of symbolic extent" in message
 
 
 def test_buffers() -> None:

@@ -99,6 +99,11 @@ def test_exchanges_are_refused(text: str, message: str, target: Any) -> None:
         '            s = T.alloc_buffer((8,), "int32", scope="shared")\n'
         "            for k in range(8):\n                s[k] = X[k]\n"
         "            Y[i] = s[i] * 2\n",
+        # Each thread stores three elements, of which it reads the last: rows of 4, as transform_layout makes them.
+        '    s = T.alloc_buffer((3, 4), "int32", scope="shared")\n'
+        '    for i in T.thread_binding(8, thread="threadIdx.x"):\n'
+        "        for k in range(3):\n            s[(i + k) // 4, (i + k) % 4] = X[i]\n"
+        "        Y[i] = s[(i + 2) // 4, (i + 2) % 4] * 2\n",
         # A sum over threads.
         '    s = T.alloc_buffer((1,), "int32", scope="shared")\n'
         "    s[0] = 0\n"

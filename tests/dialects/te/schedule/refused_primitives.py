@@ -83,6 +83,12 @@ def bind_twice() -> None:
     s[C].bind(C.op.axis[0], te.thread_axis("threadIdx.y"))
 
 
+def bind_two_axes() -> None:
+    s, _, _, C = chain()
+    s[C].bind(C.op.axis[0], te.thread_axis("threadIdx.x"))
+    s[C].bind(C.op.axis[1], te.thread_axis("threadIdx.x"))
+
+
 def parallel_reduction() -> None:
     s, _, B = reduction()
     s[B].parallel(B.op.reduce_axis[0])
@@ -368,6 +374,11 @@ REFUSED = [
     of(tile_twice, "axis 'i' of stage 'C' is given to tile twice"),
     of(bind_to_axis, "axis 'i' of stage 'C' is bound to 'j', which is no thread", "te.thread_axis"),
     of(bind_twice, "axis 'i' of stage 'C' is bound to thread 'threadIdx.x' already"),
+    of(
+        bind_two_axes,
+        "thread 'threadIdx.x' cannot run axis 'j' of stage 'C': axis 'i' is bound to it already",
+        "fuse the axes, or bind this one to another thread",
+    ),
     of(
         vectorize_steps,
         "cannot vectorize axis 'scan.idx' of stage 'scan': it is the steps of a scan, each of which reads the one before",

@@ -422,3 +422,19 @@ def test_vectors_of_which_no_lane_reads(target: str):
         a = np.arange(size * 10, dtype="int32").reshape(size, 10)
         main(a, p := np.zeros((size + 2, 12), "int32"))
         np.testing.assert_array_equal(p, np.pad(a, 1, constant_values=-5))
+
+
+def test_threads_that_each_compute_a_whole_scan():
+    """All threads of env_threads store the same: what one of them reads, it has stored itself."""
+    A = te.placeholder((9, 3), name="A")
+    state = te.placeholder((9, 3), name="state")
+    init = te.compute((1, 3), lambda _, j: A[0, j], name="init")
+    update = te.compute((9, 3), lambda t, j: state[t - 1, j] + A[t, j], name="update")
+    scan = te.scan(init, update, state, inputs=[A], name="scan")
+    B = te.compute((9, 3), lambda i, j: scan[i, j] + 3.0, name="B")
+    s = te.create_schedule(B.op)
+    s[scan].split(scan.op.scan_axis, nparts=5)
+    s[scan].env_threads([te.thread_axis((0, 4), "threadIdx.x")])
+    a, b = floats(9, 3), np.zeros((9, 3), "float32")
+    run(s, [A, B], a, b)
+    np.testing.assert_allclose(b, np.cumsum(a, 0) + 3, rtol=1e-5)

@@ -37,17 +37,19 @@ def reader_outside() -> Any:
 
 
 def unequal_threads() -> Any:
-    A, _, C, s = plain()
+    A, B, C, s = plain()
     tx = te.thread_axis("threadIdx.x")
     s[C].bind(C.op.axis[0], tx)
-    s[C].bind(C.op.axis[1], tx)
+    s[B].compute_at(s[C], C.op.axis[0])
+    s[B].bind(B.op.axis[1], tx)
     return s, [A, C]
 
 
 def nested_threads() -> Any:
-    A, _, C, s = plain()
+    A, B, C, s = plain()
     s[C].bind(C.op.axis[0], te.thread_axis("threadIdx.x"))
-    s[C].bind(C.op.axis[1], te.thread_axis("threadIdx.x"))
+    s[B].compute_at(s[C], C.op.axis[0])
+    s[B].bind(B.op.axis[1], te.thread_axis("threadIdx.x"))
     return s, [A, C]
 
 
@@ -260,7 +262,7 @@ CANNOT = [
     (tensorized_across_threads, "stage 'B' has a tensorized axis and reduces across threads"),
     (vectorized_size, "loop 'i' of stage 'B' runs over n, but a vectorized loop has a known number of elements"),
     (reader_outside, "stage 'B' is computed at loop 'i' of stage 'D', which its reader 'C' is not inside of"),
-    (unequal_threads, "thread 'threadIdx.x' has 16 threads, but stage 'C' binds it to a loop over 8"),
+    (unequal_threads, "thread 'threadIdx.x' has 16 threads, but stage 'B' binds it to a loop over 8"),
     (nested_threads, "thread 'threadIdx.x' is launched with two numbers of threads in one place"),
     (symbolic_vthread, "loop 'i' of stage 'B' runs over n, but virtual threads are of a known number"),
     (thread_from_one, "loop 'k' of stage 'B' begins at 1, but a thread begins at 0"),

@@ -202,6 +202,9 @@ def run(args: argparse.Namespace, compile_with: Compile = compile_entry) -> int:
     with timed("compile"):
         executable = compile_with(args)
     compile_seconds = time.perf_counter() - start
+    sources = Sources.current()
+    if sources.warnings:
+        print(render_all(sources.warnings, sources), file=sys.stderr)
     parameters = run_inputs.named(executable.params)
     given = run_inputs.load_inputs(args.input, parameters)
     sizes = run_inputs.bind_sizes(parameters, given, run_inputs.read_sizes(args.size, parameters))

@@ -9,10 +9,13 @@ from xdsl.dialects.builtin import ArrayAttr, IntegerAttr
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ....dialects import tir
-from ....dialects.tir.analysis import Analyzer, Expr
+from ....dialects.tir.analysis import Analyzer, Atom, Expr
 from ....dialects.tir.analysis.conditions import logical_and, lt
 from ....dialects.tir.analysis.expr import floordiv, free_vars
+from ....dialects.tir.analysis.substitution import substitute
+from ....dialects.tir.buffer import AccessOp
 from ....dialects.tir.types import I1
+from ....support.diagnostics import MirError
 from ....support.walk import walk_ops
 from ....support.words import counted
 from ...tir.rewriting import builder_before
@@ -100,6 +103,7 @@ def pad_einsum(state: State, block: tir.BlockOp, padding: Sequence[int]) -> None
         return
     _check_reduction(block, grown)
     _check_outputs(block, grown, analyzer)
+    _check_accesses(block, grown, analyzer)
     _require_whole_outputs(block)
     scope = scope_of(block)
     anchor = child_under(scope, block)
@@ -111,17 +115,12 @@ def pad_einsum(state: State, block: tir.BlockOp, padding: Sequence[int]) -> None
         padded: list[Expr] = []
         for low, size, extent in zip(region.mins, region.extents, extents, strict=True):
             e = analyzer.expr(low)
-            used = grown.keys() & _values(e)
-            if not used:
+            if not grown.keys() & _values(e):
                 padded.append(extent)
             elif low in grown and analyzer.expr(size).value == 1:
                 padded.append(grown[low])
             else:
-                raise refuse(
-                    block,
-                    f"pad_einsum: '{tir.buffer_name(region.buffer)}' is not indexed by the padded axis alone in some dimension",
-                    "only axes that index on their own can be padded",
-                )
+                raise _not_alone(block, region.buffer)
         if padded != extents and all(region.buffer is not known for known, _, _ in plans):
             plans.append((region.buffer, padded, region.buffer in written))
     for buffer, _, is_output in plans:
@@ -201,6 +200,32 @@ def _require_whole_outputs(block: tir.BlockOp) -> None:
                 f"pad_einsum: block '{block.block_name.data}' is not known to write all of '{tir.buffer_name(buffer)}': {reason}",
                 "only an output that is written whole can be copied out of a padded one",
             )
+
+
+def _check_accesses(block: tir.BlockOp, grown: dict[SSAValue, Expr], analyzer: Analyzer) -> None:
+    """Raises unless padded axes index alone, in blocks within `block`, too: what it declares may be true of the old extents only.
+
+    with T.block("o"): T.writes(B[0, vo])    # vo in range(2), of which the block within makes B[vo // 2, vo % 2]
+    """
+    values: dict[Atom, Expr] = {}
+    for op in walk_ops(block):
+        if isinstance(op, tir.BlockOp) and op is not block:
+            for axis, binding in zip(op.iter_vars, op.bindings, strict=True):
+                if (atom := analyzer.expr(axis).atom) is not None:
+                    values[atom] = substitute(analyzer.expr(binding), values)
+        elif isinstance(op, AccessOp):
+            for index in op.indices:
+                e = substitute(analyzer.expr(index), values)
+                if any(axis in _values(e) and e != analyzer.expr(axis) for axis in grown):
+                    raise _not_alone(block, op.buffer)
+
+
+def _not_alone(block: tir.BlockOp, buffer: SSAValue) -> MirError:
+    return refuse(
+        block,
+        f"pad_einsum: '{tir.buffer_name(buffer)}' is not indexed by the padded axis alone in some dimension",
+        "only axes that index on their own can be padded",
+    )
 
 
 def _values(e: Expr) -> set[object]:

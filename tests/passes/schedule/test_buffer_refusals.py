@@ -180,6 +180,26 @@ def test_pad_einsum(text: str, steps: Steps, said: str) -> None:
     assert said in refused(text, steps)
 
 
+def test_pad_einsum_asks_the_blocks_within() -> None:
+    """The block around them declares B[0, vi]: true of the 2 old values of vi only."""
+    text = """
+@T.prim_func
+def main(A: T.Buffer((2, 4), "int32"), B: T.Buffer((1, 2), "int32")):
+    for i, k in T.grid(2, 4):
+        with T.block("B"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                B[vi // 2, vi % 2] = 0
+            B[vi // 2, vi % 2] = B[vi // 2, vi % 2] + A[vi, vk]
+"""
+
+    def steps(sch: Schedule) -> None:
+        outer = sch.blockize(sch.get_block("B"), preserve_unit_iters=False)
+        sch.pad_einsum(outer, [4, 1])
+
+    assert "pad_einsum: 'B' is not indexed by the padded axis alone in some dimension" in refused(text, steps)
+
+
 REPEATED_SUM = """
 @T.prim_func
 def main(A: T.Buffer((11, 6), "float32"), B: T.Buffer((11,), "float32")):

@@ -50,8 +50,8 @@ def compiled(operator: Operator, uses: Sequence[Drawn], opt_level: int) -> list[
 def module_of(
     operator: Operator, uses: Sequence[Drawn], is_open: Callable[[np.ndarray], bool] | None = None
 ) -> ModuleOp:
-    """A module whose entry `main` gives the tuple of the results of all uses. Every dimension of a tensor that `is_open`
-    says so of is `?`."""
+    """A module whose entry `main` gives the tuple of the results of all uses. Every dimension but those of 0 of a tensor that
+    `is_open` says so of is `?`."""
     functions: list[Operation] = []
     main = Block()
     results: list[Operation] = []
@@ -60,7 +60,7 @@ def module_of(
         for array in flat(use.arguments):
             type = type_of(array)
             if is_open is not None and is_open(array):
-                type = tensor_type([DYNAMIC_INDEX] * array.ndim, array.dtype.name)
+                type = tensor_type([DYNAMIC_INDEX if size else 0 for size in array.shape], array.dtype.name)
             block.insert_arg(type, len(block.args))
         call_with = [main.insert_arg(arg.type, len(main.args)) for arg in block.args]
         _fill(block, operator, use)

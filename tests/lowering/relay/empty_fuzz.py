@@ -64,7 +64,7 @@ def outcome(operator: Operator, use: Drawn, **target: Any) -> Outcome:
 
 
 def opened(operator: Operator, use: Drawn) -> tuple[Executable, Executable] | None:
-    """The program of a use with every dimension `?`, natively and interpreted; None where it is refused."""
+    """The program of a use with every dimension `?` but those of 0, natively and interpreted; None where it is refused."""
     try:
         module = open_module(operator, use)
         native = mirstack.compile(module, entry="main", opt_level=0, threads=1)
@@ -84,7 +84,7 @@ def differ(operator: Operator, use: Drawn, native: Outcome, wanted: Outcome) -> 
 
 
 def faults(operator: Operator, use: Drawn) -> Iterator[str | None]:
-    """For each emptied use None, or how native code differs from the interpreter, sizes known and `?`."""
+    """For each emptied use None, or how native code differs from the interpreter, sizes known, `?`, and `?` but for the 0."""
     seen: set[tuple[tuple[int, ...], ...]] = set()
     executables = opened(operator, use)
     for dims in choices(flat(use.arguments)):
@@ -97,6 +97,8 @@ def faults(operator: Operator, use: Drawn) -> Iterator[str | None]:
         try:
             if executables is not None:
                 runs["of `?`"] = run_on(executables[0], empty), run_on(executables[1], empty)
+            if (beside := opened(operator, empty)) is not None:
+                runs["of `?` beside 0"] = run_on(beside[0], empty), run_on(beside[1], empty)
             module_of(operator, [empty])
             native = outcome(operator, empty, opt_level=0, threads=1)
             runs["of known sizes"] = native, outcome(operator, empty, target="interp")

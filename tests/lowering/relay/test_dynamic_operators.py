@@ -112,6 +112,14 @@ def test_resize2d(h: int, w: int, size: tuple[int, int]) -> None:
     check(text, floats(1, 3, h, w), numbers(*size), np.zeros(0, np.float32))
 
 
+@pytest.mark.parametrize("method", ["trilinear", "nearest_neighbor"])
+def test_upsampling_of_nothing_beside_sizes_of_run_time(method: str) -> None:
+    """Positions are divided by the new size, of which one is known to be 0."""
+    use = f'nn.upsampling3d(%x, scale_d=2f, scale_h=3f, scale_w=2f, layout="NDHWC", method="{method}")'
+    for executable in both(f"def @main(%x: Tensor[(?, 0, 2, ?, ?), float32]) {{ {use} }}", 0):
+        assert executable(floats(1, 0, 2, 1, 3)).shape == (1, 0, 6, 2, 3)
+
+
 def test_upsampling() -> None:
     text = """def @main(%x: Tensor[(1, 3, ?, ?), float32], %a: float32, %b: float32) {
   dyn.nn.upsampling(%x, %a, %b, scale_h=1.0f, scale_w=1.0f)

@@ -44,6 +44,13 @@ def constant(dim: Dim) -> int | None:
     return dim if isinstance(dim, int) else int(dim) if isinstance(dim, te.Const) else None
 
 
+def without_elements(shape: Sequence[Dim], dtype: str, name: str) -> Tensor | None:
+    """Returns a tensor of a shape with a known 0, of which nothing is computed, sizes being divided by; None for other shapes."""
+    if all(constant(dim) != 0 for dim in shape):
+        return None
+    return te.compute(shape, lambda *_: te.const(0, dtype), name=name)
+
+
 def signed_index(index: Expr) -> Expr:
     """Casts an index to int32, or to int64 where its dtype needs that; uint64 saturates."""
     match index.dtype:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..operator import Attrs, AttrSpec, Operator, OpPattern, Relation, attr, register
-from .computes import constant, signed_index
+from .computes import signed_index, without_elements
 from .elemwise import convert
 from .image_lines import (
     Line,
@@ -179,9 +179,8 @@ def te_resize(
     if crops is None:
         crops = Crops(sizes["N"], lambda n: n, lambda n: attrs.roi or ())
     new = {**sizes, "N": crops.count, **dict(zip(axes, size, strict=True))}
-    if any(constant(dim) == 0 for dim in new.values()):
-        # Positions are divided by sizes.
-        return te.compute(of.physical(new), lambda *_: te.const(0, dtype), name=name)
+    if (nothing := without_elements(of.physical(new), dtype, name)) is not None:
+        return nothing
     wide = resize_dtype(x.dtype, attrs)
 
     def real(value: Any) -> Any:

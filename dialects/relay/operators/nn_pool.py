@@ -7,7 +7,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from ..operator import Attrs, AttrSpec, Operator, OpPattern, Relation, attr, register
-from .computes import divide, in_wide_dtype, lowest, te_largest, wide_dtype
+from .computes import divide, in_wide_dtype, lowest, te_largest, wide_dtype, without_elements
 from .layout import checked_layout, laid_out, layout, logical_sizes
 from .meanings import Array, numpy_type
 from .nn_conv import SPATIAL, check_window, places_must_be, spatial_padding, te_pad, window_count, windows
@@ -362,6 +362,8 @@ def _te_adaptive(rank: int, is_max: bool) -> Any:
         inputs = source.logical(x.shape)
         wanted = _output_size(attrs, rank, [inputs[a] for a in axes])
         sizes = {**inputs, **dict(zip(axes, wanted, strict=True))}
+        if (nothing := without_elements(target.physical(sizes), x.dtype, "adaptive_pool")) is not None:
+            return [nothing]
         reducer = te_largest if is_max else te.sum
         outside = lowest(x.dtype) if is_max else te.const(0, x.dtype)
 

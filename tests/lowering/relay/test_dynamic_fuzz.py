@@ -66,8 +66,8 @@ def test_sizes_one_off_of_every_operator(start: int) -> None:
 
 def test_sizes_of_zero() -> None:
     names = [
-        "add", "argsort", "concatenate", "dyn.reshape", "dyn.tile", "gather_nd", "image.resize2d", "nn.conv2d", "nn.dense",
-        "nn.sparse_dense", "reshape", "strided_set", "strided_slice", "take", "where",
+        "add", "argsort", "concatenate", "dyn.reshape", "dyn.tile", "gather_nd", "image.resize2d", "nn.adaptive_max_pool1d",
+        "nn.conv2d", "nn.dense", "nn.sparse_dense", "nn.upsampling3d", "reshape", "strided_set", "strided_slice", "take", "where",
     ]  # fmt: skip
     assert faults(names, None) == []
 

@@ -28,6 +28,19 @@ FACTOR = 16.0
 FEWEST_LANES, LEANING = 4, 4
 """A sum of equal terms is rounded to the same side each time, by a quarter of a unit on average, in lanes that share the terms."""
 
+NORMALIZES = frozenset(
+    (
+        "nn.group_norm",
+        "nn.instance_norm",
+        "nn.l2_normalize",
+        "nn.layer_norm",
+        "nn.log_softmax",
+        "nn.softmax",
+        "nn.fast_softmax",
+    )
+)
+"""Operators whose results are as large as their arguments, each divided by a sum."""
+
 MANY = 10_000
 """In so many elements, one may deviate by what others do: a relu or a floor hides from all runs what one more would show."""
 
@@ -66,7 +79,9 @@ class Perturbed(Interpreter):
         if isinstance(result, np.ndarray):
             sizes = [value.size for argument in op.args if isinstance(value := scope[argument], np.ndarray)]
             terms = max(sizes, default=0) / max(result.size, 1)
-            # What is far smaller than an argument is made of sums.
+            # What is far smaller than an argument is made of sums; a normalization makes them on its way.
+            if op.OPERATOR.name in NORMALIZES:
+                terms = max(sizes, default=0)
             times += terms / (FEWEST_LANES * LEANING * FACTOR)
         return self.move(result, times)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from mirstack.fuzz.relay.rounding import Rounding, difference
+from mirstack.fuzz.relay.rounding import Rounding, difference, run
 from mirstack.parser import parse_mir
 
 
@@ -29,3 +29,16 @@ def test_numbers_that_are_one_in_half_precision() -> None:
     ):
         said = difference(module, inputs, [np.asarray(False)], [np.asarray(True)], rounding)
         assert (said is None) == is_fine
+
+
+def test_normalizations_sum_on_their_way() -> None:
+    """A mean of 1,922 numbers in their order is off by more than one rounding, and so is what is divided by the deviation."""
+    text = """def @main(%x: Tensor[(1, 31, 4, 31), float32], %g: Tensor[(4), float32], %b: Tensor[(4), float32]) {
+      nn.group_norm(%x, %g, %b, num_groups=2, axis=2) }"""
+    module = parse_mir(text)
+    rng = np.random.default_rng(0)
+    inputs = [rng.normal(3, 1, (1, 31, 4, 31)).astype(np.float32), np.ones(4, np.float32), np.zeros(4, np.float32)]
+    (exact,) = run(module, inputs)
+    for factor, is_fine in ((1 + 6e-6, True), (1 + 1e-3, False)):
+        computed = (exact * np.float32(factor)).astype(np.float32)
+        assert (difference(module, inputs, [exact], [computed], Rounding()) is None) == is_fine

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ..operator import Attrs, Operator, OpPattern, Relation, attr, register
 from .computes import elementwise
 from .meanings import Array, as_float, erf, is_float, keep_dtype, numpy_type, round_half_away
-from .relations import TypeRelation, dtype_attr, dtype_of, identity, same_shape, shape_of, tensor_type
+from .relations import TypeRelation, dtype_attr, dtype_of, identity, rank_must_be, same_shape, shape_of, tensor_type
 from .sources import NUMPY, ONNX, TVM, C
 
 if TYPE_CHECKING:
@@ -399,9 +399,15 @@ register(
     )
 )  # fmt: skip
 
+
+def _full_like_relation(rel: Relation) -> None:
+    rank_must_be(rel, 1, 0)
+    identity(rel)
+
+
 register(
     Operator(
-        "full_like", ("data", "fill_value"), identity, OpPattern.ELEMWISE,
+        "full_like", ("data", "fill_value"), _full_like_relation, OpPattern.ELEMWISE,
         numpy=lambda attrs, x, value: np.full_like(x, convert(value, x.dtype.name)),
         compute=lambda attrs, xs, out: [
             te.compute(xs[0].shape, lambda *i: xs[1]().astype(xs[0].dtype), name="T_full_like")

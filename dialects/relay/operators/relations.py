@@ -237,12 +237,6 @@ def same_shape(dtype: str) -> TypeRelation:
     return relation
 
 
-def like_second(rel: Relation) -> None:
-    """The result has the type of the second argument."""
-    rel.tensor(0)
-    rel.set_result(rel.tensor(1))
-
-
 def broadcast_shapes(a: Sequence[int], b: Sequence[int]) -> Shape | int:
     """numpy's broadcast of two shapes; where they do not fit, the axis of the result at which they differ."""
     rank = max(len(a), len(b))

@@ -23,7 +23,6 @@ from .relations import (
     dtype_attr,
     is_multiple,
     known_dim,
-    like_second,
     multiply_dims,
     same_dim,
     shape_of,
@@ -390,6 +389,15 @@ def _broadcast_to_relation(rel: Relation) -> None:
     rel.set_result(tensor_type(target, data.element_type))
 
 
+def _broadcast_to_like_relation(rel: Relation) -> None:
+    data, like = rel.tensor(0), rel.tensor(1)
+    what = f"the shape of {show_argument(rel, 1)}"
+    if like.get_num_dims() < data.get_num_dims():
+        raise rel.fail(f"broadcast_to_like: {show_argument(rel, 0)} has more dimensions than {what}")
+    _stretches(rel, shape_of(data), shape_of(like), what)
+    rel.set_result(like)
+
+
 def te_stretch(x: Tensor, shape: Sequence[Any], name: str = "T_broadcast_to") -> Tensor:
     """`x` stretched to a shape that it broadcasts to."""
     return te.compute(shape, lambda *i: broadcast_index(x, i, shape), name=name)
@@ -409,7 +417,7 @@ register(
 
 register(
     Operator(
-        "broadcast_to_like", ("data", "broadcast_type"), like_second, OpPattern.BROADCAST,
+        "broadcast_to_like", ("data", "broadcast_type"), _broadcast_to_like_relation, OpPattern.BROADCAST,
         numpy=lambda attrs, x, like: np.broadcast_to(x, like.shape).astype(like.dtype),
         compute=lambda attrs, xs, out: [in_dtype(te_stretch(xs[0], xs[1].shape), xs[1].dtype)],
         extents=lambda attrs, xs, out: ResultShapes([xs[1].shape], stretches_to(xs[0], xs[1].shape)),

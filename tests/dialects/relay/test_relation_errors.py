@@ -150,6 +150,9 @@ ERRORS = [
     ("concatenate", {}, "()", "concatenate: the tuple of tensors is empty"),
     ("split", {"indices_or_sections": (2, 1)}, "3", "split: the positions [2, 1] must ascend from 0 to 3, the size of axis 0"),
     ("repeat", {"repeats": 0}, "3", "repeat: repeats=0 must be positive"),
+    ("broadcast_to_like", {}, "2,3 3", "broadcast_to_like: 'data' (Tensor[(2, 3), float32]) has more dimensions than the shape of 'broadcast_type' (Tensor[(3), float32])"),
+    ("broadcast_to_like", {}, "2,3 2,4", "broadcast_to_like: 'data' (Tensor[(2, 3), float32]) does not stretch to the shape of 'broadcast_type' (Tensor[(2, 4), float32])"),
+    ("full_like", {}, "2,3 3", "full_like: argument 'fill_value' (Tensor[(3), float32]) must have rank 0, not 1"),
     ("broadcast_to", {"shape": (2,)}, "2,2", "broadcast_to: 'data' (Tensor[(2, 2), float32]) has more dimensions than the shape (2,)"),
     ("vision.all_class_non_max_suppression", {}, "1,5,4 1,3,6 :int64 S S", "vision.all_class_non_max_suppression: 'boxes' (Tensor[(1, 5, 4), float32]) and 'scores' (Tensor[(1, 3, 6), float32]) differ in the number of boxes"),
 ]  # fmt: skip

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType, TupleType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerType, TensorType, TupleType
 from xdsl.ir import Attribute, SSAValue
 
 from ....support.diagnostics import error_at
@@ -99,10 +99,13 @@ def open_sizes(op: OperatorOp) -> OpenSizes | None:
     """Returns what must hold of the sizes of a use in each call; None where all are known."""
     if any(is_open(value.type) for value in op.args):
         return OpenSizes(op)
-    computes = op.OPERATOR.extents is not None and any(
-        0 not in leaf.get_shape() for leaf in tensor_leaves(op.result.type)
+    if op.OPERATOR.extents is None or all(0 in leaf.get_shape() for leaf in tensor_leaves(op.result.type)):
+        return None
+    # Where the result's sizes are known, too, only elements can be wrong: steps, rows, new sizes, which are integers.
+    elements = is_open(op.result.type) or any(
+        isinstance(leaf.element_type, IntegerType) for value in op.args for leaf in tensor_leaves(value.type)
     )
-    return OpenSizes(op) if computes else None
+    return OpenSizes(op) if elements else None
 
 
 class OpenSizes:

@@ -23,7 +23,7 @@ from ...dialects.tir.stmt import RegionsOp
 from ...support.walk import walk_ops
 from ..tir.carried import CarriedValues
 from .access import Box, made_in, reads_of, relaxed, whole, writes_of
-from .blocks import are_all_digits_of, bind_axes, conditions_of
+from .blocks import are_all_digits_of, axis_kinds, bind_axes, conditions_of
 from .structure import (
     all_loops_above,
     buffers_written,
@@ -168,14 +168,17 @@ def why_order_carries(chain: Nest, target: Nest) -> tuple[tir.BlockOp, str] | No
         with T.block("D"): D[vi, vj] = C[7 - vi]     # of iterations before and behind: j may not get outside of i
 
     Iterations that touch one element are apart in those loops only for which this is not disproved. These keep their order.
+
+    Instances of one block are apart by its axes; not so of a block that holds others, of which one may carry values to the next instance.
     """
     blocks = child_blocks(chain[0])
-    if len(blocks) < 2:
+    held = {block for block in blocks if child_blocks(block) and "R" not in axis_kinds(block)}
+    if len(blocks) < 2 and not held:
         return None
     uses = {block: _Uses.of(block, chain[0]) for block in blocks}
     for writer in blocks:
         for block in blocks:
-            if block is writer:
+            if block is writer and block not in held:
                 continue
             for mine in uses[writer].writes:
                 for theirs in (*uses[block].reads, *uses[block].writes):
@@ -188,10 +191,10 @@ def why_order_carries(chain: Nest, target: Nest) -> tuple[tir.BlockOp, str] | No
                         continue
                     if not all(is_of_iteration(mine.buffer, each) for each in meet):
                         name = tir.buffer_name(mine.buffer)
-                        return block, (
-                            f"block '{block.block_name.data}' uses elements of '{name}' that block '{writer.block_name.data}' writes"
-                            " in other iterations"
-                        )
+                        used = f"block '{block.block_name.data}' uses elements of '{name}' that"
+                        if block is writer:
+                            return block, f"{used} an earlier instance of it writes"
+                        return block, f"{used} block '{writer.block_name.data}' writes in other iterations"
     return None
 
 

@@ -76,6 +76,7 @@ class CarriedValues:
         self._analyzer = Analyzer()
         self._buffer = buffer
         self._places: dict[Block | None, _Place] = {}
+        self._ranges: dict[tir.ForOp, tuple[Expr, Expr, Expr]] = {}
         self._extents = _extents(buffer, self._analyzer)
         self._reads, self._writes = self._uses()
         self._join_digits()
@@ -170,10 +171,13 @@ class CarriedValues:
     def _use(self, op: Operation, dims: Sequence[Ends], element: bool) -> _Use:
         bound = self._place(op).bound
         ends: list[Ends] = []
-        with self._running(op):
-            for low, high in dims:
-                start = self._resolved(low, bound)
-                ends.append((start, start if high is low else self._resolved(high, bound)))
+        for low, high in dims:
+            start = _in_loops(low, bound)
+            ends.append((start, start if high is low else _in_loops(high, bound)))
+        if not all(_is_linear(e) for both in ends for e in both):
+            simplify = self._analyzer.simplify
+            with self._running(op):
+                ends = [((start := simplify(low)), start if high is low else simplify(high)) for low, high in ends]
         return _Use(op, tuple(ends), element)
 
     @contextmanager
@@ -182,14 +186,16 @@ class CarriedValues:
         loops = dict.fromkeys(loop for op in ops for loop in reversed(self._place(op).loops))
         with self._analyzer.constraint(1):
             for loop in loops:
-                self._analyzer.bind(loop.loop_var, loop.min, loop.extent)
+                self._analyzer.bind(*self._range_of(loop))
             yield
 
-    def _resolved(self, e: Expr, bound: Sequence[dict[Atom, Expr]]) -> Expr:
-        """An expression with what the axes around are bound to in their place."""
-        for values in bound:
-            e = substitute(e, values)
-        return self._analyzer.simplify(e)
+    def _range_of(self, loop: tir.ForOp) -> tuple[Expr, Expr, Expr]:
+        """The variable of a loop, its first value and its extent."""
+        found = self._ranges.get(loop)
+        if found is None:
+            expr = self._analyzer.expr
+            found = self._ranges[loop] = expr(loop.loop_var), expr(loop.min), expr(loop.extent)
+        return found
 
     def _place(self, op: Operation) -> _Place:
         """What is around an op."""
@@ -225,12 +231,13 @@ class CarriedValues:
                 case _:
                     pass
             inner, parent = parent, op_around(parent)
-        with self._running(op):
-            place.conditions = [
-                (asker, self._resolved(part, place.bound[depth:]))
-                for asker, depth, condition in asked
-                for part in conjuncts(condition)
-            ]
+        if asked:
+            with self._running(op):
+                place.conditions = [
+                    (asker, self._analyzer.simplify(_in_loops(part, place.bound[depth:])))
+                    for asker, depth, condition in asked
+                    for part in conjuncts(condition)
+                ]
         return place
 
     # Written before, in the same iteration
@@ -244,11 +251,12 @@ class CarriedValues:
                 for _, condition in self._place(read.op).conditions:
                     analyzer.constraint(condition)
                 parts = [part for write in writes if (part := self._before(write, read)) is not None]
-                if read.element:
+                found = any(self._holds(part, read) for part in parts)
+                if not found and parts and read.element:
                     for (index, _), extent in zip(read.dims, self._extents, strict=True):
                         analyzer.constraint(ge(index, ZERO))
                         analyzer.constraint(le(index, extent - 1))
-                found = any(self._holds(part, read) for part in parts) or self._hold_together(parts, read)
+                    found = any(self._holds(part, read) for part in parts) or self._hold_together(parts, read)
             self._covered[(read, writes)] = found
         return found
 
@@ -280,7 +288,8 @@ class CarriedValues:
             return None
         if not inner:
             return list(write.dims)
-        iters: dict[Value, tuple[Value, Value]] = {loop.loop_var: (loop.min, loop.extent) for loop in inner[::-1]}
+        ranges = [self._range_of(loop) for loop in inner[::-1]]
+        iters: dict[Value, tuple[Value, Value]] = {variable: (low, extent) for variable, low, extent in ranges}
         written = filled(starts, sizes, iters, analyzer)
         return None if isinstance(written, str) else written
 
@@ -338,7 +347,7 @@ class CarriedValues:
                 outer = self._place(block).bound
                 for binding, kind in zip(block.bindings, block.iter_types.data, strict=True):
                     if kind.data == "R":
-                        reduced.update(free_vars(self._resolved(self._analyzer.expr(binding), outer)))
+                        reduced.update(free_vars(_in_loops(self._analyzer.expr(binding), outer)))
             found = self._begun[write] = frozenset(reduced)
         return found
 
@@ -424,6 +433,17 @@ def _extents(buffer: SSAValue, analyzer: Analyzer) -> list[Expr]:
 def _joined(items: Sequence[_T], high: int, low: int, joined: _T) -> tuple[_T, ...]:
     """Returns items with `joined` in the place of `high`, and without `low`."""
     return tuple(joined if k == high else item for k, item in enumerate(items) if k != low)
+
+
+def _in_loops(e: Expr, bound: Sequence[dict[Atom, Expr]]) -> Expr:
+    """An expression with what the axes of the blocks around, innermost first, are bound to in their place."""
+    for values in bound:
+        e = substitute(e, values)
+    return e
+
+
+def _is_linear(e: Expr) -> bool:
+    return all(atom.kind is Kind.VAR for atom, _ in e.terms)
 
 
 def _has_division(e: Expr) -> bool:

@@ -28,7 +28,7 @@ from ...dialects.tir.analysis.convert import is_index_type
 from ...dialects.tir.arithmetic import LogicalOp
 from ...dialects.tir.operators import Const, as_const, fold
 from ...dialects.tir.types import I1, element_of
-from .rewriting import builder_before, move_before
+from .rewriting import builder_before, is_same_tree, move_before
 
 ARITHMETIC = (
     tir.AddOp, tir.SubOp, tir.MulOp, tir.DivOp, tir.ModOp, tir.FloorDivOp, tir.FloorModOp, tir.MinOp, tir.MaxOp,
@@ -123,7 +123,7 @@ class ExpressionSimplifier:
                 # Longer than before, or only multiplied out (a product of sums): only its parts.
                 _discard(scratch)
                 pending += [o for o in root.op.operands if isinstance(o, OpResult) and isinstance(o.op, ARITHMETIC)]
-            elif _same(root, new):
+            elif is_same_tree(root, new):
                 _discard(scratch)
             else:
                 _place(scratch, root.op)
@@ -387,28 +387,6 @@ def _has_product(value: SSAValue) -> bool:
         if isinstance(op, ARITHMETIC):
             pending += op.operands
     return False
-
-
-def _same(a: SSAValue, b: SSAValue) -> bool:
-    """Whether two values are computed by trees of the same ops on the same values."""
-    pending = [(a, b)]
-    while pending:
-        left, right = pending.pop()
-        if left is right:
-            continue
-        one, other = left.owner, right.owner
-        if not isinstance(one, Operation) or not isinstance(other, Operation) or type(one) is not type(other):
-            return False
-        if left.type != right.type or one.properties != other.properties or one.attributes != other.attributes:
-            return False
-        if (
-            len(one.operands) != len(other.operands)
-            or one.regions
-            or not (one.operands or isinstance(one, tir.ConstOp))
-        ):
-            return False
-        pending += zip(one.operands, other.operands, strict=True)
-    return True
 
 
 def _discard(scratch: Block) -> None:

@@ -33,6 +33,7 @@ from ...dialects.tir.stmt import RegionsOp
 from ...dialects.tir.types import I1, HandleType, is_scalable, lanes_of
 from ...support.walk import all_ops, op_around
 from .regions import relax
+from .rewriting import is_same_tree
 from .strides import extents_of
 
 if TYPE_CHECKING:
@@ -646,7 +647,17 @@ def _share_loop(one: Access, other: Access) -> bool:
 
 def _is_update(load: Access, store: Access) -> bool:
     """Whether a load is of the element that a statement beside it stores to, which counts on what was stored there before."""
-    return load.buffer is store.buffer and load.dims == store.dims and load.around == store.around
+    if load.buffer is not store.buffer or load.around != store.around:
+        return False
+    if load.dims == store.dims:
+        return True
+    # Places that are loaded themselves (`B[place[i]]`) are of several loads.
+    one, other = load.op, store.op
+    return (
+        isinstance(one, tir.LoadOp)
+        and isinstance(other, tir.StoreOp)
+        and all(map(is_same_tree, one.indices, other.indices))
+    )
 
 
 def _copies_for_all(access: Access) -> bool:

@@ -143,6 +143,28 @@ def erase_if_dead(value: SSAValue) -> None:
             erase_op(dead.op)
 
 
+def is_same_tree(a: SSAValue, b: SSAValue) -> bool:
+    """Whether two values are computed by trees of the same ops on the same values."""
+    pending = [(a, b)]
+    while pending:
+        left, right = pending.pop()
+        if left is right:
+            continue
+        one, other = left.owner, right.owner
+        if not isinstance(one, Operation) or not isinstance(other, Operation) or type(one) is not type(other):
+            return False
+        if left.type != right.type or one.properties != other.properties or one.attributes != other.attributes:
+            return False
+        if (
+            len(one.operands) != len(other.operands)
+            or one.regions
+            or not (one.operands or isinstance(one, tir.ConstOp))
+        ):
+            return False
+        pending += zip(one.operands, other.operands, strict=True)
+    return True
+
+
 def is_dead(op: Operation) -> bool:
     """Whether the op has no effect and no use."""
     for result in op.results:

@@ -39,6 +39,8 @@ from .simplify import Simplifier
 MAX_FACTS = 16
 # How many proofs may be within each other: simplification asks for proofs, which simplify.
 MAX_PROOFS = 8
+# How deep a proof may be within others to try each operand of a minimum or maximum: their number multiplies.
+MAX_EXTREMA = 2
 
 Value: TypeAlias = Expr | SSAValue | int
 
@@ -390,9 +392,22 @@ class Analyzer:
             if self.const_int_bound(e).min_value >= 0:
                 return True
             least = self._lowered(e)
-            return least is not None and self.const_int_bound(least).min_value >= 0
+            if least is not None and self.const_int_bound(least).min_value >= 0:
+                return True
+            return self._proofs <= MAX_EXTREMA and self._is_ge0_beside_extremum(e)
         finally:
             self._proofs -= 1
+
+    def _is_ge0_beside_extremum(self, e: Expr) -> bool:
+        """Whether e >= 0 follows with an operand in the place of a minimum or maximum: i - min(i, j) is at least i - i."""
+        for atom, coefficient in e.terms:
+            if atom.kind is Kind.MIN or atom.kind is Kind.MAX:
+                rest = e - Expr(((atom, coefficient),), 0)
+                # A minimum is no more than any of its operands, and no less than all of them.
+                enough = any if (coefficient < 0) == (atom.kind is Kind.MIN) else all
+                if enough(self.can_prove_ge0(rest + operand.scaled(coefficient)) for operand in atom.operands):
+                    return True
+        return False
 
     def _lowered(self, e: Expr) -> Expr | None:
         """An expression that e is never below: each variable at the end of its range that makes e least, later bound ones first."""

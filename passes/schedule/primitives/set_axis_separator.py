@@ -9,7 +9,6 @@ from xdsl.ir import BlockArgument, SSAValue
 
 from ....dialects import tir
 from ....dialects.tir.types import I32, HandleType
-from ....parser.tvmscript.inline_matches import inline_simple_matches
 from ....support.words import counted
 from ..errors import refuse
 from ..primitive import primitive
@@ -66,6 +65,8 @@ def separate(function: tir.PrimFuncOp, buffer: SSAValue, separators: Sequence[in
                 users = (outer.operation for outer in use.operation.result.uses)
                 pending += [user.result for user in users if isinstance(user, tir.MatchBufferOp)]
     if not separators:
+        from ....parser.tvmscript.inline_matches import inline_simple_matches
+
         # What `_matched` made is the parameter again: a handle matched to a plain buffer prints as that.
         inline_simple_matches(function)
 

@@ -109,6 +109,22 @@ def test_later_primitives_keep_the_order_of_turns() -> None:
     assert "loop 'i_0'" in refused(STENCIL, reorder)
 
 
+def test_blocks_that_hold_the_window_keep_the_order_of_turns() -> None:
+    def reorder(s: Schedule) -> None:
+        s.compute_at(s.get_block("B"), s.get_loops(s.get_block("C"))[0])
+        s.rolling_buffer(s.get_block("B"), 0)
+        _, inner = s.split(s.get_loops(s.get_block("C"))[0], [None, 4])
+        s.loop_partition(inner, [2, None])
+        (block,) = s.get_child_blocks(s.get_block("root"))
+        (loop,) = s.get_loops(block)
+        outer, middle = s.split(loop, [None, 2])
+        s.reorder(middle, outer)
+
+    message = refused(STENCIL, reorder)
+    assert "reorder: iterations of loop 'i_0_0' may not run in another order" in message
+    assert "uses elements of 'B' that an earlier instance of it writes" in message
+
+
 THREE = """
 @T.prim_func
 def main(A: T.Buffer((36,), "float32"), D: T.Buffer((32,), "float32")):

@@ -104,6 +104,18 @@ def test_exchanges_are_refused(text: str, message: str, target: Any) -> None:
         '    for i in T.thread_binding(8, thread="threadIdx.x"):\n'
         "        for k in range(3):\n            s[(i + k) // 4, (i + k) % 4] = X[i]\n"
         "        Y[i] = s[(i + 2) // 4, (i + 2) % 4] * 2\n",
+        # Each thread stores from the least to the greatest row that it reads, and more.
+        '    s = T.alloc_buffer((8,), "int32", scope="shared")\n'
+        '    for i in T.thread_binding(8, thread="threadIdx.x"):\n        for j in range(4):\n'
+        "            for k in range(8):\n                if T.min(i, (i + j) % 8) + k < 8:\n"
+        "                    s[T.min(i, (i + j) % 8) + k] = X[T.min(i, (i + j) % 8) + k]\n"
+        "            Y[i] = s[i] * 2 + s[(i + j) % 8] * 0\n",
+        # A sum over threads, at a place that is loaded for each of its terms.
+        '    s = T.alloc_buffer((1,), "int32", scope="shared")\n'
+        '    p = T.alloc_buffer((1,), "int32")\n'
+        "    s[0] = 0\n    p[0] = 0\n"
+        '    for i in T.thread_binding(8, thread="threadIdx.x"):\n        s[p[0]] = s[p[0]] + X[i]\n'
+        "    for i in range(8):\n        Y[i] = X[i] * 2 + s[0] * 0\n",
         # A sum over threads.
         '    s = T.alloc_buffer((1,), "int32", scope="shared")\n'
         "    s[0] = 0\n"

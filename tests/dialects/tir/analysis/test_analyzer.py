@@ -144,6 +144,21 @@ def test_symbolic_ranges():
     assert analyzer.simplify((i * n + j) % n) == j
 
 
+def test_minima_and_maxima_beside_their_operands():
+    analyzer = Analyzer()
+    i, j = map(x.symbol, "ij")
+    analyzer.bind(i, 0, 8)
+    analyzer.bind(j, 0, 8)
+    least, most = x.minimum(i, (i + j) % 8), x.maximum(i, j)
+    assert analyzer.can_prove(ge(i, least))
+    assert analyzer.can_prove(ge((i + j) % 8, least))
+    assert analyzer.can_prove(ge(most, j))
+    assert analyzer.can_prove(ge(most, least))
+    assert analyzer.can_prove(ge(least + 7, i))
+    assert not analyzer.can_prove(ge(least, i))
+    assert not analyzer.can_prove(ge(j, most))
+
+
 def test_scopes_end():
     analyzer = Analyzer()
     with analyzer.bind(i, 0, 16), analyzer.bind(j, 0, 8):

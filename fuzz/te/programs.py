@@ -162,7 +162,8 @@ class Writer:
     def place_of_most(self, name: str) -> Any:
         """The largest of a row and its place, by a reducer of two values.
 
-        What is not above the number that it begins with is read as 1: of that and of NaN the place depends on the order.
+        What is not above the number that it begins with is read as 1: of that and of NaN the place depends on the order. Of equal numbers
+        the first counts, in whatever order they come.
         """
         a = self.source()
 
@@ -173,7 +174,8 @@ class Writer:
         k = te.reduce_axis((0, self.dims[1]), name=f"k{name}")
 
         def combine(x: Any, y: Any) -> Any:
-            return te.Select(x[1] >= y[1], x[0], y[0]), te.Select(x[1] >= y[1], x[1], y[1])
+            place = te.Select(x[1] > y[1], x[0], te.Select(x[1] >= y[1], te.min(x[0], y[0]), y[0]))
+            return place, te.Select(x[1] >= y[1], x[1], y[1])
 
         def identity(*dtypes: str) -> Any:
             return te.const(-1, dtypes[0]), te.min_value(dtypes[1])

@@ -195,7 +195,7 @@ class IterationOrder:
             for load in accesses:
                 if load.writes or tells_region(cast(tir.LoadOp, load.op)) or _copies_for_all(load):
                     continue
-                if any(_is_update(load, store) for store in stores):
+                if any(_is_update(load, store) or self._is_stored_first(store, load) for store in stores):
                     continue
                 for store in stores:
                     if not self._may_meet(store, load, backward=True):
@@ -401,6 +401,16 @@ class IterationOrder:
         return not self._varies(access) and not any(
             atom is self._variable or self._is_computed_inside(atom) for e in asked for atom in free_vars(e)
         )
+
+    def _is_stored_first(self, store: Access, load: Access) -> bool:
+        """Whether each iteration has stored the element of a load itself before."""
+        op = store.op
+        if not isinstance(op, tir.StoreOp) or op.predicate is not None or not store.is_certain:
+            return False
+        if store.dims != load.dims or store.buffer is not load.buffer or self._numbers[op] > self._numbers[load.op]:
+            return False
+        loops = [each for each in store.around if isinstance(each, tir.ForOp) and each not in load.around]
+        return all(self._ranges.can_prove_ge0(self._analyzer.expr(loop.extent) - 1) for loop in loops)
 
     def _is_computed_inside(self, atom: Atom) -> bool:
         """Whether an atom is what an op in the loop computes, such as a load, which may be another one in each iteration."""

@@ -438,3 +438,18 @@ def test_threads_that_each_compute_a_whole_scan():
     a, b = floats(9, 3), np.zeros((9, 3), "float32")
     run(s, [A, B], a, b)
     np.testing.assert_allclose(b, np.cumsum(a, 0) + 3, rtol=1e-5)
+
+
+def test_threads_that_each_compute_a_whole_scan_of_two_numbers():
+    """Each element is stored by a statement of its own."""
+    A = te.placeholder((2, 1), name="A")
+    state = te.placeholder((2, 1), name="state")
+    init = te.compute((1, 1), lambda _, j: A[0, j], name="init")
+    update = te.compute((2, 1), lambda t, j: state[t - 1, j] + A[t, j], name="update")
+    scan = te.scan(init, update, state, inputs=[A], name="scan")
+    B = te.compute((2, 1), lambda i, j: scan[i, j] + 3.0, name="B")
+    s = te.create_schedule(B.op)
+    s[scan].env_threads([te.thread_axis((0, 5), "threadIdx.x")])
+    a, b = floats(2, 1), np.zeros((2, 1), "float32")
+    run(s, [A, B], a, b)
+    np.testing.assert_allclose(b, np.cumsum(a, 0) + 3, rtol=1e-5)

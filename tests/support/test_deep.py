@@ -20,11 +20,11 @@ def depth(n: int) -> int:
 def unchanged() -> Callable[[], None]:
     """Checks that both are as when the test began."""
     limit, size = sys.getrecursionlimit(), threading.stack_size()
+    before = set(threading.enumerate())
 
     def check() -> None:
-        for thread in threading.enumerate():
-            if thread is not threading.current_thread() and not thread.daemon:
-                thread.join()
+        for thread in set(threading.enumerate()) - before:
+            thread.join()
         assert (sys.getrecursionlimit(), threading.stack_size()) == (limit, size)
 
     return check

@@ -35,7 +35,7 @@ class InterpretedExecutable(Executable):
             )
         for function in module.body.block.ops:
             if isinstance(function, tir.PrimFuncOp):
-                from ..passes.tir.thread_memory import check_exchanges
+                from ..passes.tir.threads.thread_memory import check_exchanges
 
                 check_exchanges(function)
         self._module, self._entry = module, entry

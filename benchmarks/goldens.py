@@ -39,7 +39,7 @@ def main() -> None:
     parser.add_argument(
         "--models",
         nargs="*",
-        default=["lenet", "squeezenet", "transformer"],
+        default=["lenet", "squeezenet", "bert"],
         help="models of `examples.models` to compile",
     )
     options = parser.parse_args()

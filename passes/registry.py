@@ -219,36 +219,44 @@ PASSES: tuple[Entry, ...] = (
     ),
     # TIR.
     Entry("verify-tir", "passes.tir.verify_tir:VerifyTIR", "check the rules that span a whole prim_func"),
-    Entry("lower-init-block", "passes.tir.lower_init_block:LowerInitBlock", "T.init to a branch on the reduction axes"),
+    Entry(
+        "lower-init-block",
+        "passes.tir.blocks.lower_init_block:LowerInitBlock",
+        "T.init to a branch on the reduction axes",
+    ),
     Entry(
         "plan-and-update-buffer-allocation-location",
-        "passes.tir.plan_and_update_buffer_allocation_location:PlanAndUpdateBufferAllocationLocation",
+        "passes.tir.blocks.plan_and_update_buffer_allocation_location:PlanAndUpdateBufferAllocationLocation",
         "move each T.alloc_buffer into the innermost scope that holds its uses",
     ),
     Entry(
         "allocate-in-output",
-        "passes.tir.allocate_in_output:AllocateInOutput",
+        "passes.tir.buffers.allocate_in_output:AllocateInOutput",
         "temporary buffers into the outputs that their elements become",
     ),
     Entry(
         "convert-blocks-to-opaque",
-        "passes.tir.convert_blocks_to_opaque:ConvertBlocksToOpaque",
+        "passes.tir.blocks.convert_blocks_to_opaque:ConvertBlocksToOpaque",
         "substitute the bindings of blocks for their iteration variables",
     ),
     Entry(
         "fuse-tir",
-        "passes.tir.fuse_tir:FuseTIR",
+        "passes.tir.blocks.fuse_tir:FuseTIR",
         "the prim_funcs that a Primitive Relay function calls as one prim_func",
     ),
     Entry(
-        "lower-match-buffer", "passes.tir.lower_match_buffer:LowerMatchBuffer", "buffers matched to regions to views"
+        "lower-match-buffer",
+        "passes.tir.blocks.lower_match_buffer:LowerMatchBuffer",
+        "buffers matched to regions to views",
     ),
     Entry(
         "compact-buffer-allocation",
-        "passes.tir.compact_buffer_allocation:CompactBufferAllocation",
+        "passes.tir.buffers.compact_buffer_allocation:CompactBufferAllocation",
         "shrink allocations to the region that is accessed",
     ),
-    Entry("lower-opaque-block", "passes.tir.lower_opaque_block:LowerOpaqueBlock", "blocks to loops and branches"),
+    Entry(
+        "lower-opaque-block", "passes.tir.blocks.lower_opaque_block:LowerOpaqueBlock", "blocks to loops and branches"
+    ),
     Entry(
         "apply-schedule",
         "passes.schedule.apply_schedule:ApplySchedule",
@@ -256,22 +264,22 @@ PASSES: tuple[Entry, ...] = (
     ),
     Entry(
         "default-schedule",
-        "passes.tir.default_schedule:DefaultSchedule",
+        "passes.autoschedule.default_schedule:DefaultSchedule",
         "tile, vectorize, fuse and parallelize by rules on shape and target",
     ),
     Entry(
         "decompose-open-reductions",
-        "passes.tir.decompose_open_reductions:DecomposeOpenReductions",
+        "passes.tir.blocks.decompose_open_reductions:DecomposeOpenReductions",
         "reductions over what may be no elements store their first value apart",
     ),
     Entry(
         "check-open-bounds",
-        "passes.tir.check_open_bounds:CheckOpenBounds",
+        "passes.tir.buffers.check_open_bounds:CheckOpenBounds",
         "accesses that are not provably inside of a buffer are checked at run time",
     ),
     Entry(
         "check-parallel-loops",
-        "passes.tir.check_parallel_loops:CheckParallelLoops",
+        "passes.tir.loops.check_parallel_loops:CheckParallelLoops",
         "parallel loops whose iterations depend on each other are refused, doubtful ones serial",
     ),
     Entry(
@@ -280,86 +288,94 @@ PASSES: tuple[Entry, ...] = (
         "functions with accesses that are not provably inside are marked to be checked",
     ),
     Entry(
-        "simplify", "passes.tir.simplify:Simplify", "arithmetic to canonical form, branches of known condition dropped"
+        "simplify",
+        "passes.tir.scalars.simplify:Simplify",
+        "arithmetic to canonical form, branches of known condition dropped",
     ),
-    Entry("remove-no-op", "passes.tir.remove_no_op:RemoveNoOp", "take statements away that do nothing"),
-    Entry("unroll-loop", "passes.tir.unroll_loop:UnrollLoop", "the turns of a loop one after the other"),
-    Entry("loop-partition", "passes.tir.loop_partition:LoopPartition", "split loops where a likely condition changes"),
+    Entry("remove-no-op", "passes.tir.scalars.remove_no_op:RemoveNoOp", "take statements away that do nothing"),
+    Entry("unroll-loop", "passes.tir.loops.unroll_loop:UnrollLoop", "the turns of a loop one after the other"),
+    Entry(
+        "loop-partition",
+        "passes.tir.loops.loop_partition:LoopPartition",
+        "split loops where a likely condition changes",
+    ),
     Entry(
         "hoist-if-then-else",
-        "passes.tir.hoist_if_then_else:HoistIfThenElse",
+        "passes.tir.loops.hoist_if_then_else:HoistIfThenElse",
         "branches that do not change in a loop around it",
     ),
     Entry(
         "common-subexpr-elim-tir",
-        "passes.tir.common_subexpr_elim_tir:CommonSubexprElimTIR",
+        "passes.tir.scalars.common_subexpr_elim_tir:CommonSubexprElimTIR",
         "a let for what is computed several times",
     ),
-    Entry("convert-ssa", "passes.tir.convert_ssa:ConvertSSA", "a variable of its own for each loop and let"),
-    Entry("narrow-data-type", "passes.tir.narrow_data_type:NarrowDataType", "index arithmetic in fewer bits"),
+    Entry("convert-ssa", "passes.tir.scalars.convert_ssa:ConvertSSA", "a variable of its own for each loop and let"),
+    Entry("narrow-data-type", "passes.tir.scalars.narrow_data_type:NarrowDataType", "index arithmetic in fewer bits"),
     Entry(
         "force-narrow-index-to-int32",
-        "passes.tir.force_narrow_index_to_int32:ForceNarrowIndexToInt32",
+        "passes.tir.scalars.force_narrow_index_to_int32:ForceNarrowIndexToInt32",
         "sizes and indices of 64 bits in 32",
     ),
     Entry(
         "inject-software-pipeline",
-        "passes.tir.inject_software_pipeline:InjectSoftwarePipeline",
+        "passes.tir.pipelining.inject_software_pipeline:InjectSoftwarePipeline",
         "annotated loops to prologue, body and epilogue of a pipeline",
     ),
     Entry(
         "inject-double-buffer",
-        "passes.tir.inject_double_buffer:InjectDoubleBuffer",
+        "passes.tir.pipelining.inject_double_buffer:InjectDoubleBuffer",
         "memory that a loop fills for its next turn, in halves",
     ),
     Entry(
         "inject-virtual-thread",
-        "passes.tir.inject_virtual_thread:InjectVirtualThread",
+        "passes.tir.threads.inject_virtual_thread:InjectVirtualThread",
         "what virtual threads do, one after the other",
     ),
     Entry(
         "bf16-compute-legalize",
-        "passes.tir.bf16_compute_legalize:BF16ComputeLegalize",
+        "passes.tir.scalars.bf16_compute_legalize:BF16ComputeLegalize",
         "arithmetic on bfloat16 in float32, rounded at stores",
     ),
     Entry(
-        "storage-rewrite", "passes.tir.storage_rewrite:StorageRewrite", "allocations share memory, one after the other"
+        "storage-rewrite",
+        "passes.tir.buffers.storage_rewrite:StorageRewrite",
+        "allocations share memory, one after the other",
     ),
     Entry(
         "rewrite-unsafe-select",
-        "passes.tir.rewrite_unsafe_select:RewriteUnsafeSelect",
+        "passes.tir.scalars.rewrite_unsafe_select:RewriteUnsafeSelect",
         "T.Select of loads to T.if_then_else",
     ),
     Entry(
         "renormalize-split-pattern",
-        "passes.tir.renormalize_split_pattern:RenormalizeSplitPattern",
+        "passes.tir.scalars.renormalize_split_pattern:RenormalizeSplitPattern",
         "quotients before remainders in index arithmetic",
     ),
     Entry(
         "unify-thread-binding",
-        "passes.tir.unify_thread_binding:UnifyThreadBinding",
+        "passes.tir.threads.unify_thread_binding:UnifyThreadBinding",
         "one loop for each thread axis of a kernel",
     ),
-    Entry("flatten-buffer", "passes.tir.flatten_buffer:FlattenBuffer", "buffers of one dimension"),
+    Entry("flatten-buffer", "passes.tir.buffers.flatten_buffer:FlattenBuffer", "buffers of one dimension"),
     Entry(
         "limit-loops",
-        "passes.tir.limit_loops:LimitLoops",
+        "passes.tir.loops.limit_loops:LimitLoops",
         "annotated loops end before the turns that nothing needs",
     ),
     Entry(
         "lower-lane-reduction",
-        "passes.tir.lower_lane_reduction:LowerLaneReduction",
+        "passes.tir.vectors.lower_lane_reduction:LowerLaneReduction",
         "annotated reductions to partial results in the lanes of vectors",
     ),
     Entry(
         "lower-transposed-loads",
-        "passes.tir.lower_transposed_loads:LowerTransposedLoads",
+        "passes.tir.vectors.lower_transposed_loads:LowerTransposedLoads",
         "annotated tiles to transposes in registers",
     ),
-    Entry("vectorize-loop", "passes.tir.vectorize_loop:VectorizeLoop", "vectorized loops to ramps and vectors"),
+    Entry("vectorize-loop", "passes.tir.vectors.vectorize_loop:VectorizeLoop", "vectorized loops to ramps and vectors"),
     Entry(
         "unroll-choices",
-        "passes.tir.unroll_choices:UnrollChoices",
+        "passes.tir.loops.unroll_choices:UnrollChoices",
         "loops whose variable chooses between values to their turns",
     ),
     # From level to level.

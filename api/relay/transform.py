@@ -21,7 +21,14 @@ from .recast import recast
 from .substitute import substitute
 from .ty import TensorType, Type
 
-_FOLDERS = ("passes.relay.", "passes.rules.", "passes.common.", "lowering.relay.", "relay/", "passes.tir.fuse_tir")
+_FOLDERS = (
+    "passes.relay.",
+    "passes.rules.",
+    "passes.common.",
+    "lowering.relay.",
+    "relay/",
+    "passes.tir.blocks.fuse_tir",
+)
 
 
 PatternEntry = tuple[str, DFPattern] | tuple[str, DFPattern, Callable[[Any], bool]]

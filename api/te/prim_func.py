@@ -35,7 +35,7 @@ def create_prim_func(
     with at_caller():
         made = in_deep_stack(lambda: lower(func(name, params)))
     if bits is not None:
-        from ...passes.tir.narrowing import Narrower
+        from ...passes.tir.scalars.narrowing import Narrower
 
         Narrower(bits, force=True, widen=bits == 64).narrow(made)
     return PrimFunc(made)

@@ -11,7 +11,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ...dialects.relay import ir as relay
 from ...dialects.tir.types import dtype_to_type
-from ...passes.tir.param_strides import strides_attr
+from ...passes.tir.buffers.param_strides import strides_attr
 from ..llvm.types import PTR
 from ..program import Tensor, Tree, of_tree_json, tree_json, tree_of
 from ..relay.prepare import FAILS, KERNEL, PURE, STRIDES, strides_of

@@ -14,7 +14,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from ...dialects import te, tir
 from ...dialects.relay import ir as relay
 from ...passes.relay.fuse_ops import is_kernel
-from ...passes.tir.constant_params import set_constant_params
+from ...passes.tir.buffers.constant_params import set_constant_params
 from ...support.walk import walk_ops
 from ..tir.signature import SHAPE
 from .leaves import TensorLeaf, leaves_of

@@ -19,7 +19,7 @@ from xdsl.ir import Operation, SSAValue
 from ...dialects.relay import ir as relay
 from ...dialects.relay.operator import OperatorOp
 from ...dialects.relay.text import global_text
-from ...passes.tir.param_strides import Strides
+from ...passes.tir.buffers.param_strides import Strides
 from ...support.diagnostics import error_at
 from ...support.walk import walk_ops
 from .frame import Sources

@@ -20,7 +20,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from ...dialects import tir
 from ...dialects.relay import ir as relay
 from ...dialects.tir.intrinsics import Effect, intrinsic_effect
-from ...passes.tir.constant_params import constant_params, set_constant_params
+from ...passes.tir.buffers.constant_params import constant_params, set_constant_params
 from ...passes.tir.rewriting import prim_funcs
 from ...support.fields import operands_of
 from ...support.making import append_op, copy_nested, erase_op

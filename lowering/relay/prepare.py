@@ -16,7 +16,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.traits import Pure
 
 from ...dialects.relay import ir as relay
-from ...passes.tir.param_strides import Strides, strides_from
+from ...passes.tir.buffers.param_strides import Strides, strides_from
 from ...support.walk import all_ops
 from ..tir.signature import BufferParam, KernelSignature, known_strides
 from .constant_calls import Constants

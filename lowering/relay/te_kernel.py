@@ -23,7 +23,7 @@ from ...dialects.te.builder import Tensor
 from ...dialects.te.expr import Const, Expr, ExprLike
 from ...dialects.tir.size_relations import SIZES
 from ...dialects.tir.types import dtype_to_type, type_to_dtype
-from ...passes.tir.param_strides import Strides, set_param_strides
+from ...passes.tir.buffers.param_strides import Strides, set_param_strides
 from ...support.diagnostics import MirError, error_at
 from ..tir.signature import SHAPE
 from .leaves import leaves_of

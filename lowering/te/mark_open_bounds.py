@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, StringAttr
 from xdsl.passes import ModulePass
 
 from ...dialects import te, tir
-from ...passes.tir.check_open_bounds import CHECK_BOUNDS, is_marked, is_proven
+from ...passes.tir.buffers.check_open_bounds import CHECK_BOUNDS, is_marked, is_proven
 from .create_prim_func import create_prim_func
 
 

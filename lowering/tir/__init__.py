@@ -15,12 +15,12 @@ def lower_tir_blocks(module: ModuleOp) -> None:
     """Blocks to loops and branches, still in tir: every prim_func of the module, in place."""
     from xdsl.context import Context
 
-    from ...passes.tir.compact_buffer_allocation import CompactBufferAllocation
-    from ...passes.tir.convert_blocks_to_opaque import ConvertBlocksToOpaque
-    from ...passes.tir.lower_init_block import LowerInitBlock
-    from ...passes.tir.lower_match_buffer import LowerMatchBuffer
-    from ...passes.tir.lower_opaque_block import LowerOpaqueBlock
-    from ...passes.tir.plan_and_update_buffer_allocation_location import PlanAndUpdateBufferAllocationLocation
+    from ...passes.tir.blocks.convert_blocks_to_opaque import ConvertBlocksToOpaque
+    from ...passes.tir.blocks.lower_init_block import LowerInitBlock
+    from ...passes.tir.blocks.lower_match_buffer import LowerMatchBuffer
+    from ...passes.tir.blocks.lower_opaque_block import LowerOpaqueBlock
+    from ...passes.tir.blocks.plan_and_update_buffer_allocation_location import PlanAndUpdateBufferAllocationLocation
+    from ...passes.tir.buffers.compact_buffer_allocation import CompactBufferAllocation
 
     context = Context()
     LowerInitBlock().apply(context, module)
@@ -45,7 +45,7 @@ def lower_tir(module: ModuleOp) -> None:
 def _lower(module: ModuleOp) -> None:
     from xdsl.context import Context
 
-    from ...passes.tir.vectorize_loop import VectorizeLoop
+    from ...passes.tir.vectors.vectorize_loop import VectorizeLoop
     from .lower_to_scf import lower_tir_to_scf
 
     lower_tir_blocks(module)

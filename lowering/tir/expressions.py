@@ -21,7 +21,7 @@ from xdsl.utils.hints import isa
 from ...dialects import math_ext, tir, vector_ext
 from ...dialects.interned import i64_array, vector_type
 from ...dialects.tir.types import element_of, is_unsigned, is_vector, lanes_of
-from ...passes.tir.convert_blocks_to_opaque import REASSOCIATE
+from ...passes.tir.blocks.convert_blocks_to_opaque import REASSOCIATE
 from ...support.diagnostics import error_at
 from ...support.walk import walk_ops
 from .emitter import ANY_ZERO, CONTRACT, FASTMATH_NONE, INDEX, NO_FLAGS, REASSOCIABLE

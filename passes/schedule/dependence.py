@@ -21,7 +21,7 @@ from ...dialects.tir.analysis.iter_map import IterMapLevel
 from ...dialects.tir.analysis.substitution import substitute
 from ...dialects.tir.stmt import RegionsOp
 from ...support.walk import walk_ops
-from ..tir.carried import CarriedValues
+from ..tir.blocks.loop_carried import CarriedValues
 from .access import Box, made_in, reads_of, relaxed, whole, writes_of
 from .blocks import are_all_digits_of, axis_kinds, bind_axes, conditions_of
 from .structure import (

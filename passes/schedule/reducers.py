@@ -19,7 +19,7 @@ from xdsl.traits import is_side_effect_free
 from ...dialects import tir
 from ...dialects.tir.analysis import Analyzer, Expr
 from ...support.walk import walk_ops
-from ..tir.choice_order import choice_order
+from ..tir.vectors.arg_reduction import choice_order
 from .errors import refuse
 
 Leaf = Callable[[int, Builder], SSAValue]

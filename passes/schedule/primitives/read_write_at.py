@@ -18,7 +18,7 @@ from ....dialects.tir.analysis.substitution import substitute
 from ....dialects.tir.attribute_values import attribute_of
 from ....dialects.tir.open_reductions import may_be_empty, reducing_loops
 from ...tir.rewriting import builder_at_end, builder_before
-from ...tir.thread_memory import share_memory
+from ...tir.threads.thread_memory import share_memory
 from ..access import Box, declare_access, extents_of, index_type, reads_of, relaxed, united
 from ..axes import Axis, make_block
 from ..blocks import analyzer_for, bind_axes, why_neither

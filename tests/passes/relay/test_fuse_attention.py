@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from mirstack.dialects import tir
 from mirstack.parser import print_mir
-from mirstack.passes.tir.default_rules import attention as rule
+from mirstack.passes.autoschedule import attention as rule
 from mirstack.support.target import named
 from mirstack.support.walk import walk_ops
 from numpy.typing import NDArray

@@ -170,7 +170,7 @@ def test_what_is_scheduled_is_left_alone() -> None:
     assert "tir.is_scheduled" not in print_mir(applied(script))
     marked = print_mir(applied(script, mark=True))
     assert 'T.func_attr({"tir.is_scheduled": T.bool(True)})' in marked
-    from mirstack.passes.tir.default_schedule import DefaultSchedule
+    from mirstack.passes.autoschedule.default_schedule import DefaultSchedule
 
     module = parse_mir(marked)
     DefaultSchedule().apply(Context(), module)

@@ -14,9 +14,9 @@ from mirstack.examples.models.registry import build
 from mirstack.fuzz.schedules.player import PROGRAMS, Player
 from mirstack.lowering.pipeline import Options, lowering_passes
 from mirstack.parser import parse_mir
+from mirstack.passes.autoschedule.block_shape import Shape, remembering_shapes, shape_of
+from mirstack.passes.autoschedule.default_schedule import DefaultSchedule
 from mirstack.passes.schedule import Schedule, ScheduleError
-from mirstack.passes.tir.default_rules.shape import Shape, remembering_shapes, shape_of
-from mirstack.passes.tir.default_schedule import DefaultSchedule
 from mirstack.support.walk import walk_ops
 from xdsl.context import Context as PassContext
 

@@ -7,7 +7,7 @@ import numpy as np
 from mirstack.dialects.tir import PrimFuncOp
 from mirstack.dialects.tir.interpreter import interpret_prim_func
 from mirstack.parser import parse_mir
-from mirstack.passes.tir.bf16_compute_legalize import BF16ComputeLegalize
+from mirstack.passes.tir.scalars.bf16_compute_legalize import BF16ComputeLegalize
 from xdsl.context import Context
 
 TEXT = """

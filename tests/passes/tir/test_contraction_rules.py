@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from mirstack import relay
-from mirstack.passes.tir.default_rules.contraction import choose_tile
+from mirstack.passes.autoschedule.contraction import choose_tile
 from mirstack.support.target import named
 from numpy.typing import NDArray
 

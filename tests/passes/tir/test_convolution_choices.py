@@ -8,7 +8,7 @@ from typing import Any
 import mirstack
 import pytest
 from mirstack.parser import print_mir
-from mirstack.passes.tir.default_rules.contraction.tile import best_tile
+from mirstack.passes.autoschedule.contraction.tile import best_tile
 
 
 def scheduled(text: str, cpu: str, threads: int = 1) -> str:

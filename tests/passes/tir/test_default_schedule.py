@@ -11,10 +11,10 @@ import pytest
 from mirstack.benchmarks.timing import cpu_seconds, growth
 from mirstack.driver.pipeline import read_pipeline
 from mirstack.parser import parse_mir, print_mir
+from mirstack.passes.autoschedule import auto_inline as inline
+from mirstack.passes.autoschedule.contraction.tile import Turns, best_tile
+from mirstack.passes.autoschedule.default_schedule import DefaultSchedule
 from mirstack.passes.registry import pass_factories
-from mirstack.passes.tir.default_rules import inline
-from mirstack.passes.tir.default_rules.contraction.tile import Turns, best_tile
-from mirstack.passes.tir.default_schedule import DefaultSchedule
 from mirstack.support.diagnostics import MirError
 from mirstack.support.target import named
 from xdsl.context import Context

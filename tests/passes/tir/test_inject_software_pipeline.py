@@ -9,7 +9,7 @@ import pytest
 from mirstack.dialects.tir import PrimFuncOp
 from mirstack.dialects.tir.interpreter import interpret_prim_func
 from mirstack.parser import parse_mir, print_mir
-from mirstack.passes.tir.inject_software_pipeline import InjectSoftwarePipeline
+from mirstack.passes.tir.pipelining.inject_software_pipeline import InjectSoftwarePipeline
 from mirstack.support.diagnostics import MirError
 from mirstack.support.verify import find_errors
 from xdsl.context import Context

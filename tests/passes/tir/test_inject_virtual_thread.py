@@ -9,7 +9,7 @@ import pytest
 from mirstack.dialects.tir import LaunchThreadOp, PrimFuncOp
 from mirstack.dialects.tir.interpreter import interpret_prim_func
 from mirstack.parser import parse_mir, print_mir
-from mirstack.passes.tir.inject_virtual_thread import InjectVirtualThread
+from mirstack.passes.tir.threads.inject_virtual_thread import InjectVirtualThread
 from mirstack.support.verify import find_errors
 from mirstack.support.walk import walk_ops
 from xdsl.context import Context

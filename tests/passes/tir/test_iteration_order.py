@@ -8,9 +8,9 @@ import pytest
 from mirstack.dialects import tir
 from mirstack.dialects.tir.interpreter import interpret_prim_func
 from mirstack.parser import parse_mir
-from mirstack.passes.tir.check_parallel_loops import check_loop
+from mirstack.passes.tir.loops.check_parallel_loops import check_loop
 from mirstack.passes.tir.rewriting import ops_of, prim_funcs
-from mirstack.passes.tir.vectorize_loop import vectorize
+from mirstack.passes.tir.vectors.vectorize_loop import vectorize
 from mirstack.support.diagnostics import MirError
 
 HEAD = """

@@ -10,13 +10,13 @@ import pytest
 from mirstack import relay
 from mirstack.dialects import tir
 from mirstack.parser import parse_mir, print_mir
+from mirstack.passes.autoschedule.block_shape import shape_of
+from mirstack.passes.autoschedule.contraction import match_contraction
+from mirstack.passes.autoschedule.contraction.dot import choose_tile
+from mirstack.passes.autoschedule.contraction.gevm import columns_of_block
+from mirstack.passes.autoschedule.contraction.tile import ALONE, Turns, best_tile, rows_in_cache
+from mirstack.passes.autoschedule.default_schedule import DefaultSchedule
 from mirstack.passes.schedule.structure import const_int
-from mirstack.passes.tir.default_rules.contraction import match_contraction
-from mirstack.passes.tir.default_rules.contraction.dot import choose_tile
-from mirstack.passes.tir.default_rules.contraction.gevm import columns_of_block
-from mirstack.passes.tir.default_rules.contraction.tile import ALONE, Turns, best_tile, rows_in_cache
-from mirstack.passes.tir.default_rules.shape import shape_of
-from mirstack.passes.tir.default_schedule import DefaultSchedule
 from mirstack.passes.tir.rewriting import enclosing
 from mirstack.support.target import named
 from mirstack.support.walk import walk_ops

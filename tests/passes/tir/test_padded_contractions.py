@@ -8,7 +8,7 @@ import mirstack
 import numpy as np
 import pytest
 from mirstack import relay
-from mirstack.passes.tir.default_rules.contraction.padded import Slide
+from mirstack.passes.autoschedule.contraction.padded import Slide
 from numpy.typing import NDArray
 
 RNG = np.random.default_rng(5)

@@ -11,7 +11,7 @@ import pytest
 from mirstack.dialects.relay.operator import get_operator
 from mirstack.dialects.tir.analysis import Analyzer, symbol
 from mirstack.dialects.tir.analysis.expr import as_expr, floordiv, floormod, maximum, minimum
-from mirstack.passes.tir.lane_windows import Window, window_of
+from mirstack.passes.tir.vectors.lane_permutation import Window, window_of
 
 Use = tuple[str, tuple[int, ...], str, dict[str, Any]]
 

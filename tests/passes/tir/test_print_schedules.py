@@ -13,8 +13,8 @@ from mirstack.driver.modules import read_module
 from mirstack.examples.models.registry import build
 from mirstack.lowering.pipeline import Options, lowering_passes
 from mirstack.parser import parse_mir, print_mir
+from mirstack.passes.autoschedule.default_schedule import DefaultSchedule
 from mirstack.passes.schedule.apply_schedule import ApplySchedule
-from mirstack.passes.tir.default_schedule import DefaultSchedule
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 

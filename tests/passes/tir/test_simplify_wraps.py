@@ -6,7 +6,7 @@ import mirstack
 import numpy as np
 import pytest
 from mirstack.parser import print_mir
-from mirstack.passes.tir.simplify import Simplify
+from mirstack.passes.tir.scalars.simplify import Simplify
 from xdsl.context import Context
 
 LEAST, MOST = -(1 << 31), (1 << 31) - 1

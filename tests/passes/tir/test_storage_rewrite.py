@@ -10,7 +10,7 @@ import pytest
 from mirstack.dialects.tir import AllocateOp, DeclBufferOp, PrimFuncOp
 from mirstack.dialects.tir.interpreter import interpret_prim_func
 from mirstack.parser import parse_mir, print_mir
-from mirstack.passes.tir.storage_rewrite import StorageRewrite
+from mirstack.passes.tir.buffers.storage_rewrite import StorageRewrite
 from mirstack.support.verify import find_errors
 from mirstack.support.walk import walk_ops
 from xdsl.context import Context

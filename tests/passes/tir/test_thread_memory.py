@@ -8,7 +8,7 @@ import mirstack
 import numpy as np
 import pytest
 from mirstack.parser import print_mir
-from mirstack.passes.tir.thread_memory import check_exchanges
+from mirstack.passes.tir.threads.thread_memory import check_exchanges
 from mirstack.support.diagnostics import MirError
 
 HEAD = """@T.prim_func

@@ -8,9 +8,9 @@ import pytest
 from mirstack.fuzz.case import Case
 from mirstack.fuzz.pipelines.fuzzer import FUZZER
 from mirstack.parser import parse_mir, print_mir
-from mirstack.passes.tir.check_open_bounds import check_function
+from mirstack.passes.tir.buffers.check_open_bounds import check_function
+from mirstack.passes.tir.loops.unroll_loop import UnrollLoop
 from mirstack.passes.tir.rewriting import prim_funcs
-from mirstack.passes.tir.unroll_loop import UnrollLoop
 from mirstack.support.diagnostics import MirError
 from xdsl.context import Context
 

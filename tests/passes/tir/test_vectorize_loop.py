@@ -10,7 +10,7 @@ import pytest
 from mirstack.dialects.tir.interpreter import interpret_prim_func
 from mirstack.parser import parse_mir, print_mir
 from mirstack.passes.tir.rewriting import prim_funcs
-from mirstack.passes.tir.vectorize_loop import VectorizeLoop
+from mirstack.passes.tir.vectors.vectorize_loop import VectorizeLoop
 from xdsl.context import Context
 
 HEAD = """

@@ -11,7 +11,7 @@ import pytest
 from mirstack.dialects.array import numpy_dtype
 from mirstack.lowering.pipeline import Options, assembly_text
 from mirstack.parser import parse_mir, print_mir
-from mirstack.passes.tir.default_schedule import DefaultSchedule
+from mirstack.passes.autoschedule.default_schedule import DefaultSchedule
 from xdsl.context import Context
 
 CPUS = (None, "haswell", "x86-64")

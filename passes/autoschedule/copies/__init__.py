@@ -1,0 +1,1 @@
+"""Blocks that copy in another order: transposed, repeated, reflected, interleaved."""

@@ -1,0 +1,254 @@
+"""The pass `default-schedule`: functions that nobody scheduled get a schedule by rules on their shape and the target.
+
+The rules (`default_rules/`) use schedule primitives only, so that what they did can be printed and done by hand. A
+function that its user scheduled (`tir.is_scheduled`), or with blocks that are already tiled, annotated, predicated or nested is left as it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.passes import ModulePass
+
+from ...dialects import tir
+from ...dialects.schedule import ScriptOp
+from ...support.symbols import take_name
+from ...support.target import Target, named
+from ..option_range import require_range
+from ..schedule import BlockRV, Schedule
+from ..schedule.apply_schedule import is_scheduled
+from ..schedule.intrinsics import is_half
+from ..schedule.structure import child_blocks, consumers
+from ..tir.rewriting import prim_funcs
+from .attention import match_attention, schedule_attention
+from .auto_inline import inline_blocks
+from .block_shape import fresh_blocks, remembering_shapes, shape_of
+from .contraction import match_contraction, schedule_by_shape
+from .contraction.dot_products import choose_dot, schedule_dot_product
+from .contraction.fused_columns import find_run, merge_run, merging_pays
+from .contraction.grouped_convolution import find_groups, split_groups
+from .elementwise import schedule_elementwise
+from .loop_nests import block_of
+from .reduction import few_rows, schedule_reduction, schedule_rows, shared_rows
+from .refusals import tolerating
+from .sliding_windows.sliding_windows import pays as windows_pay
+from .sliding_windows.sliding_windows import rows_of, schedule_windows
+from .sliding_windows.window_match import Window, match_window
+from .strict_reduction import reduces_floats, schedule_in_order
+from .winograd import Stages, find_stages, schedule_winograd
+
+
+def schedule_function(sch: Schedule, function: tir.PrimFuncOp, target: Target, strict_math: bool = False) -> None:
+    """Schedules one function, which the schedule works on. With `strict_math` sums of floats keep their order."""
+    blocks = None if is_scheduled(function) else fresh_blocks(function)
+    if blocks is None:
+        return
+    blocks = inline_blocks(sch, blocks)
+    if strict_math and any(map(reduces_floats, blocks)):
+        for block in blocks:
+            with tolerating("single blocks", block):
+                if reduces_floats(block):
+                    schedule_in_order(sch, sch.handle(block), target)
+                else:
+                    schedule_block(sch, sch.handle(block), target)
+        return
+    attention = match_attention(blocks)
+    if attention is not None:
+        spare, length = function.clone(), len(sch.trace)
+        with tolerating("attention", blocks[-1]):
+            schedule_attention(sch, attention, target)
+            return
+        # Half of that schedule is slower than none: the blocks are scheduled one by one.
+        blocks = _start_again(sch, function, spare, length)
+        function = spare
+    handles = [sch.handle(b) for b in blocks]
+    for handle in handles:
+        if sch.state.stands(handle):
+            with tolerating("groups", block_of(sch, handle)):
+                _split_groups(sch, handle)
+    # Groups that were split have other blocks.
+    for stages in find_stages([b for b in blocks if b.parent is not None]):
+        with tolerating("winograd's convolution", _main_block(stages)):
+            schedule_winograd(sch, stages, target)
+    rules = (("merged rows", _merge_rows), ("windows", _schedule_window), ("contractions", _schedule_contraction))
+    for rule, schedule in rules:
+        # Contractions before what is left: they take what follows them along, and its handle with it.
+        for handle in handles:
+            if sch.state.stands(handle):
+                with tolerating(rule, block_of(sch, handle)):
+                    schedule(sch, handle, target)
+    left = [b for b in child_blocks(function) if shape_of(b) is not None and _is_root_nest(b)]
+    group = _row_group(left)
+    if group and not few_rows(group, target):
+        with tolerating("reductions row by row", group[-1]):
+            schedule_rows(sch, [sch.handle(b) for b in group], shared_rows(group), target)
+    else:
+        group = []
+    for block in left:
+        if block not in group:
+            with tolerating("single blocks", block):
+                schedule_block(sch, sch.handle(block), target)
+
+
+def _start_again(sch: Schedule, function: tir.PrimFuncOp, spare: tir.PrimFuncOp, length: int) -> list[tir.BlockOp]:
+    """Puts a copy of the function, made when its trace was so long, in the function's place; gives its blocks."""
+    module = function.parent
+    assert module is not None
+    module.insert_op_before(spare, function)
+    function.detach()
+    while len(sch.trace) > length:
+        sch.trace.pop()
+    return child_blocks(spare)
+
+
+def _main_block(stages: Stages) -> tir.BlockOp | None:
+    """The block by which a convolution is called."""
+    return stages.data.products if stages.data is not None else stages.output.out if stages.output is not None else None
+
+
+def _schedule_contraction(sch: Schedule, block: BlockRV, target: Target) -> None:
+    """Schedules a block that is a contraction; leaves others alone."""
+    op = sch.get(block)
+    assert isinstance(op, tir.BlockOp)
+    shape = shape_of(op)
+    match = None if shape is None else match_contraction(shape)
+    if match is None:
+        return
+    product = choose_dot(match, target)
+    if product is not None:
+        schedule_dot_product(sch, block, match, product, target)
+    else:
+        schedule_by_shape(sch, block, match, target)
+
+
+def _split_groups(sch: Schedule, block: BlockRV) -> None:
+    """Gives a convolution in groups an axis for them."""
+    op = sch.get(block)
+    assert isinstance(op, tir.BlockOp)
+    shape = shape_of(op)
+    found = None if shape is None else find_groups(shape)
+    if found is not None:
+        split_groups(sch, block, *found)
+
+
+def _merge_rows(sch: Schedule, block: BlockRV, target: Target) -> None:
+    """Gives a contraction whose columns lie in rows one axis for all of them."""
+    op = sch.get(block)
+    assert isinstance(op, tir.BlockOp)
+    shape = shape_of(op)
+    run = None if shape is None else find_run(shape)
+    if shape is not None and run is not None and merging_pays(shape, run, target):
+        merge_run(sch, block, run)
+
+
+def _schedule_window(sch: Schedule, block: BlockRV, target: Target) -> None:
+    """Schedules a reduction over windows, where vectors along rows are the better scheme."""
+    op = sch.get(block)
+    assert isinstance(op, tir.BlockOp)
+    window = _paying_window(op, target)
+    readers = consumers(op)
+    follows = _paying_window(readers[0], target) if len(readers) == 1 else None
+    if follows is not None and rows_of(follows) is op:
+        # Its rows are scheduled together with what reads them.
+        return
+    if window is not None:
+        schedule_windows(sch, block, window, target)
+
+
+def _paying_window(block: tir.BlockOp, target: Target) -> Window | None:
+    """The block as a reduction over windows, where vectors along rows are the better scheme."""
+    shape = shape_of(block)
+    window = None if shape is None else match_window(shape)
+    if shape is None or window is None or not windows_pay(window, match_contraction(shape), target):
+        return None
+    return window
+
+
+def _is_root_nest(block: tir.BlockOp) -> bool:
+    """Whether the block's loops hold nothing else."""
+    parent = block.parent_op()
+    outer: tir.ForOp | None = None
+    while isinstance(parent, tir.ForOp):
+        outer = parent
+        parent = parent.parent_op()
+    return outer is None or len(child_blocks(outer)) == 1
+
+
+def _row_group(blocks: list[tir.BlockOp]) -> list[tir.BlockOp]:
+    """The stages at the end of a function that may run row by row: at least one reduction among them."""
+    for start in range(len(blocks) - 1):
+        group = blocks[start:]
+        reductions = sum(any(k.data == "R" for k in b.iter_types.data) for b in group)
+        if reductions and shared_rows(group):
+            return group
+    return []
+
+
+def schedule_block(sch: Schedule, block: BlockRV, target: Target) -> None:
+    """Schedules one block by its kind."""
+    op = sch.get(block)
+    assert isinstance(op, tir.BlockOp)
+    shape = shape_of(op)
+    if shape is None:
+        return
+    if shape.reduction:
+        schedule_reduction(sch, block, target)
+    else:
+        schedule_elementwise(sch, block, target)
+
+
+def print_schedules(module: ModuleOp, target: Target, strict_math: bool = False) -> None:
+    """Puts behind each function that rules schedule the script of what they do, and leaves the function as it is."""
+    scripts = [s for s in module.body.block.ops if isinstance(s, ScriptOp)]
+    taken = {name.data for op in module.body.block.ops if isinstance(name := op.properties.get("sym_name"), StringAttr)}
+    by_hand = {s.target.root_reference.data for s in scripts if s.target is not None}
+    for function in prim_funcs(module):
+        name = function.sym_name.data
+        if name in by_hand or is_half(function):
+            continue
+        copy = function.clone()
+        sch = Schedule(ModuleOp([copy]))
+        sch.state.focus = name
+        with remembering_shapes(sch):
+            schedule_function(sch, copy, target, strict_math)
+        trace = sch.trace.simplified()
+        if len(trace):
+            chosen = take_name(f"{name}_schedule", taken)
+            script = trace.as_script(chosen, name)
+            script.location = function.location
+            module.body.block.insert_op_after(script, function)
+
+
+@dataclass(frozen=True)
+class DefaultSchedule(ModulePass):
+    """Schedules functions by rules on shape and target.
+
+    `cpu` is LLVM's name of the processor ("" for this one), `threads` how many threads parallel loops may use (0: all).
+    `caches` are the sizes of its data caches where they are not those that are known of it ("32K,1M,16M").
+    A rule that a primitive refuses stops there; `--explain default-schedule` says which one, and why.
+    With `print`, functions stay as they are, and behind each is the schedule, as text that apply-schedule applies.
+    With `strict_math`, terms of sums of floats are added in the order of the reduction's axes.
+    """
+
+    name = "default-schedule"
+
+    cpu: str = ""
+    threads: int = 0
+    caches: str = ""
+    print: bool = False
+    strict_math: bool = False
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Schedules every function of the module that is not scheduled yet. Raises MirError for fewer threads than none."""
+        require_range(op, "threads", self.threads, 0)
+        target = named(self.cpu, self.threads or None, self.caches)
+        if self.print:
+            print_schedules(op, target, self.strict_math)
+            return
+        sch = Schedule(op)
+        for function in prim_funcs(op):
+            sch.work_on(function.sym_name.data)
+            with remembering_shapes(sch):
+                schedule_function(sch, function, target, self.strict_math)

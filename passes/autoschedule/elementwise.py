@@ -1,0 +1,184 @@
+"""Blocks without reduction: the contiguous axes become vectors, the others threads."""
+
+from __future__ import annotations
+
+from math import prod
+
+from xdsl.ir import OpResult, SSAValue
+
+from ...dialects import tir
+from ...support.target import Target
+from ...support.walk import walk_ops
+from ..schedule import BlockRV, LoopRV, Schedule
+from .block_shape import Shape, element_bytes, shape_of
+from .copies.permuted import schedule_disordered, schedule_pieces, schedule_shuffled
+from .copies.transpose import schedule_transposed, transposed_axis
+from .vector_axes import contiguous_suffix
+
+PARALLEL_WORK = 1 << 16
+"""Simple operations below which a kernel stays on one thread: some ten microseconds, many times what waking one costs."""
+
+UNROLL = 4
+"""Vectors per turn of the inner loop, to keep several loads in flight."""
+
+LONG_CHAIN = 20
+"""Operations of an element, a function such as exp counting as many, from which two vectors are computed together: their operations take
+long, and two chains of them fill each other's gaps."""
+
+LONGER_CHAIN = 24
+"""The same where there are few registers: more than one function alone, whose constants fill them."""
+
+
+def lanes_of_block(shape: Shape, target: Target) -> int:
+    """Lanes of a vector of the widest element that a block stores."""
+    return target.lanes(max((element_bytes(s.buffer) for s in shape.stores), default=4))
+
+
+def schedule_elementwise(sch: Schedule, block: BlockRV, target: Target) -> None:
+    """Fuses and vectorizes the innermost contiguous axes; fuses and parallelizes the rest."""
+    op = sch.get(block)
+    assert isinstance(op, tir.BlockOp)
+    shape = shape_of(op)
+    if shape is None or not shape.axes:
+        return
+    work = shape.points * shape.cost
+    loops = sch.get_loops(block)
+    across = transposed_axis(shape, target)
+    if across is not None:
+        schedule_transposed(sch, block, shape, across, target)
+        return
+    suffix = contiguous_suffix(shape)
+    if schedule_pieces(sch, block, shape, target) if suffix else schedule_disordered(sch, block, shape, target):
+        return
+    if _is_short(shape, suffix, target) and schedule_shuffled(sch, block, shape, target):
+        return
+    if suffix and not shape.is_costly and gathers(shape, shape.spatial[-1]):
+        parallelize(sch, loops, work, target)
+        return
+    lanes = lanes_of_block(shape, target)
+    count = _fused_count(shape, suffix, lanes)
+    if count > 1 and _in_whole_turns(shape, lanes) and _branches(op):
+        count = 1
+    inner: LoopRV = sch.fuse(*loops[-count:]) if count > 1 else loops[-1]
+    outer: list[LoopRV] = loops[: len(loops) - max(count, 1)]
+    if count and _is_long(shape, target):
+        lanes = _paired(sch, inner, lanes)
+    heads = vectorize_loop(sch, inner, lanes) if count else [inner]
+    parallelize(sch, [*outer, *heads], work, target)
+
+
+def gathers(shape: Shape, axis: SSAValue) -> bool:
+    """Whether what the block reads is anywhere, at places that other loads along the axis give.
+
+    To gather the lanes of a vector takes as many loads as without vectors, and more to take the places apart and to put the lanes together.
+    Only functions such as exp are worth that. LLVM makes vectors of such loops by itself where the processor gathers quickly, and of
+    the arithmetic on the places.
+    """
+    moving = {load.op.result for load in shape.loads if axis in load.axes}
+    pending = [index for load in shape.loads for index in load.op.indices]
+    seen: set[SSAValue] = set()
+    while pending:
+        value = pending.pop()
+        if value in moving:
+            return True
+        if value not in seen and isinstance(value, OpResult):
+            seen.add(value)
+            pending += value.op.operands
+    return False
+
+
+def _is_short(shape: Shape, suffix: int, target: Target) -> bool:
+    """Whether the axes that are contiguous, such as the colours of a pixel, are less than half of a vector, and others are not."""
+    points = prod(shape.extent(axis) or MANY for axis in shape.spatial[len(shape.spatial) - suffix :])
+    return 0 < suffix < len(shape.spatial) and 2 * points <= lanes_of_block(shape, target)
+
+
+TURNS = 6
+"""Turns of a loop over vectors from which the loop around it costs less than a division in each of them."""
+
+
+def _in_whole_turns(shape: Shape, lanes: int) -> bool:
+    """Whether the innermost axis is of whole vectors, not few, whose number only a division finds in a fused axis."""
+    turns, rest = divmod(shape.extent(shape.spatial[-1]) or 0, lanes)
+    return rest == 0 and turns >= TURNS and turns & (turns - 1) != 0
+
+
+def _branches(block: tir.BlockOp) -> bool:
+    """Whether the block reads only where a condition holds: LLVM does not see there that the quotient and the rest of a fused axis are
+    the axis itself, and divides in each turn."""
+    return any(isinstance(op, tir.IfThenElseOp) for op in walk_ops(block))
+
+
+def _is_long(shape: Shape, target: Target) -> bool:
+    """Whether two vectors are computed together."""
+    least = LONG_CHAIN if target.vector_registers >= 32 else LONGER_CHAIN
+    return shape.cost >= least and target.arch == "x86_64" and target.vector_bytes >= 32
+
+
+def _paired(sch: Schedule, loop: LoopRV, lanes: int) -> int:
+    """The lanes of two vectors as one, which LLVM computes in turns, operation by operation; of one where their number is odd."""
+    extent = extent_of(sch, loop)
+    return lanes if extent is None or extent < 4 * lanes or extent % (2 * lanes) else 2 * lanes
+
+
+def _fused_count(shape: Shape, most: int, lanes: int) -> int:
+    """How many of the innermost axes are fused: all of `most` up to two, then as many as make a few vectors.
+
+    The quotients of more than two fused axes are not recognized any more once the loop is split.
+    """
+    points = 1
+    for count, axis in enumerate(reversed(shape.spatial[-most:] if most else []), 1):
+        points *= shape.extent(axis) or MANY
+        if count >= 2 and points >= UNROLL * lanes:
+            return count
+    return most
+
+
+MANY = 1024
+"""What an unknown extent counts as."""
+
+
+def vectorize_loop(sch: Schedule, loop: LoopRV, lanes: int, *, even: bool = True) -> list[LoopRV]:
+    """Splits a loop by the vector width and vectorizes the inner part; the loops that are left around it. What is a little longer than
+    some vectors is split in equal parts if `even`, which registers that hold whole vectors would have to be put together for."""
+    extent = extent_of(sch, loop)
+    if extent is not None and extent < 2:
+        return []
+    if extent is not None and extent <= lanes:
+        sch.vectorize(loop)
+        return []
+    width = lanes
+    if even and extent is not None and extent % lanes and extent < 4 * lanes:
+        # A short row in equal parts rather than in whole vectors and a remainder.
+        parts = -(-extent // lanes)
+        width = next((w for w in range(-(-extent // parts), lanes + 1) if extent % w == 0), lanes)
+    head, tail = sch.split(loop, [None, width])
+    sch.vectorize(tail)
+    return [head]
+
+
+def extent_of(sch: Schedule, loop: LoopRV) -> int | None:
+    """A loop's extent, None where symbolic."""
+    from ...dialects import tir
+    from ..schedule.structure import const_int
+
+    op = sch.get(loop)
+    assert isinstance(op, tir.ForOp)
+    return const_int(op.extent)
+
+
+def parallelize(sch: Schedule, loops: list[LoopRV], work: int, target: Target) -> None:
+    """Runs the outermost loops on threads where the work is worth it: as many fused as give each thread several turns."""
+    if target.cores < 2 or work < PARALLEL_WORK or not loops:
+        return
+    chosen = [loops[0]]
+    turns = extent_of(sch, loops[0])
+    for loop in loops[1:]:
+        if turns is None or turns >= 4 * target.cores:
+            break
+        extent = extent_of(sch, loop)
+        chosen.append(loop)
+        turns = None if extent is None else turns * extent
+    if turns == 1:
+        return
+    sch.parallel(sch.fuse(*chosen) if len(chosen) > 1 else chosen[0])

@@ -1,0 +1,100 @@
+"""Handles of what a rule works on: of blocks, of the loops around them alone, of the loop that drives an axis."""
+
+from __future__ import annotations
+
+from math import prod
+
+from xdsl.ir import SSAValue
+
+from ...dialects import tir
+from ...dialects.tir.analysis import Analyzer
+from ...dialects.tir.analysis.expr import free_vars
+from ..schedule import BlockRV, LoopRV, Schedule
+from ..schedule.structure import buffers_read, child_blocks, is_only_block, scope_of
+from .elementwise import extent_of
+from .refusals import tolerating
+
+
+def block_of(sch: Schedule, block: BlockRV) -> tir.BlockOp:
+    """The block that a handle stands for."""
+    op = sch.get(block)
+    assert isinstance(op, tir.BlockOp)
+    return op
+
+
+def cached(sch: Schedule, block: BlockRV, number: int) -> BlockRV:
+    """A copy of the buffer that a block reads as its `number`th, which this block alone reads instead."""
+    op = block_of(sch, block)
+    buffer = buffers_read(op)[number]
+    readers = [b for b in child_blocks(scope_of(op)) if any(read is buffer for read in buffers_read(b))]
+    copy: BlockRV = sch.cache_read(block, number, "global", [block] if len(readers) > 1 else None)
+    return copy
+
+
+def own_loops(sch: Schedule, block: BlockRV) -> list[LoopRV]:
+    """The loops that hold nothing but this block."""
+    op, loops = block_of(sch, block), sch.get_loops(block)
+    own = len(loops)
+    while own and is_only_block(op, sch.get(loops[own - 1])):
+        own -= 1
+    return loops[own:]
+
+
+def loop_of_axis(sch: Schedule, block: BlockRV, axis: int) -> LoopRV | None:
+    """The one of its own loops that an axis of the block is bound to (plus what is fixed)."""
+    return _driving(sch, own_loops(sch, block), block_of(sch, block).bindings[axis])
+
+
+def loops_by_axis(sch: Schedule, block: BlockRV) -> list[LoopRV | None]:
+    """For each axis of a block that was moved the one of its own loops that it is bound to; None where it has none left, as loops of
+    one turn are gone."""
+    loops = own_loops(sch, block)
+    return [_driving(sch, loops, binding) for binding in block_of(sch, block).bindings]
+
+
+def _driving(sch: Schedule, loops: list[LoopRV], value: SSAValue) -> LoopRV | None:
+    """The outermost of the loops whose variable a value is made of."""
+    used = {a.payload for a in free_vars(Analyzer().expr(value))}
+    return next((loop for loop in loops if sch.get(loop).loop_var in used), None)
+
+
+def turns_of(sch: Schedule, loops: list[LoopRV]) -> int:
+    """How many turns loops have together; a symbolic extent counts as one."""
+    return prod(extent_of(sch, loop) or 1 for loop in loops)
+
+
+def partitioned(
+    sch: Schedule, block: BlockRV, loop: LoopRV, turns: int, below: int
+) -> tuple[list[LoopRV], list[tuple[BlockRV, LoopRV]]]:
+    """The first `turns` of a loop apart from the others: the loops of the parts, and for each its copy of the block and the first
+    of the `below` loops around that."""
+    name = block_of(sch, block).block_name.data
+    loops: list[LoopRV] = sch.loop_partition(loop, [turns])
+    parts: list[tuple[BlockRV, LoopRV]] = []
+    for part in loops:
+        copy = sch.handle(next(b for b in child_blocks(sch.get(part)) if b.block_name.data.startswith(name)))
+        parts.append((copy, sch.get_loops(copy)[-below]))
+    return loops, parts
+
+
+def store_of(block: tir.BlockOp) -> tir.StoreOp:
+    """The first store directly in a block."""
+    return next(op for op in block.body.block.ops if isinstance(op, tir.StoreOp))
+
+
+def axis_along(block: tir.BlockOp, index: SSAValue | None) -> int | None:
+    """Which of the block's axes alone an index is computed of."""
+    if index is None:
+        return None
+    analyzer = Analyzer()
+    used = free_vars(analyzer.expr(index))
+    places = [k for k, axis in enumerate(block.iter_vars) if analyzer.expr(axis).atom in used]
+    return places[0] if len(places) == 1 else None
+
+
+def attempt(sch: Schedule, block: tir.BlockOp) -> bool:
+    """Inlines a block; False when that is not legal."""
+    with tolerating("inlining", block):
+        sch.compute_inline(sch.handle(block))
+        return True
+    return False

@@ -1,0 +1,35 @@
+"""What rules do where a primitive is refused: they stop, and say so to whoever listens (`--explain default-schedule`)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from ...dialects import tir
+from ...support.trace import tracer
+from ..pass_info import explanation
+from ..schedule import ScheduleError
+from ..schedule.structure import function_of
+
+PASS = "default-schedule"
+
+
+@contextmanager
+def tolerating(rule: str, block: tir.BlockOp | None) -> Generator[None]:
+    """A rule that meets a refusal stops where it is: every primitive before left a correct program, if not the fastest."""
+    called, location = "", None
+    if block is not None:
+        called = f" at block '{block.block_name.data}' of function '{function_of(block).sym_name.data}'"
+        location = block.location
+    try:
+        yield
+    except ScheduleError as refusal:
+        explain = tracer(explanation(PASS))
+        if explain is None:
+            return
+        for each in refusal.diagnostics:
+            explain(
+                location,
+                f"the rule of {rule} stops{called}: {each.message}",
+                *((note.message, note.location) for note in each.notes),
+            )

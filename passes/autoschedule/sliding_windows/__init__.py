@@ -1,0 +1,1 @@
+"""Reductions over windows that slide along rows: depthwise and thin convolutions."""

@@ -1,0 +1,49 @@
+"""Reductions of floats whose terms keep their order: vectors and threads over the results alone."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import AnyFloat
+
+from ...dialects import tir
+from ...dialects.tir.types import element_of
+from ...support.target import Target
+from ...support.walk import walk_ops
+from ..schedule import BlockRV, LoopRV, Schedule
+from .block_shape import shape_of
+from .column_reduction import vector_axis
+from .contraction import own_loops
+from .elementwise import extent_of, lanes_of_block, parallelize
+
+
+def reduces_floats(block: tir.BlockOp) -> bool:
+    """Whether a block reduces to floats, or chooses among floats, as argmax does."""
+    return any(kind.data == "R" for kind in block.iter_types.data) and any(
+        isinstance(op, tir.StoreOp) and isinstance(element_of(op.value.type), AnyFloat) for op in walk_ops(block)
+    )
+
+
+def schedule_in_order(sch: Schedule, block: BlockRV, target: Target) -> None:
+    """Runs results that lie side by side in vectors, and others on threads; each result takes its terms one after the other."""
+    op = sch.get(block)
+    assert isinstance(op, tir.BlockOp)
+    shape = shape_of(op)
+    if shape is None or not shape.reduction:
+        return
+    by_axis = dict(zip(shape.axes, sch.get_loops(block), strict=True))
+    outer, reducing = [by_axis[v] for v in shape.spatial], [by_axis[v] for v in shape.reduction]
+    axis = vector_axis(shape)
+    columns: list[LoopRV] = []
+    if axis is not None:
+        column, lanes = outer.pop(), lanes_of_block(shape, target)
+        if (extent_of(sch, column) or lanes + 1) > lanes:
+            strip, column = sch.split(column, [None, lanes])
+            outer.append(strip)
+        columns = [column]
+    sch.reorder(*outer, *reducing, *columns)
+    if columns:
+        sch.vectorize(columns[0])
+    parallelize(sch, outer, shape.points * shape.cost, target)
+    start = sch.decompose_reduction(block, reducing[0])
+    loops = own_loops(sch, start)
+    if columns and loops:
+        sch.vectorize(loops[-1])

@@ -1,0 +1,1 @@
+"""Passes on TIR's blocks: reductions' initial values, regions that are matched, and blocks replaced by their bodies."""

@@ -1,0 +1,368 @@
+"""The pass `check-open-bounds`: in functions of symbolic sizes, and in those marked for it, no access leaves its buffer.
+
+A function of known sizes is marked by its attribute `mirstack.check_bounds` (`mark-open-bounds` does so with those whose accesses
+depend on data, or on a condition that is not enough); False there says that its author vouches for it, a text is what messages call it.
+
+An index that is not provably inside (by the ranges of loops and blocks, the conditions around it, and what is known of the sizes:
+`mirstack.sizes`) is compared at run time, right before the access; `assert` ends the function where it is outside. Of a vector the first
+and the last lane are compared, or each; of a view its place in the memory; of a buffer that stands for a part of another that part.
+What is proven costs nothing. Loops around a check are not vectorized.
+
+Indices are taken as block axes see them, so the pass stands before blocks are made opaque, and behind scheduling.
+Accesses of scalable vectors are left alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, IntegerType, ModuleOp, StringAttr
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from ....dialects import tir
+from ....dialects.tir.analysis import Analyzer, Expr
+from ....dialects.tir.analysis import expr as x
+from ....dialects.tir.analysis.conditions import eq, ge, gt, le, logical_not, lt
+from ....dialects.tir.analysis.expr import ZERO, as_expr
+from ....dialects.tir.buffer import AccessOp, BufferOp, buffer_name, tells_region
+from ....dialects.tir.size_relations import SIZES, relations
+from ....dialects.tir.types import I64, element_of, is_scalable, lanes_of
+from ....support.walk import walk_ops
+from ..blocks.lower_match_buffer import dropped_dimensions
+from ..rewriting import builder_before, enclosing, prim_funcs
+from .bounds_proof import ONE, BoundsProof
+from .storage_liveness import bits_of
+from .strides import extents_of, strides_of
+
+CHECK_BOUNDS = "mirstack.check_bounds"
+"""Attribute of a function: whether its accesses are checked, or what messages call it if they are. Without it, whether it has symbolic
+sizes says so."""
+
+
+def is_checked(function: tir.PrimFuncOp) -> bool:
+    """Whether the function's accesses have to stay inside: it is marked for it, or has a symbolic variable and is not marked."""
+    marked = is_marked(function.attrs)
+    return any(isinstance(op, tir.VarOp) for op in walk_ops(function)) if marked is None else marked
+
+
+def is_marked(attributes: DictionaryAttr) -> bool | None:
+    """What the attribute of a function says of whether it is checked; None where it says nothing."""
+    marked = attributes.data.get(CHECK_BOUNDS)
+    if isinstance(marked, IntegerAttr):
+        return bool(marked.value.data)
+    return True if isinstance(marked, StringAttr) else None
+
+
+def is_proven(function: tir.PrimFuncOp) -> bool:
+    """Whether every access of a function stays inside of its buffer whatever its inputs hold. Nothing is changed."""
+    search = _Checks(*_knowledge(function), search=True)
+    search.block(function.body.block)
+    return not search.count
+
+
+def check_function(function: tir.PrimFuncOp) -> int:
+    """Adds the checks that the function needs; how many there are."""
+    checks = _Checks(*_knowledge(function))
+    checks.block(function.body.block)
+    return checks.count
+
+
+def _knowledge(function: tir.PrimFuncOp) -> tuple[BoundsProof, str]:
+    """What is known of a function's sizes, and what messages call it."""
+    analyzer = Analyzer()
+    variables: dict[str, Expr] = {}
+    for op in walk_ops(function):
+        if isinstance(op, tir.VarOp) and isinstance(op.result.type, IntegerType):
+            variables.setdefault(op.var_name.data, analyzer.expr(op.result))
+            if op.size_var is not None:
+                analyzer.mark_global_non_neg_value(op.result)
+    expanding: list[tuple[Expr, Expr]] = []
+    for rule, left, right in relations(function.attrs.data.get(SIZES), variables):
+        if rule == "expand":
+            expanding.append((left, right))
+        else:
+            analyzer.constraint(eq(left, right) if rule == "equal" else le(left, right))
+    return BoundsProof(analyzer, expanding), _shown(function)
+
+
+def _shown(function: tir.PrimFuncOp) -> str:
+    """What messages call the function: the operator that it computes, where it is one; else its name, the one that it had before
+    others took its place, where that is known (`mark-open-bounds`)."""
+    named = function.attrs.data.get(CHECK_BOUNDS)
+    if isinstance(named, StringAttr):
+        return named.data
+    shape = function.attrs.data.get("mirstack.shape")
+    operator = getattr(shape, "data", {}).get("operator")
+    return operator.data if isinstance(operator, StringAttr) else f"@{function.sym_name.data}"
+
+
+@dataclass(frozen=True)
+class View:
+    """A buffer over the memory of another: how many of its elements fit there, and whether all that it declares do. What counts is
+    what lies in the memory: TVM's own passes make views whose extents are smaller than what is accessed."""
+
+    size: Expr
+    fits: bool
+
+
+class _Checks:
+    """One function on its way. Regions nest only as deep as loops and conditions do. A `search` counts what would be checked, up to
+    the first, and changes nothing."""
+
+    def __init__(self, proof: BoundsProof, shown: str, *, search: bool = False):
+        self.proof = proof
+        self.analyzer = proof.analyzer
+        self.shown = shown
+        self.search = search
+        self.count = 0
+        self.views: dict[SSAValue, View] = {}
+        """Buffers that are declared over memory whose size is known."""
+
+    def block(self, block: Block) -> None:
+        """What a check has found is known behind it, to the end of the region."""
+        with ExitStack() as scopes:
+            for op in list(block.ops):
+                if self.search and self.count:
+                    return
+                self.visit(op, scopes)
+
+    def visit(self, op: Operation, scopes: ExitStack) -> None:
+        """Checks an op and what is inside of it."""
+        match op:
+            case tir.LoadOp() | tir.StoreOp():
+                if not (isinstance(op, tir.LoadOp) and tells_region(op)):
+                    self.access(op, scopes)
+            case tir.DeclBufferOp() if op.source is not None:
+                self.declare(op, op.source)
+            case tir.MatchBufferOp() if op.source is not None and isinstance(op.source.owner, tir.BufferRegionOp):
+                self.match_region(op, op.source.owner)
+            case tir.ForOp():
+                with self.proof.bind(op.loop_var, op.min, op.extent):
+                    self.block(op.body.block)
+            case tir.BlockOp():
+                with self.proof.inside_block(op):
+                    self.block(op.body.block)
+            case tir.IfOp() | tir.IfThenElseOp():
+                condition = self.analyzer.expr(op.condition)
+                for region, holds in ((op.then_region, condition), (op.else_region, logical_not(condition))):
+                    if region.blocks:
+                        with ExitStack() as inner:
+                            self.proof.suppose(holds, inner)
+                            self.block(region.block)
+            case tir.ReadsOp() | tir.WritesOp():
+                pass
+            case _:
+                for region in op.regions:
+                    for each in region.blocks:
+                        self.block(each)
+
+    def access(self, op: tir.LoadOp | tir.StoreOp, scopes: ExitStack) -> None:
+        """Checks one access: of a vector the first and the last lane, or each."""
+        at = [self.analyzer.expr(index) for index in op.indices if isinstance(index.type, IntegerType)]
+        if len(at) == len(op.indices):
+            self.point(op, at, scopes)
+            return
+        lanes = op.indices[-1]
+        if is_scalable(lanes.type):
+            return
+        ends = self.ends(lanes)
+        if ends and all(self.is_proven(op, [*at, end]) for end in ends):
+            return
+        if self.search:
+            self.count += 1
+        elif ends and op.predicate is None:
+            for end in ends:
+                self.point(op, [*at, end], scopes)
+        else:
+            self.each_lane(op, at, lanes)
+
+    def ends(self, lanes: SSAValue) -> list[Expr]:
+        """The first and the last lane of a ramp."""
+        if not isinstance(lanes.owner, tir.RampOp):
+            return []
+        base, stride = self.analyzer.expr(lanes.owner.base), self.analyzer.expr(lanes.owner.stride)
+        return [base, base + stride.scaled(lanes_of(lanes.type) - 1)]
+
+    def each_lane(self, op: tir.LoadOp | tir.StoreOp, at: Sequence[Expr], lanes: SSAValue) -> None:
+        """Checks every lane that the predicate does not leave out."""
+        builder = builder_before(op)
+        for lane in range(lanes_of(lanes.type)):
+            index = builder.insert(tir.ShuffleOp([lanes], [lane])).result
+            runs = None if op.predicate is None else builder.insert(tir.ShuffleOp([op.predicate], [lane])).result
+            with ExitStack() as scopes:
+                self.point(op, [*at, self.analyzer.expr(index)], scopes, index, runs)
+
+    def is_proven(self, op: AccessOp, at: Sequence[Expr]) -> bool:
+        """Whether an element is inside of its buffer, or of the memory that its view lies in, for sure."""
+        view = self.views.get(op.buffer)
+        if (view is None or view.fits) and all(map(self.proof.is_inside, at, extents_of(self.analyzer, op.buffer))):
+            return True
+        return view is not None and self.proof.is_inside(self.place(op.buffer, at), view.size)
+
+    def point(
+        self,
+        op: AccessOp,
+        at: Sequence[Expr],
+        scopes: ExitStack,
+        lane: SSAValue | None = None,
+        runs: SSAValue | None = None,
+    ) -> None:
+        """Checks what is not proven of one element: its indices, or, of a view, its place in the memory.
+
+        `lane` is the last index where that is one of a vector, `runs` says whether the element is accessed, if not always.
+        """
+        does = "reads" if isinstance(op, tir.LoadOp) else "writes"
+        name = buffer_name(op.buffer)
+        view = self.views.get(op.buffer)
+        if view is not None:
+            if not self.is_proven(op, at):
+                place = self.place(op.buffer, at)
+                message = (
+                    f"{self.shown} {does} outside of the memory that '{name}' lies in: {self.limits(place, view.size)}"
+                )
+                self.require(op, place, place, view.size, I64, message, runs)
+            return
+        for number, (index, size) in enumerate(zip(at, extents_of(self.analyzer, op.buffer), strict=True)):
+            if self.proof.is_inside(index, size):
+                continue
+            with self.analyzer.constraint(gt(size, ZERO)):
+                only_empty = bool(size.terms) and self.proof.is_inside(index, size)
+            value, type = op.indices[number], element_of(op.indices[number].type)
+            if not isinstance(value.type, IntegerType):
+                value = index if lane is None else lane
+            place = f"dimension {number} of '{name}'"
+            if only_empty:
+                self.require(
+                    op, None, ZERO, size, type, f"{self.shown} {does} along {place}, which has no elements", runs
+                )
+            else:
+                shown = None if lane is None or value is not lane else "a lane of its index"
+                message = f"{self.shown} {does} outside of {place}: {self.limits(index, size, shown)}"
+                self.require(op, value, value, size, type, message, runs)
+            if runs is None:
+                for condition in (gt(size, ZERO),) if only_empty else (ge(index, ZERO), lt(index, size)):
+                    scopes.enter_context(self.analyzer.constraint(condition))
+
+    def limits(self, at: Expr, size: Expr, shown: str | None = None) -> str:
+        """How it is said that an index, shown as given, is outside."""
+        return f"{shown or self.analyzer.simplify(at)} is not below {self.analyzer.simplify(size)}, or is negative"
+
+    def declare(self, view: tir.DeclBufferOp, pointer: SSAValue) -> None:
+        """Notes a view of memory whose size is known."""
+        memory, bits = self.memory(pointer), bits_of(view.result.type.dtype)
+        if memory is None or not bits:
+            return
+        count, of_memory = memory
+        size = (
+            x.floordiv(count.scaled(of_memory), as_expr(bits)) if of_memory % bits else count.scaled(of_memory // bits)
+        )
+        offset, strides = self.offset(view), strides_of(self.analyzer, view.result)
+        last = self.last(view.result)
+        forward = all(map(self.proof.is_not_negative, (offset, *strides)))
+        self.views[view.result] = View(size, forward and self.proof.is_inside(last, size))
+
+    def memory(self, pointer: SSAValue) -> tuple[Expr, int] | None:
+        """How many elements the memory behind a pointer has, and the bits of one; None where that is not known."""
+        owner = pointer.owner
+        match owner:
+            case tir.BufferGetOp():
+                buffer = owner.buffer
+                source = buffer.owner
+                if isinstance(source, tir.DeclBufferOp) and source.source is not None:
+                    return self.memory(source.source)
+                if isinstance(source, tir.MatchBufferOp) and source.source is not None:
+                    region = source.source.owner
+                    if isinstance(region, tir.BufferRegionOp):
+                        buffer = region.buffer
+                assert isinstance(buffer.type, tir.BufferType)
+                count, dtype = self.last(buffer) + 1, buffer.type.dtype
+            case tir.AllocateOp():
+                count, dtype = ONE, owner.dtype
+                for extent in owner.extents:
+                    count = count * self.analyzer.expr(extent)
+            case tir.LetOp():
+                return self.memory(owner.value)
+            case _:
+                return None
+        bits = bits_of(dtype)
+        return (count, bits) if bits else None
+
+    def offset(self, buffer: BufferOp) -> Expr:
+        """Where in its memory a buffer begins."""
+        return ZERO if buffer.elem_offset is None else self.analyzer.expr(buffer.elem_offset)
+
+    def last(self, buffer: SSAValue) -> Expr:
+        """The place of a buffer's last element in its memory."""
+        sizes = extents_of(self.analyzer, buffer)
+        return self.place(buffer, [size - 1 for size in sizes])
+
+    def place(self, buffer: SSAValue, at: Sequence[Expr]) -> Expr:
+        """The place of an element in a buffer's memory."""
+        place = self.offset(buffer.owner) if isinstance(buffer.owner, BufferOp) else ZERO
+        for index, stride in zip(at, strides_of(self.analyzer, buffer), strict=True):
+            place = place + index * stride
+        return place
+
+    def match_region(self, op: tir.MatchBufferOp, region: tir.BufferRegionOp) -> None:
+        """Checks that a buffer that stands for a part of another lies in it."""
+        sizes = extents_of(self.analyzer, region.buffer)
+        matched = extents_of(self.analyzer, op.result)
+        counts = [ONE] * dropped_dimensions(op, region) + matched
+        for number, (low, count, size) in enumerate(zip(region.mins, counts, sizes, strict=True)):
+            first = self.analyzer.expr(low)
+            if self.proof.is_within(first, first + count - 1, size):
+                continue
+            place = f"dimension {number} of '{buffer_name(region.buffer)}'"
+            message = (
+                f"{self.shown} matches '{op.var_name.data}' with what is outside of {place}: "
+                f"{self.analyzer.simplify(first + count)} is more than {self.analyzer.simplify(size)}, or {self.analyzer.simplify(first)} is negative"
+            )
+            self.require(op, first, first + count - 1, size, low.type, message)
+
+    def require(
+        self,
+        op: Operation,
+        low: SSAValue | Expr | None,
+        high: SSAValue | Expr,
+        size: Expr,
+        type: Attribute,
+        message: str,
+        runs: SSAValue | None = None,
+    ) -> None:
+        """Asserts before an op that 0 <= low (unless that is None) and high < size, compared as values of `type`; where `runs` is
+        given, that it is false or they are."""
+        self.count += 1
+        if self.search:
+            return
+        builder = builder_before(op)
+
+        def value(of: SSAValue | Expr) -> SSAValue:
+            return of if isinstance(of, SSAValue) else self.analyzer.to_ssa(of, builder, type)
+
+        holds = builder.insert(tir.LtOp(value(high), value(size))).result
+        if low is not None:
+            is_not_negative = builder.insert(tir.GeOp(value(low), value(ZERO))).result
+            holds = builder.insert(tir.AndOp(is_not_negative, holds)).result
+        if runs is not None:
+            holds = builder.insert(tir.OrOp(builder.insert(tir.NotOp(runs)).result, holds)).result
+        builder.insert(tir.AssertOp(holds, message))
+        for outer in enclosing(op):
+            if isinstance(outer, tir.ForOp) and outer.kind.data == "vectorized":
+                outer.kind = StringAttr("serial")
+
+
+@dataclass(frozen=True)
+class CheckOpenBounds(ModulePass):
+    """Asserts that accesses in functions of symbolic sizes, or marked for it, stay inside, where that is not proven."""
+
+    name = "check-open-bounds"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Adds checks to every function of the module that `is_checked`."""
+        for function in prim_funcs(op):
+            if is_checked(function):
+                check_function(function)

@@ -1,0 +1,253 @@
+"""The pass `compact-buffer-allocation`: an allocated buffer keeps only the box that one life of it touches.
+
+The box is the union of what all accesses may reach while the loops between the allocation and the access run. Where an
+access cannot be told apart (an index that is no sum of loop variables and axes, the buffer's address taken) the dimension, or the
+buffer, stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, IntegerType, ModuleOp
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAValue
+from xdsl.passes import ModulePass
+
+from ....dialects import tir
+from ....dialects.interned import integer
+from ....dialects.tir.analysis import Analyzer, Atom, Expr
+from ....dialects.tir.analysis.expr import free_vars
+from ....dialects.tir.buffer import AccessOp
+from ....dialects.tir.stmt import RegionsOp
+from ....dialects.tir.types import element_of, lanes_of
+from ....support.making import erase_op, replace_uses
+from ....support.walk import op_around
+from ..regions import relax
+from ..rewriting import PlacedBuilder, builder_before, erase_if_dead, ops_of, set_indices, set_operands
+
+
+@dataclass
+class Touch:
+    """One access: the op, its index (or start) in each dimension, how far it extends there."""
+
+    op: Operation
+    starts: Sequence[SSAValue]
+    extents: Sequence[int] | None
+    counts: bool
+    """False for regions in reads and writes, which follow what the accesses say."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """An index: where it begins, and of a vector of them how far apart its lanes are."""
+
+    start: Expr
+    stride: int = 0
+    lanes: int = 0
+    """0 for an index that is no vector."""
+
+    @property
+    def reach(self) -> tuple[int, int]:
+        """How far the lanes lie before and behind the start."""
+        last = self.stride * max(self.lanes - 1, 0)
+        return min(last, 0), max(last, 0)
+
+    def rebuilt(self, start: Expr, analyzer: Analyzer, builder: PlacedBuilder, type_: Attribute) -> SSAValue:
+        """The index from another start."""
+        if not self.lanes:
+            return analyzer.to_ssa(start, builder, type_)
+        base = analyzer.to_ssa(start, builder, element_of(type_))
+        if self.stride == 0:
+            return builder.insert(tir.BroadcastOp(base, self.lanes)).result
+        step = builder.insert(tir.ConstOp.int(self.stride, element_of(type_))).result
+        return builder.insert(tir.RampOp(base, step, self.lanes)).result
+
+
+def _place(value: SSAValue, analyzer: Analyzer) -> Place | None:
+    """An index as a place; None for a vector that is no sum of ramps and broadcasts."""
+    if isinstance(value.type, IntegerType):
+        return Place(analyzer.simplify(value))
+    match value.owner:
+        case tir.BroadcastOp(value=base):
+            return Place(analyzer.simplify(base), 0, lanes_of(value.type))
+        case tir.RampOp(base=base, stride=step):
+            stride = analyzer.simplify(step).value
+            return None if stride is None else Place(analyzer.simplify(base), stride, lanes_of(value.type))
+        case tir.AddOp(lhs=lhs, rhs=rhs):
+            a, b = _place(lhs, analyzer), _place(rhs, analyzer)
+            if a is None or b is None:
+                return None
+            return Place(analyzer.simplify(a.start + b.start), a.stride + b.stride, a.lanes)
+        case _:
+            return None
+
+
+def _touches(alloc: tir.AllocBufferOp) -> list[Touch] | None:
+    """All accesses, None when the buffer is used in another way."""
+    found: list[Touch] = []
+    for use in alloc.result.uses:
+        op = use.operation
+        if isinstance(op, AccessOp):
+            found.append(Touch(op, op.indices, None, True))
+        elif isinstance(op, tir.BufferRegionOp):
+            if not all(isinstance(u.operation, RegionsOp) for u in op.result.uses):
+                return None
+            found.append(Touch(op, op.mins, None, False))
+        else:
+            return None
+    return found
+
+
+def _bind_loops(op: Operation, until: Operation, analyzer: Analyzer, known: set[Operation]) -> set[Atom]:
+    """The loop variables and axes between `op` and `until`; those of every loop and block around are told to the analyzer, once."""
+    inner: set[Atom] = set()
+    inside = True
+    chain: list[tir.ForOp | tir.BlockOp] = []
+    parent = op_around(op)
+    while parent is not None:
+        inside = inside and parent is not until
+        if type(parent) is tir.ForOp or type(parent) is tir.BlockOp:
+            if inside:
+                inner.update(atom for arg in parent.body.block.args if (atom := analyzer.expr(arg).atom) is not None)
+            if parent not in known:
+                chain.append(parent)
+        parent = op_around(parent)
+    for each in reversed(chain):
+        known.add(each)
+        if isinstance(each, tir.ForOp):
+            analyzer.bind(each.loop_var, each.min, each.extent)
+            continue
+        for variable, low, extent in zip(each.iter_vars, each.dom_mins, each.dom_extents, strict=True):
+            analyzer.bind(variable, low, extent)
+    return inner
+
+
+def _blocks_around(block: Block) -> set[Block]:
+    """A block, and those around it."""
+    around: set[Block] = set()
+    each: Block | None = block
+    while each is not None:
+        around.add(each)
+        each = each.parent_block()
+    return around
+
+
+def _stays(e: Expr, home: Block, around: set[Block]) -> bool:
+    """Whether an expression is of values that are there before `home` begins to run, or its own axes: no loads in it, say."""
+    for atom in free_vars(e):
+        value = atom.payload
+        if isinstance(value, OpResult) and not isinstance(value.op, tir.VarOp):
+            if value.op.parent is home or value.op.parent not in around:
+                return False
+        elif isinstance(value, BlockArgument) and value.block not in around:
+            return False
+    return True
+
+
+def compact(alloc: tir.AllocBufferOp) -> None:
+    """Shrinks one buffer."""
+    shape = alloc.result.type.static_shape
+    touches = _touches(alloc)
+    home, alloc_block = alloc.parent_op(), alloc.parent
+    if shape is None or not shape or alloc.stride_dims.data or not touches or home is None or alloc_block is None:
+        return
+    if not any(t.counts for t in touches):
+        return
+    analyzer = Analyzer()
+    bound_loops: set[Operation] = set()
+    inner_of: dict[Block | None, set[Atom]] = {}
+    around = _blocks_around(alloc_block)
+    bases: list[Expr | None] = [None] * len(shape)
+    least, most = [0] * len(shape), [0] * len(shape)
+    whole = [False] * len(shape)
+    indices: list[list[Place]] = []
+    for touch in touches:
+        inner = inner_of.get(touch.op.parent)
+        if inner is None:
+            inner = inner_of[touch.op.parent] = _bind_loops(touch.op, home, analyzer, bound_loops)
+        row: list[Place] = []
+        for index in touch.starts:
+            place = _place(index, analyzer)
+            if place is None:
+                return
+            row.append(place)
+        indices.append(row)
+        if not touch.counts:
+            continue
+        for dim, place in enumerate(row):
+            ends = None if whole[dim] else relax(place.start, inner, analyzer)
+            if ends is None or not _stays(ends[0], alloc_block, around):
+                whole[dim] = True
+                continue
+            base = bases[dim]
+            if base is None:
+                base = bases[dim] = ends[0]
+            low, high = (analyzer.simplify(end - base).value for end in ends)
+            if low is None or high is None:
+                whole[dim] = True
+            else:
+                before, behind = place.reach
+                least[dim], most[dim] = min(least[dim], low + before), max(most[dim], high + behind)
+    starts: list[Expr] = []
+    extents: list[int] = []
+    for dim, extent in enumerate(shape):
+        base, size = bases[dim], most[dim] - least[dim] + 1
+        if whole[dim] or base is None or size > extent:
+            starts.append(Expr((), 0))
+            extents.append(extent)
+        else:
+            starts.append(base + least[dim])
+            extents.append(size)
+    # A buffer of the right size may still be indexed from where its box begins.
+    if extents == list(shape) and all(start.value == 0 for start in starts):
+        return
+    _resize(alloc, extents)
+    for touch, row in zip(touches, indices, strict=True):
+        _rebase(touch, row, starts, analyzer)
+
+
+def _resize(alloc: tir.AllocBufferOp, extents: list[int]) -> None:
+    """Replaces the allocation by one of the new shape."""
+    old = alloc.result.type
+    dims = [integer(e, d.type) for e, d in zip(extents, old.shape.data, strict=True) if isinstance(d, IntegerAttr)]
+    type_ = tir.BufferType(ArrayAttr(dims), old.dtype, old.scope)
+    new = tir.AllocBufferOp.create(operands=list(alloc.operands), properties=alloc.properties, result_types=[type_])
+    new.location = alloc.location
+    block = alloc.parent
+    assert block is not None
+    block.insert_op_before(new, alloc)
+    new.result.name_hint = alloc.result.name_hint
+    replace_uses(alloc.result, new.result)
+    erase_op(alloc)
+
+
+def _rebase(touch: Touch, row: list[Place], starts: list[Expr], analyzer: Analyzer) -> None:
+    """Has an access count from the start of the box."""
+    builder = builder_before(touch.op)
+    moved: list[SSAValue] = []
+    for value, place, start in zip(touch.starts, row, starts, strict=True):
+        if start.value == 0:
+            moved.append(value)
+        else:
+            moved.append(place.rebuilt(analyzer.simplify(place.start - start), analyzer, builder, value.type))
+    before = list(touch.starts)
+    if isinstance(touch.op, AccessOp):
+        set_indices(touch.op, moved)
+    elif isinstance(touch.op, tir.BufferRegionOp):
+        set_operands(touch.op, [touch.op.buffer], moved, list(touch.op.extents))
+    for value in before:
+        erase_if_dead(value)
+
+
+@dataclass(frozen=True)
+class CompactBufferAllocation(ModulePass):
+    """Shrinks every `T.alloc_buffer` to what is touched of it."""
+
+    name = "compact-buffer-allocation"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Compacts every allocation of the module."""
+        for alloc in ops_of(op, tir.AllocBufferOp):
+            compact(alloc)

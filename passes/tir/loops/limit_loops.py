@@ -1,0 +1,82 @@
+"""The pass `limit-loops`: loops whose later turns compute what nothing needs end before them.
+
+A schedule says so by annotations: `loop_limit: [scale, offset, unit, turns]` on a loop, and `limits_loops: 1` on the loop around it
+whose variable v counts. The loop then makes at most floordiv(v * scale + offset, unit) * turns turns.
+
+    for b in T.serial(4, annotations={"limits_loops": 1}):
+        for k in T.serial(16, annotations={"loop_limit": [64, 64, 64, 4]}):
+
+becomes
+
+    for b in range(4):
+        for k in range(T.min(16, (b * 64 + 64) // 64 * 4)):
+
+Blocks are gone by then: what a block reads and writes is said as if all turns were made. The extent is computed by plain arithmetic, so
+that what follows needs to know nothing of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, ModuleOp
+from xdsl.ir import Attribute, SSAValue
+from xdsl.passes import ModulePass
+
+from ....dialects import tir
+from ..rewriting import builder_before, ops_of, prim_funcs
+
+LIMIT, LIMITS = "loop_limit", "limits_loops"
+"""The annotations of the loop that ends early and of the one around it: see above."""
+
+
+def limit(loop: tir.ForOp) -> None:
+    """Ends one annotated loop where it may, and takes its annotation away."""
+    known = dict(loop.annotations.data)
+    numbers = _numbers(known.pop(LIMIT))
+    loop.annotations = DictionaryAttr(known)
+    outer = loop.parent_op()
+    while outer is not None and not (isinstance(outer, tir.ForOp) and LIMITS in outer.annotations.data):
+        outer = outer.parent_op()
+    if outer is None or numbers is None:
+        return
+    builder = builder_before(loop)
+    scale, offset, unit, turns = (
+        builder.insert(tir.ConstOp.int(number, loop.loop_var.type)).result for number in numbers
+    )
+    v: SSAValue = outer.loop_var
+    reached = builder.insert(tir.AddOp(builder.insert(tir.MulOp(v, scale)).result, offset)).result
+    units = builder.insert(tir.FloorDivOp(reached, unit)).result
+    most = builder.insert(tir.MulOp(units, turns)).result
+    extent = builder.insert(tir.MinOp(loop.extent, most)).result
+    loop.operands[1] = extent
+
+
+def _numbers(value: Attribute) -> tuple[int, ...] | None:
+    """Four integers, of which the unit is positive."""
+    if not isinstance(value, ArrayAttr):
+        return None
+    numbers = tuple(item.value.data for item in value.data if isinstance(item, IntegerAttr))
+    return numbers if len(numbers) == len(value.data) == 4 and numbers[2] > 0 else None
+
+
+@dataclass(frozen=True)
+class LimitLoops(ModulePass):
+    """Ends loops annotated with `loop_limit` before the turns that compute what nothing needs."""
+
+    name = "limit-loops"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Limits every such loop of the module."""
+        for function in prim_funcs(op):
+            loops = list(ops_of(function, tir.ForOp))
+            for loop in loops:
+                if LIMIT in loop.annotations.data:
+                    limit(loop)
+            for loop in loops:
+                if LIMITS in loop.annotations.data:
+                    loop.annotations = DictionaryAttr({k: a for k, a in loop.annotations.data.items() if k != LIMITS})
+
+
+__all__ = ["LIMIT", "LIMITS", "LimitLoops", "limit"]

@@ -1,0 +1,153 @@
+"""The pass `unroll-choices`: loops whose variable chooses between values become their turns, with each choice made.
+
+Rows of a constant matrix are written as choices by the row's number, and the loop over rows is of kind unrolled:
+
+    for i in T.unroll(2):
+        B[i] = T.Select(i == 0, A[0] + A[1], A[0] - A[1])
+
+What does not depend on the variable is computed once, before; each turn keeps what is chosen for it:
+
+    B[0] = A[0] + A[1]
+    B[1] = A[0] - A[1]
+
+A code generator that unrolls the loop would compute every row in each turn first, to find which of them it needs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from ....dialects import tir
+from ....dialects.tir.analysis import Analyzer
+from ....dialects.tir.analysis.expr import Atom, Expr, as_expr
+from ....dialects.tir.analysis.substitution import substitute
+from ....dialects.tir.operators import as_const
+from ....support.effects import is_side_effect_free
+from ....support.fields import operands_of
+from ....support.making import copy_nested, erase_op, put_before, take_out
+from ....support.walk import ops_in
+from ..clone_body import hoist_views
+from ..rewriting import builder_before, erase_dead, ops_of, prim_funcs
+
+MOST_TURNS = 16
+"""A loop of more turns stays one."""
+
+
+@dataclass(frozen=True)
+class UnrollChoices(ModulePass):
+    """Unroll loops of kind unrolled that hold nothing but stores of what their variable chooses."""
+
+    name = "unroll-choices"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Unrolls where every choice by the variable is known in each turn."""
+        for function in prim_funcs(op):
+            changed = False
+            for loop in ops_of(function, tir.ForOp):
+                if loop.kind.data == "unrolled" and any(type(o) is tir.SelectOp for o in loop.body.block.ops):
+                    changed |= _unroll(loop)
+            if changed:
+                erase_dead(function)
+
+
+def _unroll(loop: tir.ForOp) -> bool:
+    """Whether the loop became its turns."""
+    low, extent = as_const(loop.min), as_const(loop.extent)
+    if low is None or low.value != 0 or extent is None or not 0 < extent.value <= MOST_TURNS:
+        return False
+    hoist_views(loop)
+    ops = ops_in(loop.body.block)
+    stores = [op for op in ops if isinstance(op, tir.StoreOp)]
+    others = [op for op in ops if type(op) is not tir.StoreOp]
+    written = {_memory(store.buffer) for store in stores}
+    for op in others:
+        if type(op) is tir.LoadOp:
+            if _memory(op.buffer) in written:
+                return False
+        elif op.regions or not (is_side_effect_free(op) or _is_view(op)):
+            return False
+    varying: set[SSAValue] = {loop.loop_var}
+    for op in others:
+        if not varying.isdisjoint(operands_of(op)):
+            varying.update(op.results)
+    turns = [_Turn(loop, number, varying) for number in range(int(extent.value))]
+    chosen = [op for op in others if isinstance(op, tir.SelectOp) and op.condition in varying]
+    if not chosen or any(turn.known(op.condition) is None for turn in turns for op in chosen):
+        return False
+    for op in others:
+        if varying.isdisjoint(op.results):
+            take_out(op)
+            put_before(op, loop)
+    for turn in turns:
+        for store in stores:
+            turn.copy(store)
+    erase_op(loop)
+    return True
+
+
+def _is_view(op: Operation) -> bool:
+    """Whether the op declares how memory is seen that there is already."""
+    return type(op) is tir.DeclBufferOp and op.source is not None
+
+
+def _memory(buffer: SSAValue) -> SSAValue:
+    """What a buffer lies in: the buffer or handle that it is a view of, or itself."""
+    while isinstance(op := buffer.owner, tir.DeclBufferOp) and op.source is not None:
+        data = op.source.owner
+        buffer = data.buffer if isinstance(data, tir.BufferGetOp) else op.source
+        if not isinstance(data, tir.BufferGetOp):
+            break
+    return buffer
+
+
+class _Turn:
+    """One turn of a loop, written before it."""
+
+    def __init__(self, loop: tir.ForOp, number: int, varying: set[SSAValue]):
+        self.builder = builder_before(loop)
+        self.varying = varying
+        self.analyzer = Analyzer()
+        atom = self.analyzer.expr(loop.loop_var).atom
+        assert atom is not None
+        self.values: dict[Atom, Expr] = {atom: as_expr(number)}
+        self.variable, self.number = loop.loop_var, number
+        self.made: dict[SSAValue, SSAValue] = {}
+
+    def known(self, condition: SSAValue) -> bool | None:
+        """What a condition is in this turn; None where that is not known."""
+        op = condition.owner
+        if isinstance(op, tir.BroadcastOp):
+            op = op.value.owner
+        if not isinstance(op, tir.EqOp):
+            return None
+        difference = self.analyzer.expr(op.lhs) - self.analyzer.expr(op.rhs)
+        value = substitute(difference, self.values).value
+        return None if value is None else value == 0
+
+    def copy(self, op: Operation) -> Operation:
+        """The op as it is in this turn, with what it needs that depends on the turn."""
+        copy = copy_nested(op, {operand: self.value(operand) for operand in operands_of(op)})
+        self.builder.insert(copy)
+        return copy
+
+    def value(self, value: SSAValue) -> SSAValue:
+        """What a value is in this turn."""
+        if value not in self.varying:
+            return value
+        found = self.made.get(value)
+        if found is None:
+            op = value.owner
+            if value is self.variable:
+                found = self.builder.insert(tir.ConstOp.int(self.number, value.type)).result
+            elif isinstance(op, tir.SelectOp) and op.condition in self.varying:
+                found = self.value(op.true_value if self.known(op.condition) else op.false_value)
+            else:
+                assert isinstance(op, Operation)
+                found = self.copy(op).results[0]
+            self.made[value] = found
+        return found

@@ -1,0 +1,198 @@
+"""The pass `unroll-loop`: the turns of a loop one after the other, as in TVM's `tir.transform.UnrollLoop`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from ....dialects import tir
+from ....dialects.tir.analysis import Analyzer
+from ....dialects.tir.open_reductions import carries_open_reduction, starts_empty_reduction
+from ....support.diagnostics import error_at
+from ....support.walk import post_order, walk_ops
+from ...option_range import require_range
+from ..clone_body import copy_turn, hoist_views, move_last_turn
+from ..rewriting import prim_funcs
+
+MAX_OPS = 100_000
+"""How many ops unrolling may make of one function."""
+
+_STEP, _EXPLICIT = "pragma_auto_unroll_max_step", "pragma_unroll_explicit"
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What decides whether a loop is unrolled, at one place."""
+
+    max_step: int
+    explicit: bool
+
+
+@dataclass
+class Size:
+    """What was found in a statement: stores and calls, nested unrolled loops, nested other loops."""
+
+    steps: int = 0
+    unrolled: int = 0
+    normal: int = 0
+
+    def and_then(self, other: Size) -> Size:
+        """Of two statements in turn."""
+        return Size(self.steps + other.steps, max(self.unrolled, other.unrolled), max(self.normal, other.normal))
+
+
+@dataclass(frozen=True)
+class UnrollLoop(ModulePass):
+    """Unrolls the loops of kind unrolled, and serial ones that are small.
+
+    A serial loop is unrolled where it holds no loop that is not, at most `auto_max_depth` unrolled ones are nested, and either
+    it has at most `auto_max_step` stores and calls in all its turns or at most `auto_max_extent` turns. Loops around a block that
+    reduces over what may be nothing stay loops: its `T.init` is of the whole reduction. Without
+    `explicit_unroll` such loops are marked as unrolled only, for the code generator. The pragmas `auto_unroll_max_step` and
+    `unroll_explicit` say otherwise for the statements behind them.
+    """
+
+    name = "unroll-loop"
+    auto_max_step: int = 0
+    auto_max_depth: int = 8
+    auto_max_extent: int = 0
+    explicit_unroll: bool = True
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Unrolls the loops of every prim_func of the module.
+
+        Raises MirError for a loop of kind unrolled without a constant extent, and where the function would become too large.
+        """
+        require_range(op, "auto-max-step", self.auto_max_step, 0)
+        require_range(op, "auto-max-depth", self.auto_max_depth, 0)
+        for func in prim_funcs(op):
+            _Unroller(self, func).run()
+
+
+class _Unroller:
+    def __init__(self, options: UnrollLoop, func: tir.PrimFuncOp):
+        self.options = options
+        self.func = func
+        self.sizes: dict[Operation, Size] = {}
+        self.ops: dict[Operation, int] = {}
+        self.limits = _limits(func, Limits(options.auto_max_step, options.explicit_unroll))
+        self.analyzer = Analyzer()
+
+    def run(self) -> None:
+        for op in post_order(self.func):
+            if op is self.func:
+                break
+            size = Size()
+            for region in op.regions:
+                for block in region.blocks:
+                    size = size.and_then(self.of_block(block))
+            if isinstance(op, tir.StoreOp | tir.EvaluateOp):
+                size.steps += 1
+            if isinstance(op, tir.ForOp):
+                self.loop(op, size)
+            elif op.parent is not None:
+                self.sizes[op] = size
+
+    def of_block(self, block: Block) -> Size:
+        size = Size()
+        for op in block.ops:
+            found = self.sizes.pop(op, None)
+            if found is not None and (found.steps or found.unrolled or found.normal):
+                size = size.and_then(found)
+        return size
+
+    def loop(self, loop: tir.ForOp, size: Size) -> None:
+        """Decides about a loop, whose body was decided about."""
+        options, limits = self.options, self.limits[loop]
+        extent = self.analyzer.simplify(loop.extent).value
+        if extent == 0 and starts_empty_reduction(loop):
+            loop.kind = StringAttr("serial")
+            self.sizes[loop] = Size(size.steps, size.unrolled, size.normal + 1)
+            return
+        wanted = loop.kind.data == "unrolled" or limits.max_step or options.auto_max_extent
+        if wanted and extent is not None and extent > 1 and carries_open_reduction(loop):
+            # T.init runs where the reduction is over nothing, too, which lowering sees of one block that is all of it.
+            self.sizes[loop] = Size(size.steps, size.unrolled, size.normal + 1)
+            return
+        unroll = (
+            loop.kind.data == "serial"
+            and extent is not None
+            and extent >= 0
+            and not size.normal
+            and size.unrolled <= options.auto_max_depth
+            and (extent * size.steps <= limits.max_step or extent <= options.auto_max_extent)
+        )
+        if loop.kind.data == "unrolled":
+            if extent is None or extent < 0:
+                raise error_at(
+                    loop,
+                    f"loop '{loop.var_name.data}' cannot be unrolled: its extent is not a number",
+                    "only a loop of constant extent is of kind T.unroll; split it, and unroll the inner loop",
+                )
+            unroll = True
+        if unroll and extent is not None:
+            self.sizes[loop] = Size(size.steps * extent, size.unrolled + 1, size.normal)
+        else:
+            self.sizes[loop] = Size(size.steps, size.unrolled, size.normal + 1)
+        single = extent is not None and 0 <= extent <= options.auto_max_extent == 1
+        if extent is not None and ((unroll and limits.explicit) or single):
+            if loop.kind.data == "unrolled" or extent * sum(1 for _ in walk_ops(loop)) <= MAX_OPS:
+                self.unroll(loop, extent)
+        elif unroll:
+            loop.kind = StringAttr("unrolled")
+
+    def unroll(self, loop: tir.ForOp, extent: int) -> None:
+        """Puts the turns into the loop's place."""
+        count = sum(1 for _ in walk_ops(loop))
+        if count * extent > MAX_OPS:
+            raise error_at(
+                loop,
+                f"loop '{loop.var_name.data}' cannot be unrolled: its {extent} turns would be {count * extent} operations",
+                f"at most {MAX_OPS} are made; split the loop, and unroll a short inner one",
+            )
+        size = self.sizes.pop(loop)
+        hoist_views(loop)
+        if not extent:
+            loop.detach()
+            loop.erase()
+            return
+        for turn in range(extent - 1):
+            copy_turn(loop, turn)
+        last = move_last_turn(loop, extent - 1)
+        if last:
+            self.sizes[last[0]] = size
+
+
+def _limits(func: tir.PrimFuncOp, outer: Limits) -> dict[Operation, Limits]:
+    """The limits at each loop: those of the pass, or of the pragmas in whose scope it is."""
+    found: dict[Operation, Limits] = {}
+    current: dict[Block, Limits] = {func.body.block: outer}
+    for op in walk_ops(func):
+        if op is func or op.parent is None:
+            continue
+        limits = current[op.parent]
+        if isinstance(op, tir.AttrOp):
+            limits = current[op.parent] = _with_pragma(limits, op.key.data, _number(op.value))
+        if isinstance(op, tir.ForOp):
+            found[op] = limits
+            for key, value in op.annotations.data.items():
+                limits = _with_pragma(limits, key, value.value.data if isinstance(value, IntegerAttr) else None)
+        for region in op.regions:
+            for block in region.blocks:
+                current[block] = limits
+    return found
+
+
+def _with_pragma(limits: Limits, key: str, value: int | None) -> Limits:
+    if value is None or key not in (_STEP, _EXPLICIT):
+        return limits
+    return Limits(value, limits.explicit) if key == _STEP else Limits(limits.max_step, bool(value))
+
+
+def _number(value: SSAValue) -> int | None:
+    op = value.owner
+    return op.value.value.data if isinstance(op, tir.ConstOp) and isinstance(op.value, IntegerAttr) else None

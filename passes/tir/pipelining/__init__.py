@@ -1,0 +1,1 @@
+"""Passes that overlap the iterations of TIR's loops: software pipelines and double buffers."""

@@ -1,0 +1,478 @@
+"""The pass `inject-double-buffer`: what a loop's next turn needs is written while this turn runs, as in TVM's pass of this name.
+
+`T.attr(p, "double_buffer_scope", 1)` says of the statements behind it that they fill the memory `p` for the turn of the loop
+around. The memory becomes twice as large: the first half is filled before the loop; in turn i the half of turn i + 1 is
+filled, while the half of turn i is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, IntegerType, ModuleOp
+from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.passes import ModulePass
+
+from ....dialects import tir
+from ....dialects.tir.analysis import Analyzer
+from ....dialects.tir.buffer import buffer_name
+from ....dialects.tir.operators import Const, ExprBuilder, Value, as_const
+from ....dialects.tir.types import BufferType, HandleType, element_of
+from ....support.diagnostics import error_at
+from ....support.effects import is_side_effect_free
+from ....support.walk import walk_ops
+from ..clone_body import copy_ops, variables_of
+from ..data_dependence import Touched
+from ..rewriting import acts_until_end, enclosing, erase_dead, prim_funcs, set_indices
+
+SCOPE, WRITE = "double_buffer_scope", "double_buffer_write"
+
+
+@dataclass(eq=False)
+class Doubled:
+    """Memory that is to be doubled: who fills it, and what reaches it."""
+
+    attr: tir.AttrOp
+    memory: tir.AllocateOp | tir.DeclBufferOp
+    loop: tir.ForOp
+    producer: list[Operation]
+    """The statements that the attribute is about."""
+    views: list[tir.DeclBufferOp] = field(default_factory=list[tir.DeclBufferOp])
+    accesses: list[tir.LoadOp | tir.StoreOp] = field(default_factory=list["tir.LoadOp | tir.StoreOp"])
+
+    @property
+    def name(self) -> str:
+        """The name of the memory."""
+        return self.memory.var_name.data
+
+
+def _scope(attr: tir.AttrOp) -> Doubled:
+    """What an attribute asks for.
+
+    Raises MirError where it cannot be done.
+    """
+    value = attr.node
+    owner = value.owner
+    if isinstance(owner, tir.BufferGetOp):
+        owner = owner.buffer.owner
+    if isinstance(owner, tir.DeclBufferOp) and owner.source is not None:
+        owner = owner.source.owner
+    if not isinstance(owner, tir.AllocateOp | tir.DeclBufferOp):
+        raise error_at(
+            attr, f"{SCOPE} is not about memory that the function allocates", "name the handle of a T.allocate"
+        )
+    loop = next((outer for outer in enclosing(attr) if isinstance(outer, tir.ForOp)), None)
+    if loop is None or owner.parent_op() is None:
+        raise error_at(
+            attr, f"the {SCOPE} of '{owner.var_name.data}' is in no loop", "it is filled for each turn of a loop"
+        )
+    producer: list[Operation] = []
+    following = attr.next_op
+    while following is not None:
+        producer.append(following)
+        following = following.next_op
+    found = Doubled(attr, owner, loop, producer)
+    _reach(found)
+    return found
+
+
+def _reach(found: Doubled) -> None:
+    """All that reaches the memory: loads and stores of flat buffers."""
+    pending: list[SSAValue] = [found.memory.result]
+    if isinstance(found.memory, tir.DeclBufferOp):
+        found.views.append(found.memory)
+    while pending:
+        value = pending.pop()
+        for use in value.uses:
+            match use.operation:
+                case tir.LoadOp() as op:
+                    found.accesses.append(op)
+                case tir.StoreOp() as op if op.buffer is value:
+                    found.accesses.append(op)
+                case tir.DeclBufferOp() as op:
+                    found.views.append(op)
+                    pending.append(op.result)
+                case tir.BufferGetOp() as op:
+                    if isinstance(op.result.type, HandleType):
+                        pending.append(op.result)
+                case tir.AttrOp():
+                    pass
+                case _:
+                    raise error_at(
+                        use.operation,
+                        f"the double buffer '{found.name}' is given away as a pointer",
+                        "only loads and stores can be sent to one of its halves",
+                    )
+    flat = all(view.result.type.rank == 1 and not view.stride_dims.data for view in found.views)
+    if not flat or (isinstance(found.memory, tir.AllocateOp) and len(found.memory.extents) != 1):
+        raise error_at(
+            found.memory,
+            f"the double buffer '{found.name}' is not flat",
+            "run flatten-buffer before inject-double-buffer",
+        )
+
+
+def _check(found: Doubled) -> None:
+    """Raises MirError where filling the memory a turn early would change what the loop computes."""
+    name, loop, attr = found.name, found.loop, found.attr
+    home = attr.parent_op()
+    while isinstance(home, tir.ScopeOp):
+        home = home.parent_op()
+    if home is not loop:
+        raise error_at(attr, f"the {SCOPE} of '{name}' is under a condition", "it is filled in every turn of its loop")
+    order = {op: number for number, op in enumerate(walk_ops(loop))}
+    filling = {inner for op in found.producer for inner in walk_ops(op)}
+    if found.memory not in order:
+        raise error_at(
+            found.memory, f"the double buffer '{name}' outlives the turns of loop '{loop.var_name.data}'",
+            "allocate it in the loop: each turn fills all that it reads",
+        )  # fmt: skip
+    for access in found.accesses:
+        if isinstance(access, tir.StoreOp) != (access in filling) or order.get(access, -1) < order[attr]:
+            verb = "written outside of its" if isinstance(access, tir.StoreOp) else "read before the end of its"
+            raise error_at(
+                access, f"the double buffer '{name}' is {verb} {SCOPE}",
+                "what fills it stands in the scope, what reads it behind the scope: with T.attr(…):",
+            )  # fmt: skip
+    roots = Touched([], order)
+    written = {roots.root(op.buffer) for op in order if isinstance(op, tir.StoreOp)}
+    for op in filling:
+        if isinstance(op, tir.CallOp) and not is_side_effect_free(op):
+            raise error_at(
+                op, f"what fills the double buffer '{name}' calls '{op.intrinsic.data}'", "it only loads and stores"
+            )
+        if isinstance(op, tir.StoreOp) and roots.root(op.buffer) is not found.memory.result:
+            owner = roots.root(op.buffer).owner
+            if owner not in filling:
+                raise error_at(
+                    op, f"what fills the double buffer '{name}' writes '{buffer_name(op.buffer)}' as well", _EARLY
+                )
+    for op in (*filling, *_needed(found)):
+        if (
+            isinstance(op, tir.LoadOp)
+            and roots.root(op.buffer) in written
+            and roots.root(op.buffer).owner not in filling
+        ):
+            raise error_at(
+                op,
+                f"what fills the double buffer '{name}' reads '{buffer_name(op.buffer)}', which the loop writes",
+                _EARLY,
+            )
+
+
+_EARLY = "it is filled one turn early: that must not change what it is filled with, nor anything else"
+
+
+def _needed(found: Doubled) -> list[Operation]:
+    """What is computed in the loop for the statements that fill the memory, in order."""
+    order = {op: number for number, op in enumerate(walk_ops(found.loop))}
+    inside = {inner for op in found.producer for inner in walk_ops(op)}
+    kept = {found.memory, *found.views}
+    needed: dict[Operation, None] = {}
+    pending = [operand for inner in inside for operand in inner.operands]
+    while pending:
+        owner = pending.pop().owner
+        if isinstance(owner, Operation) and owner in order and owner not in inside | kept and owner not in needed:
+            needed[owner] = None
+            pending += [operand for inner in walk_ops(owner) for operand in inner.operands]
+    return sorted(needed, key=order.__getitem__)
+
+
+class Injector:
+    """Rewrites one double buffer."""
+
+    def __init__(self, found: Doubled):
+        self.found = found
+        self.loop = found.loop
+        self.type = found.loop.min.type
+
+    def builder(self, op: Operation) -> ExprBuilder:
+        """One for ops at the place of an op."""
+        builder = ExprBuilder()
+        builder.location = op.location
+        return builder
+
+    def run(self) -> None:
+        """Doubles the memory, fills it before the loop and, in each turn, for the next."""
+        found, loop = self.found, self.loop
+        stride = self.move_memory()
+        needed = _needed(found)
+        for access in found.accesses:
+            if isinstance(access, tir.LoadOp):
+                self.shift(access, lambda _: loop.loop_var, stride)
+        # Before the loop: the first turn's.
+        first = self.copies(needed, loop.min, stride)
+        builder = self.builder(loop)
+        home = loop.parent
+        assert home is not None
+        if _has_turns(loop):
+            scope: Operation = tir.ScopeOp(Region(first))
+            if not any(map(acts_until_end, first.ops)):
+                ops = list(first.ops)
+                for op in ops:
+                    op.detach()
+                home.insert_ops_before(ops, loop)
+                scope = loop
+        else:
+            some = builder.value(builder.binary(tir.LtOp, Const(0, self.type), loop.extent))
+            scope = tir.IfOp(some, Region(first))
+        if scope is not loop:
+            scope.location = found.attr.location
+            home.insert_ops_before([*builder.ops, scope], loop)
+        # In each turn: the next turn's, where there is one.
+        builder = self.builder(found.attr)
+        after = builder.binary(tir.AddOp, loop.loop_var, Const(1, self.type))
+        low = as_const(loop.min)
+        end: Value = (
+            loop.extent if low is not None and not low.value else builder.binary(tir.AddOp, loop.min, loop.extent)
+        )
+        condition = builder.value(builder.binary(tir.LtOp, after, end))
+        body = self.copies(needed, None, stride)
+        handle = self.handle()
+        one = tir.ConstOp.int(1)
+        mark = tir.AttrOp(handle, WRITE, one)
+        mark.location = one.location = found.attr.location
+        ahead = [one, mark] if isinstance(handle.owner, tir.AllocateOp) else [handle.owner, one, mark]
+        assert all(isinstance(op, Operation) for op in ahead)
+        if body.first_op is None:
+            body.add_ops(ahead)  # pyright: ignore[reportArgumentType]
+        else:
+            body.insert_ops_before(ahead, body.first_op)  # pyright: ignore[reportArgumentType]
+        branch = tir.IfOp(condition, Region(body))
+        branch.location = found.attr.location
+        place = found.attr.parent
+        assert place is not None
+        place.insert_ops_before([*builder.ops, branch], found.attr)
+        for op in (*reversed(found.producer), found.attr):
+            op.detach()
+            op.erase()
+
+    def handle(self) -> SSAValue:
+        """The pointer to the memory; for a declared buffer, by an op that stands nowhere yet."""
+        memory = self.found.memory
+        if isinstance(memory, tir.AllocateOp):
+            return memory.result
+        type_ = memory.result.type
+        return tir.BufferGetOp(memory.result, "data", HandleType.get(type_.dtype, type_.scope.data)).result
+
+    def move_memory(self) -> SSAValue | Const:
+        """Asks for twice the memory before the loop; the size of a half."""
+        found, loop = self.found, self.loop
+        memory, home = found.memory, loop.parent
+        assert home is not None
+        inside = set(walk_ops(loop))
+        views = [view for view in found.views if view is not memory and view in inside]
+        gets = [use.operation for use in memory.result.uses if isinstance(use.operation, tir.BufferGetOp)]
+        moved = {memory, *views, *gets}
+        for op in (memory, *views):
+            for operand in op.operands:
+                owner = operand.owner
+                maker = owner.parent_op() if isinstance(owner, Block) else owner
+                if maker in inside and maker not in moved and not isinstance(maker, tir.ConstOp):
+                    raise error_at(
+                        memory, f"the size of the double buffer '{found.name}' is computed in the loop", "compute it before"
+                    )  # fmt: skip
+                if isinstance(maker, tir.ConstOp) and maker in inside:
+                    maker.detach()
+                    home.insert_op_before(maker, loop)
+                    inside.discard(maker)
+        builder = self.builder(memory)
+        if isinstance(memory, tir.AllocateOp):
+            known = as_const(memory.extents[0])
+            stride: SSAValue | Const = memory.extents[0] if known is None else known
+            double = builder.value(builder.binary(tir.MulOp, stride, Const(2, memory.extents[0].type)))
+            memory.operands[0] = double
+        else:
+            extent = memory.extents()[0]
+            stride = Const(extent, self.type) if isinstance(extent, int) else extent
+        memory.detach()
+        home.insert_ops_before([*builder.ops, memory], loop)
+        for op in (*(get for get in gets if get in inside), *views):
+            op.detach()
+            home.insert_op_before(op, loop)
+        for view in found.views:
+            self.enlarge(view)
+        return stride
+
+    def enlarge(self, view: tir.DeclBufferOp) -> None:
+        """Has a buffer hold both halves."""
+        type_ = view.result.type
+        extent = type_.shape.data[0]
+        if isinstance(extent, IntegerAttr):
+            shape = ArrayAttr([IntegerAttr(extent.value.data * 2, extent.type)])
+            view.result._type = BufferType(shape, type_.dtype, type_.scope)  # pyright: ignore[reportPrivateUsage]
+            return
+        builder = self.builder(view)
+        size = builder.value(builder.binary(tir.MulOp, view.shape[0], Const(2, view.shape[0].type)))
+        home = view.parent
+        assert home is not None
+        home.insert_ops_before(builder.ops, view)
+        view.operands[0 if view.source is None else 1] = size
+
+    def shift(
+        self, access: tir.LoadOp | tir.StoreOp, turn: Callable[[ExprBuilder], Value], stride: SSAValue | Const
+    ) -> None:
+        """Sends an access to the half of a turn."""
+        builder = self.builder(access)
+        index = access.indices[0]
+        half = builder.binary(tir.FloorModOp, turn(builder), Const(2, self.type))
+        offset = builder.cast(builder.node(tir.MulOp, half, builder.cast(stride, self.type)), element_of(index.type))
+        value = builder.value(builder.binary(tir.AddOp, offset, index))
+        home = access.parent
+        assert home is not None
+        home.insert_ops_before(builder.ops, access)
+        set_indices(access, [value])
+
+    def copies(self, needed: Sequence[Operation], turn: SSAValue | None, stride: SSAValue | Const) -> Block:
+        """The statements that fill the memory, for a turn; without one, for the turn after that of the loop."""
+        found, loop = self.found, self.loop
+        block = Block()
+        values = {variable: loop.loop_var if turn is None else turn for variable in variables_of(loop)}
+        block.add_ops(copy_ops([*needed, *found.producer], values))
+        ops = list(block.ops)
+        stores = [inner for op in ops for inner in walk_ops(op) if isinstance(inner, tir.StoreOp)]
+
+        def next_turn(builder: ExprBuilder) -> Value:
+            return builder.binary(tir.AddOp, loop.loop_var, Const(1, self.type))
+
+        def same_turn(builder: ExprBuilder) -> Value:
+            assert turn is not None
+            return as_const(turn) or turn
+
+        if turn is None:
+            _each_use(ops, loop.loop_var, next_turn)
+        buffers = {view.result for view in found.views}
+        for store in stores:
+            if store.buffer in buffers:
+                self.shift(store, next_turn if turn is None else same_turn, stride)
+        return block
+
+
+def _has_turns(loop: tir.ForOp) -> bool:
+    """Whether a loop is known to have at least one turn."""
+    analyzer = Analyzer()
+    return analyzer.can_prove_ge0(analyzer.expr(loop.extent) - 1)
+
+
+def _each_use(ops: Sequence[Operation], variable: SSAValue, compute: Callable[[ExprBuilder], Value]) -> None:
+    """Has every op that uses a variable use what is computed instead, right before it."""
+    for op in [inner for outer in ops for inner in walk_ops(outer)]:
+        if variable in op.operands:
+            builder = ExprBuilder()
+            builder.location = op.location
+            value = builder.value(compute(builder))
+            home = op.parent
+            assert home is not None
+            home.insert_ops_before(builder.ops, op)
+            op.operands = [value if operand is variable else operand for operand in op.operands]
+
+
+def _split(loop: tir.ForOp, factor: int) -> None:
+    """Writes out `factor` turns in one of the loop, and the last ones behind it."""
+    low = as_const(loop.min)
+    if low is None or low.value or not isinstance(loop.min.type, IntegerType):
+        raise error_at(
+            loop,
+            f"loop '{loop.var_name.data}' of a double buffer cannot be split: it does not start at 0",
+            "start at 0",
+        )
+    type_, home = loop.min.type, loop.parent
+    assert home is not None
+    ops = list(loop.body.block.ops)
+
+    def turn(value: Callable[[ExprBuilder], Value], is_tail: bool) -> list[Operation]:
+        """The body for one turn."""
+        copies = copy_ops(ops, {loop.var: loop.loop_var} if loop.var is not None else {})
+        body = Block()
+        body.add_ops(copies)
+        _each_use(copies, loop.loop_var, value)
+        marks = [inner for op in copies for inner in walk_ops(op) if isinstance(inner, tir.AttrOp)] if is_tail else []
+        for mark in marks:
+            if mark.key.data == WRITE:
+                mark.detach()
+                mark.erase()
+        made = list(body.ops)
+        for op in made:
+            op.detach()
+        if any(map(acts_until_end, made)):
+            body.add_ops(made)
+            scope = tir.ScopeOp(Region(body))
+            scope.location = loop.location
+            return [scope]
+        return made
+
+    builder = ExprBuilder()
+    builder.location = loop.location
+    extent: Value = loop.extent
+    if not _has_turns(loop):
+        extent = builder.binary(tir.MaxOp, extent, Const(1, type_))
+    rest = builder.binary(tir.SubOp, extent, Const(1, type_))
+    outer_extent = builder.binary(tir.FloorDivOp, rest, Const(factor, type_))
+    base = builder.binary(tir.MulOp, outer_extent, Const(factor, type_))
+    outer = tir.ForOp(f"{loop.var_name.data}_outer", loop.min, builder.value(outer_extent), kind=loop.kind.data)
+    outer.location = loop.location
+
+    def written_out(number: int) -> Callable[[ExprBuilder], Value]:
+        return lambda b: b.binary(
+            tir.AddOp, b.binary(tir.MulOp, outer.loop_var, Const(factor, type_)), Const(number, type_)
+        )
+
+    def of_tail(number: int) -> Callable[[ExprBuilder], Value]:
+        return lambda b: b.binary(tir.AddOp, base, Const(number, type_))
+
+    for number in range(factor):
+        outer.body.block.add_ops(turn(written_out(number), is_tail=False))
+    tail: list[Operation] = []
+    for number in range(factor):
+        inner = ExprBuilder()
+        inner.location = loop.location
+        condition = inner.binary(tir.LtOp, of_tail(number)(inner), loop.extent)
+        known = as_const(condition)
+        if known is not None:
+            tail += turn(of_tail(number), is_tail=True) if known.value else []
+            continue
+        block = Block()
+        branch = tir.IfOp(inner.value(condition), Region(block))
+        branch.location = loop.location
+        block.add_ops(turn(of_tail(number), is_tail=True))
+        tail += [*inner.ops, branch]
+    home.insert_ops_before([*builder.ops, outer, *tail], loop)
+    loop.detach()
+    loop.erase()
+
+
+@dataclass(frozen=True)
+class InjectDoubleBuffer(ModulePass):
+    """Has memory marked by the attribute `double_buffer_scope` be filled one turn early, in halves.
+
+    With `split_loop`, 1 or an even number, so many turns of the loop are written out in one.
+    """
+
+    name = "inject-double-buffer"
+    split_loop: int = 0
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Rewrites the double buffers of every prim_func of the module.
+
+        Raises MirError for a `split_loop` that is odd, and where filling memory early would change what is computed.
+        """
+        if self.split_loop < 0 or (self.split_loop % 2 and self.split_loop != 1):
+            raise error_at(
+                op, f"the option split-loop of inject-double-buffer is {self.split_loop}",
+                "it is 0 (no split), 1 or an even number, for halves alternate",
+            )  # fmt: skip
+        for func in prim_funcs(op):
+            attrs = [a for a in walk_ops(func) if isinstance(a, tir.AttrOp) and a.key.data == SCOPE]
+            loops: dict[tir.ForOp, None] = {}
+            for attr in reversed(attrs):
+                found = _scope(attr)
+                _check(found)
+                Injector(found).run()
+                loops[found.loop] = None
+            if self.split_loop:
+                for loop in loops:
+                    _split(loop, self.split_loop)
+            if attrs:
+                erase_dead(func)

@@ -1,0 +1,369 @@
+"""A software pipeline as loops: prologue, body and epilogue, over buffers of several versions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import DictionaryAttr, StringAttr
+from xdsl.ir import Block, Operation, Region, SSAValue
+
+from ....dialects import tir
+from ....dialects.tir.analysis import Analyzer, Expr
+from ....dialects.tir.analysis import expr as x
+from ....dialects.tir.analysis.block_regions import infer_regions
+from ....dialects.tir.analysis.conditions import eq, ge, logical_and, logical_not, lt
+from ....dialects.tir.analysis.substitution import substitute
+from ....dialects.tir.operators import Const, ExprBuilder, Value
+from ....support.walk import walk_ops
+from ..analyzed_walk import analyzer_at
+from ..rewriting import builder_at_end, erase_if_dead, move_to_end, set_operands
+from .multi_version_buffer import Versions
+from .pipeline_async import AsyncStages, Copy
+from .pipeline_stages import ANNOTATIONS, Statement
+
+_HEAD = (tir.ReadsOp, tir.WritesOp, tir.AllocBufferOp, tir.MatchBufferOp)
+
+
+@dataclass(eq=False)
+class Part:
+    """Prologue, body or epilogue: the times from `start` to before `end`. A single time has no loop."""
+
+    start: Expr
+    end: Expr
+    is_end: bool
+    loop: tir.ForOp
+    is_unit: bool
+    delta: Expr
+    """The start less that of the old loop: the new loop counts from the same start as the old one."""
+
+
+class Pipeline:
+    """One loop, of which the statements, the buffers of its own and their numbers of versions are known."""
+
+    def __init__(
+        self,
+        loop: tir.ForOp,
+        statements: Sequence[Statement],
+        allocations: Sequence[tir.AllocBufferOp],
+        versions: Mapping[SSAValue, int],
+    ):
+        self.loop = loop
+        self.statements = sorted(statements, key=lambda statement: statement.order)
+        self.allocations = allocations
+        self.most = max(statement.stage for statement in statements)
+        self.versions = Versions(loop, versions, all_at_once=self.most != 1)
+        self.analyzer = analyzer_at(loop)
+        self.type = loop.min.type
+        self.low, self.extent = self.analyzer.expr(loop.min), self.analyzer.expr(loop.extent)
+        self.background = AsyncStages(self.statements, self.low)
+        self.inferred: list[tir.BlockOp] = []
+
+    def emit(self) -> None:
+        """Puts the pipeline into the place of the loop."""
+        home = self.loop.parent
+        assert home is not None
+        whole = self.block(Block())
+        home.insert_op_before(whole, self.loop)
+        body = whole.body.block
+        self.versions.allocate(self.allocations, body)
+        start, end = self.low + self.most, self.low + self.extent
+        # Where there may be fewer turns than stages, the prologue has come to the end of some.
+        after = end if self.analyzer.can_prove_ge0(self.extent - self.most) else x.maximum(start, end)
+        self.part(body, self.low, start, is_end=True)
+        self.part(body, start, end, is_end=False)
+        self.part(body, after, end + self.most, is_end=True)
+        for block in (*self.inferred, whole):
+            infer_regions(block)
+        self.loop.detach()
+        self.loop.erase()
+
+    # Expressions
+
+    def from_expr(self, e: Expr, builder: ExprBuilder) -> Value:
+        """The value of an expression, computed by new ops."""
+        e = self.analyzer.simplify(e)
+        if e.value is not None:
+            return Const(e.value, self.type)
+        block = Block()
+        value = self.analyzer.to_ssa(e, builder_at_end(block, self.loop.location), self.type)
+        for op in list(block.ops):
+            op.detach()
+            builder.ops.append(op)
+        return value
+
+    def builder(self) -> ExprBuilder:
+        """A new one."""
+        builder = ExprBuilder()
+        builder.location = self.loop.location
+        return builder
+
+    def turn(self, part: Part, stage: int, builder: ExprBuilder) -> Value:
+        """Which turn a statement of that stage is in."""
+        behind = Const(stage, self.type)
+        if part.is_unit:
+            return builder.binary(tir.SubOp, self.from_expr(part.start, builder), behind)
+        skewed = builder.binary(tir.SubOp, part.loop.loop_var, behind)
+        return builder.binary(tir.AddOp, skewed, self.from_expr(part.delta, builder))
+
+    def condition(self, part: Part, stage: int, low: Expr) -> tuple[list[Operation], SSAValue | None]:
+        """When a statement of that stage runs: `low`, and where its turn is before the end; None when it always does."""
+        builder = self.builder()
+        behind = Const(stage, self.type)
+        if part.is_unit:
+            skewed = self.turn(part, stage, builder)
+        else:
+            moved = builder.binary(tir.AddOp, part.loop.loop_var, self.from_expr(part.delta, builder))
+            skewed = builder.binary(tir.SubOp, moved, behind)
+        right = builder.binary(tir.LtOp, skewed, self.from_expr(self.low + self.extent, builder))
+        result: Value | None = None if isinstance(right, Const) else right
+        if low != x.TRUE:
+            first = self.builder()
+            left = self.from_expr_bool(low, first)
+            builder.ops = [*first.ops, *builder.ops]
+            result = left if result is None else builder.binary(tir.AndOp, left, result)
+        return builder.ops, None if result is None else builder.value(result)
+
+    def from_expr_bool(self, e: Expr, builder: ExprBuilder) -> SSAValue:
+        """The value of a condition, computed by new ops."""
+        block = Block()
+        value = self.analyzer.to_ssa(e, builder_at_end(block, self.loop.location), tir.dtype_to_type("bool"))
+        for op in list(block.ops):
+            op.detach()
+            builder.ops.append(op)
+        return value
+
+    def block(self, body: Block) -> tir.BlockOp:
+        """A block around statements."""
+        block = tir.BlockOp("", [], [], [], [], [], body=Region(body))
+        block.location = self.loop.location
+        return block
+
+    # Parts
+
+    def part(self, home: Block, start: Expr, end: Expr, *, is_end: bool) -> None:
+        """The statements of some times, each so many turns behind as its stage says."""
+        analyzer = self.analyzer
+        extent = analyzer.simplify(end - start)
+        if analyzer.can_prove_ge0(-extent):
+            self.nothing(home)
+            return
+        loop = tir.ForOp(self.loop.var_name.data, self.loop.min, self.loop.extent)
+        part = Part(start, end, is_end, loop, extent.value == 1, start - self.low)
+        variable, normalized = analyzer.expr(loop.loop_var), Analyzer()
+        atom = variable.atom
+        assert atom is not None
+        copies: list[Copy] = []
+        made: dict[Copy, tuple[list[Operation], tir.BlockOp]] = {}
+        with analyzer.constraint(x.TRUE):
+            if not part.is_unit:
+                analyzer.bind(variable, start, extent)
+                normalized.bind(variable, self.low, extent)
+            for statement in self.statements:
+                turn = (start if part.is_unit else variable) - statement.stage
+                low, high = ge(turn, self.low), lt(turn, self.low + self.extent)
+                if analyzer.can_prove(logical_not(low)) or analyzer.can_prove(logical_not(high)):
+                    continue
+                low = self.reached(low, turn, variable)
+                moved: dict[x.Atom, Expr] = {} if part.is_unit else {atom: variable + part.delta}
+                low, high = substitute(low, moved), substitute(high, moved)
+                copies.append(Copy(statement, substitute(turn, moved), logical_and(low, high), low))
+        for copy in copies:
+            made[copy] = self.copy(part, copy)
+        if not copies:
+            self.nothing(home)
+            return
+        self.background.part(copies, normalized, extent)
+        self.place(home, part, copies, made)
+
+    def reached(self, low: Expr, turn: Expr, variable: Expr) -> Expr:
+        """The condition that a statement's first turn has come, simplified; an equation where that is the last time."""
+        if self.analyzer.can_prove(low):
+            return x.TRUE
+        if self.analyzer.can_prove_ge0(self.low - turn):
+            return eq(variable, variable - turn + self.low)
+        return low
+
+    def copy(self, part: Part, copy: Copy) -> tuple[list[Operation], tir.BlockOp]:
+        """A statement of a part, with the ops that its condition is computed by."""
+        statement, variable = copy.statement, part.loop.loop_var
+        mapper: dict[SSAValue, SSAValue] = {self.loop.loop_var: variable, **self.versions.made}
+        if self.loop.var is not None:
+            mapper[self.loop.var] = variable
+        block = statement.block.clone(mapper)
+        inside = list(walk_ops(block))
+
+        def turn(builder: ExprBuilder) -> Value:
+            return self.turn(part, statement.stage, builder)
+
+        if part.is_unit or statement.stage or part.delta != x.ZERO:
+            for op in inside:
+                if variable in op.operands:
+                    builder = self.builder()
+                    value = builder.value(turn(builder))
+                    home = op.parent
+                    assert home is not None
+                    home.insert_ops_before(builder.ops, op)
+                    op.operands = [value if operand is variable else operand for operand in op.operands]
+        self.versions.rewrite(inside, turn)
+        ops, condition = self.condition(part, statement.stage, copy.low)
+        if condition is not None:
+            set_operands(block, [], [], [], [condition])
+        return ops, block
+
+    def place(
+        self,
+        home: Block,
+        part: Part,
+        copies: Sequence[Copy],
+        made: Mapping[Copy, tuple[list[Operation], tir.BlockOp]],
+    ) -> None:
+        """Puts the statements of a part in order, those that are committed together as one."""
+        groups: list[list[Copy]] = []
+        for copy in copies:
+            last = groups[-1][-1] if groups else None
+            key = (copy.commits, copy.group, copy.predicate)
+            if last is not None and copy.commits is not None and key == (last.commits, last.group, last.predicate):
+                groups[-1].append(copy)
+            else:
+                groups.append([copy])
+        target = Block() if part.is_unit else part.loop.body.block
+        for group in groups:
+            ops, block = made[group[0]]
+            for copy in group:
+                self.open_scopes(part, copy, copies, made[copy][1])
+            if group[0].commits is not None:
+                self.commit(group[0].commits, [made[copy][1] for copy in group])
+            target.add_ops(ops)
+            target.add_op(block)
+        only = target.last_op
+        if part.is_unit and len(groups) == 1 and isinstance(only, tir.BlockOp) and only.predicate is None:
+            move_to_end(target.ops, home)
+            return
+        if part.is_unit:
+            block = self.block(target)
+        else:
+            builder = self.builder()
+            extent = builder.value(self.from_expr(part.end - part.start, builder))
+            block = self.block(Block())
+            block.body.block.add_ops([*builder.ops, part.loop])
+            self.finish(part, extent)
+        home.add_op(block)
+        self.inferred.append(block)
+
+    def finish(self, part: Part, extent: SSAValue) -> None:
+        """Gives the loop of a part its extent, kind and annotations."""
+        loop, old = part.loop, self.loop
+        loop.operands = [old.min, extent]
+        loop.location = old.location
+        loop.annotations = DictionaryAttr({k: v for k, v in old.annotations.data.items() if k not in ANNOTATIONS})
+        if part.is_end and isinstance(extent.owner, tir.ConstOp):
+            loop.kind = StringAttr("unrolled")
+        else:
+            loop.kind, loop.thread = old.kind, old.thread
+
+    def nothing(self, home: Block) -> None:
+        """A part without turns."""
+        block = self.block(Block())
+        builder = builder_at_end(block.body.block, self.loop.location)
+        builder.insert(tir.EvaluateOp(builder.insert(tir.ConstOp.int(0)).result))
+        home.add_op(block)
+        self.inferred.append(block)
+
+    # What runs in the background
+
+    def open_scopes(self, part: Part, copy: Copy, copies: Sequence[Copy], block: tir.BlockOp) -> None:
+        """Has a statement wait for what it reads, and run in the background if it does."""
+        builder = self.builder()
+        for stage, count, predicate in copy.waits:
+            self.attribute(builder, "async_wait_queue_scope", Const(stage))
+            if count.terms and not count.const and all(coefficient < 0 for _, coefficient in count.terms):
+                value: Value = builder.binary(tir.SubOp, Const(0, self.type), self.from_expr(-count, builder))
+            else:
+                value = self.from_expr(count, builder)
+            if predicate is not None:
+                producer = next((c for c in copies if c.predicate == predicate), None)
+                condition: SSAValue | None
+                if producer is None:
+                    condition = self.from_expr_bool(predicate, builder)
+                else:
+                    ops, condition = self.condition(part, producer.statement.stage, producer.low)
+                    builder.ops += ops
+                if condition is not None:
+                    value = self.if_then_else(builder, condition, value)
+            self.attribute(builder, "async_wait_inflight_count", value)
+        if copy.statement.is_async:
+            self.attribute(builder, "async_scope", Const(1))
+        if builder.ops:
+            _insert_behind_head(block, builder.ops)
+
+    def attribute(self, builder: ExprBuilder, key: str, value: Value) -> None:
+        """`T.attr(0, key, value)`."""
+        made = tir.AttrOp(builder.value(Const(0)), key, builder.value(value))
+        made.location = self.loop.location
+        builder.ops.append(made)
+
+    def if_then_else(self, builder: ExprBuilder, condition: SSAValue, value: Value) -> SSAValue:
+        """`T.if_then_else(condition, value, 0)`."""
+        sides: list[Region] = []
+        for side in (value, Const(0, value.type)):
+            inner = self.builder()
+            result = inner.value(side)
+            block = Block()
+            block.add_ops([*inner.ops, tir.YieldOp(result)])
+            sides.append(Region(block))
+        return builder.emit(tir.IfThenElseOp(condition, sides[0], sides[1], value.type))
+
+    def commit(self, stage: int, blocks: Sequence[tir.BlockOp]) -> None:
+        """Has statements be one block, committed to the queue of a stage."""
+        first = blocks[0]
+        for block in blocks:
+            _drop_regions(block)
+        for block in blocks if len(blocks) > 1 else ():
+            ops = [op for op in block.body.block.ops if not isinstance(op, tir.AllocBufferOp)]
+            if block is not first:
+                own = [op for op in block.body.block.ops if isinstance(op, tir.AllocBufferOp)]
+                _insert_behind_head(first, [_detached(op) for op in own])
+            if block is blocks[-1]:
+                move_to_end(ops, first.body.block)
+                continue
+            # What opens a scope in one statement must not act on the next.
+            inner = Block()
+            move_to_end(ops, inner)
+            scope = tir.ScopeOp(Region(inner))
+            scope.location = block.location
+            first.body.block.add_op(scope)
+        first.block_name, first.annotations = StringAttr(""), DictionaryAttr({})
+        builder = self.builder()
+        self.attribute(builder, "async_commit_queue_scope", Const(stage))
+        _insert_behind_head(first, builder.ops)
+        self.inferred.append(first)
+
+
+def _detached(op: Operation) -> Operation:
+    op.detach()
+    return op
+
+
+def _insert_behind_head(block: tir.BlockOp, ops: Sequence[Operation]) -> None:
+    """Puts ops before the statements of a block."""
+    body = block.body.block
+    last = next((op for op in reversed(list(body.ops)) if isinstance(op, _HEAD)), None)
+    if last is not None:
+        body.insert_ops_after(ops, last)
+    elif body.first_op is not None:
+        body.insert_ops_before(ops, body.first_op)
+    else:
+        body.add_ops(ops)
+
+
+def _drop_regions(block: tir.BlockOp) -> None:
+    """Takes away what a block says that it reads and writes."""
+    for kind in (tir.ReadsOp, tir.WritesOp):
+        op = block.find(kind)
+        if op is not None:
+            regions = list(op.operands)
+            op.detach()
+            op.erase()
+            for region in regions:
+                erase_if_dead(region)

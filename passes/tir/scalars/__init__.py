@@ -1,0 +1,1 @@
+"""Passes on TIR's scalar expressions: simplification, narrower dtypes, common subexpressions, stores without effect."""

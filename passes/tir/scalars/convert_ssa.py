@@ -1,0 +1,61 @@
+"""The pass `convert-ssa`: a variable that several loops or lets bind becomes one of its own for each.
+
+Values are defined once here in any case; what the pass does away with is a name in common, `i = T.int32()` declared around
+two loops over `i`, as TVM's passes leave it behind.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from ....dialects import tir
+from ....support.walk import walk_ops
+from ..rewriting import prim_funcs
+
+
+def separate(func: tir.PrimFuncOp) -> None:
+    """Gives the loops and lets of one function variables of their own, where they share one."""
+    binders: dict[SSAValue, list[tir.ForOp | tir.LetOp]] = {}
+    for op in walk_ops(func):
+        if isinstance(op, tir.ForOp | tir.LetOp) and op.var is not None:
+            binders.setdefault(op.var, []).append(op)
+    for variable, ops in binders.items():
+        if len(ops) > 1:
+            for op in ops:
+                _separate_one(op, variable)
+            owner = variable.owner
+            if isinstance(owner, tir.VarOp) and not variable.uses:
+                owner.detach()
+                owner.erase()
+
+
+def _separate_one(op: tir.ForOp | tir.LetOp, variable: SSAValue) -> None:
+    if isinstance(op, tir.ForOp):
+        inside = set(walk_ops(op)) - {op}
+        op.operands = [op.min, op.extent]
+        variable.replace_uses_with_if(op.loop_var, lambda use: use.operation in inside)
+        return
+    op.operands = [op.value]
+    inside = set[Operation]()
+    following = op.next_op
+    while following is not None:
+        inside.update(walk_ops(following))
+        following = following.next_op
+    variable.replace_uses_with_if(op.result, lambda use: use.operation in inside)
+
+
+@dataclass(frozen=True)
+class ConvertSSA(ModulePass):
+    """Gives every loop and let a variable of its own."""
+
+    name = "convert-ssa"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Separates the variables of every prim_func of the module."""
+        for func in prim_funcs(op):
+            separate(func)

@@ -1,0 +1,441 @@
+"""Scalar expressions, shortened in place under what an analyzer knows.
+
+Integer arithmetic goes through the analyzer's canonical form and back, whole trees at a time: the root of a tree is the value
+that something other than arithmetic uses. Comparisons keep the side that they are written on; what is known true or false
+becomes a constant. Operands must have been simplified before the ops that use them, as they are in program order.
+
+The analyzer takes integers for unlimited. What indices, bounds of loops and conditions of statements are computed from must not
+overflow; all else wraps around, and is simplified only where it does not, or where sums and products alone are left
+(docs/semantics.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import gcd
+
+from xdsl.builder import Builder
+from xdsl.dialects.builtin import IntegerType
+from xdsl.ir import Block, Operation, OpResult, SSAValue
+from xdsl.rewriter import InsertPoint
+
+from ....dialects import tir
+from ....dialects.tir.analysis import Analyzer, Atom, Expr, Kind
+from ....dialects.tir.analysis import expr as x
+from ....dialects.tir.analysis.build import to_ssa
+from ....dialects.tir.analysis.conditions import logical_not
+from ....dialects.tir.analysis.convert import is_index_type
+from ....dialects.tir.arithmetic import LogicalOp
+from ....dialects.tir.operators import Const, as_const, fold
+from ....dialects.tir.types import I1, element_of
+from ..rewriting import builder_before, is_same_tree, move_before
+
+ARITHMETIC = (
+    tir.AddOp, tir.SubOp, tir.MulOp, tir.DivOp, tir.ModOp, tir.FloorDivOp, tir.FloorModOp, tir.MinOp, tir.MaxOp,
+)  # fmt: skip
+"""What the analyzer takes apart, on integers of 32 bits or more."""
+
+_SEEN_THROUGH = (*ARITHMETIC, tir.LetOp, tir.CastOp)
+_COUNTED = (*_SEEN_THROUGH, tir.SelectOp, tir.CompareOp)
+_CALCULATED = (*_COUNTED, tir.AndOp, tir.OrOp, tir.NotOp)
+
+MAX_SIZE = 400
+"""Trees of more ops than this stay as they are (shared parts count each time that they are used)."""
+
+Prover = Callable[[Analyzer, Expr], bool]
+
+
+def _can_prove(analyzer: Analyzer, condition: Expr) -> bool:
+    return analyzer.can_prove(condition)
+
+
+class ExpressionSimplifier:
+    """Simplifies values one op at a time; `prove` decides what is known of a condition."""
+
+    def __init__(self, analyzer: Analyzer, prove: Prover = _can_prove):
+        self.analyzer = analyzer
+        self.prove = prove
+
+    def visit(self, op: Operation) -> None:
+        """Replaces the results of an expression op by something simpler, where there is that. The op stays, maybe unused."""
+        if isinstance(op, tir.CompareOp):
+            self._comparison(op)
+        elif isinstance(op, tir.AndOp | tir.OrOp | tir.NotOp):
+            self._logic(op)
+        elif isinstance(op, ARITHMETIC):
+            if is_index_type(op.result.type):
+                if _is_root(op.result):
+                    self.simplify_root(op.result)
+            else:
+                self._fold(op)
+        elif isinstance(op, tir.SelectOp):
+            self._select(op)
+        elif isinstance(op, tir.CallOp) and op.intrinsic.data == "likely":
+            self._likely(op)
+
+    # Integers ----------------------------------------------------------------------------------------------------
+
+    def simplify_root(self, value: OpResult) -> None:
+        """Simplifies a tree, or the parts of it that compute the same where arithmetic wraps around."""
+        pending = [value]
+        while pending:
+            root = pending.pop()
+            if self.is_exact(root) or _is_ring(root):
+                self._replace(root)
+            else:
+                pending += [o for o in root.op.operands if isinstance(o, OpResult) and isinstance(o.op, ARITHMETIC)]
+
+    def is_exact(self, root: SSAValue) -> bool:
+        """Whether no arithmetic in a tree may overflow, by what it is used for or by what is known of its parts."""
+        if not _is_stored(root):
+            return True
+        pending, seen = [root], set[SSAValue]()
+        while pending:
+            value = pending.pop()
+            op = value.owner
+            if value in seen or not isinstance(op, _CALCULATED):
+                continue
+            seen.add(value)
+            if len(seen) > MAX_SIZE or (isinstance(op, ARITHMETIC) and not self._fits(value)):
+                return False
+            pending += op.operands
+        return True
+
+    def _fits(self, value: SSAValue) -> bool:
+        """Whether a number is known to be one of its type."""
+        if not is_index_type(value.type):
+            return True
+        assert isinstance(value.type, IntegerType)
+        width, bound = value.type.width.data, self.analyzer.const_int_bound(value)
+        return -(1 << width - 1) <= bound.min_value and bound.max_value < 1 << width - 1
+
+    def _replace(self, value: OpResult) -> None:
+        """Replaces a tree of integer arithmetic by its canonical form, where that is not longer."""
+        pending = [value]
+        while pending:
+            root = pending.pop()
+            size = _size(root)
+            if size > MAX_SIZE:
+                continue
+            scratch = Block()
+            new = self._emit(self.analyzer.simplify(root), root, scratch)
+            if _size(new) > size or (_size(new) == size and _has_product(root)):
+                # Longer than before, or only multiplied out (a product of sums): only its parts.
+                _discard(scratch)
+                pending += [o for o in root.op.operands if isinstance(o, OpResult) and isinstance(o.op, ARITHMETIC)]
+            elif is_same_tree(root, new):
+                _discard(scratch)
+            else:
+                _place(scratch, root.op)
+                root.replace_all_uses_with(new)
+
+    def _emit(self, e: Expr, root: SSAValue, scratch: Block) -> SSAValue:
+        """Ops in `scratch` that compute `e`, a form of `root`."""
+        builder = Builder(InsertPoint.at_end(scratch))
+        order, products = appearance(self.analyzer, [root]), self._products(root)
+        return to_ssa(e, builder, root.type, order=order, shared=False, products=products)
+
+    def _products(self, root: SSAValue) -> dict[Atom, list[Expr]]:
+        """The factors of the products in the tree of `root`, in the order in which they are written."""
+        found: dict[Atom, list[Expr]] = {}
+        pending = [root]
+        for _ in range(MAX_SIZE):
+            if not pending:
+                break
+            value = pending.pop()
+            op = value.owner
+            if isinstance(op, _SEEN_THROUGH):
+                pending += op.operands
+            if not isinstance(op, tir.MulOp) or not is_index_type(op.result.type):
+                continue
+            atom = self.analyzer.expr(value).atom
+            if atom is not None and atom.kind is Kind.PRODUCT:
+                factors = [Expr(((a, 1),), 0) for side in op.operands for a in self._factors_of(side)]
+                if len(factors) == len(atom.operands):
+                    found[atom] = factors
+        return found
+
+    def _factors_of(self, value: SSAValue) -> list[Atom]:
+        """The factors of a product of products, from left to right."""
+        found: list[Atom] = []
+        pending = [value]
+        while pending and len(found) < MAX_SIZE:
+            current = pending.pop()
+            op = current.owner
+            if isinstance(op, tir.MulOp):
+                pending += (op.rhs, op.lhs)
+            elif (atom := self.analyzer.expr(current).atom) is not None:
+                found += x.factors_of(atom)
+        return found
+
+    # Conditions --------------------------------------------------------------------------------------------------
+
+    def _decide(self, value: SSAValue) -> bool | None:
+        """Whether the condition is known, and what."""
+        if not self.is_exact(value):
+            return None
+        condition = self.analyzer.expr(value)
+        if self.prove(self.analyzer, condition):
+            return True
+        return False if self.prove(self.analyzer, logical_not(condition)) else None
+
+    def _comparison(self, op: tir.CompareOp) -> None:
+        if op.lhs.type != op.rhs.type or not isinstance(op.lhs.type, IntegerType):
+            self._fold(op)
+            return
+        decided = self._decide(op.result)
+        if decided is not None:
+            self._become(op, decided)
+            return
+        if not is_index_type(op.lhs.type) or not self.is_exact(op.result):
+            return
+        kind, lhs, rhs = type(op), op.lhs, op.rhs
+        if isinstance(op, tir.GtOp | tir.GeOp):
+            kind, lhs, rhs = (tir.LtOp if isinstance(op, tir.GtOp) else tir.LeOp), rhs, lhs
+        left, right = _balance(kind, self.analyzer.expr(lhs), self.analyzer.expr(rhs))
+        same = (left, right) == (self.analyzer.expr(lhs), self.analyzer.expr(rhs))
+        if same and kind is type(op):
+            return
+        if not same:
+            scratch = Block()
+            new_lhs, new_rhs = self._emit(left, lhs, scratch), self._emit(right, rhs, scratch)
+            if _size(new_lhs) + _size(new_rhs) >= _size(lhs) + _size(rhs):
+                _discard(scratch)
+            else:
+                _place(scratch, op)
+                lhs, rhs = new_lhs, new_rhs
+        if (kind, lhs, rhs) != (type(op), op.lhs, op.rhs):
+            op.result.replace_all_uses_with(builder_before(op).insert(kind(lhs, rhs)).result)
+
+    def _logic(self, op: tir.AndOp | tir.OrOp | tir.NotOp) -> None:
+        if op.result.type != I1:
+            return
+        decided = self._decide(op.result)
+        if decided is not None:
+            self._become(op, decided)
+        elif isinstance(op, LogicalOp):
+            # What the analyzer can tell of one side alone was told when that was visited.
+            self._fold(op)
+        else:
+            self._negation(op)
+
+    def _negation(self, op: tir.NotOp) -> None:
+        contrary = contrary_of(op.value, builder_before(op))
+        if contrary is not None:
+            op.result.replace_all_uses_with(contrary)
+
+    def _select(self, op: tir.SelectOp) -> None:
+        condition = as_const(op.condition)
+        if condition is not None:
+            op.result.replace_all_uses_with(op.true_value if condition.value else op.false_value)
+        elif op.true_value is op.false_value:
+            op.result.replace_all_uses_with(op.true_value)
+        elif is_index_type(op.result.type) and _is_root(op.result) and self.is_exact(op.result):
+            self._replace(op.result)  # pyright: ignore[reportArgumentType]
+
+    def _likely(self, op: tir.CallOp) -> None:
+        if op.result is not None and as_const(op.arguments[0]) is not None:
+            op.result.replace_all_uses_with(op.arguments[0])
+
+    # Others ------------------------------------------------------------------------------------------------------
+
+    def _fold(self, op: tir.BinaryOp) -> None:
+        """What TVM's operators make of constants."""
+        try:
+            folded = fold(type(op), op.lhs, op.rhs)
+        except ZeroDivisionError:
+            return
+        if folded is None or folded.type != op.result.type:
+            return
+        if isinstance(folded, Const):
+            value = constant(folded, builder_before(op))
+            if value is None:
+                return
+            op.result.replace_all_uses_with(value)
+        else:
+            op.result.replace_all_uses_with(folded)
+
+    def _become(self, op: Operation, value: bool) -> None:
+        made = builder_before(op).insert(tir.ConstOp.int(int(value), I1)).result
+        op.results[0].replace_all_uses_with(made)
+
+
+def appearance(analyzer: Analyzer, roots: Sequence[SSAValue]) -> Callable[[Atom], int]:
+    """The order of atoms as they first appear in the trees of some values."""
+    places: dict[Atom, int] = {}
+    pending = list(reversed(roots))
+    while pending and len(places) < MAX_SIZE:
+        value = pending.pop()
+        op = value.owner
+        if isinstance(op, _SEEN_THROUGH):
+            pending += reversed(op.operands)
+        elif (atom := analyzer.expr(value).atom) is not None:
+            places.setdefault(atom, len(places))
+    known: dict[Atom, int] = dict(places)
+
+    def place(atom: Atom) -> int:
+        found = known.get(atom)
+        if found is None:
+            inner = [places[a] for a in x.free_vars(Expr(((atom, 1),), 0)) if a in places]
+            found = known[atom] = min(inner, default=len(places))
+        return found
+
+    return place
+
+
+def contrary_of(condition: SSAValue, builder: Builder) -> SSAValue | None:
+    """The comparison that is true where `condition` is not; None where it is no comparison (or negation)."""
+    match condition.owner:
+        case tir.NotOp() as inner:
+            return inner.value
+        case tir.LtOp() as inner:
+            return builder.insert(tir.LeOp(inner.rhs, inner.lhs)).result if _is_ordered(inner) else None
+        case tir.LeOp() as inner:
+            return builder.insert(tir.LtOp(inner.rhs, inner.lhs)).result if _is_ordered(inner) else None
+        case tir.EqOp() as inner:
+            return builder.insert(tir.NeOp(inner.lhs, inner.rhs)).result
+        case tir.NeOp() as inner:
+            return builder.insert(tir.EqOp(inner.lhs, inner.rhs)).result
+        case _:
+            return None
+
+
+def _is_ordered(op: tir.CompareOp) -> bool:
+    """Whether of two operands one is below the other unless they are equal: not so for NaN."""
+    return isinstance(element_of(op.lhs.type), IntegerType)
+
+
+def constant(value: Const, builder: Builder) -> SSAValue | None:
+    """A constant op; None for what is neither an integer nor a float."""
+    if isinstance(value.type, IntegerType):
+        return builder.insert(tir.ConstOp.int(int(value.value), value.type)).result
+    try:
+        return builder.insert(tir.ConstOp.float(float(value.value), value.type)).result
+    except (OverflowError, AssertionError):
+        return None
+
+
+def _is_stored(value: SSAValue) -> bool:
+    """Whether something is computed from a value that is stored, returned or given to a function."""
+    pending, seen = [value], set[SSAValue]()
+    while pending:
+        current = pending.pop()
+        if current in seen:
+            continue
+        seen.add(current)
+        if len(seen) > MAX_SIZE:
+            return True
+        for use in current.uses:
+            op = use.operation
+            match op:
+                case tir.StoreOp() | tir.LoadOp() if use.index > len(op.indices):
+                    return True
+                case tir.StoreOp() | tir.LoadOp() | tir.BufferRegionOp() | tir.BufferOp():
+                    pass
+                case tir.ForOp() | tir.BlockOp() | tir.IfOp() | tir.WhileOp() | tir.AssertOp():
+                    pass
+                case tir.CallOp(intrinsic=name) if name.data != "likely":
+                    return True
+                case _ if op.regions or not op.results:
+                    return True
+                case _:
+                    pending += op.results
+    return False
+
+
+def _is_ring(root: SSAValue) -> bool:
+    """Whether a tree is of sums, differences and products alone, which are the same whatever wraps around in them."""
+    pending = list(root.owner.operands) if isinstance(root.owner, tir.AddOp | tir.SubOp | tir.MulOp) else [root]
+    for _ in range(MAX_SIZE):
+        if not pending:
+            return True
+        op = pending.pop().owner
+        if isinstance(op, tir.AddOp | tir.SubOp | tir.MulOp | tir.LetOp):
+            pending += op.operands
+        elif isinstance(op, _CALCULATED):
+            return False
+    return False
+
+
+def _is_root(value: SSAValue) -> bool:
+    """Whether something uses the value that is not itself arithmetic of the same dtype."""
+    return any(
+        not isinstance(use.operation, ARITHMETIC) or use.operation.result.type != value.type for use in value.uses
+    )
+
+
+def _size(value: SSAValue) -> int:
+    """The number of ops that compute a value from what is no arithmetic, at most a little above `MAX_SIZE`."""
+    count, pending = 0, [value]
+    while pending and count <= MAX_SIZE:
+        op = pending.pop().owner
+        if isinstance(op, _COUNTED):
+            count += 0 if isinstance(op, tir.LetOp) else 1
+            pending += op.operands
+    return count
+
+
+def _has_product(value: SSAValue) -> bool:
+    """Whether a product in the tree has two factors that are no constants, one of them a sum."""
+    pending = [value]
+    while pending:
+        op = pending.pop().owner
+        if isinstance(op, tir.MulOp) and as_const(op.lhs) is None and as_const(op.rhs) is None:
+            found = any(isinstance(side.owner, tir.AddOp | tir.SubOp) for side in op.operands)
+            if found:
+                return True
+        if isinstance(op, ARITHMETIC):
+            pending += op.operands
+    return False
+
+
+def _discard(scratch: Block) -> None:
+    """Gives up ops that were made for nothing."""
+    for op in reversed(list(scratch.ops)):
+        op.detach()
+        op.erase()
+
+
+def _place(scratch: Block, op: Operation) -> None:
+    """Moves what was made to just before `op`, whose location it gets."""
+    for new in scratch.ops:
+        new.location = op.location
+    move_before(scratch.ops, op)
+
+
+def _balance(kind: type[Operation], left: Expr, right: Expr) -> tuple[Expr, Expr]:
+    """Both sides of a comparison without the terms that they share, constants on one side, common factors taken out."""
+    for atom, coefficient in left.terms:
+        other = right.coefficient(atom)
+        if coefficient * other > 0:
+            shared = min(coefficient, other, key=abs)
+            part = Expr(((atom, shared),), 0)
+            left, right = left - part, right - part
+    if left.terms and right.terms:
+        offset = right.const - left.const
+        left = Expr(left.terms, max(-offset, 0))
+        right = Expr(right.terms, max(offset, 0))
+    elif left.terms:
+        left, right = Expr(left.terms, 0), right - left.const
+    else:
+        left, right = left - right.const, Expr(right.terms, 0)
+    return _divide(kind, left, right)
+
+
+def _divide(kind: type[Operation], left: Expr, right: Expr) -> tuple[Expr, Expr]:
+    common = gcd(*(c for _, c in (*left.terms, *right.terms)))
+    if common <= 1:
+        return left, right
+    if not right.terms and kind in (tir.LtOp, tir.LeOp):  # g*x < c is x < ceil(c/g); g*x <= c is x <= floor(c/g)
+        bound = -(-right.const // common) if kind is tir.LtOp else right.const // common
+        return _over(left, common), Expr((), bound)
+    if not left.terms and kind in (tir.LtOp, tir.LeOp):  # c < g*x is floor(c/g) < x; c <= g*x is ceil(c/g) <= x
+        bound = left.const // common if kind is tir.LtOp else -(-left.const // common)
+        return Expr((), bound), _over(right, common)
+    if left.const % common == 0 and right.const % common == 0:
+        return _over(left, common), _over(right, common)
+    return left, right
+
+
+def _over(e: Expr, divisor: int) -> Expr:
+    return Expr(tuple((a, c // divisor) for a, c in e.terms), e.const // divisor)

@@ -1,0 +1,1 @@
+"""Passes on TIR's threads: bindings, virtual threads, and which memory threads share."""

@@ -1,0 +1,84 @@
+"""Which memory the threads of a loop share, as the scope of a buffer says, and whether they exchange anything through it."""
+
+from __future__ import annotations
+
+from xdsl.ir import Operation
+
+from ....dialects import tir
+from ....support.diagnostics import Diagnostic, MirError
+from ....support.making import erase_op, replace_uses
+from ....support.walk import all_ops
+from ..rewriting import builder_before, move_to_end, ops_of
+
+_RANKS = {"global": 0, "shared": 1, "warp": 2}
+"""How near to a thread a storage scope is; others are as "local"."""
+
+
+def share_memory(loop: tir.ForOp, scope: str) -> bool:
+    """Whether a loop is bound to threads of which each sees what the others write to memory of a scope.
+
+    T.thread_binding(8, thread="threadIdx.x") shares "shared" and "global", not "local"; "blockIdx.x" shares "global" alone.
+    """
+    if loop.kind.data != "thread_binding":
+        return False
+    thread = "" if loop.thread is None else loop.thread.data
+    memory = scope.partition(".")[0]
+    if memory == "warp":
+        return thread == "threadIdx.x"
+    return _RANKS.get(memory, 3) <= (0 if thread.startswith("blockIdx") else 1)
+
+
+def check_exchanges(function: tir.PrimFuncOp) -> None:
+    """Raises MirError where a thread of a function reads what another one of the same launch stores.
+
+        for i in T.thread_binding(8, thread="threadIdx.x"):
+            s[i] = X[i] * 3
+            Y[i] = s[7 - i]      # error: iterations 0 and 7 store and read the same element of 's'
+
+    Threads run one after the other here: the first would read what is not there yet. The function is not changed.
+    """
+    if not any(_launches(op) for op in all_ops(function)):
+        return
+    from ..loops.loop_dependence import IterationOrder
+
+    if ops_of(function, tir.LaunchThreadOp):
+        function = function.clone()
+        _launches_as_loops(function)
+    for loop in ops_of(function, tir.ForOp):
+        conflict = IterationOrder(loop).exchange_of_threads() if loop.kind.data == "thread_binding" else None
+        if conflict is not None and conflict.first is not None:
+            thread = "" if loop.thread is None else f" to {loop.thread.data}"
+            reason = conflict.reason
+            error = Diagnostic(f"loop '{loop.var_name.data}' cannot be bound{thread}: {reason}", loop.location)
+            for note, op in conflict.notes:
+                error = error.with_note(note, op.location)
+            raise MirError(
+                error.with_note(
+                    "threads run one after the other on a CPU and in the interpreter, and do not wait for each other: give each part a loop"
+                    " of threads of its own, or compute in each thread all that it reads"
+                )
+            )
+
+
+def _launches(op: Operation) -> bool:
+    return isinstance(op, tir.LaunchThreadOp) or (isinstance(op, tir.ForOp) and op.kind.data == "thread_binding")
+
+
+def _launches_as_loops(function: tir.PrimFuncOp) -> None:
+    """Puts loops in the place of `T.launch_thread(…)`, around the rest of the region."""
+    for launch in reversed(ops_of(function, tir.LaunchThreadOp)):
+        rest: list[Operation] = []
+        following = launch.next_op
+        while following is not None:
+            rest.append(following)
+            following = following.next_op
+        builder = builder_before(launch)
+        zero = builder.insert(tir.ConstOp.int(0)).result
+        loop = builder.insert(
+            tir.ForOp(launch.var_name.data, zero, launch.extent, kind="thread_binding", thread=launch.thread.data)
+        )
+        move_to_end(rest, loop.body.block)
+        replace_uses(launch.result, loop.loop_var)
+        if launch.env is not None:
+            replace_uses(launch.env, loop.loop_var)
+        erase_op(launch)

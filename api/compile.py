@@ -302,7 +302,7 @@ def _module_of(source: str | PathLike[str] | ModuleOp | IRModule) -> ModuleOp:
         return source.clone()
     if isinstance(source, str | PathLike):
         return load(source)
-    from ..passes.relay.infer_type import ensure_types
+    from ..passes.relay.functional.infer_type import ensure_types
     from .ir.module import IRModule
 
     if not isinstance(source, IRModule):  # pyright: ignore[reportUnnecessaryIsInstance]

@@ -33,7 +33,7 @@ def run_passes(
         for module_pass in passes:
             info = pass_info(module_pass.name, str(module_pass))
             if "InferType" in info.required and any(op.name == "relay.func" for op in module.ops):
-                from ..passes.relay.infer_type import ensure_types
+                from ..passes.relay.functional.infer_type import ensure_types
 
                 ensure_types(module)
             run_watched(info, module, instruments, partial(_apply, module_pass, context, module))

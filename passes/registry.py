@@ -60,37 +60,43 @@ PASSES: tuple[Entry, ...] = (
     Entry("canonicalize-ops", "relay/canonicalize_ops.mir", "bias_add to expand_dims and a broadcasting add"),
     Entry(
         "canonicalize-cast",
-        "passes.relay.canonicalize_cast:CanonicalizeCast",
+        "passes.relay.algebra.canonicalize_cast:CanonicalizeCast",
         "a widening cast of several users once for each, to be fused with it",
     ),
     Entry(
         "combine-parallel-conv2d",
-        "passes.relay.combine_parallel_conv2d:CombineParallelConv2D",
+        "passes.relay.algebra.combine_parallel_conv2d:CombineParallelConv2D",
         "convolutions of one input as one of all their channels",
     ),
     Entry(
         "combine-parallel-dense",
-        "passes.relay.combine_parallel_dense:CombineParallelDense",
+        "passes.relay.algebra.combine_parallel_dense:CombineParallelDense",
         "dense layers of one input as one batched product or one layer",
     ),
     Entry(
         "combine-parallel-batch-matmul",
-        "passes.relay.combine_parallel_batch_matmul:CombineParallelBatchMatmul",
+        "passes.relay.algebra.combine_parallel_batch_matmul:CombineParallelBatchMatmul",
         "batched products of one left side as one",
     ),
-    Entry("alter-op-layout", "passes.relay.alter_op_layout:AlterOpLayout", "blocks as wide as the target's vectors"),
+    Entry(
+        "alter-op-layout", "passes.relay.layout.alter_op_layout:AlterOpLayout", "blocks as wide as the target's vectors"
+    ),
     Entry(
         "conv2d-to-winograd",
-        "passes.relay.conv2d_to_winograd:Conv2DToWinograd",
+        "passes.relay.algebra.conv2d_to_winograd:Conv2DToWinograd",
         "3x3 convolutions by Winograd's algorithm where that pays",
     ),
     Entry("legalize", "relay/legalize.mir", "operators in the one form that the target's kernels are written for"),
     Entry(
         "quantized-channels-last",
-        "passes.relay.quantized_channels_last:QuantizedChannelsLast",
+        "passes.relay.layout.quantized_channels_last:QuantizedChannelsLast",
         "convolutions of bytes from NCHW to NHWC",
     ),
-    Entry("convert-layout", "passes.relay.convert_layout:ConvertLayout", "operators in the layouts that are asked for"),
+    Entry(
+        "convert-layout",
+        "passes.relay.layout.convert_layout:ConvertLayout",
+        "operators in the layouts that are asked for",
+    ),
     Entry(
         "flatten-atrous-conv",
         "relay/flatten_atrous_conv.mir",
@@ -98,123 +104,135 @@ PASSES: tuple[Entry, ...] = (
     ),
     Entry(
         "forward-fold-scale-axis",
-        "passes.relay.forward_fold_scale_axis:ForwardFoldScaleAxis",
+        "passes.relay.algebra.forward_fold_scale_axis:ForwardFoldScaleAxis",
         "scales of channels into the weights of the layers behind them",
     ),
     Entry(
         "backward-fold-scale-axis",
-        "passes.relay.backward_fold_scale_axis:BackwardFoldScaleAxis",
+        "passes.relay.algebra.backward_fold_scale_axis:BackwardFoldScaleAxis",
         "scales of channels into the weights of the layers in front of them",
     ),
     Entry("fold-explicit-padding", "relay/fold_explicit_padding.mir", "padding by zeros into convolutions and pooling"),
-    Entry("infer-type", "passes.relay.infer_type:InferType", "find the type of every Relay value"),
+    Entry("infer-type", "passes.relay.functional.infer_type:InferType", "find the type of every Relay value"),
     Entry(
-        "monomorphize", "passes.relay.monomorphize:Monomorphize", "copy generic functions for each set of types in use"
+        "monomorphize",
+        "passes.relay.functional.monomorphize:Monomorphize",
+        "copy generic functions for each set of types in use",
     ),
     Entry(
         "dynamic-to-static",
-        "passes.relay.dynamic_to_static:DynamicToStatic",
+        "passes.relay.algebra.dynamic_to_static:DynamicToStatic",
         "give operators of computed shape their shape where it is known",
     ),
-    Entry("fold-constant", "passes.relay.fold_constant:FoldConstant", "compute what depends on constants alone"),
+    Entry(
+        "fold-constant", "passes.relay.algebra.fold_constant:FoldConstant", "compute what depends on constants alone"
+    ),
     Entry(
         "merge-composite",
-        "passes.relay.merge_composite:MergeComposite",
+        "passes.relay.fusion.merge_composite:MergeComposite",
         "what the left sides of rules match as functions, one kernel each",
     ),
     Entry(
         "loop-invariant-code-motion",
-        "passes.relay.loop_invariant_code_motion:LoopInvariantCodeMotion",
+        "passes.relay.algebra.loop_invariant_code_motion:LoopInvariantCodeMotion",
         "products with slices for all turns of a loop written as recursion",
     ),
     Entry(
         "fuse-attention",
-        "passes.relay.fuse_attention:FuseAttention",
+        "passes.relay.fusion.fuse_attention:FuseAttention",
         "softmax(Q·Kᵀ)·V as one Primitive function",
     ),
     Entry(
         "group-batch-matmul",
-        "passes.relay.group_batch_matmul:GroupBatchMatmul",
+        "passes.relay.algebra.group_batch_matmul:GroupBatchMatmul",
         "products with matrices that repeat along the batch take each once",
     ),
     Entry(
         "narrow-weights",
-        "passes.relay.narrow_weights:NarrowWeights",
+        "passes.relay.quantize.narrow_weights:NarrowWeights",
         "constant weights of few rows stay as narrow as they are stored",
     ),
-    Entry("fuse-ops", "passes.relay.fuse_ops:FuseOps", "group operators into Primitive functions, one kernel each"),
+    Entry(
+        "fuse-ops", "passes.relay.fusion.fuse_ops:FuseOps", "group operators into Primitive functions, one kernel each"
+    ),
     Entry(
         "remove-unused-functions",
-        "passes.relay.remove_unused_functions:RemoveUnusedFunctions",
+        "passes.relay.functional.remove_unused_functions:RemoveUnusedFunctions",
         "drop functions that no entry function reaches",
     ),
     Entry(
         "eliminate-common-subexpr",
-        "passes.relay.eliminate_common_subexpr:EliminateCommonSubexpr",
+        "passes.relay.algebra.eliminate_common_subexpr:EliminateCommonSubexpr",
         "merge operators with equal attributes and the same arguments",
     ),
     Entry(
         "dead-code-elimination",
-        "passes.relay.dead_code_elimination:DeadCodeElimination",
+        "passes.relay.functional.dead_code_elimination:DeadCodeElimination",
         "erase what nothing needs, calls of pure functions included",
     ),
-    Entry("to-a-normal-form", "passes.relay.to_a_normal_form:ToANormalForm", "bind every value by a let"),
+    Entry("to-a-normal-form", "passes.relay.functional.to_a_normal_form:ToANormalForm", "bind every value by a let"),
     Entry(
         "to-graph-normal-form",
-        "passes.relay.to_graph_normal_form:ToGraphNormalForm",
+        "passes.relay.functional.to_graph_normal_form:ToGraphNormalForm",
         "take the lets away, leaving the graph of values",
     ),
     Entry(
         "to-basic-block-normal-form",
-        "passes.relay.to_basic_block_normal_form:ToBasicBlockNormalForm",
+        "passes.relay.functional.to_basic_block_normal_form:ToBasicBlockNormalForm",
         "bind by a let what more than one block uses",
     ),
-    Entry("inline", "passes.relay.inline:Inline", "put functions marked Inline=1 in the place of their calls"),
-    Entry("lambda-lift", "passes.relay.lambda_lift:LambdaLift", "make local functions global, with what they capture"),
+    Entry(
+        "inline", "passes.relay.functional.inline:Inline", "put functions marked Inline=1 in the place of their calls"
+    ),
+    Entry(
+        "lambda-lift",
+        "passes.relay.functional.lambda_lift:LambdaLift",
+        "make local functions global, with what they capture",
+    ),
     Entry(
         "eta-expand",
-        "passes.relay.eta_expand:EtaExpand",
+        "passes.relay.functional.eta_expand:EtaExpand",
         "make local functions of constructors and global functions that are values",
     ),
     Entry(
         "split-args",
-        "passes.relay.split_args:SplitArgs",
+        "passes.relay.fusion.split_args:SplitArgs",
         "split concatenations of more tensors than a kernel takes arguments",
     ),
-    Entry("defuse-ops", "passes.relay.defuse_ops:DefuseOps", "put the operators of Primitive functions back"),
+    Entry("defuse-ops", "passes.relay.fusion.defuse_ops:DefuseOps", "put the operators of Primitive functions back"),
     Entry(
         "first-order-gradient",
-        "passes.relay.first_order_gradient:FirstOrderGradient",
+        "passes.relay.training.first_order_gradient:FirstOrderGradient",
         "make each function give the gradients of its parameters, too",
     ),
     Entry(
         "partial-evaluate",
-        "passes.relay.partial_evaluate:PartialEvaluate",
+        "passes.relay.functional.partial_evaluate:PartialEvaluate",
         "compute what is known of values, and follow calls of known functions",
     ),
     Entry(
         "defunctionalization",
-        "passes.relay.defunctionalization:Defunctionalization",
+        "passes.relay.functional.defunctionalization:Defunctionalization",
         "make data of functions that are values",
     ),
     Entry(
         "to-mixed-precision",
-        "passes.relay.to_mixed_precision:ToMixedPrecision",
+        "passes.relay.quantize.to_mixed_precision:ToMixedPrecision",
         "compute in float16 or bfloat16 where that is fast and safe",
     ),
     Entry(
         "fake-quantization-to-integer",
-        "passes.relay.fake_quantization_to_integer:FakeQuantizationToInteger",
+        "passes.relay.quantize.fake_quantization_to_integer:FakeQuantizationToInteger",
         "do what is between dequantization and quantization in integers",
     ),
     Entry(
         "qnn-canonicalize-ops",
-        "passes.relay.qnn_canonicalize_ops:QnnCanonicalizeOps",
+        "passes.relay.quantize.qnn_canonicalize_ops:QnnCanonicalizeOps",
         "quantized operators to plain ones on the integers",
     ),
     Entry(
         "qnn-legalize",
-        "passes.relay.qnn_legalize:QnnLegalize",
+        "passes.relay.quantize.qnn_legalize:QnnLegalize",
         "quantized convolutions and dense layers to plain ones on 16 bits",
     ),
     # TIR.

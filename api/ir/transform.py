@@ -19,7 +19,7 @@ from ...passes.changes import telling_changes
 from ...passes.instruments import Instrument
 from ...passes.pass_info import EXPLAINED, PassInfo, camel_case, explanation
 from ...passes.registry import PASSES
-from ...passes.relay.infer_type import ensure_types
+from ...passes.relay.functional.infer_type import ensure_types
 from ...support.arguments import check, integer, items
 from ...support.deep import in_deep_stack
 from ...support.diagnostics import Diagnostic, MirError

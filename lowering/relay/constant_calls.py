@@ -13,7 +13,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects import te, tir
 from ...dialects.relay import ir as relay
-from ...passes.relay.fuse_ops import is_kernel
+from ...passes.relay.fusion.fuse_ops import is_kernel
 from ...passes.tir.buffers.constant_params import set_constant_params
 from ...support.walk import walk_ops
 from ..tir.signature import SHAPE

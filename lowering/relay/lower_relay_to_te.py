@@ -19,7 +19,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...dialects.relay import ir as relay
 from ...dialects.relay.operator import OperatorOp
-from ...passes.relay.fuse_ops import call_tir_instead, is_kernel, outline
+from ...passes.relay.fusion.fuse_ops import call_tir_instead, is_kernel, outline
 from ...passes.tir.buffers.param_strides import Strides
 from ...support.garbage import no_collection
 from ...support.symbols import take_name

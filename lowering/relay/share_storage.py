@@ -23,7 +23,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...dialects.relay import ir as relay
 from ...dialects.relay.operator import OperatorOp
-from ...passes.relay.fuse_ops import is_kernel, outline
+from ...passes.relay.fusion.fuse_ops import is_kernel, outline
 from ...support.walk import walk_ops
 from .constant_calls import Constants
 from .frame import Place, Sources, branches, is_written, place_of_piece, returned

@@ -18,7 +18,7 @@ from xdsl.passes import ModulePass
 
 from ...dialects.relay import ir as relay
 from ...dialects.relay.text import global_text
-from ...passes.relay.fuse_ops import FuseOps
+from ...passes.relay.fusion.fuse_ops import FuseOps
 from ...support.diagnostics import error_at, source_position
 from ...support.walk import walk_ops
 from ...support.words import counted

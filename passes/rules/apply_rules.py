@@ -59,7 +59,7 @@ class ApplyRules(ModulePass):
             raise error_at(None, f"apply-rules: mode={self.mode} has no e-graph to dump", "add mode=saturate")
         rules = select_rules(op if self.file is None else load_rules(self.file), self.set)
         if any(name.startswith("relay.") for name in RuleIndex.of(rules).by_root):
-            from ..relay.infer_type import ensure_types
+            from ..relay.functional.infer_type import ensure_types
 
             ensure_types(op)
         if self.mode == "saturate":

@@ -1,4 +1,4 @@
-"""A pass that is nothing but a file of rules: `fast-math` is `passes/relay/fast_math.mir`."""
+"""A pass that is nothing but a file of rules: `fast-math` is `passes/relay/algebra/fast_math.mir`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class RulePass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Raises MirError where the program's types cannot be inferred."""
-        from ..relay.infer_type import ensure_types
+        from ..relay.functional.infer_type import ensure_types
 
         ensure_types(op)
         index = shipped_rules(self.file, self.strict_math)

@@ -24,7 +24,7 @@ from mirstack.driver.errors import UsageError
 from mirstack.driver.pipeline import read_pipeline
 from mirstack.parser import parse_mir
 from mirstack.passes.registry import pass_factories
-from mirstack.passes.relay.attributes import is_primitive
+from mirstack.passes.relay.common.function_attributes import is_primitive
 from mirstack.support.diagnostics import MirError
 from mirstack.support.walk import walk_ops
 from reference import Case

@@ -8,7 +8,7 @@ from typing import Any
 
 from xdsl.ir import Attribute
 
-from ....passes.relay.post_dominators import PostDominatorTree
+from ....passes.relay.fusion.post_dominators import PostDominatorTree
 from ....support.deep import in_deep_stack
 from ....support.diagnostics import MirError
 from ...ir.node import Node

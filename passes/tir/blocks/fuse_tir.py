@@ -28,7 +28,7 @@ from ....dialects.tir.types import I32, BufferType
 from ....support.trace import tracer
 from ....support.walk import walk_ops
 from ...pass_info import explanation
-from ...relay.fuse_ops import call_tir_instead
+from ...relay.fusion.fuse_ops import call_tir_instead
 
 
 class _Cannot(Exception):

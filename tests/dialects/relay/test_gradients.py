@@ -17,7 +17,7 @@ from mirstack.dialects.relay.operators.relations import tensor_type
 from mirstack.fuzz.operators.relation import type_of
 from mirstack.fuzz.operators.uses import uses_of
 from mirstack.parser import parse_mir
-from mirstack.passes.relay.first_order_gradient import FirstOrderGradient
+from mirstack.passes.relay.training.first_order_gradient import FirstOrderGradient
 from mirstack.support.diagnostics import MirError
 from mirstack.support.verify import find_errors
 from xdsl.context import Context

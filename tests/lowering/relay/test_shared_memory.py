@@ -15,7 +15,7 @@ from mirstack.lowering.relay.layouts import Layouts
 from mirstack.lowering.relay.leaves import TensorLeaf, leaves_of
 from mirstack.lowering.relay.share_storage import share_storage
 from mirstack.lowering.relay.storage import Rows, piece_offsets, view_offsets, view_rows
-from mirstack.passes.relay.fuse_ops import FuseOps
+from mirstack.passes.relay.fusion.fuse_ops import FuseOps
 from numpy.lib.stride_tricks import as_strided
 from sharing import Arrays, T, check, inputs, prepared
 from xdsl.ir import Operation, SSAValue

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from mirstack import relay
 from mirstack.dialects.relay.operators.computes_winograd import block_rows
-from mirstack.passes.relay.conv2d_to_winograd import best_tile
+from mirstack.passes.relay.algebra.conv2d_to_winograd import best_tile
 
 # Processors, and whether the convolution is one kernel or, as the pass makes it, two.
 CASES = ((None, False), (None, True), ("haswell", True), ("x86-64", True))

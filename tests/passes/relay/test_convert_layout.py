@@ -8,7 +8,7 @@ from mirstack.dialects.relay.layouts import SCALAR, blocks_of_one, expanded, is_
 from mirstack.dialects.relay.operators.layout import Layout, layout
 from mirstack.driver.check_each import first_difference, interpret
 from mirstack.parser import parse_mir, print_mir
-from mirstack.passes.relay.convert_layout import ConvertLayout
+from mirstack.passes.relay.layout.convert_layout import ConvertLayout
 from mirstack.support.diagnostics import MirError
 from mirstack.support.verify import find_errors
 from xdsl.context import Context

@@ -9,8 +9,8 @@ from mirstack.dialects.relay.ir import FuncOp
 from mirstack.dialects.relay.operator import all_operators
 from mirstack.dialects.tir.types import type_to_dtype
 from mirstack.parser import parse_mir, print_mir
-from mirstack.passes.relay.fake_quantization import ALONE, OPTIONAL_RULES, RULES
-from mirstack.passes.relay.fake_quantization_to_integer import FakeQuantizationToInteger
+from mirstack.passes.relay.quantize.fake_quantization import ALONE, OPTIONAL_RULES, RULES
+from mirstack.passes.relay.quantize.fake_quantization_to_integer import FakeQuantizationToInteger
 from mirstack.support.diagnostics import MirError
 from mirstack.support.verify import find_errors
 from xdsl.context import Context

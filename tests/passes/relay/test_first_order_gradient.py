@@ -11,8 +11,8 @@ from mirstack.benchmarks.programs import unpacked
 from mirstack.dialects.relay import ir
 from mirstack.dialects.relay.interpreter import flatten, interpret
 from mirstack.parser import parse_mir
-from mirstack.passes.relay import first_order_gradient
-from mirstack.passes.relay.first_order_gradient import FirstOrderGradient
+from mirstack.passes.relay.training import first_order_gradient
+from mirstack.passes.relay.training.first_order_gradient import FirstOrderGradient
 from mirstack.support.verify import find_errors
 from mirstack.support.walk import walk_ops
 from xdsl.context import Context

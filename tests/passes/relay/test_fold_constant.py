@@ -6,7 +6,7 @@ import mirstack
 from mirstack import relay, transform
 from mirstack.benchmarks.timing import cpu_seconds, growth
 from mirstack.dialects.relay import ir
-from mirstack.passes.relay import fold_constant
+from mirstack.passes.relay.algebra import fold_constant
 from mirstack.support.verify import find_errors
 from mirstack.support.walk import walk_ops
 

@@ -8,7 +8,7 @@ import mirstack
 import numpy as np
 import pytest
 from mirstack.parser import parse_mir, print_mir
-from mirstack.passes.relay.loop_invariant_code_motion import LoopInvariantCodeMotion
+from mirstack.passes.relay.algebra.loop_invariant_code_motion import LoopInvariantCodeMotion
 from xdsl.context import Context
 
 W = "%w: Tensor[(5, 3), float32]"

@@ -11,8 +11,8 @@ from mirstack.benchmarks.timing import cpu_seconds, growth
 from mirstack.dialects.relay.interpreter import flatten, interpret
 from mirstack.dialects.relay.ir import FnOp
 from mirstack.parser import parse_mir, print_mir
-from mirstack.passes.relay.fuse_ops import FuseOps
-from mirstack.passes.relay.merge_composite import MergeComposite
+from mirstack.passes.relay.fusion.fuse_ops import FuseOps
+from mirstack.passes.relay.fusion.merge_composite import MergeComposite
 from mirstack.passes.rules.stats import counting
 from mirstack.support.diagnostics import MirError
 from mirstack.support.verify import find_errors

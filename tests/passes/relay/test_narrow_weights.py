@@ -12,8 +12,8 @@ from mirstack import relay
 from mirstack.dialects.relay import ir
 from mirstack.dialects.relay.operator import OperatorOp
 from mirstack.lowering.pipeline import Options, assembly_text
-from mirstack.passes.relay import narrow_weights
-from mirstack.passes.relay.narrow_weights import NarrowWeights
+from mirstack.passes.relay.quantize import narrow_weights
+from mirstack.passes.relay.quantize.narrow_weights import NarrowWeights
 from mirstack.support.target import named
 from mirstack.support.walk import walk_ops
 from xdsl.context import Context

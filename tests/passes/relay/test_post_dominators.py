@@ -2,7 +2,7 @@
 
 from hypothesis import given
 from hypothesis import strategies as st
-from mirstack.passes.relay.post_dominators import PostDominatorTree
+from mirstack.passes.relay.fusion.post_dominators import PostDominatorTree
 
 OPAQUE = 8
 

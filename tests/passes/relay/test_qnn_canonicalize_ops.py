@@ -13,8 +13,8 @@ from mirstack.dialects.relay.ir import ConstantOp, FuncOp
 from mirstack.dialects.relay.operator import all_operators
 from mirstack.dialects.tir.types import type_to_dtype
 from mirstack.parser import parse_mir, print_mir
-from mirstack.passes.relay.qnn_canonicalize_ops import LEGALIZATIONS, LOWERINGS, RULES, QnnCanonicalizeOps
-from mirstack.passes.relay.qnn_legalize import QnnLegalize
+from mirstack.passes.relay.quantize.qnn_canonicalize_ops import LEGALIZATIONS, LOWERINGS, RULES, QnnCanonicalizeOps
+from mirstack.passes.relay.quantize.qnn_legalize import QnnLegalize
 from mirstack.passes.rules import shipped_rules
 from mirstack.support.verify import find_errors
 from xdsl.context import Context

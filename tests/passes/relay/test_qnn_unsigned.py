@@ -12,7 +12,7 @@ import pytest
 from mirstack.api.compile import load
 from mirstack.lowering.pipeline import Options, lowering_passes
 from mirstack.parser import print_mir
-from mirstack.passes.relay.qnn_canonicalize_ops import QnnCanonicalizeOps
+from mirstack.passes.relay.quantize.qnn_canonicalize_ops import QnnCanonicalizeOps
 from mirstack.support.target import named
 from xdsl.context import Context
 

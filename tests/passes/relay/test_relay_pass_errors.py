@@ -6,9 +6,9 @@ import pytest
 from mirstack.dialects.relay.ir import CallGlobalOp
 from mirstack.dialects.relay.types import FuncType, RefType, TypeVarType
 from mirstack.parser import parse_mir
-from mirstack.passes.relay import inline
-from mirstack.passes.relay.defunctionalization import Defunctionalization
-from mirstack.passes.relay.generics import type_arguments, type_variables
+from mirstack.passes.relay.common.generics import type_arguments, type_variables
+from mirstack.passes.relay.functional import inline
+from mirstack.passes.relay.functional.defunctionalization import Defunctionalization
 from mirstack.support.diagnostics import MirError
 from xdsl.context import Context
 from xdsl.dialects.builtin import TensorType, f32

@@ -1,0 +1,1 @@
+"""Passes that rewrite Relay operators by algebra: folding, combining, canonical forms."""

@@ -1,0 +1,204 @@
+"""Operators of one input that run side by side, as one larger operator; what the three combine-parallel-… passes share.
+
+As TVM's ParallelOpCombiner: a branch is such an operator and the elementwise and broadcasting operators behind it, as far
+as each is the only user of the one before. Branches that fit together are combined as far down as their operators and
+attributes agree; each user then gets its part of the combined result.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Iterator, Sequence
+from typing import TypeAlias
+
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.traits import is_side_effect_free
+
+from ....dialects.relay.operator import OperatorOp, OpPattern
+from ....support.trace import Tracer
+from ....support.walk import walk_ops
+from ...changes import op_name
+from ..common.new_operators import Maker, shape_of
+
+Branch: TypeAlias = list[OperatorOp]
+
+
+class Combiner(ABC):
+    """How one operator is combined."""
+
+    operator: str
+
+    def __init__(self) -> None:
+        self.axes: dict[OperatorOp, int] = {}
+        """The axis along which branches are joined, of each operator's result."""
+        self.trace: Tracer | None = None
+
+    @abstractmethod
+    def key(self, op: OperatorOp) -> Hashable | None:
+        """What two operators must have in common beside their input; None for one that is not combined."""
+
+    def channel_axis(self, head: OperatorOp) -> int | None:
+        """The axis of a head's result along which branches are joined; None where they are joined along a new one."""
+        shape = shape_of(head.result)
+        return len(shape) - 1 if shape else None
+
+    @abstractmethod
+    def combined(self, make: Maker, heads: Sequence[OperatorOp]) -> SSAValue:
+        """The operator that computes all of `heads`."""
+
+    @abstractmethod
+    def fits(self, op: OperatorOp, other: OperatorOp, index: int) -> bool:
+        """Whether argument `index` of two operators behind the heads can be combined."""
+
+    @abstractmethod
+    def argument(self, make: Maker, ops: Sequence[OperatorOp], index: int) -> SSAValue:
+        """The arguments `index` of operators behind the heads, combined."""
+
+    @abstractmethod
+    def parts(self, make: Maker, value: SSAValue, ends: Sequence[OperatorOp]) -> Iterator[SSAValue]:
+        """What each branch's last operator gave, of the combined value."""
+
+    def combine(self, root: Operation, min_num_branches: int, trace: Tracer | None) -> None:
+        """Combines within every block inside `root`. Every value must be typed."""
+        self.trace = trace
+        for op in [root, *walk_ops(root)]:
+            for region in op.regions:
+                for block in region.blocks:
+                    self._combine_block(block, min_num_branches)
+
+    def _combine_block(self, block: Block, least: int) -> None:
+        groups: dict[Hashable, list[OperatorOp]] = {}
+        for op in block.ops:
+            if isinstance(op, OperatorOp) and op.OPERATOR.name == self.operator:
+                key = self.key(op)
+                if key is not None:
+                    groups.setdefault((op.args[0], key), []).append(op)
+        wanted = [heads for heads in groups.values() if len(heads) >= least]
+        if not wanted:
+            return
+        order = {op: place for place, op in enumerate(block.ops)}
+        for heads in wanted:
+            self._combine_group(heads, order)
+
+    def _combine_group(self, heads: Sequence[OperatorOp], order: dict[Operation, int]) -> None:
+        branches = [self._branch(head) for head in heads]
+        depth, parents = self._depth(branches)
+        group = {op for branch in branches for op in branch[:depth]}
+        outside = [
+            value
+            for branch in branches
+            for op in branch[:depth]
+            for value in op.args
+            if not isinstance(value.owner, OperatorOp) or value.owner not in group
+        ]
+        first = min(heads, key=order.__getitem__)
+        needed = _between(outside, first, group, order)
+        if needed is None:
+            return
+        for op in needed:
+            op.detach()
+            Rewriter.insert_op(op, InsertPoint.before(first))
+            order[op] = order[first]
+        if self.trace is not None:
+            behind = "".join(f", {op_name(op)}" for op in branches[0][1:depth])
+            notes = [("with the one here", head) for head in heads[1:]]
+            self.trace(heads[0], f"{len(heads)} branches become one: {self.operator}{behind}", *notes)
+        make = Maker(first, heads)
+        value = self.combined(make, heads)
+        for level in range(1, depth):
+            ops = [branch[level] for branch in branches]
+            make.sources = ops
+            args = [
+                value if index == parents[level] else self.argument(make, ops, index)
+                for index in range(len(ops[0].args))
+            ]
+            value = make.like(ops[0], args)
+        ends = [branch[depth - 1] for branch in branches]
+        make.sources = ends
+        for end, part in zip(ends, self.parts(make, value, ends), strict=True):
+            part.name_hint = end.result.name_hint
+            end.result.replace_all_uses_with(part)
+        for branch in branches:
+            for op in reversed(branch[:depth]):
+                op.detach()
+                op.erase()
+
+    def _branch(self, head: OperatorOp) -> Branch:
+        """The operator and those behind it that are the only users of the one before and keep each element in its place."""
+        branch = [head]
+        axis = self.channel_axis(head)
+        while True:
+            last = branch[-1]
+            if axis is not None:
+                self.axes[last] = axis
+            user = last.result.get_user_of_unique_use()
+            if not isinstance(user, OperatorOp) or user.parent is not last.parent:
+                return branch
+            if user.OPERATOR.pattern > OpPattern.BROADCAST or any(
+                shape_of(v) is None for v in (*user.args, user.result)
+            ):
+                return branch
+            if axis is not None:
+                axis = _axis_behind(user, axis, last)
+            if axis is None and ("axis" in user.OPERATOR.specs or last in self.axes):
+                return branch
+            branch.append(user)
+
+    def _depth(self, branches: Sequence[Branch]) -> tuple[int, list[int]]:
+        """How many operators of each branch are combined, and which argument of each is the operator before it."""
+        parents = [0]
+        first = branches[0]
+        for level in range(1, min(map(len, branches))):
+            op = first[level]
+            parent = next(index for index, value in enumerate(op.args) if value is first[level - 1].result)
+            for branch in branches[1:]:
+                other = branch[level]
+                if type(other) is not type(op) or other.attributes != op.attributes:
+                    return level, parents
+                if other.args[parent] is not branch[level - 1].result:
+                    return level, parents
+                for index in range(len(op.args)):
+                    if index != parent and not self.fits(op, other, index):
+                        return level, parents
+            parents.append(parent)
+        return len(parents), parents
+
+
+def _axis_behind(user: OperatorOp, axis: int, last: OperatorOp) -> int | None:
+    """Where the axis of what `user` takes from `last` is in its own result; None where its attributes speak of another."""
+    rank, new_rank = (len(shape_of(op.result) or ()) for op in (last, user))
+    if "axis" not in user.OPERATOR.specs:
+        return axis + new_rank - rank
+    own: int = user.attrs().axis % new_rank
+    if user.OPERATOR.name == "expand_dims":
+        return axis if own > axis else axis + new_rank - rank
+    return axis if own == axis else None
+
+
+def _between(
+    values: Sequence[SSAValue], first: Operation, group: set[OperatorOp], order: dict[Operation, int]
+) -> list[Operation] | None:
+    """What is defined behind `first` of all that the values need, in order; None where that depends on the group itself
+    or must stay where it is."""
+    found: set[Operation] = set()
+    pending = list(values)
+    while pending:
+        owner = pending.pop().owner
+        if not isinstance(owner, Operation) or owner in found or order.get(owner, -1) < order[first]:
+            continue
+        if owner in group or owner.regions or not is_side_effect_free(owner):
+            return None
+        found.add(owner)
+        pending += owner.operands
+    return sorted(found, key=order.__getitem__)
+
+
+def slices(make: Maker, value: SSAValue, axis: int, sizes: Sequence[int], rank: int) -> Iterator[SSAValue]:
+    """Consecutive parts of `value` along an axis, one of each size; `rank` leading axes are written."""
+    start = 0
+    for size in sizes:
+        begin = [start if i == axis else 0 for i in range(rank)]
+        end = [size if i == axis else -1 for i in range(rank)]
+        yield make("strided_slice", value, begin=begin, end=end, strides=[1] * rank, slice_mode="size")
+        start += size

@@ -1,0 +1,94 @@
+"""`combine-parallel-conv2d`: convolutions of one input with kernels of one shape, as one of all their channels."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import SSAValue
+from xdsl.passes import ModulePass
+
+from ....dialects.relay.operator import OperatorOp
+from ....support.trace import tracer
+from ...option_range import require_range
+from ..common.new_operators import Maker, dtype_of, shape_of
+from ..functional.infer_type import ensure_types
+from .combine_parallel import Combiner, slices
+
+
+@dataclass(frozen=True)
+class CombineParallelConv2D(ModulePass):
+    """Combine at least min-num-branches convolutions of one input, and what follows them alike."""
+
+    name = "combine-parallel-conv2d"
+    tells: ClassVar[bool] = True
+
+    min_num_branches: int = 3
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        require_range(op, "min-num-branches", self.min_num_branches, 1)
+        ensure_types(op)
+        _Conv2D().combine(op, self.min_num_branches, tracer(self.name))
+
+
+class _Conv2D(Combiner):
+    operator = "nn.conv2d"
+
+    def channel_axis(self, head: OperatorOp) -> int | None:
+        return _out_layout(head).index("C")
+
+    def key(self, op: OperatorOp) -> Hashable | None:
+        attrs, weight = op.attrs(), shape_of(op.args[1])
+        kernel: str = attrs.kernel_layout
+        if attrs.groups != 1 or weight is None or shape_of(op.result) is None:
+            return None
+        if "o" in kernel or "c" in _out_layout(op) or len(kernel) != len(weight):
+            return None
+        rest = tuple(size for axis, size in zip(kernel, weight, strict=True) if axis != "O")
+        given = {name: value for name, value in op.attributes.items() if name != "channels"}
+        return rest, dtype_of(op.args[1]), tuple(sorted(given.items())), "channels" in op.attributes
+
+    def combined(self, make: Maker, heads: Sequence[OperatorOp]) -> SSAValue:
+        axis = heads[0].attrs().kernel_layout.index("O")
+        weight = make("concatenate", make.tuple([head.args[1] for head in heads]), axis=axis)
+        return make.like(heads[0], [heads[0].args[0], weight], channels=sum(map(_channels, heads)))
+
+    def fits(self, op: OperatorOp, other: OperatorOp, index: int) -> bool:
+        a, b = shape_of(op.args[index]), shape_of(other.args[index])
+        if a is None or b is None or len(a) != len(b) or dtype_of(op.args[index]) != dtype_of(other.args[index]):
+            return False
+        axis = self._argument_axis(op, len(a))
+        if axis < 0 or a[axis] != _size(op, self.axes[op]) or b[axis] != _size(other, self.axes[other]):
+            return False
+        return all(m == n for i, (m, n) in enumerate(zip(a, b, strict=True)) if i != axis)
+
+    def argument(self, make: Maker, ops: Sequence[OperatorOp], index: int) -> SSAValue:
+        values = [op.args[index] for op in ops]
+        axis = self._argument_axis(ops[0], len(shape_of(values[0]) or ()))
+        return make("concatenate", make.tuple(values), axis=axis)
+
+    def parts(self, make: Maker, value: SSAValue, ends: Sequence[OperatorOp]) -> Iterator[SSAValue]:
+        axis = self.axes[ends[0]]
+        return slices(make, value, axis, [_size(end, axis) for end in ends], axis + 1)
+
+    def _argument_axis(self, op: OperatorOp, rank: int) -> int:
+        """Where an argument of this rank that broadcasts has the channels; negative where it has none."""
+        return self.axes[op] - len(shape_of(op.result) or ()) + rank
+
+
+def _out_layout(op: OperatorOp) -> str:
+    attrs = op.attrs()
+    return attrs.out_layout or attrs.data_layout
+
+
+def _channels(op: OperatorOp) -> int:
+    return _size(op, _out_layout(op).index("C"))
+
+
+def _size(op: OperatorOp, axis: int) -> int:
+    shape = shape_of(op.result)
+    assert shape is not None
+    return shape[axis]

@@ -1,0 +1,191 @@
+"""What passes on Relay have in common: looking functions up, putting a body in the place of a call, naming values."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator, Mapping, Sequence
+
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from ....dialects.relay import ir
+from ....dialects.relay.leaves import place_leaves as place_leaves
+from ....dialects.relay.operator import OperatorOp
+from ....support.walk import walk_ops
+
+
+def functions_of(module: ModuleOp) -> dict[str, ir.FuncOp]:
+    """The module's Relay functions by name."""
+    return {op.sym_name.data: op for op in module.ops if isinstance(op, ir.FuncOp)}
+
+
+class FreshNames:
+    """Names for new functions and types of a module, each given once."""
+
+    def __init__(self, module: ModuleOp):
+        names = (op.properties.get("sym_name") for op in module.ops)
+        self._taken = {name.data for name in names if isinstance(name, StringAttr)}
+        for op in module.ops:
+            if isinstance(op, ir.TypeDataOp):
+                self._taken.update(op.constructors())
+        self._next: dict[str, int] = {}
+
+    def fresh(self, base: str) -> str:
+        """`base`, or `base_1`, `base_2`, … that is not taken."""
+        name, number = base, self._next.get(base, 0)
+        while number or name in self._taken:
+            name = f"{base}_{number}" if number else base
+            if name not in self._taken:
+                break
+            number += 1
+        self._next[base] = number + 1
+        self._taken.add(name)
+        return name
+
+
+def blocks_of(function: ir.FuncOp | ir.FnOp) -> Iterator[Block]:
+    """The function's block and those nested in it, an outer one before its inner ones; bodies of local functions too."""
+    pending = [function.body.block]
+    while pending:
+        block = pending.pop()
+        yield block
+        for op in block.ops:
+            pending += [inner for region in op.regions for inner in region.blocks]
+
+
+def returned(block: Block) -> SSAValue:
+    """The value that a body or a branch ends with."""
+    end = block.last_op
+    assert isinstance(end, ir.ReturnOp)
+    return end.value
+
+
+def copy_body(
+    body: Block, arguments: Sequence[SSAValue], before: Operation, values: dict[SSAValue, SSAValue] | None = None
+) -> SSAValue:
+    """Copies a function's ops to before an op, its block arguments replaced; gives the copy of what it returns."""
+    values = {} if values is None else values
+    values.update(zip(body.args, arguments, strict=True))
+    for op in body.ops:
+        if isinstance(op, ir.ReturnOp):
+            break
+        copy = op.clone(values)
+        Rewriter.insert_op(copy, InsertPoint.before(before))
+    result = returned(body)
+    return values.get(result, result)
+
+
+def move_body(body: Block, arguments: Sequence[SSAValue], before: Operation) -> SSAValue:
+    """Moves a function's ops to before an op, its block arguments replaced; gives what it returned. The block is left bare."""
+    for argument, value in zip(body.args, arguments, strict=True):
+        argument.replace_all_uses_with(value)
+    result = returned(body)
+    for op in list(body.ops):
+        op.detach()
+        if isinstance(op, ir.ReturnOp):
+            op.erase()
+        else:
+            Rewriter.insert_op(op, InsertPoint.before(before))
+    return result
+
+
+def replace(op: Operation, value: SSAValue) -> None:
+    """Erases an op of one result, which `value` stands for from now on."""
+    if value.name_hint is None:
+        value.name_hint = op.results[0].name_hint
+    op.results[0].replace_all_uses_with(value)
+    op.detach()
+    op.erase()
+
+
+ERASABLE = (OperatorOp, ir.ConstantOp, ir.TupleOp, ir.TupleGetItemOp)
+"""What goes when nothing uses it any more, stateful operators excepted."""
+
+
+def erase_unused(op: Operation) -> None:
+    """Erases an operator, a constant or a part of a tuple that nothing uses, and then what only it used."""
+    pending: list[Operation] = [op]
+    while pending:
+        current = pending.pop()
+        if not isinstance(current, ERASABLE) or current.parent is None or current.result.first_use is not None:
+            continue
+        if isinstance(current, OperatorOp) and current.OPERATOR.stateful:
+            continue
+        pending += [value.owner for value in current.operands if isinstance(value.owner, Operation)]
+        current.detach()
+        current.erase()
+
+
+def free_values(region_owner: ir.FnOp) -> list[SSAValue]:
+    """The values from outside that a local function uses, in order of first use."""
+    inside: set[Block] = set()
+    found: dict[SSAValue, None] = {}
+    pending: list[Region] = [region_owner.body]
+    while pending:
+        block = pending.pop().block
+        inside.add(block)
+        for op in block.ops:
+            for operand in op.operands:
+                owner = operand.owner
+                home = owner if isinstance(owner, Block) else owner.parent
+                if home not in inside:
+                    found[operand] = None
+            pending += reversed(op.regions)
+    return list(found)
+
+
+def replace_values(root: Operation, values: Mapping[SSAValue, SSAValue], keep: Container[Operation] = ()) -> None:
+    """Replaces values in the operands of every op inside `root` but those of `keep`; linear however many operands an op has."""
+    for op in walk_ops(root):
+        if any(operand in values for operand in op.operands) and op not in keep:
+            op.operands = [values.get(operand, operand) for operand in op.operands]
+
+
+def erase_lets(root: Operation, lets: Sequence[ir.LetOp]) -> None:
+    """Takes the `let`s away, given in program order; their values are used directly."""
+    values: dict[SSAValue, SSAValue] = {}
+    for let in lets:
+        values[let.result] = values.get(let.value, let.value)
+    replace_values(root, values)
+    for let in reversed(lets):
+        let.detach()
+        let.erase()
+
+
+def inner_first(root: Operation) -> list[Operation]:
+    """Every op inside `root`, in program order, each behind the ops of its regions."""
+    order: list[Operation] = []
+    pending: list[tuple[Operation, bool]] = [(root, False)]
+    while pending:
+        op, done = pending.pop()
+        if done or not op.regions:
+            order.append(op)
+            continue
+        pending.append((op, True))
+        pending += [
+            (inner, False) for r in reversed(op.regions) for b in reversed(r.blocks) for inner in reversed(b.ops)
+        ]
+    return order
+
+
+def take_leaves_in(function: ir.FnOp) -> None:
+    """Gives a local function copies of its own of the constants and names of functions that it uses from outside."""
+    values: dict[SSAValue, SSAValue] = {}
+    body = function.body.block
+    for value in free_values(function):
+        if isinstance(value.owner, ir.LEAVES):
+            copy = value.owner.clone()
+            first = body.first_op
+            assert first is not None
+            Rewriter.insert_op(copy, InsertPoint.before(first))
+            values[value] = copy.results[0]
+    if not values:
+        return
+    for op in inner_first(function):
+        if any(operand in values for operand in op.operands):
+            op.operands = [values.get(operand, operand) for operand in op.operands]
+            place_leaves(op)
+    for value in values:
+        if value.first_use is None and isinstance(value.owner, Operation):
+            value.owner.detach()
+            value.owner.erase()

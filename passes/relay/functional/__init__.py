@@ -1,0 +1,1 @@
+"""Passes on Relay as a functional language: types, normal forms, closures, calls, evaluation."""

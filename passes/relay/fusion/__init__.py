@@ -1,0 +1,1 @@
+"""Passes that group Relay operators into kernels, and take groups apart."""

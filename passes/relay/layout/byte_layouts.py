@@ -1,0 +1,39 @@
+"""The layouts that convolutions of bytes are brought into; `quantized-channels-last` imports this for a program that has one."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType
+
+from ....dialects.relay.ir import ConstantOp
+from ....dialects.relay.operator import AttrValue, OperatorOp
+from ....dialects.relay.operators.layout import layout
+from .convert_layout import default_kernel_layout, is_depthwise
+from .layout_propagation import Change, LayoutRewriter
+from .quantized_channels_last import CONVOLUTIONS, is_of_bytes
+
+NHWC = layout("NHWC")
+
+
+class ChannelsLast(LayoutRewriter):
+    """Brings convolutions of bytes from NCHW to NHWC."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.changed = False
+
+    def change(self, op: OperatorOp) -> Change | None:
+        if op.OPERATOR.name not in CONVOLUTIONS:
+            return None
+        attrs = op.attrs()
+        data, weight = (self.type_of(value) for value in op.args[:2])
+        written = (attrs.data_layout, attrs.kernel_layout, attrs.out_layout or "NCHW")
+        if written != ("NCHW", "OIHW", "NCHW") or not isinstance(op.args[1].owner, ConstantOp):
+            return None
+        if not all(
+            isinstance(t, TensorType) and is_of_bytes(t) and DYNAMIC_INDEX not in t.get_shape() for t in (data, weight)
+        ):
+            return None
+        kernel = default_kernel_layout(op.OPERATOR, NHWC, is_depthwise(op, weight))
+        self.changed = True
+        layouts: dict[str, AttrValue] = {"data_layout": "NHWC", "kernel_layout": kernel, "out_layout": ""}
+        return Change(layouts)

@@ -1,0 +1,1 @@
+"""Passes on quantized Relay operators and on narrow floating-point types."""

@@ -1,0 +1,1 @@
+"""Passes that make programs for training: gradients."""

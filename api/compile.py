@@ -321,7 +321,7 @@ def preload() -> None:
 
     from ..dialects.relay.operator import get_operator
     from ..lowering.pipeline import Options, lowering_passes
-    from ..passes.schedule import primitive
+    from ..passes.schedule.engine import primitive
 
     for name in PRELOADED:
         import_module(f"..{name}", __package__)
@@ -354,9 +354,9 @@ PRELOADED = (
     "dialects.rule.levels.relay",
     "dialects.tir.analysis.format",
     "dialects.tir.attribute_values",
-    "passes.schedule.build",
-    "passes.schedule.layout_map",
-    "passes.schedule.solve",
+    "passes.schedule.primitives.common.new_blocks",
+    "passes.schedule.analysis.layout_map",
+    "passes.schedule.analysis.solve_linear",
     "lowering.cache.programs",
     "lowering.cache.kernels",
     "lowering.relay.te_kernel",

@@ -22,7 +22,7 @@ from mirstack.dialects import te, tir
 from mirstack.dialects.array import numpy_dtype
 from mirstack.dialects.relay.ir import CallTirOp, ConstantOp, FuncOp, ReturnOp
 from mirstack.dialects.tir.types import type_to_dtype
-from mirstack.passes.schedule.structure import const_int
+from mirstack.passes.schedule.analysis.structure import const_int
 from mirstack.support.walk import walk_ops
 from xdsl.dialects.builtin import ModuleOp, TensorType, TupleType
 from xdsl.ir import Attribute, SSAValue

@@ -36,7 +36,7 @@ def interpret(module: ModuleOp, seed: int) -> Results:
     """
     from ..api.entry import functions_of
     from ..dialects import tir
-    from ..passes.schedule.intrinsics import is_half
+    from ..passes.schedule.engine.tensor_intrinsics import is_half
 
     functions = [
         name for name, op in functions_of(module).items() if not (isinstance(op, tir.PrimFuncOp) and is_half(op))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from .immediates import FloatImm, IntImm, StringImm
 
 if TYPE_CHECKING:
-    from ...passes.schedule.intrinsics import TensorIntrin
+    from ...passes.schedule.engine.tensor_intrinsics import TensorIntrin
     from ..ir.prim_func import PrimFunc
     from . import schedule as schedule
     from . import transform as transform
@@ -20,7 +20,7 @@ _LAZY = {
         ("BlockRV", "ExprRV", "IndexMap", "Instruction", "LoopRV", "Schedule", "ScheduleError", "Trace"), ".schedule"
     ),
     "PrimFunc": "..ir.prim_func",
-    "TensorIntrin": "...passes.schedule.intrinsics",
+    "TensorIntrin": "...passes.schedule.engine.tensor_intrinsics",
 }
 
 __all__ = [

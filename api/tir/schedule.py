@@ -9,9 +9,9 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ...dialects.tir.stmt import PrimFuncOp
 from ...passes.schedule import BlockRV, ExprRV, Instruction, LoopRV, ScheduleError, Trace
+from ...passes.schedule.engine.schedule import Schedule as InPlaceSchedule
+from ...passes.schedule.engine.script import program_notes
 from ...passes.schedule.primitives.transform_layout import AXIS_SEPARATOR
-from ...passes.schedule.schedule import Schedule as InPlaceSchedule
-from ...passes.schedule.script import program_notes
 from ...support.deep import in_deep_stack
 from ...support.diagnostics import Diagnostic, MirError
 from ...support.garbage import no_collection

@@ -9,8 +9,8 @@ from typing import Any, Protocol
 from ...dialects.tir import ForOp
 from ...parser import parse_mir
 from ...passes.schedule import LoopRV, Schedule
-from ...passes.schedule.intrinsics import TensorIntrin
-from ...passes.schedule.structure import const_int
+from ...passes.schedule.analysis.structure import const_int
+from ...passes.schedule.engine.tensor_intrinsics import TensorIntrin
 
 
 class Playing(Protocol):

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...dialects import tir
 from ...passes.schedule import Schedule
-from ...passes.schedule.structure import read_regions, write_regions
+from ...passes.schedule.analysis.structure import read_regions, write_regions
 
 INDEX_MAPS: list[Callable[..., Sequence[Any]]] = [
     lambda *v: list(v),

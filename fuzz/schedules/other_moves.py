@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ...dialects.tir import AllocBufferOp
-from ...passes.schedule.structure import buffers_written
+from ...passes.schedule.analysis.structure import buffers_written
 from .block_moves import MAPS, Playing, any_block, any_loop
 
 

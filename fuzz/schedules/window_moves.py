@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...dialects.tir import AllocBufferOp
-from ...passes.schedule.structure import buffers_written
+from ...passes.schedule.analysis.structure import buffers_written
 from .block_moves import Playing, any_block, any_loop
 
 WINDOWS = """

@@ -17,7 +17,7 @@ from ...dialects import tir
 from ...dialects.tir.analysis import Analyzer, Expr
 from ...support.target import Target
 from ..schedule import BlockRV, LoopRV, Schedule
-from ..schedule.structure import buffers_read, buffers_written, consumers, producers
+from ..schedule.analysis.structure import buffers_read, buffers_written, consumers, producers
 from .attention_limits import diagonal_of, key_loop, limit_keys
 from .block_shape import Load, Shape, element_bytes, shape_of
 from .contraction.epilogue import take_out

@@ -11,7 +11,7 @@ from ...dialects.tir.analysis import Analyzer
 from ...dialects.tir.analysis.expr import free_vars
 from ...support.walk import all_ops
 from ..schedule import Schedule
-from ..schedule.structure import buffers_written, consumers
+from ..schedule.analysis.structure import buffers_written, consumers
 from .block_shape import COSTLY, Shape, is_copy, shape_of
 from .constant_matrices import selector_axes
 from .contraction import match_contraction

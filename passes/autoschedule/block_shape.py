@@ -17,8 +17,8 @@ from ...dialects.tir.analysis.expr import free_vars
 from ...support.fields import operands_of
 from ...support.kinds import Kinds
 from ...support.walk import all_ops
-from ..schedule.blocks import why_neither
-from ..schedule.structure import child_blocks, const_int, loops_above
+from ..schedule.analysis.block_kind import why_neither
+from ..schedule.analysis.structure import child_blocks, const_int, loops_above
 
 if TYPE_CHECKING:
     from ..schedule import Schedule

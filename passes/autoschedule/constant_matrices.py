@@ -10,7 +10,7 @@ from xdsl.ir import SSAValue
 from ...dialects import tir
 from ...dialects.tir.analysis import Analyzer
 from ...dialects.tir.analysis.expr import free_vars
-from ..schedule.structure import const_int
+from ..schedule.analysis.structure import const_int
 from ..tir.rewriting import ops_of
 from .block_shape import Shape
 

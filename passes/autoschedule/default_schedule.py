@@ -18,9 +18,9 @@ from ...support.symbols import take_name
 from ...support.target import Target, named
 from ..option_range import require_range
 from ..schedule import BlockRV, Schedule
+from ..schedule.analysis.structure import child_blocks, consumers
 from ..schedule.apply_schedule import is_scheduled
-from ..schedule.intrinsics import is_half
-from ..schedule.structure import child_blocks, consumers
+from ..schedule.engine.tensor_intrinsics import is_half
 from ..tir.rewriting import prim_funcs
 from .attention import match_attention, schedule_attention
 from .auto_inline import inline_blocks

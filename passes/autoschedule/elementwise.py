@@ -160,7 +160,7 @@ def vectorize_loop(sch: Schedule, loop: LoopRV, lanes: int, *, even: bool = True
 def extent_of(sch: Schedule, loop: LoopRV) -> int | None:
     """A loop's extent, None where symbolic."""
     from ...dialects import tir
-    from ..schedule.structure import const_int
+    from ..schedule.analysis.structure import const_int
 
     op = sch.get(loop)
     assert isinstance(op, tir.ForOp)

@@ -10,7 +10,7 @@ from ...dialects import tir
 from ...dialects.tir.analysis import Analyzer
 from ...dialects.tir.analysis.expr import free_vars
 from ..schedule import BlockRV, LoopRV, Schedule
-from ..schedule.structure import buffers_read, child_blocks, is_only_block, scope_of
+from ..schedule.analysis.structure import buffers_read, child_blocks, is_only_block, scope_of
 from .elementwise import extent_of
 from .refusals import tolerating
 

@@ -11,7 +11,7 @@ from ...dialects.tir.analysis import Analyzer
 from ...dialects.tir.analysis.expr import free_vars
 from ...support.target import Target
 from ..schedule import BlockRV, LoopRV, Schedule
-from ..schedule.structure import buffers_written, consumers, producers, read_regions, write_regions
+from ..schedule.analysis.structure import buffers_written, consumers, producers, read_regions, write_regions
 from ..tir.blocks.convert_blocks_to_opaque import choice_of
 from ..tir.vectors.lower_lane_reduction import LANES, MASKS, VECTORS
 from .block_shape import Shape, block_shape, element_bytes, shape_of

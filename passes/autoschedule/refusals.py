@@ -9,7 +9,7 @@ from ...dialects import tir
 from ...support.trace import tracer
 from ..pass_info import explanation
 from ..schedule import ScheduleError
-from ..schedule.structure import function_of
+from ..schedule.analysis.structure import function_of
 
 PASS = "default-schedule"
 

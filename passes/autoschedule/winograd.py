@@ -17,7 +17,7 @@ from xdsl.ir import SSAValue
 from ...dialects import tir
 from ...support.target import Target
 from ..schedule import BlockRV, LoopRV, Schedule
-from ..schedule.structure import buffers_read, consumers, producers
+from ..schedule.analysis.structure import buffers_read, consumers, producers
 from ..tir.vectors.lower_transposed_loads import TILE, WHOLE
 from .block_shape import Shape, element_bytes, shape_of
 from .constant_matrices import selector_axes

@@ -15,10 +15,10 @@ from ...dialects.schedule import ScriptOp
 from ...dialects.tir.types import I1
 from ...support.diagnostics import MirError, error_at
 from ...support.written import decorator_place
-from .intrinsics import is_half
-from .schedule import Schedule
-from .script import run_script
-from .structure import function_of
+from .analysis.structure import function_of
+from .engine.schedule import Schedule
+from .engine.script import run_script
+from .engine.tensor_intrinsics import is_half
 
 SCHEDULED = "tir.is_scheduled"
 """The attribute of a function that its user scheduled: rules leave it as it is."""

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from mirstack.dialects.tir import BlockOp, BufferType, MatchBufferOp, PrimFuncOp, type_to_dtype
 from mirstack.parser import parse_mir
-from mirstack.passes.schedule.structure import all_loops_above, const_int
+from mirstack.passes.schedule.analysis.structure import all_loops_above, const_int
 from mirstack.support.walk import walk_ops
 from reference import corpus_dir, dtype_named
 from xdsl.dialects.builtin import ModuleOp

@@ -22,7 +22,7 @@ from ....dialects import tir
 from ....dialects.tir.analysis import Analyzer
 from ....support.target import Target
 from ...schedule import BlockRV, LoopRV, Schedule
-from ...schedule.structure import buffers_written, consumers, producers
+from ...schedule.analysis.structure import buffers_written, consumers, producers
 from ..block_shape import element_bytes, shape_of, static_extents
 from ..elementwise import parallelize, vectorize_loop
 from ..loop_nests import block_of, own_loops, partitioned, turns_of

@@ -15,7 +15,7 @@ from ....dialects.tir.analysis import Analyzer, Expr
 from ....dialects.tir.analysis.expr import free_vars
 from ....support.target import Target
 from ...schedule import BlockRV, LoopRV, Schedule
-from ...schedule.structure import buffers_read
+from ...schedule.analysis.structure import buffers_read
 from ..block_shape import Load, static_extents
 from ..elementwise import parallelize, schedule_elementwise
 from ..loop_nests import block_of, cached, own_loops, partitioned, turns_of

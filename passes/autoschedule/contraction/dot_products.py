@@ -16,8 +16,8 @@ from ....dialects import tir
 from ....dialects.tir.analysis import Analyzer, Expr
 from ....support.target import Target
 from ...schedule import BlockRV, Schedule
-from ...schedule.dot_intrinsics import dot_name, interleave_name
-from ...schedule.structure import buffers_read, buffers_written, producers
+from ...schedule.analysis.structure import buffers_read, buffers_written, producers
+from ...schedule.engine.dot_intrinsics import dot_name, interleave_name
 from ..block_shape import Load, element_bytes, is_copy, static_extents
 from ..elementwise import extent_of, parallelize, vectorize_loop
 from ..loop_nests import block_of, cached, loop_of_axis

@@ -9,7 +9,7 @@ from ....dialects.tir.analysis import Analyzer
 from ....support.target import Target
 from ....support.walk import walk_ops
 from ...schedule import BlockRV, LoopRV, Schedule
-from ...schedule.structure import buffers_written, consumers
+from ...schedule.analysis.structure import buffers_written, consumers
 from ...tir.vectors.lower_transposed_loads import ELEMENT_BYTES, TILE
 from ..block_shape import element_bytes, is_copy, shape_of
 from ..elementwise import extent_of, vectorize_loop

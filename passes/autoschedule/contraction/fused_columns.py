@@ -17,7 +17,7 @@ from ....dialects.tir.analysis import Analyzer, Expr
 from ....dialects.tir.analysis.substitution import substitute
 from ....support.target import Target
 from ...schedule import BlockRV, Schedule
-from ...schedule.structure import buffers_read, const_int, consumers
+from ...schedule.analysis.structure import buffers_read, const_int, consumers
 from ..block_shape import Load, Shape, element_bytes, shape_of, static_extents
 from ..loop_nests import block_of, cached
 from ..sliding_windows.sliding_windows import THIN

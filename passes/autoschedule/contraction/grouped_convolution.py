@@ -14,7 +14,7 @@ from ....dialects import tir
 from ....dialects.tir.analysis import Analyzer, Expr
 from ....dialects.tir.analysis.expr import Kind
 from ...schedule import BlockRV, Schedule
-from ...schedule.structure import buffers_read, consumers
+from ...schedule.analysis.structure import buffers_read, consumers
 from ..block_shape import Shape, shape_of
 from ..loop_nests import cached
 

@@ -9,7 +9,7 @@ from xdsl.ir import SSAValue
 
 from ....dialects import tir
 from ....dialects.tir.analysis import Analyzer
-from ...schedule.structure import buffers_read, buffers_written, function_of, producers
+from ...schedule.analysis.structure import buffers_read, buffers_written, function_of, producers
 from ...tir.buffers.constant_params import constant_params
 from ..block_shape import Load, Shape, element_bytes, static_extents
 

@@ -16,7 +16,7 @@ from ....dialects.tir.analysis import Analyzer
 from ....dialects.tir.analysis.expr import Expr
 from ....support.target import Target
 from ...schedule import BlockRV, LoopRV, Schedule
-from ...schedule.structure import buffers_read, buffers_written, const_int, consumers, producers
+from ...schedule.analysis.structure import buffers_read, buffers_written, const_int, consumers, producers
 from ...tir.vectors.lower_transposed_loads import ELEMENT_BYTES, TILE
 from ..block_shape import is_cast, is_copy
 from ..elementwise import extent_of, schedule_elementwise, vectorize_loop

@@ -23,7 +23,7 @@ from ....dialects.tir.analysis import Analyzer, Expr
 from ....dialects.tir.analysis.expr import free_vars
 from ....support.target import Target
 from ...schedule import BlockRV, LoopRV, Schedule
-from ...schedule.structure import buffers_read, buffers_written, consumers, function_of, producers
+from ...schedule.analysis.structure import buffers_read, buffers_written, consumers, function_of, producers
 from ...tir.buffers.constant_params import constant_params
 from ..block_shape import Shape, element_bytes, shape_of, static_extents
 from ..contraction import Contraction, match_contraction, own_loops, take_out

@@ -6,10 +6,10 @@ from xdsl.ir import Operation
 
 from ....dialects import tir
 from ...tir.rewriting import builder_before
-from ..errors import describe, refuse
-from ..primitive import primitive
-from ..state import State
-from .loops import name_value, nest
+from ..engine.errors import describe, refuse
+from ..engine.primitive import primitive
+from ..engine.state import State
+from .common.loops import name_value, nest
 
 
 @primitive

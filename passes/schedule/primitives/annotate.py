@@ -7,9 +7,9 @@ from xdsl.ir import Operation
 
 from ....dialects import tir
 from ....dialects.tir.attribute_values import attribute_of
-from ..errors import describe, refuse
-from ..primitive import primitive
-from ..state import State
+from ..engine.errors import describe, refuse
+from ..engine.primitive import primitive
+from ..engine.state import State
 
 
 @primitive

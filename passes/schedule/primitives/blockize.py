@@ -10,13 +10,13 @@ from xdsl.traits import is_side_effect_free
 from ....dialects import tir
 from ....support.words import counted
 from ...tir.rewriting import move_before
-from ..blockizing import OuterAxes, Part, part_under, wrap
-from ..blocks import axis_kinds
-from ..errors import describe, refuse
-from ..primitive import primitive
-from ..state import State
-from ..structure import body_of, child_blocks, child_under, is_inside, loops_above, path_to, scope_of
-from .loops import require_block
+from ..analysis.block_kind import axis_kinds
+from ..analysis.structure import body_of, child_blocks, child_under, is_inside, loops_above, path_to, scope_of
+from ..engine.errors import describe, refuse
+from ..engine.primitive import primitive
+from ..engine.state import State
+from .common.blockizing import OuterAxes, Part, part_under, wrap
+from .common.loops import require_block
 
 
 @primitive

@@ -14,17 +14,17 @@ from ....dialects.tir.buffer import AccessOp
 from ....dialects.tir.types import lanes_of
 from ....support.walk import walk_ops
 from ...tir.rewriting import builder_before, erase_if_dead
-from ..access import Box, reads_of, replace_regions
-from ..axes import Axis, axes_of
-from ..buffers import new_buffer
-from ..build import elementwise_block
-from ..cloning import clone_value
-from ..errors import refuse
-from ..primitive import primitive
-from ..reducers import ValueNumbers
-from ..state import State
-from ..structure import child_under, is_inside, scope_of
-from .loops import require_block
+from ..analysis.access import Box, reads_of, replace_regions
+from ..analysis.commutative_reducer import ValueNumbers
+from ..analysis.structure import child_under, is_inside, scope_of
+from ..engine.errors import refuse
+from ..engine.primitive import primitive
+from ..engine.state import State
+from .common.block_axes import Axis, axes_of
+from .common.clone_expression import clone_value
+from .common.loops import require_block
+from .common.new_blocks import elementwise_block
+from .common.new_buffers import new_buffer
 from .set_scope import require_scope
 
 

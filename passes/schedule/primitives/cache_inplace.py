@@ -12,16 +12,16 @@ from ....dialects.tir.analysis import Analyzer, Expr
 from ....dialects.tir.analysis.expr import TRUE, free_vars
 from ....dialects.tir.types import I1
 from ...tir.rewriting import builder_before
-from ..access import Box, extents_of, index_type, reads_of, relaxed, united, whole, writes_of
-from ..blocks import analyzer_for, bind_axes, set_block
-from ..buffers import new_buffer
-from ..build import elementwise_block
-from ..errors import refuse
-from ..primitive import primitive
-from ..state import State
-from ..structure import all_loops_above, buffers_written, loops_above, scope_of
+from ..analysis.access import Box, extents_of, index_type, reads_of, relaxed, united, whole, writes_of
+from ..analysis.block_kind import analyzer_for, bind_axes, set_block
+from ..analysis.structure import all_loops_above, buffers_written, loops_above, scope_of
+from ..engine.errors import refuse
+from ..engine.primitive import primitive
+from ..engine.state import State
 from .cache_read_write import retarget
-from .loops import require_block
+from .common.loops import require_block
+from .common.new_blocks import elementwise_block
+from .common.new_buffers import new_buffer
 from .set_scope import read_buffer, require_scope
 
 

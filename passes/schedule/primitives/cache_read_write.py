@@ -13,14 +13,17 @@ from ....dialects.tir.analysis import Analyzer, Expr
 from ....dialects.tir.buffer import AccessOp
 from ....support.walk import walk_ops
 from ...tir.rewriting import builder_before, set_indices, set_operands
-from ..access import Box, extents_of, index_type, reads_of, relaxed, same_box, united, whole, writes_of
-from ..blocks import analyzer_for, axis_kinds, bind_axes, why_not_dominant, why_not_reduction, why_not_started
-from ..build import elementwise_block
-from ..cover import loops_between, why_reads_others, written_box
-from ..errors import ScheduleError, refuse
-from ..primitive import primitive
-from ..state import State
-from ..structure import (
+from ..analysis.access import Box, extents_of, index_type, reads_of, relaxed, same_box, united, whole, writes_of
+from ..analysis.block_kind import (
+    analyzer_for,
+    axis_kinds,
+    bind_axes,
+    why_not_dominant,
+    why_not_reduction,
+    why_not_started,
+)
+from ..analysis.region_cover import loops_between, why_reads_others, written_box
+from ..analysis.structure import (
     Scope,
     all_loops_above,
     blocks_above,
@@ -37,7 +40,11 @@ from ..structure import (
     scope_of,
     writers,
 )
-from .loops import require_block
+from ..engine.errors import ScheduleError, refuse
+from ..engine.primitive import primitive
+from ..engine.state import State
+from .common.loops import require_block
+from .common.new_blocks import elementwise_block
 from .set_scope import read_buffer, require_scope, written_buffer
 
 

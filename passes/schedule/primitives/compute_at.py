@@ -19,8 +19,8 @@ from ....dialects.tir.analysis.substitution import substitute
 from ....dialects.tir.types import I1
 from ...tir.regions import Ends, relax
 from ...tir.rewriting import builder_before
-from ..access import Box, extents_of, reads_of, relaxed, united, whole, writes_of
-from ..blocks import (
+from ..analysis.access import Box, extents_of, reads_of, relaxed, united, whole, writes_of
+from ..analysis.block_kind import (
     analyzer_for,
     axis_kinds,
     bind_axes,
@@ -31,13 +31,9 @@ from ..blocks import (
     why_not_reduction,
     why_partial,
 )
-from ..cover import common_holder, why_not_apart, why_reads_others
-from ..errors import refuse
-from ..handles import PlaceRV
-from ..primitive import primitive
-from ..solve import solve_axis
-from ..state import State
-from ..structure import (
+from ..analysis.region_cover import common_holder, why_not_apart, why_reads_others
+from ..analysis.solve_linear import solve_axis
+from ..analysis.structure import (
     all_loops_above,
     buffers_written,
     child_under,
@@ -49,8 +45,12 @@ from ..structure import (
     runs_before,
     scope_of,
 )
+from ..engine.errors import refuse
+from ..engine.primitive import primitive
+from ..engine.random_variables import PlaceRV
+from ..engine.state import State
+from .common.loops import carry_values, name_value, require_block, require_loop, require_own_values
 from .compute_inline import compute_inline, remove_block, reverse_compute_inline
-from .loops import carry_values, name_value, require_block, require_loop, require_own_values
 from .moved_reduction import FROM_DTYPE, check_moved_reduction, const_count
 
 

@@ -17,14 +17,10 @@ from ....support.making import erase_op
 from ....support.walk import all_ops
 from ...tir.regions import relax
 from ...tir.rewriting import block_of_ops, builder_before, erase_if_dead, ops_of
-from ..access import declare_access
-from ..blocks import why_not_complete
-from ..cloning import clone_value
-from ..cover import repeated_with, why_not_apart
-from ..errors import refuse
-from ..primitive import primitive
-from ..state import State
-from ..structure import (
+from ..analysis.access import declare_access
+from ..analysis.block_kind import why_not_complete
+from ..analysis.region_cover import repeated_with, why_not_apart
+from ..analysis.structure import (
     buffers_read,
     child_under,
     const_int,
@@ -36,7 +32,11 @@ from ..structure import (
     uses_in,
     writers,
 )
-from .loops import require_block, require_own_values
+from ..engine.errors import refuse
+from ..engine.primitive import primitive
+from ..engine.state import State
+from .common.clone_expression import clone_value
+from .common.loops import require_block, require_own_values
 
 
 @primitive

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..primitive import primitive
-from ..state import State
+from ..engine.primitive import primitive
+from ..engine.state import State
 
 
 @primitive

@@ -16,24 +16,16 @@ from ....dialects.tir.analysis.expr import TRUE, ZERO, Atom, free_vars, maximum
 from ....dialects.tir.analysis.substitution import substitute
 from ....support.walk import walk_ops
 from ...tir.rewriting import builder_at_end, builder_before, erase_dead, erase_if_dead, move_before
-from ..access import declare_access, made_in, reads_of, relaxed
-from ..axes import Axis, axes_of, make_block, move_body, replace_variables
-from ..blocks import analyzer_for, bind_axes, conditions_of, set_block, why_not_complete
-from ..cover import bounds_an_axis, loops_between, written_box
-from ..errors import refuse
-from ..primitive import primitive
-from ..state import State
-from ..structure import (
-    all_loops_above,
-    body_of,
-    child_under,
-    is_inside,
-    loops_above,
-    scope_of,
-    uses_in,
-)
+from ..analysis.access import declare_access, made_in, reads_of, relaxed
+from ..analysis.block_kind import analyzer_for, bind_axes, conditions_of, set_block, why_not_complete
+from ..analysis.region_cover import bounds_an_axis, loops_between, written_box
+from ..analysis.structure import all_loops_above, body_of, child_under, is_inside, loops_above, scope_of, uses_in
+from ..engine.errors import refuse
+from ..engine.primitive import primitive
+from ..engine.state import State
+from .common.block_axes import Axis, axes_of, make_block, move_body, replace_variables
+from .common.loops import name_value, require_block, require_loop, require_own_values
 from .compute_inline import clone_value
-from .loops import name_value, require_block, require_loop, require_own_values
 
 
 @primitive

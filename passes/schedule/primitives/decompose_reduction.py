@@ -16,14 +16,22 @@ from ....dialects.tir.types import I1
 from ....support.making import erase_op
 from ....support.walk import walk_ops
 from ...tir.rewriting import builder_at_end, move_to_end
-from ..access import declare_access
-from ..blocks import analyzer_for, axis_kinds, why_not_reduction, why_order_matters
-from ..cover import why_reads_others
-from ..errors import refuse
-from ..primitive import primitive
-from ..state import State
-from ..structure import all_loops_above, buffers_written, is_inside, loops_above, readers, runs_before, scope_of
-from .loops import name_value, require_block, require_loop, require_own_values
+from ..analysis.access import declare_access
+from ..analysis.block_kind import analyzer_for, axis_kinds, why_not_reduction, why_order_matters
+from ..analysis.region_cover import why_reads_others
+from ..analysis.structure import (
+    all_loops_above,
+    buffers_written,
+    is_inside,
+    loops_above,
+    readers,
+    runs_before,
+    scope_of,
+)
+from ..engine.errors import refuse
+from ..engine.primitive import primitive
+from ..engine.state import State
+from .common.loops import name_value, require_block, require_loop, require_own_values
 
 
 @primitive
@@ -311,7 +319,7 @@ def _know_at_least(prover: Analyzer, value: Expr, least: int) -> None:
 
 def _take_values(init: tir.InitOp, block: tir.BlockOp, loop: tir.ForOp, into: Block) -> None:
     """Copies what the init uses of the block's body, and of the loops that it leaves, to the new block."""
-    from ..cloning import clone_value
+    from .common.clone_expression import clone_value
 
     for op in list(walk_ops(init)):
         for index, operand in enumerate(op.operands):

@@ -10,13 +10,13 @@ from xdsl.ir import SSAValue
 from ....dialects import tir
 from ....dialects.tir.analysis import Analyzer
 from ....dialects.tir.analysis.expr import free_vars
-from ..blocks import axis_kinds, why_neither, why_order_matters
-from ..dependence import why_iterations_meet
-from ..errors import refuse
-from ..primitive import primitive
-from ..state import State
-from ..structure import child_blocks, loops_above
-from .loops import require_loop
+from ..analysis.block_kind import axis_kinds, why_neither, why_order_matters
+from ..analysis.dependence import why_iterations_meet
+from ..analysis.structure import child_blocks, loops_above
+from ..engine.errors import refuse
+from ..engine.primitive import primitive
+from ..engine.state import State
+from .common.loops import require_loop
 
 
 @primitive

@@ -11,12 +11,12 @@ from ....dialects.tir.analysis import Analyzer, Expr
 from ....dialects.tir.analysis.expr import floordiv, floormod
 from ....dialects.tir.open_reductions import mixed_with_elements
 from ...tir.rewriting import builder_before
-from ..blocks import simplify_blocks_under
-from ..errors import refuse
-from ..primitive import primitive
-from ..state import State
-from ..structure import const_int
-from .loops import const_before, name_value, nest, require_countable, require_loop, require_plain
+from ..analysis.block_kind import simplify_blocks_under
+from ..analysis.structure import const_int
+from ..engine.errors import refuse
+from ..engine.primitive import primitive
+from ..engine.state import State
+from .common.loops import const_before, name_value, nest, require_countable, require_loop, require_plain
 from .reorder import clear_between, only_child_loop
 
 

@@ -19,15 +19,15 @@ from ....dialects.tir.buffer import AccessOp
 from ....dialects.tir.types import I1, type_to_dtype
 from ....support.walk import walk_ops
 from ...tir.rewriting import builder_at_end, builder_before, erase_dead, move_before, set_indices
-from ..access import declare_access, index_type
-from ..axes import Axis, axes_of, bind_long_axes, make_block, move_body, replace_variables
-from ..blocks import set_block
-from ..errors import refuse
-from ..layout_map import Comparison, LayoutMap, call_with_symbols
-from ..state import State
-from ..structure import Scope, body_of, child_under, const_int, is_inside, loops_above, scope_of
+from ..analysis.access import declare_access, index_type
+from ..analysis.block_kind import set_block
+from ..analysis.layout_map import Comparison, LayoutMap, call_with_symbols
+from ..analysis.structure import Scope, body_of, child_under, const_int, is_inside, loops_above, scope_of
+from ..engine.errors import refuse
+from ..engine.state import State
+from .common.block_axes import Axis, axes_of, bind_long_axes, make_block, move_body, replace_variables
+from .common.loops import name_value
 from .compute_inline import clone_value
-from .loops import name_value
 
 
 @dataclass(frozen=True)

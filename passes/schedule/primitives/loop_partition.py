@@ -11,14 +11,14 @@ from ....dialects import tir
 from ....dialects.tir.analysis import Analyzer
 from ....support.words import counted
 from ...tir.rewriting import builder_before
-from ..access import declare_access, reads_of, replace_regions
-from ..blocks import simplify_blocks_under, why_init_repeats, why_not_started
-from ..errors import refuse
-from ..primitive import primitive
-from ..state import State
-from ..structure import buffers_read, buffers_written, child_blocks, const_int
+from ..analysis.access import declare_access, reads_of, replace_regions
+from ..analysis.block_kind import simplify_blocks_under, why_init_repeats, why_not_started
+from ..analysis.structure import buffers_read, buffers_written, child_blocks, const_int
+from ..engine.errors import refuse
+from ..engine.primitive import primitive
+from ..engine.state import State
+from .common.loops import name_value, require_loop, require_plain
 from .decompose_reduction import declare_update
-from .loops import name_value, require_loop, require_plain
 
 
 @primitive

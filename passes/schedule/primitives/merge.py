@@ -10,12 +10,12 @@ from xdsl.ir import Operation
 from ....dialects import tir
 from ....dialects.tir.analysis import Analyzer
 from ...tir.rewriting import builder_before, move_to_end
-from ..dependence import why_turns_conflict
-from ..errors import refuse
-from ..primitive import primitive
-from ..state import State
-from ..structure import path_to, scope_of
-from .loops import const_before, name_value, nest, require_loop, require_plain
+from ..analysis.dependence import why_turns_conflict
+from ..analysis.structure import path_to, scope_of
+from ..engine.errors import refuse
+from ..engine.primitive import primitive
+from ..engine.state import State
+from .common.loops import const_before, name_value, nest, require_loop, require_plain
 from .reorder import clear_between, only_child_loop
 
 

@@ -14,9 +14,9 @@ from ....dialects.tir.analysis.conditions import ge, logical_and, lt
 from ....dialects.tir.analysis.expr import ONE, free_vars
 from ....dialects.tir.analysis.iter_map import IterMapLevel
 from ...tir.regions import Ends
-from ..access import reads_of
-from ..errors import refuse
-from ..structure import const_int, consumers, is_inside, loops_above
+from ..analysis.access import reads_of
+from ..analysis.structure import const_int, consumers, is_inside, loops_above
+from ..engine.errors import refuse
 
 FROM_DTYPE = 1 << 16
 """A bound from here on may say only of what dtype a symbolic size is, or a part of one: a loop must not run so far."""

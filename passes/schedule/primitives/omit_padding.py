@@ -11,14 +11,14 @@ from ....dialects.tir.analysis.conditions import ge, logical_and
 from ....dialects.tir.analysis.expr import TRUE, free_vars
 from ....dialects.tir.types import I1
 from ...tir.rewriting import builder_at_end, move_to_end
-from ..access import Box, reads_of, relaxed
-from ..blocks import analyzer_for, bind_axes
-from ..errors import ScheduleError, refuse
-from ..primitive import primitive
-from ..state import State
-from ..structure import all_loops_above, child_blocks, is_inside, loops_above
+from ..analysis.access import Box, reads_of, relaxed
+from ..analysis.block_kind import analyzer_for, bind_axes
+from ..analysis.structure import all_loops_above, child_blocks, is_inside, loops_above
+from ..engine.errors import ScheduleError, refuse
+from ..engine.primitive import primitive
+from ..engine.state import State
+from .common.loops import require_block, require_loop, require_own_values
 from .decompose_padding import choice_of, inside_of
-from .loops import require_block, require_loop, require_own_values
 
 NAME = "omit_padding"
 SUM = "it must be C[…] = C[…] + A[…] * B[…], its T.init decomposed"

@@ -19,14 +19,10 @@ from ....support.diagnostics import MirError
 from ....support.walk import walk_ops
 from ....support.words import counted
 from ...tir.rewriting import builder_before
-from ..access import extents_of, index_type, same_box, whole
-from ..blocks import analyzer_for, axis_kinds, bind_axes, set_block, why_not_complete, why_not_reduction
-from ..build import elementwise_block
-from ..cover import written_box
-from ..errors import refuse
-from ..primitive import primitive
-from ..state import State
-from ..structure import (
+from ..analysis.access import extents_of, index_type, same_box, whole
+from ..analysis.block_kind import analyzer_for, axis_kinds, bind_axes, set_block, why_not_complete, why_not_reduction
+from ..analysis.region_cover import written_box
+from ..analysis.structure import (
     all_loops_above,
     blocks_above,
     child_blocks,
@@ -38,9 +34,13 @@ from ..structure import (
     uses_in,
     write_regions,
 )
+from ..engine.errors import refuse
+from ..engine.primitive import primitive
+from ..engine.state import State
 from .blockize import require_only
 from .cache_read_write import retarget
-from .loops import require_block, require_countable
+from .common.loops import require_block, require_countable
+from .common.new_blocks import elementwise_block
 
 
 @primitive

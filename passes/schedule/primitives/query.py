@@ -5,10 +5,10 @@ from __future__ import annotations
 from xdsl.ir import Operation
 
 from ....dialects import tir
-from ..errors import refuse
-from ..primitive import primitive
-from ..state import State
-from ..structure import Scope, buffers_written, child_blocks, consumers, loops_above, producers
+from ..analysis.structure import Scope, buffers_written, child_blocks, consumers, loops_above, producers
+from ..engine.errors import refuse
+from ..engine.primitive import primitive
+from ..engine.state import State
 
 
 @primitive

@@ -19,15 +19,10 @@ from ....dialects.tir.attribute_values import attribute_of
 from ....dialects.tir.open_reductions import may_be_empty, reducing_loops
 from ...tir.rewriting import builder_at_end, builder_before
 from ...tir.threads.thread_memory import share_memory
-from ..access import Box, declare_access, extents_of, index_type, reads_of, relaxed, united
-from ..axes import Axis, make_block
-from ..blocks import analyzer_for, bind_axes, why_neither
-from ..buffers import new_buffer
-from ..cover import loops_between, written_box
-from ..errors import refuse
-from ..primitive import primitive
-from ..state import State
-from ..structure import (
+from ..analysis.access import Box, declare_access, extents_of, index_type, reads_of, relaxed, united
+from ..analysis.block_kind import analyzer_for, bind_axes, why_neither
+from ..analysis.region_cover import loops_between, written_box
+from ..analysis.structure import (
     Use,
     all_loops_above,
     body_of,
@@ -38,8 +33,13 @@ from ..structure import (
     scope_of,
     uses_in,
 )
+from ..engine.errors import refuse
+from ..engine.primitive import primitive
+from ..engine.state import State
 from .cache_read_write import retarget
-from .loops import name_value, require_block, require_loop
+from .common.block_axes import Axis, make_block
+from .common.loops import name_value, require_block, require_loop
+from .common.new_buffers import new_buffer
 from .set_scope import read_buffer, require_scope, rescope_matches, written_buffer
 
 

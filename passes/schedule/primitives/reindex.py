@@ -25,15 +25,9 @@ from ....support.walk import walk_ops
 from ....support.words import counted
 from ...tir.regions import FROM_DTYPE, relax
 from ...tir.rewriting import builder_before, set_indices, set_operands
-from ..access import extents_of, index_type
-from ..axes import Axis, axes_of, bind_long_axes
-from ..blocks import analyzer_for, bind_axes, why_neither
-from ..buffers import new_buffer
-from ..build import elementwise_block
-from ..errors import refuse
-from ..primitive import primitive
-from ..state import State
-from ..structure import (
+from ..analysis.access import extents_of, index_type
+from ..analysis.block_kind import analyzer_for, bind_axes, why_neither
+from ..analysis.structure import (
     Scope,
     all_loops_above,
     buffers_written,
@@ -43,7 +37,13 @@ from ..structure import (
     scope_of,
     uses_in,
 )
-from .loops import require_block, require_countable, require_own_values
+from ..engine.errors import refuse
+from ..engine.primitive import primitive
+from ..engine.state import State
+from .common.block_axes import Axis, axes_of, bind_long_axes
+from .common.loops import require_block, require_countable, require_own_values
+from .common.new_blocks import elementwise_block
+from .common.new_buffers import new_buffer
 from .set_scope import chosen_buffer, read_buffer, require_scope, written_buffer
 
 AxesMap = Callable[..., Sequence[object]]

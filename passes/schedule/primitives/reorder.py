@@ -13,13 +13,13 @@ from ....dialects.tir.analysis.expr import free_vars
 from ....support.effects import is_side_effect_free
 from ....support.making import erase_op
 from ...tir.rewriting import is_dead, move_before
-from ..blocks import axis_kinds, why_init_repeats, why_order_matters
-from ..dependence import why_order_carries
-from ..errors import refuse
-from ..primitive import primitive
-from ..state import State
-from ..structure import child_blocks, const_int, is_inside
-from .loops import require_loop
+from ..analysis.block_kind import axis_kinds, why_init_repeats, why_order_matters
+from ..analysis.dependence import why_order_carries
+from ..analysis.structure import child_blocks, const_int, is_inside
+from ..engine.errors import refuse
+from ..engine.primitive import primitive
+from ..engine.state import State
+from .common.loops import require_loop
 
 
 def only_child_loop(loop: tir.ForOp) -> tir.ForOp | None:

@@ -10,10 +10,10 @@ from xdsl.ir import Block
 from ....dialects import tir
 from ....support.words import counted
 from ...tir.rewriting import set_operands
-from ..errors import refuse
-from ..primitive import primitive
-from ..state import State
-from .loops import require_block
+from ..engine.errors import refuse
+from ..engine.primitive import primitive
+from ..engine.state import State
+from .common.loops import require_block
 
 
 @primitive

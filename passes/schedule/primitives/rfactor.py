@@ -18,15 +18,11 @@ from ....dialects.tir.analysis.iter_map import IterMapLevel
 from ....dialects.tir.analysis.substitution import substitute
 from ....support.words import counted
 from ...tir.rewriting import builder_at_end, builder_before, erase_dead, erase_if_dead, move_before
-from ..access import declare_access, index_type, order_reads
-from ..axes import Axis, axes_of, bind_long_axes, make_block, replace_variables, variable_of
-from ..blocks import analyzer_for, axis_kinds, why_not_affine, why_not_reduction
-from ..cover import why_not_covered
-from ..errors import refuse
-from ..primitive import primitive
-from ..reducers import Leaf, Reduction, reduction_of
-from ..state import State
-from ..structure import (
+from ..analysis.access import declare_access, index_type, order_reads
+from ..analysis.block_kind import analyzer_for, axis_kinds, why_not_affine, why_not_reduction
+from ..analysis.commutative_reducer import Leaf, Reduction, reduction_of
+from ..analysis.region_cover import why_not_covered
+from ..analysis.structure import (
     Scope,
     all_loops_above,
     buffers_read,
@@ -38,9 +34,13 @@ from ..structure import (
     scope_of,
     writers,
 )
+from ..engine.errors import refuse
+from ..engine.primitive import primitive
+from ..engine.state import State
 from .blockize import require_only
+from .common.block_axes import Axis, axes_of, bind_long_axes, make_block, replace_variables, variable_of
+from .common.loops import name_value, require_loop, require_own_values
 from .compute_inline import clone_value
-from .loops import name_value, require_loop, require_own_values
 
 
 @primitive

@@ -20,13 +20,10 @@ from ....dialects.tir.analysis.substitution import substitute
 from ....dialects.tir.buffer import AccessOp
 from ....support.walk import walk_ops
 from ...tir.rewriting import builder_before, erase_if_dead, set_indices
-from ..access import Box, bindings_of, declare_access, index_type, reads_of, relaxed
-from ..blocks import analyzer_for, bind_axes, conditions_of, set_block, why_neither
-from ..cover import bounds_an_axis, loops_between, written_box
-from ..errors import refuse
-from ..primitive import primitive
-from ..state import State
-from ..structure import (
+from ..analysis.access import Box, bindings_of, declare_access, index_type, reads_of, relaxed
+from ..analysis.block_kind import analyzer_for, bind_axes, conditions_of, set_block, why_neither
+from ..analysis.region_cover import bounds_an_axis, loops_between, written_box
+from ..analysis.structure import (
     all_loops_above,
     buffers_read,
     buffers_written,
@@ -41,7 +38,10 @@ from ..structure import (
     write_regions,
     writers,
 )
-from .loops import require_block, require_own_values
+from ..engine.errors import refuse
+from ..engine.primitive import primitive
+from ..engine.state import State
+from .common.loops import require_block, require_own_values
 from .set_scope import written_buffer
 
 

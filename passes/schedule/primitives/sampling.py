@@ -11,14 +11,14 @@ from math import comb, prod
 from typing import Any
 
 from ....dialects import tir
-from ..errors import ScheduleError, refuse
-from ..handles import PlaceRV
-from ..primitive import primitive
-from ..state import State
-from ..structure import const_int, consumers, is_inside, loops_above
+from ..analysis.structure import const_int, consumers, is_inside, loops_above
+from ..engine.errors import ScheduleError, refuse
+from ..engine.primitive import primitive
+from ..engine.random_variables import PlaceRV
+from ..engine.state import State
+from .common.loops import require_block, require_loop
 from .compute_at import check_compute_at
 from .compute_inline import check_compute_inline
-from .loops import require_block, require_loop
 
 MOST_TILES = 1 << 10
 LONGEST_LOOP = 1 << 31

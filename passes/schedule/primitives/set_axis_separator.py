@@ -10,11 +10,11 @@ from xdsl.ir import BlockArgument, SSAValue
 from ....dialects import tir
 from ....dialects.tir.types import I32, HandleType
 from ....support.words import counted
-from ..errors import refuse
-from ..primitive import primitive
-from ..state import State
-from ..structure import function_of
-from .loops import require_block
+from ..analysis.structure import function_of
+from ..engine.errors import refuse
+from ..engine.primitive import primitive
+from ..engine.state import State
+from .common.loops import require_block
 from .set_scope import chosen_buffer
 
 

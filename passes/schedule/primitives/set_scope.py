@@ -8,11 +8,11 @@ from xdsl.rewriter import Rewriter
 
 from ....dialects import tir
 from ....support.making import erase_op
-from ..errors import refuse
-from ..primitive import primitive
-from ..state import State
-from ..structure import read_regions, write_regions
-from .loops import require_block
+from ..analysis.structure import read_regions, write_regions
+from ..engine.errors import refuse
+from ..engine.primitive import primitive
+from ..engine.state import State
+from .common.loops import require_block
 
 
 def written_buffer(block: tir.BlockOp, index: int | str, name: str) -> SSAValue:

@@ -12,11 +12,11 @@ from ....dialects.tir.analysis import Analyzer, Expr
 from ....dialects.tir.analysis.conditions import lt
 from ....dialects.tir.analysis.expr import TRUE, floordiv
 from ...tir.rewriting import builder_before
-from ..blocks import simplify_blocks_under
-from ..errors import refuse
-from ..primitive import primitive
-from ..state import State
-from .loops import const_before, name_value, nest, require_countable, require_loop, require_plain
+from ..analysis.block_kind import simplify_blocks_under
+from ..engine.errors import refuse
+from ..engine.primitive import primitive
+from ..engine.state import State
+from .common.loops import const_before, name_value, nest, require_countable, require_loop, require_plain
 
 
 @primitive

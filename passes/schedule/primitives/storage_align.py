@@ -8,11 +8,11 @@ from xdsl.ir import Attribute
 from ....dialects import tir
 from ....dialects.tir.types import I32
 from ....support.words import counted
-from ..errors import refuse
-from ..primitive import primitive
-from ..state import State
-from ..structure import write_regions
-from .loops import require_block, require_countable
+from ..analysis.structure import write_regions
+from ..engine.errors import refuse
+from ..engine.primitive import primitive
+from ..engine.state import State
+from .common.loops import require_block, require_countable
 from .set_scope import written_buffer
 
 BUFFER_DIM_ALIGN = "buffer_dim_align"

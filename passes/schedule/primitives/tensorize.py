@@ -14,17 +14,17 @@ from ....dialects.tir.analysis.substitution import substitute
 from ....dialects.tir.buffer import BufferOp
 from ....support.walk import walk_ops
 from ...tir.rewriting import builder_at_end, builder_before, erase_dead
-from ..access import extents_of, index_type
-from ..axes import axes_of
-from ..blockizing import OuterAxes, Part, inner_axes, wrap
-from ..blocks import analyzer_for, axis_kinds, bind_axes
-from ..errors import refuse
-from ..intrinsics import TensorIntrin, find_intrinsic, parameter_buffers, statements
-from ..matching import Matcher, Region
-from ..primitive import primitive
-from ..state import State
-from ..structure import all_loops_above, body_of
+from ..analysis.access import extents_of, index_type
+from ..analysis.block_kind import analyzer_for, axis_kinds, bind_axes
+from ..analysis.structure import all_loops_above, body_of
+from ..analysis.tensorize_match import Matcher, Region
+from ..engine.errors import refuse
+from ..engine.primitive import primitive
+from ..engine.state import State
+from ..engine.tensor_intrinsics import TensorIntrin, find_intrinsic, parameter_buffers, statements
 from .blockize import blockized_part
+from .common.block_axes import axes_of
+from .common.blockizing import OuterAxes, Part, inner_axes, wrap
 
 
 @primitive

@@ -16,14 +16,14 @@ from ....dialects.tir.analysis.iter_map import IterMapLevel, IterMapResult
 from ....dialects.tir.analysis.iter_map import Range as IterRange
 from ....support.words import counted
 from ...tir.rewriting import builder_at_end, builder_before, erase_dead
-from ..access import declare_access
-from ..axes import Axis, axes_of, bind_long_axes, make_block, move_body, replace_variables
-from ..blocks import why_init_repeats
-from ..errors import describe, refuse
-from ..primitive import primitive
-from ..state import State
-from ..structure import loops_above, scope_of
-from .loops import carry_values, name_value, require_block, require_countable, require_own_values
+from ..analysis.access import declare_access
+from ..analysis.block_kind import why_init_repeats
+from ..analysis.structure import loops_above, scope_of
+from ..engine.errors import describe, refuse
+from ..engine.primitive import primitive
+from ..engine.state import State
+from .common.block_axes import Axis, axes_of, bind_long_axes, make_block, move_body, replace_variables
+from .common.loops import carry_values, name_value, require_block, require_countable, require_own_values
 from .reorder import only_child_loop
 
 IndexMap = Callable[..., Sequence[object]]

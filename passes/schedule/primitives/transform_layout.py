@@ -17,15 +17,15 @@ from ....dialects.tir.analysis.substitution import substitute
 from ....dialects.tir.buffer import AccessOp
 from ....support.words import counted
 from ...tir.rewriting import builder_before, erase_if_dead, set_indices
-from ..access import declare_access
-from ..blocks import analyzer_for, bind_axes
-from ..errors import refuse
-from ..layout_map import LayoutMap, call_with_symbols, layout_map
-from ..primitive import primitive
-from ..state import State
-from ..structure import all_loops_above, blocks_above, function_of, is_inside, scope_of
+from ..analysis.access import declare_access
+from ..analysis.block_kind import analyzer_for, bind_axes
+from ..analysis.layout_map import LayoutMap, call_with_symbols, layout_map
+from ..analysis.structure import all_loops_above, blocks_above, function_of, is_inside, scope_of
+from ..engine.errors import refuse
+from ..engine.primitive import primitive
+from ..engine.state import State
+from .common.loops import require_block, require_countable
 from .layout_padding import PadValue, assume, described, pad_value_of, row_major_writer, write_behind, write_in_order
-from .loops import require_block, require_countable
 from .set_axis_separator import separate
 from .set_scope import chosen_buffer, retype
 

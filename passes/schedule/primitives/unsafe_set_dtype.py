@@ -8,10 +8,10 @@ from ....dialects import tir
 from ....dialects.tir.types import dtype_to_type
 from ....support.diagnostics import MirError
 from ...tir.rewriting import builder_before
-from ..errors import refuse
-from ..primitive import primitive
-from ..state import State
-from .loops import require_block
+from ..engine.errors import refuse
+from ..engine.primitive import primitive
+from ..engine.state import State
+from .common.loops import require_block
 from .set_scope import retype, written_buffer
 
 

@@ -15,11 +15,11 @@ from xdsl.passes import ModulePass
 from ....dialects import tir
 from ....dialects.tir.open_reductions import loops_of_reduction, put_first_values, reducing_loops
 from ...schedule import Schedule
-from ...schedule.access import declare_access
-from ...schedule.errors import ScheduleError
-from ...schedule.handles import BlockRV
+from ...schedule.analysis.access import declare_access
+from ...schedule.analysis.structure import loops_above
+from ...schedule.engine.errors import ScheduleError
+from ...schedule.engine.random_variables import BlockRV
 from ...schedule.primitives.decompose_reduction import declare_update
-from ...schedule.structure import loops_above
 from ..rewriting import ops_of, prim_funcs
 
 

@@ -31,7 +31,7 @@ from ....dialects.tir.buffer import AccessOp
 from ....dialects.tir.stmt import RegionsOp
 from ....dialects.tir.types import I1
 from ....support.walk import op_around
-from ...schedule.structure import read_regions, runs_before, write_regions
+from ...schedule.analysis.structure import read_regions, runs_before, write_regions
 from ..regions import Ends, filled, relax
 
 _T = TypeVar("_T")

@@ -37,7 +37,7 @@ from ..regions import relax
 from ..rewriting import is_same_tree
 
 if TYPE_CHECKING:
-    from ...schedule.access import Box
+    from ...schedule.analysis.access import Box
 
 MAX_PAIRS = 4096
 """How many distances of two iterations, or pairs of iterations, are tried one by one."""
@@ -153,7 +153,7 @@ class IterationOrder:
         A buffer that is allocated in a block around the loop, but of which each iteration reads only what it wrote itself, is
         allocated for each iteration.
         """
-        from ...schedule.dependence import is_of_iteration
+        from ...schedule.analysis.dependence import is_of_iteration
 
         doubtful: Conflict | None = None
         for those in self._written(opaque=True):
@@ -180,7 +180,7 @@ class IterationOrder:
         elements that each iteration stores (`s[0]`). A block that copies what a group of threads has computed (`auto_copy`) does it again
         for each.
         """
-        from ...schedule.dependence import is_of_iteration
+        from ...schedule.analysis.dependence import is_of_iteration
         from ..threads.thread_memory import share_memory
 
         for those in self._written(launched=True):
@@ -527,8 +527,8 @@ class IterationOrder:
 
     def _apart_as_regions(self, one: Access, other: Access) -> bool:
         """Whether the regions that both touch while inner loops run are apart in different iterations."""
-        from ...schedule.access import Box
-        from ...schedule.dependence import iterations_apart
+        from ...schedule.analysis.access import Box
+        from ...schedule.analysis.dependence import iterations_apart
 
         assert one.dims is not None and other.dims is not None
         simplify = self._ranges.simplify
@@ -621,7 +621,7 @@ class _Site:
 
     def reached(self, box: Box, fixed: Sequence[tir.ForOp]) -> Box:
         """What the access covers while the loops run that are not fixed."""
-        from ...schedule.access import Box, whole
+        from ...schedule.analysis.access import Box, whole
 
         variables = {self.analyzer.expr(each.loop_var).atom for each in self.loops if each not in fixed}
         inner = {atom for atom in variables if atom is not None}

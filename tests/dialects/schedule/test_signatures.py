@@ -7,7 +7,7 @@ import inspect
 import pytest
 from mirstack.dialects.schedule import SignatureError, nearest_primitive, signature, signatures
 from mirstack.dialects.schedule.kinds import fits, parse_kind, spoken
-from mirstack.passes.schedule.primitive import find, names
+from mirstack.passes.schedule.engine.primitive import find, names
 
 
 @pytest.mark.parametrize("name", names())

@@ -13,7 +13,7 @@ from mirstack.dialects.array import numpy_dtype
 from mirstack.parser import parse_mir, print_mir
 from mirstack.passes.autoschedule.default_schedule import DefaultSchedule
 from mirstack.passes.registry import pass_factories
-from mirstack.passes.schedule.structure import const_int
+from mirstack.passes.schedule.analysis.structure import const_int
 from mirstack.support.walk import walk_ops
 from numpy.typing import NDArray
 from xdsl.context import Context

@@ -13,7 +13,7 @@ from mirstack.dialects.tir import BufferType, PrimFuncOp, type_to_dtype
 from mirstack.dialects.tir.interpreter import interpret_prim_func
 from mirstack.parser import parse_mir, print_mir
 from mirstack.passes.schedule import Schedule, ScheduleError
-from mirstack.passes.schedule.primitive import names
+from mirstack.passes.schedule.engine.primitive import names
 from mirstack.passes.schedule.primitives.transform_layout import AXIS_SEPARATOR
 from mirstack.support.diagnostics import MirError
 from mirstack.support.verify import verify

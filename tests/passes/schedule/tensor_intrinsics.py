@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mirstack.parser import parse_mir
-from mirstack.passes.schedule.intrinsics import TensorIntrin
+from mirstack.passes.schedule.engine.tensor_intrinsics import TensorIntrin
 
 MMA_DESC = """
 @T.prim_func

@@ -108,7 +108,7 @@ def test_a_caret_under_axis_and_buffer() -> None:
 def test_what_is_no_part_of_a_schedule() -> None:
     from mirstack.dialects.schedule import ScriptOp
     from mirstack.passes.schedule import Schedule
-    from mirstack.passes.schedule.script import run_script
+    from mirstack.passes.schedule.engine.script import run_script
     from xdsl.dialects.test import TestOp
     from xdsl.ir import Block, Region
 

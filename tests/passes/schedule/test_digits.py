@@ -8,8 +8,8 @@ from itertools import product
 import pytest
 from mirstack.dialects import tir
 from mirstack.parser import parse_mir
-from mirstack.passes.schedule.blocks import _are_digits  # pyright: ignore[reportPrivateUsage]
-from mirstack.passes.schedule.structure import loops_above
+from mirstack.passes.schedule.analysis.block_kind import _are_digits  # pyright: ignore[reportPrivateUsage]
+from mirstack.passes.schedule.analysis.structure import loops_above
 from mirstack.support.walk import walk_ops
 
 EXTENTS = {"f": 24, "g": 6, "k": 4}

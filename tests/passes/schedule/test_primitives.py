@@ -13,7 +13,7 @@ from mirstack.dialects.tir.types import type_to_dtype
 from mirstack.fuzz.schedules.programs import CHAIN, MATMUL, STENCIL
 from mirstack.parser import parse_mir, print_mir
 from mirstack.passes.schedule import Schedule, ScheduleError
-from mirstack.passes.schedule.primitive import names
+from mirstack.passes.schedule.engine.primitive import names
 from mirstack.support.verify import verify
 
 UNIT = """

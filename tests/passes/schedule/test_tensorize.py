@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from mirstack.parser import parse_mir, print_mir
 from mirstack.passes.schedule import Schedule, ScheduleError
-from mirstack.passes.schedule.intrinsics import TensorIntrin
+from mirstack.passes.schedule.engine.tensor_intrinsics import TensorIntrin
 from mirstack.support.verify import verify
 
 sys.path.insert(0, str(Path(__file__).parent))

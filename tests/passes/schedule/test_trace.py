@@ -12,7 +12,7 @@ import pytest
 from mirstack.dialects.schedule import ScriptOp
 from mirstack.parser import parse_mir, print_mir
 from mirstack.passes.schedule import ExprRV, LoopRV, Schedule, ScheduleError, Trace
-from mirstack.passes.schedule.script import run_script
+from mirstack.passes.schedule.engine.script import run_script
 from mirstack.support.verify import verify
 from xdsl.dialects.builtin import ModuleOp
 
@@ -221,11 +221,11 @@ def test_help_and_listing() -> None:
 def test_types_of_methods_are_those_of_the_table() -> None:
     import ast
 
-    from mirstack.passes.schedule import stubs
+    from mirstack.passes.schedule.engine import stubs
 
     file = Path(stubs.__file__).with_name("methods.pyi")
     assert ast.dump(ast.parse(file.read_text())) == ast.dump(ast.parse(stubs.stub_text())), (
-        "write it anew: python -m mirstack.passes.schedule.stubs > passes/schedule/methods.pyi"
+        "write it anew: python -m mirstack.passes.schedule.engine.stubs > passes/schedule/engine/methods.pyi"
     )
 
 

@@ -10,7 +10,7 @@ import pytest
 from mirstack.dialects.schedule import ScriptOp
 from mirstack.parser import parse_mir, print_mir
 from mirstack.passes.schedule import Schedule
-from mirstack.passes.schedule.script import run_script
+from mirstack.passes.schedule.engine.script import run_script
 
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[2] / "corpus"))

@@ -12,7 +12,7 @@ import pytest
 from mirstack.lowering.pipeline import Options, lowering_passes
 from mirstack.parser import parse_mir, print_mir
 from mirstack.passes.autoschedule.default_schedule import DefaultSchedule
-from mirstack.passes.schedule.dot_intrinsics import dot_intrinsic, dot_name, interleave_name
+from mirstack.passes.schedule.engine.dot_intrinsics import dot_intrinsic, dot_name, interleave_name
 from mirstack.support.target import named
 from xdsl.context import Context
 

@@ -7,13 +7,13 @@ from itertools import pairwise
 
 from xdsl.ir import Attribute, BlockArgument, Operation, OpResult, SSAValue
 
-from ....dialects import tir
-from ....support.fields import operands_of
-from ....support.making import append_op, put_before
-from ....support.walk import all_ops
-from ...tir.rewriting import builder_before, move_to_end
-from ..errors import describe, refuse
-from ..structure import child_under, const_int, is_inside, scope_of
+from .....dialects import tir
+from .....support.fields import operands_of
+from .....support.making import append_op, put_before
+from .....support.walk import all_ops
+from ....tir.rewriting import builder_before, move_to_end
+from ...analysis.structure import child_under, const_int, is_inside, scope_of
+from ...engine.errors import describe, refuse
 
 
 def require_loop(op: Operation, primitive: str) -> tir.ForOp:
@@ -117,7 +117,7 @@ def _leaves(values: Iterable[SSAValue], block: tir.BlockOp) -> Iterable[SSAValue
 
 def carry_values(block: tir.BlockOp) -> None:
     """Copies into a block the values that its body uses from the loops around it, which it is about to leave."""
-    from .compute_inline import clone_value
+    from ..compute_inline import clone_value
 
     scope = scope_of(block)
     nest = child_under(scope, block)

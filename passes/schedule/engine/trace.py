@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from xdsl.ir import Block, Operation, Region, SSAValue
 
-from ...dialects.schedule import (
+from ....dialects.schedule import (
     Argument,
     Ref,
     ScriptOp,
@@ -18,9 +18,9 @@ from ...dialects.schedule import (
     signatures,
 )
 from .errors import refuse
-from .handles import BlockRV, Handle, LoopRV
-from .maps import RecordedMap
+from .index_maps import RecordedMap
 from .primitive import Instruction
+from .random_variables import BlockRV, Handle, LoopRV
 
 if TYPE_CHECKING:
     from .schedule import Schedule
@@ -133,7 +133,7 @@ class Trace:
         return from_json(data)
 
     def __str__(self) -> str:
-        from ...parser.schedule.printer import print_trace
+        from ....parser.schedule.printer import print_trace
 
         return print_trace(self.as_script(full=True))
 

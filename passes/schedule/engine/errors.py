@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from xdsl.ir import Operation, SSAValue
 
-from ...dialects import tir
-from ...support.diagnostics import Diagnostic, MirError, location_of
+from ....dialects import tir
+from ....support.diagnostics import Diagnostic, MirError, location_of
 
 
 class ScheduleError(MirError):

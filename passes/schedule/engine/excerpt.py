@@ -6,9 +6,9 @@ import re
 
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
-from ...dialects import tir
-from ...dialects.tir.buffer import AccessOp
-from ...support.diagnostics import MirError
+from ....dialects import tir
+from ....dialects.tir.buffer import AccessOp
+from ....support.diagnostics import MirError
 
 # Lines before and behind the one with the caret; those around them are told by the headers of the loops they are in.
 _BEFORE, _BEHIND = 3, 8
@@ -16,7 +16,7 @@ _BEFORE, _BEHIND = 3, 8
 
 def excerpt(where: Operation | SSAValue) -> str | None:
     """A few lines of the function's script with a caret at an op or buffer; None where it has no place there."""
-    from ...parser.tvmscript.printer import FunctionPrinter
+    from ....parser.tvmscript.printer import FunctionPrinter
 
     op = _op_of(where)
     function = _function_of(op)

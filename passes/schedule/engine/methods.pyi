@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .handles import BlockRV, ExprRV, LoopRV
+from .random_variables import BlockRV, ExprRV, LoopRV
 
 class Primitives:
     def get_block(self, name: str, func_name: str | None = None) -> BlockRV: ...

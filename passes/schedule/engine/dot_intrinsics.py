@@ -20,8 +20,8 @@ import re
 from collections.abc import Sequence
 from functools import cache
 
-from ...dialects import tir
-from .intrinsics import TensorIntrin
+from ....dialects import tir
+from .tensor_intrinsics import TensorIntrin
 
 NAME = re.compile(
     r"dot_([1-9]\d{0,2})x([1-9]\d?)_(bf16|f16|f32|[iu]8|[iu]16)(bf16|f16|f32|[iu]8|[iu]16)(f32|i32)(_ba)?"
@@ -117,7 +117,7 @@ def _zipped(rows: Sequence[str], count: int) -> str:
 
 def _pair(buffers: str, desc: str, impl: str) -> tuple[tir.PrimFuncOp, tir.PrimFuncOp]:
     """The two functions of an intrinsic, from the text of their parameters and bodies."""
-    from ...parser import parse_mir
+    from ....parser import parse_mir
 
     text = f"@T.prim_func\ndef desc{buffers}{desc}\n\n@T.prim_func\ndef impl{buffers}\n        {impl}\n"
     first, second = (op for op in parse_mir(text).body.block.ops if isinstance(op, tir.PrimFuncOp))

@@ -8,14 +8,14 @@ from typing import Any, cast
 from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
-from ...dialects import tir
-from ...dialects.schedule import Argument, ItemOp, Lambda, ListType, PrimitiveOp, Ref, ScriptOp, SliceOp, Splat
-from ...support.diagnostics import Diagnostic, MirError, error_at, location_of, source_position
-from ...support.words import counted
+from ....dialects import tir
+from ....dialects.schedule import Argument, ItemOp, Lambda, ListType, PrimitiveOp, Ref, ScriptOp, SliceOp, Splat
+from ....support.diagnostics import Diagnostic, MirError, error_at, location_of, source_position
+from ....support.words import counted
 from .errors import ScheduleError, describe
 from .excerpt import excerpt
-from .handles import Handle
-from .maps import LambdaMap
+from .index_maps import LambdaMap
+from .random_variables import Handle
 from .schedule import Schedule
 
 

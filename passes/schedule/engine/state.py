@@ -9,14 +9,14 @@ from typing import Any, TypeAlias, cast
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation, SSAValue
 
-from ...dialects import tir
-from ...support.kinds import Kinds
-from ...support.making import append_op, erase_op, put_after, put_before
-from ...support.walk import all_ops, ops_in
+from ....dialects import tir
+from ....support.kinds import Kinds
+from ....support.making import append_op, erase_op, put_after, put_before
+from ....support.walk import all_ops, ops_in
+from ..analysis.structure import Scope, body_of, child_blocks, function_of
 from .errors import refuse
-from .handles import BlockRV, Handle, LoopRV
-from .intrinsics import is_half
-from .structure import Scope, body_of, child_blocks, function_of
+from .random_variables import BlockRV, Handle, LoopRV
+from .tensor_intrinsics import is_half
 
 Names: TypeAlias = "dict[str, list[tir.BlockOp]]"
 """The blocks of a function by name."""
@@ -83,7 +83,7 @@ class State:
 
     def block_named(self, name: str) -> Operation:
         """What `sch.get_block(name)` gives: the one block of that name in the function in focus."""
-        from .primitives.query import get_block
+        from ..primitives.query import get_block
 
         return get_block(self, name)
 

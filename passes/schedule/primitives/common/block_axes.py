@@ -9,15 +9,15 @@ from xdsl.builder import Builder
 from xdsl.dialects.builtin import DictionaryAttr
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 
-from ...dialects import tir
-from ...dialects.tir.analysis import Analyzer, Expr, symbol
-from ...dialects.tir.analysis.convert import is_index_type
-from ...dialects.tir.analysis.expr import TRUE, ZERO, Atom, free_vars
-from ...dialects.tir.analysis.substitution import substitute
-from ...dialects.tir.types import I1
-from ...support.walk import walk_ops
-from ..tir.rewriting import builder_before, erase_if_dead, move_to_end
-from .structure import const_int, is_inside
+from .....dialects import tir
+from .....dialects.tir.analysis import Analyzer, Expr, symbol
+from .....dialects.tir.analysis.convert import is_index_type
+from .....dialects.tir.analysis.expr import TRUE, ZERO, Atom, free_vars
+from .....dialects.tir.analysis.substitution import substitute
+from .....dialects.tir.types import I1
+from .....support.walk import walk_ops
+from ....tir.rewriting import builder_before, erase_if_dead, move_to_end
+from ...analysis.structure import const_int, is_inside
 
 NO_ANNOTATIONS = DictionaryAttr({})
 
@@ -183,7 +183,7 @@ def variables_used(ops: Iterable[Operation], variables: Iterable[SSAValue]) -> s
 
 def make_self_contained(part: Operation, block: Operation) -> None:
     """Copies into `part`, which stands in `block`, the values that it uses of the block's body around it."""
-    from .primitives.compute_inline import clone_value
+    from ..compute_inline import clone_value
 
     for op in list(walk_ops(part)):
         if op is part:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from ...dialects.schedule import signatures
+from ....dialects.schedule import signatures
 from .errors import refuse
-from .handles import BlockRV, ExprRV, Handle, LoopRV
-from .maps import RecordedMap
+from .index_maps import RecordedMap
 from .primitive import Instruction
+from .random_variables import BlockRV, ExprRV, Handle, LoopRV
 from .trace import Trace, unknown_handle
 
 if TYPE_CHECKING:
-    from ...dialects.schedule import Lambda
+    from ....dialects.schedule import Lambda
 
 _FORM = 'each primitive is [name, {parameter: value}, [[kind of result, label], …]], a handle is {"rv": number}'
 
@@ -43,7 +43,7 @@ def _to_data(value: Any, numbers: Mapping[Handle, int]) -> Any:
             raise unknown_handle(value)
         return {"rv": numbers[value]}
     if isinstance(value, RecordedMap):
-        from ...parser.schedule.lambdas import lambda_text
+        from ....parser.schedule.lambdas import lambda_text
 
         return {"lambda": lambda_text(value.to_lambda())}
     if isinstance(value, list | tuple):
@@ -89,8 +89,8 @@ def _from_data(value: Any, results: Sequence[Handle]) -> Any:
 
 
 def _read_lambda(text: str) -> Any:
-    from ...parser import parse_mir
-    from .maps import LambdaMap
+    from ....parser import parse_mir
+    from .index_maps import LambdaMap
 
     module = parse_mir(f"@T.schedule\ndef f(sch):\n    sch.transform_block_layout('B', {text})\n", "<lambda>")
     (script,) = module.body.block.ops

@@ -12,18 +12,23 @@ from dataclasses import dataclass, field, replace
 
 from xdsl.ir import Operation, SSAValue
 
-from ...dialects import tir
-from ...dialects.tir.analysis import Analyzer, Expr
-from ...dialects.tir.analysis.conditions import conjuncts, logical_and
-from ...dialects.tir.analysis.expr import ONE, TRUE, ZERO, Atom, free_vars
-from ...dialects.tir.analysis.iter_map import Range
-from ...dialects.tir.analysis.subspace import IndexDivision, SubspaceDivision, subspace_divide
-from ...dialects.tir.analysis.substitution import substitute
-from ...support.walk import walk_ops
-from ..tir.regions import Ends, relax
-from ..tir.rewriting import builder_at_end, builder_before, erase_if_dead, move_to_end
-from .access import Box, declare_access, reads_of, replace_regions, united, whole, writes_of
-from .axes import (
+from .....dialects import tir
+from .....dialects.tir.analysis import Analyzer, Expr
+from .....dialects.tir.analysis.conditions import conjuncts, logical_and
+from .....dialects.tir.analysis.expr import ONE, TRUE, ZERO, Atom, free_vars
+from .....dialects.tir.analysis.iter_map import Range
+from .....dialects.tir.analysis.subspace import IndexDivision, SubspaceDivision, subspace_divide
+from .....dialects.tir.analysis.substitution import substitute
+from .....support.walk import walk_ops
+from ....tir.regions import Ends, relax
+from ....tir.rewriting import builder_at_end, builder_before, erase_if_dead, move_to_end
+from ...analysis.access import Box, declare_access, reads_of, replace_regions, united, whole, writes_of
+from ...analysis.block_kind import analyzer_for, axis_kinds, bind_axes, why_not_reduction
+from ...analysis.structure import all_loops_above, const_int, loops_above
+from ...engine.errors import refuse
+from ...engine.state import State
+from ..decompose_reduction import declare_update
+from .block_axes import (
     Axis,
     axes_of,
     bind_long_axes,
@@ -34,12 +39,7 @@ from .axes import (
     variable_of,
     variables_used,
 )
-from .blocks import analyzer_for, axis_kinds, bind_axes, why_not_reduction
-from .errors import refuse
-from .primitives.decompose_reduction import declare_update
-from .primitives.loops import name_value, require_own_values
-from .state import State
-from .structure import all_loops_above, const_int, loops_above
+from .loops import name_value, require_own_values
 
 
 @dataclass

@@ -12,18 +12,18 @@ from typing import Protocol
 
 from xdsl.ir import Operation, SSAValue
 
-from ...dialects import tir
-from ...dialects.tir.analysis import Analyzer, Expr, symbol
-from ...dialects.tir.analysis.analyzer import Value
-from ...dialects.tir.analysis.conditions import logical_and
-from ...dialects.tir.analysis.expr import Atom, free_vars
-from ...dialects.tir.analysis.iter_map import IterMapLevel
-from ...dialects.tir.analysis.substitution import substitute
-from ...dialects.tir.stmt import RegionsOp
-from ...support.walk import walk_ops
-from ..tir.blocks.loop_carried import CarriedValues
+from ....dialects import tir
+from ....dialects.tir.analysis import Analyzer, Expr, symbol
+from ....dialects.tir.analysis.analyzer import Value
+from ....dialects.tir.analysis.conditions import logical_and
+from ....dialects.tir.analysis.expr import Atom, free_vars
+from ....dialects.tir.analysis.iter_map import IterMapLevel
+from ....dialects.tir.analysis.substitution import substitute
+from ....dialects.tir.stmt import RegionsOp
+from ....support.walk import walk_ops
+from ...tir.blocks.loop_carried import CarriedValues
 from .access import Box, made_in, reads_of, relaxed, whole, writes_of
-from .blocks import are_all_digits_of, axis_kinds, bind_axes, conditions_of
+from .block_kind import are_all_digits_of, axis_kinds, bind_axes, conditions_of
 from .structure import (
     all_loops_above,
     buffers_written,

@@ -10,17 +10,17 @@ from itertools import pairwise
 
 from xdsl.ir import Operation, OpResult, SSAValue
 
-from ...dialects import tir
-from ...dialects.tir.analysis import INF, Analyzer, Atom, Expr, Kind
-from ...dialects.tir.analysis.analyzer import Value
-from ...dialects.tir.analysis.conditions import conjuncts, logical_and
-from ...dialects.tir.analysis.expr import TRUE, free_vars
-from ...dialects.tir.analysis.iter_map import IterMapLevel
-from ...dialects.tir.analysis.substitution import substitute
-from ...dialects.tir.types import I1
-from ...support.walk import all_ops, op_around
-from ..tir.regions import relax
-from ..tir.rewriting import builder_before, erase_if_dead, set_operands
+from ....dialects import tir
+from ....dialects.tir.analysis import INF, Analyzer, Atom, Expr, Kind
+from ....dialects.tir.analysis.analyzer import Value
+from ....dialects.tir.analysis.conditions import conjuncts, logical_and
+from ....dialects.tir.analysis.expr import TRUE, free_vars
+from ....dialects.tir.analysis.iter_map import IterMapLevel
+from ....dialects.tir.analysis.substitution import substitute
+from ....dialects.tir.types import I1
+from ....support.walk import all_ops, op_around
+from ...tir.regions import relax
+from ...tir.rewriting import builder_before, erase_if_dead, set_operands
 from .structure import (
     all_loops_above,
     blocks_above,

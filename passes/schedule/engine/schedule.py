@@ -11,21 +11,21 @@ from typing import TYPE_CHECKING, Any, cast
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
-from ...dialects import tir
-from ...dialects.schedule import Signature, SignatureError, signature, signatures
-from ...support.deep import in_deep_stack
-from ...support.garbage import no_collection
-from ...support.walk import walk_ops
+from ....dialects import tir
+from ....dialects.schedule import Signature, SignatureError, signature, signatures
+from ....support.deep import in_deep_stack
+from ....support.garbage import no_collection
+from ....support.walk import walk_ops
+from ..analysis.structure import function_of, scope_of
 from .errors import ScheduleError, refuse
-from .handles import BlockRV, ExprRV, Handle, LoopRV, PlaceRV
-from .maps import LambdaMap, RecordedMap
+from .index_maps import LambdaMap, RecordedMap
 from .primitive import Instruction, Primitive, find, names
+from .random_variables import BlockRV, ExprRV, Handle, LoopRV, PlaceRV
 from .state import State
-from .structure import function_of, scope_of
 from .trace import Trace, handles_in
 
 if TYPE_CHECKING:
-    from .methods import Primitives  # pyright: ignore[reportMissingModuleSource]
+    from ..methods import Primitives  # pyright: ignore[reportMissingModuleSource]
 else:
     Primitives = object
 
@@ -92,7 +92,7 @@ class Schedule(Primitives):
 
     def show(self) -> None:
         """Prints the module and the trace."""
-        from ...parser import print_mir
+        from ....parser import print_mir
 
         print(print_mir(self.module))
         print(self.trace)

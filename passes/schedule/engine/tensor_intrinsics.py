@@ -24,10 +24,10 @@ from typing import ClassVar
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation, SSAValue
 
-from ...dialects import tir
-from ...support.outside import note_name
+from ....dialects import tir
+from ....support.outside import note_name
+from ..analysis.structure import body_of
 from .errors import refuse
-from .structure import body_of
 
 NAME, ROLE = "tensor_intrin", "role"
 """The attributes of a function that is half of an intrinsic."""

@@ -1,13 +1,13 @@
 """Types of a schedule's methods, for checkers and editors: `methods.pyi`, written from the table of signatures.
 
-`python -m mirstack.passes.schedule.stubs` prints it (the file is that, formatted); a test holds the file to it.
+`python -m mirstack.passes.schedule.engine.stubs` prints it (the file is that, formatted); a test holds the file to it.
 """
 
 from __future__ import annotations
 
-from ...dialects.schedule import Parameter, Signature, signatures
-from ...dialects.schedule.kinds import Kind, Kinds
-from ...dialects.schedule.signatures import Required
+from ....dialects.schedule import Parameter, Signature, signatures
+from ....dialects.schedule.kinds import Kind, Kinds
+from ....dialects.schedule.signatures import Required
 
 _TYPES = {
     "block": "BlockRV", "loop": "LoopRV", "expr": "ExprRV | int", "int": "int", "float": "float", "bool": "bool", "str": "str",

@@ -12,16 +12,16 @@ from dataclasses import dataclass, field
 from xdsl.ir import Operation, OpResult, SSAValue
 from xdsl.traits import is_side_effect_free
 
-from ...dialects import tir
-from ...dialects.tir.analysis import Analyzer, Expr
-from ...dialects.tir.analysis.convert import is_index_type
-from ...dialects.tir.analysis.expr import ONE, Atom, free_vars
-from ...dialects.tir.analysis.substitution import substitute
-from ...dialects.tir.buffer import AccessOp
-from ...support.words import counted
-from .axes import Axis, axes_of
-from .errors import ScheduleError, describe, refuse
-from .intrinsics import TensorIntrin
+from ....dialects import tir
+from ....dialects.tir.analysis import Analyzer, Expr
+from ....dialects.tir.analysis.convert import is_index_type
+from ....dialects.tir.analysis.expr import ONE, Atom, free_vars
+from ....dialects.tir.analysis.substitution import substitute
+from ....dialects.tir.buffer import AccessOp
+from ....support.words import counted
+from ..engine.errors import ScheduleError, describe, refuse
+from ..engine.tensor_intrinsics import TensorIntrin
+from ..primitives.common.block_axes import Axis, axes_of
 from .structure import body_of
 
 

@@ -8,8 +8,8 @@ from xdsl.builder import Builder
 from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
 from xdsl.rewriter import InsertPoint
 
-from ...dialects import tir
-from .structure import is_inside
+from .....dialects import tir
+from ...analysis.structure import is_inside
 
 
 def clone_value(value: SSAValue, values: Mapping[SSAValue, SSAValue], builder: Builder, inside: Operation) -> SSAValue:

@@ -16,11 +16,11 @@ from xdsl.dialects.builtin import FloatAttr, IntegerAttr
 from xdsl.ir import Operation, OpResult, SSAValue
 from xdsl.traits import is_side_effect_free
 
-from ...dialects import tir
-from ...dialects.tir.analysis import Analyzer, Expr
-from ...support.walk import walk_ops
-from ..tir.vectors.arg_reduction import choice_order
-from .errors import refuse
+from ....dialects import tir
+from ....dialects.tir.analysis import Analyzer, Expr
+from ....support.walk import walk_ops
+from ...tir.vectors.arg_reduction import choice_order
+from ..engine.errors import refuse
 
 Leaf = Callable[[int, Builder], SSAValue]
 """Builds the old, or the new, value of output k at a place."""

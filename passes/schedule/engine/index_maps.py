@@ -10,13 +10,13 @@ from typing import Any, cast
 from xdsl.dialects.builtin import FloatAttr
 from xdsl.ir import Attribute, Block, BlockArgument, Region, SSAValue
 
-from ...dialects import tir
-from ...dialects.schedule import Lambda, YieldOp
-from ...dialects.tir.analysis import Analyzer, Expr, symbol
-from ...dialects.tir.analysis.expr import Atom, as_expr, free_vars
-from ...dialects.tir.analysis.substitution import substitute
-from ...dialects.tir.types import F32, I32
-from ..tir.rewriting import builder_at_end
+from ....dialects import tir
+from ....dialects.schedule import Lambda, YieldOp
+from ....dialects.tir.analysis import Analyzer, Expr, symbol
+from ....dialects.tir.analysis.expr import Atom, as_expr, free_vars
+from ....dialects.tir.analysis.substitution import substitute
+from ....dialects.tir.types import F32, I32
+from ...tir.rewriting import builder_at_end
 from .errors import refuse
 
 
@@ -44,7 +44,7 @@ class LambdaMap:
 
 
 def _separator() -> object:
-    from .primitives.transform_layout import AXIS_SEPARATOR
+    from ..primitives.transform_layout import AXIS_SEPARATOR
 
     return AXIS_SEPARATOR
 

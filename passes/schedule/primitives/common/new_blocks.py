@@ -8,12 +8,12 @@ from xdsl.builder import Builder
 from xdsl.dialects.builtin import LocationAttr
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
-from ...dialects import tir
-from ...dialects.tir.analysis import Analyzer, Expr
-from ..tir.rewriting import builder_at_end
-from .access import declare_access, extents_of
-from .state import State
-from .structure import Scope, body_of
+from .....dialects import tir
+from .....dialects.tir.analysis import Analyzer, Expr
+from ....tir.rewriting import builder_at_end
+from ...analysis.access import declare_access, extents_of
+from ...analysis.structure import Scope, body_of
+from ...engine.state import State
 
 Indices = Callable[[Builder, Sequence[SSAValue]], Sequence[SSAValue]]
 Value = Callable[[Builder, Sequence[SSAValue]], SSAValue]

@@ -9,8 +9,8 @@ from typing import NamedTuple, TypeAlias
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Block, Operation, SSAValue
 
-from ...dialects import tir
-from ...support.walk import blocks_of, op_around
+from ....dialects import tir
+from ....support.walk import blocks_of, op_around
 
 Scope: TypeAlias = "tir.BlockOp | tir.PrimFuncOp"
 """What blocks stand in: the function (TVM's root block), or a block around them."""

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 
 from xdsl.ir import Operation, OpResult, SSAValue
 
-from ...dialects import tir
-from ...dialects.tir.analysis import Analyzer, Atom, Expr
-from ...dialects.tir.analysis.expr import free_vars
-from ...dialects.tir.analysis.substitution import substitute
-from ...dialects.tir.stmt import RegionsOp
-from ...support.making import erase_op
-from ...support.walk import all_ops
-from ..tir.regions import Ends, join, relax
-from ..tir.rewriting import builder_before, erase_if_dead, ops_of
-from .cloning import clone_value
+from ....dialects import tir
+from ....dialects.tir.analysis import Analyzer, Atom, Expr
+from ....dialects.tir.analysis.expr import free_vars
+from ....dialects.tir.analysis.substitution import substitute
+from ....dialects.tir.stmt import RegionsOp
+from ....support.making import erase_op
+from ....support.walk import all_ops
+from ...tir.regions import Ends, join, relax
+from ...tir.rewriting import builder_before, erase_if_dead, ops_of
+from ..primitives.common.clone_expression import clone_value
 from .structure import is_inside, read_regions, scope_of, write_regions
 
 
@@ -132,7 +132,7 @@ def declare_access(block: tir.BlockOp) -> None:
 
 def _begins_sums(block: tir.BlockOp) -> bool:
     """Whether a block sets with `T.init()` what its reduction then reads."""
-    from .blocks import why_not_started
+    from .block_kind import why_not_started
 
     is_reduction = any(kind.data == "R" for kind in block.iter_types.data)
     return is_reduction and block.find(tir.InitOp) is not None and why_not_started(block) is None

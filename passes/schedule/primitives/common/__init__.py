@@ -1,0 +1,1 @@
+"""Edits that several schedule primitives share: new blocks and buffers, block axes, loops."""

@@ -352,7 +352,7 @@ PRELOADED = (
     "dialects.relay.operators.computes_scatter",
     "dialects.relay.operators.computes_sort",
     "dialects.rule.levels.relay",
-    "dialects.tir.analysis.format",
+    "dialects.arith.format",
     "dialects.tir.attribute_values",
     "passes.schedule.primitives.common.new_blocks",
     "passes.schedule.analysis.layout_map",

@@ -63,7 +63,7 @@ def _tokens(value: object, map_free_vars: bool) -> Iterator[Token]:
                 fields = [(c.name_hint, [str(field) for field in c.inputs]) for c in data.constructors]
                 yield ("type", header.name_hint, len(data.type_vars), repr(fields))
         case PrimFunc():
-            from ...dialects.tir.analysis.structural_key import structural_key
+            from ...dialects.tir.structural_key import structural_key
 
             yield ("prim_func", structural_key(value.op))
         case ty.Type():

@@ -10,7 +10,7 @@ from xdsl.ir import Attribute
 
 from ...dialects.te import builder as te
 from ...dialects.te.tensor import Tensor
-from ...dialects.tir.analysis.structural_key import structural_key
+from ...dialects.tir.structural_key import structural_key
 from ...dialects.tir.types import type_to_dtype
 from ...lowering.relay.te_kernel import type_of_tensor
 from ...lowering.te.create_prim_func import create_prim_func

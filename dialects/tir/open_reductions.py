@@ -63,7 +63,7 @@ def loops_of_reduction(block: BlockOp) -> list[ForOp]:
 
 def _begins_later(block: BlockOp, loops: list[ForOp]) -> bool:
     """Whether an axis of the reduction is always beyond its first value, as in the second part of a partitioned loop."""
-    from .analysis import Analyzer
+    from ..arith import Analyzer
 
     analyzer = Analyzer()
     for loop in loops:
@@ -96,7 +96,7 @@ def mixed_with_elements(loops: Sequence[ForOp]) -> BlockOp | None:
 
 def may_be_empty(loop: ForOp) -> bool:
     """Whether it is not known that a loop has an iteration."""
-    from .analysis import Analyzer
+    from ..arith import Analyzer
 
     analyzer = Analyzer()
     return not analyzer.can_prove_ge0(analyzer.expr(loop.extent) - 1)

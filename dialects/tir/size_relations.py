@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterable, Mapping
 from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, StringAttr
 from xdsl.ir import Attribute
 
-from .analysis import Expr
-from .analysis import expr as x
-from .analysis.conditions import eq, ge, gt, le, logical_and, logical_not, logical_or, lt, ne, select
+from ..arith import Expr
+from ..arith import expr as x
+from ..arith.conditions import eq, ge, gt, le, logical_and, logical_not, logical_or, lt, ne, select
 
 SIZES = "mirstack.sizes"
 

@@ -11,8 +11,8 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 
 from ...dialects import tir
-from ...dialects.tir.analysis import Analyzer, Expr, Kind
-from ...dialects.tir.analysis.expr import maximum, minimum
+from ...dialects.arith import Analyzer, Expr, Kind
+from ...dialects.arith.expr import maximum, minimum
 from ...support.making import append_op, copy_op
 from . import make
 

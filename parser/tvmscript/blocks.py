@@ -9,8 +9,8 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.traits import is_side_effect_free
 
-from ...dialects.tir.analysis.block_regions import block_regions
-from ...dialects.tir.analysis.linear_form import copy_tree
+from ...dialects.arith.block_regions import block_regions
+from ...dialects.arith.linear_form import copy_tree
 from ...dialects.tir.buffer import NO_ATTRS
 from ...dialects.tir.expr import LetOp, VarOp
 from ...dialects.tir.operators import Const, Value, as_const

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Sequence
 
 from xdsl.ir import Block, Operation, SSAValue
 
-from ...dialects.tir.analysis.evaluation import EXPRESSIONS, LEAVES, NONE, READ, WRITE, Evaluation, blocks_inside
 from ...dialects.tir.arithmetic import AddOp, MulOp, SubOp
 from ...dialects.tir.buffer import BufferRegionOp, StoreOp
+from ...dialects.tir.evaluation import EXPRESSIONS, LEAVES, NONE, READ, WRITE, Evaluation, blocks_inside
 from ...dialects.tir.operators import as_const
 from ...dialects.tir.stmt import BlockOp, ForOp
 from .linear import difference

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from xdsl.ir import SSAValue
 
 from ...dialects import tir
-from ...dialects.tir.analysis import Analyzer
-from ...dialects.tir.analysis.expr import Kind
+from ...dialects.arith import Analyzer
+from ...dialects.arith.expr import Kind
 from ...dialects.tir.operators import as_const
 from ..schedule import BlockRV, LoopRV, Schedule
 from ..tir.loops.limit_loops import LIMIT, LIMITS

@@ -7,8 +7,8 @@ from math import prod
 from xdsl.ir import SSAValue
 
 from ...dialects import tir
-from ...dialects.tir.analysis import Analyzer
-from ...dialects.tir.analysis.expr import free_vars
+from ...dialects.arith import Analyzer
+from ...dialects.arith.expr import free_vars
 from ...support.walk import all_ops
 from ..schedule import Schedule
 from ..schedule.analysis.structure import buffers_written, consumers

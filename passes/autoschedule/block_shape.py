@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from xdsl.ir import OpResult, SSAValue
 
 from ...dialects import tir
-from ...dialects.tir.analysis import Analyzer, Expr
-from ...dialects.tir.analysis.expr import free_vars
+from ...dialects.arith import Analyzer, Expr
+from ...dialects.arith.expr import free_vars
 from ...support.fields import operands_of
 from ...support.kinds import Kinds
 from ...support.walk import all_ops

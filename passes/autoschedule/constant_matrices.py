@@ -8,8 +8,8 @@ from __future__ import annotations
 from xdsl.ir import SSAValue
 
 from ...dialects import tir
-from ...dialects.tir.analysis import Analyzer
-from ...dialects.tir.analysis.expr import free_vars
+from ...dialects.arith import Analyzer
+from ...dialects.arith.expr import free_vars
 from ..schedule.analysis.structure import const_int
 from ..tir.rewriting import ops_of
 from .block_shape import Shape

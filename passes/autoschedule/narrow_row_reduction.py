@@ -8,7 +8,7 @@ from xdsl.dialects.builtin import Float32Type, Float64Type, IntegerType
 from xdsl.ir import Attribute
 
 from ...dialects import tir
-from ...dialects.tir.analysis import Analyzer
+from ...dialects.arith import Analyzer
 from ...support.target import Target
 from ..schedule import BlockRV, LoopRV, Schedule
 from .block_shape import Shape

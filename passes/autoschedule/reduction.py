@@ -7,8 +7,8 @@ from math import prod
 from xdsl.ir import SSAValue
 
 from ...dialects import tir
-from ...dialects.tir.analysis import Analyzer
-from ...dialects.tir.analysis.expr import free_vars
+from ...dialects.arith import Analyzer
+from ...dialects.arith.expr import free_vars
 from ...support.target import Target
 from ..schedule import BlockRV, LoopRV, Schedule
 from ..schedule.analysis.structure import buffers_written, consumers, producers, read_regions, write_regions

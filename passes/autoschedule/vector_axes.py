@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from xdsl.ir import SSAValue
 
-from ...dialects.tir.analysis import Analyzer, Expr
-from ...dialects.tir.analysis.expr import free_vars
+from ...dialects.arith import Analyzer, Expr
+from ...dialects.arith.expr import free_vars
 from ..tir.buffers.strides import memory_extents
 from .block_shape import Shape
 

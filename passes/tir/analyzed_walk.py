@@ -13,10 +13,10 @@ from typing import TypeAlias
 from xdsl.ir import Block, Operation, Region
 
 from ...dialects import tir
-from ...dialects.tir.analysis import Analyzer, Expr
-from ...dialects.tir.analysis import expr as x
-from ...dialects.tir.analysis.conditions import logical_not
-from ...dialects.tir.analysis.convert import is_index_type
+from ...dialects.arith import Analyzer, Expr
+from ...dialects.arith import expr as x
+from ...dialects.arith.conditions import logical_not
+from ...dialects.arith.from_ssa import is_index_type
 from ...dialects.tir.types import I1
 from .rewriting import enclosing
 

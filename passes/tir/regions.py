@@ -7,11 +7,11 @@ from collections.abc import Set as AbstractSet
 
 from xdsl.ir import BlockArgument, OpResult
 
+from ...dialects.arith import Analyzer, Atom, Expr, Kind
+from ...dialects.arith.analyzer import Value
+from ...dialects.arith.expr import TRUE, floordiv, free_vars, maximum, minimum
+from ...dialects.arith.iter_map import IterMapLevel
 from ...dialects.tir import VarOp
-from ...dialects.tir.analysis import Analyzer, Atom, Expr, Kind
-from ...dialects.tir.analysis.analyzer import Value
-from ...dialects.tir.analysis.expr import TRUE, floordiv, free_vars, maximum, minimum
-from ...dialects.tir.analysis.iter_map import IterMapLevel
 
 Ends = tuple[Expr, Expr]
 

@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import mirstack as tvm
 from mirstack import te
 from mirstack.dialects.tir import PrimFuncOp
-from mirstack.dialects.tir.analysis.structural_key import structural_key
+from mirstack.dialects.tir.structural_key import structural_key
 from mirstack.parser import parse_mir
 from mirstack.support.diagnostics import MirError
 from reference import Case, cases, corpus_dir

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import numpy as np
 from mirstack.dialects.tir import EvaluateOp, ForOp, LaunchThreadOp, PrimFuncOp, StoreOp
-from mirstack.dialects.tir.analysis.structural_key import structural_key
 from mirstack.dialects.tir.operators import as_const
+from mirstack.dialects.tir.structural_key import structural_key
 from mirstack.driver.check_each import first_difference, interpret
 from mirstack.driver.errors import UsageError
 from mirstack.driver.pipeline import read_pipeline

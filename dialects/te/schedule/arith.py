@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from math import gcd
 
 from ... import tir
-from ...tir.analysis import Analyzer
-from ...tir.analysis import expr as x
-from ...tir.analysis.conditions import eq, ge, gt, le, logical_and, logical_not, logical_or, lt, ne, select
+from ...arith import Analyzer
+from ...arith import expr as x
+from ...arith.conditions import eq, ge, gt, le, logical_and, logical_not, logical_or, lt, ne, select
 from .. import arithmetic as ar
 from ..expr import Apply, Call, Const, Expr, IfThenElse, IterVar, Var
 from ..numbering import Numbering

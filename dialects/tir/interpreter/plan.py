@@ -16,9 +16,9 @@ from typing import TypeAlias
 from xdsl.dialects.builtin import IntegerAttr, VectorType
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
-from ..analysis import Analyzer, Atom, Expr
-from ..analysis import expr as x
-from ..analysis.iter_map import IterMapLevel, Range, detect_iter_map
+from ...arith import Analyzer, Atom, Expr
+from ...arith import expr as x
+from ...arith.iter_map import IterMapLevel, Range, detect_iter_map
 from ..arithmetic import AddOp, BinaryOp, MaxOp, MinOp, MulOp
 from ..buffer import (
     AllocateConstOp,

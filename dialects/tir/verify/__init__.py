@@ -15,10 +15,10 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 from ....support.deep import in_deep_stack
 from ....support.diagnostics import Diagnostic, MirError, Sources
-from ..analysis import Expr, Kind
-from ..analysis import expr as x
-from ..analysis.conditions import logical_not
-from ..analysis.expr import Function
+from ...arith import Expr, Kind
+from ...arith import expr as x
+from ...arith.conditions import logical_not
+from ...arith.expr import Function
 from ..buffer import AllocBufferOp, LoadOp, MatchBufferOp, StoreOp
 from ..expr import CallOp, IfThenElseOp, VarOp, only_names
 from ..stmt import (

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from xdsl.dialects.builtin import IntegerAttr, VectorType
 from xdsl.ir import Operation, SSAValue
 
-from ..analysis import Expr
-from ..analysis.bounds import ConstIntBound
+from ...arith import Expr
+from ...arith.bounds import ConstIntBound
 from ..buffer import AllocBufferOp, BufferOp, BufferRegionOp, DeclBufferOp, LoadOp, StoreOp, buffer_name, tells_region
 from ..expr import CallOp, RampOp, SelectOp
 from ..stmt import BlockOp, ReadsOp, RegionsOp, WritesOp

@@ -8,8 +8,8 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from ....support.diagnostics import Diagnostic
 from ....support.words import counted
-from ..analysis import Expr
-from ..analysis.bounds import ConstIntBound
+from ...arith import Expr
+from ...arith.bounds import ConstIntBound
 from ..buffer import AllocBufferOp, DeclBufferOp, StoreOp
 from ..stmt import BlockOp, ForOp, InitOp
 from .context import Context

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from ....support.diagnostics import Diagnostic, Severity, location_of
-from ..analysis import Analyzer, Atom, Expr
-from ..analysis import expr as x
-from ..analysis.bounds import INF
+from ...arith import Analyzer, Atom, Expr
+from ...arith import expr as x
+from ...arith.bounds import INF
 from ..stmt import ForOp
 
 

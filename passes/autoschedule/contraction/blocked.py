@@ -19,7 +19,7 @@ from math import prod
 from xdsl.ir import SSAValue
 
 from ....dialects import tir
-from ....dialects.tir.analysis import Analyzer
+from ....dialects.arith import Analyzer
 from ....support.target import Target
 from ...schedule import BlockRV, LoopRV, Schedule
 from ...schedule.analysis.structure import buffers_written, consumers, producers

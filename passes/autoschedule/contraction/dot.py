@@ -11,8 +11,8 @@ from collections.abc import Callable
 from itertools import product
 
 from ....dialects import tir
-from ....dialects.tir.analysis import Analyzer, Expr
-from ....dialects.tir.analysis.expr import free_vars
+from ....dialects.arith import Analyzer, Expr
+from ....dialects.arith.expr import free_vars
 from ....support.target import Target
 from ...schedule import BlockRV, LoopRV, Schedule
 from ...schedule.analysis.structure import buffers_read

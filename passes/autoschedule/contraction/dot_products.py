@@ -13,7 +13,7 @@ from math import prod
 from xdsl.ir import SSAValue
 
 from ....dialects import tir
-from ....dialects.tir.analysis import Analyzer, Expr
+from ....dialects.arith import Analyzer, Expr
 from ....support.target import Target
 from ...schedule import BlockRV, Schedule
 from ...schedule.analysis.structure import buffers_read, buffers_written, producers

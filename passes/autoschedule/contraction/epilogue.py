@@ -5,7 +5,7 @@ from __future__ import annotations
 from xdsl.ir import SSAValue
 
 from ....dialects import tir
-from ....dialects.tir.analysis import Analyzer
+from ....dialects.arith import Analyzer
 from ....support.target import Target
 from ....support.walk import walk_ops
 from ...schedule import BlockRV, LoopRV, Schedule

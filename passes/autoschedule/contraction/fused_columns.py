@@ -13,8 +13,8 @@ from math import prod
 from xdsl.ir import SSAValue
 
 from ....dialects import tir
-from ....dialects.tir.analysis import Analyzer, Expr
-from ....dialects.tir.analysis.substitution import substitute
+from ....dialects.arith import Analyzer, Expr
+from ....dialects.arith.substitution import substitute
 from ....support.target import Target
 from ...schedule import BlockRV, Schedule
 from ...schedule.analysis.structure import buffers_read, const_int, consumers

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from xdsl.ir import SSAValue
 
 from ....dialects import tir
-from ....dialects.tir.analysis import Analyzer, Expr
-from ....dialects.tir.analysis.expr import Kind
+from ....dialects.arith import Analyzer, Expr
+from ....dialects.arith.expr import Kind
 from ...schedule import BlockRV, Schedule
 from ...schedule.analysis.structure import buffers_read, consumers
 from ..block_shape import Shape, shape_of

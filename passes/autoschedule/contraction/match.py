@@ -8,7 +8,7 @@ from math import prod
 from xdsl.ir import SSAValue
 
 from ....dialects import tir
-from ....dialects.tir.analysis import Analyzer
+from ....dialects.arith import Analyzer
 from ...schedule.analysis.structure import buffers_read, buffers_written, function_of, producers
 from ...tir.buffers.constant_params import constant_params
 from ..block_shape import Load, Shape, element_bytes, static_extents

@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from xdsl.ir import SSAValue
 
 from ....dialects import tir
-from ....dialects.tir.analysis import Analyzer
-from ....dialects.tir.analysis.expr import Expr
+from ....dialects.arith import Analyzer
+from ....dialects.arith.expr import Expr
 from ....support.target import Target
 from ...schedule import BlockRV, LoopRV, Schedule
 from ...schedule.analysis.structure import buffers_read, buffers_written, const_int, consumers, producers

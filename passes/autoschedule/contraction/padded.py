@@ -11,8 +11,8 @@ from math import prod
 
 from xdsl.ir import SSAValue
 
-from ....dialects.tir.analysis import Analyzer
-from ....dialects.tir.analysis.expr import Expr
+from ....dialects.arith import Analyzer
+from ....dialects.arith.expr import Expr
 from ...schedule.primitives.omit_padding import padding_of
 from .match import Contraction
 from .tile import Tile

@@ -6,7 +6,7 @@ from math import prod
 
 from xdsl.ir import SSAValue
 
-from ....dialects.tir.analysis import Analyzer, Expr
+from ....dialects.arith import Analyzer, Expr
 from ....support.target import Target
 from ...schedule import BlockRV, LoopRV, Schedule
 from ...tir.vectors.lower_transposed_loads import BLOCK_BYTES, SHUFFLED_BYTES, TILE, WHOLE

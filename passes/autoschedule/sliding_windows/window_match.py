@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from xdsl.ir import SSAValue
 
 from ....dialects import tir
-from ....dialects.tir.analysis import Analyzer
-from ....dialects.tir.analysis.expr import Expr, free_vars
+from ....dialects.arith import Analyzer
+from ....dialects.arith.expr import Expr, free_vars
 from ..block_shape import Load, Shape, static_extents
 
 MAX_STRIDE = 4

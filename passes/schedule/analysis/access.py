@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from xdsl.ir import Operation, OpResult, SSAValue
 
 from ....dialects import tir
-from ....dialects.tir.analysis import Analyzer, Atom, Expr
-from ....dialects.tir.analysis.expr import free_vars
-from ....dialects.tir.analysis.substitution import substitute
+from ....dialects.arith import Analyzer, Atom, Expr
+from ....dialects.arith.expr import free_vars
+from ....dialects.arith.substitution import substitute
 from ....dialects.tir.stmt import RegionsOp
 from ....support.making import erase_op
 from ....support.walk import all_ops

@@ -11,12 +11,12 @@ from itertools import pairwise
 from xdsl.ir import Operation, OpResult, SSAValue
 
 from ....dialects import tir
-from ....dialects.tir.analysis import INF, Analyzer, Atom, Expr, Kind
-from ....dialects.tir.analysis.analyzer import Value
-from ....dialects.tir.analysis.conditions import conjuncts, logical_and
-from ....dialects.tir.analysis.expr import TRUE, free_vars
-from ....dialects.tir.analysis.iter_map import IterMapLevel
-from ....dialects.tir.analysis.substitution import substitute
+from ....dialects.arith import INF, Analyzer, Atom, Expr, Kind
+from ....dialects.arith.analyzer import Value
+from ....dialects.arith.conditions import conjuncts, logical_and
+from ....dialects.arith.expr import TRUE, free_vars
+from ....dialects.arith.iter_map import IterMapLevel
+from ....dialects.arith.substitution import substitute
 from ....dialects.tir.types import I1
 from ....support.walk import all_ops, op_around
 from ...tir.regions import relax

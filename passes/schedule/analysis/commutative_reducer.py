@@ -17,7 +17,7 @@ from xdsl.ir import Operation, OpResult, SSAValue
 from xdsl.traits import is_side_effect_free
 
 from ....dialects import tir
-from ....dialects.tir.analysis import Analyzer, Expr
+from ....dialects.arith import Analyzer, Expr
 from ....support.walk import walk_ops
 from ...tir.vectors.arg_reduction import choice_order
 from ..engine.errors import refuse

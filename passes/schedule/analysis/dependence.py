@@ -13,12 +13,12 @@ from typing import Protocol
 from xdsl.ir import Operation, SSAValue
 
 from ....dialects import tir
-from ....dialects.tir.analysis import Analyzer, Expr, symbol
-from ....dialects.tir.analysis.analyzer import Value
-from ....dialects.tir.analysis.conditions import logical_and
-from ....dialects.tir.analysis.expr import Atom, free_vars
-from ....dialects.tir.analysis.iter_map import IterMapLevel
-from ....dialects.tir.analysis.substitution import substitute
+from ....dialects.arith import Analyzer, Expr, symbol
+from ....dialects.arith.analyzer import Value
+from ....dialects.arith.conditions import logical_and
+from ....dialects.arith.expr import Atom, free_vars
+from ....dialects.arith.iter_map import IterMapLevel
+from ....dialects.arith.substitution import substitute
 from ....dialects.tir.stmt import RegionsOp
 from ....support.walk import walk_ops
 from ...tir.blocks.loop_carried import CarriedValues

@@ -13,12 +13,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import lcm, prod
 
-from ....dialects.tir.analysis import Analyzer, Expr, Kind, symbol
-from ....dialects.tir.analysis.analyzer import Value
-from ....dialects.tir.analysis.expr import ZERO, Atom, as_expr, floordiv, floormod, free_vars
-from ....dialects.tir.analysis.inverse_iter_map import inverse_affine_iter_map
-from ....dialects.tir.analysis.iter_map import IterMapLevel, IterMapResult, Range
-from ....dialects.tir.analysis.substitution import rebuild, substitute
+from ....dialects.arith import Analyzer, Expr, Kind, symbol
+from ....dialects.arith.analyzer import Value
+from ....dialects.arith.expr import ZERO, Atom, as_expr, floordiv, floormod, free_vars
+from ....dialects.arith.inverse_iter_map import inverse_affine_iter_map
+from ....dialects.arith.iter_map import IterMapLevel, IterMapResult, Range
+from ....dialects.arith.substitution import rebuild, substitute
 
 Comparison = tuple[str, Expr, int]
 """`("==", e, 3)`: e is 3; likewise "<" and ">="."""

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from xdsl.ir import Operation, SSAValue
 
 from ....dialects import tir
-from ....dialects.tir.analysis import Analyzer, Expr, Kind
-from ....dialects.tir.analysis.analyzer import Value
-from ....dialects.tir.analysis.expr import TRUE, free_vars
-from ....dialects.tir.analysis.substitution import substitute
+from ....dialects.arith import Analyzer, Expr, Kind
+from ....dialects.arith.analyzer import Value
+from ....dialects.arith.expr import TRUE, free_vars
+from ....dialects.arith.substitution import substitute
 from ...tir.regions import filled
 from .access import Box, bindings_of, extents_of, made_in, reads_of, relaxed, writes_of
 from .block_kind import analyzer_for, axis_kinds, bind_axes

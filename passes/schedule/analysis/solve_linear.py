@@ -5,8 +5,8 @@ from __future__ import annotations
 from xdsl.ir import SSAValue
 
 from ....dialects import tir
-from ....dialects.tir.analysis import Analyzer, Atom, Expr, Kind
-from ....dialects.tir.analysis.expr import floordiv, free_vars
+from ....dialects.arith import Analyzer, Atom, Expr, Kind
+from ....dialects.arith.expr import floordiv, free_vars
 from ...tir.regions import Ends, join
 
 

@@ -13,10 +13,10 @@ from xdsl.ir import Operation, OpResult, SSAValue
 from xdsl.traits import is_side_effect_free
 
 from ....dialects import tir
-from ....dialects.tir.analysis import Analyzer, Expr
-from ....dialects.tir.analysis.convert import is_index_type
-from ....dialects.tir.analysis.expr import ONE, Atom, free_vars
-from ....dialects.tir.analysis.substitution import substitute
+from ....dialects.arith import Analyzer, Expr
+from ....dialects.arith.expr import ONE, Atom, free_vars
+from ....dialects.arith.from_ssa import is_index_type
+from ....dialects.arith.substitution import substitute
 from ....dialects.tir.buffer import AccessOp
 from ....support.words import counted
 from ..engine.errors import ScheduleError, describe, refuse

@@ -11,10 +11,10 @@ from xdsl.dialects.builtin import FloatAttr
 from xdsl.ir import Attribute, Block, BlockArgument, Region, SSAValue
 
 from ....dialects import tir
+from ....dialects.arith import Analyzer, Expr, symbol
+from ....dialects.arith.expr import Atom, as_expr, free_vars
+from ....dialects.arith.substitution import substitute
 from ....dialects.schedule import Lambda, YieldOp
-from ....dialects.tir.analysis import Analyzer, Expr, symbol
-from ....dialects.tir.analysis.expr import Atom, as_expr, free_vars
-from ....dialects.tir.analysis.substitution import substitute
 from ....dialects.tir.types import F32, I32
 from ...tir.rewriting import builder_at_end
 from .errors import refuse

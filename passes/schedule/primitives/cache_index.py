@@ -9,7 +9,7 @@ from xdsl.ir import Operation, OpResult, SSAValue
 from xdsl.traits import is_side_effect_free
 
 from ....dialects import tir
-from ....dialects.tir.analysis import Analyzer
+from ....dialects.arith import Analyzer
 from ....dialects.tir.buffer import AccessOp
 from ....dialects.tir.types import lanes_of
 from ....support.walk import walk_ops

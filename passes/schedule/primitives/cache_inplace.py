@@ -8,8 +8,8 @@ from xdsl.builder import Builder
 from xdsl.ir import Operation, SSAValue
 
 from ....dialects import tir
-from ....dialects.tir.analysis import Analyzer, Expr
-from ....dialects.tir.analysis.expr import TRUE, free_vars
+from ....dialects.arith import Analyzer, Expr
+from ....dialects.arith.expr import TRUE, free_vars
 from ....dialects.tir.types import I1
 from ...tir.rewriting import builder_before
 from ..analysis.access import Box, extents_of, index_type, reads_of, relaxed, united, whole, writes_of

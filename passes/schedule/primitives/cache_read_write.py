@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, StringAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ....dialects import tir
-from ....dialects.tir.analysis import Analyzer, Expr
+from ....dialects.arith import Analyzer, Expr
 from ....dialects.tir.buffer import AccessOp
 from ....support.walk import walk_ops
 from ...tir.rewriting import builder_before, set_indices, set_operands

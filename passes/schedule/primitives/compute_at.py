@@ -12,10 +12,10 @@ from itertools import pairwise
 from xdsl.ir import Operation, SSAValue
 
 from ....dialects import tir
-from ....dialects.tir.analysis import Analyzer, Expr
-from ....dialects.tir.analysis.conditions import ge, logical_and, lt
-from ....dialects.tir.analysis.expr import TRUE, Atom, free_vars, minimum, symbol
-from ....dialects.tir.analysis.substitution import substitute
+from ....dialects.arith import Analyzer, Expr
+from ....dialects.arith.conditions import ge, logical_and, lt
+from ....dialects.arith.expr import TRUE, Atom, free_vars, minimum, symbol
+from ....dialects.arith.substitution import substitute
 from ....dialects.tir.types import I1
 from ...tir.regions import Ends, relax
 from ...tir.rewriting import builder_before

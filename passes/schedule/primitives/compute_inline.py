@@ -5,11 +5,11 @@ from __future__ import annotations
 from xdsl.ir import Operation, SSAValue
 
 from ....dialects import tir
-from ....dialects.tir.analysis import Analyzer, Atom, Expr
-from ....dialects.tir.analysis.conditions import eq, ge, logical_and, lt
-from ....dialects.tir.analysis.inverse_iter_map import inverse_affine_iter_map
-from ....dialects.tir.analysis.iter_map import IterMapLevel, Range
-from ....dialects.tir.analysis.substitution import substitute
+from ....dialects.arith import Analyzer, Atom, Expr
+from ....dialects.arith.conditions import eq, ge, logical_and, lt
+from ....dialects.arith.inverse_iter_map import inverse_affine_iter_map
+from ....dialects.arith.iter_map import IterMapLevel, Range
+from ....dialects.arith.substitution import substitute
 from ....dialects.tir.types import I1
 from ....support.kinds import Kinds
 from ....support.locations import fuse_locations

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from xdsl.ir import Block, Operation, SSAValue
 
 from ....dialects import tir
-from ....dialects.tir.analysis import Analyzer, Expr, Kind
-from ....dialects.tir.analysis.conditions import conjuncts, ge
-from ....dialects.tir.analysis.expr import TRUE, ZERO, Atom, free_vars, maximum
-from ....dialects.tir.analysis.substitution import substitute
+from ....dialects.arith import Analyzer, Expr, Kind
+from ....dialects.arith.conditions import conjuncts, ge
+from ....dialects.arith.expr import TRUE, ZERO, Atom, free_vars, maximum
+from ....dialects.arith.substitution import substitute
 from ....support.walk import walk_ops
 from ...tir.rewriting import builder_at_end, builder_before, erase_dead, erase_if_dead, move_before
 from ..analysis.access import declare_access, made_in, reads_of, relaxed

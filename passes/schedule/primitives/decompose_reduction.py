@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from ....dialects import tir
-from ....dialects.tir.analysis import Analyzer, Expr
-from ....dialects.tir.analysis.conditions import conjuncts, ge, logical_and, logical_or, lt
-from ....dialects.tir.analysis.expr import ONE, TRUE, Atom, Kind, free_vars, number
-from ....dialects.tir.analysis.substitution import substitute
+from ....dialects.arith import Analyzer, Expr
+from ....dialects.arith.conditions import conjuncts, ge, logical_and, logical_or, lt
+from ....dialects.arith.expr import ONE, TRUE, Atom, Kind, free_vars, number
+from ....dialects.arith.substitution import substitute
 from ....dialects.tir.open_reductions import reducing_loops
 from ....dialects.tir.types import I1
 from ....support.making import erase_op

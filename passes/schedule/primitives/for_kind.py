@@ -8,8 +8,8 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import SSAValue
 
 from ....dialects import tir
-from ....dialects.tir.analysis import Analyzer
-from ....dialects.tir.analysis.expr import free_vars
+from ....dialects.arith import Analyzer
+from ....dialects.arith.expr import free_vars
 from ..analysis.block_kind import axis_kinds, why_neither, why_order_matters
 from ..analysis.dependence import why_iterations_meet
 from ..analysis.structure import child_blocks, loops_above

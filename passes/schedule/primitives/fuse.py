@@ -7,8 +7,8 @@ from itertools import pairwise
 from xdsl.ir import Operation
 
 from ....dialects import tir
-from ....dialects.tir.analysis import Analyzer, Expr
-from ....dialects.tir.analysis.expr import floordiv, floormod
+from ....dialects.arith import Analyzer, Expr
+from ....dialects.arith.expr import floordiv, floormod
 from ....dialects.tir.open_reductions import mixed_with_elements
 from ...tir.rewriting import builder_before
 from ..analysis.block_kind import simplify_blocks_under
@@ -102,7 +102,7 @@ def fuse(state: State, *loops: tir.ForOp, preserve_unit_iters: bool = True) -> O
 
 def depends_on(inner: tir.ForOp, outer: tir.ForOp) -> bool:
     """Whether the bounds of one loop are computed from the variable of another."""
-    from ....dialects.tir.analysis.expr import free_vars
+    from ....dialects.arith.expr import free_vars
 
     analyzer = Analyzer()
     bounds = (analyzer.expr(inner.min), analyzer.expr(inner.extent))

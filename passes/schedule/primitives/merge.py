@@ -8,7 +8,7 @@ from itertools import pairwise
 from xdsl.ir import Operation
 
 from ....dialects import tir
-from ....dialects.tir.analysis import Analyzer
+from ....dialects.arith import Analyzer
 from ...tir.rewriting import builder_before, move_to_end
 from ..analysis.dependence import why_turns_conflict
 from ..analysis.structure import path_to, scope_of

@@ -8,11 +8,11 @@ from math import prod
 from xdsl.ir import SSAValue
 
 from ....dialects import tir
-from ....dialects.tir.analysis import Analyzer, Expr, Kind, symbol
-from ....dialects.tir.analysis.analyzer import Value
-from ....dialects.tir.analysis.conditions import ge, logical_and, lt
-from ....dialects.tir.analysis.expr import ONE, free_vars
-from ....dialects.tir.analysis.iter_map import IterMapLevel
+from ....dialects.arith import Analyzer, Expr, Kind, symbol
+from ....dialects.arith.analyzer import Value
+from ....dialects.arith.conditions import ge, logical_and, lt
+from ....dialects.arith.expr import ONE, free_vars
+from ....dialects.arith.iter_map import IterMapLevel
 from ...tir.regions import Ends
 from ..analysis.access import reads_of
 from ..analysis.structure import const_int, consumers, is_inside, loops_above

@@ -6,9 +6,9 @@ from xdsl.dialects.builtin import FloatAttr, IntegerAttr
 from xdsl.ir import Block, Region, SSAValue
 
 from ....dialects import tir
-from ....dialects.tir.analysis import Analyzer, Expr
-from ....dialects.tir.analysis.conditions import ge, logical_and
-from ....dialects.tir.analysis.expr import TRUE, free_vars
+from ....dialects.arith import Analyzer, Expr
+from ....dialects.arith.conditions import ge, logical_and
+from ....dialects.arith.expr import TRUE, free_vars
 from ....dialects.tir.types import I1
 from ...tir.rewriting import builder_at_end, move_to_end
 from ..analysis.access import Box, reads_of, relaxed

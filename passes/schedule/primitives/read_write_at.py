@@ -12,9 +12,9 @@ from xdsl.dialects.builtin import DictionaryAttr
 from xdsl.ir import Operation, SSAValue
 
 from ....dialects import tir
-from ....dialects.tir.analysis import Analyzer, Expr
-from ....dialects.tir.analysis.expr import ZERO, Atom, free_vars
-from ....dialects.tir.analysis.substitution import substitute
+from ....dialects.arith import Analyzer, Expr
+from ....dialects.arith.expr import ZERO, Atom, free_vars
+from ....dialects.arith.substitution import substitute
 from ....dialects.tir.attribute_values import attribute_of
 from ....dialects.tir.open_reductions import may_be_empty, reducing_loops
 from ...tir.rewriting import builder_at_end, builder_before

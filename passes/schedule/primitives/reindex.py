@@ -15,11 +15,11 @@ from xdsl.builder import Builder
 from xdsl.ir import Block, Operation, SSAValue
 
 from ....dialects import tir
-from ....dialects.tir.analysis import Analyzer, Expr
-from ....dialects.tir.analysis.analyzer import Value
-from ....dialects.tir.analysis.expr import ONE, TRUE, ZERO, Atom, as_expr, free_vars
-from ....dialects.tir.analysis.iter_map import IterMapLevel, IterSumExpr
-from ....dialects.tir.analysis.substitution import substitute
+from ....dialects.arith import Analyzer, Expr
+from ....dialects.arith.analyzer import Value
+from ....dialects.arith.expr import ONE, TRUE, ZERO, Atom, as_expr, free_vars
+from ....dialects.arith.iter_map import IterMapLevel, IterSumExpr
+from ....dialects.arith.substitution import substitute
 from ....dialects.tir.buffer import AccessOp
 from ....support.walk import walk_ops
 from ....support.words import counted

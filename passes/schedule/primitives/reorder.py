@@ -8,8 +8,8 @@ from itertools import pairwise
 from xdsl.ir import Operation, SSAValue
 
 from ....dialects import tir
-from ....dialects.tir.analysis import Analyzer
-from ....dialects.tir.analysis.expr import free_vars
+from ....dialects.arith import Analyzer
+from ....dialects.arith.expr import free_vars
 from ....support.effects import is_side_effect_free
 from ....support.making import erase_op
 from ...tir.rewriting import is_dead, move_before

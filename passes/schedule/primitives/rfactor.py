@@ -10,12 +10,12 @@ from xdsl.dialects.builtin import ArrayAttr, IntegerAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ....dialects import tir
-from ....dialects.tir.analysis import Analyzer, Expr
-from ....dialects.tir.analysis.analyzer import Value
-from ....dialects.tir.analysis.conditions import conjuncts, logical_and
-from ....dialects.tir.analysis.expr import TRUE, Atom, free_vars
-from ....dialects.tir.analysis.iter_map import IterMapLevel
-from ....dialects.tir.analysis.substitution import substitute
+from ....dialects.arith import Analyzer, Expr
+from ....dialects.arith.analyzer import Value
+from ....dialects.arith.conditions import conjuncts, logical_and
+from ....dialects.arith.expr import TRUE, Atom, free_vars
+from ....dialects.arith.iter_map import IterMapLevel
+from ....dialects.arith.substitution import substitute
 from ....support.words import counted
 from ...tir.rewriting import builder_at_end, builder_before, erase_dead, erase_if_dead, move_before
 from ..analysis.access import declare_access, index_type, order_reads

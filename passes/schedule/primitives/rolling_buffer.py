@@ -14,9 +14,9 @@ from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, StringAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ....dialects import tir
-from ....dialects.tir.analysis import Analyzer, Expr, Kind
-from ....dialects.tir.analysis.expr import Atom, as_expr, floormod, free_vars
-from ....dialects.tir.analysis.substitution import substitute
+from ....dialects.arith import Analyzer, Expr, Kind
+from ....dialects.arith.expr import Atom, as_expr, floormod, free_vars
+from ....dialects.arith.substitution import substitute
 from ....dialects.tir.buffer import AccessOp
 from ....support.walk import walk_ops
 from ...tir.rewriting import builder_before, erase_if_dead, set_indices

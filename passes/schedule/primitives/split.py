@@ -8,9 +8,9 @@ from math import prod
 from xdsl.ir import Operation
 
 from ....dialects import tir
-from ....dialects.tir.analysis import Analyzer, Expr
-from ....dialects.tir.analysis.conditions import lt
-from ....dialects.tir.analysis.expr import TRUE, floordiv
+from ....dialects.arith import Analyzer, Expr
+from ....dialects.arith.conditions import lt
+from ....dialects.arith.expr import TRUE, floordiv
 from ...tir.rewriting import builder_before
 from ..analysis.block_kind import simplify_blocks_under
 from ..engine.errors import refuse

@@ -8,12 +8,12 @@ from collections.abc import Callable, Sequence
 from xdsl.ir import Operation, SSAValue
 
 from ....dialects import tir
-from ....dialects.tir.analysis import Analyzer, Expr, symbol
-from ....dialects.tir.analysis.analyzer import Value
-from ....dialects.tir.analysis.expr import ONE, ZERO, Atom, as_expr, free_vars
-from ....dialects.tir.analysis.inverse_iter_map import inverse_affine_iter_map
-from ....dialects.tir.analysis.iter_map import IterMapLevel, IterMapResult
-from ....dialects.tir.analysis.iter_map import Range as IterRange
+from ....dialects.arith import Analyzer, Expr, symbol
+from ....dialects.arith.analyzer import Value
+from ....dialects.arith.expr import ONE, ZERO, Atom, as_expr, free_vars
+from ....dialects.arith.inverse_iter_map import inverse_affine_iter_map
+from ....dialects.arith.iter_map import IterMapLevel, IterMapResult
+from ....dialects.arith.iter_map import Range as IterRange
 from ....support.words import counted
 from ...tir.rewriting import builder_at_end, builder_before, erase_dead
 from ..analysis.access import declare_access

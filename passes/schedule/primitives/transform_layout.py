@@ -11,9 +11,9 @@ from xdsl.ir import BlockArgument, SSAValue
 from xdsl.rewriter import Rewriter
 
 from ....dialects import tir
-from ....dialects.tir.analysis import INF, Analyzer, Expr, symbol
-from ....dialects.tir.analysis.expr import Atom, as_expr, free_vars
-from ....dialects.tir.analysis.substitution import substitute
+from ....dialects.arith import INF, Analyzer, Expr, symbol
+from ....dialects.arith.expr import Atom, as_expr, free_vars
+from ....dialects.arith.substitution import substitute
 from ....dialects.tir.buffer import AccessOp
 from ....support.words import counted
 from ...tir.rewriting import builder_before, erase_if_dead, set_indices

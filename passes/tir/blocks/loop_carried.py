@@ -22,11 +22,11 @@ from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from ....dialects import tir
-from ....dialects.tir.analysis import Analyzer, Atom, Expr, Kind
-from ....dialects.tir.analysis.analyzer import Value
-from ....dialects.tir.analysis.conditions import conjuncts, ge, le, logical_not
-from ....dialects.tir.analysis.expr import ONE, ZERO, free_vars, symbol
-from ....dialects.tir.analysis.substitution import substitute
+from ....dialects.arith import Analyzer, Atom, Expr, Kind
+from ....dialects.arith.analyzer import Value
+from ....dialects.arith.conditions import conjuncts, ge, le, logical_not
+from ....dialects.arith.expr import ONE, ZERO, free_vars, symbol
+from ....dialects.arith.substitution import substitute
 from ....dialects.tir.buffer import AccessOp
 from ....dialects.tir.stmt import RegionsOp
 from ....dialects.tir.types import I1

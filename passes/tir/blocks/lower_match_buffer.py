@@ -18,7 +18,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from ....dialects import tir
-from ....dialects.tir.analysis import Analyzer, Expr
+from ....dialects.arith import Analyzer, Expr
 from ....dialects.tir.buffer import BufferOp, buffer_name
 from ....dialects.tir.types import I64, element_of, lanes_of, with_lanes_of
 from ....support.diagnostics import error_at

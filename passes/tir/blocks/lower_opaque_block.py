@@ -14,10 +14,10 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from ....dialects import tir
+from ....dialects.arith import Analyzer, Expr, Kind
+from ....dialects.arith.conditions import conjuncts, logical_and
+from ....dialects.arith.expr import Atom, free_vars
 from ....dialects.interned import i32_array, integer
-from ....dialects.tir.analysis import Analyzer, Expr, Kind
-from ....dialects.tir.analysis.conditions import conjuncts, logical_and
-from ....dialects.tir.analysis.expr import Atom, free_vars
 from ....dialects.tir.operators import as_const
 from ....dialects.tir.stmt import RegionsOp
 from ....support.diagnostics import error_at

@@ -17,8 +17,8 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
 from ....dialects import tir
-from ....dialects.tir.analysis import Analyzer
-from ....dialects.tir.analysis.block_regions import infer_regions
+from ....dialects.arith import Analyzer
+from ....dialects.arith.block_regions import infer_regions
 from ....dialects.tir.stmt import RegionsOp
 from ....support.making import erase_op
 from ..rewriting import block_of_ops, erase_if_dead, ops_of

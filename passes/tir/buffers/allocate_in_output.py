@@ -24,10 +24,10 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from ....dialects import tir
-from ....dialects.tir.analysis import Analyzer, Expr
-from ....dialects.tir.analysis.expr import free_vars
-from ....dialects.tir.analysis.iter_map import IterMapLevel
-from ....dialects.tir.analysis.substitution import substitute
+from ....dialects.arith import Analyzer, Expr
+from ....dialects.arith.expr import free_vars
+from ....dialects.arith.iter_map import IterMapLevel
+from ....dialects.arith.substitution import substitute
 from ....dialects.tir.buffer import AccessOp
 from ....dialects.tir.operators import as_const
 from ....dialects.tir.stmt import RegionsOp

@@ -8,9 +8,9 @@ from contextlib import ExitStack, contextmanager
 from xdsl.ir import SSAValue
 
 from ....dialects import tir
-from ....dialects.tir.analysis import Analyzer, Expr, Kind, Scope
-from ....dialects.tir.analysis.conditions import eq, ge, gt, le, logical_not, lt, ne
-from ....dialects.tir.analysis.expr import ZERO, as_expr
+from ....dialects.arith import Analyzer, Expr, Kind, Scope
+from ....dialects.arith.conditions import eq, ge, gt, le, logical_not, lt, ne
+from ....dialects.arith.expr import ZERO, as_expr
 
 ONE = as_expr(1)
 DIVISIONS = (Kind.FLOORDIV, Kind.FLOORMOD)

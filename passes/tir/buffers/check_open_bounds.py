@@ -24,10 +24,10 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from ....dialects import tir
-from ....dialects.tir.analysis import Analyzer, Expr
-from ....dialects.tir.analysis import expr as x
-from ....dialects.tir.analysis.conditions import eq, ge, gt, le, logical_not, lt
-from ....dialects.tir.analysis.expr import ZERO, as_expr
+from ....dialects.arith import Analyzer, Expr
+from ....dialects.arith import expr as x
+from ....dialects.arith.conditions import eq, ge, gt, le, logical_not, lt
+from ....dialects.arith.expr import ZERO, as_expr
 from ....dialects.tir.buffer import AccessOp, BufferOp, buffer_name, tells_region
 from ....dialects.tir.size_relations import SIZES, relations
 from ....dialects.tir.types import I64, element_of, is_scalable, lanes_of

@@ -16,9 +16,9 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAVal
 from xdsl.passes import ModulePass
 
 from ....dialects import tir
+from ....dialects.arith import Analyzer, Atom, Expr
+from ....dialects.arith.expr import free_vars
 from ....dialects.interned import integer
-from ....dialects.tir.analysis import Analyzer, Atom, Expr
-from ....dialects.tir.analysis.expr import free_vars
 from ....dialects.tir.buffer import AccessOp
 from ....dialects.tir.stmt import RegionsOp
 from ....dialects.tir.types import element_of, lanes_of

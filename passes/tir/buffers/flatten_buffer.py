@@ -18,9 +18,9 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
 from ....dialects import tir
-from ....dialects.tir.analysis import Analyzer, Expr
-from ....dialects.tir.analysis import expr as x
-from ....dialects.tir.analysis.build import to_ssa
+from ....dialects.arith import Analyzer, Expr
+from ....dialects.arith import expr as x
+from ....dialects.arith.to_ssa import to_ssa
 from ....dialects.tir.buffer import AccessOp, BufferOp, buffer_name, buffer_type
 from ....dialects.tir.types import I1, I32, element_of, is_scalable, lanes_of
 from ....support.diagnostics import error_at

@@ -8,8 +8,8 @@ from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ....dialects import tir
-from ....dialects.tir.analysis import Analyzer
-from ....dialects.tir.analysis.convert import is_index_type
+from ....dialects.arith import Analyzer
+from ....dialects.arith.from_ssa import is_index_type
 from ....dialects.tir.operators import Const, ExprBuilder, as_const
 from ....dialects.tir.types import BufferType, HandleType, is_scalable, lanes_of, with_lanes_of
 from ....support.walk import walk_ops

@@ -5,9 +5,9 @@ from __future__ import annotations
 from xdsl.ir import Operation, SSAValue
 
 from ....dialects import tir
-from ....dialects.tir.analysis import Analyzer
-from ....dialects.tir.analysis.convert import is_index_type
-from ....dialects.tir.analysis.iter_map import IterMapLevel
+from ....dialects.arith import Analyzer
+from ....dialects.arith.from_ssa import is_index_type
+from ....dialects.arith.iter_map import IterMapLevel
 from ..rewriting import enclosing
 from .storage_liveness import Allocation, Place
 

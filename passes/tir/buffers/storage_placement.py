@@ -8,8 +8,8 @@ from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from ....dialects import tir
-from ....dialects.tir.analysis import Analyzer
-from ....dialects.tir.analysis.convert import is_index_type
+from ....dialects.arith import Analyzer
+from ....dialects.arith.from_ssa import is_index_type
 from ....dialects.tir.operators import Const, ExprBuilder, as_const
 from ....dialects.tir.types import I1, I32, HandleType, element_of, lanes_of
 from ....support.effects import is_side_effect_free

@@ -8,7 +8,7 @@ from itertools import pairwise
 from xdsl.ir import SSAValue
 
 from ....dialects import tir
-from ....dialects.tir.analysis import Analyzer, Expr
+from ....dialects.arith import Analyzer, Expr
 from ....dialects.tir.buffer import BufferOp
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
-from ....dialects.tir.analysis import Analyzer, Atom, Expr, Kind
-from ....dialects.tir.analysis import expr as x
-from ....dialects.tir.analysis.analyzer import linear_in
-from ....dialects.tir.analysis.conditions import logical_not
-from ....dialects.tir.analysis.int_set import IntervalSet
+from ....dialects.arith import Analyzer, Atom, Expr, Kind
+from ....dialects.arith import expr as x
+from ....dialects.arith.analyzer import linear_in
+from ....dialects.arith.conditions import logical_not
+from ....dialects.arith.int_set import IntervalSet
 from ..regions import relax
 
 

@@ -23,10 +23,10 @@ from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 
 from ....dialects import tir
-from ....dialects.tir.analysis import Analyzer, Expr
-from ....dialects.tir.analysis.conditions import conjuncts
-from ....dialects.tir.analysis.expr import ZERO, Atom, Kind, free_vars, number
-from ....dialects.tir.analysis.substitution import substitute
+from ....dialects.arith import Analyzer, Expr
+from ....dialects.arith.conditions import conjuncts
+from ....dialects.arith.expr import ZERO, Atom, Kind, free_vars, number
+from ....dialects.arith.substitution import substitute
 from ....dialects.tir.buffer import AccessOp, buffer_type, tells_region
 from ....dialects.tir.intrinsics import Effect, intrinsic_effect
 from ....dialects.tir.stmt import RegionsOp

@@ -14,11 +14,11 @@ from xdsl.ir import Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
 
 from ....dialects import tir
-from ....dialects.tir.analysis import Analyzer, Atom, Expr
-from ....dialects.tir.analysis import expr as x
-from ....dialects.tir.analysis.build import to_ssa
-from ....dialects.tir.analysis.convert import is_index_type
-from ....dialects.tir.analysis.int_set import IntervalSet
+from ....dialects.arith import Analyzer, Atom, Expr
+from ....dialects.arith import expr as x
+from ....dialects.arith.from_ssa import is_index_type
+from ....dialects.arith.int_set import IntervalSet
+from ....dialects.arith.to_ssa import to_ssa
 from ....dialects.tir.types import I1
 from ....support.making import erase_op, replace_uses
 from ....support.walk import walk_ops

@@ -23,9 +23,9 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from ....dialects import tir
-from ....dialects.tir.analysis import Analyzer
-from ....dialects.tir.analysis.expr import Atom, Expr, as_expr
-from ....dialects.tir.analysis.substitution import substitute
+from ....dialects.arith import Analyzer
+from ....dialects.arith.expr import Atom, Expr, as_expr
+from ....dialects.arith.substitution import substitute
 from ....dialects.tir.operators import as_const
 from ....support.effects import is_side_effect_free
 from ....support.fields import operands_of

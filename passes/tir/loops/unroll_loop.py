@@ -10,7 +10,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from ....dialects import tir
-from ....dialects.tir.analysis import Analyzer
+from ....dialects.arith import Analyzer
 from ....dialects.tir.open_reductions import carries_open_reduction, starts_empty_reduction
 from ....support.diagnostics import error_at
 from ....support.walk import post_order, walk_ops

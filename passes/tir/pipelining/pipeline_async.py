@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 
 from xdsl.ir import SSAValue
 
-from ....dialects.tir.analysis import Analyzer, Expr
-from ....dialects.tir.analysis import expr as x
-from ....dialects.tir.analysis.conditions import logical_and, lt
+from ....dialects.arith import Analyzer, Expr
+from ....dialects.arith import expr as x
+from ....dialects.arith.conditions import logical_and, lt
 from ....support.diagnostics import error_at
 from .pipeline_stages import Statement
 

@@ -9,11 +9,11 @@ from xdsl.dialects.builtin import DictionaryAttr, StringAttr
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from ....dialects import tir
-from ....dialects.tir.analysis import Analyzer, Expr
-from ....dialects.tir.analysis import expr as x
-from ....dialects.tir.analysis.block_regions import infer_regions
-from ....dialects.tir.analysis.conditions import eq, ge, logical_and, logical_not, lt
-from ....dialects.tir.analysis.substitution import substitute
+from ....dialects.arith import Analyzer, Expr
+from ....dialects.arith import expr as x
+from ....dialects.arith.block_regions import infer_regions
+from ....dialects.arith.conditions import eq, ge, logical_and, logical_not, lt
+from ....dialects.arith.substitution import substitute
 from ....dialects.tir.operators import Const, ExprBuilder, Value
 from ....support.walk import walk_ops
 from ..analyzed_walk import analyzer_at

@@ -14,8 +14,8 @@ from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import SSAValue
 
 from ....dialects import tir
-from ....dialects.tir.analysis import Analyzer, Expr
-from ....dialects.tir.analysis.substitution import substitute
+from ....dialects.arith import Analyzer, Expr
+from ....dialects.arith.substitution import substitute
 from ....dialects.tir.attribute_values import value_of
 from ....dialects.tir.buffer import buffer_name
 from ....support.diagnostics import error_at

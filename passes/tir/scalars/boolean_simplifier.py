@@ -9,8 +9,8 @@ from xdsl.builder import Builder
 from xdsl.ir import SSAValue
 
 from ....dialects import tir
-from ....dialects.tir.analysis import Expr
-from ....dialects.tir.analysis.conditions import logical_not, logical_or
+from ....dialects.arith import Expr
+from ....dialects.arith.conditions import logical_not, logical_or
 from ....dialects.tir.arithmetic import LogicalOp
 from ....dialects.tir.types import I1
 from ..rewriting import builder_before

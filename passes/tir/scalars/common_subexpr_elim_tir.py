@@ -15,9 +15,9 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from ....dialects import tir
-from ....dialects.tir.analysis import Analyzer, Kind
-from ....dialects.tir.analysis import expr as x
-from ....dialects.tir.analysis.convert import is_index_type
+from ....dialects.arith import Analyzer, Kind
+from ....dialects.arith import expr as x
+from ....dialects.arith.from_ssa import is_index_type
 from ....dialects.tir.arithmetic import BinaryOp
 from ....dialects.tir.buffer import BufferOp
 from ....support.walk import walk_ops

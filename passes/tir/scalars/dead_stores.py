@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from xdsl.ir import Block, Operation, SSAValue
 
 from ....dialects import tir
-from ....dialects.tir.analysis import Analyzer
-from ....dialects.tir.analysis import expr as x
-from ....dialects.tir.analysis.int_set import IntervalSet, eval_set
+from ....dialects.arith import Analyzer
+from ....dialects.arith import expr as x
+from ....dialects.arith.int_set import IntervalSet, eval_set
 from ....dialects.tir.buffer import AccessOp, BufferOp
 from ....dialects.tir.operators import as_const
 from ....dialects.tir.stmt import RegionsOp

@@ -20,11 +20,11 @@ from xdsl.ir import Block, Operation, OpResult, SSAValue
 from xdsl.rewriter import InsertPoint
 
 from ....dialects import tir
-from ....dialects.tir.analysis import Analyzer, Atom, Expr, Kind
-from ....dialects.tir.analysis import expr as x
-from ....dialects.tir.analysis.build import to_ssa
-from ....dialects.tir.analysis.conditions import logical_not
-from ....dialects.tir.analysis.convert import is_index_type
+from ....dialects.arith import Analyzer, Atom, Expr, Kind
+from ....dialects.arith import expr as x
+from ....dialects.arith.conditions import logical_not
+from ....dialects.arith.from_ssa import is_index_type
+from ....dialects.arith.to_ssa import to_ssa
 from ....dialects.tir.arithmetic import LogicalOp
 from ....dialects.tir.operators import Const, as_const, fold
 from ....dialects.tir.types import I1, element_of

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from xdsl.ir import Block, Operation, SSAValue
 
 from ....dialects import tir
-from ....dialects.tir.analysis import Analyzer, Atom
-from ....dialects.tir.analysis import expr as x
-from ....dialects.tir.analysis.int_set import IntervalSet, eval_set
+from ....dialects.arith import Analyzer, Atom
+from ....dialects.arith import expr as x
+from ....dialects.arith.int_set import IntervalSet, eval_set
 from ....dialects.tir.operators import as_const
 from ....support.walk import walk_ops
 from ..rewriting import builder_before

@@ -15,8 +15,8 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ....dialects import tir
-from ....dialects.tir.analysis import Analyzer
-from ....dialects.tir.analysis.convert import is_index_type
+from ....dialects.arith import Analyzer
+from ....dialects.arith.from_ssa import is_index_type
 from ....dialects.tir.buffer import AccessOp, BufferOp
 from ....dialects.tir.operators import as_const
 from ....dialects.tir.types import element_of, with_lanes_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 from xdsl.ir import Operation, SSAValue
 
 from ....dialects import tir
-from ....dialects.tir.analysis import Analyzer
-from ....dialects.tir.analysis.convert import is_index_type
+from ....dialects.arith import Analyzer
+from ....dialects.arith.from_ssa import is_index_type
 
 MAX_DISTANCE = 64
 """A load further away from its store, in ops, is not looked at."""

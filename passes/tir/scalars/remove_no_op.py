@@ -11,9 +11,9 @@ from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 
 from ....dialects import tir
-from ....dialects.tir.analysis import Analyzer
-from ....dialects.tir.analysis import expr as x
-from ....dialects.tir.analysis.conditions import le, logical_not
+from ....dialects.arith import Analyzer
+from ....dialects.arith import expr as x
+from ....dialects.arith.conditions import le, logical_not
 from ....dialects.tir.open_reductions import starts_empty_reduction
 from ....dialects.tir.types import I1
 from ....support.effects import is_side_effect_free

@@ -14,8 +14,8 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from ....dialects import tir
-from ....dialects.tir.analysis import Analyzer
-from ....dialects.tir.analysis.convert import is_index_type
+from ....dialects.arith import Analyzer
+from ....dialects.arith.from_ssa import is_index_type
 from ....dialects.tir.operators import as_const
 from ..analyzed_walk import AnalyzedWalk, Visit
 from ..rewriting import builder_before, erase_dead, prim_funcs, replace_by_side

@@ -15,7 +15,7 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from ....dialects import tir
-from ....dialects.tir.analysis import Analyzer
+from ....dialects.arith import Analyzer
 from ....dialects.tir.arithmetic import LogicalOp
 from ....dialects.tir.operators import as_const
 from ..analyzed_walk import AnalyzedWalk, Visit

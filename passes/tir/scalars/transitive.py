@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ....dialects.tir.analysis import Analyzer, Expr, Kind
-from ....dialects.tir.analysis.conditions import conjuncts, logical_not
+from ....dialects.arith import Analyzer, Expr, Kind
+from ....dialects.arith.conditions import conjuncts, logical_not
 
 MAX_STEPS = 4
 """How many inequalities a proof may add up."""

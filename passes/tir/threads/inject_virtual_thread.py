@@ -15,7 +15,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from ....dialects import tir
-from ....dialects.tir.analysis import Analyzer
+from ....dialects.arith import Analyzer
 from ....dialects.tir.operators import Const, ExprBuilder, Value, as_const
 from ....dialects.tir.types import BufferType, HandleType, lanes_of
 from ....support.diagnostics import error_at

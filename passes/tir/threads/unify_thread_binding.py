@@ -16,7 +16,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from ....dialects import tir
-from ....dialects.tir.analysis import Analyzer
+from ....dialects.arith import Analyzer
 from ....dialects.tir.operators import as_const
 from ....support.diagnostics import MirError, error_at
 from ....support.walk import walk_ops

@@ -12,10 +12,10 @@ from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Operation, OpResult, SSAValue
 
 from ....dialects import tir
-from ....dialects.tir.analysis import Expr
-from ....dialects.tir.analysis.conditions import conjuncts, logical_and
-from ....dialects.tir.analysis.expr import Atom, Kind, free_vars
-from ....dialects.tir.analysis.substitution import substitute
+from ....dialects.arith import Expr
+from ....dialects.arith.conditions import conjuncts, logical_and
+from ....dialects.arith.expr import Atom, Kind, free_vars
+from ....dialects.arith.substitution import substitute
 from ....dialects.tir.buffer import AccessOp
 from ....dialects.tir.types import lanes_of
 from ....support.fields import operands_of

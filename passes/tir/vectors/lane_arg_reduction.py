@@ -17,8 +17,8 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint
 
 from ....dialects import tir
-from ....dialects.tir.analysis import Analyzer
-from ....dialects.tir.analysis.expr import Expr, free_vars
+from ....dialects.arith import Analyzer
+from ....dialects.arith.expr import Expr, free_vars
 from ....dialects.tir.operators import as_const
 from ..blocks.convert_blocks_to_opaque import REASSOCIATE
 from ..clone_body import copy_ops

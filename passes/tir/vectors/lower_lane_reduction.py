@@ -33,8 +33,8 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
 from ....dialects import tir
-from ....dialects.tir.analysis import Analyzer, Expr
-from ....dialects.tir.analysis.expr import Atom, free_vars
+from ....dialects.arith import Analyzer, Expr
+from ....dialects.arith.expr import Atom, free_vars
 from ....dialects.tir.operators import as_const
 from ....support.making import erase_op
 from ....support.walk import walk_ops

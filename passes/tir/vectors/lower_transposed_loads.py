@@ -36,10 +36,10 @@ from xdsl.passes import ModulePass
 from xdsl.traits import Pure
 
 from ....dialects import tir
-from ....dialects.tir.analysis import Analyzer, Expr, Kind
-from ....dialects.tir.analysis.conditions import conjuncts, logical_and
-from ....dialects.tir.analysis.expr import Atom, free_vars, minimum
-from ....dialects.tir.analysis.substitution import substitute
+from ....dialects.arith import Analyzer, Expr, Kind
+from ....dialects.arith.conditions import conjuncts, logical_and
+from ....dialects.arith.expr import Atom, free_vars, minimum
+from ....dialects.arith.substitution import substitute
 from ....dialects.tir.operators import as_const
 from ....dialects.tir.types import I1, dtype_to_type, element_of
 from ....support.making import erase_op, replace_uses

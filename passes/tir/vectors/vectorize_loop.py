@@ -17,8 +17,8 @@ from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from ....dialects import tir
-from ....dialects.tir.analysis.conditions import logical_and
-from ....dialects.tir.analysis.expr import FALSE, TRUE, free_vars
+from ....dialects.arith.conditions import logical_and
+from ....dialects.arith.expr import FALSE, TRUE, free_vars
 from ....dialects.tir.buffer import AccessOp
 from ....dialects.tir.intrinsics import Effect, intrinsic_effect
 from ....dialects.tir.types import I1, element_of, is_vector, lanes_of, with_lanes

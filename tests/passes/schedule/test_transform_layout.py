@@ -256,7 +256,7 @@ def test_refused(text: str, steps: Any, message: str) -> None:
 
 
 def test_other_values_in_the_padding() -> None:
-    from mirstack.dialects.tir.analysis import symbol
+    from mirstack.dialects.arith import symbol
 
     other = symbol("n")
     message = refused(FILL, lay(SPLIT, pad_value=lambda i, j: i + other))

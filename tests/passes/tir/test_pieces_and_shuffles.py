@@ -8,9 +8,9 @@ from typing import Any
 import mirstack
 import numpy as np
 import pytest
+from mirstack.dialects.arith import Analyzer, symbol
+from mirstack.dialects.arith.expr import as_expr, floordiv, floormod, maximum, minimum
 from mirstack.dialects.relay.operator import get_operator
-from mirstack.dialects.tir.analysis import Analyzer, symbol
-from mirstack.dialects.tir.analysis.expr import as_expr, floordiv, floormod, maximum, minimum
 from mirstack.passes.tir.vectors.lane_permutation import Window, window_of
 
 Use = tuple[str, tuple[int, ...], str, dict[str, Any]]

@@ -10,10 +10,10 @@ from xdsl.dialects.builtin import DictionaryAttr
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 
 from .....dialects import tir
-from .....dialects.tir.analysis import Analyzer, Expr, symbol
-from .....dialects.tir.analysis.convert import is_index_type
-from .....dialects.tir.analysis.expr import TRUE, ZERO, Atom, free_vars
-from .....dialects.tir.analysis.substitution import substitute
+from .....dialects.arith import Analyzer, Expr, symbol
+from .....dialects.arith.expr import TRUE, ZERO, Atom, free_vars
+from .....dialects.arith.from_ssa import is_index_type
+from .....dialects.arith.substitution import substitute
 from .....dialects.tir.types import I1
 from .....support.walk import walk_ops
 from ....tir.rewriting import builder_before, erase_if_dead, move_to_end

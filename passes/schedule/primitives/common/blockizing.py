@@ -13,12 +13,12 @@ from dataclasses import dataclass, field, replace
 from xdsl.ir import Operation, SSAValue
 
 from .....dialects import tir
-from .....dialects.tir.analysis import Analyzer, Expr
-from .....dialects.tir.analysis.conditions import conjuncts, logical_and
-from .....dialects.tir.analysis.expr import ONE, TRUE, ZERO, Atom, free_vars
-from .....dialects.tir.analysis.iter_map import Range
-from .....dialects.tir.analysis.subspace import IndexDivision, SubspaceDivision, subspace_divide
-from .....dialects.tir.analysis.substitution import substitute
+from .....dialects.arith import Analyzer, Expr
+from .....dialects.arith.conditions import conjuncts, logical_and
+from .....dialects.arith.expr import ONE, TRUE, ZERO, Atom, free_vars
+from .....dialects.arith.iter_map import Range
+from .....dialects.arith.subspace import IndexDivision, SubspaceDivision, subspace_divide
+from .....dialects.arith.substitution import substitute
 from .....support.walk import walk_ops
 from ....tir.regions import Ends, relax
 from ....tir.rewriting import builder_at_end, builder_before, erase_if_dead, move_to_end

@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import LocationAttr
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from .....dialects import tir
-from .....dialects.tir.analysis import Analyzer, Expr
+from .....dialects.arith import Analyzer, Expr
 from ....tir.rewriting import builder_at_end
 from ...analysis.access import declare_access, extents_of
 from ...analysis.structure import Scope, body_of

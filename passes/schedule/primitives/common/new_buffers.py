@@ -8,8 +8,8 @@ from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, StringAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from .....dialects import tir
-from .....dialects.tir.analysis import Analyzer, Expr
-from .....dialects.tir.analysis.expr import ZERO, maximum
+from .....dialects.arith import Analyzer, Expr
+from .....dialects.arith.expr import ZERO, maximum
 from ....tir.rewriting import builder_at_end, move_before
 from ...analysis.structure import Scope
 from ...engine.state import State

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 from xdsl.builder import Builder
 from xdsl.ir import Attribute, BlockArgument, SSAValue
 
-from ..types import I32
+from ..tir.types import I32
 from . import expr as x
 from .bounds import (
     EVERYTHING,
@@ -28,12 +28,12 @@ from .bounds import (
     modular_of_atom,
     modular_of_sum,
 )
-from .build import to_ssa
 from .conditions import conjuncts, ge, logical_not
-from .convert import from_ssa
 from .expr import FALSE, TRUE, ZERO, Atom, Expr, Kind
+from .from_ssa import from_ssa
 from .iter_map import IterMapLevel, IterMapResult, Range, detect_iter_map
 from .simplify import Simplifier
+from .to_ssa import to_ssa
 
 # How many inequalities about one atom are remembered, and variables a proof eliminates.
 MAX_FACTS = 16

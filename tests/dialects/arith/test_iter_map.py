@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 sys.path.insert(0, str(Path(__file__).parent))
 from evaluate import evaluate
-from mirstack.dialects.tir.analysis import Analyzer, Expr
-from mirstack.dialects.tir.analysis import expr as x
-from mirstack.dialects.tir.analysis.conditions import ge, logical_and, lt
-from mirstack.dialects.tir.analysis.inverse_iter_map import inverse_affine_iter_map
-from mirstack.dialects.tir.analysis.iter_map import IterMapLevel, Range
+from mirstack.dialects.arith import Analyzer, Expr
+from mirstack.dialects.arith import expr as x
+from mirstack.dialects.arith.conditions import ge, logical_and, lt
+from mirstack.dialects.arith.inverse_iter_map import inverse_affine_iter_map
+from mirstack.dialects.arith.iter_map import IterMapLevel, Range
 
 i, j, k, n, m = map(x.symbol, "ijknm")
 

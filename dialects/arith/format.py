@@ -30,7 +30,7 @@ def value_name(value: SSAValue) -> str:
         if isinstance(name, StringAttr):
             return name.data
         if value.op.name == "tir.load":
-            from ..buffer import buffer_name
+            from ..tir.buffer import buffer_name
 
             return f"{buffer_name(value.op.operands[0])}[…]"
     return value.name_hint or "_"

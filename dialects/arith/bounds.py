@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeAlias, cast
 from xdsl.dialects.builtin import IntegerType, Signedness
 from xdsl.ir import Attribute, SSAValue
 
-from ..expr import CastOp
+from ..tir.expr import CastOp
 from .expr import Atom, Expr, Function, Kind, Symbol
 
 INF = 1 << 200

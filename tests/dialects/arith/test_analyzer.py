@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 sys.path.insert(0, str(Path(__file__).parent))
 from evaluate import VARS, conditions, evaluate, expressions
-from mirstack.dialects.tir.analysis import Analyzer, Expr
-from mirstack.dialects.tir.analysis import expr as x
-from mirstack.dialects.tir.analysis.conditions import eq, ge, logical_and, logical_not, logical_or, lt, ne, select
+from mirstack.dialects.arith import Analyzer, Expr
+from mirstack.dialects.arith import expr as x
+from mirstack.dialects.arith.conditions import eq, ge, logical_and, logical_not, logical_or, lt, ne, select
 from mirstack.dialects.tir.types import I32
 from xdsl.ir import Block, SSAValue
 

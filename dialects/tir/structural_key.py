@@ -14,13 +14,13 @@ from collections.abc import Callable, Sequence
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, StringAttr
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 
-from ....support.deep import in_deep_stack
-from ...array import ArrayValueAttr
-from ..buffer import BufferOp, DeclBufferOp
-from ..expr import CommReducerOp, ConstOp, IfThenElseOp, LetOp, VarOp
-from ..operators import as_const
-from ..stmt import EnvThreadOp, LaunchThreadOp, PrimFuncOp
+from ...support.deep import in_deep_stack
+from ..array import ArrayValueAttr
+from .buffer import BufferOp, DeclBufferOp
 from .evaluation import EXPRESSIONS, LEAVES, READ, WRITE, Evaluation, blocks_inside
+from .expr import CommReducerOp, ConstOp, IfThenElseOp, LetOp, VarOp
+from .operators import as_const
+from .stmt import EnvThreadOp, LaunchThreadOp, PrimFuncOp
 
 _NAMES = frozenset(
     {

@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import DictionaryAttr, FloatAttr, IntegerAttr, Intege
 from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint
 
-from ..arithmetic import (
+from ..tir.arithmetic import (
     AddOp,
     AndOp,
     DivOp,
@@ -29,8 +29,8 @@ from ..arithmetic import (
     OrOp,
     SubOp,
 )
-from ..expr import CallOp, CastOp, ConstOp, IfThenElseOp, SelectOp, YieldOp, single_block
-from ..types import I1, I32, I64, is_unsigned
+from ..tir.expr import CallOp, CastOp, ConstOp, IfThenElseOp, SelectOp, YieldOp, single_block
+from ..tir.types import I1, I32, I64, is_unsigned
 from . import expr as x
 from .conditions import logical_not
 from .expr import Atom, Expr, Function, Kind, Symbol

@@ -14,9 +14,9 @@ from functools import cached_property
 from xdsl.dialects.builtin import IntegerType, StringAttr
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 
-from ....support.diagnostics import error_at
-from ..arithmetic import AddOp, BinaryOp, FloorDivOp, FloorModOp, MaxOp, MinOp, MulOp, SubOp
-from ..buffer import (
+from ...support.diagnostics import error_at
+from ..tir.arithmetic import AddOp, BinaryOp, FloorDivOp, FloorModOp, MaxOp, MinOp, MulOp, SubOp
+from ..tir.buffer import (
     AllocateOp,
     AllocBufferOp,
     BufferGetOp,
@@ -28,10 +28,10 @@ from ..buffer import (
     StoreOp,
     buffer_name,
 )
-from ..expr import CallOp, ConstOp, LetOp, RampOp, SelectOp, VarOp
-from ..operators import Const, ExprBuilder, Value, as_const
-from ..stmt import BlockOp, ForOp, InitOp, ReadsOp, WritesOp
-from ..types import I32, BufferType
+from ..tir.expr import CallOp, ConstOp, LetOp, RampOp, SelectOp, VarOp
+from ..tir.operators import Const, ExprBuilder, Value, as_const
+from ..tir.stmt import BlockOp, ForOp, InitOp, ReadsOp, WritesOp
+from ..tir.types import I32, BufferType
 from .linear_form import Atom, Linear, copy_tree
 
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from ..arithmetic import AddOp, BinaryOp, MulOp, SubOp
-from ..buffer import BufferOp
-from ..expr import ConstOp, LetOp, RampOp, SelectOp, VarOp
-from ..operators import Const, ExprBuilder, Value
+from ..tir.arithmetic import AddOp, BinaryOp, MulOp, SubOp
+from ..tir.buffer import BufferOp
+from ..tir.expr import ConstOp, LetOp, RampOp, SelectOp, VarOp
+from ..tir.operators import Const, ExprBuilder, Value
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from xdsl.ir import Block, Operation
 
-from ..arithmetic import BinaryOp, NotOp
-from ..buffer import BufferGetOp, BufferRegionOp, LoadOp
-from ..expr import (
+from .arithmetic import BinaryOp, NotOp
+from .buffer import BufferGetOp, BufferRegionOp, LoadOp
+from .expr import (
     BroadcastOp,
     CallOp,
     CastOp,
@@ -19,8 +19,8 @@ from ..expr import (
     ShuffleOp,
     VarOp,
 )
-from ..intrinsics import Effect, intrinsic_effect
-from ..stmt import IterVarOp, TargetOp
+from .intrinsics import Effect, intrinsic_effect
+from .stmt import IterVarOp, TargetOp
 
 NONE, READ, WRITE = 0, 1, 2
 

@@ -14,13 +14,13 @@ from xdsl.rewriter import InsertPoint
 
 sys.path.insert(0, str(Path(__file__).parent))
 from evaluate import VARS, conditions, evaluate, expressions
+from mirstack.dialects.arith import Analyzer, Expr
+from mirstack.dialects.arith import expr as x
+from mirstack.dialects.arith.conditions import ge, logical_not
+from mirstack.dialects.arith.int_set import IntervalSet, eval_set
+from mirstack.dialects.arith.substitution import substitute
+from mirstack.dialects.arith.to_ssa import to_ssa
 from mirstack.dialects.tir import CallOp, CastOp, ConstOp, PrimFuncOp, StoreOp
-from mirstack.dialects.tir.analysis import Analyzer, Expr
-from mirstack.dialects.tir.analysis import expr as x
-from mirstack.dialects.tir.analysis.build import to_ssa
-from mirstack.dialects.tir.analysis.conditions import ge, logical_not
-from mirstack.dialects.tir.analysis.int_set import IntervalSet, eval_set
-from mirstack.dialects.tir.analysis.substitution import substitute
 from mirstack.dialects.tir.types import I1, I32, I64, dtype_to_type
 from mirstack.parser import parse_mir
 

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple, TypeAlias
 from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, IntegerType, Signedness
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
-from ....support.fields import operands_of
-from ..arithmetic import (
+from ...support.fields import operands_of
+from ..tir.arithmetic import (
     AddOp,
     AndOp,
     DivOp,
@@ -29,10 +29,10 @@ from ..arithmetic import (
     OrOp,
     SubOp,
 )
-from ..buffer import BufferGetOp, BufferOp
-from ..expr import CallOp, CastOp, ConstOp, IfThenElseOp, LetOp, SelectOp, YieldOp
-from ..intrinsics import Effect, intrinsic_effect
-from ..types import I1, BufferType, is_unsigned
+from ..tir.buffer import BufferGetOp, BufferOp
+from ..tir.expr import CallOp, CastOp, ConstOp, IfThenElseOp, LetOp, SelectOp, YieldOp
+from ..tir.intrinsics import Effect, intrinsic_effect
+from ..tir.types import I1, BufferType, is_unsigned
 from . import expr as x
 from .conditions import eq, ge, gt, le, logical_and, logical_not, logical_or, lt, ne, select
 from .expr import Expr, Function

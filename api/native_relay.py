@@ -161,7 +161,7 @@ class RelayExecutable(Executable):
 
     def _failure(self, status: int, context: Context) -> MirError:
         """What a status other than 0 means; the context is ready for the next call then."""
-        from ..dialects.relay.operators.sizes import with_sizes
+        from ..dialects.relay.operators.common.result_sizes import with_sizes
 
         context.words[DEPTH // WORD] = 0
         if self._finish is not None:

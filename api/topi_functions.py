@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..dialects.relay.operators.computes_select import te_argwhere_of, te_unique_of
+from ..dialects.relay.operators.indexing.te_select import te_argwhere_of, te_unique_of
 from ..dialects.te.tensor import Tensor
 from .relay.expr import RelayExpr, Tuple, Var, const
 from .relay.op import find

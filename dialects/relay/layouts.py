@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType
 from xdsl.ir import Attribute
 
 from .operator import Attrs, AttrValue
-from .operators.layout import Layout, parse_layout
+from .operators.common.layout_strings import Layout, parse_layout
 
 SCALAR = Layout("", ())
 """The layout of a tensor without dimensions; also of an argument whose layout is of no matter."""

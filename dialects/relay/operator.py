@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from ..te.builder import Expr, Tensor
     from .gradient import Gradient
     from .layouts import LayoutRule
-    from .operators.sizes import ResultShapes
+    from .operators.common.result_sizes import ResultShapes
 
 AttrValue: TypeAlias = "int | float | bool | str | Sequence[AttrValue] | Mapping[str, AttrValue] | None"
 """An operator attribute's value in Python: numbers, strings (dtypes and layouts too), None, lists, dictionaries."""
@@ -297,14 +297,14 @@ class Operator:
     @cached_property
     def gradient(self) -> Gradient | None:
         """How the arguments' gradients follow from that of the result; None for operators that have none."""
-        from .operators.gradients import GRADIENTS
+        from .operators.common.gradients import GRADIENTS
 
         return GRADIENTS.get(self.name)
 
     @cached_property
     def layouts(self) -> LayoutRule | None:
         """How layouts go through the operator; None for one that takes its arguments as they were written."""
-        from .operators.layouts import LAYOUTS
+        from .operators.common.layout_rules import LAYOUTS
 
         return LAYOUTS.get(self.name)
 

@@ -15,7 +15,7 @@ from ...api.compile import compile
 from ...dialects.relay import ir
 from ...dialects.relay.infer import infer_types
 from ...dialects.relay.operator import Operator, operator_class
-from ...dialects.relay.operators.relations import tensor_type
+from ...dialects.relay.operators.common.relations import tensor_type
 from .relation import type_of
 from .sampling import Case, flat
 

@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import TensorType, TupleType
 from xdsl.ir import Attribute
 
 from ...dialects.relay.operator import Operator
-from ...dialects.relay.operators.relations import ANY, tensor_type, tuple_type
+from ...dialects.relay.operators.common.relations import ANY, tensor_type, tuple_type
 from ...dialects.relay.text import type_text
 from ...support.diagnostics import Diagnostic, MirError
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from ...dialects.array import numpy_dtype
 from ...dialects.relay.operator import REQUIRED, Operator, OpPattern, all_operators
-from ...dialects.relay.operators.relations import broadcast, compare, identity
+from ...dialects.relay.operators.common.relations import broadcast, compare, identity
 
 FLOATS = ("float32", "float64", "float16", "bfloat16")
 INTS = ("int8", "int16", "int32", "int64", "uint8")

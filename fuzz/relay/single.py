@@ -21,7 +21,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from ...dialects.relay import ir
 from ...dialects.relay.infer import infer_types
 from ...dialects.relay.operator import Operator, OpPattern, all_operators, operator_class
-from ...dialects.relay.operators.relations import tensor_type
+from ...dialects.relay.operators.common.relations import tensor_type
 from ...support.diagnostics import MirError
 from ..operators.relation import type_of
 from ..operators.sampling import flat

@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, i32, i64
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects.extents import MOST_EXTENT
-from ...dialects.relay.operators.sizes import fits
+from ...dialects.relay.operators.common.result_sizes import fits
 from ..tir.signature import Size
 from . import heap
 from .emitter import PTR

@@ -19,7 +19,7 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, String
 from xdsl.ir import Attribute, Operation
 
 from ...dialects import tir
-from ...dialects.relay.operators.sizes import ResultShapes, Rule, fits, size_tensor
+from ...dialects.relay.operators.common.result_sizes import ResultShapes, Rule, fits, size_tensor
 from ...dialects.te import builder as te
 from ...dialects.te.builder import Expr, Tensor, Var
 from ...dialects.te.expr import Apply

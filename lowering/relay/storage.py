@@ -16,8 +16,8 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType, TupleType
 from xdsl.ir import Attribute, Operation
 
 from ...dialects.relay.operator import OperatorOp
-from ...dialects.relay.operators.slices import slice_ranges
-from ...dialects.relay.operators.transform import sections
+from ...dialects.relay.operators.shape.strided_slice import slice_ranges
+from ...dialects.relay.operators.shape.transform import sections
 from ...dialects.tir.buffer import compact_strides
 from .leaves import item_bytes
 

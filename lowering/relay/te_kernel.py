@@ -15,7 +15,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from ...dialects.relay import ir as relay
 from ...dialects.relay.infer.open_checks import open_checks
 from ...dialects.relay.operator import Compute, OperatorOp
-from ...dialects.relay.operators.open_dims import Place, Sign, calculate
+from ...dialects.relay.operators.common.open_dims import Place, Sign, calculate
 from ...dialects.relay.types import tensor_leaves
 from ...dialects.te import builder as te
 from ...dialects.te import ops as te_ops

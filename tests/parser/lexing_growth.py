@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from mirstack.api.cached import _SIDE_FILE
-from mirstack.dialects.relay.operators.layout import parse_layout
+from mirstack.dialects.relay.operators.common.layout_strings import parse_layout
 from mirstack.driver.expected import read_expectations
 from mirstack.driver.mlir_frontend import parse_mlir
 from mirstack.driver.pipeline import read_pipeline

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ....dialects.relay.operator import get_operator
-from ....dialects.relay.operators.qnn_simulated import CODES
+from ....dialects.relay.operators.qnn.simulated import CODES
 from ...ir.op import Op
 from ..expr import Call, Constant, RelayExpr, Tuple, TupleWrapper, const
 from .make import make_call

@@ -23,8 +23,8 @@ from ...te.interpreter import interpret_te_func
 from ...te.tensor import Read, Reduce, parts_of
 from ...tir.types import type_to_dtype
 from ..operator import OperatorOp
-from ..operators.computes import constant
-from ..operators.sizes import Requirement, fits, size_tensor, with_sizes
+from ..operators.common.result_sizes import Requirement, fits, size_tensor, with_sizes
+from ..operators.common.te_computes import constant
 from ..types import tensor_leaves
 
 

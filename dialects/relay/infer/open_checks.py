@@ -11,8 +11,8 @@ from xdsl.ir import Attribute, SSAValue
 
 from ....support.diagnostics import error_at
 from ..operator import OperatorOp
-from ..operators.open_dims import ON_NUMBERS, Comparison, Formula, OpenDim, Place, Size, calculate, note
-from ..operators.sizes import fits, with_sizes
+from ..operators.common.open_dims import ON_NUMBERS, Comparison, Formula, OpenDim, Place, Size, calculate, note
+from ..operators.common.result_sizes import fits, with_sizes
 from ..types import tensor_leaves, tuple_of
 from .relation import Postponed, Use
 from .unify import Unifier

@@ -23,7 +23,7 @@ from ...relay import (
     operator_class,
 )
 from ...relay.infer.result import infer_result
-from ...relay.operators.relations import tensor_type
+from ...relay.operators.common.relations import tensor_type
 from ...tir.types import dtype_to_type
 from ..functions import NoMatch, dtype_name, element_of
 

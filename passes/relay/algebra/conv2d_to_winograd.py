@@ -22,8 +22,8 @@ from xdsl.passes import ModulePass
 
 from ....dialects.relay import ir
 from ....dialects.relay.operator import OperatorOp, is_operator
-from ....dialects.relay.operators.nn_conv import spatial_padding
-from ....dialects.relay.operators.nn_winograd_parts import OUTPUT, PRODUCTS
+from ....dialects.relay.operators.conv.convolution import spatial_padding
+from ....dialects.relay.operators.winograd.winograd_halves import OUTPUT, PRODUCTS
 from ....support.trace import tracer
 from ....support.walk import walk_ops
 from ..common.new_operators import Maker, dtype_of, shape_of

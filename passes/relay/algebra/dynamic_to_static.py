@@ -30,7 +30,7 @@ from ....dialects.relay.operator import (
     get_operator,
     operator_class,
 )
-from ....dialects.relay.operators.relations import tensor_type, tuple_type
+from ....dialects.relay.operators.common.relations import tensor_type, tuple_type
 from ....dialects.tir.types import type_to_dtype
 from ....support.diagnostics import error_at
 from ....support.walk import walk_ops

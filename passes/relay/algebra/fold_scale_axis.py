@@ -18,7 +18,7 @@ from xdsl.ir import SSAValue
 
 from ....dialects.relay import ir
 from ....dialects.relay.operator import OperatorOp
-from ....dialects.relay.operators.layout import Layout, parse_layout
+from ....dialects.relay.operators.common.layout_strings import Layout, parse_layout
 from ....support.trace import Tracer
 from ...changes import op_name
 from ..common.new_operators import Maker, dtype_of

@@ -21,7 +21,7 @@ from xdsl.passes import ModulePass
 
 from ....dialects.relay.ir import ConstantOp, TupleGetItemOp
 from ....dialects.relay.operator import AttrValue, OperatorOp, OpPattern, is_operator
-from ....dialects.relay.operators.transform import sections
+from ....dialects.relay.operators.shape.transform import sections
 from ....dialects.tir.types import type_to_dtype
 from ....support.trace import Tracer, tracer
 from ..common.function_attributes import open_ops

@@ -6,7 +6,7 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType
 
 from ....dialects.relay.ir import ConstantOp
 from ....dialects.relay.operator import AttrValue, OperatorOp
-from ....dialects.relay.operators.layout import layout
+from ....dialects.relay.operators.common.layout_strings import layout
 from .convert_layout import default_kernel_layout, is_depthwise
 from .layout_propagation import Change, LayoutRewriter
 from .quantized_channels_last import CONVOLUTIONS, is_of_bytes

@@ -15,7 +15,7 @@ from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
 from ....dialects.relay.operator import AttrValue, Operator, OperatorOp, get_operator
-from ....dialects.relay.operators.layout import Layout, parse_layout
+from ....dialects.relay.operators.common.layout_strings import Layout, parse_layout
 from ....support.diagnostics import MirError, error_at
 from .layout_propagation import Change, LayoutRewriter
 

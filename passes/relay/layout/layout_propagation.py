@@ -21,7 +21,7 @@ from ....dialects.relay import ir
 from ....dialects.relay.infer.result import infer_result
 from ....dialects.relay.layouts import SCALAR, Layouts, LayoutUse, expanded, is_transform
 from ....dialects.relay.operator import AttrValue, Operator, OperatorOp, get_operator, operator_class
-from ....dialects.relay.operators.layout import Layout
+from ....dialects.relay.operators.common.layout_strings import Layout
 from ....dialects.relay.types import TupleType, tuple_of
 from ....support.walk import walk_ops
 from ..algebra.combine_parallel import Maker

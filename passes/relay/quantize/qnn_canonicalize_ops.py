@@ -22,7 +22,7 @@ from xdsl.passes import ModulePass
 from ....dialects.relay import ir
 from ....dialects.relay.emit import Emitter
 from ....dialects.relay.operator import OperatorOp
-from ....dialects.relay.operators.computes_qnn import means_count_padding
+from ....dialects.relay.operators.qnn.te_qnn import means_count_padding
 from ....dialects.rule.relay_functions import highest, lowest
 from ....support.walk import walk_ops
 from ..common.rewriting import replace
@@ -169,7 +169,7 @@ def _avg_pool2d(op: OperatorOp, make: Emitter) -> SSAValue | None:
 def _leaky_relu(op: OperatorOp, make: Emitter) -> SSAValue | None:
     import numpy as np
 
-    from ....dialects.relay.operators.qnn import multiplier_and_shift
+    from ....dialects.relay.operators.qnn.quantized import multiplier_and_shift
 
     source, target = Parameters(op.args[1], op.args[2]), Parameters(op.args[3], op.args[4])
     if not can_requantize(source, target):

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from xdsl.ir import SSAValue
 
 from ....dialects.relay.emit import Emitter
-from ....dialects.relay.operators.elemwise import LEAST_RIGHT, MOST_RIGHT
-from ....dialects.relay.operators.qnn import multiplier_and_shift
+from ....dialects.relay.operators.elementwise.unary import LEAST_RIGHT, MOST_RIGHT
+from ....dialects.relay.operators.qnn.quantized import multiplier_and_shift
 from ....dialects.rule.relay_functions import highest, lowest
 from .affine_types import close, constant_of, dtype_of, rank_of, scalar_of
 

@@ -62,7 +62,7 @@ def _check(function: ir.FuncOp) -> None:
                 "inline, partial-evaluate or to-graph-normal-form may take it away",
             )
         if op in needed and isinstance(op, OperatorOp) and op.OPERATOR.gradient is None:
-            from ....dialects.relay.operators.gradients import why_not
+            from ....dialects.relay.operators.common.gradients import why_not
 
             note = "the result depends on it; docs/operators.md lists the operators that have one"
             why = why_not(op.OPERATOR.name)

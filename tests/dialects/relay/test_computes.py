@@ -8,7 +8,7 @@ import mirstack
 import numpy as np
 import pytest
 from mirstack.dialects.relay.operator import get_operator
-from mirstack.dialects.relay.operators.computes_qnn import multiplier_and_shift
+from mirstack.dialects.relay.operators.qnn.te_qnn import multiplier_and_shift
 from mirstack.dialects.te import builder as te
 from mirstack.dialects.te.interpreter import interpret_te_func
 from mirstack.fuzz.operators.relation import type_of

@@ -12,8 +12,8 @@ from mirstack.dialects.relay import ir
 from mirstack.dialects.relay.infer import infer_types
 from mirstack.dialects.relay.interpreter import flatten, interpret
 from mirstack.dialects.relay.operator import all_operators, operator_class
-from mirstack.dialects.relay.operators.gradients import GRADIENTS, WITHOUT, why_not
-from mirstack.dialects.relay.operators.relations import tensor_type
+from mirstack.dialects.relay.operators.common.gradients import GRADIENTS, WITHOUT, why_not
+from mirstack.dialects.relay.operators.common.relations import tensor_type
 from mirstack.fuzz.operators.relation import type_of
 from mirstack.fuzz.operators.uses import uses_of
 from mirstack.parser import parse_mir

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from mirstack.dialects.relay.infer.result import infer_result
 from mirstack.dialects.relay.operator import get_operator, operator_class
-from mirstack.dialects.relay.operators.relations import tensor_type
+from mirstack.dialects.relay.operators.common.relations import tensor_type
 from mirstack.dialects.relay.types import UNKNOWN
 from mirstack.parser import parse_mir
 from mirstack.support.diagnostics import MirError

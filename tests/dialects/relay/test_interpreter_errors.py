@@ -9,7 +9,7 @@ import pytest
 from mirstack.dialects.relay import ir
 from mirstack.dialects.relay.interpreter import AdtValue, flatten, interpret
 from mirstack.dialects.relay.operator import get_operator, operator_class
-from mirstack.dialects.relay.operators.relations import tensor_type
+from mirstack.dialects.relay.operators.common.relations import tensor_type
 from mirstack.support.diagnostics import MirError
 from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import ModuleOp, i32

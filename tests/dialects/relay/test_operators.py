@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from mirstack.dialects.array import numpy_dtype
 from mirstack.dialects.relay.interpreter import fits
 from mirstack.dialects.relay.operator import Operator, all_operators
-from mirstack.dialects.relay.operators import TOPICS, relations
+from mirstack.dialects.relay.operators import TOPICS
+from mirstack.dialects.relay.operators.common import relations
 from mirstack.dialects.te import builder as te
 from mirstack.dialects.te.interpreter import interpret_te_func
 from mirstack.fuzz.operators.relation import infer, type_of

@@ -6,7 +6,7 @@ import re
 
 import pytest
 from mirstack.dialects.relay.operator import all_operators
-from mirstack.dialects.relay.operators.relations import ANY, tensor_type, tuple_type
+from mirstack.dialects.relay.operators.common.relations import ANY, tensor_type, tuple_type
 from mirstack.fuzz.operators.relation import Postponed, Typing, infer
 from mirstack.support.diagnostics import MirError
 from xdsl.ir import Attribute

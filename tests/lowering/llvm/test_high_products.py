@@ -5,7 +5,7 @@ from __future__ import annotations
 import mirstack
 import numpy as np
 import pytest
-from mirstack.dialects.relay.operators.elemwise import LEAST_RIGHT, MOST_RIGHT, fixed_point_multiply
+from mirstack.dialects.relay.operators.elementwise.unary import LEAST_RIGHT, MOST_RIGHT, fixed_point_multiply
 from mirstack.lowering.pipeline import Options, assembly_text
 from mirstack.parser import parse_mir
 from mirstack.support.target import named

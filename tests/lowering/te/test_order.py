@@ -6,7 +6,7 @@ import mirstack
 import ml_dtypes
 import numpy as np
 import pytest
-from mirstack.dialects.relay.operators.computes_network import LaneKeys, columns_of, te_network
+from mirstack.dialects.relay.operators.sorting.bitonic_sort import LaneKeys, columns_of, te_network
 from mirstack.dialects.te import builder as te
 from mirstack.dialects.te.interpreter import interpret_te_func
 

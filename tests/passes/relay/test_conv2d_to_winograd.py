@@ -8,7 +8,7 @@ import mirstack
 import numpy as np
 import pytest
 from mirstack import relay
-from mirstack.dialects.relay.operators.computes_winograd import block_rows
+from mirstack.dialects.relay.operators.winograd.te_winograd import block_rows
 from mirstack.passes.relay.algebra.conv2d_to_winograd import best_tile
 
 # Processors, and whether the convolution is one kernel or, as the pass makes it, two.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from mirstack.benchmarks.timing import cpu_seconds, growth
 from mirstack.dialects.relay.layouts import SCALAR, blocks_of_one, expanded, is_transform, last_dims, transformed_like
-from mirstack.dialects.relay.operators.layout import Layout, layout
+from mirstack.dialects.relay.operators.common.layout_strings import Layout, layout
 from mirstack.driver.check_each import first_difference, interpret
 from mirstack.parser import parse_mir, print_mir
 from mirstack.passes.relay.layout.convert_layout import ConvertLayout

@@ -11,7 +11,7 @@ import mirstack
 import numpy as np
 import pytest
 from mirstack.dialects.relay.operator import all_operators
-from mirstack.dialects.relay.operators.gradients import GRADIENTS
+from mirstack.dialects.relay.operators.common.gradients import GRADIENTS
 from mirstack.fuzz.operators.sampling import flat
 from mirstack.fuzz.relay.graphs import GRAPHS_FOR_ALL, Graph, random_graph
 from mirstack.fuzz.relay.pipelines import NOT_IDEMPOTENT, PIPELINES, Pipeline

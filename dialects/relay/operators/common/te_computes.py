@@ -1,0 +1,252 @@
+"""TE computations that many operators share.
+
+Shapes come from the input tensors, so that sizes known only at run time stay symbolic. A dimension is an int or a TE
+expression.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import inf
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
+
+if TYPE_CHECKING:
+    from ....te import builder as te
+    from ....te.builder import Expr, Tensor
+    from ...operator import Attrs, Compute
+else:
+    from ._lazy import te
+
+Dim: TypeAlias = "int | Expr"
+
+Combine: TypeAlias = Callable[[Any, Any], Any] | Callable[[Any, Any, Any], Any]
+"""An expression of the elements of two or three tensors."""
+
+
+class Reducer(Protocol):
+    """A reduction of an element over axes: `lambda e, axis: te.sum(e, axis=axis)`."""
+
+    def __call__(self, e: Any, axis: Any) -> Any: ...
+
+
+def compute_of(name: str) -> Compute:
+    """The TE compute of another operator."""
+    from ...operator import get_operator
+
+    operator = get_operator(name)
+    if operator is None or operator.compute is None:
+        raise ValueError(f"{name} is no operator with a TE compute")
+    return operator.compute
+
+
+def constant(dim: Dim) -> int | None:
+    """A dimension's value where it is known at compile time."""
+    return dim if isinstance(dim, int) else int(dim) if isinstance(dim, te.Const) else None
+
+
+def without_elements(shape: Sequence[Dim], dtype: str, name: str) -> Tensor | None:
+    """Returns a tensor of a shape with a known 0, of which nothing is computed, sizes being divided by; None for other shapes."""
+    if all(constant(dim) != 0 for dim in shape):
+        return None
+    return te.compute(shape, lambda *_: te.const(0, dtype), name=name)
+
+
+def signed_index(index: Expr) -> Expr:
+    """Casts an index to int32, or to int64 where its dtype needs that; uint64 saturates."""
+    match index.dtype:
+        case "int32" | "int64":
+            return index
+        case "uint64":
+            return te.min(index, te.const((1 << 63) - 1, "uint64")).astype("int64")
+        case "bool" | "int8" | "int16" | "uint8" | "uint16":
+            return index.astype("int32")
+        case _:
+            return index.astype("int64")
+
+
+def is_one(dim: Dim) -> bool:
+    """Whether a dimension is 1 for sure."""
+    return constant(dim) == 1
+
+
+def elementwise(function: Callable[[Expr], Expr], x: Tensor, name: str = "T_elemwise") -> Tensor:
+    """`function` of each element."""
+    return te.compute(x.shape, lambda *i: function(x(*i)), name=name)
+
+
+def wide_dtype(dtype: str) -> str:
+    """What sums of numbers of `dtype` are made in: of half precision in float32."""
+    return "float32" if dtype in ("float16", "bfloat16") else dtype
+
+
+def in_wide_dtype(compute: Compute, wide: Callable[[str], str] = wide_dtype) -> Compute:
+    """`compute` of tensors in the dtype that `wide` gives for the first one's, its results brought back to that, rounded once."""
+
+    def widened(attrs: Attrs, xs: Sequence[Tensor], out: Any) -> Sequence[Tensor]:
+        narrow = xs[0].dtype
+        dtype = wide(narrow)
+        if dtype == narrow:
+            return compute(attrs, xs, out)
+        given = [in_dtype(x, dtype) if x.dtype == narrow else x for x in xs]
+        return [in_dtype(t, narrow) if t.dtype == dtype else t for t in compute(attrs, given, out)]
+
+    return widened
+
+
+def in_dtype(x: Tensor, dtype: str) -> Tensor:
+    """The tensor, each element brought to `dtype`; itself where it is of that."""
+    return x if x.dtype == dtype else elementwise(lambda e: e.astype(dtype), x, "T_cast")
+
+
+def from_half(x: Tensor) -> Tensor:
+    """A tensor of float16 in float32, once for all products that it is in: processors multiply float16 as that, and an element would
+    be brought to it for each of its products. Any other tensor as it is: of bfloat16 there are dot products."""
+    return in_dtype(x, "float32") if x.dtype == "float16" else x
+
+
+def broadcast_dims(shapes: Sequence[Sequence[Dim]]) -> list[Dim]:
+    """numpy's broadcast of shapes that are known to fit."""
+    rank = max(map(len, shapes))
+    result: list[Dim] = [1] * rank
+    for shape in shapes:
+        for axis, dim in enumerate(shape, rank - len(shape)):
+            result[axis] = _joined(result[axis], dim)
+    return result
+
+
+def _joined(a: Dim, b: Dim) -> Dim:
+    if a is b or is_one(b) or constant(a) not in (None, 1):
+        return a
+    if is_one(a) or constant(b) is not None:
+        return b
+    # Two sizes known only at run time are equal, or one of them is a 1 that is stretched.
+    return te.Select(te.equal(a, 1), b, a)
+
+
+def broadcast_index(x: Tensor, indices: Sequence[Expr], shape: Sequence[Dim]) -> Expr:
+    """The element of `x` that an element of the broadcast shape reads."""
+    own = list(x.shape)
+    tail = indices[len(indices) - len(own) :]
+    outer = shape[len(shape) - len(own) :]
+    return x(*(_stretched(i, dim, target) for i, dim, target in zip(tail, own, outer, strict=True)))
+
+
+def _stretched(index: Expr, dim: Dim, target: Dim) -> Any:
+    if is_one(dim):
+        return 0
+    if constant(dim) is None and dim is not target:
+        # A size known only at run time may be 1 and stretch.
+        return te.if_then_else(te.equal(dim, 1), 0, index)
+    return index
+
+
+def broadcast(function: Combine, *xs: Tensor, name: str = "T_broadcast") -> Tensor:
+    """`function` of the elements of tensors broadcast against each other."""
+    shape = broadcast_dims([x.shape for x in xs])
+    combine = cast("Callable[..., Any]", function)
+    return te.compute(shape, lambda *i: combine(*(broadcast_index(x, i, shape) for x in xs)), name=name)
+
+
+def reduce_over(
+    reducer: Reducer,
+    element: Callable[[Expr], Expr],
+    x: Tensor,
+    axes: Sequence[int],
+    keepdims: bool,
+    name: str,
+) -> Tensor:
+    """`reducer(element(x), axis=…)` over `axes` (counted from the front)."""
+    extents = {axis: te.reduce_axis((0, x.shape[axis]), name=f"k{axis}") for axis in axes}
+    shape = [1 if a in extents else d for a, d in enumerate(x.shape) if keepdims or a not in extents]
+
+    def body(*indices: Expr) -> Expr:
+        rest = iter(indices)
+        if keepdims:
+            return reducer(element(x(*(extents.get(a, i) for a, i in enumerate(indices)))), axis=list(extents.values()))
+        full = [extents[a] if a in extents else next(rest) for a in range(len(x.shape))]
+        return reducer(element(x(*full)), axis=list(extents.values()))
+
+    return te.compute(shape, body, name=name)
+
+
+def lowest(dtype: str) -> Expr:
+    """What a maximum begins with: no number of the dtype is below it."""
+    return te.const(-inf, dtype) if dtype.startswith(("float", "bfloat")) else te.min_value(dtype)
+
+
+def highest(dtype: str) -> Expr:
+    """What a minimum begins with: no number of the dtype is above it."""
+    return te.const(inf, dtype) if dtype.startswith(("float", "bfloat")) else te.max_value(dtype)
+
+
+def te_largest(e: Expr, axis: Any) -> Expr:
+    """The largest element over axes; of none minus infinity, or the least integer."""
+    return te.max(e, axis=axis, init=lowest(e.dtype))
+
+
+def te_smallest(e: Expr, axis: Any) -> Expr:
+    """The smallest element over axes; of none infinity, or the greatest integer."""
+    return te.min(e, axis=axis, init=highest(e.dtype))
+
+
+def divide(a: Expr, b: Expr) -> Expr:
+    """a / b; of integers rounded toward zero, and 0 where b is. `b` may be the constant 0, by which TE divides nothing."""
+    if a.dtype.startswith(("float", "bfloat")):
+        return a * te.const(inf, a.dtype) if is_zero(b) else a / b
+    return divide_integers(te.truncdiv, a, b)
+
+
+def divide_integers(division: Callable[[Expr, Expr], Expr], a: Expr, b: Expr) -> Expr:
+    """A quotient of integers, or what it leaves; 0 where `b` is 0, be it the constant, by which TE divides nothing."""
+    return te.const(0, a.dtype) if is_zero(b) else division(a, b)
+
+
+def is_zero(x: Any) -> bool:
+    """Whether an expression is the constant 0."""
+    return isinstance(x, te.Const) and x.value == 0
+
+
+def _has_none(dim: Dim) -> bool:
+    return dim == 0 if isinstance(dim, int) else is_zero(dim)
+
+
+def divisor(dim: Dim) -> Dim:
+    """What places along a dimension are divided by: where it has no elements 1, as there are no places."""
+    return 1 if _has_none(dim) else dim
+
+
+def flat_index(indices: Sequence[Expr], shape: Sequence[Dim]) -> Any:
+    """The row-major position of an element."""
+    position: Any = 0
+    for index, dim in zip(indices, shape, strict=True):
+        position = position * dim + index
+    return position
+
+
+def unflatten(position: Any, shape: Sequence[Dim]) -> list[Any]:
+    """The indices of the element at a row-major position; 0 along dimensions of size 1, and where there are no elements."""
+    result: list[Any] = [0] * len(shape)
+    if any(_has_none(dim) for dim in shape):
+        return result
+    whole = [k for k, dim in enumerate(shape) if not is_one(dim)]
+    for k in reversed(whole[1:]):
+        result[k] = te.floormod(position, shape[k])
+        position = te.floordiv(position, shape[k])
+    if whole:
+        # No remainder is left at the outermost dimension: the position ends there.
+        result[whole[0]] = position
+    return result
+
+
+def sums_of_products(
+    shape: Sequence[Dim], factors: Callable[..., tuple[Any, Any]], axes: Sequence[Any], dtype: str, name: str
+) -> Tensor:
+    """The tensor of the sums over `axes` of two factors, in `dtype`. Half precision is summed in float32, and rounded once."""
+    wide = wide_dtype(dtype)
+
+    def body(*i: Expr) -> Expr:
+        left, right = factors(*i)
+        return te.sum(left.astype(wide) * right.astype(wide), axis=list(axes))
+
+    sums = te.compute(tuple(shape), body, name=name)
+    return sums if wide == dtype else te.compute(tuple(shape), lambda *i: sums(*i).astype(dtype), name=f"{name}_cast")

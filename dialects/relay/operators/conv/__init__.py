@@ -1,0 +1,1 @@
+"""Convolutions, their transposes, and convolutions as products of matrices."""

@@ -1,0 +1,1 @@
+"""Operators on images: resizing, cropping, sampling at the points of a grid."""

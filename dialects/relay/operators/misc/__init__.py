@@ -1,0 +1,1 @@
+"""Annotations, random numbers, signals, and the operators of TVM's virtual machine."""

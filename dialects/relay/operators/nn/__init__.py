@@ -1,0 +1,1 @@
+"""Layers of neural networks: activations, dense products, normalization, pooling, padding, losses."""

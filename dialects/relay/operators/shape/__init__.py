@@ -1,0 +1,1 @@
+"""Operators that make, move and reshape tensors; those whose shape is an argument."""

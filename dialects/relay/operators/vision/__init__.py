@@ -1,0 +1,1 @@
+"""Operators of object detection: boxes, non-maximum suppression, regions of interest."""
